@@ -1,0 +1,31 @@
+# Each target is one real command or two; CI calls `make test`.
+STILLWELL = target/release/stillwell
+
+.PHONY: build demo test lint bench bless
+
+build:
+	cargo build --release --locked
+
+demo: build ## compare two real commands of this machine
+	@mkdir -p target/demo
+	@seq 1 400000 > target/demo/data.txt
+	@cd target/demo && ../../$(STILLWELL) run --budget 6s 'gzip -k -f -1 data.txt' 'gzip -k -f -2 data.txt'
+
+test: lint ## everything that CI checks
+	cargo test --locked --workspace
+	cargo build --locked --release
+	experiments/check
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+bench: build ## the experiments of docs/experiments.md, side by side with other tools
+	experiments/overhead/run
+	experiments/records/run
+	experiments/real/run
+	experiments/kill/run
+
+bless: ## accept changed snapshots; read the diff afterwards
+	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace
+
