@@ -1,0 +1,39 @@
+//! The statistics of noisy timings: pure functions on slices of numbers.
+//!
+//! Nothing here reads a clock, a file or the environment; every random choice comes from a seed.
+//! Functions that look for a floor, a location or a trend take times in any unit; comparisons
+//! work on natural logarithms of times, and their ratios are always new / reference.
+//!
+//! - one sample: [`Sorted`], [`endpoint`]
+//! - one series in run order: [`warmup`], [`series`], [`changepoint`], [`two_level`]
+//! - two arms in pairs: [`relabel`], then [`Verdict`], [`spending`], [`multiplicity`], [`shift`]
+//! - two arms otherwise, for display: [`two_sample`], [`signed_rank`], [`across_sessions`]
+//! - values with errors: [`propagate`]
+#![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
+
+pub mod across_sessions;
+pub mod changepoint;
+pub mod endpoint;
+mod interval;
+mod invalid;
+pub mod multiplicity;
+mod prng;
+pub mod propagate;
+pub mod relabel;
+pub mod series;
+pub mod shift;
+pub mod signed_rank;
+mod sorted;
+pub mod spending;
+pub mod two_level;
+pub mod two_sample;
+pub mod verdict;
+pub mod warmup;
+
+pub use interval::Interval;
+pub use invalid::{Invalid, logs};
+pub use prng::Stream;
+pub use propagate::Measured;
+pub use sorted::{Sorted, cv, mean, sample_sd};
+pub use verdict::Verdict;

@@ -1,0 +1,53 @@
+//! p-values of a family of tests, adjusted for its size.
+
+use crate::invalid::{Invalid, finite};
+
+/// Holm (1979) adjusted p-values, in the order given: the probability of any false alarm in the
+/// family is at most alpha if those at or below alpha are called different.
+///
+/// In ascending order, `max over i <= j of (m - i + 1) p_(i)`, capped at 1. Fails on an empty
+/// slice, NaN and infinity.
+///
+/// ```
+/// // 3 * 0.01; 2 * 0.03; at least the one before.
+/// assert_eq!(stats::multiplicity::holm(&[0.01, 0.04, 0.03]).unwrap(), [0.03, 0.06, 0.06]);
+/// ```
+pub fn holm(p: &[f64]) -> Result<Vec<f64>, Invalid> {
+    let order = ascending(p)?;
+    let mut adjusted = vec![0.0; p.len()];
+    let mut largest = 0.0_f64;
+    for (i, &at) in order.iter().enumerate() {
+        largest = largest.max((p.len() - i) as f64 * p[at]).min(1.0);
+        adjusted[at] = largest;
+    }
+    Ok(adjusted)
+}
+
+/// Benjamini & Hochberg (1995) adjusted p-values, in the order given: the expected share of false
+/// alarms among those at or below q is at most q.
+///
+/// In ascending order, `min over i >= j of m p_(i) / i`, capped at 1. Fails on an empty slice, NaN
+/// and infinity.
+///
+/// ```
+/// // 3 * 0.01; 3 * 0.04 / 3; at most the one after.
+/// let q = stats::multiplicity::benjamini_hochberg(&[0.01, 0.04, 0.03]).unwrap();
+/// assert_eq!(q, [0.03, 0.04, 0.04]);
+/// ```
+pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Invalid> {
+    let order = ascending(p)?;
+    let mut adjusted = vec![0.0; p.len()];
+    let mut smallest = 1.0_f64;
+    for (i, &at) in order.iter().enumerate().rev() {
+        smallest = smallest.min(p.len() as f64 * p[at] / (i + 1) as f64);
+        adjusted[at] = smallest;
+    }
+    Ok(adjusted)
+}
+
+fn ascending(p: &[f64]) -> Result<Vec<usize>, Invalid> {
+    finite(p)?;
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
+    Ok(order)
+}

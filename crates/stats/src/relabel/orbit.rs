@@ -1,0 +1,73 @@
+//! The re-labellings: which pairs swap their two labels, for every draw.
+
+use crate::invalid::Invalid;
+use crate::prng::Stream;
+
+/// More would be a mistake, and would not fit in memory.
+const MOST_DRAWS: usize = 10_000_000;
+
+/// A set of re-labellings of `n` pairs, the identity first; bit `j` of a row swaps pair `j`.
+///
+/// All `2^n` rows in counting order if that is at most `draws + 1`, else the identity and `draws`
+/// rows of [`Stream::bits`]. Takes `n / 8` bytes a row, and depends on no data, so one orbit
+/// serves every comparison with as many pairs.
+#[derive(Clone, Debug)]
+pub struct Orbit {
+    n_pairs: usize,
+    words: Vec<u64>,
+}
+
+impl Orbit {
+    /// An orbit for `n_pairs` pairs. Fails for no pairs, and for more than ten million draws.
+    ///
+    /// ```
+    /// use stats::relabel::Orbit;
+    /// assert_eq!(Orbit::new(8, 999, 7).unwrap().len(), 256);
+    /// assert_eq!(Orbit::new(16, 999, 7).unwrap().len(), 1000);
+    /// ```
+    pub fn new(n_pairs: usize, draws: usize, seed: u64) -> Result<Self, Invalid> {
+        if n_pairs == 0 {
+            return Err(Invalid::Empty);
+        }
+        if draws > MOST_DRAWS {
+            return Err(Invalid::OutOfRange { name: "number of draws", value: draws as f64 });
+        }
+        let all = 1usize.checked_shl(n_pairs as u32).filter(|&all| all <= draws + 1);
+        let words = match all {
+            Some(all) => (0..all as u64).collect(),
+            None => {
+                let per_row = n_pairs.div_ceil(64);
+                let mut stream = Stream::new(seed);
+                let identity = std::iter::repeat_n(0, per_row);
+                identity.chain((0..draws * per_row).map(|_| stream.next_u64())).collect()
+            }
+        };
+        Ok(Self { n_pairs, words })
+    }
+
+    /// Number of pairs in a row.
+    pub fn n_pairs(&self) -> usize {
+        self.n_pairs
+    }
+
+    /// Number of re-labellings, identity included.
+    #[expect(clippy::len_without_is_empty, reason = "the identity is always there")]
+    pub fn len(&self) -> usize {
+        self.words.len() / self.n_pairs.div_ceil(64)
+    }
+
+    /// The rows. Bits from `n_pairs` on carry no meaning.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[u64]> {
+        self.words.chunks_exact(self.n_pairs.div_ceil(64))
+    }
+}
+
+/// Number of draws that resolves p-values at `alpha`: `max(1999, ceil(10 / alpha))`.
+///
+/// ```
+/// assert_eq!(stats::relabel::draws(0.05), 1999);
+/// assert_eq!(stats::relabel::draws(0.001), 10_000);
+/// ```
+pub fn draws(alpha: f64) -> usize {
+    ((10.0 / alpha).ceil() as usize).max(1999)
+}

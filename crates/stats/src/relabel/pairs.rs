@@ -1,0 +1,163 @@
+//! The data of a comparison: slots, coins, and the label-blind corrections on them.
+
+use std::ops::Range;
+
+use super::Orbit;
+use crate::invalid::{Invalid, logs};
+use crate::sorted::Sorted;
+
+/// Runs in pairs, with the coin of each pair. Times are kept as natural logarithms.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    pub(super) slots: Vec<[f64; 2]>,
+    /// Packed coins: bit `j` set means that slot 1 of pair `j` ran the new arm.
+    pub(super) labels: Vec<u64>,
+}
+
+/// Slot 2 / slot 1 log ratio, if it stands out: the midhinge of the slot differences, where it
+/// exceeds 2.5 of its standard errors.
+///
+/// The midhinge and not the mean, because the differences form two clusters around it, one for
+/// each label, and the coins need not be balanced.
+fn position_effect(slots: &[[f64; 2]]) -> f64 {
+    let n = slots.len();
+    if n < 24 {
+        return 0.0;
+    }
+    let differences: Vec<f64> = slots.iter().map(|x| x[1] - x[0]).collect();
+    let Ok(sorted) = Sorted::new(&differences) else { return 0.0 };
+    let (q1, q3) = (sorted.quantile(0.25), sorted.quantile(0.75));
+    let midhinge = (q1 + q3) / 2.0;
+    let limit = 2.5 * 0.825 * (q3 - q1) / (n as f64).sqrt();
+    if midhinge.abs() > limit { midhinge } else { 0.0 }
+}
+
+fn packed(bits: impl ExactSizeIterator<Item = bool>) -> Vec<u64> {
+    let mut words = vec![0; bits.len().div_ceil(64)];
+    for (i, bit) in bits.enumerate() {
+        words[i / 64] |= u64::from(bit) << (i % 64);
+    }
+    words
+}
+
+impl Pairs {
+    /// Pairs from times in any one unit, all slices of the same length and in run order.
+    ///
+    /// Fails on no pairs, different lengths, and times that are not finite or not above zero.
+    ///
+    /// ```
+    /// let pairs = stats::relabel::Pairs::new(&[1.0, 4.0], &[1.0, 1.0], &[true, false]).unwrap();
+    /// assert_eq!(pairs.means(), [0.0, 2f64.ln()]);
+    /// ```
+    pub fn new(slot1: &[f64], slot2: &[f64], slot1_is_new: &[bool]) -> Result<Self, Invalid> {
+        for right in [slot2.len(), slot1_is_new.len()] {
+            if right != slot1.len() {
+                return Err(Invalid::Lengths { left: slot1.len(), right });
+            }
+        }
+        let slots = logs(slot1)?.into_iter().zip(logs(slot2)?).map(|(a, b)| [a, b]).collect();
+        Ok(Self { slots, labels: packed(slot1_is_new.iter().copied()) })
+    }
+
+    /// Number of pairs.
+    #[expect(clippy::len_without_is_empty, reason = "there is always a pair")]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn label(&self, pair: usize) -> usize {
+        (self.labels[pair / 64] >> (pair % 64)) as usize & 1
+    }
+
+    /// Mean log time of each pair, which does not see the labels: for [`crate::warmup::prefix`].
+    pub fn means(&self) -> Vec<f64> {
+        self.slots.iter().map(|x| (x[0] + x[1]) / 2.0).collect()
+    }
+
+    /// The first `n` pairs, or all: what an earlier look saw. Fails for `n` = 0.
+    pub fn first(&self, n: usize) -> Result<Self, Invalid> {
+        self.range(0..n.min(self.len()))
+    }
+
+    /// The pairs after the first `n`: what is left when the warm-up is cut. Fails if none are.
+    pub fn skip(&self, n: usize) -> Result<Self, Invalid> {
+        self.range(n.min(self.len())..self.len())
+    }
+
+    fn range(&self, pairs: Range<usize>) -> Result<Self, Invalid> {
+        if pairs.is_empty() {
+            return Err(Invalid::Empty);
+        }
+        let slots = self.slots[pairs.clone()].to_vec();
+        Ok(Self { slots, labels: packed(pairs.map(|pair| self.label(pair) == 1)) })
+    }
+
+    /// The slot times with the new arm's logs lowered by `theta` and the position effect removed,
+    /// and that effect.
+    pub(super) fn centered(&self, theta: f64) -> (Vec<[f64; 2]>, f64) {
+        let mut slots = self.slots.clone();
+        for (pair, x) in slots.iter_mut().enumerate() {
+            x[1 - self.label(pair)] -= theta;
+        }
+        let position = position_effect(&slots);
+        for x in &mut slots {
+            x[0] += position / 2.0;
+            x[1] -= position / 2.0;
+        }
+        (slots, position)
+    }
+
+    pub(super) fn check(&self, orbit: &Orbit) -> Result<(), Invalid> {
+        if orbit.n_pairs() != self.len() {
+            return Err(Invalid::Lengths { left: self.len(), right: orbit.n_pairs() });
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the sorted log times of the reference and the new arm, the latter lowered
+    /// by `theta`, under each labelling of `orbit`, the observed one first.
+    pub(crate) fn for_each_labelling(
+        &self,
+        orbit: &Orbit,
+        theta: f64,
+        mut visit: impl FnMut(&Sorted, &Sorted),
+    ) -> Result<(), Invalid> {
+        self.check(orbit)?;
+        let (slots, _) = self.centered(theta);
+        for swaps in orbit.rows() {
+            let slot_of_new = |pair: usize| {
+                1 - (self.label(pair) ^ (swaps[pair / 64] >> (pair % 64)) as usize & 1)
+            };
+            let arm = |new: usize| -> Vec<f64> {
+                slots.iter().enumerate().map(|(j, x)| x[slot_of_new(j) ^ 1 ^ new]).collect()
+            };
+            visit(&Sorted::new(&arm(0))?, &Sorted::new(&arm(1))?);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_input_is_refused() {
+        let bad = |a: &[f64], b: &[f64], coins: &[bool]| Pairs::new(a, b, coins).unwrap_err();
+        assert_eq!(bad(&[], &[], &[]), Invalid::Empty);
+        assert_eq!(bad(&[1.0], &[], &[true]), Invalid::Lengths { left: 1, right: 0 });
+        assert_eq!(bad(&[1.0], &[0.0], &[true]), Invalid::NotPositive { index: 0 });
+        assert_eq!(bad(&[f64::NAN], &[1.0], &[true]), Invalid::NotFinite { index: 0 });
+    }
+
+    #[test]
+    fn parts_keep_their_labels() {
+        let times: Vec<f64> = (1..=140).map(f64::from).collect();
+        let coins: Vec<bool> = (0..140).map(|j| j % 3 == 0).collect();
+        let all = Pairs::new(&times, &times, &coins).unwrap();
+        let part = all.skip(5).unwrap().first(100).unwrap();
+        for pair in 0..100 {
+            assert_eq!(part.label(pair) == 1, coins[pair + 5]);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The statistics of a paired comparison, evaluated for every re-labelling.
+//!
+//! Each sorts once and then walks the order for each re-labelling, so a walk is O(n) without a
+//! sort. Labels are packed bits: bit `j` set means that slot 1 of pair `j` ran the new arm.
+
+use std::fmt;
+
+use super::Orbit;
+use crate::sorted::low_count;
+
+/// An estimate of the log ratio new / reference from labelled pairs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Statistic {
+    /// 25 % trimmed mean of the pairs' differences: the typical time.
+    Typical,
+    /// 25 % trimmed mean over blocks of 4 consecutive pairs (the last takes the remainder) of the
+    /// difference of the smallest times: the floor, where it drifts.
+    LocalFloor,
+    /// Difference of the means of the lowest `ceil(n / 5)` times: the floor.
+    Floor,
+    /// Mean of the pairs' differences: total cost.
+    Mean,
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Typical => "typical",
+            Self::LocalFloor => "local floor",
+            Self::Floor => "floor",
+            Self::Mean => "mean",
+        })
+    }
+}
+
+impl Statistic {
+    /// The value for each re-labelling of `orbit`, the observed labelling first.
+    ///
+    /// `slots`: log times of slot 1 and slot 2; `labels`: the observed labels.
+    pub(super) fn values(self, slots: &[[f64; 2]], labels: &[u64], orbit: &Orbit) -> Vec<f64> {
+        match self {
+            Self::Typical => each(labels, orbit, Typical::new(slots, slots.len() / 4)),
+            Self::LocalFloor => each(labels, orbit, LocalFloor::new(slots)),
+            Self::Floor => each(labels, orbit, Floor::new(slots)),
+            Self::Mean => each(labels, orbit, Typical::new(slots, 0)),
+        }
+    }
+}
+
+trait Walk {
+    fn value(&mut self, labels: &[u64]) -> f64;
+}
+
+fn each(observed: &[u64], orbit: &Orbit, mut walk: impl Walk) -> Vec<f64> {
+    let mut labels = observed.to_vec();
+    orbit
+        .rows()
+        .map(|swaps| {
+            for (label, (seen, swap)) in labels.iter_mut().zip(observed.iter().zip(swaps)) {
+                *label = seen ^ swap;
+            }
+            walk.value(&labels)
+        })
+        .collect()
+}
+
+fn bit(labels: &[u64], pair: usize) -> usize {
+    (labels[pair / 64] >> (pair % 64)) as usize & 1
+}
+
+/// Trimmed mean of the differences, `cut` at each end.
+struct Typical {
+    cut: usize,
+    /// Pair and its slot 1 minus slot 2, by descending size of the difference.
+    steps: Vec<(usize, f64)>,
+}
+
+impl Typical {
+    fn new(slots: &[[f64; 2]], cut: usize) -> Self {
+        let mut steps: Vec<_> = slots.iter().map(|x| x[0] - x[1]).enumerate().collect();
+        steps.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        Self { cut, steps }
+    }
+}
+
+/// The difference new - reference: `w` if slot 1 ran the new arm, else `-w`.
+fn signed(w: f64, label: usize) -> f64 {
+    f64::from_bits(w.to_bits() ^ ((label as u64 ^ 1) << 63))
+}
+
+impl Walk for Typical {
+    fn value(&mut self, labels: &[u64]) -> f64 {
+        // Both ends of the sorted differences are met in descending size: the first `cut` of each
+        // sign are the ones to leave out.
+        let (mut sum, mut met) = (0.0, [0; 2]);
+        for &(pair, w) in &self.steps {
+            let d = signed(w, bit(labels, pair));
+            let sign = usize::from(d.is_sign_negative());
+            met[sign] += 1;
+            sum += if met[sign] > self.cut { d } else { 0.0 };
+        }
+        // With fewer than `cut` of one sign, the cut goes on among the smallest of the other.
+        for (sign, met) in met.into_iter().enumerate() {
+            let mut missing = self.cut.saturating_sub(met);
+            for &(pair, w) in self.steps.iter().rev() {
+                if missing == 0 {
+                    break;
+                }
+                let d = signed(w, bit(labels, pair));
+                if usize::from(d.is_sign_negative()) != sign {
+                    sum -= d;
+                    missing -= 1;
+                }
+            }
+        }
+        sum / (self.steps.len() - 2 * self.cut) as f64
+    }
+}
+
+/// Difference of the means of the `count` lowest times of each arm.
+struct Floor {
+    count: usize,
+    /// Pair, slot (0 or 1) and time above the smallest of all, ascending.
+    steps: Vec<(usize, usize, f64)>,
+}
+
+impl Floor {
+    fn new(slots: &[[f64; 2]]) -> Self {
+        let mut steps: Vec<_> = slots
+            .iter()
+            .enumerate()
+            .flat_map(|(pair, x)| [(pair, 0, x[0]), (pair, 1, x[1])])
+            .collect();
+        steps.sort_by(|a, b| a.2.total_cmp(&b.2));
+        // Sums of small numbers lose fewer digits than sums of logarithms near 14.
+        let smallest = steps[0].2;
+        for step in &mut steps {
+            step.2 -= smallest;
+        }
+        Self { count: low_count(slots.len(), 0.2), steps }
+    }
+}
+
+impl Walk for Floor {
+    fn value(&mut self, labels: &[u64]) -> f64 {
+        let (mut taken, mut sum) = ([0; 2], [0.0; 2]);
+        let mut left = 2 * self.count;
+        for &(pair, slot, x) in &self.steps {
+            let new = bit(labels, pair) ^ slot;
+            if taken[new] < self.count {
+                taken[new] += 1;
+                sum[new] += x;
+                left -= 1;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        (sum[1] - sum[0]) / self.count as f64
+    }
+}
+
+/// Trimmed mean over blocks of the difference of minima.
+struct LocalFloor {
+    /// First pair and number of pairs of each block.
+    blocks: Vec<(usize, usize)>,
+    /// For each block, where its ranks start in `ranks`.
+    starts: Vec<usize>,
+    /// Rank of the value a block has under each of its labellings, among all such values.
+    ranks: Vec<usize>,
+    /// All such values, ascending.
+    values: Vec<f64>,
+    /// Which ranks occur: a sort of few numbers out of a known set.
+    present: Vec<u64>,
+}
+
+impl LocalFloor {
+    fn new(slots: &[[f64; 2]]) -> Self {
+        let n_blocks = (slots.len() / 4).max(1);
+        let (mut blocks, mut starts, mut by_label) = (Vec::new(), Vec::new(), Vec::new());
+        for block in 0..n_blocks {
+            let first = 4 * block;
+            let size = if block + 1 == n_blocks { slots.len() - first } else { 4 };
+            blocks.push((first, size));
+            starts.push(by_label.len());
+            let pairs = &slots[first..first + size];
+            by_label.extend((0..1 << size).map(|label| difference_of_minima(pairs, label)));
+        }
+        let mut order: Vec<usize> = (0..by_label.len()).collect();
+        order.sort_by(|&i, &j| by_label[i].total_cmp(&by_label[j]));
+        let mut ranks = vec![0; order.len()];
+        for (rank, &at) in order.iter().enumerate() {
+            ranks[at] = rank;
+        }
+        let values: Vec<f64> = order.iter().map(|&at| by_label[at]).collect();
+        let present = vec![0; values.len().div_ceil(64)];
+        Self { blocks, starts, ranks, values, present }
+    }
+}
+
+fn difference_of_minima(pairs: &[[f64; 2]], label: usize) -> f64 {
+    let mut least = [f64::INFINITY; 2];
+    for (j, x) in pairs.iter().enumerate() {
+        let new = label >> j & 1;
+        least[new] = least[new].min(x[0]);
+        least[1 - new] = least[1 - new].min(x[1]);
+    }
+    least[1] - least[0]
+}
+
+impl Walk for LocalFloor {
+    fn value(&mut self, labels: &[u64]) -> f64 {
+        for (&(first, size), start) in self.blocks.iter().zip(&self.starts) {
+            let low = labels[first / 64] >> (first % 64);
+            // A last block of 5 to 7 pairs can reach into the next word.
+            let high = match labels.get(first / 64 + 1) {
+                Some(next) if first % 64 + size > 64 => next << (64 - first % 64),
+                _ => 0,
+            };
+            let rank = self.ranks[start + ((low | high) as usize & ((1 << size) - 1))];
+            self.present[rank / 64] |= 1 << (rank % 64);
+        }
+        let (cut, mut seen, mut sum) = (self.blocks.len() / 4, 0, 0.0);
+        for (i, word) in self.present.iter_mut().enumerate() {
+            while *word != 0 {
+                if seen >= cut && seen < self.blocks.len() - cut {
+                    sum += self.values[64 * i + word.trailing_zeros() as usize];
+                }
+                *word &= *word - 1;
+                seen += 1;
+            }
+        }
+        sum / (self.blocks.len() - 2 * cut) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sorted::Sorted;
+    use crate::{Stream, mean};
+
+    /// The definitions, without any presorting.
+    fn plain(statistic: Statistic, slots: &[[f64; 2]], new_first: &[bool]) -> f64 {
+        let arm = |new: bool, range: std::ops::Range<usize>| -> Vec<f64> {
+            range.map(|j| slots[j][usize::from(new_first[j] != new)]).collect()
+        };
+        let n = slots.len();
+        let (old, new) = (arm(false, 0..n), arm(true, 0..n));
+        let d: Vec<f64> = new.iter().zip(&old).map(|(b, a)| b - a).collect();
+        match statistic {
+            Statistic::Typical => Sorted::new(&d).unwrap().trimmed_mean(),
+            Statistic::Mean => mean(&d).unwrap(),
+            Statistic::Floor => {
+                let low = |xs: &[f64]| Sorted::new(xs).unwrap().low_mean(0.2);
+                low(&new) - low(&old)
+            }
+            Statistic::LocalFloor => {
+                let n_blocks = (n / 4).max(1);
+                let block = |i: usize| {
+                    let range = 4 * i..if i + 1 == n_blocks { n } else { 4 * i + 4 };
+                    let least = |new| Sorted::new(&arm(new, range.clone())).unwrap().min();
+                    least(true) - least(false)
+                };
+                let blocks: Vec<f64> = (0..n_blocks).map(block).collect();
+                Sorted::new(&blocks).unwrap().trimmed_mean()
+            }
+        }
+    }
+
+    #[test]
+    fn walks_agree_with_the_definitions() {
+        let mut stream = Stream::new(1);
+        for n in (1..=70).chain([127, 128, 131, 200]) {
+            // A coarse grid, so that there are ties.
+            let slots: Vec<[f64; 2]> =
+                (0..n).map(|_| [stream.below(30) as f64, stream.below(30) as f64]).collect();
+            let coins = stream.bits(n);
+            let mut labels = vec![0u64; n.div_ceil(64)];
+            for (j, _) in coins.iter().enumerate().filter(|(_, coin)| **coin) {
+                labels[j / 64] |= 1 << (j % 64);
+            }
+            let orbit = Orbit::new(n, 30, 5).unwrap();
+            for statistic in
+                [Statistic::Typical, Statistic::LocalFloor, Statistic::Floor, Statistic::Mean]
+            {
+                let values = statistic.values(&slots, &labels, &orbit);
+                for (swaps, value) in orbit.rows().zip(values) {
+                    let swapped = |j: usize| coins[j] ^ (swaps[j / 64] >> (j % 64) & 1 == 1);
+                    let new_first: Vec<bool> = (0..n).map(swapped).collect();
+                    let expect = plain(statistic, &slots, &new_first);
+                    assert!((value - expect).abs() < 1e-9, "{statistic}, {n} pairs");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Loops within launches: how much of the noise comes with each process, and how many loops a
+//! process is worth.
+
+use statrs::distribution::ContinuousCDF;
+
+use crate::invalid::{Invalid, between, finite};
+use crate::sorted::{Sorted, mean_of, sample_variance};
+use crate::two_sample::students_t;
+
+/// Most loops worth planning for one launch.
+const MOST_LOOPS: f64 = 50.0;
+
+/// The two levels of noise of a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TwoLevel {
+    /// Mean over all launches, in the unit of the sample.
+    pub mean: f64,
+    /// Half-width of the 95 % interval of the mean, from the launch means.
+    pub half95: f64,
+    /// T1^2: mean variance within a launch, in the unit squared.
+    pub within: f64,
+    /// S2^2: variance of the launch means.
+    pub of_means: f64,
+    /// T2^2: variance between launches, `max(0, S2^2 - T1^2 / L)`.
+    pub between: f64,
+}
+
+/// Kalibera & Jones (2013): variances of `launches`, each with the same number L of
+/// loops in order.
+///
+/// The interval is `t_{0.975, n-1} sqrt(S2^2 / n)` over the n launch means. Fails below 2 launches
+/// or 2 loops, for different numbers of loops, NaN and infinity.
+///
+/// ```
+/// let found = stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();
+/// assert_eq!((found.within, found.of_means, found.between), (2.0, 8.0, 7.0));
+/// ```
+pub fn two_level(launches: &[Vec<f64>]) -> Result<TwoLevel, Invalid> {
+    let n_loops = launches.first().ok_or(Invalid::Empty)?.len();
+    if let Some(other) = launches.iter().find(|launch| launch.len() != n_loops) {
+        return Err(Invalid::Lengths { left: n_loops, right: other.len() });
+    }
+    let mut variances = Vec::new();
+    for launch in launches {
+        variances.push(sample_variance(launch)?);
+    }
+    let means: Vec<f64> = launches.iter().map(|launch| mean_of(launch)).collect();
+    let of_means = sample_variance(&means)?;
+    let within = mean_of(&variances);
+    let n = launches.len() as f64;
+    let t = students_t(n - 1.0)?.inverse_cdf(0.975);
+    Ok(TwoLevel {
+        mean: mean_of(&means),
+        half95: t * (of_means / n).sqrt(),
+        within,
+        of_means,
+        between: (of_means - within / n_loops as f64).max(0.0),
+    })
+}
+
+impl TwoLevel {
+    /// Loops per launch for the smallest error in a given time:
+    /// `ceil(sqrt(cost_ratio T1^2 / T2^2))`, within 1 to 50.
+    ///
+    /// `cost_ratio`: time of a launch without its loops over the time of a loop. If launches do
+    /// not differ, more loops always help: 50. Fails unless the ratio is positive.
+    ///
+    /// ```
+    /// let found = stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();
+    /// assert_eq!(found.optimal_loops(20.0), Ok(3)); // sqrt(20 * 2 / 7) = 2.39
+    /// ```
+    pub fn optimal_loops(&self, cost_ratio: f64) -> Result<usize, Invalid> {
+        between("cost ratio", cost_ratio, 0.0, f64::INFINITY)?;
+        if self.between == 0.0 {
+            return Ok(MOST_LOOPS as usize);
+        }
+        let loops = (cost_ratio * self.within / self.between).sqrt().ceil();
+        Ok(loops.clamp(1.0, MOST_LOOPS) as usize)
+    }
+}
+
+/// Value of one launch: natural logarithm of the mean of its lowest `ceil(0.2 L)` loop times.
+///
+/// One number a launch, because loops of one process share its luck. Fails on an empty slice and
+/// times that are not finite or not above zero.
+///
+/// ```
+/// assert_eq!(stats::two_level::launch_value(&[1.0, 7.0, 9.0]), Ok(0.0));
+/// ```
+pub fn launch_value(times: &[f64]) -> Result<f64, Invalid> {
+    finite(times)?;
+    match times.iter().position(|&t| t <= 0.0) {
+        Some(index) => Err(Invalid::NotPositive { index }),
+        None => Ok(Sorted::new(times)?.low_mean(0.2).ln()),
+    }
+}

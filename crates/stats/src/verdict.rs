@@ -1,0 +1,91 @@
+//! From an interval to words: different, the same, or not decided.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use crate::interval::Interval;
+use crate::invalid::{Invalid, between};
+
+/// What an interval of a log ratio says, given the margin of "the same".
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// Zero is outside the interval, and the interval is not inside the margin.
+    Different,
+    /// Zero is outside the interval, but the whole interval is inside the margin.
+    DifferentWithinMargin,
+    /// Zero is inside the interval, and the interval is inside the margin.
+    Same,
+    /// Neither: more pairs would be needed.
+    Undecided,
+}
+
+impl Verdict {
+    /// Decision for an interval of the log ratio at level `1 - alpha` and a margin
+    /// `r = ln(1 + x)`: different iff 0 is outside `[lo, hi]`, same iff `-r < lo` and `hi < r`.
+    ///
+    /// "Same" is two one-sided tests (Schuirmann 1987) at `alpha / 2` a side.
+    ///
+    /// ```
+    /// use stats::{Interval, Verdict};
+    /// let verdict = Verdict::of(Interval { lo: -0.004, hi: 0.005 }, 0.01);
+    /// assert_eq!(verdict, Verdict::Same);
+    /// ```
+    pub fn of(interval: Interval, margin: f64) -> Self {
+        let within = -margin < interval.lo && interval.hi < margin;
+        match (interval.contains(0.0), within) {
+            (false, false) => Self::Different,
+            (false, true) => Self::DifferentWithinMargin,
+            (true, true) => Self::Same,
+            (true, false) => Self::Undecided,
+        }
+    }
+
+    /// Whether more pairs cannot be asked for: anything but undecided.
+    pub fn is_decided(self) -> bool {
+        self != Self::Undecided
+    }
+}
+
+/// Pairs that would decide: `ceil(n (h / r)^2)` with half-width `h` and margin `r`, at least `n`.
+///
+/// Widths shrink as `1 / sqrt(n)`. `None` if the interval is unbounded or the margin is not
+/// positive.
+///
+/// ```
+/// use stats::{Interval, verdict::pairs_to_decide};
+/// assert_eq!(pairs_to_decide(50, Interval { lo: -0.02, hi: 0.02 }, 0.01), Some(200));
+/// ```
+pub fn pairs_to_decide(n: usize, interval: Interval, margin: f64) -> Option<usize> {
+    let pairs = (n as f64 * (interval.half_width() / margin).powi(2)).ceil();
+    (margin > 0.0 && pairs.is_finite()).then_some((pairs as usize).max(n))
+}
+
+/// Smallest log ratio that `n` pairs like these find with 80 % power:
+/// `h (z + 0.8416) / z` with `z` the normal quantile at `1 - alpha / 2`.
+///
+/// `h` is the half-width of the final interval, itself the noise floor of the comparison. Fails
+/// unless `0 < alpha < 1`.
+///
+/// ```
+/// let mde = stats::verdict::mde80(1.0, 0.05).unwrap();
+/// assert!((mde - 1.4294).abs() < 1e-4); // 1 + 0.8416 / 1.9600
+/// ```
+pub fn mde80(half_width: f64, alpha: f64) -> Result<f64, Invalid> {
+    between("alpha", alpha, 0.0, 1.0)?;
+    let z = Normal::standard().inverse_cdf(1.0 - alpha / 2.0);
+    Ok(half_width * (z + Normal::standard().inverse_cdf(0.8)) / z)
+}
+
+/// Fewest pairs with which any difference can be found at `alpha`: the smallest `n` with
+/// `2 / 2^n <= alpha`.
+///
+/// With fewer, even the most extreme of all re-labellings is too common. Fails unless
+/// `0 < alpha < 1`.
+///
+/// ```
+/// assert_eq!(stats::verdict::minimum_pairs(0.05), Ok(6));
+/// assert_eq!(stats::verdict::minimum_pairs(0.01), Ok(8));
+/// ```
+pub fn minimum_pairs(alpha: f64) -> Result<usize, Invalid> {
+    between("alpha", alpha, 0.0, 1.0)?;
+    Ok((2.0 / alpha).log2().ceil() as usize)
+}

@@ -1,0 +1,282 @@
+//! The promises on noise that no textbook test survives: seeded, so the outcome is fixed.
+//!
+//! Rates must lie within two standard deviations of a binomial count on the bad side.
+
+use stats::relabel::{Estimand, Orbit, Pairs, draws};
+use stats::spending::{Running, looks};
+use stats::{Sorted, Stream, Verdict, series, shift, warmup};
+
+type Noise = fn(&mut Stream, usize) -> Vec<f64>;
+
+fn normal(stream: &mut Stream) -> f64 {
+    // Box and Muller (1958).
+    (-2.0 * (1.0 - stream.unit()).ln()).sqrt() * (std::f64::consts::TAU * stream.unit()).cos()
+}
+
+fn iid(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|_| 0.02 * normal(stream).exp()).collect()
+}
+
+fn spikes(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let spike = |stream: &mut Stream| if stream.below(10) == 0 { stream.unit() } else { 0.0 };
+    (0..n).map(|_| 0.005 * normal(stream).abs() + spike(stream)).collect()
+}
+
+/// Two speeds, each kept for 20 runs in the mean.
+fn regimes(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let mut slow = false;
+    let step = |_| {
+        slow ^= stream.below(20) == 0;
+        f64::from(u8::from(slow)) * 0.1 + 0.01 * normal(stream).abs()
+    };
+    (0..n).map(step).collect()
+}
+
+fn drift(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|i| 0.2 * i as f64 / n as f64 + 0.01 * normal(stream).abs()).collect()
+}
+
+fn random_walk(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let mut level = 0.0;
+    let step = |_| {
+        level += 0.01 * normal(stream);
+        level + 0.005 * normal(stream)
+    };
+    (0..n).map(step).collect()
+}
+
+/// Bursts of other work, slowing all runs meanwhile by a new amount each.
+fn bursts(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let mut load = 0.0;
+    let step = |_| {
+        load = match stream.below(12) {
+            0 => 0.5 * stream.unit(),
+            1..4 => 0.0,
+            _ => load,
+        };
+        load + 0.01 * normal(stream).abs()
+    };
+    (0..n).map(step).collect()
+}
+
+/// The second run of each pair is slower.
+fn position(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|i| 0.02 * (i % 2) as f64 + 0.01 * normal(stream).abs()).collect()
+}
+
+/// A coarse clock: most times are equal.
+fn ties(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|_| 0.01 * stream.below(4) as f64).collect()
+}
+
+const GENERATORS: [(&str, Noise); 8] = [
+    ("iid", iid),
+    ("spikes", spikes),
+    ("regimes", regimes),
+    ("drift", drift),
+    ("random walk", random_walk),
+    ("bursts", bursts),
+    ("position", position),
+    ("ties", ties),
+];
+
+/// `n` pairs whose new arm takes `ratio` times as long.
+fn experiment(stream: &mut Stream, noise: Noise, n: usize, ratio: f64) -> Pairs {
+    let coins = stream.bits(n);
+    let logs = noise(stream, 2 * n);
+    let slot = |second: usize| -> Vec<f64> {
+        let new = |j: usize| coins[j] == (second == 0);
+        let time = |j: usize| 1e6 * logs[2 * j + second].exp() * if new(j) { ratio } else { 1.0 };
+        (0..n).map(time).collect()
+    };
+    Pairs::new(&slot(0), &slot(1), &coins).unwrap()
+}
+
+/// Fails if `hits` of `n` is more than two standard deviations above `rate`.
+fn at_most(what: &str, hits: usize, n: usize, rate: f64) {
+    let limit = n as f64 * rate + 2.0 * (n as f64 * rate * (1.0 - rate)).sqrt();
+    assert!(hits as f64 <= limit, "{what}: {hits} of {n}, at most {limit:.1} for {rate}");
+}
+
+#[test]
+fn the_same_program_is_rarely_different() {
+    for (seed, (name, noise)) in GENERATORS.into_iter().enumerate() {
+        for n_pairs in [10, 30] {
+            let mut stream = Stream::new(seed as u64);
+            let rejected = |_: &usize| {
+                let pairs = experiment(&mut stream, noise, n_pairs, 1.0);
+                let orbit = Orbit::new(n_pairs, 199, stream.next_u64()).unwrap();
+                pairs.test(&orbit, Estimand::Adaptive, 0.0).unwrap().p <= 0.05
+            };
+            let hits = (0..1500).filter(rejected).count();
+            at_most(&format!("{name}, {n_pairs} pairs"), hits, 1500, 0.05);
+        }
+    }
+}
+
+#[test]
+fn every_estimand_is_calibrated() {
+    for estimand in [Estimand::Typical, Estimand::Floor, Estimand::Mean] {
+        let mut stream = Stream::new(11);
+        let rejected = |_: &usize| {
+            let pairs = experiment(&mut stream, bursts, 20, 1.0);
+            let orbit = Orbit::new(20, 199, stream.next_u64()).unwrap();
+            pairs.test(&orbit, estimand, 0.0).unwrap().p <= 0.05
+        };
+        let hits = (0..5000).filter(rejected).count();
+        at_most(&format!("{estimand:?}"), hits, 5000, 0.05);
+    }
+}
+
+#[test]
+fn intervals_cover_the_true_ratio() {
+    for (seed, (name, noise)) in GENERATORS.into_iter().enumerate() {
+        let mut stream = Stream::new(100 + seed as u64);
+        let missed = |_: &usize| {
+            let pairs = experiment(&mut stream, noise, 30, 1.02);
+            let orbit = Orbit::new(30, 199, stream.next_u64()).unwrap();
+            let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05).unwrap();
+            // With ties the interval can be a point, and a point is found up to rounding.
+            let (truth, rounding) = (1.02_f64.ln(), 1e-7);
+            truth < found.interval.lo - rounding || truth > found.interval.hi + rounding
+        };
+        let hits = (0..400).filter(missed).count();
+        at_most(&format!("{name}, missed"), hits, 400, 0.05);
+    }
+}
+
+/// Verdict and number of pairs of a comparison of at most 40 pairs, looked at as it goes.
+fn stopped(stream: &mut Stream, noise: Noise, ratio: f64) -> (Verdict, usize) {
+    let all = experiment(stream, noise, 40, ratio);
+    let mut running = Running::default();
+    for look in looks(40, 0.05).unwrap() {
+        if !look.can_decide() {
+            continue;
+        }
+        let so_far = all.first(look.n_pairs).unwrap();
+        let orbit = Orbit::new(look.n_pairs, draws(look.alpha), stream.next_u64()).unwrap();
+        running.add(so_far.compare(&orbit, Estimand::Adaptive, look.alpha).unwrap().interval);
+        let verdict = Verdict::of(running.interval, 0.01);
+        if verdict.is_decided() {
+            return (verdict, look.n_pairs);
+        }
+    }
+    (Verdict::Undecided, 40)
+}
+
+#[test]
+fn looking_often_does_not_cost_calibration() {
+    for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4)] {
+        let mut stream = Stream::new(seed);
+        let wrong = |_: &usize| {
+            let (verdict, _) = stopped(&mut stream, noise, 1.0);
+            matches!(verdict, Verdict::Different | Verdict::DifferentWithinMargin)
+        };
+        let hits = (0..100).filter(wrong).count();
+        at_most("different, same program", hits, 100, 0.05);
+        let same = |_: &usize| stopped(&mut stream, noise, 1.02).0 == Verdict::Same;
+        let hits = (0..50).filter(same).count();
+        at_most("same, 2 % slower", hits, 50, 0.05);
+    }
+}
+
+#[test]
+fn a_clear_difference_is_found_early() {
+    let mut stream = Stream::new(5);
+    for _ in 0..20 {
+        let (verdict, n_pairs) = stopped(&mut stream, spikes, 1.1);
+        assert_eq!(verdict, Verdict::Different);
+        assert!(n_pairs < 40);
+    }
+}
+
+#[test]
+fn a_partial_slowdown_is_uneven_and_a_uniform_one_is_not() {
+    let mut stream = Stream::new(6);
+    let orbit = Orbit::new(60, 499, 1).unwrap();
+    let uneven = |pairs: Pairs| pairs.shape(&orbit).unwrap().is_uneven();
+    let n = 300;
+    let uniform = (0..n).filter(|_| uneven(experiment(&mut stream, iid, 60, 1.05))).count();
+    at_most("uniform", uniform, n, 0.01);
+    let partial = |stream: &mut Stream| {
+        let coins = stream.bits(60);
+        let time = |stream: &mut Stream, new: bool| {
+            let slow_path = new && stream.below(2) == 0;
+            (0.01 * normal(stream).abs() + if slow_path { 0.1 } else { 0.0 }).exp()
+        };
+        let slot1: Vec<f64> = coins.iter().map(|&new| time(stream, new)).collect();
+        let slot2: Vec<f64> = coins.iter().map(|&new| time(stream, !new)).collect();
+        Pairs::new(&slot1, &slot2, &coins).unwrap()
+    };
+    let found = (0..50).filter(|_| uneven(partial(&mut stream))).count();
+    assert!(found >= 45, "half of the runs 10 % slower: {found} of 50");
+}
+
+#[test]
+fn the_band_of_the_shift_function_covers_all_deciles() {
+    let mut stream = Stream::new(8);
+    let (n, mut missed, mut unequal) = (300, 0, [0, 0]);
+    for _ in 0..n {
+        let pairs = experiment(&mut stream, regimes, 40, 1.05);
+        let orbit = Orbit::new(40, 199, stream.next_u64()).unwrap();
+        let theta = 1.05_f64.ln();
+        let found = shift::shift(&pairs, &orbit, theta, 0.1).unwrap();
+        missed += usize::from(!found.band.iter().all(|interval| interval.contains(theta)));
+        let ks = shift::kolmogorov_smirnov(&pairs, &orbit, theta).unwrap();
+        let ad = shift::anderson_darling(&pairs, &orbit, theta).unwrap();
+        unequal[0] += usize::from(ks.p <= 0.1);
+        unequal[1] += usize::from(ad.p <= 0.1);
+    }
+    at_most("band", missed, n, 0.1);
+    at_most("Kolmogorov-Smirnov", unequal[0], n, 0.1);
+    at_most("Anderson-Darling", unequal[1], n, 0.1);
+}
+
+#[test]
+fn a_decaying_start_is_cut_and_a_steady_one_is_not() {
+    let mut stream = Stream::new(9);
+    let (mut steady, mut caught) = (0, 0);
+    for _ in 0..1000 {
+        let quiet: Vec<f64> = iid(&mut stream, 60);
+        steady += usize::from(warmup::prefix(&quiet).unwrap() >= 2);
+        let decay = |(i, x): (usize, &f64)| x + 0.3 * (-(i as f64) / 2.0).exp();
+        let warming: Vec<f64> = quiet.iter().enumerate().map(decay).collect();
+        caught += usize::from(warmup::prefix(&warming).unwrap() >= 2);
+    }
+    at_most("steady", steady, 1000, 0.03);
+    assert!(caught >= 990, "30 % decaying over two runs: {caught} of 1000");
+}
+
+#[test]
+fn steady_series_are_called_stable() {
+    for n_runs in [20, 60, 150] {
+        let mut stream = Stream::new(n_runs as u64);
+        let mut flagged = std::collections::HashMap::new();
+        for _ in 0..1000 {
+            let times: Vec<f64> = iid(&mut stream, n_runs).iter().map(|x| x.exp()).collect();
+            for flag in series::stability(&times, stream.next_u64()).unwrap().flags() {
+                *flagged.entry(flag).or_insert(0) += 1;
+            }
+        }
+        for (flag, hits) in flagged {
+            at_most(&format!("{flag:?}, {n_runs} runs"), hits, 1000, 0.01);
+        }
+    }
+}
+
+#[test]
+fn tabulated_limits_are_exceeded_once_in_a_hundred() {
+    for n_runs in [20, 45, 120] {
+        let mut stream = Stream::new(n_runs as u64);
+        let (mut scans, mut dips) = (0, 0);
+        for _ in 0..2000 {
+            let times: Vec<f64> = (0..n_runs).map(|_| 1.0 + stream.unit()).collect();
+            let scan = series::rank_scan(&times).unwrap();
+            let limits = series::limits(n_runs);
+            scans += usize::from(scan.z > limits.scan);
+            dips += usize::from(series::dip(&Sorted::new(&times).unwrap()) > limits.dip);
+        }
+        at_most("scan", scans, 2000, 0.01);
+        at_most("dip", dips, 2000, 0.01);
+    }
+}
