@@ -1,0 +1,188 @@
+//! The control group of this process and the limits that bind it, cgroups(7): version 1, version 2, or a version 1
+//! hierarchy for each controller beside an empty version 2 one ("hybrid").
+
+use crate::host::mounts::Mount;
+use crate::host::{Cgroup, Host};
+
+/// The group and the tightest limits on the way from it up to the highest group that is visible from here: a limit of
+/// an ancestor binds as much as one's own (Documentation/admin-guide/cgroup-v2.rst, "Top-down Constraint").
+pub(super) fn read(host: &Host, mounts: &[Mount]) -> Option<Cgroup> {
+    let text = host.read("proc/self/cgroup")?;
+    let cpu = Membership::find(&text, "cpu");
+    let memory = Membership::find(&text, "memory");
+    let named = cpu.or(memory)?;
+    let cpu = cpu.and_then(|cpu| {
+        let directories = cpu.directories("cpu", mounts);
+        let limits =
+            directories.iter().filter_map(|directory| cpu_limit(host, directory, cpu.version));
+        limits.min_by(|a, b| (a.0 as f64 / a.1 as f64).total_cmp(&(b.0 as f64 / b.1 as f64)))
+    });
+    let memory = memory.and_then(|memory| {
+        let directories = memory.directories("memory", mounts);
+        let limits = directories
+            .iter()
+            .filter_map(|directory| memory_limit(host, directory, memory.version));
+        limits.min()
+    });
+    Some(Cgroup {
+        version: named.version,
+        path: named.path.to_owned(),
+        cpu_max: cpu.map(|(quota_us, period_us)| format!("{quota_us} {period_us}")),
+        memory_max_bytes: memory,
+    })
+}
+
+/// The group that a controller holds this process in.
+#[derive(Clone, Copy)]
+struct Membership<'a> {
+    version: u8,
+    path: &'a str,
+}
+
+impl<'a> Membership<'a> {
+    /// Lines are `4:cpu,cpuacct:/path` in version 1 and `0::/path` in version 2. A controller is in one hierarchy only,
+    /// so it is in version 2 when no line of version 1 has it.
+    fn find(text: &'a str, controller: &str) -> Option<Self> {
+        let lines = text.lines().filter_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            rest.split_once(':')
+        });
+        let version_1 = lines
+            .clone()
+            .find(|(controllers, _)| controllers.split(',').any(|name| name == controller))
+            .map(|(_, path)| Self { version: 1, path });
+        let mut lines = lines;
+        version_1.or_else(|| {
+            let (_, path) = lines.find(|(controllers, _)| controllers.is_empty())?;
+            Some(Self { version: 2, path })
+        })
+    }
+
+    /// The directories of the group and of its ancestors, relative to the root of the host, nearest first.
+    fn directories(&self, controller: &str, mounts: &[Mount]) -> Vec<String> {
+        let mount = mounts.iter().find(|mount| match self.version {
+            1 => mount.fs_type == "cgroup" && mount.options.iter().any(|name| name == controller),
+            _ => mount.fs_type == "cgroup2",
+        });
+        let Some(mount) = mount else { return Vec::new() };
+        let mut directory = mount.relative_point().to_owned();
+        let mut directories = vec![directory.clone()];
+        for name in below(self.path, &mount.root).split('/').filter(|name| !name.is_empty()) {
+            directory = format!("{directory}/{name}");
+            directories.push(directory.clone());
+        }
+        directories.reverse();
+        directories
+    }
+}
+
+/// The part of `path` below the group that is mounted. A container may see a path that is outside of its mount (`/..`,
+/// or the host's path when it has no cgroup namespace of its own): then what is mounted is its group.
+fn below<'a>(path: &'a str, mounted: &str) -> &'a str {
+    match path.strip_prefix(mounted.trim_end_matches('/')) {
+        Some(rest)
+            if (rest.is_empty() || rest.starts_with('/'))
+                && !rest.split('/').any(|name| name == "..") =>
+        {
+            rest
+        }
+        _ => "",
+    }
+}
+
+/// Quota and period, µs.
+fn cpu_limit(host: &Host, directory: &str, version: u8) -> Option<(u64, u64)> {
+    let (quota, period) = match version {
+        // -1 is "no limit" (Documentation/scheduler/sched-bwc.rst); it does not parse.
+        1 => (
+            host.read(format!("{directory}/cpu.cfs_quota_us"))?,
+            host.read(format!("{directory}/cpu.cfs_period_us"))?,
+        ),
+        // `max 100000` is "no limit".
+        _ => {
+            let text = host.read(format!("{directory}/cpu.max"))?;
+            let (quota, period) = text.split_once(' ')?;
+            (quota.to_owned(), period.to_owned())
+        }
+    };
+    let (quota_us, period_us) = (quota.parse().ok()?, period.parse().ok()?);
+    (period_us > 0).then_some((quota_us, period_us))
+}
+
+fn memory_limit(host: &Host, directory: &str, version: u8) -> Option<u64> {
+    match version {
+        // "No limit" is the largest number of pages: 2^63 rounded down to a page.
+        1 => host
+            .read_value(format!("{directory}/memory.limit_in_bytes"))
+            .filter(|bytes| *bytes < 1 << 62),
+        // "No limit" is `max`.
+        _ => host.read_value(format!("{directory}/memory.max")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fixture::expand;
+    use crate::host::mounts;
+
+    const V2: &str = "proc/self/mountinfo = 30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    #[track_caller]
+    fn check(files: &str, expect: Option<(u8, &str, Option<&str>, Option<u64>)>) {
+        let (_directory, host) = expand(files);
+        let expect = expect.map(|(version, path, cpu_max, memory_max_bytes)| Cgroup {
+            version,
+            path: path.to_owned(),
+            cpu_max: cpu_max.map(str::to_owned),
+            memory_max_bytes,
+        });
+        assert_eq!(read(&host, &mounts::read(&host)), expect, "{files}");
+    }
+
+    #[test]
+    fn the_tightest_ancestor_binds() {
+        let files = format!(
+            "{V2}proc/self/cgroup = 0::/a.slice/b.scope\n\
+             sys/fs/cgroup/a.slice/b.scope/cpu.max = 300000 100000\n\
+             sys/fs/cgroup/a.slice/cpu.max = 20000 10000\n\
+             sys/fs/cgroup/a.slice/b.scope/memory.max = max\n\
+             sys/fs/cgroup/a.slice/memory.max = 1073741824\n"
+        );
+        check(&files, Some((2, "/a.slice/b.scope", Some("20000 10000"), Some(1 << 30))));
+    }
+
+    #[test]
+    fn no_limits() {
+        let files = format!(
+            "{V2}proc/self/cgroup = 0::/a\nsys/fs/cgroup/a/cpu.max = max 100000\n\
+             sys/fs/cgroup/a/memory.max = max\nsys/fs/cgroup/ab/cpu.max = 1 100000\n"
+        );
+        check(&files, Some((2, "/a", None, None)));
+        check("proc/self/cgroup = 0::/\n", Some((2, "/", None, None)));
+        check("", None);
+    }
+
+    /// Version 1 in a container that shares the host's cgroup namespace.
+    #[test]
+    fn version_1_with_a_group_as_root_of_the_mount() {
+        check(
+            "proc/self/mountinfo = 9 8 0:29 /docker/7f /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\\n\
+             10 8 0:30 /docker/7f /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
+             proc/self/cgroup = 5:memory:/docker/7f\\n4:cpu,cpuacct:/docker/7f/x\\n1:name=systemd:/docker/7f\\n0::/\n\
+             sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us = -1\n\
+             sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us = 100000\n\
+             sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us = 150000\n\
+             sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us = 100000\n\
+             sys/fs/cgroup/memory/memory.limit_in_bytes = 9223372036854771712\n",
+            Some((1, "/docker/7f/x", Some("150000 100000"), None)),
+        );
+    }
+
+    #[test]
+    fn a_path_outside_of_the_mount_is_the_mount() {
+        let files =
+            format!("{V2}proc/self/cgroup = 0::/../b\nsys/fs/cgroup/cpu.max = 50000 100000\n");
+        check(&files, Some((2, "/../b", Some("50000 100000"), None)));
+    }
+}

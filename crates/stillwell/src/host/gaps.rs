@@ -1,0 +1,285 @@
+//! What the reader of a timing must know is missing on this machine.
+
+use crate::host::mounts::Mount;
+use crate::host::{Facts, Gap, Host, parse_cpu_list};
+
+/// Bits of capabilities(7), linux/capability.h.
+const CAP_SYS_PTRACE: u32 = 19;
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+
+/// The gaps, those that spoil most first.
+pub(super) fn find(host: &Host, mounts: &[Mount], facts: &Facts) -> Vec<Gap> {
+    let Some(status) = host.read("proc/self/status") else {
+        // Without it the other questions have no answer.
+        return vec![gap(
+            "the state of the machine",
+            "/proc cannot be read",
+            "mount it with `mount -t proc proc /proc`",
+        )];
+    };
+    let gaps = [
+        cpufreq(host, facts),
+        clock(facts),
+        bandwidth(facts),
+        one_cpu(facts),
+        perf_events(facts, &status),
+        hidden_processes(mounts, &status),
+    ];
+    gaps.into_iter().flatten().collect()
+}
+
+fn gap(what: &str, why: impl Into<String>, fix: &str) -> Gap {
+    Gap { what: what.to_owned(), why: why.into(), fix: fix.to_owned() }
+}
+
+/// The value of a line `name:\tvalue` of proc_pid_status(5).
+pub(super) fn status_value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+fn is_capable(status: &str, capability: u32) -> bool {
+    let set = status_value(status, "CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    set.is_some_and(|set| set >> capability & 1 == 1)
+}
+
+fn cpufreq(host: &Host, facts: &Facts) -> Option<Gap> {
+    if facts.scaling_driver.is_some() || !facts.governors.is_empty() {
+        return None;
+    }
+    let what = "governor and turbo";
+    if !host.exists("sys/devices/system/cpu") {
+        return Some(gap(what, "/sys is not mounted", "mount it with `mount -t sysfs sysfs /sys`"));
+    }
+    match &facts.virtualisation {
+        Some(kind) => Some(gap(
+            what,
+            format!("the hypervisor ({kind}) sets the CPU frequency and does not show it"),
+            "compare only what was measured in one session, or measure on bare metal",
+        )),
+        None => Some(gap(
+            what,
+            "the kernel shows no cpufreq",
+            "load a cpufreq driver or turn off firmware control of the frequency, and until then compare only what was \
+             measured in one session",
+        )),
+    }
+}
+
+/// Names of clock sources that are read from a device or by a trap, which takes a microsecond or so, or that only count
+/// ticks. Everything else is read in user space in some 30 ns.
+const SLOW_CLOCK_SOURCES: &[&str] =
+    &["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"];
+
+fn clock(facts: &Facts) -> Option<Gap> {
+    let source =
+        facts.clock_source.as_deref().filter(|source| SLOW_CLOCK_SOURCES.contains(source))?;
+    Some(gap(
+        "a fast clock",
+        format!(
+            "the kernel's clock source is {source}, so each look at the clock is slow or coarse"
+        ),
+        "find in dmesg why the usual one (tsc on x86) was given up, often a firmware setting, or boot with tsc=reliable",
+    ))
+}
+
+/// A limit that the CPUs this process may use can not reach does not throttle.
+fn bandwidth(facts: &Facts) -> Option<Gap> {
+    let limit = facts.cgroup.as_ref()?.cpu_max.as_deref()?;
+    let (quota_us, period_us) = limit.split_once(' ')?;
+    let (quota_us, period_us): (u64, u64) = (quota_us.parse().ok()?, period_us.parse().ok()?);
+    let n_allowed = facts
+        .cpus_allowed
+        .as_deref()
+        .and_then(|list| parse_cpu_list(list).ok())
+        .map(|cpus| cpus.len());
+    if n_allowed.is_some_and(|n| quota_us >= period_us.saturating_mul(n as u64)) {
+        return None;
+    }
+    Some(gap(
+        "CPU time without pauses",
+        format!(
+            "the cgroup may use {quota_us} µs of CPU time in each {period_us} µs, and the kernel stops it for the rest \
+             of the period when that is used up"
+        ),
+        "measure without the limit (systemd: CPUQuota=, docker: --cpus, kubernetes: limits.cpu)",
+    ))
+}
+
+fn one_cpu(facts: &Facts) -> Option<Gap> {
+    let allowed = facts.cpus_allowed.as_deref()?;
+    if parse_cpu_list(allowed).ok()?.len() != 1 {
+        return None;
+    }
+    let (why, fix) = if facts.topology.as_ref().is_some_and(|topology| topology.n_cpus == 1) {
+        ("the machine has one CPU".to_owned(), "use a machine with two or more")
+    } else {
+        (
+            format!("this process may use CPU {allowed} only"),
+            "start it with two or more and leave the choice to --affinity",
+        )
+    };
+    Some(gap(
+        "a CPU for the benchmark alone",
+        format!("{why}, which stillwell itself needs too"),
+        fix,
+    ))
+}
+
+/// Mainline Linux gives no meaning to values above 2 (Documentation/admin-guide/sysctl/kernel.rst); Debian, Ubuntu and
+/// Android have a patch by which 3 and 4 deny everything to users without CAP_PERFMON.
+fn perf_events(facts: &Facts, status: &str) -> Option<Gap> {
+    let what = "perf events (cycles, instructions, context switches)";
+    let Some(paranoid) = facts.perf_event_paranoid else {
+        // perf_event_open(2): whether the file exists tells whether the kernel has perf events.
+        return Some(gap(
+            what,
+            "there is no /proc/sys/kernel/perf_event_paranoid, so the kernel has none",
+            "use a kernel with CONFIG_PERF_EVENTS",
+        ));
+    };
+    if paranoid <= 2 || is_capable(status, CAP_PERFMON) || is_capable(status, CAP_SYS_ADMIN) {
+        return None;
+    }
+    Some(gap(
+        what,
+        format!("kernel.perf_event_paranoid is {paranoid}, which denies them to users"),
+        "run `sudo sysctl kernel.perf_event_paranoid=1`",
+    ))
+}
+
+/// proc(5), "Mount options": who runs besides the benchmark cannot be seen. Numbers before Linux 5.8, then names.
+fn hidden_processes(mounts: &[Mount], status: &str) -> Option<Gap> {
+    let proc = mounts.iter().rfind(|mount| mount.point == "/proc" && mount.fs_type == "proc")?;
+    let mode = proc.option("hidepid").filter(|mode| !matches!(*mode, "0" | "off"))?;
+    let groups = ["Gid", "Groups"].iter().filter_map(|name| status_value(status, name));
+    let mut groups = groups.flat_map(str::split_ascii_whitespace);
+    let is_member = proc.option("gid").is_some_and(|exempt| groups.any(|group| group == exempt));
+    if is_member || is_capable(status, CAP_SYS_PTRACE) {
+        return None;
+    }
+    Some(gap(
+        "the processes of other users",
+        format!("/proc is mounted with hidepid={mode}"),
+        "run `sudo mount -o remount,hidepid=0 /proc`, or join the group of its option gid=",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Cgroup, mounts};
+
+    /// A machine without gaps, as a user.
+    fn good() -> Facts {
+        Facts {
+            scaling_driver: Some("intel_pstate".to_owned()),
+            clock_source: Some("tsc".to_owned()),
+            cpus_allowed: Some("0-3".to_owned()),
+            perf_event_paranoid: Some(2),
+            ..Facts::default()
+        }
+    }
+
+    const USER: &str = "proc/self/status = Name:\\tx\\nGid:\\t1000\\t1000\\nGroups:\\t27 995\\nCapEff:\\t0000000000000000\n";
+    const ROOT: &str = "proc/self/status = Name:\\tx\\nCapEff:\\t000001ffffffffff\n";
+
+    /// `expect`: what and why of each gap.
+    #[track_caller]
+    fn check(files: &str, facts: &Facts, expect: &[(&str, &str)]) {
+        let (_directory, host) = crate::host::fixture::expand(files);
+        let gaps = find(&host, &mounts::read(&host), facts);
+        let found: Vec<_> = gaps.iter().map(|gap| (gap.what.as_str(), gap.why.as_str())).collect();
+        assert_eq!(found, expect, "{files}{facts:?}");
+        assert!(gaps.iter().all(|gap| !gap.fix.is_empty() && !gap.fix.ends_with('.')), "{gaps:?}");
+    }
+
+    #[test]
+    fn a_good_machine_has_none() {
+        check(USER, &good(), &[]);
+        check("", &good(), &[("the state of the machine", "/proc cannot be read")]);
+    }
+
+    #[test]
+    fn frequency() {
+        let none = Facts { scaling_driver: None, ..good() };
+        check(USER, &none, &[("governor and turbo", "/sys is not mounted")]);
+        let files = format!("{USER}sys/devices/system/cpu/online = 0-3\n");
+        check(&files, &none, &[("governor and turbo", "the kernel shows no cpufreq")]);
+        let guest = Facts { virtualisation: Some("kvm".to_owned()), ..none };
+        let why = "the hypervisor (kvm) sets the CPU frequency and does not show it";
+        check(&files, &guest, &[("governor and turbo", why)]);
+    }
+
+    #[test]
+    fn clocks() {
+        let with = |source: &str| Facts { clock_source: Some(source.to_owned()), ..good() };
+        for source in ["arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "tsc-early"]
+        {
+            check(USER, &with(source), &[]);
+        }
+        for source in ["hpet", "acpi_pm", "jiffies"] {
+            let why = format!(
+                "the kernel's clock source is {source}, so each look at the clock is slow or coarse"
+            );
+            check(USER, &with(source), &[("a fast clock", &why)]);
+        }
+    }
+
+    #[test]
+    fn cpu_bandwidth() {
+        let with = |limit: &str| Facts {
+            cgroup: Some(Cgroup {
+                version: 2,
+                path: "/".to_owned(),
+                cpu_max: Some(limit.to_owned()),
+                memory_max_bytes: None,
+            }),
+            ..good()
+        };
+        let why = "the cgroup may use 150000 µs of CPU time in each 100000 µs, and the kernel stops it for the rest of \
+                   the period when that is used up";
+        check(USER, &with("150000 100000"), &[("CPU time without pauses", why)]);
+        // Four CPUs cannot use more than four times the period.
+        check(USER, &with("400000 100000"), &[]);
+    }
+
+    #[test]
+    fn cpus_allowed() {
+        let one = Facts { cpus_allowed: Some("3".to_owned()), ..good() };
+        let why = "this process may use CPU 3 only, which stillwell itself needs too";
+        check(USER, &one, &[("a CPU for the benchmark alone", why)]);
+    }
+
+    #[test]
+    fn perf_events_denied_or_missing() {
+        let with = |paranoid| Facts { perf_event_paranoid: paranoid, ..good() };
+        let what = "perf events (cycles, instructions, context switches)";
+        let why = "kernel.perf_event_paranoid is 4, which denies them to users";
+        check(USER, &with(Some(4)), &[(what, why)]);
+        let why = "kernel.perf_event_paranoid is 3, which denies them to users";
+        check(USER, &with(Some(3)), &[(what, why)]);
+        check(ROOT, &with(Some(4)), &[]);
+        check(USER, &with(Some(-1)), &[]);
+        let why = "there is no /proc/sys/kernel/perf_event_paranoid, so the kernel has none";
+        check(ROOT, &with(None), &[(what, why)]);
+    }
+
+    #[test]
+    fn processes_hidden() {
+        let mount = |options| {
+            format!("proc/self/mountinfo = 22 27 0:21 / /proc rw - proc proc {options}\n")
+        };
+        let what = "the processes of other users";
+        let hidden = format!("{USER}{}", mount("rw,gid=7,hidepid=invisible"));
+        check(&hidden, &good(), &[(what, "/proc is mounted with hidepid=invisible")]);
+        check(
+            &format!("{USER}{}", mount("rw,hidepid=2")),
+            &good(),
+            &[(what, "/proc is mounted with hidepid=2")],
+        );
+        check(&format!("{USER}{}", mount("rw,gid=995,hidepid=2")), &good(), &[]);
+        check(&format!("{ROOT}{}", mount("rw,hidepid=2")), &good(), &[]);
+        check(&format!("{USER}{}", mount("rw")), &good(), &[]);
+    }
+}

@@ -1,0 +1,102 @@
+//! The machine: what it is ([`Facts`]) and what it lacks ([`Gap`]). Nothing here writes, and nothing here fails: what
+//! cannot be read is `None` or a gap.
+
+mod caches;
+mod cgroup;
+mod cpu;
+mod cpulist;
+mod facts;
+#[cfg(test)]
+mod fixture;
+mod gaps;
+mod git;
+mod look;
+mod mounts;
+mod topology;
+mod virtualisation;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+pub use caches::drop_caches;
+pub use cpulist::{format_cpu_list, parse_cpu_list};
+pub use facts::{Cgroup, Facts, Git, Topology};
+#[cfg(test)]
+pub(crate) use fixture::fixture;
+pub use look::look;
+
+/// A capability this machine does not have. Data, not an error: it is shown and saved with the result. The three
+/// parts are pieces of one sentence, "what: why; fix".
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Gap {
+    /// What cannot be had.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// What the user could do about it.
+    pub fix: String,
+}
+
+/// The only way to `/proc`, `/sys` and the like. Paths are relative to a root, which is `/` in production and a
+/// directory of captured files in tests.
+#[derive(Clone, Debug)]
+pub struct Host {
+    root: PathBuf,
+}
+
+/// No file of the kernel that we need is longer up to the part we need; an uncapped read of a strange file might never
+/// end.
+const READ_BYTES_MAX: u64 = 64 << 10;
+
+/// One policy directory for each CPU, and some room.
+const LIST_ENTRIES_MAX: usize = 2 * cpulist::CPUS_MAX;
+
+impl Host {
+    /// A machine whose files are below `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The text of a file without the white space at its end; `None` when it cannot be read.
+    pub fn read(&self, relative: impl AsRef<Path>) -> Option<String> {
+        let mut text = read_capped(&self.below_root(relative.as_ref()), READ_BYTES_MAX)?;
+        text.truncate(text.trim_end().len());
+        Some(text)
+    }
+
+    /// The value of a file that holds one; `None` also when it holds something else.
+    pub fn read_value<T: std::str::FromStr>(&self, relative: impl AsRef<Path>) -> Option<T> {
+        self.read(relative)?.parse().ok()
+    }
+
+    /// The names in a directory, sorted; empty when it cannot be read.
+    pub fn list(&self, relative: impl AsRef<Path>) -> Vec<String> {
+        #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
+        let Ok(entries) = std::fs::read_dir(self.below_root(relative.as_ref())) else {
+            return Vec::new();
+        };
+        let names = entries.take(LIST_ENTRIES_MAX).flatten().map(|entry| entry.file_name());
+        let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// Whether there is such a file or directory.
+    pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
+        self.below_root(relative.as_ref()).exists()
+    }
+
+    fn below_root(&self, relative: &Path) -> PathBuf {
+        assert!(relative.is_relative(), "{} must be relative to the root", relative.display());
+        self.root.join(relative)
+    }
+}
+
+/// The first `bytes_max` bytes of a file as text. Bytes that are not UTF-8 are replaced: the cap may cut a character.
+fn read_capped(path: &Path, bytes_max: u64) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
+    let file = std::fs::File::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
