@@ -1,0 +1,183 @@
+//! Plan → what is executed: programs found, environments put together, streams chosen.
+#![expect(clippy::disallowed_methods, reason = "looks for programs and reads the environment")]
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::measure::wire::{Accept, Bytes, Command, ErrorOutput, Output};
+use crate::plan::{Arm, Plan, Role};
+use crate::spec::values::OutputTarget;
+
+/// Shell for hooks when commands are executed directly.
+const HOOK_SHELL: &str = "sh";
+
+/// The environments and the commands of a plan.
+#[derive(Debug)]
+pub struct Commands {
+    /// Each different set of variables once.
+    environments: Vec<Vec<Bytes>>,
+    environment_of_arm: Vec<u32>,
+    stdin: Option<Bytes>,
+    hook_shell: Vec<String>,
+    loud: Vec<bool>,
+    /// Where standard output goes instead, when it is to be validated.
+    captured_stdout: Option<Bytes>,
+}
+
+impl Commands {
+    /// Puts together what all arms need; programs are looked for later, because a setup hook may build them.
+    pub fn new(plan: &Plan, captured_stdout: Option<&Path>) -> Self {
+        let inherited: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let mut distinct: Vec<&[(String, String)]> = Vec::new();
+        let environment_of_arm = plan
+            .arms
+            .iter()
+            .map(|arm| {
+                let known = distinct.iter().position(|set| *set == arm.environment);
+                let index = known.unwrap_or_else(|| {
+                    distinct.push(&arm.environment);
+                    distinct.len() - 1
+                });
+                u32::try_from(index)
+                    .expect("fewer environments than arms, which are counted in u32")
+            })
+            .collect();
+        Self {
+            environments: distinct.iter().map(|set| environment(&inherited, set)).collect(),
+            environment_of_arm,
+            stdin: plan.input.as_ref().map(|path| path.clone().into_bytes()),
+            hook_shell: plan.shell.clone().unwrap_or_else(|| vec![HOOK_SHELL.into()]),
+            loud: vec![false; plan.arms.len()],
+            captured_stdout: captured_stdout.map(|path| path.as_os_str().as_bytes().to_vec()),
+        }
+    }
+
+    /// All environments, for a batch.
+    pub fn environments(&self) -> &[Vec<Bytes>] {
+        &self.environments
+    }
+
+    /// Stop keeping the standard error of this arm: there is too much of it.
+    pub fn mark_loud(&mut self, arm: usize) {
+        self.loud[arm] = true;
+    }
+
+    /// The command of an arm.
+    ///
+    /// # Errors
+    /// There is no such program.
+    pub fn of_arm(&self, plan: &Plan, arm: usize) -> Result<Command, String> {
+        let Arm { argv, output, accept, role, .. } = &plan.arms[arm];
+        let captured = self.captured_stdout.as_ref().filter(|_| *role == Role::Candidate);
+        let environment = self.environment_of_arm[arm];
+        Ok(Command {
+            path: self.find(&argv[0], environment)?,
+            argv: argv.iter().map(|word| word.clone().into_bytes()).collect(),
+            environment,
+            stdin: self.stdin.clone(),
+            stdout: match (captured, output) {
+                (Some(path), _) => Output::File(path.clone()),
+                (None, OutputTarget::Null) => Output::Null,
+                (None, OutputTarget::Pipe) => Output::Pipe,
+                (None, OutputTarget::Inherit) => Output::Inherit,
+                (None, OutputTarget::File(path)) => Output::File(path.clone().into_bytes()),
+            },
+            stderr: match output {
+                OutputTarget::Inherit => ErrorOutput::Inherit,
+                _ if self.loud[arm] => ErrorOutput::Null,
+                _ => ErrorOutput::Keep,
+            },
+            accept: accept.clone().map_or(Accept::Any, Accept::Statuses),
+        })
+    }
+
+    /// A hook's command, executed by the shell with the environment of an arm.
+    ///
+    /// # Errors
+    /// There is no such shell.
+    pub fn of_hook(&self, plan: &Plan, arm: usize, command: &str) -> Result<Command, String> {
+        let environment = self.environment_of_arm[arm];
+        let inherit = plan.arms[arm].output == OutputTarget::Inherit;
+        let words = self.hook_shell.iter().map(String::as_str).chain(["-c", command]);
+        Ok(Command {
+            path: self.find(&self.hook_shell[0], environment)?,
+            argv: words.map(|word| word.as_bytes().to_vec()).collect(),
+            environment,
+            stdin: None,
+            stdout: if inherit { Output::Inherit } else { Output::Null },
+            stderr: if inherit { ErrorOutput::Inherit } else { ErrorOutput::Keep },
+            accept: Accept::Statuses(vec![0]),
+        })
+    }
+
+    /// The validator's command: a hook that reads the captured standard output.
+    ///
+    /// # Errors
+    /// There is no such shell.
+    pub fn of_validator(&self, plan: &Plan, arm: usize, command: &str) -> Result<Command, String> {
+        let hook = self.of_hook(plan, arm, command)?;
+        Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
+    }
+
+    /// Looks for a program as execvp(3) does.
+    fn find(&self, program: &str, environment: u32) -> Result<Bytes, String> {
+        if program.contains('/') {
+            return match executable(Path::new(program)) {
+                Ok(()) => Ok(program.as_bytes().to_vec()),
+                Err(why) => Err(format!("cannot execute {program:?}: {why}")),
+            };
+        }
+        let variables = &self.environments[environment as usize];
+        let path = variables.iter().find_map(|entry| entry.strip_prefix(b"PATH="));
+        let path = OsString::from_vec(path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin").to_vec());
+        let found = std::env::split_paths(&path).map(|directory| {
+            // An empty element is the current directory.
+            if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory }
+        });
+        let found =
+            found.map(|directory| directory.join(program)).find(|file| executable(file).is_ok());
+        found
+            .map(|file| file.into_os_string().into_vec())
+            .ok_or_else(|| format!("cannot execute {program:?}: there is no such program in PATH"))
+    }
+}
+
+fn executable(file: &Path) -> Result<(), String> {
+    let meta = std::fs::metadata(file).map_err(|error| error.to_string())?;
+    if meta.is_dir() {
+        return Err("it is a directory".into());
+    }
+    access(file, Access::EXEC_OK).map_err(|_| "it is not executable (chmod +x?)".into())
+}
+
+fn environment(inherited: &[(OsString, OsString)], set: &[(String, String)]) -> Vec<Bytes> {
+    let is_set = |name: &OsString| set.iter().any(|(other, _)| name.as_bytes() == other.as_bytes());
+    let kept = inherited.iter().filter(|(name, _)| !is_set(name));
+    let kept = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
+    // A name that is given twice has the value that was given last.
+    let last = |(index, (name, _)): &(usize, &(String, String))| {
+        !set[index + 1..].iter().any(|(later, _)| later == name)
+    };
+    let added = set.iter().enumerate().filter(last);
+    kept.chain(added.map(|(_, (name, value))| format!("{name}={value}").into_bytes())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_replaced_not_repeated() {
+        let inherited = [("A".into(), "1".into()), ("B".into(), "2".into())];
+        let set =
+            [("A".to_owned(), "3".to_owned()), ("C".into(), "4".into()), ("C".into(), "5".into())];
+        let found: Vec<_> = environment(&inherited, &set)
+            .into_iter()
+            .map(|entry| String::from_utf8(entry).unwrap())
+            .collect();
+        assert_eq!(found, ["B=2", "A=3", "C=5"]);
+    }
+}

@@ -1,0 +1,177 @@
+//! Perf events around a run. They are opened once, on the launcher, with `inherit` and `enable_on_exec`: the
+//! launcher's own copies never start, each child's start when it execs and are added up when it ends. Opening events
+//! for every child would cost 100 µs a run; reading these costs a few.
+
+use perf_event::events::{Event, Hardware, Software};
+use perf_event::{Builder, Counter, ReadFormat};
+
+use crate::measure::switches::SwitchLog;
+use crate::metric::{Metric, Source};
+use crate::record::Row;
+
+/// The events that are open, and what each said before the run.
+pub struct Counters {
+    counters: Vec<Open>,
+    switches: Option<SwitchLog>,
+}
+
+struct Open {
+    metric: Metric,
+    counter: Counter,
+    before: Reading,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Reading {
+    count: u64,
+    enabled_ns: u64,
+    running_ns: u64,
+}
+
+/// Something this machine cannot count: what, why, what to do.
+pub type CounterGap = (String, String, String);
+
+impl Counters {
+    /// No events at all.
+    pub fn none() -> Self {
+        Self { counters: Vec::new(), switches: None }
+    }
+
+    /// Opens everything that this machine and this user's rights allow.
+    pub fn open(cpus: &[usize]) -> (Self, Vec<CounterGap>) {
+        let mut gaps = Vec::new();
+        let mut counters = Vec::new();
+        let software = [(Metric::TaskClockNs, Software::TASK_CLOCK)];
+        for (metric, event) in software {
+            try_open(metric, event, false, &mut counters, &mut gaps);
+        }
+        // Migrations happen in the kernel, so an event that excludes it counts none; that needs more rights.
+        try_open(Metric::Migrations, Software::CPU_MIGRATIONS, true, &mut counters, &mut gaps);
+        let hardware = [
+            (Metric::Cycles, Hardware::CPU_CYCLES),
+            (Metric::Instructions, Hardware::INSTRUCTIONS),
+            (Metric::Branches, Hardware::BRANCH_INSTRUCTIONS),
+            (Metric::BranchMisses, Hardware::BRANCH_MISSES),
+            (Metric::CacheReferences, Hardware::CACHE_REFERENCES),
+            (Metric::CacheMisses, Hardware::CACHE_MISSES),
+        ];
+        for (metric, event) in hardware {
+            try_open(metric, event, false, &mut counters, &mut gaps);
+        }
+        let switches = SwitchLog::open(cpus)
+            .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
+            .ok();
+        (Self { counters, switches }, gaps)
+    }
+
+    /// The metrics that rows will have.
+    pub fn metrics(&self) -> Vec<Metric> {
+        let mut metrics: Vec<_> = self.counters.iter().map(|open| open.metric).collect();
+        metrics.extend(self.switches.is_some().then_some(Metric::PreemptedNs));
+        if metrics.iter().any(|metric| metric.info().source == Source::Hardware) {
+            metrics.push(Metric::RunningPpm);
+        }
+        metrics
+    }
+
+    /// Notes the counts before a run.
+    pub fn before(&mut self) {
+        for open in &mut self.counters {
+            open.before = read(&mut open.counter).unwrap_or_default();
+        }
+        if let Some(switches) = &mut self.switches {
+            switches.discard();
+        }
+    }
+
+    /// Stores what the run added.
+    pub fn after(&mut self, row: &mut Row) {
+        let mut least_running_ppm = 1_000_000;
+        for open in &mut self.counters {
+            let Some(after) = read(&mut open.counter) else { continue };
+            let enabled_ns = after.enabled_ns - open.before.enabled_ns;
+            let running_ns = after.running_ns - open.before.running_ns;
+            // An event that was never scheduled has counted nothing, which is not the same as zero.
+            if enabled_ns > 0 && running_ns == 0 {
+                continue;
+            }
+            row.set(open.metric, Some(after.count - open.before.count));
+            if running_ns < enabled_ns {
+                let ppm = u128::from(running_ns) * 1_000_000 / u128::from(enabled_ns);
+                least_running_ppm = least_running_ppm.min(ppm as u64);
+            }
+        }
+        if least_running_ppm < 1_000_000 {
+            row.set(Metric::RunningPpm, Some(least_running_ppm));
+        }
+        if let Some(switches) = &mut self.switches {
+            row.set(Metric::PreemptedNs, switches.preempted_ns());
+        }
+    }
+}
+
+fn try_open(
+    metric: Metric,
+    event: impl Event + Clone,
+    needs_kernel: bool,
+    counters: &mut Vec<Open>,
+    gaps: &mut Vec<CounterGap>,
+) {
+    // With the kernel if we may, without it otherwise: a user's own time is better than nothing.
+    let attempts: &[bool] = if needs_kernel { &[true] } else { &[true, false] };
+    let mut error = None;
+    for &with_kernel in attempts {
+        match build(event.clone(), with_kernel) {
+            Ok(counter) => {
+                counters.push(Open { metric, counter, before: Reading::default() });
+                return;
+            }
+            Err(cause) => error = Some(cause),
+        }
+    }
+    gaps.extend(error.map(|error| explain(metric, &error)));
+}
+
+fn build(event: impl Event, with_kernel: bool) -> std::io::Result<Counter> {
+    let mut builder = Builder::new(event);
+    builder
+        .observe_self()
+        .any_cpu()
+        .inherit(true)
+        .enabled(false)
+        .enable_on_exec(true)
+        .exclude_kernel(!with_kernel)
+        .exclude_hv(true)
+        .read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
+    builder.build()
+}
+
+fn read(counter: &mut Counter) -> Option<Reading> {
+    let data = counter.read_full().ok()?;
+    let ns = |time: Option<std::time::Duration>| time.map_or(0, |time| time.as_nanos() as u64);
+    Some(Reading {
+        count: data.count(),
+        enabled_ns: ns(data.time_enabled()),
+        running_ns: ns(data.time_running()),
+    })
+}
+
+/// Says why perf_event_open(2) refused.
+fn explain(metric: Metric, error: &std::io::Error) -> CounterGap {
+    let (why, fix) = match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => (
+            "this machine does not offer the event (a virtual machine without a performance monitoring unit?)",
+            "measure on bare metal, or ask for the PMU to be passed to the guest",
+        ),
+        Some(libc::EACCES | libc::EPERM) => (
+            "the kernel does not allow it to this user (kernel.perf_event_paranoid, or a seccomp filter)",
+            "set kernel.perf_event_paranoid to 1 or lower, or give CAP_PERFMON",
+        ),
+        Some(libc::ENOSYS) => {
+            ("the kernel was built without perf events", "use a kernel with CONFIG_PERF_EVENTS")
+        }
+        Some(libc::EMFILE) => ("too many open files", "raise the limit of open files (ulimit -n)"),
+        _ => ("perf_event_open failed", "see perf_event_open(2)"),
+    };
+    (metric.info().name.to_owned(), format!("{why}: {error}"), fix.to_owned())
+}

@@ -1,0 +1,393 @@
+//! The launcher: a small process that makes the children, times them and appends their rows to the record.
+//!
+//! It is this program executed again, so that its memory is small (a child's `ru_maxrss` starts at its parent's
+//! peak) and the front end's is not limited. It writes the rows itself, before it starts the next run, so that
+//! neither the death of the front end nor its own loses a run that had finished.
+#![expect(clippy::disallowed_methods, reason = "this process is the operating system's edge")]
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::measure::clock::monotonic_ns;
+use crate::measure::counters::Counters;
+use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
+use crate::measure::wire::{
+    self, Batch, Command, Done, ErrorOutput, Job, Keep, Open, Opened, Output, Reply, Request,
+    RowId, Stop,
+};
+use crate::metric::{METRICS, Metric};
+use crate::record::{Layout, Row, Writer};
+use crate::sys::{
+    self, Alarm, Attributes, CStrings, ChildStdio, LaunchError, Launched, Policy, Usage,
+};
+
+/// `argv[0]` that makes this program a launcher.
+pub const ARGV0: &str = "stillwell-launcher";
+/// Names of the variable that carries the number of the run; the second is the one that hyperfine sets.
+const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
+const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
+
+/// Whether this process was started to be a launcher.
+pub fn is_requested() -> bool {
+    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
+}
+
+/// Serves the front end, whose socket is standard input, until it hangs up.
+pub fn serve() {
+    sys::install_launcher_signals();
+    sys::signal_me_when_my_parent_ends(libc::SIGTERM);
+    // What goes wrong here the front end sees as a closed socket; there is nobody else to tell.
+    serve_requests().ok();
+}
+
+fn serve_requests() -> Result<()> {
+    let stdin = io::stdin();
+    let mut socket = std::fs::File::from(stdin.as_fd().try_clone_to_owned()?);
+    let Request::Open(open) = wire::receive(&mut socket)? else { return Ok(()) };
+    let mut session = match Session::open(open) {
+        Ok((session, opened)) => {
+            wire::send(&mut socket, &Reply::Opened(opened))?;
+            session
+        }
+        Err(error) => {
+            wire::send(&mut socket, &Reply::Refused(format!("{error:#}")))?;
+            return Ok(());
+        }
+    };
+    loop {
+        let reply = match wire::receive(&mut socket)? {
+            Request::Open(_) => Reply::Refused("opened twice".into()),
+            Request::Keep(keep) => match Destination::open(&keep) {
+                Ok(destination) => {
+                    session.destination = Some(destination);
+                    Reply::Ready
+                }
+                Err(error) => Reply::Refused(format!("{error:#}")),
+            },
+            Request::Batch(batch) => Reply::Done(session.run(&batch)),
+        };
+        wire::send(&mut socket, &reply)?;
+    }
+}
+
+/// Where rows go.
+struct Destination {
+    writer: Writer,
+    layout: Layout,
+    clock_origin_ns: u64,
+    line: Vec<u8>,
+}
+
+impl Destination {
+    fn open(keep: &Keep) -> Result<Self> {
+        Ok(Self {
+            writer: Writer::open(Path::new(OsStr::from_bytes(&keep.record)))?,
+            layout: Layout::from_names(&keep.columns).map_err(anyhow::Error::msg)?,
+            clock_origin_ns: keep.clock_origin_ns,
+            line: Vec::new(),
+        })
+    }
+
+    fn append(&mut self, row: &Row) -> Result<(), Stop> {
+        self.line.clear();
+        self.layout.encode(row, &mut self.line);
+        self.writer.append(&self.line).map_err(|error| Stop::Record {
+            error: format!("{error:#}"),
+            line: std::mem::take(&mut self.line),
+        })
+    }
+}
+
+/// Everything that lives from one batch to the next.
+struct Session {
+    destination: Option<Destination>,
+    timeout: Option<Duration>,
+    schedstat: bool,
+    attributes: Attributes,
+    plain: Attributes,
+    counters: Counters,
+    streams: Streams,
+    launcher: sys::Launcher,
+    argv: CStrings,
+    envp: CStrings,
+}
+
+/// What one child did.
+struct Ran {
+    launched: Launched,
+    ended_ns: u64,
+    exit: i32,
+    timed_out: bool,
+    usage: Usage,
+    run_queue_wait_ns: Option<u64>,
+    stderr: Vec<u8>,
+    stderr_bytes: u64,
+}
+
+impl Session {
+    fn open(open: Open) -> Result<(Self, Opened)> {
+        if let Some(cpus) = &open.launcher_cpus {
+            pin_myself(cpus)
+                .with_context(|| format!("cannot move the launcher to CPUs {cpus:?}"))?;
+        }
+        let cpus = open.affinity.clone().map_or_else(allowed_cpus, Ok)?;
+        let (counters, mut gaps) =
+            if open.evidence { Counters::open(&cpus) } else { (Counters::none(), Vec::new()) };
+        let schedstat = open.evidence && Path::new("/proc/self/schedstat").exists();
+        if open.evidence && !schedstat {
+            gaps.push((
+                Metric::RunQueueWaitNs.info().name.into(),
+                "there is no /proc/PID/schedstat".into(),
+                "use a kernel with CONFIG_SCHED_INFO".into(),
+            ));
+        }
+        let mut metrics = counters.metrics();
+        metrics.extend(schedstat.then_some(Metric::RunQueueWaitNs));
+        let session = Self {
+            destination: None,
+            timeout: open.timeout_ns.map(Duration::from_nanos),
+            schedstat,
+            attributes: Attributes {
+                affinity: open.affinity,
+                nice: open.nice,
+                policy: open.policy.map(|(policy, priority)| Policy { policy, priority }),
+                no_aslr: open.no_aslr,
+                rlimits: open.rlimits,
+            },
+            plain: Attributes::default(),
+            counters,
+            streams: Streams::open().context("cannot open the standard streams of the runs")?,
+            launcher: sys::Launcher::default(),
+            argv: CStrings::default(),
+            envp: CStrings::default(),
+        };
+        sys::shrink_resident_set();
+        let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
+        Ok((session, Opened { metrics, gaps }))
+    }
+
+    fn run(&mut self, batch: &Batch) -> Done {
+        let mut done = Done::default();
+        sys::take_stop_request();
+        for job in &batch.jobs {
+            let outcome = self.run_job(batch, job, &mut done.loud_commands);
+            if let Err(stop) = outcome {
+                done.stop = Some(stop);
+                break;
+            }
+            done.n_done += 1;
+        }
+        done.maxrss_floor_kib = peak_resident_kib().unwrap_or(0);
+        done
+    }
+
+    fn run_job(&mut self, batch: &Batch, job: &Job, loud: &mut Vec<u32>) -> Result<(), Stop> {
+        let command = &batch.commands[job.command as usize];
+        let environment = &batch.environments[command.environment as usize];
+        self.argv.set(command.argv.iter().map(|argument| c_string(argument)));
+        self.envp
+            .set(environment.iter().map(|entry| c_string(entry)).chain(extra_environment(job)));
+        self.counters.before();
+        let ran = self.run_child(command, job.row)?;
+        let accepted = command.accept.allows(ran.exit, ran.timed_out);
+        let stopped = sys::take_stop_request();
+        // A run that had finished by itself when the request came is kept; one that was cut short is not.
+        if stopped && (ran.exit < 0 || !accepted) {
+            return Err(Stop::Interrupted);
+        }
+        if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
+            let mut row = row_of(&ran, id, destination.clock_origin_ns);
+            self.counters.after(&mut row);
+            destination.append(&row)?;
+        }
+        if ran.stderr_bytes > STDERR_KEEP_BYTES_MAX && !loud.contains(&job.command) {
+            loud.push(job.command);
+        }
+        if stopped {
+            return Err(Stop::Interrupted);
+        }
+        if accepted {
+            return Ok(());
+        }
+        Err(Stop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
+    }
+
+    /// Starts a child, waits for its end and collects what the kernel says about it.
+    fn run_child(&mut self, command: &Command, row: Option<RowId>) -> Result<Ran, Stop> {
+        let is_timed = row.is_some_and(|id| id.block.is_some());
+        let stdin_path = command.stdin.as_deref().map(c_string);
+        let stdout_path = match &command.stdout {
+            Output::File(path) => Some(c_string(path)),
+            _ => None,
+        };
+        let failed = |stage, error: io::Error| Stop::Launch {
+            stage,
+            errno: error.raw_os_error().unwrap_or(0),
+        };
+        let stdout_pipe = (command.stdout == Output::Pipe)
+            .then(pipe)
+            .transpose()
+            .map_err(|error| failed(sys::Stage::Stdout, error))?;
+        let stderr_pipe = (command.stderr == ErrorOutput::Keep && !is_timed)
+            .then(pipe)
+            .transpose()
+            .map_err(|error| failed(sys::Stage::Stderr, error))?;
+        let stdio = [
+            stdin_path.as_deref().map_or(ChildStdio::Fd(self.streams.null()), ChildStdio::Read),
+            match (&command.stdout, &stdout_path, &stdout_pipe) {
+                (_, Some(path), _) => ChildStdio::Write(path),
+                (_, _, Some((_, writer))) => ChildStdio::Fd(raw(writer)),
+                (Output::Inherit, _, _) => ChildStdio::Inherit,
+                _ => ChildStdio::Fd(self.streams.null()),
+            },
+            match (command.stderr, &stderr_pipe) {
+                (_, Some((_, writer))) => ChildStdio::Fd(raw(writer)),
+                (ErrorOutput::Inherit, _) => ChildStdio::Inherit,
+                (ErrorOutput::Keep, _) => ChildStdio::Fd(self.streams.kept_stderr()),
+                (ErrorOutput::Null, _) => ChildStdio::Fd(self.streams.null()),
+            },
+        ];
+        let attributes = if row.is_some() { &self.attributes } else { &self.plain };
+        let path = c_string(&command.path);
+        let launched = self
+            .launcher
+            .launch(&path, &self.argv, &self.envp, stdio, attributes)
+            .map_err(|LaunchError { stage, errno }| Stop::Launch { stage, errno })?;
+        let pipes = Pipes::new(
+            stdout_pipe.map(|(reader, _)| reader),
+            stderr_pipe.map(|(reader, _)| reader),
+        );
+        Ok(self.await_child(launched, pipes, row.is_some()))
+    }
+
+    fn await_child(&mut self, launched: Launched, mut pipes: Pipes, is_run: bool) -> Ran {
+        let alarm = Alarm::arm(launched.pid, self.timeout.filter(|_| is_run));
+        if !pipes.is_empty()
+            && let Ok(pidfd) = pidfd(launched.pid)
+        {
+            while pipes.drain_until_exit(pidfd.as_fd()).is_err_and(|error| is_interruption(&error))
+            {
+            }
+        }
+        // Without evidence to collect there is nothing between the exit and the reap, so one call does both.
+        let (mut ended_ns, mut run_queue_wait_ns) = (None, None);
+        if self.schedstat {
+            while sys::wait_for_exit(launched.pid).is_err_and(|error| is_interruption(&error)) {}
+            ended_ns = Some(monotonic_ns());
+            run_queue_wait_ns = read_run_queue_wait_ns(launched.pid);
+        }
+        let (exit, usage) = loop {
+            match sys::reap(launched.pid) {
+                Ok(reaped) => break reaped,
+                Err(error) if is_interruption(&error) => {}
+                Err(error) => {
+                    unreachable!("wait4 for a child of ours that nobody else reaps: {error}")
+                }
+            }
+        };
+        let ended_ns = ended_ns.unwrap_or_else(monotonic_ns);
+        let timed_out = alarm.went_off() && exit < 0;
+        drop(alarm);
+        let (mut stderr, mut stderr_bytes) = pipes.into_stderr();
+        if stderr_bytes == 0 {
+            (stderr, stderr_bytes) = self.streams.take_kept_stderr();
+        }
+        Ran { launched, ended_ns, exit, timed_out, usage, run_queue_wait_ns, stderr, stderr_bytes }
+    }
+}
+
+fn row_of(ran: &Ran, id: RowId, clock_origin_ns: u64) -> Row {
+    let mut row = Row {
+        step: id.step,
+        arm: id.arm,
+        block: id.block,
+        started_ns: ran.launched.exec_ns.saturating_sub(clock_origin_ns),
+        cpu: Some(ran.launched.cpu),
+        exit: ran.exit,
+        timed_out: ran.timed_out,
+        values: [None; METRICS.len()],
+    };
+    let usage = &ran.usage;
+    for (metric, value) in [
+        (Metric::WallNs, ran.ended_ns - ran.launched.exec_ns),
+        (Metric::SpawnNs, ran.launched.exec_ns - ran.launched.cloned_ns),
+        (Metric::UserUs, usage.user_us),
+        (Metric::SysUs, usage.sys_us),
+        (Metric::MaxrssKib, usage.maxrss_kib),
+        (Metric::MinorFaults, usage.minor_faults),
+        (Metric::MajorFaults, usage.major_faults),
+        (Metric::VoluntarySwitches, usage.voluntary_switches),
+        (Metric::InvoluntarySwitches, usage.involuntary_switches),
+    ] {
+        row.set(metric, Some(value));
+    }
+    row.set(Metric::RunQueueWaitNs, ran.run_queue_wait_ns);
+    row
+}
+
+fn extra_environment(job: &Job) -> impl Iterator<Item = CString> {
+    let iteration = job.iteration.iter();
+    let iterations =
+        iteration.flat_map(|value| ITERATION_VARIABLES.map(|name| format!("{name}={value}")));
+    let padding = job
+        .padding_bytes
+        .map(|n_bytes| format!("{PADDING_VARIABLE}={}", "x".repeat(n_bytes as usize)));
+    iterations.chain(padding).map(|entry| c_string(entry.as_bytes()))
+}
+
+/// The front end refuses strings with a NUL before they get here; what follows one would be cut off.
+fn c_string(bytes: &[u8]) -> CString {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    CString::new(&bytes[..end]).expect("no NUL before the first NUL")
+}
+
+fn raw(fd: &impl std::os::fd::AsRawFd) -> i32 {
+    fd.as_raw_fd()
+}
+
+fn is_interruption(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
+}
+
+fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
+    let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// Second field of `/proc/PID/schedstat`: time spent waiting on a run queue, in ns (Documentation/scheduler/
+/// sched-stats.rst). Readable while the child is a zombie.
+fn read_run_queue_wait_ns(pid: i32) -> Option<u64> {
+    let path = format!("/proc/{pid}/schedstat");
+    let file =
+        rustix::fs::open(path, rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).ok()?;
+    let mut buffer = [0; 96];
+    let n_bytes = rustix::io::read(file, &mut buffer).ok()?;
+    std::str::from_utf8(&buffer[..n_bytes]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn pin_myself(cpus: &[usize]) -> io::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu);
+    }
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+fn allowed_cpus() -> Result<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(None).context("cannot read my own affinity")?;
+    Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+}
+
+/// `VmHWM` of this process.
+fn peak_resident_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}

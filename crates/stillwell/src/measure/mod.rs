@@ -1,0 +1,102 @@
+//! Steps → rows. A [`Runner`] executes; its rows go straight into the record.
+
+pub mod clock;
+mod commands;
+mod counters;
+pub mod exec;
+pub mod interrupt;
+pub mod launcher;
+mod process;
+pub mod script;
+mod streams;
+mod switches;
+pub mod wire;
+
+use anyhow::Result;
+
+use crate::schedule::Step;
+
+pub use exec::ExecRunner;
+pub use script::ScriptRunner;
+
+/// Something that can make runs: real processes, or the scripted fake that tests use.
+pub trait Runner {
+    /// Runs steps in order, each with its hooks. Their rows are in the record when this returns.
+    ///
+    /// # Errors
+    /// The runner itself cannot go on. What a command does wrong is not an error but part of the outcome.
+    fn run(&mut self, steps: &[Step]) -> Result<Outcome>;
+
+    /// Executes a command that belongs to the whole session.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    fn hook(&mut self, hook: Hook, command: &str) -> Result<Outcome>;
+
+    /// Peak resident set of the parent of the runs, KiB: no run's can be lower.
+    fn maxrss_floor_kib(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A command around the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    Setup,
+    Prepare,
+    Validate,
+    Conclude,
+    Cleanup,
+}
+
+/// How far a request came.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Steps whose run ended as it should; the next one is the one that failed or was cut short.
+    pub n_done: usize,
+    /// Whether ^C or SIGTERM came.
+    pub interrupted: bool,
+    /// What went wrong.
+    pub failure: Option<Failure>,
+}
+
+/// What can go wrong with a command.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A run ended as it should not.
+    Run {
+        /// Its step.
+        step: u32,
+        /// Its arm.
+        arm: usize,
+        /// Exit status, or minus the signal.
+        exit: i32,
+        /// Whether it was ended by the timeout.
+        timed_out: bool,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// A hook failed.
+    Hook {
+        /// Which.
+        hook: Hook,
+        /// Its command.
+        command: String,
+        /// Exit status, or minus the signal.
+        exit: i32,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// A command could not be started.
+    Start {
+        /// What could not be done, and why.
+        why: String,
+    },
+    /// The record could not be written.
+    Record {
+        /// The error.
+        error: String,
+        /// The row that did not fit, as its line.
+        line: Vec<u8>,
+    },
+}

@@ -1,0 +1,118 @@
+//! The launcher as the front end sees it: a process that answers one request at a time.
+#![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::measure::interrupt::Interrupt;
+use crate::measure::launcher::ARGV0;
+use crate::measure::wire::{self, Batch, Done, Keep, Open, Opened, Reply, Request};
+
+/// How often a request to stop is repeated until the launcher answers: the first may come between two runs.
+const REPEAT: Duration = Duration::from_millis(100);
+
+/// A running launcher. It ends when this is dropped, because its socket closes.
+#[derive(Debug)]
+pub struct LauncherProcess {
+    child: Child,
+    socket: UnixStream,
+    interrupt: Interrupt,
+}
+
+impl LauncherProcess {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The program cannot execute itself, or the launcher refuses what was asked of it.
+    pub fn start(open: Open) -> Result<(Self, Opened)> {
+        let interrupt = Interrupt::catch()?;
+        let (socket, theirs) =
+            UnixStream::pair().context("cannot make a socket for the launcher")?;
+        let child = Command::new("/proc/self/exe")
+            .arg0(ARGV0)
+            .env_clear()
+            .stdin(OwnedFd::from(theirs))
+            // Out of the terminal's reach: the front end decides what ^C means.
+            .process_group(0)
+            .spawn()
+            .context("cannot start the launcher (/proc/self/exe)")?;
+        let mut process = Self { child, socket, interrupt };
+        match process.ask(&Request::Open(open))?.0 {
+            Reply::Opened(opened) => Ok((process, opened)),
+            Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            Reply::Done(_) | Reply::Ready => bail!("the launcher answered out of turn"),
+        }
+    }
+
+    /// Says where the rows go.
+    ///
+    /// # Errors
+    /// The launcher cannot open the record.
+    pub fn keep(&mut self, keep: Keep) -> Result<()> {
+        match self.ask(&Request::Keep(keep))?.0 {
+            Reply::Ready => Ok(()),
+            Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            Reply::Done(_) | Reply::Opened(_) => bail!("the launcher answered out of turn"),
+        }
+    }
+
+    /// Runs a batch. The second value says whether ^C or SIGTERM came meanwhile.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn run(&mut self, batch: Batch) -> Result<(Done, bool)> {
+        match self.ask(&Request::Batch(batch))? {
+            (Reply::Done(done), interrupted) => Ok((done, interrupted)),
+            _ => bail!("the launcher answered out of turn"),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<(Reply, bool)> {
+        let sent = wire::send(&self.socket, request);
+        sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
+        let mut interrupted = false;
+        loop {
+            let mut fds = [
+                PollFd::new(&self.socket, PollFlags::IN),
+                PollFd::from_borrowed_fd(self.interrupt.as_fd(), PollFlags::IN),
+            ];
+            let timeout = Timespec::try_from(REPEAT).expect("100 ms fit");
+            match poll(&mut fds, interrupted.then_some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error).context("cannot wait for the launcher"),
+            }
+            let answered = !fds[0].revents().is_empty();
+            interrupted |= self.interrupt.take();
+            if answered {
+                let reply = wire::receive(&self.socket);
+                let reply = reply.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
+                return Ok((reply, interrupted));
+            }
+            if interrupted {
+                let pid = Pid::from_child(&self.child);
+                kill_process(pid, Signal::TERM).ok();
+            }
+        }
+    }
+
+    fn explain_end<T>(&mut self) -> Result<T> {
+        let status = self.child.wait().context("cannot wait for the launcher")?;
+        bail!(
+            "the launcher ended unexpectedly ({status}); the record has every run that had finished"
+        )
+    }
+}
+
+impl Drop for LauncherProcess {
+    fn drop(&mut self) {
+        self.socket.shutdown(std::net::Shutdown::Both).ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,138 @@
+//! Standard streams of a run. In a timed run nothing has to read while the program writes: output goes to /dev/null,
+//! a file or, for standard error, a file in memory. Only where the user asks for a pipe, and in untimed runs, does
+//! the launcher read along; it stops when the run has ended, not when the last copy of the pipe is closed, so a
+//! background grandchild that holds it delays nothing.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+/// A run that writes more than this to standard error is not kept in memory again.
+pub const STDERR_KEEP_BYTES_MAX: u64 = 64 << 10;
+/// How much of the end of standard error is shown on a failure.
+const TAIL_BYTES: usize = 4 << 10;
+
+/// The null device and the memory file, opened once.
+#[derive(Debug)]
+pub struct Streams {
+    null: OwnedFd,
+    kept_stderr: File,
+}
+
+/// Pipes that the launcher reads from while a run goes on.
+#[derive(Debug, Default)]
+pub struct Pipes {
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    stderr_tail: Vec<u8>,
+    stderr_bytes: u64,
+}
+
+impl Streams {
+    /// Opens both.
+    ///
+    /// # Errors
+    /// `/dev/null` is missing, or there is no memfd (Linux before 3.17).
+    pub fn open() -> io::Result<Self> {
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        let kept = rustix::fs::memfd_create("stillwell-stderr", MemfdFlags::CLOEXEC)?;
+        // Appending, so that a program which reopens or seeks cannot overwrite.
+        rustix::fs::fcntl_setfl(&kept, OFlags::APPEND)?;
+        Ok(Self { null, kept_stderr: kept.into() })
+    }
+
+    /// The null device.
+    pub fn null(&self) -> RawFd {
+        self.null.as_raw_fd()
+    }
+
+    /// The memory file for standard error.
+    pub fn kept_stderr(&self) -> RawFd {
+        self.kept_stderr.as_raw_fd()
+    }
+
+    /// Takes what the run wrote to the memory file and empties it: the last part, and the length of the whole.
+    pub fn take_kept_stderr(&mut self) -> (Vec<u8>, u64) {
+        let n_bytes = self.kept_stderr.metadata().map_or(0, |meta| meta.len());
+        let mut tail = Vec::new();
+        if n_bytes > 0 {
+            let from = n_bytes.saturating_sub(TAIL_BYTES as u64);
+            if self.kept_stderr.seek(SeekFrom::Start(from)).is_ok() {
+                let limit = TAIL_BYTES as u64;
+                Read::by_ref(&mut self.kept_stderr).take(limit).read_to_end(&mut tail).ok();
+            }
+            self.kept_stderr.set_len(0).ok();
+        }
+        (tail, n_bytes)
+    }
+}
+
+/// A pipe whose reading end does not block; the writing end is for the child.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
+    Ok((reader, writer))
+}
+
+impl Pipes {
+    /// Takes the reading ends of the pipes that the child got.
+    pub fn new(stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) -> Self {
+        Self { stdout, stderr, ..Self::default() }
+    }
+
+    /// Whether there is anything to read.
+    pub fn is_empty(&self) -> bool {
+        self.stdout.is_none() && self.stderr.is_none()
+    }
+
+    /// Reads until the process has ended.
+    ///
+    /// # Errors
+    /// `EINTR`, so that the caller can look at its flags.
+    pub fn drain_until_exit(&mut self, pidfd: BorrowedFd<'_>) -> io::Result<()> {
+        loop {
+            let mut fds = vec![PollFd::new(&pidfd, PollFlags::IN)];
+            let readers = [self.stdout.as_ref(), self.stderr.as_ref()];
+            fds.extend(readers.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)));
+            poll(&mut fds, None)?;
+            let ended = fds[0].revents().contains(PollFlags::IN);
+            self.read_what_is_there();
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The end of standard error, and how long all of it was.
+    pub fn into_stderr(self) -> (Vec<u8>, u64) {
+        let from = self.stderr_tail.len().saturating_sub(TAIL_BYTES);
+        (self.stderr_tail[from..].to_vec(), self.stderr_bytes)
+    }
+
+    fn read_what_is_there(&mut self) {
+        let mut buffer = [0; 4096];
+        while let Some(fd) = &self.stdout {
+            match rustix::io::read(fd, &mut buffer) {
+                Ok(0) => self.stdout = None,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        while let Some(fd) = &self.stderr {
+            match rustix::io::read(fd, &mut buffer) {
+                Ok(0) => self.stderr = None,
+                Ok(n_bytes) => {
+                    self.stderr_bytes += n_bytes as u64;
+                    self.stderr_tail.extend_from_slice(&buffer[..n_bytes]);
+                    let excess = self.stderr_tail.len().saturating_sub(2 * TAIL_BYTES);
+                    self.stderr_tail.drain(..excess);
+                }
+                Err(_) => break,
+            }
+        }
+    }
+}

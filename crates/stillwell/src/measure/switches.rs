@@ -1,0 +1,171 @@
+//! How long a run was kept off the CPU against its will: a dummy perf event with `context_switch` writes a record at
+//! every switch of every thread of the run, which says whether the thread was preempted or went to sleep. Works
+//! without privileges (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3).
+
+use std::io;
+
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
+
+/// Ring buffer of each CPU, in bytes: a power of two; about 1 300 switches.
+const RING_BYTES: usize = 64 << 10;
+/// More CPUs than this would cost more memory and time per run than the launcher may take.
+const CPUS_MAX: usize = 64;
+
+/// `PERF_RECORD_LOST` and `PERF_RECORD_SWITCH`.
+const RECORD_LOST: u32 = 2;
+const RECORD_SWITCH: u32 = 14;
+/// `PERF_RECORD_MISC_SWITCH_OUT` and `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT` of the record header.
+const SWITCH_OUT: u16 = 1 << 13;
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+
+/// One ring buffer a CPU: an event that is inherited by children may only be mapped if it is bound to a CPU.
+pub struct SwitchLog {
+    rings: Vec<Sampler>,
+    events: Vec<Switch>,
+}
+
+/// One context switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Switch {
+    time_ns: u64,
+    thread: u32,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    In,
+    Out,
+    Preempted,
+}
+
+impl SwitchLog {
+    /// Opens one event for each CPU that a run may use.
+    pub fn open(cpus: &[usize]) -> io::Result<Self> {
+        if cpus.len() > CPUS_MAX {
+            return Err(io::Error::other(format!(
+                "{} CPUs need as many ring buffers; at most {CPUS_MAX} are opened (use --affinity)",
+                cpus.len()
+            )));
+        }
+        let rings = cpus.iter().map(|&cpu| open_ring(cpu)).collect::<io::Result<_>>()?;
+        Ok(Self { rings, events: Vec::new() })
+    }
+
+    /// Forgets what was logged so far.
+    pub fn discard(&mut self) {
+        for ring in &mut self.rings {
+            while ring.next_record().is_some() {}
+        }
+    }
+
+    /// Total time between being preempted and running again, over all threads; `None` when the ring buffer was too
+    /// small for all switches.
+    pub fn preempted_ns(&mut self) -> Option<u64> {
+        self.events.clear();
+        for ring in &mut self.rings {
+            while let Some(record) = ring.next_record() {
+                match record.ty() {
+                    RECORD_SWITCH => {
+                        self.events.push(switch(record.misc(), &record.to_contiguous())?)
+                    }
+                    RECORD_LOST => return None,
+                    _ => {}
+                }
+            }
+        }
+        self.events.sort_unstable();
+        Some(sum_preempted_ns(&self.events))
+    }
+}
+
+fn open_ring(cpu: usize) -> io::Result<Sampler> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder
+        .observe_self()
+        .one_cpu(cpu)
+        .inherit(true)
+        .enabled(false)
+        .enable_on_exec(true)
+        .exclude_kernel(true)
+        .exclude_hv(true)
+        .context_switch(true)
+        .sample_id_all(true)
+        .sample(SampleFlag::TID | SampleFlag::TIME)
+        .clockid(Clock::MONOTONIC);
+    builder.build()?.sampled(RING_BYTES)
+}
+
+/// A switch record has no body of its own, only what `sample_id_all` adds for TID and TIME: process (u32), thread
+/// (u32), time (u64). perf-event-data does not parse it.
+fn switch(misc: u16, body: &[u8]) -> Option<Switch> {
+    let thread = u32::from_ne_bytes(body.get(4..8)?.try_into().ok()?);
+    let time_ns = u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?);
+    Some(Switch { time_ns, thread, kind: kind(misc) })
+}
+
+fn kind(misc: u16) -> Kind {
+    if misc & SWITCH_OUT == 0 {
+        Kind::In
+    } else if misc & SWITCH_OUT_PREEMPT != 0 {
+        Kind::Preempted
+    } else {
+        Kind::Out
+    }
+}
+
+/// Switches in order of time → nanoseconds between each preemption and the same thread's next switch in.
+fn sum_preempted_ns(switches: &[Switch]) -> u64 {
+    let mut waiting: Vec<(u32, u64)> = Vec::new();
+    let mut total_ns = 0;
+    for switch in switches {
+        match switch.kind {
+            Kind::Preempted => waiting.push((switch.thread, switch.time_ns)),
+            Kind::Out => {}
+            Kind::In => {
+                if let Some(index) = waiting.iter().position(|&(thread, _)| thread == switch.thread)
+                {
+                    total_ns += switch.time_ns - waiting.swap_remove(index).1;
+                }
+            }
+        }
+    }
+    total_ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(switches: &[(u64, u32, Kind)], expected_ns: u64) {
+        let mut switches: Vec<Switch> = switches
+            .iter()
+            .map(|&(time_ns, thread, kind)| Switch { time_ns, thread, kind })
+            .collect();
+        switches.sort_unstable();
+        assert_eq!(sum_preempted_ns(&switches), expected_ns);
+    }
+
+    #[test]
+    fn only_time_after_a_preemption_counts() {
+        check(&[], 0);
+        check(&[(10, 1, Kind::Preempted), (25, 1, Kind::In)], 15);
+        check(&[(10, 1, Kind::Out), (25, 1, Kind::In)], 0);
+        // Two threads, one preempted inside the other's sleep, woken on another CPU.
+        check(
+            &[(10, 1, Kind::Out), (11, 2, Kind::Preempted), (14, 2, Kind::In), (30, 1, Kind::In)],
+            3,
+        );
+        // Preempted and never back: the run was over.
+        check(&[(10, 1, Kind::Preempted)], 0);
+    }
+
+    #[test]
+    fn the_header_says_what_kind_of_switch_it_was() {
+        assert_eq!(kind(0), Kind::In);
+        assert_eq!(kind(SWITCH_OUT), Kind::Out);
+        assert_eq!(kind(SWITCH_OUT | SWITCH_OUT_PREEMPT), Kind::Preempted);
+    }
+}

@@ -1,0 +1,248 @@
+//! What the front end and the launcher say to each other: length-prefixed postcard frames over one socket, one
+//! request outstanding at a time.
+
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::sys::Stage;
+
+/// A path, argument or environment entry: any bytes but NUL.
+pub type Bytes = Vec<u8>;
+
+/// From the front end.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// Once, first.
+    Open(Open),
+    /// Once, second: where the rows go.
+    Keep(Keep),
+    /// Run these jobs one after the other.
+    Batch(Batch),
+}
+
+/// What stays the same for a whole session.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Open {
+    /// Limit for one run.
+    pub timeout_ns: Option<u64>,
+    /// Whether to read `/proc/PID/schedstat` and to open perf events.
+    pub evidence: bool,
+    /// CPUs of the launcher itself.
+    pub launcher_cpus: Option<Vec<usize>>,
+    /// CPUs of the runs.
+    pub affinity: Option<Vec<usize>>,
+    /// Nice level of the runs.
+    pub nice: Option<i32>,
+    /// Scheduling policy and priority of the runs.
+    pub policy: Option<(i32, i32)>,
+    /// Whether runs have address space randomisation switched off.
+    pub no_aslr: bool,
+    /// Soft limits of the runs.
+    pub rlimits: Vec<(u32, u64)>,
+}
+
+/// The record that the launcher appends rows to.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Keep {
+    /// Its path.
+    pub record: Bytes,
+    /// Names of its columns.
+    pub columns: Vec<String>,
+    /// What `started_ns` is relative to.
+    pub clock_origin_ns: u64,
+}
+
+/// A piece of the schedule, short enough that the front end can draw and decide in between.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Batch {
+    /// Environments, referred to by index.
+    pub environments: Vec<Vec<Bytes>>,
+    /// Commands, referred to by index.
+    pub commands: Vec<Command>,
+    /// What to run, in this order.
+    pub jobs: Vec<Job>,
+}
+
+/// Something that can be executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// The file to execute.
+    pub path: Bytes,
+    /// All arguments, the program's name first.
+    pub argv: Vec<Bytes>,
+    /// Index of its environment.
+    pub environment: u32,
+    /// Standard input; `None` is /dev/null.
+    pub stdin: Option<Bytes>,
+    /// Standard output.
+    pub stdout: Output,
+    /// Standard error.
+    pub stderr: ErrorOutput,
+    /// Which exits are fine.
+    pub accept: Accept,
+}
+
+/// Where standard output goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Output {
+    Null,
+    Pipe,
+    Inherit,
+    File(Bytes),
+}
+
+/// Where standard error goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ErrorOutput {
+    /// /dev/null.
+    Null,
+    /// Kept until the run has ended, so that a failure can show its last lines.
+    Keep,
+    /// To the terminal.
+    Inherit,
+}
+
+/// Which exits of a run count as success.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Accept {
+    /// Every one, signals and timeouts included.
+    Any,
+    /// These statuses; a signal is written as 128 + its number.
+    Statuses(Vec<i32>),
+}
+
+impl Accept {
+    /// Whether a run that ended so is fine.
+    pub fn allows(&self, exit: i32, timed_out: bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Statuses(statuses) => {
+                let shell_exit = if exit < 0 { 128 - exit } else { exit };
+                !timed_out && statuses.contains(&shell_exit)
+            }
+        }
+    }
+}
+
+/// One execution.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// Index of the command.
+    pub command: u32,
+    /// What the row is for; `None` for a hook, which gets no row.
+    pub row: Option<RowId>,
+    /// Value of the iteration variables; `None` leaves them out.
+    pub iteration: Option<String>,
+    /// Bytes of padding in the environment; `None` leaves the variable out.
+    pub padding_bytes: Option<u32>,
+}
+
+/// Which row a job makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowId {
+    /// Step.
+    pub step: u32,
+    /// Arm.
+    pub arm: u32,
+    /// Block; `None` for a warm-up.
+    pub block: Option<u32>,
+}
+
+/// From the launcher.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Reply {
+    /// The evidence is open.
+    Opened(Opened),
+    /// The record is open, the session can begin.
+    Ready,
+    /// It cannot.
+    Refused(String),
+    /// The batch is done, or as much of it as could be done.
+    Done(Done),
+}
+
+/// What the launcher found when it opened.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Opened {
+    /// Columns of the metrics that can be collected beyond those that always are.
+    pub metrics: Vec<String>,
+    /// Evidence that this machine does not give: what, why, what to do.
+    pub gaps: Vec<(String, String, String)>,
+}
+
+/// How far a batch came.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Done {
+    /// Jobs that ran to their end; the next one is the one that `stop` speaks of.
+    pub n_done: u32,
+    /// Commands whose standard error was too long to keep on every run.
+    pub loud_commands: Vec<u32>,
+    /// The launcher's own peak resident set so far, below which no child's `ru_maxrss` can be.
+    pub maxrss_floor_kib: u64,
+    /// Why the rest was not done.
+    pub stop: Option<Stop>,
+}
+
+/// Why a batch stopped early.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Stop {
+    /// The front end asked for it; the run it cut short has no row.
+    Interrupted,
+    /// The exit was not acceptable. The row, if the job has one, is in the record.
+    Failed {
+        /// Exit status or minus the signal.
+        exit: i32,
+        /// Whether it was the timeout.
+        timed_out: bool,
+        /// The end of its standard error.
+        stderr: Bytes,
+    },
+    /// The child did not come as far as running the program.
+    Launch {
+        /// What it was doing.
+        stage: Stage,
+        /// Why not.
+        errno: i32,
+    },
+    /// The row could not be appended; here it is.
+    Record {
+        /// The error, in words.
+        error: String,
+        /// The line that did not fit.
+        line: Bytes,
+    },
+}
+
+/// A frame longer than this is a mistake, not a request.
+const FRAME_BYTES_MAX: u32 = 1 << 30;
+
+/// Sends one value.
+///
+/// # Errors
+/// The other side is gone.
+pub fn send<T: Serialize>(mut to: impl Write, value: &T) -> io::Result<()> {
+    let body = postcard::to_stdvec(value).map_err(io::Error::other)?;
+    let length = u32::try_from(body.len()).ok().filter(|length| *length <= FRAME_BYTES_MAX);
+    let length = length.ok_or_else(|| io::Error::other("the request is too long"))?;
+    let mut frame = Vec::with_capacity(4 + body.len());
+    frame.extend(length.to_le_bytes());
+    frame.extend(body);
+    to.write_all(&frame)
+}
+
+/// Receives one value.
+///
+/// # Errors
+/// `UnexpectedEof` when the other side is gone.
+pub fn receive<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    if length > FRAME_BYTES_MAX {
+        return Err(io::Error::other("a frame of impossible length"));
+    }
+    let mut body = vec![0; length as usize];
+    from.read_exact(&mut body)?;
+    postcard::from_bytes(&body).map_err(io::Error::other)
+}

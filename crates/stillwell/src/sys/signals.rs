@@ -1,0 +1,107 @@
+//! Signals of the launcher. A handler may only set flags and send signals on; it must also interrupt a blocking
+//! wait, so none is installed with `SA_RESTART`.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Process group of the run that is being timed, 0 between runs.
+static CURRENT_GROUP: AtomicI32 = AtomicI32::new(0);
+static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
+static ALARMS: AtomicU32 = AtomicU32::new(0);
+static STOPS: AtomicU32 = AtomicU32::new(0);
+
+/// How often a request to end a run is repeated. The first ones are SIGTERM, later ones SIGKILL.
+const REPEAT: Duration = Duration::from_millis(100);
+/// Polite requests before SIGKILL: two seconds of them.
+const TERMS_MAX: u32 = 20;
+
+fn end_current_group(n_requests: u32) {
+    let group = CURRENT_GROUP.load(Ordering::Relaxed);
+    if group > 0 {
+        let signal = if n_requests <= TERMS_MAX { libc::SIGTERM } else { libc::SIGKILL };
+        super::signal_group(group, signal);
+    }
+}
+
+extern "C" fn on_stop(_signal: libc::c_int) {
+    STOP_REQUESTED.store(true, Ordering::Relaxed);
+    end_current_group(STOPS.fetch_add(1, Ordering::Relaxed) + 1);
+}
+
+extern "C" fn on_alarm(_signal: libc::c_int) {
+    end_current_group(ALARMS.fetch_add(1, Ordering::Relaxed) + 1);
+}
+
+extern "C" fn on_nothing(_signal: libc::c_int) {}
+
+fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: an all-zero sigaction is valid (no flags, empty mask), and the handlers above only touch atomics and
+    // call kill(2), which is async-signal-safe (signal-safety(7)).
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// Installs the launcher's handlers. They are handlers, not `SIG_IGN`, because exec resets a handler to the default
+/// and leaves an ignored signal ignored: the program under test must see what it would see from a shell.
+pub fn install_launcher_signals() {
+    install(libc::SIGTERM, on_stop);
+    install(libc::SIGALRM, on_alarm);
+    install(libc::SIGPIPE, on_nothing);
+    // The front end decides what ^C means; it passes on SIGTERM.
+    install(libc::SIGINT, on_nothing);
+}
+
+/// Whether the front end has asked for an end since the last call.
+pub fn take_stop_request() -> bool {
+    STOPS.store(0, Ordering::Relaxed);
+    STOP_REQUESTED.swap(false, Ordering::Relaxed)
+}
+
+/// Marks the group that signals are passed on to, and arms the timeout; both are undone on drop.
+#[derive(Debug)]
+pub struct Alarm {
+    armed: bool,
+}
+
+impl Alarm {
+    /// Arms for a run of this process group.
+    pub fn arm(group: i32, timeout: Option<Duration>) -> Self {
+        ALARMS.store(0, Ordering::Relaxed);
+        CURRENT_GROUP.store(group, Ordering::Relaxed);
+        if STOP_REQUESTED.load(Ordering::Relaxed) {
+            // The request came between two runs; its repetition may be 100 ms away.
+            end_current_group(1);
+        }
+        if let Some(timeout) = timeout {
+            set_timer(timeout.max(Duration::from_micros(1)), REPEAT);
+        }
+        Self { armed: timeout.is_some() }
+    }
+
+    /// Whether the timeout has passed.
+    pub fn went_off(&self) -> bool {
+        ALARMS.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        CURRENT_GROUP.store(0, Ordering::Relaxed);
+        if self.armed {
+            set_timer(Duration::ZERO, Duration::ZERO);
+        }
+    }
+}
+
+fn set_timer(first: Duration, repeat: Duration) {
+    let timeval = |duration: Duration| libc::timeval {
+        tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_usec: libc::suseconds_t::from(duration.subsec_micros()),
+    };
+    let timer = libc::itimerval { it_interval: timeval(repeat), it_value: timeval(first) };
+    // SAFETY: timer is a valid itimerval; a null old value is allowed.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+}
