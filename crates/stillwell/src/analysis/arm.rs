@@ -1,0 +1,163 @@
+//! Rows of one arm → its summary.
+
+use rayon::prelude::*;
+use stats::endpoint::{self, Estimator};
+use stats::{Measured, Sorted};
+
+use crate::analysis::{ArmSummary, MetricSummary, Net, Times, Uncertain};
+use crate::metric::{METRICS, Metric, MetricInfo, Quantity};
+use crate::plan::Role;
+use crate::record::{Record, Rows};
+use crate::spec::metrics::CPU;
+
+/// Summaries of all arms, controls included.
+pub fn summarise(record: &Record) -> Vec<ArmSummary> {
+    let plan = &record.header.plan;
+    let n_arms = plan.arms.len();
+    let walls = by_arm(&record.rows, n_arms, |rows, index| {
+        rows.get(index, Metric::WallNs).map(|ns| ns as f64)
+    });
+    let times: Vec<Option<Times>> = walls.par_iter().map(|wall| times(wall)).collect();
+    drop(walls);
+    let mut metrics = metrics_by_arm(&record.rows, n_arms);
+    let mut counts = vec![(0, 0); n_arms];
+    for index in (0..record.rows.len()).filter(|&index| record.rows.block(index).is_some()) {
+        let (n_timed_out, n_nonzero) = &mut counts[record.rows.arm(index)];
+        let timed_out = record.rows.timed_out(index);
+        *n_timed_out += usize::from(timed_out);
+        *n_nonzero += usize::from(!timed_out && record.rows.exit(index) != 0);
+    }
+    let control = plan.control.and_then(|control| times[control.arm].clone());
+    plan.arms
+        .iter()
+        .enumerate()
+        .map(|(arm, planned)| {
+            let is_control = planned.role != Role::Candidate;
+            let wall = times[arm].clone();
+            let net = wall.as_ref().zip(control.as_ref()).filter(|_| !is_control);
+            ArmSummary {
+                arm,
+                label: planned.label().into(),
+                is_control,
+                n_runs: metrics[arm]
+                    .iter()
+                    .find(|metric| metric.name == "wall")
+                    .map_or(0, |wall| wall.n),
+                n_timed_out: counts[arm].0,
+                n_nonzero_exits: counts[arm].1,
+                net: net.map(|(wall, control)| net_of(wall, control)),
+                wall,
+                metrics: std::mem::take(&mut metrics[arm]),
+            }
+        })
+        .collect()
+}
+
+/// The values of each arm's measured runs, in run order.
+fn by_arm(
+    rows: &Rows,
+    n_arms: usize,
+    value: impl Fn(&Rows, usize) -> Option<f64>,
+) -> Vec<Vec<f64>> {
+    let mut series = vec![Vec::new(); n_arms];
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        series[rows.arm(index)].extend(value(rows, index));
+    }
+    series
+}
+
+fn times(wall: &[f64]) -> Option<Times> {
+    let sorted = Sorted::new(wall).ok()?;
+    let floor = endpoint::floor(wall).ok()?;
+    let uncertain = |estimator: Estimator| Uncertain {
+        value: estimator.of(&sorted),
+        err: endpoint::window_err(wall, |window| estimator.of(window)).ok(),
+    };
+    Some(Times {
+        t0: Uncertain { value: floor.value, err: floor.err },
+        has_floor: floor.is_finite(),
+        min: sorted.min(),
+        max: sorted.max(),
+        low20: uncertain(Estimator::Low20),
+        median: uncertain(Estimator::Median),
+        mean: uncertain(Estimator::Mean),
+        sd: stats::sample_sd(wall).ok(),
+        cv: stats::cv(wall).ok(),
+        quantiles: [0.10, 0.25, 0.75, 0.90].map(|p| sorted.quantile(p)),
+    })
+}
+
+fn net_of(wall: &Times, control: &Times) -> Net {
+    Net {
+        t0: wall.t0.minus(control.t0),
+        median: wall.median.minus(control.median),
+        mean: wall.mean.minus(control.mean),
+    }
+}
+
+impl Uncertain {
+    /// The difference; its error is known if both are.
+    pub fn minus(self, other: Self) -> Self {
+        let difference = self.measured_or_zero().minus(other.measured_or_zero());
+        let err = self.err.and(other.err).map(|_| difference.err);
+        Self { value: difference.value, err }
+    }
+
+    /// As a number with an error, if it has one.
+    pub fn measured(self) -> Option<Measured> {
+        self.err.map(|err| Measured { value: self.value, err })
+    }
+
+    fn measured_or_zero(self) -> Measured {
+        Measured { value: self.value, err: self.err.unwrap_or(0.0) }
+    }
+}
+
+fn metrics_by_arm(rows: &Rows, n_arms: usize) -> Vec<Vec<MetricSummary>> {
+    let present: Vec<&MetricInfo> = METRICS.iter().filter(|info| rows.has(info.metric)).collect();
+    let summaries_of = |name: &str, value: &(dyn Fn(&Rows, usize) -> Option<f64> + Sync)| {
+        by_arm(rows, n_arms, value).iter().map(|xs| summary(name, xs)).collect::<Vec<_>>()
+    };
+    let mut by_metric: Vec<Vec<Option<MetricSummary>>> = present
+        .par_iter()
+        .map(|info| summaries_of(info.name, &|rows, index| base_value(rows, index, info)))
+        .collect();
+    if rows.has(Metric::UserUs) && rows.has(Metric::SysUs) {
+        by_metric.push(summaries_of(CPU, &|rows, index| {
+            let user_us = rows.get(index, Metric::UserUs)?;
+            Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
+        }));
+    }
+    (0..n_arms)
+        .map(|arm| by_metric.iter().filter_map(|summaries| summaries[arm].clone()).collect())
+        .collect()
+}
+
+/// In the base unit: ns, bytes or pieces. A count that was not taken all the time is scaled up.
+fn base_value(rows: &Rows, index: usize, info: &MetricInfo) -> Option<f64> {
+    let raw = rows.get(index, info.metric)? as f64;
+    Some(match info.quantity {
+        Quantity::Time { ns_per_unit } => raw * f64::from(ns_per_unit),
+        Quantity::Memory { bytes_per_unit } => raw * f64::from(bytes_per_unit),
+        Quantity::Count
+            if info.source == crate::metric::Source::Hardware
+                && info.metric != Metric::RunningPpm =>
+        {
+            rows.get(index, Metric::RunningPpm).map_or(raw, |ppm| raw * 1e6 / ppm as f64)
+        }
+        Quantity::Count => raw,
+    })
+}
+
+fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {
+    let sorted = Sorted::new(xs).ok()?;
+    Some(MetricSummary {
+        name: name.into(),
+        n: xs.len(),
+        mean: stats::mean(xs).ok()?,
+        sd: stats::sample_sd(xs).ok(),
+        median: sorted.median(),
+        min: sorted.min(),
+        max: sorted.max(),
+    })
+}

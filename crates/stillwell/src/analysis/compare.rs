@@ -1,0 +1,244 @@
+//! Two arms → what is known about their ratio.
+
+use rayon::prelude::*;
+use stats::Sorted;
+use stats::relabel::{self, Orbit, Pairs, Statistic};
+
+use crate::analysis::{
+    ArmSummary, Comparison, Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName, Times,
+    Uncertain,
+};
+use crate::metric::Metric;
+use crate::plan::{Estimand, Order, Plan, Policy};
+use crate::record::Record;
+
+/// Separates the stream of re-labellings from those of the schedule.
+const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
+/// More pairs than this are tested in groups: the time of a test grows with pairs × re-labellings.
+const GROUPS_MAX: usize = 4000;
+
+/// Every candidate against the reference of the same record.
+pub fn compare(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
+    let plan = &record.header.plan;
+    let reference = plan.reference;
+    let walls = walls_by_block(record);
+    let others: Vec<usize> =
+        plan.candidates().map(|(arm, _)| arm).filter(|&arm| arm != reference).collect();
+    others
+        .par_iter()
+        .map(|&arm| {
+            let evidence = match plan.order {
+                Order::Interleave => paired(plan, &walls[reference], &walls[arm], arms),
+                Order::Sequential => unpaired(&arms[reference], &arms[arm], NoTest::Sequential),
+            };
+            Comparison { arm, reference, evidence }
+        })
+        .collect()
+}
+
+/// An arm of one record against an arm of another, taken in another session.
+pub fn across_records(old: &ArmSummary, new: &ArmSummary) -> Evidence {
+    unpaired(old, new, NoTest::SeparateRecords)
+}
+
+/// The measured run of an arm in one block: its step and wall time, ns.
+type Run = Option<(u32, f64)>;
+
+/// By arm, then by block.
+fn walls_by_block(record: &Record) -> Vec<Vec<Run>> {
+    let mut walls = vec![Vec::new(); record.header.plan.arms.len()];
+    let rows = &record.rows;
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        let (Some(block), Some(wall_ns)) = (rows.block(index), rows.get(index, Metric::WallNs))
+        else {
+            continue;
+        };
+        let runs: &mut Vec<Run> = &mut walls[rows.arm(index)];
+        // Blocks come in order; a damaged record may skip some, but not by more than it has rows.
+        if block < rows.len() {
+            runs.resize(runs.len().max(block + 1), None);
+            runs[block] = Some((rows.step(index), wall_ns as f64));
+        }
+    }
+    walls
+}
+
+fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> Evidence {
+    let t0 = |arm: &ArmSummary| arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0));
+    let Some((old, new)) = t0(old).zip(t0(new)) else { return Evidence::None { because } };
+    let ratio = match (old.measured(), new.measured()) {
+        (Some(old), Some(new)) => {
+            let ratio = new.over(old);
+            Uncertain { value: ratio.value, err: Some(ratio.err) }
+        }
+        _ => Uncertain { value: new.value / old.value, err: None },
+    };
+    Evidence::Unpaired { ratio, because }
+}
+
+fn paired(plan: &Plan, old: &[Run], new: &[Run], arms: &[ArmSummary]) -> Evidence {
+    let complete: Vec<_> = old.iter().zip(new).filter_map(|(old, new)| old.zip(*new)).collect();
+    let policy = &plan.policy;
+    let unfit = Evidence::None { because: NoTest::UnfitNumbers };
+    let Ok(need) = stats::verdict::minimum_pairs(policy.alpha) else { return unfit };
+    let too_few = |have| Evidence::None { because: NoTest::TooFewPairs { have, need } };
+    if complete.len() < need {
+        return too_few(complete.len());
+    }
+    let coins: Vec<bool> = complete.iter().map(|(old, new)| new.0 < old.0).collect();
+    let slot = |first: bool| -> Vec<f64> {
+        let is_new = coins.iter().map(|&new_first| new_first == first);
+        complete
+            .iter()
+            .zip(is_new)
+            .map(|((old, new), is_new)| if is_new { new.1 } else { old.1 })
+            .collect()
+    };
+    let (slot1, slot2) = (slot(true), slot(false));
+    let Ok(pairs) = Pairs::new(&slot1, &slot2, &coins) else { return unfit };
+    let n_warmup_pairs = stats::warmup::prefix(&pairs.means()).unwrap_or(0);
+    let n_pairs = complete.len() - n_warmup_pairs;
+    if n_pairs < need {
+        return too_few(n_pairs);
+    }
+    let pairs = if n_pairs > GROUPS_MAX {
+        grouped(
+            &slot1[n_warmup_pairs..],
+            &slot2[n_warmup_pairs..],
+            &coins[n_warmup_pairs..],
+            policy.estimand,
+        )
+    } else {
+        pairs.skip(n_warmup_pairs)
+    };
+    pairs
+        .and_then(|pairs| test(&pairs, plan, n_pairs, n_warmup_pairs, arms))
+        .map_or(unfit, Evidence::Paired)
+}
+
+/// Consecutive pairs put together: each group is one pair of summaries. Swapping all labels of a group at once is a
+/// subgroup of all re-labellings, and the re-labelling test is exact over any of them (Lehmann & Romano, Testing
+/// Statistical Hypotheses, section 15.2), so the groups may be tested as if they were pairs.
+fn grouped(
+    slot1: &[f64],
+    slot2: &[f64],
+    coins: &[bool],
+    estimand: Estimand,
+) -> Result<Pairs, stats::Invalid> {
+    let size = slot1.len().div_ceil(GROUPS_MAX);
+    let (mut first, mut second, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+    for from in (0..slot1.len()).step_by(size) {
+        let range = from..(from + size).min(slot1.len());
+        // Labels of a group that agree with its first pair's keep their slot, others change it.
+        let is_kept = |pair: usize| coins[pair] == coins[from];
+        let side = |other: bool| -> Result<f64, stats::Invalid> {
+            let times = range
+                .clone()
+                .map(|pair| if is_kept(pair) != other { slot1[pair] } else { slot2[pair] });
+            let sorted = Sorted::new(&times.collect::<Vec<_>>())?;
+            Ok(match estimand {
+                Estimand::Adaptive | Estimand::Typical => sorted.median(),
+                Estimand::Floor => sorted.min(),
+                Estimand::Mean => stats::mean(sorted.as_slice())?,
+            })
+        };
+        first.push(side(false)?);
+        second.push(side(true)?);
+        labels.push(coins[from]);
+    }
+    Pairs::new(&first, &second, &labels)
+}
+
+fn test(
+    pairs: &Pairs,
+    plan: &Plan,
+    n_pairs: usize,
+    n_warmup_pairs: usize,
+    arms: &[ArmSummary],
+) -> Result<Paired, stats::Invalid> {
+    let Policy { alpha, same_within, estimand } = plan.policy;
+    let orbit = Orbit::new(pairs.len(), relabel::draws(alpha), plan.seed ^ ORBIT_STREAM)?;
+    let found = pairs.compare(&orbit, estimand_of(estimand), alpha)?;
+    let shape = pairs.shape(&orbit)?;
+    let statistic = statistic_name(found.test.selected.statistic);
+    let ratio = RatioInterval {
+        ratio: found.theta.exp(),
+        lo: found.interval.lo.exp(),
+        hi: found.interval.hi.exp(),
+    };
+    let control = plan.control.and_then(|control| arms[control.arm].wall.as_ref());
+    let reference = arms[plan.reference].wall.as_ref();
+    let net_ratio = control
+        .zip(reference)
+        .and_then(|(control, reference)| net(ratio, reference, control, statistic));
+    let half_width = found.interval.half_width();
+    let decided = stats::Verdict::of(found.interval, same_within.ln_1p()).is_decided();
+    let n_pairs_to_decide =
+        stats::verdict::pairs_to_decide(n_pairs, found.interval, same_within.ln_1p());
+    Ok(Paired {
+        n_pairs,
+        n_warmup_pairs,
+        p: found.test.p,
+        statistic,
+        ratio,
+        net_ratio,
+        alpha,
+        smallest_visible: stats::verdict::mde80(half_width, alpha)?.exp_m1(),
+        n_pairs_to_decide: n_pairs_to_decide.filter(|_| !decided),
+        position_ratio: found.test.position.exp(),
+        shape: shape
+            .is_uneven()
+            .then(|| Shape { floor: shape.floor.exp(), typical: shape.typical.exp() }),
+    })
+}
+
+fn estimand_of(estimand: Estimand) -> relabel::Estimand {
+    match estimand {
+        Estimand::Adaptive => relabel::Estimand::Adaptive,
+        Estimand::Typical => relabel::Estimand::Typical,
+        Estimand::Floor => relabel::Estimand::Floor,
+        Estimand::Mean => relabel::Estimand::Mean,
+    }
+}
+
+fn statistic_name(statistic: Statistic) -> StatisticName {
+    match statistic {
+        Statistic::Typical => StatisticName::Typical,
+        Statistic::LocalFloor => StatisticName::LocalFloor,
+        Statistic::Floor => StatisticName::Floor,
+        Statistic::Mean => StatisticName::Mean,
+    }
+}
+
+/// From the ratio R of whole times to that of times minus a control s: with the reference at A it is
+/// R' = (R A − s) / (A − s). It is 1 exactly if R is 1, so the verdict "different" is the same for both. Each end is
+/// widened by the error that A and s bring in: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)²; the
+/// control is the same for both arms, so near R = 1 its error cancels.
+fn net(
+    raw: RatioInterval,
+    reference: &Times,
+    control: &Times,
+    statistic: StatisticName,
+) -> Option<RatioInterval> {
+    let level = |times: &Times| match statistic {
+        StatisticName::Typical => times.median,
+        StatisticName::LocalFloor | StatisticName::Floor => times.t0,
+        StatisticName::Mean => times.mean,
+    };
+    let (a, s) = (level(reference).measured()?, level(control).measured()?);
+    let below = a.value - s.value;
+    // Not distinguishable from the control: a ratio to nothing.
+    if below <= 2.0 * a.minus(s).err {
+        return None;
+    }
+    let shifted = |ratio: f64| (ratio * a.value - s.value) / below;
+    let widening = |ratio: f64| {
+        let per_unit = (ratio - 1.0).abs() / (below * below);
+        (per_unit * a.value * s.err).hypot(per_unit * s.value * a.err)
+    };
+    Some(RatioInterval {
+        ratio: shifted(raw.ratio),
+        lo: (shifted(raw.lo) - widening(raw.lo)).max(0.0),
+        hi: if raw.hi.is_finite() { shifted(raw.hi) + widening(raw.hi) } else { raw.hi },
+    })
+}

@@ -1,0 +1,91 @@
+//! Histograms of several arms on one scale.
+
+use serde::Serialize;
+
+use crate::metric::Metric;
+use crate::record::Record;
+
+/// Counts in bins that are the same for all arms.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Histogram {
+    /// Edges of the bins, ns; one more than there are bins.
+    pub edges: Vec<f64>,
+    /// Runs in each bin, for each arm.
+    pub counts: Vec<Vec<u32>>,
+    /// Runs beyond the last edge, for each arm.
+    pub n_above: Vec<u32>,
+}
+
+/// The upper edge is this quantile of the slowest arm, so that one outlier does not squeeze the rest into one bin.
+const UPPER_QUANTILE: f64 = 0.95;
+
+impl Histogram {
+    /// Bins the measured runs of every arm; `None` without any.
+    pub fn of(record: &Record, n_bins: usize) -> Option<Self> {
+        let n_arms = record.header.plan.arms.len();
+        let mut walls: Vec<Vec<f64>> = vec![Vec::new(); n_arms];
+        for index in (0..record.rows.len()).filter(|&index| record.rows.is_measurement(index)) {
+            let wall_ns = record.rows.get(index, Metric::WallNs);
+            walls[record.rows.arm(index)].extend(wall_ns.map(|wall_ns| wall_ns as f64));
+        }
+        Self::of_series(&walls, n_bins)
+    }
+
+    /// Bins several series.
+    pub fn of_series(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
+        let sorted: Vec<_> = series.iter().filter_map(|xs| stats::Sorted::new(xs).ok()).collect();
+        let lo = sorted.iter().map(stats::Sorted::min).reduce(f64::min)?;
+        let hi = sorted.iter().map(|xs| xs.quantile(UPPER_QUANTILE)).reduce(f64::max)?;
+        // All equal: one bin's width of anything above zero will do.
+        let width = if hi > lo { (hi - lo) / n_bins as f64 } else { (lo.abs() * 0.01).max(1.0) };
+        let edges: Vec<f64> = (0..=n_bins).map(|bin| lo + width * bin as f64).collect();
+        let mut counts = vec![vec![0; n_bins]; series.len()];
+        let mut n_above = vec![0; series.len()];
+        for (arm, xs) in series.iter().enumerate() {
+            for x in xs {
+                let bin = ((x - lo) / width) as usize;
+                // The quantile itself belongs to the last bin.
+                let bin = if *x <= hi { bin.min(n_bins - 1) } else { bin };
+                match counts[arm].get_mut(bin) {
+                    Some(count) => *count += 1,
+                    None => n_above[arm] += 1,
+                }
+            }
+        }
+        Some(Self { edges, counts, n_above })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_is_counted_once() {
+        let series = [vec![1.0, 2.0, 3.0, 4.0], vec![2.0; 5], vec![]];
+        let histogram = Histogram::of_series(&series, 3).unwrap();
+        for (arm, xs) in series.iter().enumerate() {
+            let counted: u32 = histogram.counts[arm].iter().sum::<u32>() + histogram.n_above[arm];
+            assert_eq!(counted as usize, xs.len());
+        }
+        assert_eq!(histogram.edges.len(), 4);
+        assert_eq!(histogram.counts[0][0], 1);
+    }
+
+    #[test]
+    fn an_outlier_does_not_set_the_scale() {
+        let mut xs: Vec<f64> = (0..100).map(f64::from).collect();
+        xs.push(1e9);
+        let histogram = Histogram::of_series(&[xs], 10).unwrap();
+        assert!(histogram.edges[10] < 100.0);
+        assert_eq!(histogram.counts[0].iter().sum::<u32>() + histogram.n_above[0], 101);
+        assert!(histogram.n_above[0] <= 6);
+    }
+
+    #[test]
+    fn equal_times_and_no_times_are_fine() {
+        let histogram = Histogram::of_series(&[vec![5.0; 3]], 4).unwrap();
+        assert_eq!(histogram.counts[0], [3, 0, 0, 0]);
+        assert_eq!(Histogram::of_series(&[vec![]], 4), None);
+    }
+}

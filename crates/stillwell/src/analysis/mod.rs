@@ -1,0 +1,239 @@
+//! Record → analysis: every number that any output shows, and no formatting. Pure; all statistics come from `stats`.
+
+mod arm;
+mod compare;
+pub mod histogram;
+pub mod live;
+mod notes;
+
+use serde::Serialize;
+
+pub use arm::summarise;
+pub use compare::{across_records, compare};
+pub use notes::{Note, notes};
+
+use crate::record::{EndReason, Event, Record};
+
+/// Everything that is known from one record. Times are in nanoseconds, memory in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Analysis {
+    /// One summary for each arm of the plan, controls included, in its order.
+    pub arms: Vec<ArmSummary>,
+    /// One comparison for each candidate but the reference.
+    pub comparisons: Vec<Comparison>,
+    /// What a reader should know, the most important first.
+    pub notes: Vec<Note>,
+    /// Why the session ended; `None` when it was killed.
+    pub end: Option<EndReason>,
+}
+
+/// One arm.
+#[derive(Clone, Debug, Serialize)]
+pub struct ArmSummary {
+    /// Index in the plan.
+    pub arm: usize,
+    /// What to call it.
+    pub label: String,
+    /// Whether it is only there to be subtracted.
+    pub is_control: bool,
+    /// Timed runs that count.
+    pub n_runs: usize,
+    /// Timed runs that were ended by the timeout and do not count.
+    pub n_timed_out: usize,
+    /// Timed runs with another exit than 0.
+    pub n_nonzero_exits: usize,
+    /// Wall time as measured; `None` without a run.
+    pub wall: Option<Times>,
+    /// Wall time minus that of the control, as far as that can be said of a distribution; `None` without a control.
+    pub net: Option<Net>,
+    /// Every metric that was measured, as measured, wall time included; also `cpu`, user + system time.
+    pub metrics: Vec<MetricSummary>,
+}
+
+/// A series of times, as measured, ns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Times {
+    /// Noise-free time.
+    pub t0: Uncertain,
+    /// Whether the low tail ends, so that t0 could be extrapolated; otherwise t0 is the minimum.
+    pub has_floor: bool,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Mean of the lowest fifth, with its window error.
+    pub low20: Uncertain,
+    /// Median, with its window error.
+    pub median: Uncertain,
+    /// Mean, with its window error.
+    pub mean: Uncertain,
+    /// Standard deviation of single runs; `None` for one run.
+    pub sd: Option<f64>,
+    /// `sd / mean`.
+    pub cv: Option<f64>,
+    /// 10 %, 25 %, 75 % and 90 % quantiles (type 7).
+    pub quantiles: [f64; 4],
+}
+
+/// A value and its error, when there were enough runs for one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Uncertain {
+    /// Best estimate.
+    pub value: f64,
+    /// Its error.
+    pub err: Option<f64>,
+}
+
+/// Location statistics minus the same of the control, ns. Can be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Net {
+    /// t0 minus the control's.
+    pub t0: Uncertain,
+    /// Median minus the control's.
+    pub median: Uncertain,
+    /// Mean minus the control's.
+    pub mean: Uncertain,
+}
+
+/// One metric of one arm, in its base unit: ns, bytes or pieces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricSummary {
+    /// Name, as in `--metrics`.
+    pub name: String,
+    /// Runs that have it.
+    pub n: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation; `None` for one run.
+    pub sd: Option<f64>,
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// A candidate against the reference.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Index of the candidate.
+    pub arm: usize,
+    /// Index of the reference.
+    pub reference: usize,
+    /// What is known.
+    pub evidence: Evidence,
+}
+
+/// What is known about a ratio (new ÷ reference, above 1 is slower).
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Evidence {
+    /// The runs were interleaved at random: a calibrated test.
+    Paired(Paired),
+    /// They were not: an estimate, no test.
+    Unpaired {
+        /// Ratio of the t0, by first-order propagation of their errors.
+        ratio: Uncertain,
+        /// Why there is no test.
+        because: NoTest,
+    },
+    /// There is nothing to compare.
+    None {
+        /// Why.
+        because: NoTest,
+    },
+}
+
+/// Why there is no calibrated verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum NoTest {
+    /// `--order sequential`.
+    Sequential,
+    /// The two are from different sessions.
+    SeparateRecords,
+    /// Not enough complete pairs for any verdict at this alpha.
+    TooFewPairs {
+        /// How many there are.
+        have: usize,
+        /// How many there must be.
+        need: usize,
+    },
+    /// A time was zero or the numbers were otherwise unfit.
+    UnfitNumbers,
+}
+
+/// The result of a re-labelling test on random pairs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Paired {
+    /// Complete pairs that were used.
+    pub n_pairs: usize,
+    /// Pairs left out at the beginning as warm-up.
+    pub n_warmup_pairs: usize,
+    /// Exact p-value of "no difference".
+    pub p: f64,
+    /// Which statistic the ratio is of.
+    pub statistic: StatisticName,
+    /// Ratio of the times as measured.
+    pub ratio: RatioInterval,
+    /// Ratio of the times minus the control's; `None` without a control, or when the reference does not take longer
+    /// than the control.
+    pub net_ratio: Option<RatioInterval>,
+    /// 1 − level of the intervals.
+    pub alpha: f64,
+    /// Smallest difference that a session like this finds in 80 % of cases, as a fraction.
+    pub smallest_visible: f64,
+    /// Pairs that would decide, if nothing is decided; `None` when that cannot be said.
+    pub n_pairs_to_decide: Option<usize>,
+    /// How much slower the second run of a block was, as a ratio; 1 when it did not matter.
+    pub position_ratio: f64,
+    /// Whether floor and typical time changed by different ratios.
+    pub shape: Option<Shape>,
+}
+
+/// A ratio with the interval that the test does not reject.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RatioInterval {
+    /// Best estimate.
+    pub ratio: f64,
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end; infinite (null in JSON) when there are too few pairs.
+    pub hi: f64,
+}
+
+/// Not a uniform slowdown: two ratios instead of one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Shape {
+    /// Ratio of the floors.
+    pub floor: f64,
+    /// Ratio of the typical times.
+    pub typical: f64,
+}
+
+/// Which statistic a ratio is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatisticName {
+    Typical,
+    LocalFloor,
+    Floor,
+    Mean,
+}
+
+/// Analyses a record.
+pub fn analyse(record: &Record) -> Analysis {
+    let arms = summarise(record);
+    let comparisons = compare(record, &arms);
+    let notes = notes(record, &arms, &comparisons);
+    Analysis { arms, comparisons, notes, end: end_reason(record) }
+}
+
+/// How the session ended.
+pub fn end_reason(record: &Record) -> Option<EndReason> {
+    record.events.iter().rev().find_map(|event| match event {
+        Event::End { reason } => Some(*reason),
+        _ => None,
+    })
+}

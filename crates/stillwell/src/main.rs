@@ -1,0 +1,47 @@
+//! Stillwell times commands on Linux: the same, true answer on a busy machine as on an idle one, with an honest error
+//! bar. ARCHITECTURE.md shows the way through the code.
+
+mod analysis;
+mod cli;
+mod cmd;
+mod host;
+mod measure;
+mod metric;
+mod plan;
+mod record;
+mod render;
+mod schedule;
+mod spec;
+mod sys;
+mod verdict;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+/// An error of ours or of the user.
+const EXIT_ERROR: u8 = 2;
+
+fn main() -> ExitCode {
+    // Before anything else, so that the launcher stays small.
+    if measure::launcher::is_requested() {
+        measure::launcher::serve();
+        return ExitCode::SUCCESS;
+    }
+    let cli = cli::Cli::parse();
+    match cmd::run_verb(cli.verb) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            writeln!(anstream::stderr(), "stillwell: {error:#}").ok();
+            ExitCode::from(EXIT_ERROR)
+        }
+    }
+}
+
+/// Whoever read our output has had enough: not an error (`stillwell dump | head`).
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    kinds.into_iter().any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

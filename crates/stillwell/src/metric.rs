@@ -1,0 +1,267 @@
+//! What is measured in a run, as data: one row of this table is all that the record, the exports and the tables need
+//! to know of a metric.
+
+/// One measured quantity of one run. The discriminant is the index into [`METRICS`] and into a row's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Metric {
+    WallNs,
+    SpawnNs,
+    UserUs,
+    SysUs,
+    MaxrssKib,
+    MinorFaults,
+    MajorFaults,
+    VoluntarySwitches,
+    InvoluntarySwitches,
+    RunQueueWaitNs,
+    TaskClockNs,
+    Migrations,
+    PreemptedNs,
+    Cycles,
+    Instructions,
+    Branches,
+    BranchMisses,
+    CacheReferences,
+    CacheMisses,
+    RunningPpm,
+}
+
+/// How a metric's integers are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// A duration; the factor gives the nanoseconds in one unit of the stored integer.
+    Time {
+        /// Nanoseconds per stored unit.
+        ns_per_unit: u32,
+    },
+    /// An amount of memory; the factor gives the bytes in one unit of the stored integer.
+    Memory {
+        /// Bytes per stored unit.
+        bytes_per_unit: u32,
+    },
+    /// A plain count.
+    Count,
+}
+
+/// Where a metric's value comes from, and so what has to be switched on to get it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The launcher's clock and `wait4`: always there, costs nothing.
+    Always,
+    /// `/proc/PID/schedstat` (`CONFIG_SCHEDSTATS` or `CONFIG_SCHED_INFO`).
+    Schedstat,
+    /// A perf software event.
+    Software,
+    /// A perf hardware event: only where the machine has a performance monitoring unit.
+    Hardware,
+}
+
+/// One line of the metric table.
+#[derive(Debug)]
+pub struct MetricInfo {
+    /// The metric.
+    pub metric: Metric,
+    /// Name of its column in the record.
+    pub column: &'static str,
+    /// Name on the command line and in tables.
+    pub name: &'static str,
+    /// Name in hyperfine's `--metrics` and JSON, where it has one.
+    pub hyperfine: Option<&'static str>,
+    /// How to read the integer.
+    pub quantity: Quantity,
+    /// What provides it.
+    pub source: Source,
+    /// One line for the documentation.
+    pub what: &'static str,
+}
+
+const NS: Quantity = Quantity::Time { ns_per_unit: 1 };
+const US: Quantity = Quantity::Time { ns_per_unit: 1000 };
+const KIB: Quantity = Quantity::Memory { bytes_per_unit: 1024 };
+
+const fn info(
+    metric: Metric,
+    [column, name, hyperfine]: [&'static str; 3],
+    quantity: Quantity,
+    source: Source,
+    what: &'static str,
+) -> MetricInfo {
+    let hyperfine = if hyperfine.is_empty() { None } else { Some(hyperfine) };
+    MetricInfo { metric, column, name, hyperfine, quantity, source, what }
+}
+
+/// Every metric, in the order of the enum and of the record's columns.
+pub static METRICS: [MetricInfo; 20] = {
+    use Metric::*;
+    use Quantity::Count;
+    use Source::*;
+    [
+        info(
+            WallNs,
+            ["wall_ns", "wall", "time_wall_clock"],
+            NS,
+            Always,
+            "from just before execve in the child until the parent has seen the exit",
+        ),
+        info(
+            SpawnNs,
+            ["spawn_ns", "spawn", ""],
+            NS,
+            Always,
+            "from the clone call until the clock started; not part of wall_ns",
+        ),
+        info(UserUs, ["user_us", "user", "time_user"], US, Always, "CPU time in user mode (wait4)"),
+        info(SysUs, ["sys_us", "sys", "time_system"], US, Always, "CPU time in the kernel (wait4)"),
+        info(
+            MaxrssKib,
+            ["maxrss_kib", "maxrss", "memory_peak_resident"],
+            KIB,
+            Always,
+            "peak resident set of the largest process of the run (wait4); never below the launcher's own",
+        ),
+        info(
+            MinorFaults,
+            ["minor_faults", "minor-faults", ""],
+            Count,
+            Always,
+            "page faults served without input or output",
+        ),
+        info(
+            MajorFaults,
+            ["major_faults", "major-faults", ""],
+            Count,
+            Always,
+            "page faults that had to read from a device",
+        ),
+        info(
+            VoluntarySwitches,
+            ["voluntary_switches", "voluntary-switches", ""],
+            Count,
+            Always,
+            "times the run gave the CPU away to wait for something",
+        ),
+        info(
+            InvoluntarySwitches,
+            ["involuntary_switches", "involuntary-switches", ""],
+            Count,
+            Always,
+            "times the scheduler took the CPU from the run",
+        ),
+        info(
+            RunQueueWaitNs,
+            ["run_queue_wait_ns", "run-queue-wait", ""],
+            NS,
+            Schedstat,
+            "time the first process was ready but had no CPU, from its creation on (schedstat)",
+        ),
+        info(
+            TaskClockNs,
+            ["task_clock_ns", "task-clock", ""],
+            NS,
+            Software,
+            "CPU time of all processes of the run, from execve on",
+        ),
+        info(
+            Migrations,
+            ["migrations", "migrations", ""],
+            Count,
+            Software,
+            "moves from one CPU to another",
+        ),
+        info(
+            PreemptedNs,
+            ["preempted_ns", "preempted", ""],
+            NS,
+            Software,
+            "time between being preempted and running again, over all threads (perf context_switch records)",
+        ),
+        info(Cycles, ["cycles", "cycles", "cpu_cycles"], Count, Hardware, "CPU cycles"),
+        info(
+            Instructions,
+            ["instructions", "instructions", "instructions"],
+            Count,
+            Hardware,
+            "instructions retired",
+        ),
+        info(
+            Branches,
+            ["branches", "branches", ""],
+            Count,
+            Hardware,
+            "branch instructions retired",
+        ),
+        info(
+            BranchMisses,
+            ["branch_misses", "branch-misses", "branch_misses"],
+            Count,
+            Hardware,
+            "mispredicted branches",
+        ),
+        info(
+            CacheReferences,
+            ["cache_references", "cache-references", "cache_references"],
+            Count,
+            Hardware,
+            "last-level cache accesses",
+        ),
+        info(
+            CacheMisses,
+            ["cache_misses", "cache-misses", "cache_misses"],
+            Count,
+            Hardware,
+            "last-level cache misses",
+        ),
+        info(
+            RunningPpm,
+            ["running_ppm", "running-ppm", ""],
+            Count,
+            Hardware,
+            "parts per million of the run during which the least scheduled hardware event was counting; \
+             empty when all counted all the time",
+        ),
+    ]
+};
+
+impl Metric {
+    /// This metric's line of the table.
+    pub fn info(self) -> &'static MetricInfo {
+        &METRICS[self as usize]
+    }
+
+    /// The metric a column of a record holds, if this version knows it.
+    pub fn from_column(column: &str) -> Option<Self> {
+        METRICS.iter().find(|info| info.column == column).map(|info| info.metric)
+    }
+
+    /// The metric a user means: our name, the column, or hyperfine's name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        METRICS
+            .iter()
+            .find(|info| info.name == name || info.column == name || info.hyperfine == Some(name))
+            .map(|info| info.metric)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_enum() {
+        for (index, info) in METRICS.iter().enumerate() {
+            assert_eq!(info.metric as usize, index, "{}", info.column);
+        }
+    }
+
+    #[test]
+    fn every_name_finds_its_metric() {
+        for info in &METRICS {
+            assert_eq!(Metric::from_column(info.column), Some(info.metric));
+            for name in [Some(info.name), Some(info.column), info.hyperfine].into_iter().flatten() {
+                assert_eq!(Metric::from_name(name), Some(info.metric), "{name}");
+            }
+        }
+        assert_eq!(Metric::from_name("walls"), None);
+    }
+}

@@ -1,0 +1,330 @@
+//! Commands, names, parameters and per-command options → the arms of a plan.
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::plan::parameters::{Assignment, assignments, substitute};
+use crate::plan::{Arm, Control, Role, ShellReason};
+use crate::spec::RunSpec;
+use crate::spec::values::{IgnoreFailure, OutputTarget, Shell};
+
+/// The arms, with everything that follows from how they are executed.
+#[derive(Debug)]
+pub struct Arms {
+    /// Candidates in the order of the command line, then the control.
+    pub arms: Vec<Arm>,
+    /// What is subtracted.
+    pub control: Option<Control>,
+    /// The shell, when one is used.
+    pub shell: Option<Vec<String>>,
+    /// Why.
+    pub shell_reason: ShellReason,
+}
+
+/// Makes the arms.
+///
+/// # Errors
+/// A command is empty or cannot be split into words, or an option is given the wrong number of times.
+pub fn arms(spec: &RunSpec) -> Result<Arms> {
+    let commands: Vec<&String> = spec.arms.reference.iter().chain(&spec.commands).collect();
+    let assignments = assignments(&spec.arms)?;
+    let mut arms = Vec::new();
+    let n_arms = commands.len() * assignments.len();
+    for (index, template) in commands.iter().enumerate() {
+        for assignment in &assignments {
+            let position =
+                Position { command: index, n_commands: commands.len(), arm: arms.len(), n_arms };
+            arms.push(candidate(spec, template, assignment, position)?);
+        }
+    }
+    let (shell, shell_reason) = choose_shell(spec, &arms);
+    let control = add_control(spec, shell.is_some(), &mut arms);
+    for (index, arm) in arms.iter_mut().enumerate() {
+        arm.argv = words(&arm.command, shell.as_deref())
+            .with_context(|| format!("command {} ({:?})", index + 1, arm.command))?;
+    }
+    Ok(Arms { arms, control, shell, shell_reason })
+}
+
+/// Where an arm stands, for options that are given once or once for each.
+#[derive(Clone, Copy)]
+struct Position {
+    command: usize,
+    n_commands: usize,
+    arm: usize,
+    n_arms: usize,
+}
+
+impl Position {
+    /// The element of an option's list that is meant for this arm.
+    fn pick<T: Clone>(self, option: &str, list: &[T]) -> Result<Option<T>> {
+        let index = match list.len() {
+            0 => return Ok(None),
+            1 => 0,
+            n if n == self.n_arms => self.arm,
+            n if n == self.n_commands => self.command,
+            n => bail!(
+                "{option} is given {n} times for {} commands; give it once, or once for each command",
+                self.n_commands
+            ),
+        };
+        Ok(Some(list[index].clone()))
+    }
+
+    fn name(self, spec: &RunSpec) -> Result<Option<String>> {
+        let has_reference = spec.arms.reference.is_some();
+        if has_reference && self.command == 0 {
+            return Ok(spec.arms.reference_name.clone());
+        }
+        let names = &spec.arms.command_names;
+        let n_commands = self.n_commands - usize::from(has_reference);
+        let n_arms = self.n_arms / self.n_commands * n_commands;
+        ensure!(
+            names.len() <= n_commands || names.len() == n_arms,
+            "--command-name is given {} times for {n_commands} commands",
+            names.len()
+        );
+        let skipped = usize::from(has_reference);
+        let index = if names.len() == n_arms {
+            self.arm - skipped * (self.n_arms / self.n_commands)
+        } else {
+            self.command - skipped
+        };
+        Ok(names.get(index).cloned())
+    }
+}
+
+fn candidate(
+    spec: &RunSpec,
+    template: &str,
+    assignment: &Assignment,
+    position: Position,
+) -> Result<Arm> {
+    let command = substitute(template, assignment);
+    ensure!(!command.trim().is_empty(), "command {} is empty", position.command + 1);
+    ensure!(!command.contains('\0'), "command {} contains a NUL byte", position.command + 1);
+    let hook = |option: &str, list: &[String]| -> Result<Option<String>> {
+        Ok(position.pick(option, list)?.map(|hook| substitute(&hook, assignment)))
+    };
+    let environment = match position.pick("--env", &spec.process.env)? {
+        None => Vec::new(),
+        Some(text) => parse_environment(&substitute(&text, assignment))?,
+    };
+    let output = if spec.process.show_output {
+        OutputTarget::Inherit
+    } else {
+        position.pick("--output", &spec.process.output)?.unwrap_or(OutputTarget::Null)
+    };
+    Ok(Arm {
+        name: position.name(spec)?.map(|name| substitute(&name, assignment)),
+        command,
+        argv: Vec::new(),
+        role: Role::Candidate,
+        parameters: assignment.clone(),
+        environment,
+        prepare: hook("--prepare", &spec.hooks.prepare)?,
+        conclude: hook("--conclude", &spec.hooks.conclude)?,
+        output,
+        accept: accepted_statuses(spec),
+    })
+}
+
+fn accepted_statuses(spec: &RunSpec) -> Option<Vec<i32>> {
+    match (&spec.process.ignore_failure, &spec.process.expect_exit) {
+        (Some(IgnoreFailure::All), _) => None,
+        (Some(IgnoreFailure::Statuses(statuses)), _) => Some([&[0], statuses.as_slice()].concat()),
+        (None, Some(expected)) => Some(expected.0.clone()),
+        (None, None) => Some(vec![0]),
+    }
+}
+
+fn parse_environment(text: &str) -> Result<Vec<(String, String)>> {
+    let words = shell_words::split(text).with_context(|| format!("--env {text:?}"))?;
+    let pair = |word: &String| match word.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !word.contains('\0') => {
+            Ok((name.into(), value.into()))
+        }
+        _ => bail!("--env {text:?}: {word:?} is not NAME=VALUE"),
+    };
+    words.iter().map(pair).collect()
+}
+
+/// One decision for all commands: timing one in a shell and another without would compare the shell.
+fn choose_shell(spec: &RunSpec, arms: &[Arm]) -> (Option<Vec<String>>, ShellReason) {
+    let shell = if spec.arms.no_shell {
+        Shell::None
+    } else {
+        spec.arms.shell.clone().unwrap_or(Shell::Auto)
+    };
+    match shell {
+        Shell::None => (None, ShellReason::Asked),
+        Shell::Words(words) => (Some(words), ShellReason::Asked),
+        Shell::Auto => {
+            let subtracted = spec.arms.subtract.iter();
+            let commands = arms.iter().map(|arm| &arm.command).chain(subtracted);
+            let needed = commands.enumerate().find_map(|(arm, command)| {
+                shell_syntax(command).map(|syntax| ShellReason::Needed { arm, syntax })
+            });
+            match needed {
+                Some(reason) => (Some(vec!["sh".into()]), reason),
+                None => (None, ShellReason::NotNeeded),
+            }
+        }
+    }
+}
+
+fn add_control(spec: &RunSpec, in_shell: bool, arms: &mut Vec<Arm>) -> Option<Control> {
+    // The time of a subtracted command contains the shell's, so one control is enough.
+    let (role, command) = match &spec.arms.subtract {
+        Some(command) => (Role::Subtract, command.clone()),
+        None if in_shell => (Role::EmptyShell, String::new()),
+        None => return None,
+    };
+    arms.push(Arm {
+        name: (role == Role::EmptyShell).then(|| "empty shell".into()),
+        command,
+        argv: Vec::new(),
+        role,
+        parameters: Vec::new(),
+        environment: Vec::new(),
+        prepare: None,
+        conclude: None,
+        output: OutputTarget::Null,
+        accept: if role == Role::Subtract { accepted_statuses(spec) } else { Some(vec![0]) },
+    });
+    Some(Control { arm: arms.len() - 1, role })
+}
+
+fn words(command: &str, shell: Option<&[String]>) -> Result<Vec<String>> {
+    if let Some(shell) = shell {
+        return Ok([shell, &["-c".into(), command.into()]].concat());
+    }
+    let words = shell_words::split(command)?;
+    ensure!(
+        words.first().is_some_and(|program| !program.is_empty()),
+        "there is no program to execute"
+    );
+    Ok(words)
+}
+
+/// Words that only a shell can execute.
+const BUILTINS: [&str; 24] = [
+    ".", ":", "alias", "case", "cd", "eval", "exec", "exit", "export", "for", "if", "read",
+    "return", "set", "shift", "source", "times", "trap", "ulimit", "umask", "unset", "until",
+    "wait", "while",
+];
+
+/// The first piece of shell syntax in a command that executing it directly would not honour.
+fn shell_syntax(command: &str) -> Option<String> {
+    let (mut quote, mut escaped, mut at_word_start) = (None, false, true);
+    for character in command.chars() {
+        if std::mem::take(&mut escaped) {
+            at_word_start = false;
+            continue;
+        }
+        let is_syntax = match quote {
+            Some('\'') => false,
+            Some(_) => matches!(character, '$' | '`'),
+            None => {
+                matches!(
+                    character,
+                    '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '*' | '?' | '[' | '\n'
+                ) || (at_word_start && matches!(character, '~' | '#'))
+            }
+        };
+        if is_syntax {
+            return Some(character.to_string());
+        }
+        match (character, quote) {
+            ('\\', None | Some('"')) => escaped = true,
+            ('\'' | '"', None) => quote = Some(character),
+            (_, Some(open)) if character == open => quote = None,
+            _ => {}
+        }
+        at_word_start = quote.is_none() && character.is_whitespace();
+    }
+    let first = command.split_whitespace().next()?;
+    if BUILTINS.contains(&first) {
+        return Some(first.into());
+    }
+    let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
+        let mut characters = name.chars();
+        characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+    });
+    is_assignment.then(|| first.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(commands: &[&str]) -> RunSpec {
+        RunSpec { commands: commands.iter().map(|&c| c.into()).collect(), ..RunSpec::default() }
+    }
+
+    #[track_caller]
+    fn check_syntax(command: &str, expected: Option<&str>) {
+        assert_eq!(shell_syntax(command).as_deref(), expected, "{command:?}");
+    }
+
+    #[test]
+    fn syntax_that_needs_a_shell_is_found() {
+        check_syntax("gzip -k -f data.bin", None);
+        check_syntax("a | b", Some("|"));
+        check_syntax("echo 'a | b' \"c ; d\" e\\;f", None);
+        check_syntax("echo \"$HOME\"", Some("$"));
+        check_syntax("echo '$HOME'", None);
+        check_syntax("ls ~/x", Some("~"));
+        check_syntax("ls a~b c#d", None);
+        check_syntax("A=1 make", Some("A=1"));
+        check_syntax("dd if=/dev/null", None);
+        check_syntax("./a=b", None);
+        check_syntax("exit 3", Some("exit"));
+        check_syntax("ls *.rs", Some("*"));
+    }
+
+    #[test]
+    fn one_shell_for_all_with_its_control() {
+        let made = arms(&spec(&["true", "true | cat"])).unwrap();
+        assert_eq!(made.shell_reason, ShellReason::Needed { arm: 1, syntax: "|".into() });
+        assert_eq!(made.arms[0].argv, ["sh", "-c", "true"]);
+        assert_eq!(made.arms[2].argv, ["sh", "-c", ""]);
+        assert_eq!(made.control, Some(Control { arm: 2, role: Role::EmptyShell }));
+    }
+
+    #[test]
+    fn a_subtracted_command_replaces_the_empty_shell() {
+        let mut spec = spec(&["a | b"]);
+        spec.arms.subtract = Some("b".into());
+        let made = arms(&spec).unwrap();
+        assert_eq!(made.control, Some(Control { arm: 1, role: Role::Subtract }));
+        assert_eq!(made.arms[1].argv, ["sh", "-c", "b"]);
+    }
+
+    #[test]
+    fn names_and_hooks_go_to_their_commands() {
+        let mut spec = spec(&["b {n}", "c {n}"]);
+        spec.arms.reference = Some("a".into());
+        spec.arms.reference_name = Some("ref".into());
+        spec.arms.command_names = vec!["bee {n}".into()];
+        spec.arms.parameter_lists = vec!["n".into(), "1,2".into()];
+        spec.hooks.prepare = vec!["p0".into(), "p1 {n}".into(), "p2".into()];
+        let made = arms(&spec).unwrap();
+        let labels: Vec<_> = made.arms.iter().map(Arm::label).collect();
+        assert_eq!(labels, ["ref", "ref", "bee 1", "bee 2", "c 1", "c 2"]);
+        assert_eq!(made.arms[3].prepare.as_deref(), Some("p1 2"));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let message = |spec: &RunSpec| format!("{:#}", arms(spec).unwrap_err());
+        assert!(message(&spec(&["true", " "])).contains("command 2 is empty"));
+        assert!(message(&spec(&["echo 'x"])).contains("command 1"));
+        let mut many = spec(&["a", "b", "c"]);
+        many.hooks.conclude = vec!["x".into(), "y".into()];
+        assert!(message(&many).contains("--conclude is given 2 times for 3 commands"));
+        let mut environment = spec(&["a"]);
+        environment.process.env = vec!["A=1 B".into()];
+        assert!(message(&environment).contains("\"B\" is not NAME=VALUE"));
+    }
+}

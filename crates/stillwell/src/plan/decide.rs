@@ -1,0 +1,191 @@
+//! Spec + facts → plan: the one place where a default is given.
+
+use anyhow::{Result, ensure};
+
+use crate::host::Facts;
+use crate::plan::arms::{Arms, arms};
+use crate::plan::{BlockRule, Order, Plan, Policy, Precision, ProcessPlan};
+use crate::spec::RunSpec;
+use crate::spec::metrics::{CPU, Shown};
+
+const BUDGET_ONE_NS: u64 = 3_000_000_000;
+const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
+const BLOCKS_MIN_ONE: u32 = 24;
+const BLOCKS_MIN_SEVERAL: u32 = 10;
+/// More pairs than this sharpen an interval by little; statistics.md §2.1.
+const BLOCKS_MAX_SEVERAL: u32 = 500;
+const PRECISION_ONE_PCT: f64 = 0.5;
+/// Fewest runs from which the error of t0 says something.
+const PRECISION_BLOCKS_MIN: u32 = 12;
+
+/// Decides everything.
+///
+/// `drawn_seed` is used when the user gave none.
+///
+/// # Errors
+/// The user asked for something that contradicts itself or that this machine does not have.
+pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
+    let Arms { arms, control, shell, shell_reason } = arms(spec)?;
+    let n_candidates = arms.len() - usize::from(control.is_some());
+    let metrics = match &spec.output.metrics {
+        Some(list) => list.0.clone(),
+        None => ["wall", CPU, "user", "sys", "maxrss"]
+            .map(|name| Shown { name: name.into(), unit: None })
+            .to_vec(),
+    };
+    let order = spec.length.order.unwrap_or_default();
+    Ok(Plan {
+        reference: 0,
+        control,
+        shell,
+        shell_reason,
+        order,
+        seed: spec.length.seed.unwrap_or(drawn_seed),
+        n_warmups: spec.length.warmup.unwrap_or(1),
+        blocks: block_rule(spec, n_candidates)?,
+        precision: precision(spec, n_candidates, order)?,
+        timeout_ns: spec.length.timeout.map(|timeout| timeout.ns),
+        setup: spec.hooks.setup.clone(),
+        cleanup: spec.hooks.cleanup.clone(),
+        validate: spec.hooks.validate.clone(),
+        cold_cache: spec.hooks.cold_cache,
+        input: spec.process.input.clone().filter(|input| input != "null"),
+        process: process(spec, facts)?,
+        evidence: spec.output.metrics.as_ref().is_none_or(|list| list.needs_evidence()),
+        metrics,
+        policy: Policy {
+            alpha: spec.judging.alpha.map_or(0.01, |percent| percent.0 / 100.0),
+            same_within: spec.judging.same.map_or(0.01, |percent| percent.0 / 100.0),
+            estimand: spec.judging.estimand.unwrap_or_default(),
+        },
+        arms,
+    })
+}
+
+fn block_rule(spec: &RunSpec, n_candidates: usize) -> Result<BlockRule> {
+    let length = &spec.length;
+    if let Some(runs) = length.runs {
+        return Ok(BlockRule::Exactly(runs));
+    }
+    let (budget_ns, default_min, default_max) = if n_candidates == 1 {
+        (BUDGET_ONE_NS, BLOCKS_MIN_ONE, u32::MAX)
+    } else {
+        (BUDGET_SEVERAL_NS, BLOCKS_MIN_SEVERAL, BLOCKS_MAX_SEVERAL)
+    };
+    let (min, max) = match (length.min_runs, length.max_runs) {
+        (Some(min), Some(max)) => {
+            ensure!(min <= max, "--min-runs {min} is above --max-runs {max}");
+            (min, max)
+        }
+        (Some(min), None) => (min, default_max.max(min)),
+        (None, Some(max)) => (default_min.min(max), max),
+        (None, None) => (default_min, default_max),
+    };
+    Ok(BlockRule::Budget {
+        budget_ns: length.budget.map_or(budget_ns, |budget| budget.ns),
+        min,
+        max,
+    })
+}
+
+fn precision(spec: &RunSpec, n_candidates: usize, order: Order) -> Result<Option<Precision>> {
+    let asked = spec.length.precision.map(|percent| percent.0);
+    ensure!(
+        asked.is_none() || order == Order::Interleave,
+        "--precision needs complete blocks while it measures, so it does not go with --order sequential"
+    );
+    let default = (n_candidates == 1 && spec.length.runs.is_none() && order == Order::Interleave)
+        .then_some(PRECISION_ONE_PCT);
+    let n_blocks_min = spec.length.min_runs.unwrap_or(PRECISION_BLOCKS_MIN);
+    Ok(asked.or(default).map(|pct| Precision { pct, n_blocks_min }))
+}
+
+fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
+    let process = &spec.process;
+    let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
+    if let (Some(cpus), Some(allowed)) = (&affinity, &facts.cpus_allowed) {
+        let known = crate::host::parse_cpu_list(allowed).unwrap_or_default();
+        let missing = cpus.iter().find(|cpu| !known.contains(cpu));
+        ensure!(
+            missing.is_none(),
+            "--affinity: CPU {} is not one of those this process may use ({allowed})",
+            missing.expect("just checked")
+        );
+    }
+    Ok(ProcessPlan {
+        launcher_cpus: affinity.clone(),
+        affinity,
+        nice: process.nice,
+        sched: process.sched,
+        rlimits: process.rlimits.clone(),
+        no_aslr: process.no_aslr,
+        env_padding: process.env_padding.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::values::{Cpus, Percent};
+
+    fn spec(commands: &[&str]) -> RunSpec {
+        RunSpec { commands: commands.iter().map(|&c| c.into()).collect(), ..RunSpec::default() }
+    }
+
+    #[track_caller]
+    fn check_blocks(
+        min: Option<u32>,
+        max: Option<u32>,
+        commands: &[&str],
+        expected: Option<(u32, u32)>,
+    ) {
+        let mut spec = spec(commands);
+        spec.length.min_runs = min;
+        spec.length.max_runs = max;
+        let found = decide(&spec, &Facts::default(), 1).ok().map(|plan| match plan.blocks {
+            BlockRule::Budget { min, max, .. } => (min, max),
+            BlockRule::Exactly(n) => (n, n),
+        });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn numbers_of_runs_give_way_to_what_was_said() {
+        check_blocks(None, None, &["a", "b"], Some((10, 500)));
+        check_blocks(None, None, &["a"], Some((24, u32::MAX)));
+        check_blocks(Some(600), None, &["a", "b"], Some((600, 600)));
+        check_blocks(None, Some(5), &["a", "b"], Some((5, 5)));
+        check_blocks(Some(7), Some(5), &["a", "b"], None);
+    }
+
+    #[test]
+    fn precision_is_for_estimation() {
+        let plan = |spec: &RunSpec| decide(spec, &Facts::default(), 1).unwrap();
+        assert_eq!(plan(&spec(&["a"])).precision, Some(Precision { pct: 0.5, n_blocks_min: 12 }));
+        assert_eq!(plan(&spec(&["a", "b"])).precision, None);
+        let mut exact = spec(&["a"]);
+        exact.length.runs = Some(30);
+        assert_eq!(plan(&exact).precision, None);
+        let mut sequential = spec(&["a", "b"]);
+        sequential.length.order = Some(Order::Sequential);
+        sequential.length.precision = Some(Percent(1.0));
+        assert!(decide(&sequential, &Facts::default(), 1).is_err());
+    }
+
+    #[test]
+    fn only_cpus_that_are_there_can_be_used() {
+        let mut spec = spec(&["a"]);
+        spec.process.affinity = Some(Cpus(vec![1, 9]));
+        let facts = Facts { cpus_allowed: Some("0-3".into()), ..Facts::default() };
+        let error = decide(&spec, &facts, 1).unwrap_err().to_string();
+        assert!(error.contains("CPU 9 is not one of those"), "{error}");
+    }
+
+    #[test]
+    fn the_clock_alone_needs_no_evidence() {
+        let mut spec = spec(&["a"]);
+        assert!(decide(&spec, &Facts::default(), 1).unwrap().evidence);
+        spec.output.metrics = Some("wall".parse().unwrap());
+        assert!(!decide(&spec, &Facts::default(), 1).unwrap().evidence);
+    }
+}

@@ -1,0 +1,218 @@
+//! What will be done: every default resolved, saved with the result.
+
+mod arms;
+mod decide;
+mod parameters;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::spec::metrics::Shown;
+use crate::spec::values::{OutputTarget, Padding, Rlimit, Sched};
+
+pub use decide::decide;
+
+/// A whole session, decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What is run, in the order of the command line; controls come last.
+    pub arms: Vec<Arm>,
+    /// Index of the arm that the others are compared with.
+    pub reference: usize,
+    /// What is subtracted from every other arm in the analysis.
+    pub control: Option<Control>,
+    /// The shell and its options; `None` when commands are executed directly.
+    pub shell: Option<Vec<String>>,
+    /// Why a shell is used, or not.
+    pub shell_reason: ShellReason,
+    /// Order of the runs.
+    pub order: Order,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Warm-up runs of each arm.
+    pub n_warmups: u32,
+    /// How the number of blocks is found.
+    pub blocks: BlockRule,
+    /// When to stop before the last block.
+    pub precision: Option<Precision>,
+    /// Limit for one run.
+    pub timeout_ns: Option<u64>,
+    /// Command before everything else.
+    pub setup: Option<String>,
+    /// Command after everything else.
+    pub cleanup: Option<String>,
+    /// Command that checks the output of each run.
+    pub validate: Option<String>,
+    /// Whether the page cache is dropped before each run.
+    pub cold_cache: bool,
+    /// Standard input of the runs; `None` is /dev/null.
+    pub input: Option<String>,
+    /// State of the timed processes.
+    pub process: ProcessPlan,
+    /// Whether schedstat is read and perf events are opened.
+    pub evidence: bool,
+    /// What the summary shows.
+    pub metrics: Vec<Shown>,
+    /// How differences are judged.
+    pub policy: Policy,
+}
+
+impl Plan {
+    /// The arms that are compared, with their indices.
+    pub fn candidates(&self) -> impl Iterator<Item = (usize, &Arm)> {
+        self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
+    }
+}
+
+/// One thing that is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// The name given to it.
+    pub name: Option<String>,
+    /// The command line with its parameters filled in.
+    pub command: String,
+    /// What is executed: program and arguments.
+    pub argv: Vec<String>,
+    /// Whether it is a control, and which.
+    pub role: Role,
+    /// Parameters and their values.
+    pub parameters: Vec<(String, String)>,
+    /// Variables set for it.
+    pub environment: Vec<(String, String)>,
+    /// Command before each of its runs.
+    pub prepare: Option<String>,
+    /// Command after each of its runs.
+    pub conclude: Option<String>,
+    /// Where its standard output goes.
+    pub output: OutputTarget,
+    /// Exit statuses that are no failure; `None` when all are fine.
+    pub accept: Option<Vec<i32>>,
+}
+
+impl Arm {
+    /// What to call it in output.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.command)
+    }
+}
+
+/// Why an arm is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// To be compared.
+    Candidate,
+    /// To be subtracted: the shell without a command.
+    EmptyShell,
+    /// To be subtracted: the command of --subtract.
+    Subtract,
+}
+
+/// The arm that is subtracted from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    /// Its index.
+    pub arm: usize,
+    /// What it is.
+    pub role: Role,
+}
+
+/// Why commands run in a shell or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellReason {
+    /// The user said so.
+    Asked,
+    /// No command has shell syntax.
+    NotNeeded,
+    /// This command has this piece of shell syntax.
+    Needed {
+        /// Index of the arm.
+        arm: usize,
+        /// What was found in it.
+        syntax: String,
+    },
+}
+
+/// Order of the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Each block runs every arm once, in random order.
+    #[default]
+    Interleave,
+    /// All runs of one arm, then the next.
+    Sequential,
+}
+
+/// How the number of blocks is found; never by looking at which arm was how fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockRule {
+    /// As the user said.
+    Exactly(u32),
+    /// As many as fit.
+    Budget {
+        /// Time for all timed runs with their hooks.
+        budget_ns: u64,
+        /// At least so many.
+        min: u32,
+        /// At most so many.
+        max: u32,
+    },
+}
+
+/// Stop when the error of t0 is small enough. With several arms it is the error of the blocks' means, which does not
+/// depend on which arm was which, so that the verdict keeps its error rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Precision {
+    /// In percent of t0.
+    pub pct: f64,
+    /// Not before this many blocks.
+    pub n_blocks_min: u32,
+}
+
+/// State of the timed processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessPlan {
+    /// CPUs they may use.
+    pub affinity: Option<Vec<usize>>,
+    /// CPUs of the launcher: with the benchmark, so that no migration is part of a launch.
+    pub launcher_cpus: Option<Vec<usize>>,
+    /// Nice level.
+    pub nice: Option<i32>,
+    /// Scheduling policy.
+    pub sched: Option<Sched>,
+    /// Soft resource limits.
+    pub rlimits: Vec<Rlimit>,
+    /// Whether address space randomisation is off.
+    pub no_aslr: bool,
+    /// Padding of the environment.
+    pub env_padding: Padding,
+}
+
+/// How differences are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Rate of false "different" verdicts.
+    pub alpha: f64,
+    /// Differences below this fraction count as the same.
+    pub same_within: f64,
+    /// What is compared.
+    pub estimand: Estimand,
+}
+
+/// Which statistic of the runs is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimand {
+    /// The most precise of typical and floor, chosen without looking at which arm is which.
+    #[default]
+    Adaptive,
+    /// 25 % trimmed mean.
+    Typical,
+    /// The lowest runs.
+    Floor,
+    /// Mean.
+    Mean,
+}

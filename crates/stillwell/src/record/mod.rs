@@ -1,0 +1,99 @@
+//! The saved file: a header line, then rows and events as they happen, one JSON value a line. `docs/format.md`
+//! describes every field.
+//!
+//! Nothing is subtracted, dropped, sorted or rounded before it is written here.
+
+mod place;
+mod read;
+mod row;
+mod rows;
+mod write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::{Facts, Gap};
+use crate::plan::Plan;
+
+pub use place::{new_path, newest};
+pub use read::{Line, Record, Tail};
+pub use row::{FIXED_COLUMNS, Layout, Row};
+pub use rows::Rows;
+pub use write::Writer;
+
+/// What the first line of every record says it is.
+pub const FORMAT: &str = "stillwell";
+/// Version of the format that this program writes; it reads this one and all earlier ones.
+pub const VERSION: u32 = 1;
+
+/// The first line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Header {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// Name and version of the program that wrote it.
+    pub tool: String,
+    /// When the session started, RFC 3339 with the offset of the local time zone.
+    pub created: String,
+    /// The command line that started it, word by word.
+    pub command_line: Vec<String>,
+    /// Reading of CLOCK_MONOTONIC from which `started_ns` of the rows counts.
+    pub clock_origin_ns: u64,
+    /// Name of each cell of a row.
+    pub columns: Vec<String>,
+    /// Everything that was decided, defaults included.
+    pub plan: Plan,
+    /// What the machine is.
+    pub facts: Facts,
+    /// What the machine cannot do, and why.
+    pub gaps: Vec<Gap>,
+}
+
+/// A line that is neither the header nor a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The number of blocks was fixed, without looking at which arm was which.
+    Blocks {
+        /// Blocks to run.
+        n_blocks: u32,
+        /// Time that one warm-up block took, hooks included.
+        block_ns: u64,
+    },
+    /// What the launcher says of itself at the end.
+    Launcher {
+        /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.
+        maxrss_floor_kib: u64,
+    },
+    /// A run failed, was killed or timed out.
+    Failure {
+        /// Step of its row.
+        step: u32,
+        /// Last lines of its standard error.
+        stderr: String,
+    },
+    /// The session ended in order; without this line it was killed.
+    End {
+        /// Why it ended.
+        reason: EndReason,
+    },
+}
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// Every block was run.
+    Complete,
+    /// The precision asked for was reached before the last block.
+    Precise,
+    /// ^C or SIGTERM.
+    Interrupted,
+    /// A command or a hook failed.
+    Failed,
+    /// A run took longer than the timeout.
+    TimedOut,
+    /// The record could not be written any further.
+    RecordFull,
+}

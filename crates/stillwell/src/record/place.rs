@@ -1,0 +1,52 @@
+//! Where records are kept when the user does not say.
+#![expect(clippy::disallowed_methods, reason = "makes the directory and looks into it")]
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow};
+
+/// Extension of a record's file.
+const EXTENSION: &str = "swell";
+
+/// `$XDG_STATE_HOME/stillwell`, by default `~/.local/state/stillwell` (XDG Base Directory Specification 0.8).
+fn directory() -> Option<PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state =
+        absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state.join("stillwell"))
+}
+
+/// A new path for a record that is started now. The directory exists afterwards.
+///
+/// # Errors
+/// The directory cannot be made.
+pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
+    let directory =
+        directory().context("neither XDG_STATE_HOME nor HOME is set; say where with -o")?;
+    std::fs::create_dir_all(&directory).with_context(|| {
+        format!("cannot make {}; say where to keep the record with -o", directory.display())
+    })?;
+    let time = now.strftime("%Y-%m-%dT%H-%M-%S");
+    Ok(directory.join(format!("{time}-{}.{EXTENSION}", std::process::id())))
+}
+
+/// The newest record that was kept there.
+///
+/// # Errors
+/// There is none.
+pub fn newest() -> Result<PathBuf> {
+    let directory = directory().context("neither XDG_STATE_HOME nor HOME is set; name a record")?;
+    let none = || {
+        anyhow!(
+            "there is no record in {}; name one, or make one with `stillwell run`",
+            directory.display()
+        )
+    };
+    let entries = std::fs::read_dir(&directory).map_err(|_| none())?;
+    let records = entries.flatten().map(|entry| entry.path());
+    let records =
+        records.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+    let modified = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
+    records.max_by_key(|path| modified(path)).ok_or_else(none)
+}

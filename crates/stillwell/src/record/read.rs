@@ -1,0 +1,147 @@
+//! Reading a record back: whole, or the lines that were added since the last look.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, VERSION};
+
+/// A record in memory.
+#[derive(Debug)]
+pub struct Record {
+    /// Where it is, for messages.
+    pub path: PathBuf,
+    /// The first line.
+    pub header: Header,
+    /// Every finished run, warm-ups included.
+    pub rows: Rows,
+    /// Everything else, in order.
+    pub events: Vec<Event>,
+    /// Length of an unfinished last line, which was dropped; 0 when there was none.
+    pub torn_bytes: usize,
+}
+
+impl Record {
+    /// Reads a whole record.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not a record, is of a later version, or has a damaged line before its end.
+    pub fn read(path: &Path) -> Result<Self> {
+        let (mut tail, header) = Tail::open(path)?;
+        let mut rows = Rows::default();
+        let mut events = Vec::new();
+        let n_arms = header.plan.arms.len();
+        let torn_bytes = tail.follow(|line| {
+            match line {
+                Line::Row(row) => {
+                    ensure!((row.arm as usize) < n_arms, "arm {} of {n_arms}", row.arm);
+                    rows.push(&row);
+                }
+                Line::Event(event) => events.push(event),
+            }
+            Ok(())
+        })?;
+        Ok(Self { path: path.into(), header, rows, events, torn_bytes })
+    }
+}
+
+/// One line after the header.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, on the stack; a box would be made for every row"
+)]
+pub enum Line {
+    /// A run.
+    Row(Row),
+    /// Anything else.
+    Event(Event),
+}
+
+/// A reader that remembers how far it has read, for following a record while it grows.
+#[derive(Debug)]
+pub struct Tail {
+    reader: BufReader<File>,
+    path: PathBuf,
+    layout: Layout,
+    line_number: usize,
+    line: Vec<u8>,
+}
+
+impl Tail {
+    /// Opens a record and reads its header.
+    ///
+    /// # Errors
+    /// As [`Record::read`].
+    pub fn open(path: &Path) -> Result<(Self, Header)> {
+        let shown = path.display();
+        #[expect(clippy::disallowed_methods, reason = "this is where records are read")]
+        let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        let header = read_header(&mut reader).with_context(|| format!("{shown}"))?;
+        let layout = Layout::from_names(&header.columns)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("{shown}, line 1, columns"))?;
+        Ok((Self { reader, path: path.into(), layout, line_number: 1, line: Vec::new() }, header))
+    }
+
+    /// Hands over every whole line that has been added. Returns the bytes of an unfinished line at the end, which
+    /// will be read again next time.
+    ///
+    /// # Errors
+    /// A line is damaged, or `each` refuses it; the message has the file and the line number.
+    pub fn follow(&mut self, mut each: impl FnMut(Line) -> Result<()>) -> Result<usize> {
+        loop {
+            self.line.clear();
+            let n_bytes = self.reader.read_until(b'\n', &mut self.line);
+            let n_bytes =
+                n_bytes.with_context(|| format!("cannot read {}", self.path.display()))?;
+            if !self.line.ends_with(b"\n") {
+                let back = -i64::try_from(n_bytes).context("a line of more than 2^63 bytes")?;
+                self.reader.seek(SeekFrom::Current(back)).context("cannot seek in the record")?;
+                return Ok(n_bytes);
+            }
+            self.line_number += 1;
+            parse_line(&self.line, &self.layout)
+                .and_then(&mut each)
+                .with_context(|| format!("{}, line {}", self.path.display(), self.line_number))?;
+        }
+    }
+}
+
+fn parse_line(line: &[u8], layout: &Layout) -> Result<Line> {
+    if line.starts_with(b"[") {
+        return Ok(Line::Row(layout.decode(line).map_err(anyhow::Error::msg)?));
+    }
+    Ok(Line::Event(serde_json::from_slice(line).context("neither a row nor an event")?))
+}
+
+/// The longest first line that is taken for a header: 10 000 arms with long command lines stay far below.
+const HEADER_BYTES_MAX: u64 = 256 << 20;
+
+fn read_header(reader: &mut impl BufRead) -> Result<Header> {
+    #[derive(serde::Deserialize)]
+    struct Probe {
+        format: String,
+        version: u32,
+    }
+    let mut line = Vec::new();
+    std::io::Read::take(&mut *reader, HEADER_BYTES_MAX).read_until(b'\n', &mut line)?;
+    ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
+    let Ok(probe) = serde_json::from_slice::<Probe>(&line) else {
+        bail!(
+            "not a Stillwell record: its first line is not a header with \"format\":\"{FORMAT}\"; \
+             records are the *.swell files that `stillwell run` writes"
+        );
+    };
+    ensure!(probe.format == FORMAT, "format {:?} is not {FORMAT:?}", probe.format);
+    ensure!(
+        probe.version <= VERSION,
+        "written by a later Stillwell (format {}; this one reads up to {VERSION})",
+        probe.version
+    );
+    ensure!(line.ends_with(b"\n"), "the header is cut off; no run had finished");
+    serde_json::from_slice(&line).context("line 1: damaged header")
+}

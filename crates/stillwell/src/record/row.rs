@@ -1,0 +1,242 @@
+//! One measured run, and its line in a record.
+
+use serde::de::{Deserializer as _, SeqAccess, Visitor};
+
+use crate::metric::{METRICS, Metric};
+
+/// What was measured in one step. A value that this machine cannot give is `None`, never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Position of the step in the order of execution, from 0.
+    pub step: u32,
+    /// Index of the arm in the plan.
+    pub arm: u32,
+    /// Block, from 0; `None` for a warm-up run.
+    pub block: Option<u32>,
+    /// When the clock of this run started, in nanoseconds after the header's `clock_origin_ns`.
+    pub started_ns: u64,
+    /// The CPU the run was on when it started.
+    pub cpu: Option<u32>,
+    /// Exit status (0 to 255), or minus the number of the signal that ended the run.
+    pub exit: i32,
+    /// Whether the run was ended because it took longer than `--timeout`.
+    pub timed_out: bool,
+    /// The metrics, indexed by [`Metric`].
+    pub values: [Option<u64>; METRICS.len()],
+}
+
+impl Row {
+    /// The value of one metric.
+    pub fn get(&self, metric: Metric) -> Option<u64> {
+        self.values[metric as usize]
+    }
+
+    /// Sets one metric.
+    pub fn set(&mut self, metric: Metric, value: Option<u64>) {
+        self.values[metric as usize] = value;
+    }
+
+    /// The exit in the shell's spelling: the status, or 128 + the number of the signal.
+    pub fn shell_exit(&self) -> i32 {
+        if self.exit < 0 { 128 - self.exit } else { self.exit }
+    }
+}
+
+/// Columns that every row has, before the metrics.
+pub const FIXED_COLUMNS: [&str; 7] =
+    ["step", "arm", "block", "started_ns", "cpu", "exit", "timed_out"];
+
+const CELLS_MAX: usize = 64;
+
+/// The columns of a record: which metric each cell after the fixed ones holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// `None` for a column that this version does not know, written by a later one.
+    metrics: Vec<Option<Metric>>,
+}
+
+impl Layout {
+    /// The layout that stores these metrics.
+    pub fn new(metrics: &[Metric]) -> Self {
+        Self { metrics: metrics.iter().copied().map(Some).collect() }
+    }
+
+    /// The layout that a header's column names describe.
+    ///
+    /// # Errors
+    /// The first column that is not where every version of the format has it.
+    pub fn from_names(names: &[String]) -> Result<Self, String> {
+        for (index, fixed) in FIXED_COLUMNS.iter().enumerate() {
+            let found = names.get(index).map_or("missing", String::as_str);
+            if found != *fixed {
+                return Err(format!("column {index} is {found}, not {fixed}"));
+            }
+        }
+        if names.len() > CELLS_MAX {
+            return Err(format!("{} columns; this version reads at most {CELLS_MAX}", names.len()));
+        }
+        let metrics = &names[FIXED_COLUMNS.len()..];
+        Ok(Self { metrics: metrics.iter().map(|name| Metric::from_column(name)).collect() })
+    }
+
+    /// The names of all columns, for the header.
+    pub fn names(&self) -> Vec<String> {
+        let metrics = self.metrics.iter().flatten().map(|metric| metric.info().column);
+        FIXED_COLUMNS.into_iter().chain(metrics).map(String::from).collect()
+    }
+
+    /// Appends a row as one line, with its newline.
+    pub fn encode(&self, row: &Row, line: &mut Vec<u8>) {
+        let mut cells = [None; CELLS_MAX];
+        cells[..FIXED_COLUMNS.len()].copy_from_slice(&[
+            Some(i64::from(row.step)),
+            Some(i64::from(row.arm)),
+            row.block.map(i64::from),
+            Some(row.started_ns.cast_signed()),
+            row.cpu.map(i64::from),
+            Some(i64::from(row.exit)),
+            Some(i64::from(row.timed_out)),
+        ]);
+        let n_cells = FIXED_COLUMNS.len() + self.metrics.len();
+        for (cell, metric) in cells[FIXED_COLUMNS.len()..].iter_mut().zip(&self.metrics) {
+            *cell = metric.and_then(|metric| row.get(metric)).map(u64::cast_signed);
+        }
+        serde_json::to_writer(&mut *line, &cells[..n_cells])
+            .expect("integers and nulls always serialise into memory");
+        line.push(b'\n');
+    }
+
+    /// Reads a row from its line.
+    ///
+    /// # Errors
+    /// What is wrong with the line, naming the column.
+    pub fn decode(&self, line: &[u8]) -> Result<Row, String> {
+        let mut json = serde_json::Deserializer::from_slice(line);
+        let (cells, n_cells) = json.deserialize_seq(Cells).map_err(|error| error.to_string())?;
+        json.end().map_err(|error| error.to_string())?;
+        let n_columns = FIXED_COLUMNS.len() + self.metrics.len();
+        if n_cells != n_columns {
+            return Err(format!("{n_cells} cells in a record of {n_columns} columns"));
+        }
+        let mut row = Row {
+            step: required(&cells, 0)?,
+            arm: required(&cells, 1)?,
+            block: optional(&cells, 2)?,
+            started_ns: required(&cells, 3)?,
+            cpu: optional(&cells, 4)?,
+            exit: required(&cells, 5)?,
+            timed_out: cells[6] == Some(1),
+            values: [None; METRICS.len()],
+        };
+        for (index, metric) in self.metrics.iter().enumerate() {
+            if let Some(metric) = metric {
+                row.set(*metric, optional(&cells, FIXED_COLUMNS.len() + index)?);
+            }
+        }
+        Ok(row)
+    }
+}
+
+fn optional<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<Option<T>, String> {
+    let column = FIXED_COLUMNS.get(index).copied();
+    cells[index]
+        .map(|value| {
+            T::try_from(value).map_err(|_| {
+                let column = column.map_or_else(|| format!("{index}"), String::from);
+                format!("column {column}: {value} is out of range")
+            })
+        })
+        .transpose()
+}
+
+fn required<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<T, String> {
+    optional(cells, index)?.ok_or_else(|| format!("column {} is null", FIXED_COLUMNS[index]))
+}
+
+/// Reads a JSON array of integers and nulls without allocating: a record can have millions of these lines.
+struct Cells;
+
+impl<'de> Visitor<'de> for Cells {
+    type Value = ([Option<i64>; CELLS_MAX], usize);
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "an array of integers and nulls")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut cells = [None; CELLS_MAX];
+        let mut n_cells = 0;
+        while let Some(cell) = seq.next_element::<Option<i64>>()? {
+            if n_cells < CELLS_MAX {
+                cells[n_cells] = cell;
+            }
+            n_cells += 1;
+        }
+        Ok((cells, n_cells))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn layout() -> Layout {
+        Layout::new(&[Metric::WallNs, Metric::UserUs, Metric::Cycles])
+    }
+
+    #[track_caller]
+    fn check_error(line: &str, expected: &str) {
+        let error = layout().decode(line.as_bytes()).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(step: u32, block: Option<u32>, exit in -64..256i32, timed_out: bool,
+                                   wall in 0..i64::MAX as u64, cycles in proptest::option::of(0..i64::MAX as u64)) {
+            let mut row = Row { step, arm: 3, block, started_ns: 17, cpu: Some(1), exit, timed_out, values: [None; METRICS.len()] };
+            row.set(Metric::WallNs, Some(wall));
+            row.set(Metric::Cycles, cycles);
+            let mut line = Vec::new();
+            layout().encode(&row, &mut line);
+            prop_assert_eq!(layout().decode(&line).unwrap(), row);
+        }
+    }
+
+    #[test]
+    fn a_line_is_short_and_plain() {
+        let mut row = Row {
+            step: 2,
+            arm: 1,
+            block: None,
+            started_ns: 5,
+            cpu: None,
+            exit: -9,
+            timed_out: false,
+            values: [None; METRICS.len()],
+        };
+        row.set(Metric::WallNs, Some(39_000));
+        let mut line = Vec::new();
+        layout().encode(&row, &mut line);
+        assert_eq!(String::from_utf8(line).unwrap(), "[2,1,null,5,null,-9,0,39000,null,null]\n");
+    }
+
+    #[test]
+    fn a_bad_line_says_what_is_wrong() {
+        check_error("[1,2]", "2 cells in a record of 10 columns");
+        check_error("[null,1,null,5,null,0,0,1,1,1]", "column step is null");
+        check_error("[-1,1,null,5,null,0,0,1,1,1]", "column step: -1 is out of range");
+        check_error("[1,1,null,5,null,0,0,1,1.5,1]", "1.5");
+        check_error("[1,1,null,5", "EOF");
+    }
+
+    #[test]
+    fn a_column_of_a_later_version_is_passed_over() {
+        let mut names = layout().names();
+        names.insert(7, "dwarf_tosses".into());
+        let row = Layout::from_names(&names).unwrap().decode(b"[0,0,0,0,0,0,0,9,77,8,7]").unwrap();
+        assert_eq!(row.get(Metric::WallNs), Some(77));
+        assert!(Layout::from_names(&names[1..]).unwrap_err().contains("column 0 is arm, not step"));
+    }
+}

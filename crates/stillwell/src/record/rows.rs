@@ -1,0 +1,169 @@
+//! Rows by column, so that millions of them fit: a column takes 4 bytes a row until a value needs 8, and a metric
+//! that was never measured takes none.
+
+use crate::metric::{METRICS, Metric};
+use crate::record::row::Row;
+
+/// Values of one column; the largest integer of the width stands for "absent" and is never let out.
+#[derive(Debug, Default)]
+enum Column {
+    #[default]
+    Absent,
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
+}
+
+impl Column {
+    /// Appends to a column that has `len` values so far.
+    fn push(&mut self, len: usize, value: Option<u64>) {
+        match (&mut *self, value) {
+            (Self::Absent, None) => {}
+            (Self::Absent, Some(_)) => {
+                *self = Self::Narrow(vec![u32::MAX; len]);
+                self.push(len, value);
+            }
+            (Self::Narrow(narrow), None) => narrow.push(u32::MAX),
+            (Self::Narrow(narrow), Some(value)) => match u32::try_from(value) {
+                Ok(small) if small < u32::MAX => narrow.push(small),
+                _ => {
+                    let widen = |&v: &u32| if v == u32::MAX { u64::MAX } else { u64::from(v) };
+                    let mut wide: Vec<u64> = narrow.iter().map(widen).collect();
+                    wide.push(value);
+                    *self = Self::Wide(wide);
+                }
+            },
+            (Self::Wide(wide), value) => wide.push(value.unwrap_or(u64::MAX)),
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<u64> {
+        match self {
+            Self::Absent => None,
+            Self::Narrow(narrow) => Some(narrow[index]).filter(|&v| v < u32::MAX).map(u64::from),
+            Self::Wide(wide) => Some(wide[index]).filter(|&v| v < u64::MAX),
+        }
+    }
+}
+
+/// All rows of a record, in the order in which they were measured.
+#[derive(Debug, Default)]
+pub struct Rows {
+    step: Vec<u32>,
+    arm: Vec<u32>,
+    block: Column,
+    started_ns: Column,
+    cpu: Column,
+    exit: Vec<i16>,
+    timed_out: Vec<bool>,
+    values: [Column; METRICS.len()],
+}
+
+impl Rows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.step.len()
+    }
+
+    /// Appends a row.
+    pub fn push(&mut self, row: &Row) {
+        let len = self.len();
+        self.step.push(row.step);
+        self.arm.push(row.arm);
+        self.block.push(len, row.block.map(u64::from));
+        self.started_ns.push(len, Some(row.started_ns));
+        self.cpu.push(len, row.cpu.map(u64::from));
+        self.exit.push(i16::try_from(row.exit).unwrap_or(i16::MAX));
+        self.timed_out.push(row.timed_out);
+        for (column, value) in self.values.iter_mut().zip(row.values) {
+            column.push(len, value);
+        }
+    }
+
+    /// One row, put together again.
+    pub fn row(&self, index: usize) -> Row {
+        let narrow = |value: u64| u32::try_from(value).expect("came from a u32");
+        Row {
+            step: self.step[index],
+            arm: self.arm[index],
+            block: self.block.get(index).map(narrow),
+            started_ns: self.started_ns.get(index).expect("every row has a start"),
+            cpu: self.cpu.get(index).map(narrow),
+            exit: i32::from(self.exit[index]),
+            timed_out: self.timed_out[index],
+            values: std::array::from_fn(|metric| self.values[metric].get(index)),
+        }
+    }
+
+    /// One metric of one row.
+    pub fn get(&self, index: usize, metric: Metric) -> Option<u64> {
+        self.values[metric as usize].get(index)
+    }
+
+    /// The step of a row.
+    pub fn step(&self, index: usize) -> u32 {
+        self.step[index]
+    }
+
+    /// The arm of a row.
+    pub fn arm(&self, index: usize) -> usize {
+        self.arm[index] as usize
+    }
+
+    /// The block of a row; `None` for a warm-up run.
+    pub fn block(&self, index: usize) -> Option<usize> {
+        self.block.get(index).map(|block| usize::try_from(block).expect("came from a u32"))
+    }
+
+    /// Whether the timeout ended the row's run.
+    pub fn timed_out(&self, index: usize) -> bool {
+        self.timed_out[index]
+    }
+
+    /// The exit of the row's run.
+    pub fn exit(&self, index: usize) -> i32 {
+        self.exit[index].into()
+    }
+
+    /// Whether the row is a measurement: not a warm-up, and not cut short by the timeout.
+    pub fn is_measurement(&self, index: usize) -> bool {
+        self.block.get(index).is_some() && !self.timed_out[index]
+    }
+
+    /// Whether any row has this metric.
+    pub fn has(&self, metric: Metric) -> bool {
+        !matches!(self.values[metric as usize], Column::Absent)
+    }
+
+    /// All rows in order.
+    pub fn iter(&self) -> impl Iterator<Item = Row> + '_ {
+        (0..self.len()).map(|index| self.row(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_value() -> impl Strategy<Value = Option<u64>> {
+        let edge = u64::from(u32::MAX);
+        prop_oneof![Just(None), (edge - 2..=edge + 2).prop_map(Some), (0..9u64).prop_map(Some)]
+    }
+
+    proptest! {
+        #[test]
+        fn rows_come_back_as_they_went_in(walls in proptest::collection::vec((any_value(), any_value()), 0..40)) {
+            let mut rows = Rows::default();
+            let mut expected = Vec::new();
+            for (step, (wall, cycles)) in (0u32..).zip(walls) {
+                let mut row = Row { step, arm: 1, block: Some(2), started_ns: 3, cpu: None, exit: -9,
+                                    timed_out: true, values: [None; METRICS.len()] };
+                row.set(Metric::WallNs, wall);
+                row.set(Metric::Cycles, cycles);
+                rows.push(&row);
+                expected.push(row);
+            }
+            prop_assert_eq!(rows.iter().collect::<Vec<_>>(), expected);
+        }
+    }
+}

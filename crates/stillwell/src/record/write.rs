@@ -1,0 +1,87 @@
+//! Appending to a record. Nothing is buffered: what `append` returned from is in the file, whoever is killed next.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use rustix::fs::{Mode, OFlags};
+
+use crate::record::{Event, Header};
+
+/// An open record. Two processes may hold one (the launcher appends rows, the front end events), never at the same
+/// time: each writes only while the other waits for it.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+}
+
+impl Writer {
+    /// Creates the file and writes the header.
+    ///
+    /// # Errors
+    /// The file exists, or cannot be written.
+    pub fn create(path: &Path, header: &Header) -> Result<Self> {
+        let shown = path.display();
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))
+            .with_context(|| format!("cannot create the record {shown}"))?;
+        let mut writer = Self { file: file.into(), path: path.into() };
+        let mut line = serde_json::to_vec(header).context("cannot serialise the header")?;
+        line.push(b'\n');
+        if let Err(error) = writer.append(&line) {
+            // A record without a header is of no use to anyone.
+            rustix::fs::unlink(path).ok();
+            return Err(error);
+        }
+        Ok(writer)
+    }
+
+    /// Opens an existing record to add to it.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn open(path: &Path) -> Result<Self> {
+        let flags = OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty())
+            .with_context(|| format!("cannot open the record {}", path.display()))?;
+        Ok(Self { file: file.into(), path: path.into() })
+    }
+
+    /// Appends whole lines. Either all of them are in the file afterwards or none.
+    ///
+    /// # Errors
+    /// The disk is full, or the file cannot be written for another reason.
+    pub fn append(&mut self, lines: &[u8]) -> Result<()> {
+        debug_assert!(lines.ends_with(b"\n"));
+        match self.file.write(lines) {
+            Ok(written) if written == lines.len() => Ok(()),
+            outcome => {
+                let torn = *outcome.as_ref().unwrap_or(&0) as u64;
+                self.cut_tail(torn).ok();
+                let shown = self.path.display();
+                // A short write on a regular file means that the file system had no room for the rest.
+                let cause = outcome.err().unwrap_or_else(|| std::io::ErrorKind::StorageFull.into());
+                Err(cause).with_context(|| format!("cannot append to the record {shown}"))
+            }
+        }
+    }
+
+    /// Appends an event line.
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    pub fn append_event(&mut self, event: &Event) -> Result<()> {
+        let mut line = serde_json::to_vec(event).context("cannot serialise an event")?;
+        line.push(b'\n');
+        self.append(&line)
+    }
+
+    fn cut_tail(&mut self, bytes: u64) -> Result<()> {
+        let len = self.file.metadata()?.len();
+        ensure!(bytes <= len, "the record is shorter than what was just written");
+        Ok(self.file.set_len(len - bytes)?)
+    }
+}

@@ -1,0 +1,127 @@
+//! What `compare` prints: two records of different sessions.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::analysis::{ArmSummary, Comparison};
+use crate::host::Facts;
+use crate::record::Record;
+use crate::render::Styles;
+use crate::render::columns::{COLUMNS, shorten};
+use crate::render::exported::net_t0;
+use crate::render::json::pretty;
+use crate::render::text::comparison;
+use crate::render::units::{Kind, Unit, asked};
+use crate::verdict::Judgement;
+
+/// The same command in both records.
+#[derive(Debug, Serialize)]
+pub struct Pair<'a> {
+    /// In the older record, the reference.
+    pub old: &'a ArmSummary,
+    /// In the newer one.
+    pub new: &'a ArmSummary,
+    /// What is known of their ratio.
+    pub comparison: Comparison,
+    /// What can be said.
+    pub judgement: Judgement,
+}
+
+/// t0 on both sides and the ratio, for each pair.
+pub fn text(old: &Record, new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> String {
+    let plan = &new.header.plan;
+    let t0s = pairs.iter().flat_map(|pair| [pair.old, pair.new]).filter_map(|arm| Some(net_t0(arm)?.value));
+    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s);
+    let mut out = String::new();
+    for (name, record) in [("old", old), ("new", new)] {
+        writeln!(out, "{name}  {}  {}", record.header.created, record.path.display()).ok();
+    }
+    differences(&mut out, &old.header.facts, &new.header.facts);
+    for pair in pairs {
+        writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
+        for (name, arm) in [("old", pair.old), ("new", pair.new)] {
+            let t0 = net_t0(arm).map(|t0| unit.label(&unit.uncertain(t0.value, t0.err)));
+            writeln!(out, "{name:<8}t0 {}", t0.as_deref().unwrap_or("unknown: no finished run")).ok();
+        }
+        out.push_str(&comparison("new:old", &pair.comparison.evidence, &pair.judgement, plan, styles));
+    }
+    out
+}
+
+/// Writes everything that is known of the pairs, as one document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(to: &mut impl io::Write, old: &Record, new: &Record, pairs: &[Pair<'_>]) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        old: Side<'a>,
+        new: Side<'a>,
+        pairs: &'a [Pair<'a>],
+    }
+    pretty(to, &Document { old: Side::of(old), new: Side::of(new), pairs })
+}
+
+#[derive(Serialize)]
+struct Side<'a> {
+    tool: &'a str,
+    record: &'a Path,
+    created: &'a str,
+    facts: &'a Facts,
+}
+
+impl<'a> Side<'a> {
+    fn of(record: &'a Record) -> Self {
+        let header = &record.header;
+        Self { tool: &header.tool, record: &record.path, created: &header.created, facts: &header.facts }
+    }
+}
+
+/// What differs between the two machines and matters to every time.
+fn differences(out: &mut String, old: &Facts, new: &Facts) {
+    let of = |facts: &Facts| {
+        [
+            ("host", facts.host.clone()),
+            ("CPU", facts.cpu_model.clone()),
+            ("kernel", facts.kernel.clone()),
+            ("governors", Some(facts.governors.join(", "))),
+            ("turbo", facts.turbo.map(|turbo| turbo.to_string())),
+        ]
+    };
+    for ((name, old), (_, new)) in of(old).into_iter().zip(of(new)).filter(|(old, new)| old != new) {
+        let [old, new] = [old, new].map(|fact| fact.unwrap_or_else(|| "unknown".into()));
+        let text = format!("{name} differs: {old}; now {new}");
+        writeln!(out, "{}", shorten(&text, COLUMNS)).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Evidence, NoTest};
+    use crate::render::fixture::{analysis, record, uncertain};
+    use crate::verdict::judge;
+
+    #[test]
+    fn both_sides_and_no_verdict() {
+        let (mut old, new) = (record(&["sleep 1"]), record(&["sleep 1"]));
+        old.path = "/tmp/old.swell".into();
+        old.header.facts.kernel = Some("6.1".into());
+        let (old_arms, new_arms) = (analysis(&old, &[1e9]).arms, analysis(&new, &[1.018e9]).arms);
+        let evidence =
+            Evidence::Unpaired { ratio: uncertain(1.018, 0.006), because: NoTest::SeparateRecords };
+        let comparison = Comparison { arm: 0, reference: 0, evidence };
+        let judgement = judge(&comparison, &new.header.plan.policy);
+        let pairs = [Pair { old: &old_arms[0], new: &new_arms[0], comparison, judgement }];
+        let text = text(&old, &new, &pairs, &Styles::plain());
+        insta::assert_snapshot!(text);
+        let mut out = Vec::new();
+        json(&mut out, &old, &new, &pairs).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(document["pairs"][0]["comparison"]["evidence"]["ratio"]["value"], 1.018);
+        assert_eq!(document["old"]["record"], "/tmp/old.swell");
+    }
+}

@@ -1,0 +1,119 @@
+//! The end of the summary: notes, and what was special about the session.
+
+use std::fmt::Write as _;
+
+use crate::analysis::Analysis;
+use crate::plan::{Order, Plan, ShellReason};
+use crate::record::{EndReason, Event, Record};
+use crate::render::Styles;
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::styles::paint;
+
+const NOTES_MAX: usize = 3;
+const STDERR_LINES_MAX: usize = 5;
+
+/// Appends the notes, the lines that are not about one arm, and where the record is.
+pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
+    let plan = &record.header.plan;
+    for note in analysis.notes.iter().take(NOTES_MAX) {
+        wrap(out, "note: ", 6, &note.what);
+        if let Some(advice) = &note.advice {
+            wrap(out, "      ", 6, advice);
+        }
+    }
+    let n_more = analysis.notes.len().saturating_sub(NOTES_MAX);
+    if n_more > 0 {
+        writeln!(out, "note: {n_more} more with --json").ok();
+    }
+    not_measured(out, plan, analysis);
+    shell(out, plan);
+    order(out, record);
+    end(out, record, analysis.end, styles);
+    writeln!(out, "record: {}", record.path.display()).ok();
+}
+
+/// Metrics that were asked for and that no run has.
+fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
+    let is_measured =
+        |name: &str| analysis.arms.iter().any(|arm| arm.metrics.iter().any(|metric| metric.name == name));
+    if analysis.arms.iter().all(|arm| arm.n_runs == 0) {
+        return;
+    }
+    let missing = plan.metrics.iter().map(|shown| shown.name.as_str()).filter(|name| !is_measured(name));
+    let missing: Vec<&str> = missing.collect();
+    if !missing.is_empty() {
+        wrap(out, "not measured here: ", 6, &format!("{} (why: --json, gaps)", missing.join(", ")));
+    }
+}
+
+fn shell(out: &mut String, plan: &Plan) {
+    let Some(shell) = &plan.shell else { return };
+    let why = match &plan.shell_reason {
+        ShellReason::Asked => "as asked for".into(),
+        ShellReason::Needed { arm, syntax } => {
+            format!("because command {} has {syntax:?}", arm + 1)
+        }
+        ShellReason::NotNeeded => return,
+    };
+    wrap(out, "shell: ", 6, &format!("{} -c, {why}", shell.join(" ")));
+}
+
+/// Order and seed, when someone chose them.
+fn order(out: &mut String, record: &Record) {
+    let plan = &record.header.plan;
+    if plan.order == Order::Sequential {
+        out.push_str("order: sequential; drift between the commands is not controlled\n");
+    }
+    let mut words = record.header.command_line.iter();
+    if words.any(|word| word == "--seed" || word.starts_with("--seed=")) {
+        writeln!(out, "seed: {}", plan.seed).ok();
+    }
+}
+
+fn end(out: &mut String, record: &Record, reason: Option<EndReason>, styles: &Styles) {
+    let text = match reason {
+        Some(EndReason::Complete | EndReason::Precise) => None,
+        Some(EndReason::Interrupted) => Some("interrupted: every finished run is kept"),
+        Some(EndReason::Failed) => Some("failed: the session ended here, every finished run is kept"),
+        Some(EndReason::TimedOut) => Some("timeout: a run took longer, every finished run is kept"),
+        Some(EndReason::RecordFull) => Some("the record could not be written any further"),
+        None => Some("killed, or still running: what had finished is shown"),
+    };
+    if let Some(text) = text {
+        writeln!(out, "{}", paint(styles.attention, text)).ok();
+    }
+    if matches!(reason, Some(EndReason::Failed | EndReason::TimedOut)) {
+        failure(out, record);
+    }
+    if record.torn_bytes > 0 {
+        out.push_str("the last line of the record was cut off; it is left out\n");
+    }
+}
+
+/// The run that failed last, and what it said.
+fn failure(out: &mut String, record: &Record) {
+    let failure = record.events.iter().rev().find_map(|event| match event {
+        Event::Failure { step, stderr } => Some((*step, stderr)),
+        _ => None,
+    });
+    let Some((step, stderr)) = failure else { return };
+    // The row of the last failure is near the end.
+    let row = (0..record.rows.len()).rev().map(|index| record.rows.row(index)).find(|row| row.step == step);
+    if let Some(row) = row {
+        let arm = usize::try_from(row.arm).unwrap_or(0);
+        let label = record.header.plan.arms.get(arm).map_or("", |arm| arm.label());
+        let how = if row.timed_out {
+            "took too long".into()
+        } else if row.exit < 0 {
+            format!("was ended by signal {}", -row.exit)
+        } else {
+            format!("exited with {}", row.exit)
+        };
+        let text = format!("run {} of command {} {how}: ", step + 1, arm + 1);
+        writeln!(out, "{text}{}", shorten(label, COLUMNS.saturating_sub(text.len()))).ok();
+    }
+    let n_lines = stderr.lines().count();
+    for line in stderr.lines().skip(n_lines.saturating_sub(STDERR_LINES_MAX)) {
+        writeln!(out, "  | {}", shorten(line, COLUMNS - 4)).ok();
+    }
+}

@@ -1,0 +1,135 @@
+//! Text on a terminal: how wide it is, and how to make it fit.
+
+/// No line of the text output is wider.
+pub(super) const COLUMNS: usize = 80;
+const ELLIPSIS: char = '…';
+
+/// Columns that a text takes.
+pub(super) fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
+    // comfy-table knows the widths of all of Unicode; no table is drawn.
+    let mut table = comfy_table::Table::new();
+    table.add_row([text]);
+    table.column_max_content_widths().first().copied().map_or(0, usize::from)
+}
+
+/// A command or a name on one line, with nothing in it that a terminal would obey.
+pub(super) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() || is_invisible(char) {
+            line.extend(char.escape_default());
+        } else {
+            line.push(char);
+        }
+    }
+    line
+}
+
+/// Characters that change the direction of the text or the line they are in.
+fn is_invisible(char: char) -> bool {
+    matches!(char, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// At most `columns` wide and on one line: the middle of a longer text is left out.
+pub(super) fn shorten(text: &str, columns: usize) -> String {
+    let line = one_line(text);
+    if width(&line) <= columns {
+        return line;
+    }
+    let chars: Vec<char> = line.chars().collect();
+    let columns = columns.saturating_sub(1);
+    // The end of a command tells more than its middle: a third of the room.
+    let tail = chars.len() - fitting(chars.iter().rev(), columns / 3);
+    let n_head = fitting(chars.iter(), columns - columns / 3);
+    chars[..n_head].iter().chain([&ELLIPSIS]).chain(&chars[tail..]).collect()
+}
+
+/// How many of these characters fit.
+fn fitting<'a>(chars: impl Iterator<Item = &'a char>, columns: usize) -> usize {
+    let mut buffer = [0; 4];
+    let mut used = 0;
+    chars
+        .take_while(|char| {
+            used += width(char.encode_utf8(&mut buffer));
+            used <= columns
+        })
+        .count()
+}
+
+/// Items behind each other, two spaces apart, in lines of at most [`COLUMNS`], each line after the given spaces.
+pub(super) fn flow(out: &mut String, indent: usize, items: &[String]) {
+    fill(out, indent, "  ", items.iter().map(String::as_str));
+}
+
+/// The words of a text in lines of at most [`COLUMNS`]; the first line continues what is already there.
+pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
+    out.push_str(first);
+    let start = out.len();
+    let line = one_line(text);
+    fill(out, indent, " ", line.split_whitespace());
+    out.replace_range(start..(start + indent).min(out.len()), "");
+}
+
+fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator<Item = &'a str>) {
+    let mut used = 0;
+    for item in items {
+        let item = shorten(item, COLUMNS - indent);
+        let wide = width(&item);
+        if used == 0 {
+            out.extend(std::iter::repeat_n(' ', indent));
+        } else if used + between.len() + wide > COLUMNS - indent {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            used = 0;
+        } else {
+            out.push_str(between);
+            used += between.len();
+        }
+        out.push_str(&item);
+        used += wide;
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, columns: usize, expected: &str) {
+        let short = shorten(text, columns);
+        assert_eq!(short, expected);
+        assert!(width(&short) <= columns, "{short}");
+    }
+
+    #[test]
+    fn the_middle_is_left_out() {
+        check("sleep 0.1", 9, "sleep 0.1");
+        check("0123456789", 7, "0123…89");
+        check("日本語のテキスト", 9, "日本語…ト");
+        check("a\nb\u{1b}[2J\tc", 40, "a\\nb\\u{1b}[2J\\tc");
+        check("abc", 1, "…");
+    }
+
+    #[test]
+    fn lines_are_broken_between_items() {
+        let mut out = String::new();
+        let items: Vec<String> = (0..12).map(|n| format!("item number {n}")).collect();
+        flow(&mut out, 3, &items);
+        assert!(out.lines().all(|line| width(line) <= COLUMNS && line.starts_with("   item")), "{out}");
+        assert_eq!(out.lines().count(), 3);
+    }
+
+    #[test]
+    fn text_is_wrapped_behind_its_heading() {
+        let mut out = String::new();
+        wrap(&mut out, "note: ", 6, &"word ".repeat(20));
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].starts_with("note: word word") && lines[0].len() <= COLUMNS, "{out}");
+        assert!(lines[1].starts_with("      word"), "{out}");
+    }
+}

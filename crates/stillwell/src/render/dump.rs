@@ -1,0 +1,133 @@
+//! The rows of a record for other programs, in the units of the record: as CSV, or as one JSON object a line.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+use std::io::{self, BufWriter, Write};
+
+use crate::metric::Metric;
+use crate::record::{FIXED_COLUMNS, Record, Row};
+
+/// The metrics that the record has columns for, in its order.
+fn metrics(record: &Record) -> Vec<Metric> {
+    let columns = record.header.columns.iter().skip(FIXED_COLUMNS.len());
+    columns.filter_map(|column| Metric::from_column(column)).collect()
+}
+
+/// Writes a line of column names, then each row; a cell without a value is empty.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn csv(to: &mut impl Write, record: &Record) -> io::Result<()> {
+    let metrics = metrics(record);
+    let mut table = ::csv::Writer::from_writer(to);
+    let names = metrics.iter().map(|metric| metric.info().column);
+    table.write_record(FIXED_COLUMNS.into_iter().chain(names))?;
+    for row in record.rows.iter() {
+        for cell in fixed(&row).into_iter().chain(metrics.iter().map(|&metric| signed(row.get(metric)))) {
+            match cell {
+                Some(value) => table.write_field(value.to_string())?,
+                None => table.write_field("")?,
+            }
+        }
+        table.write_record(None::<&[u8]>)?;
+    }
+    table.flush()
+}
+
+/// The fixed columns of a row as integers, `timed_out` as 0 or 1.
+fn fixed(row: &Row) -> [Option<i128>; FIXED_COLUMNS.len()] {
+    [
+        Some(row.step.into()),
+        Some(row.arm.into()),
+        row.block.map(Into::into),
+        Some(row.started_ns.into()),
+        row.cpu.map(Into::into),
+        Some(row.exit.into()),
+        Some(i128::from(row.timed_out)),
+    ]
+}
+
+fn signed(value: Option<u64>) -> Option<i128> {
+    value.map(Into::into)
+}
+
+/// Writes each row as an object with the record's column names; a value that was not measured is null.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json_lines(to: &mut impl Write, record: &Record) -> io::Result<()> {
+    let metrics = metrics(record);
+    let mut to = BufWriter::new(to);
+    for row in record.rows.iter() {
+        serde_json::to_writer(&mut to, &Object { row: &row, metrics: &metrics })?;
+        to.write_all(b"\n")?;
+    }
+    to.flush()
+}
+
+struct Object<'a> {
+    row: &'a Row,
+    metrics: &'a [Metric],
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, cell) in FIXED_COLUMNS.iter().zip(fixed(self.row)) {
+            if *name == "timed_out" {
+                map.serialize_entry(name, &self.row.timed_out)?;
+            } else {
+                map.serialize_entry(name, &cell)?;
+            }
+        }
+        for metric in self.metrics {
+            map.serialize_entry(metric.info().column, &self.row.get(*metric))?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::fixture::{record, run};
+
+    fn session() -> Record {
+        let mut record = record(&["a", "b"]);
+        record.header.columns.push("dwarf_tosses".into());
+        run(&mut record, 0, None, 10);
+        run(&mut record, 1, Some(0), 20);
+        let mut row = record.rows.row(1);
+        row.timed_out = true;
+        row.set(Metric::SysUs, None);
+        row.set(Metric::WallNs, Some(u64::from(u32::MAX) + 1));
+        record.rows.push(&row);
+        record
+    }
+
+    #[test]
+    fn comma_separated() {
+        let mut out = Vec::new();
+        csv(&mut out, &session()).unwrap();
+        let expected = "step,arm,block,started_ns,cpu,exit,timed_out,wall_ns,user_us,sys_us,maxrss_kib\n\
+                        0,0,,0,,-9,0,10,600,100,3332\n\
+                        1,1,0,1000,1,0,0,20,600,100,3332\n\
+                        1,1,0,1000,1,0,1,4294967296,600,,3332\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn one_object_a_line() {
+        let mut out = Vec::new();
+        json_lines(&mut out, &session()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert_eq!(
+            lines[2],
+            r#"{"step":1,"arm":1,"block":0,"started_ns":1000,"cpu":1,"exit":0,"timed_out":true,"#.to_owned()
+                + r#""wall_ns":4294967296,"user_us":600,"sys_us":null,"maxrss_kib":3332}"#
+        );
+        assert!(lines[0].contains(r#""block":null"#) && lines[0].contains(r#""exit":-9"#), "{text}");
+    }
+}

@@ -1,0 +1,197 @@
+//! What all exports for other tools share: names, units and what is subtracted.
+
+use crate::analysis::{Analysis, ArmSummary, Evidence, MetricSummary, Paired, RatioInterval, Uncertain};
+use crate::metric::{METRICS, Metric, MetricInfo, Quantity, Source};
+use crate::record::{Record, Row};
+use crate::render::units::{Kind, kind_of};
+use crate::spec::metrics::CPU;
+use crate::verdict::Judgement;
+
+/// ns in a second.
+pub(super) const SECOND_NS: f64 = 1e9;
+const HYPERFINE_CPU: &str = "time_cpu";
+
+/// A metric as it is exported: times in seconds, memory in bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Exported {
+    /// Our name.
+    pub(super) name: &'static str,
+    /// hyperfine's name, or ours where it has none.
+    pub(super) key: &'static str,
+    /// The unit as hyperfine's JSON spells it; counts have none.
+    pub(super) unit: Option<&'static str>,
+    /// The unit as its CSV does.
+    pub(super) symbol: &'static str,
+    /// Base units (ns, bytes, pieces) in one exported unit.
+    size: f64,
+    /// Base units that are subtracted from every value.
+    subtracted: f64,
+}
+
+/// A summary in the exported unit, net of what is subtracted.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub(super) struct Summary {
+    pub(super) count: usize,
+    pub(super) mean: f64,
+    pub(super) stddev: Option<f64>,
+    pub(super) median: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+impl Exported {
+    fn new(name: &'static str, key: &'static str, subtracted: f64) -> Self {
+        let (unit, symbol, size) = match kind_of(name) {
+            Kind::Time => (Some("second"), "s", SECOND_NS),
+            Kind::Memory => (Some("byte"), "B", 1.0),
+            Kind::Count => (None, "", 1.0),
+        };
+        Self { name, key, unit, symbol, size, subtracted }
+    }
+
+    /// The value of one run; `None` if it was not measured.
+    pub(super) fn value(&self, row: &Row) -> Option<f64> {
+        let base = match Metric::from_name(self.name) {
+            Some(metric) => base_value(row, metric.info())?,
+            None => base_value(row, Metric::UserUs.info())? + base_value(row, Metric::SysUs.info())?,
+        };
+        Some((base - self.subtracted) / self.size)
+    }
+
+    /// The summary of one arm's runs; `None` if none has this metric.
+    pub(super) fn summary(&self, arm: &ArmSummary) -> Option<Summary> {
+        let found: &MetricSummary = arm.metrics.iter().find(|metric| metric.name == self.name)?;
+        let net = |base: f64| (base - self.subtracted) / self.size;
+        Some(Summary {
+            count: found.n,
+            mean: net(found.mean),
+            stddev: found.sd.map(|sd| sd / self.size),
+            median: net(found.median),
+            min: net(found.min),
+            max: net(found.max),
+        })
+    }
+}
+
+/// In ns, bytes or pieces, as the analysis counts them: a counter that shared its register is scaled up.
+fn base_value(row: &Row, info: &MetricInfo) -> Option<f64> {
+    let raw = row.get(info.metric)? as f64;
+    Some(match info.quantity {
+        Quantity::Time { ns_per_unit } => raw * f64::from(ns_per_unit),
+        Quantity::Memory { bytes_per_unit } => raw * f64::from(bytes_per_unit),
+        Quantity::Count if info.source == Source::Hardware && info.metric != Metric::RunningPpm => {
+            row.get(Metric::RunningPpm).map_or(raw, |ppm| raw * 1e6 / ppm as f64)
+        }
+        Quantity::Count => raw,
+    })
+}
+
+/// What is subtracted from every wall time: t0 of the control, ns.
+pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<Uncertain> {
+    let control = record.header.plan.control?;
+    Some(analysis.arms.get(control.arm)?.wall.as_ref()?.t0)
+}
+
+/// Wall time, net of the control.
+pub(super) fn wall(record: &Record, analysis: &Analysis) -> Exported {
+    let subtracted = subtracted(record, analysis).map_or(0.0, |t0| t0.value);
+    Exported::new("wall", "time_wall_clock", subtracted)
+}
+
+/// Every metric that hyperfine has and this record has, wall time first, in hyperfine's order.
+pub(super) fn known_to_hyperfine(record: &Record, analysis: &Analysis) -> Vec<Exported> {
+    let rows = &record.rows;
+    let has_cpu = rows.has(Metric::UserUs) && rows.has(Metric::SysUs);
+    let others = METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
+    let others = others.filter_map(|info| Some(Exported::new(info.name, info.hyperfine?, 0.0)));
+    let cpu = has_cpu.then(|| Exported::new(CPU, HYPERFINE_CPU, 0.0));
+    std::iter::once(wall(record, analysis)).chain(cpu).chain(others).collect()
+}
+
+/// Wall time, then the other metrics that the plan shows and the record has, each once.
+pub(super) fn shown(record: &Record, analysis: &Analysis) -> Vec<Exported> {
+    let mut list = vec![wall(record, analysis)];
+    for shown in &record.header.plan.metrics {
+        if list.iter().any(|exported| exported.name == shown.name) {
+            continue;
+        }
+        if shown.name == CPU {
+            if record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs) {
+                list.push(Exported::new(CPU, HYPERFINE_CPU, 0.0));
+            }
+        } else if let Some(metric) = Metric::from_name(&shown.name).filter(|&metric| record.rows.has(metric))
+        {
+            let info = metric.info();
+            list.push(Exported::new(info.name, info.hyperfine.unwrap_or(info.name), 0.0));
+        }
+    }
+    list
+}
+
+/// The candidates that have a run.
+pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> {
+    analysis.arms.iter().filter(|arm| !arm.is_control && arm.wall.is_some())
+}
+
+/// t0 net of the control, if there is one, ns.
+pub(super) fn net_t0(arm: &ArmSummary) -> Option<Uncertain> {
+    arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
+}
+
+/// The ratio that the verdict was read from.
+pub(super) fn shown_ratio(paired: &Paired, judgement: &Judgement) -> RatioInterval {
+    judgement.interval.unwrap_or(paired.ratio)
+}
+
+/// Half the width of an interval: what is written behind the ratio.
+pub(super) fn half_width(interval: RatioInterval) -> f64 {
+    (interval.hi - interval.lo) / 2.0
+}
+
+/// A ratio with its half interval, or with its error where there was no test; `None` when there is no ratio.
+pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncertain> {
+    match evidence {
+        Evidence::Paired(paired) => {
+            let shown = shown_ratio(paired, judgement);
+            Some(Uncertain { value: shown.ratio, err: Some(half_width(shown)) })
+        }
+        Evidence::Unpaired { ratio, .. } => Some(*ratio),
+        Evidence::None { .. } => None,
+    }
+}
+
+/// Which rows are measured runs of which arm, found in one pass.
+pub(super) struct RowsByArm {
+    /// Where each arm's rows begin in `indices`, and the end.
+    starts: Vec<usize>,
+    indices: Vec<u32>,
+}
+
+impl RowsByArm {
+    pub(super) fn new(record: &Record) -> Self {
+        let rows = &record.rows;
+        let measured = || (0..rows.len()).filter(|&index| rows.is_measurement(index));
+        let mut starts = vec![0; record.header.plan.arms.len() + 1];
+        for index in measured() {
+            starts[rows.arm(index) + 1] += 1;
+        }
+        for arm in 1..starts.len() {
+            starts[arm] += starts[arm - 1];
+        }
+        let mut next = starts.clone();
+        let mut indices = vec![0; starts[starts.len() - 1]];
+        for index in measured() {
+            let slot = &mut next[rows.arm(index)];
+            indices[*slot] = u32::try_from(index).expect("steps are counted in u32");
+            *slot += 1;
+        }
+        Self { starts, indices }
+    }
+
+    /// The measured runs of one arm, in the order in which they were made.
+    pub(super) fn rows<'a>(&'a self, record: &'a Record, arm: usize) -> impl Iterator<Item = Row> + 'a {
+        self.indices[self.starts[arm]..self.starts[arm + 1]]
+            .iter()
+            .map(|&index| record.rows.row(index as usize))
+    }
+}

@@ -1,0 +1,191 @@
+//! Records and analyses for the tests, built in memory.
+
+use crate::analysis::{
+    Analysis, ArmSummary, Comparison, Evidence, MetricSummary, Net, NoTest, Note, Paired, RatioInterval,
+    StatisticName, Times, Uncertain,
+};
+use crate::host::Facts;
+use crate::metric::{METRICS, Metric};
+use crate::plan::decide;
+use crate::record::{EndReason, Event, FORMAT, Header, Layout, Record, Row, Rows, VERSION};
+use crate::spec::RunSpec;
+use crate::verdict::{Judgement, judge};
+
+/// A session of these commands without a run.
+pub(crate) fn record(commands: &[&str]) -> Record {
+    of_spec(RunSpec { commands: commands.iter().map(ToString::to_string).collect(), ..RunSpec::default() })
+}
+
+/// A session of these options without a run.
+pub(crate) fn of_spec(spec: RunSpec) -> Record {
+    let facts = Facts { architecture: "x86_64".into(), ..Facts::default() };
+    let header = Header {
+        format: FORMAT.into(),
+        version: VERSION,
+        tool: "stillwell 0.1.0".into(),
+        created: "2026-11-21T20:50:06+01:00".into(),
+        command_line: vec!["stillwell".into(), "run".into()],
+        clock_origin_ns: 7,
+        columns: Layout::new(&[Metric::WallNs, Metric::UserUs, Metric::SysUs, Metric::MaxrssKib]).names(),
+        plan: decide(&spec, &facts, 42).unwrap(),
+        facts,
+        gaps: Vec::new(),
+    };
+    let events = vec![Event::End { reason: EndReason::Complete }];
+    Record { path: "/tmp/a.swell".into(), header, rows: Rows::default(), events, torn_bytes: 0 }
+}
+
+/// Appends a run of an arm with this wall time.
+pub(crate) fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u64) {
+    let step = u32::try_from(record.rows.len()).unwrap();
+    record.rows.push(&row(step, arm, block, wall_ns));
+}
+
+/// A run; the first one of the session was ended by a signal.
+pub(crate) fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
+    let mut row = Row {
+        step,
+        arm,
+        block,
+        started_ns: 1000 * u64::from(step),
+        cpu: (step > 0).then_some(1),
+        exit: if step == 0 { -9 } else { 0 },
+        timed_out: false,
+        values: [None; METRICS.len()],
+    };
+    row.set(Metric::WallNs, Some(wall_ns));
+    row.set(Metric::UserUs, Some(600));
+    row.set(Metric::SysUs, Some(100));
+    row.set(Metric::MaxrssKib, Some(3332));
+    row
+}
+
+pub(crate) fn uncertain(value: f64, err: f64) -> Uncertain {
+    Uncertain { value, err: Some(err) }
+}
+
+/// Times around this t0, ns, with an error of a five hundredth of it.
+pub(crate) fn times(t0: f64) -> Times {
+    let value = |factor: f64| uncertain(t0 * factor, t0 * 0.002);
+    Times {
+        t0: value(1.0),
+        has_floor: true,
+        min: t0,
+        max: t0 * 1.5,
+        low20: value(1.001),
+        median: value(1.01),
+        mean: value(1.02),
+        sd: Some(t0 * 0.0123),
+        cv: Some(0.0123 / 1.02),
+        quantiles: [t0 * 1.002, t0 * 1.005, t0 * 1.02, t0 * 1.03],
+    }
+}
+
+/// One run: nothing has an error.
+pub(crate) fn single(wall: f64) -> Times {
+    let value = Uncertain { value: wall, err: None };
+    Times {
+        t0: value,
+        has_floor: true,
+        min: wall,
+        max: wall,
+        low20: value,
+        median: value,
+        mean: value,
+        sd: None,
+        cv: None,
+        quantiles: [wall; 4],
+    }
+}
+
+fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
+    let sd = (n > 1).then_some(value * 0.1);
+    MetricSummary {
+        name: name.into(),
+        n,
+        mean: value * 1.02,
+        sd,
+        median: value,
+        min: value * 0.98,
+        max: value * 1.5,
+    }
+}
+
+/// An analysis of 60 runs of each arm with these t0, ns, and of no comparison.
+pub(crate) fn analysis(record: &Record, t0s: &[f64]) -> Analysis {
+    let walls = t0s.iter().map(|&t0| Some(times(t0))).collect();
+    of_times(record, walls, 60)
+}
+
+/// An analysis of these times.
+pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize) -> Analysis {
+    let plan = &record.header.plan;
+    assert_eq!(plan.arms.len(), walls.len());
+    let control = plan.control.and_then(|control| walls[control.arm].clone());
+    let arms = walls.into_iter().enumerate().map(|(arm, wall)| {
+        let is_control = plan.control.is_some_and(|control| control.arm == arm);
+        let n_runs = if wall.is_some() { n_runs } else { 0 };
+        let metrics = wall.iter().flat_map(|wall| {
+            [
+                metric("wall", n_runs, wall.median.value),
+                metric("user", n_runs, 600_000.0),
+                metric("sys", n_runs, 100_000.0),
+                metric("maxrss", n_runs, 3_411_968.0),
+                metric("cpu", n_runs, 700_000.0),
+            ]
+        });
+        ArmSummary {
+            arm,
+            label: plan.arms[arm].label().into(),
+            is_control,
+            n_runs,
+            n_timed_out: 0,
+            n_nonzero_exits: 0,
+            metrics: metrics.collect(),
+            net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_control).map(|(wall, control)| Net {
+                t0: wall.t0.minus(control.t0),
+                median: wall.median.minus(control.median),
+                mean: wall.mean.minus(control.mean),
+            }),
+            wall,
+        }
+    });
+    let arms = arms.collect();
+    Analysis { arms, comparisons: Vec::new(), notes: Vec::new(), end: Some(EndReason::Complete) }
+}
+
+/// A test's result with this interval.
+pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> Paired {
+    Paired {
+        n_pairs: 60,
+        n_warmup_pairs: 0,
+        p: 0.0005,
+        statistic: StatisticName::Floor,
+        ratio: RatioInterval { ratio, lo, hi },
+        net_ratio: None,
+        alpha: 0.01,
+        smallest_visible: 0.0073,
+        n_pairs_to_decide: None,
+        position_ratio: 1.0,
+        shape: None,
+    }
+}
+
+/// Adds a comparison of an arm with the reference.
+pub(crate) fn compare(analysis: &mut Analysis, arm: usize, evidence: Evidence) {
+    analysis.comparisons.push(Comparison { arm, reference: 0, evidence });
+}
+
+/// No evidence at all.
+pub(crate) fn too_few() -> Evidence {
+    Evidence::None { because: NoTest::TooFewPairs { have: 5, need: 8 } }
+}
+
+pub(crate) fn note(what: &str, advice: Option<&str>) -> Note {
+    Note { what: what.into(), advice: advice.map(String::from), weight: 1.0 }
+}
+
+/// The judgements of an analysis.
+pub(crate) fn judgements(record: &Record, analysis: &Analysis) -> Vec<Judgement> {
+    analysis.comparisons.iter().map(|comparison| judge(comparison, &record.header.plan.policy)).collect()
+}

@@ -1,0 +1,153 @@
+//! Histograms in text: one line of blocks for each arm in the summary, one row for each bin for the verb `hist`.
+
+use std::fmt::Write as _;
+
+use crate::analysis::histogram::Histogram;
+use crate::plan::Plan;
+use crate::render::columns::{COLUMNS, shorten, width};
+use crate::render::units::{Kind, Unit, asked};
+
+const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const EIGHTHS_RIGHT: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
+/// A line of blocks is not wider, whatever the number of bins.
+const LINE_BINS_MAX: usize = 64;
+
+/// The tallest bin of all arms, from which bars are measured; at least 1.
+fn tallest(histogram: &Histogram) -> u32 {
+    histogram.counts.iter().flatten().copied().max().unwrap_or(1).max(1)
+}
+
+/// One line of blocks for each arm, all on the scale of the whole histogram.
+pub fn lines(histogram: &Histogram) -> Vec<String> {
+    let tallest = tallest(histogram);
+    let line =
+        |counts: &Vec<u32>| counts.iter().take(LINE_BINS_MAX).map(|&count| block(count, tallest)).collect();
+    let blocks = histogram.counts.iter().map(line);
+    let n_above = histogram.n_above.iter().copied().chain(std::iter::repeat(0));
+    blocks.zip(n_above).map(|(blocks, n_above)| with_rest(blocks, n_above)).collect()
+}
+
+fn with_rest(mut blocks: String, n_above: u32) -> String {
+    if n_above > 0 {
+        write!(blocks, " +{n_above}").ok();
+    }
+    blocks.truncate(blocks.trim_end().len());
+    blocks
+}
+
+fn block(count: u32, tallest: u32) -> char {
+    // One run is to be seen, however tall the rest is.
+    let eighths = (u64::from(count) * 8).div_ceil(u64::from(tallest));
+    EIGHTHS_UP[usize::try_from(eighths).unwrap_or(8).min(8)]
+}
+
+/// What the two ends of a line of blocks stand for, with the unit: `12.30 … 12.80 ms`.
+pub fn axis(histogram: &Histogram, unit: Unit) -> Option<String> {
+    let edges = shown_edges(histogram);
+    let (first, last) = (edges.first()?, edges.last()?);
+    let decimals = decimals(edges, unit);
+    let text = format!("{} … {}", unit.number(*first, decimals), unit.number(*last, decimals));
+    Some(unit.label(&text))
+}
+
+fn shown_edges(histogram: &Histogram) -> &[f64] {
+    &histogram.edges[..histogram.edges.len().min(LINE_BINS_MAX + 1)]
+}
+
+/// Decimals with which neighbouring edges differ.
+fn decimals(edges: &[f64], unit: Unit) -> Option<usize> {
+    let step = (edges.get(1)? - edges.first()?) / unit.size;
+    let decimals = if step > 0.0 { (1.0 - step.log10()).ceil().clamp(0.0, 9.0) } else { 0.0 };
+    Some(decimals as usize)
+}
+
+/// What `stillwell hist` prints: each arm of the plan, one row for each bin, with the lower edge of the bin, a bar and
+/// the number of runs.
+pub fn tall(histogram: &Histogram, plan: &Plan) -> String {
+    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), histogram.edges.iter().copied());
+    let decimals = decimals(&histogram.edges, unit);
+    let edges: Vec<String> = histogram.edges.iter().map(|edge| unit.number(*edge, decimals)).collect();
+    let wide = edges.iter().map(String::len).max().unwrap_or(0);
+    let tallest = tallest(histogram);
+    let digits = tallest.max(histogram.n_above.iter().copied().max().unwrap_or(0)).to_string().len();
+    let bar_columns = COLUMNS - wide - digits - unit.name.len() - 6;
+    let mut out = String::new();
+    for (arm, counts) in histogram.counts.iter().enumerate() {
+        let label = plan.arms.get(arm).map_or("", |arm| arm.label());
+        let number = format!("{}  ", arm + 1);
+        writeln!(out, "{number}{}", shorten(label.trim(), COLUMNS - number.len())).ok();
+        for (bin, &count) in counts.iter().enumerate() {
+            let name = if bin == 0 { unit.name } else { "" };
+            let edge = edges.get(bin).map_or("", String::as_str);
+            let bar = bar(count, tallest, bar_columns);
+            let pad = " ".repeat(unit.name.chars().count() - name.chars().count());
+            let shown = if count > 0 { format!(" {count}") } else { String::new() };
+            writeln!(out, "{edge:>wide$} {name}{pad} │{bar}{shown}").ok();
+        }
+        rest_row(&mut out, histogram, arm, edges.last(), wide + 1 + width(unit.name));
+        out.push('\n');
+    }
+    out.truncate(out.trim_end_matches('\n').len());
+    out.push('\n');
+    out
+}
+
+fn rest_row(out: &mut String, histogram: &Histogram, arm: usize, last: Option<&String>, columns: usize) {
+    let n_above = histogram.n_above.get(arm).copied().unwrap_or(0);
+    if let Some(last) = last.filter(|_| n_above > 0) {
+        let above = format!("> {last}");
+        writeln!(out, "{above:>columns$} │ {n_above}").ok();
+    }
+}
+
+fn bar(count: u32, tallest: u32, columns: usize) -> String {
+    let n_eighths = (u64::from(count) * columns as u64 * 8).div_ceil(u64::from(tallest));
+    let n_eighths = usize::try_from(n_eighths).unwrap_or(usize::MAX).min(columns * 8);
+    format!("{}{}", "█".repeat(n_eighths / 8), EIGHTHS_RIGHT[n_eighths % 8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::fixture::record;
+
+    fn histogram() -> Histogram {
+        Histogram {
+            edges: (0..=5).map(|bin| 12.3e6 + f64::from(bin) * 1e5).collect(),
+            counts: vec![vec![80, 40, 1, 0, 3], vec![0; 5]],
+            n_above: vec![12, 0],
+        }
+    }
+
+    #[test]
+    fn one_line_for_each_arm() {
+        assert_eq!(lines(&histogram()), ["█▄▁ ▁ +12", ""]);
+        let unit = Unit::named(Kind::Time, "ms").unwrap();
+        assert_eq!(axis(&histogram(), unit).unwrap(), "12.30 … 12.80 ms");
+    }
+
+    #[test]
+    fn one_row_for_each_bin() {
+        let text = tall(&histogram(), &record(&["program", &"long ".repeat(40)]).header.plan);
+        assert!(text.lines().all(|line| width(line) <= COLUMNS), "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn the_tallest_bar_fills_the_line() {
+        let mut histogram = histogram();
+        histogram.counts[0] = vec![4_000_000_000, 0, 0, 0, 0];
+        histogram.n_above[0] = u32::MAX;
+        let text = tall(&histogram, &record(&["program", "other"]).header.plan);
+        let widest = text.lines().map(width).max().unwrap();
+        assert!((COLUMNS - 4..=COLUMNS).contains(&widest), "{widest}");
+    }
+
+    #[test]
+    fn nothing_to_show() {
+        let empty = Histogram { edges: vec![], counts: vec![vec![]], n_above: vec![0] };
+        assert_eq!(lines(&empty), [""]);
+        assert_eq!(axis(&empty, Unit::ONE), None);
+        assert_eq!(tall(&empty, &record(&["program"]).header.plan), "1  program\n");
+    }
+}

@@ -1,0 +1,86 @@
+//! `--json`: everything that is known, as one document. Numbers that are not finite are null.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::host::{Facts, Gap};
+use crate::plan::Plan;
+use crate::record::Record;
+use crate::verdict::Judgement;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    tool: &'a str,
+    record: &'a Path,
+    created: &'a str,
+    plan: &'a Plan,
+    facts: &'a Facts,
+    gaps: &'a [Gap],
+    analysis: &'a Analysis,
+    judgements: &'a [Judgement],
+}
+
+/// Writes the document; `judgements` belong to the analysis' comparisons, in their order.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write(
+    to: &mut impl Write,
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+) -> io::Result<()> {
+    let header = &record.header;
+    let document = Document {
+        tool: &header.tool,
+        record: &record.path,
+        created: &header.created,
+        plan: &header.plan,
+        facts: &header.facts,
+        gaps: &header.gaps,
+        analysis,
+        judgements,
+    };
+    pretty(to, &document)
+}
+
+/// Any document, indented, with a newline at its end.
+pub(super) fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
+    let mut to = BufWriter::new(to);
+    serde_json::to_writer_pretty(&mut to, document)?;
+    to.write_all(b"\n")?;
+    to.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Evidence;
+    use crate::render::fixture::{analysis, compare, judgements, paired, record};
+
+    #[test]
+    fn everything_is_there_and_infinity_is_null() {
+        let record = record(&["a", "b"]);
+        let mut analysis = analysis(&record, &[1e6, 2e6]);
+        compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, f64::INFINITY)));
+        analysis.arms[0].metrics[0].max = f64::NAN;
+        let mut out = Vec::new();
+        write(&mut out, &record, &analysis, &judgements(&record, &analysis)).unwrap();
+        assert!(out.ends_with(b"}\n"));
+        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let keys: Vec<&String> = document.as_object().unwrap().keys().collect();
+        let mut expected = ["tool", "record", "created", "plan", "facts", "gaps", "analysis", "judgements"];
+        expected.sort_unstable();
+        assert_eq!(keys, expected);
+        assert_eq!(document["record"], "/tmp/a.swell");
+        assert_eq!(
+            document["analysis"]["comparisons"][0]["evidence"]["ratio"]["hi"],
+            serde_json::Value::Null
+        );
+        assert_eq!(document["analysis"]["arms"][0]["metrics"][0]["max"], serde_json::Value::Null);
+        assert_eq!(document["judgements"][0]["verdict"], "slower");
+    }
+}

@@ -1,0 +1,21 @@
+//! Analysis → bytes. Pure: no clock, no files, no statistics; every number that is shown was computed by `analysis`.
+
+pub mod across;
+mod closing;
+mod columns;
+pub mod csv;
+pub mod dump;
+mod exported;
+#[cfg(test)]
+mod fixture;
+pub mod histogram;
+pub mod hyperfine;
+pub mod json;
+pub mod markup;
+pub mod stats_table;
+mod styles;
+pub mod text;
+pub mod uncertain;
+pub mod units;
+
+pub use styles::Styles;

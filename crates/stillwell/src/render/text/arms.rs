@@ -1,0 +1,116 @@
+//! The block of one arm.
+
+use std::fmt::Write as _;
+
+use crate::analysis::{ArmSummary, MetricSummary, Times};
+use crate::plan::Role;
+use crate::render::columns::{COLUMNS, flow, shorten};
+use crate::render::styles::paint;
+use crate::render::text::Page;
+use crate::render::units::{Unit, kind_of, percent};
+
+const INDENT: usize = 3;
+
+/// The metrics beside wall time that the plan shows, each with one unit for all arms.
+pub(super) struct MetricUnits(Vec<(String, Unit)>);
+
+impl MetricUnits {
+    pub(super) fn new(page: &Page<'_>) -> Self {
+        let shown = page.plan.metrics.iter().filter(|shown| shown.name != "wall");
+        let unit_of = |name: &str, asked: Option<&str>| {
+            let medians = page.candidates().filter_map(|arm| Some(find(arm, name)?.median));
+            Unit::choose(kind_of(name), asked, medians)
+        };
+        Self(shown.map(|shown| (shown.name.clone(), unit_of(&shown.name, shown.unit.as_deref()))).collect())
+    }
+}
+
+fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
+    arm.metrics.iter().find(|metric| metric.name == name)
+}
+
+/// Appends number and label, t0, the spread, the other metrics and the histogram line.
+pub(super) fn block(
+    out: &mut String,
+    page: &Page<'_>,
+    metrics: &MetricUnits,
+    arm: &ArmSummary,
+    histogram: Option<&str>,
+) {
+    heading(out, page, arm);
+    match &arm.wall {
+        None => out.push_str("   no finished run\n"),
+        Some(wall) => {
+            headline(out, page, arm, wall);
+            spread(out, page, arm, wall);
+        }
+    }
+    let values: Vec<String> = metrics.0.iter().filter_map(|(name, unit)| value(arm, name, *unit)).collect();
+    if !values.is_empty() {
+        flow(out, INDENT, &values);
+    }
+    if let Some(line) = histogram.filter(|line| !line.is_empty()) {
+        writeln!(out, "   {line}").ok();
+    }
+    out.push('\n');
+}
+
+fn heading(out: &mut String, page: &Page<'_>, arm: &ArmSummary) {
+    let is_reference = arm.arm == page.plan.reference && page.candidates().count() > 1;
+    let mark = if is_reference { "  (reference)" } else { "" };
+    let number = format!("{:<INDENT$}", arm.arm + 1);
+    let label = shorten(&arm.label, COLUMNS - number.len() - mark.len());
+    writeln!(out, "{number}{label}{mark}").ok();
+}
+
+/// t0, minus the control's if there is one.
+fn headline(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
+    let t0 = arm.net.map_or(wall.t0, |net| net.t0);
+    let text = page.unit.label(&format!("t0 {}", page.unit.uncertain(t0.value, t0.err)));
+    write!(out, "   {}", paint(page.styles.headline, &text)).ok();
+    if let Some(subtracted) = arm.net.and_then(|_| subtracted(page, COLUMNS - INDENT - text.len() - 2)) {
+        write!(out, "  {subtracted}").ok();
+    }
+    out.push('\n');
+}
+
+fn subtracted(page: &Page<'_>, columns: usize) -> Option<String> {
+    let control = page.plan.control?;
+    let t0 = page.analysis.arms.get(control.arm)?.wall.as_ref()?.t0;
+    let what = match control.role {
+        Role::EmptyShell => "empty shell".into(),
+        Role::Subtract | Role::Candidate => page.plan.arms.get(control.arm)?.label().to_owned(),
+    };
+    let value = page.unit.label(&page.unit.uncertain(t0.value, t0.err));
+    Some(shorten(&format!("minus {value} of {what}"), columns))
+}
+
+/// Median with the 10 % and 90 % quantiles, mean, standard deviation, coefficient of variation, number of runs.
+fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
+    let unit = page.unit;
+    let decimals = unit.decimals(wall.t0.value, wall.t0.err);
+    let number = |ns: f64| unit.number(ns, decimals);
+    let [q10, _, _, q90] = wall.quantiles;
+    let mut items = Vec::new();
+    if arm.net.is_some() {
+        items.push("as measured:".into());
+    }
+    if let Some(sd) = wall.sd {
+        items.push(format!("median {} [{} … {}]", number(wall.median.value), number(q10), number(q90)));
+        items.push(format!("mean {}", number(wall.mean.value)));
+        items.push(format!("sd {}", number(sd)));
+    } else {
+        items.extend(arm.net.map(|_| number(wall.median.value)));
+    }
+    items.extend(wall.cv.map(|cv| format!("CV {}", percent(cv))));
+    items.push(format!("n {}", arm.n_runs));
+    flow(out, INDENT, &items);
+}
+
+/// The median of a metric; with the number of runs that have it, if some have not.
+fn value(arm: &ArmSummary, name: &str, unit: Unit) -> Option<String> {
+    let metric = find(arm, name)?;
+    let text = unit.label(&format!("{name} {}", unit.number(metric.median, None)));
+    let some = if metric.n == arm.n_runs { String::new() } else { format!(" ({} runs)", metric.n) };
+    Some(text + &some)
+}

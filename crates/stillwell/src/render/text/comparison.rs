@@ -1,0 +1,208 @@
+//! The block of one comparison.
+
+use std::fmt::Write as _;
+
+use crate::analysis::{Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName};
+use crate::plan::{Plan, Policy, Role};
+use crate::render::columns::{COLUMNS, width, wrap};
+use crate::render::exported::{half_width, shown_ratio};
+use crate::render::styles::paint;
+use crate::render::units::percent;
+use crate::render::{Styles, uncertain};
+use crate::verdict::{Judgement, Verdict};
+
+const INDENT: usize = 8;
+/// Decimals of a ratio whose error says nothing, and digits of one that is out of all proportion.
+const RATIO_DECIMALS: usize = 4;
+
+/// One comparison: its heading (`2 vs 1`), the verdict, the ratio (new ÷ reference) with its interval, and what it
+/// means in words.
+pub(in crate::render) fn comparison(
+    heading: &str,
+    evidence: &Evidence,
+    judgement: &Judgement,
+    plan: &Plan,
+    styles: &Styles,
+) -> String {
+    let mut out = String::new();
+    match evidence {
+        Evidence::Paired(paired) => {
+            let shown = shown_ratio(paired, judgement);
+            head(&mut out, heading, verdict_word(judgement.verdict), styles.verdict(judgement.verdict));
+            let numbers = format!(
+                "{} at {}, {}, p = {}",
+                ratio_and_interval(shown),
+                percent_of_level(paired.alpha),
+                statistic(paired.statistic),
+                uncertain::trimmed(paired.p, 2)
+            );
+            wrap_after(&mut out, &numbers);
+            sentences(&mut out, paired, shown, judgement, plan);
+        }
+        Evidence::Unpaired { ratio, because } => {
+            head(&mut out, heading, "NO VERDICT", styles.attention);
+            wrap_after(
+                &mut out,
+                &format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)),
+            );
+            line(&mut out, &no_test(*because, plan.policy));
+        }
+        Evidence::None { because } => {
+            head(&mut out, heading, "NO VERDICT", styles.attention);
+            out.push('\n');
+            line(&mut out, &no_test(*because, plan.policy));
+        }
+    }
+    out
+}
+
+fn head(out: &mut String, heading: &str, word: &str, style: anstyle::Style) {
+    write!(out, "{heading:<INDENT$}{}", paint(style, word)).ok();
+}
+
+/// On the line of the verdict if it fits, else on the next.
+fn wrap_after(out: &mut String, text: &str) {
+    let visible = width(&anstream::adapter::strip_str(out).to_string());
+    if visible + 2 + width(text) <= COLUMNS {
+        writeln!(out, "  {text}").ok();
+    } else {
+        out.push('\n');
+        line(out, text);
+    }
+}
+
+fn line(out: &mut String, text: &str) {
+    wrap(out, &" ".repeat(INDENT), INDENT, text);
+}
+
+/// The word for a verdict in the output.
+pub(in crate::render) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "FASTER",
+        Verdict::Slower => "SLOWER",
+        Verdict::Same => "SAME",
+        Verdict::Undecided => "UNDECIDED",
+    }
+}
+
+fn statistic(name: StatisticName) -> &'static str {
+    match name {
+        StatisticName::Typical => "typical",
+        StatisticName::LocalFloor => "local floor",
+        StatisticName::Floor => "floor",
+        StatisticName::Mean => "mean",
+    }
+}
+
+fn percent_of_level(alpha: f64) -> String {
+    format!("{} %", uncertain::trimmed((1.0 - alpha) * 100.0, 6))
+}
+
+/// A ratio, with an error if that says anything.
+pub(in crate::render) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
+    match err.filter(|err| err.is_finite() && *err != 0.0) {
+        Some(err) => uncertain::format(ratio, Some(err)),
+        None => uncertain::fixed(ratio, RATIO_DECIMALS),
+    }
+}
+
+/// `1.0183 +- 0.0055  [1.0129, 1.0238]`.
+fn ratio_and_interval(interval: RatioInterval) -> String {
+    let half = half_width(interval);
+    let end = |end: f64| match uncertain::decimals(interval.ratio, Some(half)) {
+        Some(decimals) => uncertain::fixed(end, decimals),
+        None if half.is_finite() => uncertain::significant(end, RATIO_DECIMALS as i32),
+        None => uncertain::fixed(end, RATIO_DECIMALS),
+    };
+    format!("{}  [{}, {}]", ratio_text(interval.ratio, Some(half)), end(interval.lo), end(interval.hi))
+}
+
+fn sentences(out: &mut String, paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &Plan) {
+    line(out, &meaning(paired, shown, judgement, plan.policy));
+    if let Some(shape) = paired.shape {
+        line(out, &shape_text(shape));
+    }
+    if let (Some(control), Some(_)) = (plan.control, paired.net_ratio) {
+        let what = if control.role == Role::EmptyShell { "the empty shell" } else { "what is subtracted" };
+        line(out, &format!("with {what}: {}", ratio_and_interval(paired.ratio)));
+    } else if plan.control.is_some() {
+        line(out, "as measured: nothing is subtracted, the reference takes no longer than the control");
+    }
+    if paired.position_ratio != 1.0 {
+        let change = percent((paired.position_ratio - 1.0).abs());
+        let which = if paired.position_ratio > 1.0 { "more" } else { "less" };
+        line(out, &format!("the later run of a pair took {change} {which} time; corrected for"));
+    }
+    let visible = if paired.smallest_visible.is_finite() {
+        format!("smallest difference this run could have seen: {}", percent(paired.smallest_visible))
+    } else {
+        "too few pairs to see any difference".into()
+    };
+    line(out, &visible);
+}
+
+/// The verdict in plain words.
+fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, policy: Policy) -> String {
+    let margin = margin(policy);
+    match judgement.verdict {
+        Verdict::Slower if judgement.within_margin => {
+            format!("slower, but by less than the {margin} that counts as the same")
+        }
+        Verdict::Faster if judgement.within_margin => {
+            format!("faster, but by less than the {margin} that counts as the same")
+        }
+        Verdict::Slower | Verdict::Faster => change(shown.ratio),
+        Verdict::Same => format!("the same within {margin}"),
+        Verdict::Undecided if paired.shape.is_some() => {
+            format!("not called the same within {margin}: two ratios instead of one")
+        }
+        Verdict::Undecided => match paired.n_pairs_to_decide {
+            Some(n) => format!("about {n} blocks would decide; these were {}", paired.n_pairs),
+            None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
+        },
+    }
+}
+
+/// The margin as it was given: `1 %`.
+pub(super) fn margin(policy: Policy) -> String {
+    format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
+}
+
+/// A ratio in words: percentages of slower times, `takes 30 % less time` for faster ones (which "30 % faster" does not
+/// say for certain), factors for large ones.
+fn change(ratio: f64) -> String {
+    match ratio {
+        2.0.. => format!("takes {} times as long", uncertain::significant(ratio, 3)),
+        1.0.. => format!("{} slower", percent(ratio - 1.0)),
+        0.5.. => format!("takes {} less time", percent(1.0 - ratio)),
+        _ => format!("takes {} times as long", uncertain::significant(ratio, 2)),
+    }
+}
+
+fn shape_text(shape: Shape) -> String {
+    let what = if shape.typical.max(shape.floor) > 1.0 { "slowdown" } else { "speed-up" };
+    let signed = |ratio: f64| {
+        let sign = if ratio < 1.0 { "-" } else { "+" };
+        format!("{sign}{}", percent((ratio - 1.0).abs()))
+    };
+    format!("not a uniform {what}: floor {}, typical {}", signed(shape.floor), signed(shape.typical))
+}
+
+/// Why there is no test, in words.
+pub(in crate::render) fn no_test(because: NoTest, policy: Policy) -> String {
+    match because {
+        NoTest::Sequential => {
+            "one command ran after the other (--order sequential), so drift between them is not \
+                               controlled"
+                .into()
+        }
+        NoTest::SeparateRecords => {
+            "they are from separate sessions: drift between them is not controlled".into()
+        }
+        NoTest::TooFewPairs { have, need } => {
+            let level = percent_of_level(policy.alpha);
+            format!("a verdict at {level} needs {need} complete pairs of runs; there are {have}")
+        }
+        NoTest::UnfitNumbers => "some of the times are zero or otherwise unfit for a ratio".into(),
+    }
+}

@@ -1,0 +1,90 @@
+//! One line for each arm, when there are too many for blocks.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::analysis::{ArmSummary, Evidence};
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::exported::ratio;
+use crate::render::text::Page;
+use crate::render::text::comparison::{margin, no_test, ratio_text, verdict_word};
+use crate::verdict::Judgement;
+
+/// Columns of the label, before the numbers take what they need.
+const LABEL_MIN: usize = 12;
+
+/// Appends the table.
+pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement]) {
+    let found = by_arm(page, judgements);
+    let rows: Vec<[String; 5]> = page.candidates().map(|arm| row(page, arm, &found)).collect();
+    let headings = ["", "command", &page.unit.heading("t0"), "ratio", ""].map(String::from);
+    let mut rows_and_headings = rows;
+    rows_and_headings.insert(0, headings);
+    fit_labels(&mut rows_and_headings);
+    draw(out, rows_and_headings);
+    let reasons = page.analysis.comparisons.iter().filter_map(|comparison| match comparison.evidence {
+        Evidence::Paired(_) => None,
+        Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
+    });
+    if let Some(because) = reasons.into_iter().next() {
+        wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
+    }
+    out.push('\n');
+}
+
+/// The ratio and the verdict of each arm, by its index.
+fn by_arm(page: &Page<'_>, judgements: &[Judgement]) -> Vec<Option<(String, String)>> {
+    let mut found = vec![None; page.analysis.arms.len()];
+    for (comparison, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+        let ratio = ratio(&comparison.evidence, judgement);
+        let ratio = ratio.map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err));
+        let verdict = match (&comparison.evidence, judgement.within_margin) {
+            (Evidence::Paired(_), false) => verdict_word(judgement.verdict).to_lowercase(),
+            (Evidence::Paired(_), true) => {
+                format!("{}, < {}", verdict_word(judgement.verdict).to_lowercase(), margin(page.plan.policy))
+            }
+            _ => "no verdict".into(),
+        };
+        if let Some(slot) = found.get_mut(comparison.arm) {
+            *slot = Some((ratio, verdict));
+        }
+    }
+    found
+}
+
+fn row(page: &Page<'_>, arm: &ArmSummary, found: &[Option<(String, String)>]) -> [String; 5] {
+    let t0 = arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0));
+    let t0 = t0.map_or_else(|| "no run".into(), |t0| page.unit.uncertain(t0.value, t0.err));
+    let (ratio, verdict) = match found.get(arm.arm).cloned().flatten() {
+        Some(found) => found,
+        None if arm.arm == page.plan.reference => (String::new(), "reference".into()),
+        None => Default::default(),
+    };
+    // Not longer than a line, so that widths need not be found of megabytes.
+    [(arm.arm + 1).to_string(), shorten(&arm.label, COLUMNS), t0, ratio, verdict]
+}
+
+/// Shortens the labels to what the other columns leave.
+fn fit_labels(rows: &mut [[String; 5]]) {
+    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let others: usize = [0, 2, 3, 4].map(widest).iter().sum();
+    let label = COLUMNS.saturating_sub(others + 4 * 2).max(LABEL_MIN);
+    for row in rows {
+        row[1] = shorten(&row[1], label);
+    }
+}
+
+fn draw(out: &mut String, rows: Vec<[String; 5]>) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.add_rows(rows);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if matches!(index, 0 | 2 | 3) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}

@@ -1,0 +1,82 @@
+//! What `run` and `show` print.
+
+mod arms;
+mod comparison;
+mod many;
+
+use std::fmt::Write as _;
+
+use crate::analysis::histogram::Histogram;
+use crate::analysis::{Analysis, ArmSummary};
+use crate::plan::Plan;
+use crate::record::Record;
+use crate::render::units::{Kind, Unit, asked};
+use crate::render::{Styles, closing, histogram};
+use crate::verdict::Judgement;
+
+pub(super) use comparison::comparison;
+
+/// With more arms than this, each gets one line of a table.
+const BLOCKS_MAX: usize = 12;
+
+/// What all parts of the page need.
+struct Page<'a> {
+    plan: &'a Plan,
+    analysis: &'a Analysis,
+    /// The unit of all wall times.
+    unit: Unit,
+    styles: &'a Styles,
+}
+
+impl Page<'_> {
+    fn candidates(&self) -> impl Iterator<Item = &ArmSummary> {
+        self.analysis.arms.iter().filter(|arm| !arm.is_control)
+    }
+}
+
+/// The summary: arms, comparisons, notes, and where the record is. At most 80 columns wide, but for the path of the
+/// record. `judgements` belong to the analysis' comparisons, in their order.
+pub fn summary(
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+    histogram: Option<&Histogram>,
+    styles: &Styles,
+) -> String {
+    let plan = &record.header.plan;
+    let page = Page { plan, analysis, unit: wall_unit(plan, analysis), styles };
+    let mut out = String::new();
+    if page.candidates().count() > BLOCKS_MAX {
+        many::table(&mut out, &page, judgements);
+    } else {
+        blocks(&mut out, &page, judgements, histogram);
+    }
+    closing::lines(&mut out, record, analysis, styles);
+    out
+}
+
+fn blocks(out: &mut String, page: &Page<'_>, judgements: &[Judgement], histogram: Option<&Histogram>) {
+    let lines = histogram.map(histogram::lines).unwrap_or_default();
+    let metrics = arms::MetricUnits::new(page);
+    for arm in page.candidates() {
+        arms::block(out, page, &metrics, arm, lines.get(arm.arm).map(String::as_str));
+    }
+    if let Some(axis) = histogram.and_then(|histogram| histogram::axis(histogram, page.unit)) {
+        let beyond = if lines.iter().any(|line| line.contains('+')) { "; + runs beyond it" } else { "" };
+        writeln!(out, "   histogram: {axis}{beyond}\n").ok();
+    }
+    for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
+        let heading = format!("{} vs {}", found.arm + 1, found.reference + 1);
+        out.push_str(&comparison(&heading, &found.evidence, judgement, page.plan, page.styles));
+        out.push('\n');
+    }
+}
+
+/// One unit for the wall times of all arms and what is subtracted from them.
+fn wall_unit(plan: &Plan, analysis: &Analysis) -> Unit {
+    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0.value));
+    Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+use super::*;
+use crate::analysis::{Evidence, NoTest, Paired, RatioInterval, Shape};
+use crate::plan::{Order, ShellReason};
+use crate::record::{EndReason, Event};
+use crate::render::columns::{COLUMNS, width};
+use crate::render::fixture::{
+    analysis, compare, judgements, note, of_spec, of_times, paired, record, run, single, too_few, uncertain,
+};
+use crate::spec::RunSpec;
+
+fn show(record: &Record, analysis: &Analysis, histogram: Option<&Histogram>) -> String {
+    let judgements = judgements(record, analysis);
+    let text = summary(record, analysis, &judgements, histogram, &Styles::plain());
+    for line in text.lines() {
+        assert!(width(line) <= COLUMNS, "{} columns: {line}", width(line));
+        assert_eq!(line.trim_end(), line);
+    }
+    text
+}
+
+/// The part of the summary that is about the only comparison.
+fn show_comparison(evidence: Evidence) -> String {
+    let record = record(&["old", "new"]);
+    let mut analysis = analysis(&record, &[12.3e6, 12.5e6]);
+    compare(&mut analysis, 1, evidence);
+    let text = show(&record, &analysis, None);
+    let start = text.find("2 vs 1").unwrap();
+    text[start..text.find("record:").unwrap()].trim_end().to_owned()
+}
+
+#[test]
+fn two_arms_with_everything() {
+    let record = record(&["sleep 0.0123", "sleep 0.0125"]);
+    let mut analysis = analysis(&record, &[12.345e6, 12.571e6]);
+    compare(&mut analysis, 1, Evidence::Paired(paired(1.0183, 1.0129, 1.0238)));
+    analysis.notes = vec![
+        note("other programs took 3.1 % of the time", Some("run on a CPU that nothing else uses")),
+        note("second", None),
+        note("third", None),
+        note("fourth", None),
+    ];
+    let histogram = Histogram {
+        edges: (0..=6).map(|bin| 12.3e6 + f64::from(bin) * 1e5).collect(),
+        counts: vec![vec![40, 12, 5, 1, 0, 1], vec![0, 0, 30, 20, 10, 0]],
+        n_above: vec![1, 0],
+    };
+    insta::assert_snapshot!(show(&record, &analysis, Some(&histogram)));
+}
+
+#[test]
+fn one_arm_one_run() {
+    let mut record = record(&["true"]);
+    record.header.plan.metrics.push(crate::spec::metrics::Shown { name: "cycles".into(), unit: None });
+    let mut analysis = of_times(&record, vec![Some(single(345_678.0))], 1);
+    analysis.end = None;
+    record.torn_bytes = 9;
+    insta::assert_snapshot!(show(&record, &analysis, None), @"");
+}
+
+#[test]
+fn an_empty_shell_is_subtracted_and_may_take_longer() {
+    let record = of_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+    let mut analysis = analysis(&record, &[0.55e6, 1.25e6, 0.61e6]);
+    let net = RatioInterval { ratio: 1.9, lo: 1.8, hi: 2.0 };
+    compare(&mut analysis, 1, Evidence::Paired(Paired { net_ratio: Some(net), ..paired(1.2, 1.1, 1.3) }));
+    insta::assert_snapshot!(show(&record, &analysis, None), @"");
+}
+
+#[test]
+fn a_control_without_anything_left_over_it() {
+    let record = of_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+    let mut analysis = analysis(&record, &[0.55e6, 1.25e6, 0.61e6]);
+    compare(&mut analysis, 1, Evidence::Paired(paired(1.2, 1.1, 1.3)));
+    assert!(show(&record, &analysis, None).contains("as measured: nothing is subtracted"));
+}
+
+#[test]
+fn a_failed_session_shows_what_the_run_said() {
+    let mut record = record(&["false", "true"]);
+    run(&mut record, 0, Some(0), 1000);
+    record.header.plan.order = Order::Sequential;
+    record.header.command_line.push("--seed=42".into());
+    let stderr = "one\ntwo\nthree\nfour\nfive\nsix \u{1b}[31m";
+    record.events.insert(0, Event::Failure { step: 0, stderr: stderr.into() });
+    let mut analysis = of_times(&record, vec![Some(single(1000.0)), None], 1);
+    analysis.end = Some(EndReason::Failed);
+    compare(&mut analysis, 1, Evidence::None { because: NoTest::Sequential });
+    insta::assert_snapshot!(show(&record, &analysis, None), @"");
+}
+
+#[test]
+fn verdicts_in_words() {
+    let is = |evidence: Paired, expected: &str| {
+        let text = show_comparison(Evidence::Paired(evidence));
+        assert!(text.contains(expected), "{text}");
+    };
+    is(
+        paired(1.0183, 1.0129, 1.0238),
+        "SLOWER  1.0183 +- 0.0055  [1.0129, 1.0238] at 99 %, floor, p = 0.0005\n",
+    );
+    is(paired(1.0183, 1.0129, 1.0238), "        1.8 % slower\n");
+    is(paired(0.7, 0.6, 0.8), "FASTER");
+    is(paired(0.7, 0.6, 0.8), "        takes 30 % less time\n");
+    is(paired(3.456, 3.0, 4.0), "        takes 3.46 times as long\n");
+    is(paired(0.25, 0.2, 0.3), "        takes 0.25 times as long\n");
+    is(paired(1.005, 1.002, 1.008), "slower, but by less than the 1 % that counts as the same");
+    is(paired(0.995, 0.992, 0.998), "faster, but by less than the 1 % that counts as the same");
+    is(paired(1.001, 0.995, 1.008), "SAME");
+    is(paired(1.001, 0.995, 1.008), "        the same within 1 %\n");
+    is(paired(1.01, 0.98, 1.04), "UNDECIDED");
+    is(paired(1.01, 0.98, 1.04), "60 blocks are too few to say how many would decide");
+    let to_decide = Paired { n_pairs_to_decide: Some(540), ..paired(1.01, 0.98, 1.04) };
+    is(to_decide, "about 540 blocks would decide; these were 60");
+    is(paired(1.0183, 1.0129, 1.0238), "smallest difference this run could have seen: 0.73 %");
+    let position = Paired { position_ratio: 1.004, ..paired(1.01, 0.98, 1.04) };
+    is(position, "the later run of a pair took 0.40 % more time; corrected for");
+}
+
+#[test]
+fn two_ratios_instead_of_one() {
+    let shape = Some(Shape { floor: 1.003, typical: 1.047 });
+    insta::assert_snapshot!(
+        show_comparison(Evidence::Paired(Paired { shape, ..paired(1.001, 0.995, 1.008) })), @"");
+}
+
+#[test]
+fn an_interval_without_an_end() {
+    let unbounded = Paired { smallest_visible: f64::INFINITY, ..paired(1.2, 0.0, f64::INFINITY) };
+    insta::assert_snapshot!(show_comparison(Evidence::Paired(unbounded)), @"");
+}
+
+#[test]
+fn no_test_says_why() {
+    let is = |evidence: Evidence, expected: &str| {
+        let text = show_comparison(evidence);
+        assert!(text.starts_with("2 vs 1  NO VERDICT") && text.contains(expected), "{text}");
+    };
+    is(too_few(), "a verdict at 99 % needs 8 complete pairs of runs; there are 5");
+    is(Evidence::None { because: NoTest::UnfitNumbers }, "zero or otherwise unfit");
+    let ratio = uncertain(1.018, 0.006);
+    let unpaired = |because| Evidence::Unpaired { ratio, because };
+    is(unpaired(NoTest::Sequential), "1.0180 +- 0.0060 (an estimate, not a test)");
+    is(unpaired(NoTest::Sequential), "(--order sequential)");
+    is(unpaired(NoTest::SeparateRecords), "separate sessions: drift");
+}
+
+#[test]
+fn long_and_strange_labels_stay_in_80_columns() {
+    let long = format!("program --with {} --end", "many words ".repeat(30));
+    let record = record(&[&long, &"漢字かな".repeat(40), "a\nb\u{1b}[2J", "x"]);
+    let mut analysis = analysis(&record, &[1e6, 2e6, 3e6, 400e9, 1e6]);
+    analysis.notes = vec![note(&long, Some(&"w".repeat(300)))];
+    compare(&mut analysis, 3, Evidence::Paired(paired(400_000.0, 390_000.0, 410_000.0)));
+    let text = show(&record, &analysis, None);
+    assert!(
+        text.contains("1  program --with many words") && text.contains("words  --end  (reference)"),
+        "{text}"
+    );
+    assert!(text.contains("a\\nb\\u{1b}[2J"), "{text}");
+}
+
+#[test]
+fn the_shell_is_explained() {
+    let mut record = record(&["a | b"]);
+    let analysis = analysis(&record, &[2e6, 1e6]);
+    assert!(show(&record, &analysis, None).contains("shell: sh -c, because command 1 has \"|\""));
+    record.header.plan.shell_reason = ShellReason::Asked;
+    assert!(show(&record, &analysis, None).contains("shell: sh -c, as asked for"));
+}
+
+#[test]
+fn many_arms_are_a_table() {
+    let commands: Vec<String> =
+        (0..14).map(|n| format!("program number {n} {}", "x".repeat(n * 4))).collect();
+    let record = record(&commands.iter().map(String::as_str).collect::<Vec<_>>());
+    let t0s: Vec<f64> = (0..14).map(|n| 1e6 + f64::from(n) * 1e5).collect();
+    let mut analysis = analysis(&record, &t0s);
+    for arm in 1..12 {
+        compare(&mut analysis, arm, Evidence::Paired(paired(1.0183, 1.0129, 1.0238)));
+    }
+    compare(&mut analysis, 12, Evidence::Paired(paired(1.005, 1.002, 1.008)));
+    compare(&mut analysis, 13, too_few());
+    insta::assert_snapshot!(show(&record, &analysis, None));
+}
+
+#[test]
+fn ten_thousand_arms_stay_in_80_columns() {
+    let commands = vec!["日本 command"; 10_000];
+    let record = record(&commands);
+    let mut analysis = analysis(&record, &vec![1e6; 10_000]);
+    for arm in 1..10_000 {
+        compare(&mut analysis, arm, Evidence::Paired(paired(1.0183, 1.0129, 1.0238)));
+    }
+    assert!(show(&record, &analysis, None).lines().count() > 10_000);
+}
+
+#[test]
+fn colours_mark_the_verdict_and_the_headline() {
+    let record = record(&["a", "b"]);
+    let mut analysis = analysis(&record, &[1e6, 2e6]);
+    compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, 2.1)));
+    let judgements = judgements(&record, &analysis);
+    let colored = summary(&record, &analysis, &judgements, None, &Styles::colored());
+    assert!(colored.contains("\u{1b}[1m\u{1b}[31mSLOWER\u{1b}[0m"), "{colored:?}");
+    let stripped = anstream::adapter::strip_str(&colored).to_string();
+    assert_eq!(stripped, summary(&record, &analysis, &judgements, None, &Styles::plain()));
+}

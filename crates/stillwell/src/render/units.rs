@@ -1,0 +1,182 @@
+//! Units: one for a whole table, so that its numbers can be compared by looking at them.
+
+use crate::metric::{Metric, Quantity};
+use crate::render::uncertain;
+use crate::spec::metrics::Shown;
+
+/// What a unit measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Base unit ns.
+    Time,
+    /// Base unit byte.
+    Memory,
+    /// Base unit one piece.
+    Count,
+}
+
+/// A unit of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// As it is written; empty for pieces.
+    pub name: &'static str,
+    /// Base units in one of it.
+    pub size: f64,
+}
+
+const fn unit(name: &'static str, size: f64) -> Unit {
+    Unit { name, size }
+}
+
+impl Unit {
+    /// No unit.
+    pub const ONE: Self = unit("", 1.0);
+}
+
+const TIMES: [Unit; 6] =
+    [unit("ns", 1.0), unit("µs", 1e3), unit("ms", 1e6), unit("s", 1e9), unit("min", 60e9), unit("h", 3600e9)];
+const BINARY_MEMORY: [Unit; 5] = [
+    unit("B", 1.0),
+    unit("KiB", 1024.0),
+    unit("MiB", 1_048_576.0),
+    unit("GiB", 1_073_741_824.0),
+    unit("TiB", 1_099_511_627_776.0),
+];
+const DECIMAL_MEMORY: [Unit; 4] = [unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9), unit("TB", 1e12)];
+const COUNTS: [Unit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6), unit("B", 1e9)];
+/// Below this a count is written out.
+const PLAIN_COUNT_MAX: f64 = 1e5;
+
+impl Unit {
+    /// The unit in which the largest value of a table has one to three digits before the point.
+    pub fn for_largest(kind: Kind, largest: f64) -> Self {
+        let units = units(kind);
+        if kind == Kind::Count && largest.abs() < PLAIN_COUNT_MAX {
+            return COUNTS[0];
+        }
+        let fits = |unit: &&Unit| largest.abs() < 1000.0 * unit.size;
+        *units.iter().find(fits).unwrap_or(&units[units.len() - 1])
+    }
+
+    /// The unit that was asked for, as `--metrics` writes it.
+    pub fn named(kind: Kind, name: &str) -> Option<Self> {
+        let name = if name == "us" { "µs" } else { name };
+        let more: &[Self] = if kind == Kind::Memory { &DECIMAL_MEMORY } else { &[] };
+        units(kind).iter().chain(more).find(|unit| unit.name == name).copied()
+    }
+
+    /// The unit asked for, or else the one that fits the largest of these values.
+    pub fn choose(kind: Kind, asked: Option<&str>, values: impl Iterator<Item = f64>) -> Self {
+        let asked = asked.and_then(|name| Self::named(kind, name));
+        asked.unwrap_or_else(|| Self::for_largest(kind, values.map(f64::abs).fold(0.0, f64::max)))
+    }
+
+    /// A value and its error without the unit.
+    pub fn uncertain(self, value: f64, err: Option<f64>) -> String {
+        match err {
+            Some(err) => uncertain::format(value / self.size, Some(err / self.size)),
+            None => self.number(value, None),
+        }
+    }
+
+    /// A value without an error and without the unit: as many decimals as asked for, or else four digits.
+    pub fn number(self, value: f64, decimals: Option<usize>) -> String {
+        match decimals {
+            Some(decimals) => uncertain::fixed(value / self.size, decimals),
+            None if self.size == 1.0 && value.fract() == 0.0 => value.to_string(),
+            None => uncertain::significant(value / self.size, 4),
+        }
+    }
+
+    /// Decimals that a value with this error is written with.
+    pub fn decimals(self, value: f64, err: Option<f64>) -> Option<usize> {
+        uncertain::decimals(value / self.size, err.map(|err| err / self.size))
+    }
+
+    /// A number with the unit behind it.
+    pub fn label(self, number: &str) -> String {
+        if self.name.is_empty() { number.into() } else { format!("{number} {}", self.name) }
+    }
+
+    /// A heading with the unit in brackets.
+    pub fn heading(self, text: &str) -> String {
+        if self.name.is_empty() { text.into() } else { format!("{text} [{}]", self.name) }
+    }
+}
+
+fn units(kind: Kind) -> &'static [Unit] {
+    match kind {
+        Kind::Time => &TIMES,
+        Kind::Memory => &BINARY_MEMORY,
+        Kind::Count => &COUNTS,
+    }
+}
+
+/// What the metric of this name measures; `cpu` is a time that no column holds.
+pub fn kind_of(name: &str) -> Kind {
+    match Metric::from_name(name).map(|metric| metric.info().quantity) {
+        Some(Quantity::Time { .. }) | None => Kind::Time,
+        Some(Quantity::Memory { .. }) => Kind::Memory,
+        Some(Quantity::Count) => Kind::Count,
+    }
+}
+
+/// The unit that was asked for a metric.
+pub fn asked<'a>(shown: &'a [Shown], name: &str) -> Option<&'a str> {
+    shown.iter().find(|shown| shown.name == name)?.unit.as_deref()
+}
+
+/// A time on its own, with three digits and its unit.
+pub fn short_time(time_ns: f64) -> String {
+    let unit = Unit::for_largest(Kind::Time, time_ns);
+    unit.label(&uncertain::significant(time_ns / unit.size, 3))
+}
+
+/// A fraction as a percentage with two digits: `0.65 %`.
+pub fn percent(fraction: f64) -> String {
+    format!("{} %", uncertain::significant(fraction * 100.0, 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: Kind, largest: f64, expected: &str) {
+        let unit = Unit::for_largest(kind, largest);
+        assert_eq!(unit.label(&unit.number(largest, None)), expected);
+    }
+
+    #[test]
+    fn the_largest_value_chooses() {
+        check(Kind::Time, 0.0, "0 ns");
+        check(Kind::Time, 999.0, "999 ns");
+        check(Kind::Time, 1000.0, "1.000 µs");
+        check(Kind::Time, 12_345_678.0, "12.35 ms");
+        check(Kind::Time, 999e9, "999.0 s");
+        check(Kind::Time, 1200e9, "20.00 min");
+        check(Kind::Time, 1e15, "277.8 h");
+        check(Kind::Time, -5e6, "-5.000 ms");
+        check(Kind::Memory, 3_411_968.0, "3.254 MiB");
+        check(Kind::Count, 99_999.0, "99999");
+        check(Kind::Count, 1_234_567.0, "1.235 M");
+        check(Kind::Count, 1e13, "10000 B");
+    }
+
+    #[test]
+    fn a_unit_can_be_asked_for() {
+        assert_eq!(Unit::named(Kind::Time, "us").unwrap().size, 1e3);
+        assert_eq!(Unit::named(Kind::Memory, "MB").unwrap().size, 1e6);
+        assert_eq!(Unit::named(Kind::Count, "B").unwrap().size, 1e9);
+        assert_eq!(Unit::named(Kind::Time, "MB"), None);
+        assert_eq!(Unit::choose(Kind::Time, Some("s"), [5.0].into_iter()).name, "s");
+        assert_eq!(Unit::choose(Kind::Time, None, [5.0, -7e3].into_iter()).name, "µs");
+    }
+
+    #[test]
+    fn names_tell_the_kind() {
+        assert_eq!(kind_of("cpu"), Kind::Time);
+        assert_eq!(kind_of("maxrss"), Kind::Memory);
+        assert_eq!(kind_of("cycles"), Kind::Count);
+    }
+}

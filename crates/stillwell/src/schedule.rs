@@ -1,0 +1,193 @@
+//! Plan → steps. Everything random is drawn here, from the seed, before anything is measured.
+
+use stats::Stream;
+
+use crate::plan::{BlockRule, Plan};
+use crate::spec::values::Padding;
+
+/// One run to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Position in the order of execution, from 0.
+    pub step: u32,
+    /// Index of the arm.
+    pub arm: u32,
+    /// Block, from 0; `None` for a warm-up run.
+    pub block: Option<u32>,
+    /// The how manieth run of its kind of the arm this is, from 0.
+    pub round: u32,
+    /// Bytes of padding in the environment; `None` leaves the variable out.
+    pub padding_bytes: Option<u32>,
+}
+
+/// A random padding is below this.
+const PADDING_BYTES_END: u64 = 4096;
+/// Separates the stream of paddings from that of orders.
+const PADDING_STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Makes the steps, block by block.
+#[derive(Debug)]
+pub struct Schedule {
+    n_arms: usize,
+    padding: Padding,
+    orders: Stream,
+    paddings: Stream,
+    next_step: u32,
+    next_block: u32,
+    next_warmup: u32,
+}
+
+impl Schedule {
+    /// The schedule of a plan, at its beginning.
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            n_arms: plan.arms.len(),
+            padding: plan.process.env_padding,
+            orders: Stream::new(plan.seed),
+            paddings: Stream::new(plan.seed ^ PADDING_STREAM),
+            next_step: 0,
+            next_block: 0,
+            next_warmup: 0,
+        }
+    }
+
+    /// A warm-up block: each arm once, in random order.
+    pub fn warmup(&mut self) -> Vec<Step> {
+        let padding_bytes = self.draw_padding();
+        let round = self.next_warmup;
+        self.next_warmup += 1;
+        self.shuffled().map(|arm| self.step(arm, None, round, padding_bytes)).collect()
+    }
+
+    /// The next block: each arm once, in random order, all with the same padding.
+    pub fn block(&mut self) -> Vec<Step> {
+        let padding_bytes = self.draw_padding();
+        let block = self.next_block;
+        self.next_block += 1;
+        self.shuffled().map(|arm| self.step(arm, Some(block), block, padding_bytes)).collect()
+    }
+
+    /// All runs of one arm after the other. A block has the same padding for every arm here too.
+    pub fn sequential(&mut self, n_blocks: u32) -> impl Iterator<Item = Step> + '_ {
+        let paddings: Vec<_> = (0..n_blocks).map(|_| self.draw_padding()).collect();
+        let n_arms = u32::try_from(self.n_arms).expect("arms are counted in u32");
+        self.next_block += n_blocks;
+        (0..n_arms)
+            .flat_map(move |arm| (0u32..).zip(paddings.clone()).map(move |pair| (arm, pair)))
+            .map(|(arm, (block, padding_bytes))| self.step(arm, Some(block), block, padding_bytes))
+    }
+
+    fn step(
+        &mut self,
+        arm: u32,
+        block: Option<u32>,
+        round: u32,
+        padding_bytes: Option<u32>,
+    ) -> Step {
+        let step = self.next_step;
+        self.next_step += 1;
+        Step { step, arm, block, round, padding_bytes }
+    }
+
+    fn shuffled(&mut self) -> std::vec::IntoIter<u32> {
+        let order = self.orders.permutation(self.n_arms);
+        let order: Vec<u32> = order
+            .into_iter()
+            .map(|arm| u32::try_from(arm).expect("arms are counted in u32"))
+            .collect();
+        order.into_iter()
+    }
+
+    fn draw_padding(&mut self) -> Option<u32> {
+        match self.padding {
+            Padding::Off => None,
+            Padding::Bytes(n_bytes) => Some(n_bytes),
+            Padding::Random => {
+                Some(u32::try_from(self.paddings.below(PADDING_BYTES_END)).expect("below 4096"))
+            }
+        }
+    }
+}
+
+/// How many blocks fit: `floor(budget / block)`, between the rule's bounds.
+pub fn n_blocks(plan: &Plan, block_ns: u64) -> u32 {
+    match plan.blocks {
+        BlockRule::Exactly(n_blocks) => n_blocks,
+        BlockRule::Budget { budget_ns, min, max } => {
+            let fitting = budget_ns / block_ns.max(1);
+            u32::try_from(fitting).unwrap_or(u32::MAX).clamp(min, max)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Facts;
+    use crate::plan::decide;
+    use crate::spec::RunSpec;
+
+    fn plan(n_arms: usize, seed: u64) -> Plan {
+        let spec = RunSpec { commands: vec!["true".into(); n_arms], ..RunSpec::default() };
+        decide(&spec, &Facts::default(), seed).unwrap()
+    }
+
+    #[test]
+    fn every_block_runs_every_arm_once_with_one_padding() {
+        let plan = plan(5, 7);
+        let mut schedule = Schedule::new(&plan);
+        let mut seen_orders = std::collections::HashSet::new();
+        for block in 0..50 {
+            let steps = schedule.block();
+            let mut arms: Vec<_> = steps.iter().map(|step| step.arm).collect();
+            seen_orders.insert(arms.clone());
+            arms.sort_unstable();
+            assert_eq!(arms, [0, 1, 2, 3, 4]);
+            assert!(steps.iter().all(|step| step.padding_bytes == steps[0].padding_bytes));
+            assert!(steps.iter().all(|step| step.block == Some(block)));
+        }
+        assert!(seen_orders.len() > 25, "{} orders in 50 blocks", seen_orders.len());
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_steps_and_another_does_not() {
+        let steps = |seed| {
+            let plan = plan(3, seed);
+            let mut schedule = Schedule::new(&plan);
+            (0..20).flat_map(|_| schedule.block()).collect::<Vec<_>>()
+        };
+        assert_eq!(steps(1), steps(1));
+        assert_ne!(steps(1), steps(2));
+    }
+
+    #[test]
+    fn steps_are_numbered_without_gaps() {
+        let plan = plan(2, 1);
+        let mut schedule = Schedule::new(&plan);
+        let mut steps = schedule.warmup();
+        steps.extend(schedule.block());
+        steps.extend(schedule.sequential(3));
+        let numbers: Vec<_> = steps.iter().map(|step| step.step).collect();
+        assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+        assert!(steps[..2].iter().all(|step| step.block.is_none()));
+    }
+
+    #[test]
+    fn sequential_runs_one_arm_after_the_other() {
+        let plan = plan(2, 1);
+        let steps: Vec<_> = Schedule::new(&plan).sequential(3).collect();
+        assert_eq!(steps.iter().map(|step| step.arm).collect::<Vec<_>>(), [0, 0, 0, 1, 1, 1]);
+        assert_eq!(steps[1].padding_bytes, steps[4].padding_bytes);
+    }
+
+    #[test]
+    fn the_budget_gives_the_number_of_blocks() {
+        let mut plan = plan(2, 1);
+        plan.blocks = BlockRule::Budget { budget_ns: 1000, min: 10, max: 500 };
+        assert_eq!(n_blocks(&plan, 20), 50);
+        assert_eq!(n_blocks(&plan, 999), 10);
+        assert_eq!(n_blocks(&plan, 0), 500);
+        plan.blocks = BlockRule::Exactly(7);
+        assert_eq!(n_blocks(&plan, 20), 7);
+    }
+}

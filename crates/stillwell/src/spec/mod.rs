@@ -1,0 +1,7 @@
+//! What was said, and nothing else: pure, no defaults.
+
+pub mod metrics;
+pub mod run;
+pub mod values;
+
+pub use run::RunSpec;

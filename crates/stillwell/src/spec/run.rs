@@ -1,0 +1,267 @@
+//! What was said on the command line of `stillwell run`. `None` means "not said": defaults are `plan`'s business, and
+//! the help texts quote them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::plan::{Estimand, Order};
+use crate::spec::metrics::MetricList;
+use crate::spec::values::{
+    Cpus, FailOn, IgnoreFailure, OutputTarget, Padding, Percent, Rlimit, Sched, Shell, Statuses,
+    TimeSpan,
+};
+
+/// Options of `stillwell run`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunSpec {
+    /// Commands to time, each one argument. The first is the reference that the others are compared with
+    #[arg(value_name = "COMMAND", required_unless_present = "reference")]
+    pub commands: Vec<String>,
+    #[command(flatten)]
+    pub arms: ArmOptions,
+    #[command(flatten)]
+    pub length: LengthOptions,
+    #[command(flatten)]
+    pub hooks: HookOptions,
+    #[command(flatten)]
+    pub process: ProcessOptions,
+    #[command(flatten)]
+    pub judging: JudgingOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// What is compared.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "What is compared")]
+pub struct ArmOptions {
+    /// Time this command too and compare the others with it; it becomes number 1 [default: the first COMMAND]
+    #[arg(long, value_name = "COMMAND")]
+    pub reference: Option<String>,
+    /// Name to show for the command of --reference [default: the command itself]
+    #[arg(long, value_name = "NAME", requires = "reference")]
+    pub reference_name: Option<String>,
+    /// Name to show for a command; give it once for each command [default: the command itself]
+    #[arg(short = 'n', long = "command-name", value_name = "NAME")]
+    pub command_names: Vec<String>,
+    /// Run every command for each VAR from MIN to MAX; {VAR} in commands and hooks is replaced
+    #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], allow_hyphen_values = true,
+          conflicts_with = "parameter_lists")]
+    pub parameter_scan: Option<Vec<String>>,
+    /// Step of --parameter-scan [default: 1]
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "DELTA",
+        requires = "parameter_scan",
+        allow_hyphen_values = true
+    )]
+    pub parameter_step_size: Option<String>,
+    /// Run every command for each of the comma-separated VALUES of VAR (`\,` is a comma); several lists combine
+    #[arg(short = 'L', long = "parameter-list", num_args = 2, value_names = ["VAR", "VALUES"],
+          action = clap::ArgAction::Append)]
+    pub parameter_lists: Vec<String>,
+    /// Subtract the time of this command, measured in the same blocks, from all others
+    #[arg(long, value_name = "COMMAND")]
+    pub subtract: Option<String>,
+    /// How commands are executed: auto (a shell only if some command needs one), none, default (sh), or a shell's
+    /// command line [default: auto]
+    #[arg(short = 'S', long, value_name = "SHELL")]
+    pub shell: Option<Shell>,
+    /// Execute commands directly; the same as --shell=none
+    #[arg(short = 'N', conflicts_with = "shell")]
+    pub no_shell: bool,
+}
+
+/// How long to measure, and in which order.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "How long, in which order")]
+pub struct LengthOptions {
+    /// Warm-up runs of each command before the timed ones; they also show that the commands work [default: 1]
+    #[arg(short = 'w', long, value_name = "NUM")]
+    pub warmup: Option<u32>,
+    /// Fewest timed runs of each command [default: 10, or 24 for a single command]
+    #[arg(short = 'm', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    pub min_runs: Option<u32>,
+    /// Most timed runs of each command [default: 500, or no limit for a single command]
+    #[arg(short = 'M', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_runs: Option<u32>,
+    /// Exactly this many timed runs of each command [default: as many as fit the budget]
+    #[arg(short = 'r', long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs", "budget"],
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+    /// Time to spend on timed runs, hooks included, for example 30s or 5min; a bare number is in seconds
+    /// [default: 10s, or 3s for a single command]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<TimeSpan>,
+    /// Stop when the error of t0 falls below this many percent of it [default: 0.5 for a single command; none for
+    /// several]
+    #[arg(long, value_name = "PCT")]
+    pub precision: Option<Percent>,
+    /// End a run that takes longer, as a failure, for example 30s [default: no limit]
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<TimeSpan>,
+    /// Order of the runs: interleave (every block runs each command once, in random order) or sequential (all runs
+    /// of one command, then the next; drift is not controlled, so there is no verdict) [default: interleave]
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<Order>,
+    /// Seed of the random order and padding; the same seed gives the same [default: drawn anew, and recorded]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+}
+
+/// Commands around the runs.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Hooks (always executed by a shell, never timed)")]
+pub struct HookOptions {
+    /// Execute once before everything else
+    #[arg(short = 's', long, value_name = "COMMAND")]
+    pub setup: Option<String>,
+    /// Execute before each run; once for all commands, or once for each command
+    #[arg(short = 'p', long, value_name = "COMMAND")]
+    pub prepare: Vec<String>,
+    /// Execute after each run, also after a failed one; once for all commands, or once for each command
+    #[arg(short = 'C', long, value_name = "COMMAND")]
+    pub conclude: Vec<String>,
+    /// Execute once after everything else, also after a failure or ^C
+    #[arg(short = 'c', long, value_name = "COMMAND")]
+    pub cleanup: Option<String>,
+    /// Execute after each run with the run's standard output as its input; the run fails unless this exits with 0
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["output", "show_output"])]
+    pub validate: Option<String>,
+    /// Write back and drop the page cache before each run (sync, then drop_caches; needs root)
+    #[arg(long)]
+    pub cold_cache: bool,
+}
+
+/// In what state the commands run.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "The process that is timed")]
+pub struct ProcessOptions {
+    /// Allow only these CPUs, for example 2 or 0-3,6 [default: those allowed now]
+    #[arg(long, value_name = "CPUS")]
+    pub affinity: Option<Cpus>,
+    /// Nice level, -20 (needs root) to 19 [default: as it is now]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: Option<i32>,
+    /// Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO], priority 1 to 99 (default 50; needs root)
+    /// [default: as it is now]
+    #[arg(long, value_name = "POLICY")]
+    pub sched: Option<Sched>,
+    /// Soft resource limit: as, core, cpu, data, fsize, memlock, nofile, nproc or stack, in bytes (with K, M, G),
+    /// seconds or pieces [default: as it is now]
+    #[arg(long = "rlimit", value_name = "RESOURCE=VALUE")]
+    pub rlimits: Vec<Rlimit>,
+    /// Switch address space randomisation off [default: left on, so that the layout is averaged]
+    #[arg(long)]
+    pub no_aslr: bool,
+    /// Bytes of padding in the environment: random (new for each block, the same for all commands), off, or a number
+    /// up to 65536 [default: random, below 4096]
+    #[arg(long, value_name = "BYTES")]
+    pub env_padding: Option<Padding>,
+    /// Set variables, quoted as in a shell: 'A=1 B="x y"'; once for all commands, or once for each command
+    #[arg(long, value_name = "VARS")]
+    pub env: Vec<String>,
+    /// Standard input of the runs: null or a file [default: null]
+    #[arg(long, value_name = "WHERE")]
+    pub input: Option<String>,
+    /// Standard output of the runs: null, pipe, inherit or a path with a slash; once for all commands, or once for
+    /// each command [default: null]
+    #[arg(long, value_name = "WHERE", conflicts_with = "show_output")]
+    pub output: Vec<OutputTarget>,
+    /// Let the runs write to the terminal; the same as --output=inherit
+    #[arg(long)]
+    pub show_output: bool,
+    /// Go on when a run fails: all-non-zero (the default value; signals and timeouts too), or a list of exit
+    /// statuses to ignore [default: a failure ends everything]
+    #[arg(short = 'i', long, value_name = "MODE", num_args = 0..=1, require_equals = true,
+          default_missing_value = "all-non-zero")]
+    pub ignore_failure: Option<IgnoreFailure>,
+    /// Exit statuses that are right, for example 1 or 0,3; any other is a failure [default: 0]
+    #[arg(long, value_name = "STATUSES", conflicts_with = "ignore_failure")]
+    pub expect_exit: Option<Statuses>,
+}
+
+/// How differences are judged.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "The verdict")]
+pub struct JudgingOptions {
+    /// How often, in percent, the same program may be called different [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub alpha: Option<Percent>,
+    /// Differences below this many percent count as the same [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub same: Option<Percent>,
+    /// What is compared: adaptive (the most precise of the next two), typical (trimmed mean), floor (lowest runs) or
+    /// mean [default: adaptive]
+    #[arg(long, value_name = "WHICH")]
+    pub estimand: Option<Estimand>,
+    /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
+    /// be told yet
+    #[arg(long, value_name = "slower[:PCT]")]
+    pub fail_on: Option<FailOn>,
+}
+
+/// What is shown and written.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputOptions {
+    /// Where to keep the record; the file must not exist [default: a new file in $XDG_STATE_HOME/stillwell]
+    #[arg(short = 'o', long = "record", value_name = "RECORD")]
+    pub record: Option<PathBuf>,
+    /// Print the analysis as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Metrics to show, each with an optional :UNIT, or default, time, all; `wall` alone also collects nothing else,
+    /// which is fastest [default: wall, CPU times, memory]
+    #[arg(long, value_name = "METRIC[:UNIT],...")]
+    pub metrics: Option<MetricList>,
+    /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
+    /// [default: auto]
+    #[arg(long, value_name = "STYLE")]
+    pub style: Option<Style>,
+    #[command(flatten)]
+    pub exports: ExportOptions,
+}
+
+/// Files for other programs; `-` is standard output.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// Write hyperfine's JSON, schema 2, with our fields beside it
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Write hyperfine's JSON as its versions 1.x did, with our fields beside it
+    #[arg(long, value_name = "FILE")]
+    pub export_json_v1: Option<PathBuf>,
+    /// Write one line of comma-separated values for each command
+    #[arg(long, value_name = "FILE")]
+    pub export_csv: Option<PathBuf>,
+    /// Write a Markdown table
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+    /// Write an AsciiDoc table
+    #[arg(long, value_name = "FILE")]
+    pub export_asciidoc: Option<PathBuf>,
+    /// Write an org-mode table
+    #[arg(long, value_name = "FILE")]
+    pub export_orgmode: Option<PathBuf>,
+}
+
+/// How much the terminal gets, as hyperfine names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Style {
+    /// Progress and colours if standard output is a terminal.
+    #[default]
+    Auto,
+    /// No progress, no colours.
+    Basic,
+    /// Progress and colours.
+    Full,
+    /// Progress without colours.
+    Nocolor,
+    /// Colours without progress.
+    Color,
+    /// Nothing but errors.
+    None,
+}
