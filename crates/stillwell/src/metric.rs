@@ -223,6 +223,24 @@ pub static METRICS: [MetricInfo; 20] = {
     ]
 };
 
+impl MetricInfo {
+    /// A stored integer in the base unit: ns, bytes or pieces. A hardware event that shared its register counted only
+    /// `running_ppm` of the time, and is scaled up.
+    pub fn in_base_unit(&self, stored: u64, running_ppm: Option<u64>) -> f64 {
+        let stored = stored as f64;
+        match self.quantity {
+            Quantity::Time { ns_per_unit } => stored * f64::from(ns_per_unit),
+            Quantity::Memory { bytes_per_unit } => stored * f64::from(bytes_per_unit),
+            Quantity::Count
+                if self.metric != Metric::RunningPpm && self.source == Source::Hardware =>
+            {
+                running_ppm.map_or(stored, |ppm| stored * 1e6 / ppm as f64)
+            }
+            Quantity::Count => stored,
+        }
+    }
+}
+
 impl Metric {
     /// This metric's line of the table.
     pub fn info(self) -> &'static MetricInfo {
@@ -252,6 +270,15 @@ mod tests {
         for (index, info) in METRICS.iter().enumerate() {
             assert_eq!(info.metric as usize, index, "{}", info.column);
         }
+    }
+
+    #[test]
+    fn stored_integers_become_base_units() {
+        assert_eq!(Metric::UserUs.info().in_base_unit(3, None), 3000.0);
+        assert_eq!(Metric::MaxrssKib.info().in_base_unit(2, None), 2048.0);
+        assert_eq!(Metric::Cycles.info().in_base_unit(10, Some(500_000)), 20.0);
+        assert_eq!(Metric::MinorFaults.info().in_base_unit(10, Some(500_000)), 10.0);
+        assert_eq!(Metric::RunningPpm.info().in_base_unit(500_000, Some(500_000)), 500_000.0);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use stats::endpoint::{self, Estimator};
 use stats::{Measured, Sorted};
 
 use crate::analysis::{ArmSummary, MetricSummary, Net, Times, Uncertain};
-use crate::metric::{METRICS, Metric, MetricInfo, Quantity};
+use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::plan::Role;
 use crate::record::{Record, Rows};
 use crate::spec::metrics::CPU;
@@ -133,20 +133,8 @@ fn metrics_by_arm(rows: &Rows, n_arms: usize) -> Vec<Vec<MetricSummary>> {
         .collect()
 }
 
-/// In the base unit: ns, bytes or pieces. A count that was not taken all the time is scaled up.
 fn base_value(rows: &Rows, index: usize, info: &MetricInfo) -> Option<f64> {
-    let raw = rows.get(index, info.metric)? as f64;
-    Some(match info.quantity {
-        Quantity::Time { ns_per_unit } => raw * f64::from(ns_per_unit),
-        Quantity::Memory { bytes_per_unit } => raw * f64::from(bytes_per_unit),
-        Quantity::Count
-            if info.source == crate::metric::Source::Hardware
-                && info.metric != Metric::RunningPpm =>
-        {
-            rows.get(index, Metric::RunningPpm).map_or(raw, |ppm| raw * 1e6 / ppm as f64)
-        }
-        Quantity::Count => raw,
-    })
+    Some(info.in_base_unit(rows.get(index, info.metric)?, rows.get(index, Metric::RunningPpm)))
 }
 
 fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {

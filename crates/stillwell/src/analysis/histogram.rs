@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::metric::Metric;
+use crate::plan::Role;
 use crate::record::Record;
 
 /// Counts in bins that are the same for all arms.
@@ -20,13 +21,16 @@ pub struct Histogram {
 const UPPER_QUANTILE: f64 = 0.95;
 
 impl Histogram {
-    /// Bins the measured runs of every arm; `None` without any.
+    /// Bins the measured runs of every candidate; a control's bins are empty. `None` without any run.
     pub fn of(record: &Record, n_bins: usize) -> Option<Self> {
-        let n_arms = record.header.plan.arms.len();
-        let mut walls: Vec<Vec<f64>> = vec![Vec::new(); n_arms];
+        let arms = &record.header.plan.arms;
+        let mut walls: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
         for index in (0..record.rows.len()).filter(|&index| record.rows.is_measurement(index)) {
-            let wall_ns = record.rows.get(index, Metric::WallNs);
-            walls[record.rows.arm(index)].extend(wall_ns.map(|wall_ns| wall_ns as f64));
+            let arm = record.rows.arm(index);
+            if arms[arm].role == Role::Candidate {
+                walls[arm]
+                    .extend(record.rows.get(index, Metric::WallNs).map(|wall_ns| wall_ns as f64));
+            }
         }
         Self::of_series(&walls, n_bins)
     }

@@ -66,10 +66,8 @@ fn waiting(record: &Record, arms: &[ArmSummary], total_ns: f64) -> Vec<Note> {
         }
         _ => String::new(),
     };
-    let preempted_ns = total(record, Metric::PreemptedNs);
-    let waited_ns = total(record, Metric::RunQueueWaitNs);
     let mut notes = Vec::new();
-    if let Some(ns) = preempted_ns {
+    if let Some(ns) = total(record, Metric::PreemptedNs) {
         notes.push(Note {
             what: format!(
                 "other programs took the CPU for {} of the time{}",
@@ -80,8 +78,7 @@ fn waiting(record: &Record, arms: &[ArmSummary], total_ns: f64) -> Vec<Note> {
             weight: ns / total_ns,
         });
     }
-    // schedstat counts the wait after a preemption too; what is left is waiting to start or to go on after a sleep.
-    if let Some(ns) = waited_ns.map(|ns| (ns - preempted_ns.unwrap_or(0.0)).max(0.0)) {
+    if let Some(ns) = queued_ns(record) {
         notes.push(Note {
             what: format!(
                 "runs waited for a free CPU for {} of the time{}",
@@ -93,6 +90,21 @@ fn waiting(record: &Record, arms: &[ArmSummary], total_ns: f64) -> Vec<Note> {
         });
     }
     notes
+}
+
+/// Time on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the creation of
+/// the process; before the clock started it cannot have waited longer than the whole launch took, so this is a lower
+/// bound.
+fn queued_ns(record: &Record) -> Option<f64> {
+    let rows = &record.rows;
+    let of_row = |index: usize| {
+        let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
+        let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
+        let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
+        Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
+    };
+    let measured = (0..rows.len()).filter(|&index| rows.is_measurement(index));
+    measured.filter_map(of_row).reduce(|sum, ns| sum + ns)
 }
 
 fn faults(record: &Record, total_ns: f64) -> Option<Note> {

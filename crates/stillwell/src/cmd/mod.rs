@@ -1,5 +1,3 @@
-// NOTE for whoever works on render/: the calls in cmd/ are FROZEN since 22:45 and will not change again. Adapt render/ to them
-// once, then leave its public API alone.
 //! The verbs: each reads its options, calls the stages in order, and prints. All output to the terminal leaves from
 //! here.
 

@@ -13,6 +13,10 @@ use crate::record::Row;
 pub struct Counters {
     counters: Vec<Open>,
     switches: Option<SwitchLog>,
+    /// An event that is not inherited. If all of a task's events are, the kernel takes the contexts of parent and child
+    /// for interchangeable and swaps them when it switches from one to the other (kernel/events/core.c,
+    /// `context_equiv`); the child's exec would then start the launcher's own events, once and for all.
+    _anchor: Option<Counter>,
 }
 
 struct Open {
@@ -34,7 +38,7 @@ pub type CounterGap = (String, String, String);
 impl Counters {
     /// No events at all.
     pub fn none() -> Self {
-        Self { counters: Vec::new(), switches: None }
+        Self { counters: Vec::new(), switches: None, _anchor: None }
     }
 
     /// Opens everything that this machine and this user's rights allow.
@@ -61,7 +65,9 @@ impl Counters {
         let switches = SwitchLog::open(cpus)
             .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
             .ok();
-        (Self { counters, switches }, gaps)
+        let anchor =
+            Builder::new(Software::DUMMY).observe_self().any_cpu().enabled(false).build().ok();
+        (Self { counters, switches, _anchor: anchor }, gaps)
     }
 
     /// The metrics that rows will have.

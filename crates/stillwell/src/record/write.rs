@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::record::{Event, Header};
 
@@ -26,8 +27,12 @@ impl Writer {
         let shown = path.display();
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))
-            .with_context(|| format!("cannot create the record {shown}"))?;
+        let file = match rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)) {
+            Err(Errno::EXIST) => {
+                bail!("the record {shown} exists already; choose another name or remove it")
+            }
+            file => file.with_context(|| format!("cannot create the record {shown}"))?,
+        };
         let mut writer = Self { file: file.into(), path: path.into() };
         let mut line = serde_json::to_vec(header).context("cannot serialise the header")?;
         line.push(b'\n');

@@ -33,7 +33,10 @@ pub struct Pair<'a> {
 /// t0 on both sides and the ratio, for each pair.
 pub fn text(old: &Record, new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> String {
     let plan = &new.header.plan;
-    let t0s = pairs.iter().flat_map(|pair| [pair.old, pair.new]).filter_map(|arm| Some(net_t0(arm)?.value));
+    let t0s = pairs
+        .iter()
+        .flat_map(|pair| [pair.old, pair.new])
+        .filter_map(|arm| Some(net_t0(arm)?.value));
     let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s);
     let mut out = String::new();
     for (name, record) in [("old", old), ("new", new)] {
@@ -44,9 +47,16 @@ pub fn text(old: &Record, new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> 
         writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
         for (name, arm) in [("old", pair.old), ("new", pair.new)] {
             let t0 = net_t0(arm).map(|t0| unit.label(&unit.uncertain(t0.value, t0.err)));
-            writeln!(out, "{name:<8}t0 {}", t0.as_deref().unwrap_or("unknown: no finished run")).ok();
+            writeln!(out, "{name:<8}t0 {}", t0.as_deref().unwrap_or("unknown: no finished run"))
+                .ok();
         }
-        out.push_str(&comparison("new:old", &pair.comparison.evidence, &pair.judgement, plan, styles));
+        out.push_str(&comparison(
+            "new:old",
+            &pair.comparison.evidence,
+            &pair.judgement,
+            plan,
+            styles,
+        ));
     }
     out
 }
@@ -55,7 +65,12 @@ pub fn text(old: &Record, new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> 
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn json(to: &mut impl io::Write, old: &Record, new: &Record, pairs: &[Pair<'_>]) -> io::Result<()> {
+pub fn json(
+    to: &mut impl io::Write,
+    old: &Record,
+    new: &Record,
+    pairs: &[Pair<'_>],
+) -> io::Result<()> {
     #[derive(Serialize)]
     struct Document<'a> {
         old: Side<'a>,
@@ -76,7 +91,12 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     fn of(record: &'a Record) -> Self {
         let header = &record.header;
-        Self { tool: &header.tool, record: &record.path, created: &header.created, facts: &header.facts }
+        Self {
+            tool: &header.tool,
+            record: &record.path,
+            created: &header.created,
+            facts: &header.facts,
+        }
     }
 }
 
@@ -91,7 +111,8 @@ fn differences(out: &mut String, old: &Facts, new: &Facts) {
             ("turbo", facts.turbo.map(|turbo| turbo.to_string())),
         ]
     };
-    for ((name, old), (_, new)) in of(old).into_iter().zip(of(new)).filter(|(old, new)| old != new) {
+    for ((name, old), (_, new)) in of(old).into_iter().zip(of(new)).filter(|(old, new)| old != new)
+    {
         let [old, new] = [old, new].map(|fact| fact.unwrap_or_else(|| "unknown".into()));
         let text = format!("{name} differs: {old}; now {new}");
         writeln!(out, "{}", shorten(&text, COLUMNS)).ok();

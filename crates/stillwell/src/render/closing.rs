@@ -34,12 +34,14 @@ pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styl
 
 /// Metrics that were asked for and that no run has.
 fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
-    let is_measured =
-        |name: &str| analysis.arms.iter().any(|arm| arm.metrics.iter().any(|metric| metric.name == name));
+    let is_measured = |name: &str| {
+        analysis.arms.iter().any(|arm| arm.metrics.iter().any(|metric| metric.name == name))
+    };
     if analysis.arms.iter().all(|arm| arm.n_runs == 0) {
         return;
     }
-    let missing = plan.metrics.iter().map(|shown| shown.name.as_str()).filter(|name| !is_measured(name));
+    let missing =
+        plan.metrics.iter().map(|shown| shown.name.as_str()).filter(|name| !is_measured(name));
     let missing: Vec<&str> = missing.collect();
     if !missing.is_empty() {
         wrap(out, "not measured here: ", 6, &format!("{} (why: --json, gaps)", missing.join(", ")));
@@ -74,7 +76,9 @@ fn end(out: &mut String, record: &Record, reason: Option<EndReason>, styles: &St
     let text = match reason {
         Some(EndReason::Complete | EndReason::Precise) => None,
         Some(EndReason::Interrupted) => Some("interrupted: every finished run is kept"),
-        Some(EndReason::Failed) => Some("failed: the session ended here, every finished run is kept"),
+        Some(EndReason::Failed) => {
+            Some("failed: the session ended here, every finished run is kept")
+        }
         Some(EndReason::TimedOut) => Some("timeout: a run took longer, every finished run is kept"),
         Some(EndReason::RecordFull) => Some("the record could not be written any further"),
         None => Some("killed, or still running: what had finished is shown"),
@@ -98,7 +102,10 @@ fn failure(out: &mut String, record: &Record) {
     });
     let Some((step, stderr)) = failure else { return };
     // The row of the last failure is near the end.
-    let row = (0..record.rows.len()).rev().map(|index| record.rows.row(index)).find(|row| row.step == step);
+    let row = (0..record.rows.len())
+        .rev()
+        .map(|index| record.rows.row(index))
+        .find(|row| row.step == step);
     if let Some(row) = row {
         let arm = usize::try_from(row.arm).unwrap_or(0);
         let label = record.header.plan.arms.get(arm).map_or("", |arm| arm.label());

@@ -1,18 +1,14 @@
 //! Text on a terminal: how wide it is, and how to make it fit.
 
+use unicode_width::UnicodeWidthStr as _;
+
 /// No line of the text output is wider.
 pub(super) const COLUMNS: usize = 80;
 const ELLIPSIS: char = '…';
 
 /// Columns that a text takes.
 pub(super) fn width(text: &str) -> usize {
-    if text.is_ascii() {
-        return text.len();
-    }
-    // comfy-table knows the widths of all of Unicode; no table is drawn.
-    let mut table = comfy_table::Table::new();
-    table.add_row([text]);
-    table.column_max_content_widths().first().copied().map_or(0, usize::from)
+    text.width()
 }
 
 /// A command or a name on one line, with nothing in it that a terminal would obey.
@@ -119,7 +115,10 @@ mod tests {
         let mut out = String::new();
         let items: Vec<String> = (0..12).map(|n| format!("item number {n}")).collect();
         flow(&mut out, 3, &items);
-        assert!(out.lines().all(|line| width(line) <= COLUMNS && line.starts_with("   item")), "{out}");
+        assert!(
+            out.lines().all(|line| width(line) <= COLUMNS && line.starts_with("   item")),
+            "{out}"
+        );
         assert_eq!(out.lines().count(), 3);
     }
 

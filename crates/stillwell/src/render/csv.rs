@@ -29,6 +29,23 @@ pub fn write(
     analysis: &Analysis,
     judgements: &[Judgement],
 ) -> io::Result<()> {
+    write_rows(to, record, analysis, judgements).map_err(io_error)
+}
+
+/// A failed write as what it was, so that a closed pipe can be told from a full disk.
+pub(super) fn io_error(error: ::csv::Error) -> io::Error {
+    match error.into_kind() {
+        ::csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+fn write_rows(
+    to: &mut impl Write,
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+) -> ::csv::Result<()> {
     let plan = &record.header.plan;
     let metrics = exported::shown(record, analysis);
     let parameters = parameters(plan);
@@ -55,7 +72,7 @@ pub fn write(
         }
         table.write_record(None::<&[u8]>)?;
     }
-    table.flush()
+    Ok(table.flush()?)
 }
 
 /// Names of all parameters, in the order in which they appear.
@@ -70,8 +87,9 @@ fn parameters(plan: &Plan) -> Vec<&str> {
 }
 
 fn header(metrics: &[Exported], parameters: &[&str]) -> Vec<String> {
-    let of_metrics =
-        metrics.iter().flat_map(|metric| STATISTICS.map(|statistic| format!("{}_{statistic}", metric.key)));
+    let of_metrics = metrics
+        .iter()
+        .flat_map(|metric| STATISTICS.map(|statistic| format!("{}_{statistic}", metric.key)));
     let of_parameters = parameters.iter().map(|name| format!("parameter_{name}"));
     let ours = OURS.iter().map(ToString::to_string);
     std::iter::once("command".into()).chain(of_metrics).chain(ours).chain(of_parameters).collect()
@@ -81,7 +99,8 @@ fn statistics(metric: &Exported, summary: &ArmSummary) -> [String; STATISTICS.le
     let Some(Summary { mean, stddev, median, min, max, .. }) = metric.summary(summary) else {
         return Default::default();
     };
-    let [mean, stddev, median, min, max] = [Some(mean), stddev, Some(median), Some(min), Some(max)].map(cell);
+    let [mean, stddev, median, min, max] =
+        [Some(mean), stddev, Some(median), Some(min), Some(max)].map(cell);
     [metric.symbol.into(), mean, stddev, median, min, max]
 }
 
@@ -97,7 +116,10 @@ fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<[String; 4]> {
         let (numbers, verdict) = match &comparison.evidence {
             Evidence::Paired(paired) => {
                 let shown = shown_ratio(paired, judgement);
-                ([Some(shown.ratio), Some(shown.lo), Some(shown.hi)], verdict_word(judgement.verdict))
+                (
+                    [Some(shown.ratio), Some(shown.lo), Some(shown.hi)],
+                    verdict_word(judgement.verdict),
+                )
             }
             Evidence::Unpaired { ratio, .. } => ([Some(ratio.value), None, None], ""),
             Evidence::None { .. } => ([None; 3], ""),
@@ -134,8 +156,13 @@ mod tests {
     #[test]
     fn columns_of_hyperfine_then_ours_then_parameters() {
         let mut record = record(&["a, \"b\"", "c", "d"]);
-        record.header.plan.metrics.retain(|shown| ["wall", "maxrss"].contains(&shown.name.as_str()));
-        record.header.plan.arms[1].parameters = vec![("n".into(), "1".into()), ("m".into(), "x".into())];
+        record
+            .header
+            .plan
+            .metrics
+            .retain(|shown| ["wall", "maxrss"].contains(&shown.name.as_str()));
+        record.header.plan.arms[1].parameters =
+            vec![("n".into(), "1".into()), ("m".into(), "x".into())];
         record.header.plan.arms[2].parameters = vec![("m".into(), "y".into())];
         run(&mut record, 0, Some(0), 5);
         let mut analysis = analysis(&record, &[1e6, 2e6, 3e6]);
@@ -152,11 +179,42 @@ mod tests {
         let mut table = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<::csv::StringRecord> = table.records().collect::<Result<_, _>>().unwrap();
         assert_eq!(rows.len(), 3);
-        assert_eq!((&rows[0][0], &rows[0][1], &rows[0][4], &rows[0][7]), ("a, \"b\"", "s", "0.00101", "B"));
+        assert_eq!(
+            (&rows[0][0], &rows[0][1], &rows[0][4], &rows[0][7]),
+            ("a, \"b\"", "s", "0.00101", "B")
+        );
         let end = |row: usize| rows[row].iter().skip(13).collect::<Vec<_>>().join(",");
         assert_eq!(end(0), "0.001,0.000002,,,,,,");
         assert_eq!(end(1), "0.002,0.000004,2,1.5,,slower,1,x");
         assert_eq!(end(2), "0.003,0.000006,,,,,,y");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_known_as_one() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        // Longer than the buffer of the csv crate, so that it is written in the middle.
+        let record = record(&[&"x".repeat(100_000), "b"]);
+        let analysis = analysis(&record, &[1e6, 2e6]);
+        let error = write(&mut Closed, &record, &analysis, &[]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        let mut long = record;
+        for _ in 0..2000 {
+            run(&mut long, 0, Some(0), 5);
+        }
+        assert_eq!(
+            crate::render::dump::csv(&mut Closed, &long).unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
+        let error = crate::render::dump::json_lines(&mut Closed, &long).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]

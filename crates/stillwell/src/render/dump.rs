@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use crate::metric::Metric;
 use crate::record::{FIXED_COLUMNS, Record, Row};
+use crate::render::csv::io_error;
 
 /// The metrics that the record has columns for, in its order.
 fn metrics(record: &Record) -> Vec<Metric> {
@@ -18,12 +19,18 @@ fn metrics(record: &Record) -> Vec<Metric> {
 /// # Errors
 /// `to` cannot be written.
 pub fn csv(to: &mut impl Write, record: &Record) -> io::Result<()> {
+    csv_rows(to, record).map_err(io_error)
+}
+
+fn csv_rows(to: &mut impl Write, record: &Record) -> ::csv::Result<()> {
     let metrics = metrics(record);
     let mut table = ::csv::Writer::from_writer(to);
     let names = metrics.iter().map(|metric| metric.info().column);
     table.write_record(FIXED_COLUMNS.into_iter().chain(names))?;
     for row in record.rows.iter() {
-        for cell in fixed(&row).into_iter().chain(metrics.iter().map(|&metric| signed(row.get(metric)))) {
+        for cell in
+            fixed(&row).into_iter().chain(metrics.iter().map(|&metric| signed(row.get(metric))))
+        {
             match cell {
                 Some(value) => table.write_field(value.to_string())?,
                 None => table.write_field("")?,
@@ -31,7 +38,7 @@ pub fn csv(to: &mut impl Write, record: &Record) -> io::Result<()> {
         }
         table.write_record(None::<&[u8]>)?;
     }
-    table.flush()
+    Ok(table.flush()?)
 }
 
 /// The fixed columns of a row as integers, `timed_out` as 0 or 1.
@@ -125,9 +132,13 @@ mod tests {
         assert_eq!(lines.len(), 3);
         assert_eq!(
             lines[2],
-            r#"{"step":1,"arm":1,"block":0,"started_ns":1000,"cpu":1,"exit":0,"timed_out":true,"#.to_owned()
+            r#"{"step":1,"arm":1,"block":0,"started_ns":1000,"cpu":1,"exit":0,"timed_out":true,"#
+                .to_owned()
                 + r#""wall_ns":4294967296,"user_us":600,"sys_us":null,"maxrss_kib":3332}"#
         );
-        assert!(lines[0].contains(r#""block":null"#) && lines[0].contains(r#""exit":-9"#), "{text}");
+        assert!(
+            lines[0].contains(r#""block":null"#) && lines[0].contains(r#""exit":-9"#),
+            "{text}"
+        );
     }
 }

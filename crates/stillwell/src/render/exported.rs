@@ -1,7 +1,9 @@
 //! What all exports for other tools share: names, units and what is subtracted.
 
-use crate::analysis::{Analysis, ArmSummary, Evidence, MetricSummary, Paired, RatioInterval, Uncertain};
-use crate::metric::{METRICS, Metric, MetricInfo, Quantity, Source};
+use crate::analysis::{
+    Analysis, ArmSummary, Evidence, MetricSummary, Paired, RatioInterval, Uncertain,
+};
+use crate::metric::{METRICS, Metric};
 use crate::record::{Record, Row};
 use crate::render::units::{Kind, kind_of};
 use crate::spec::metrics::CPU;
@@ -52,8 +54,8 @@ impl Exported {
     /// The value of one run; `None` if it was not measured.
     pub(super) fn value(&self, row: &Row) -> Option<f64> {
         let base = match Metric::from_name(self.name) {
-            Some(metric) => base_value(row, metric.info())?,
-            None => base_value(row, Metric::UserUs.info())? + base_value(row, Metric::SysUs.info())?,
+            Some(metric) => base_value(row, metric)?,
+            None => base_value(row, Metric::UserUs)? + base_value(row, Metric::SysUs)?,
         };
         Some((base - self.subtracted) / self.size)
     }
@@ -73,17 +75,8 @@ impl Exported {
     }
 }
 
-/// In ns, bytes or pieces, as the analysis counts them: a counter that shared its register is scaled up.
-fn base_value(row: &Row, info: &MetricInfo) -> Option<f64> {
-    let raw = row.get(info.metric)? as f64;
-    Some(match info.quantity {
-        Quantity::Time { ns_per_unit } => raw * f64::from(ns_per_unit),
-        Quantity::Memory { bytes_per_unit } => raw * f64::from(bytes_per_unit),
-        Quantity::Count if info.source == Source::Hardware && info.metric != Metric::RunningPpm => {
-            row.get(Metric::RunningPpm).map_or(raw, |ppm| raw * 1e6 / ppm as f64)
-        }
-        Quantity::Count => raw,
-    })
+fn base_value(row: &Row, metric: Metric) -> Option<f64> {
+    Some(metric.info().in_base_unit(row.get(metric)?, row.get(Metric::RunningPpm)))
 }
 
 /// What is subtracted from every wall time: t0 of the control, ns.
@@ -102,7 +95,8 @@ pub(super) fn wall(record: &Record, analysis: &Analysis) -> Exported {
 pub(super) fn known_to_hyperfine(record: &Record, analysis: &Analysis) -> Vec<Exported> {
     let rows = &record.rows;
     let has_cpu = rows.has(Metric::UserUs) && rows.has(Metric::SysUs);
-    let others = METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
+    let others =
+        METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
     let others = others.filter_map(|info| Some(Exported::new(info.name, info.hyperfine?, 0.0)));
     let cpu = has_cpu.then(|| Exported::new(CPU, HYPERFINE_CPU, 0.0));
     std::iter::once(wall(record, analysis)).chain(cpu).chain(others).collect()
@@ -119,7 +113,8 @@ pub(super) fn shown(record: &Record, analysis: &Analysis) -> Vec<Exported> {
             if record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs) {
                 list.push(Exported::new(CPU, HYPERFINE_CPU, 0.0));
             }
-        } else if let Some(metric) = Metric::from_name(&shown.name).filter(|&metric| record.rows.has(metric))
+        } else if let Some(metric) =
+            Metric::from_name(&shown.name).filter(|&metric| record.rows.has(metric))
         {
             let info = metric.info();
             list.push(Exported::new(info.name, info.hyperfine.unwrap_or(info.name), 0.0));
@@ -189,7 +184,11 @@ impl RowsByArm {
     }
 
     /// The measured runs of one arm, in the order in which they were made.
-    pub(super) fn rows<'a>(&'a self, record: &'a Record, arm: usize) -> impl Iterator<Item = Row> + 'a {
+    pub(super) fn rows<'a>(
+        &'a self,
+        record: &'a Record,
+        arm: usize,
+    ) -> impl Iterator<Item = Row> + 'a {
         self.indices[self.starts[arm]..self.starts[arm + 1]]
             .iter()
             .map(|&index| record.rows.row(index as usize))

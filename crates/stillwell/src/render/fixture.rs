@@ -1,8 +1,8 @@
 //! Records and analyses for the tests, built in memory.
 
 use crate::analysis::{
-    Analysis, ArmSummary, Comparison, Evidence, MetricSummary, Net, NoTest, Note, Paired, RatioInterval,
-    StatisticName, Times, Uncertain,
+    Analysis, ArmSummary, Comparison, Evidence, MetricSummary, Net, NoTest, Note, Paired,
+    RatioInterval, StatisticName, Times, Uncertain,
 };
 use crate::host::Facts;
 use crate::metric::{METRICS, Metric};
@@ -13,7 +13,10 @@ use crate::verdict::{Judgement, judge};
 
 /// A session of these commands without a run.
 pub(crate) fn record(commands: &[&str]) -> Record {
-    of_spec(RunSpec { commands: commands.iter().map(ToString::to_string).collect(), ..RunSpec::default() })
+    of_spec(RunSpec {
+        commands: commands.iter().map(ToString::to_string).collect(),
+        ..RunSpec::default()
+    })
 }
 
 /// A session of these options without a run.
@@ -26,7 +29,8 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
         created: "2026-11-21T20:50:06+01:00".into(),
         command_line: vec!["stillwell".into(), "run".into()],
         clock_origin_ns: 7,
-        columns: Layout::new(&[Metric::WallNs, Metric::UserUs, Metric::SysUs, Metric::MaxrssKib]).names(),
+        columns: Layout::new(&[Metric::WallNs, Metric::UserUs, Metric::SysUs, Metric::MaxrssKib])
+            .names(),
         plan: decide(&spec, &facts, 42).unwrap(),
         facts,
         gaps: Vec::new(),
@@ -142,11 +146,13 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
             n_timed_out: 0,
             n_nonzero_exits: 0,
             metrics: metrics.collect(),
-            net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_control).map(|(wall, control)| Net {
-                t0: wall.t0.minus(control.t0),
-                median: wall.median.minus(control.median),
-                mean: wall.mean.minus(control.mean),
-            }),
+            net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_control).map(
+                |(wall, control)| Net {
+                    t0: wall.t0.minus(control.t0),
+                    median: wall.median.minus(control.median),
+                    mean: wall.mean.minus(control.mean),
+                },
+            ),
             wall,
         }
     });
@@ -187,5 +193,9 @@ pub(crate) fn note(what: &str, advice: Option<&str>) -> Note {
 
 /// The judgements of an analysis.
 pub(crate) fn judgements(record: &Record, analysis: &Analysis) -> Vec<Judgement> {
-    analysis.comparisons.iter().map(|comparison| judge(comparison, &record.header.plan.policy)).collect()
+    analysis
+        .comparisons
+        .iter()
+        .map(|comparison| judge(comparison, &record.header.plan.policy))
+        .collect()
 }

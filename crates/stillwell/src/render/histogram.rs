@@ -20,8 +20,9 @@ fn tallest(histogram: &Histogram) -> u32 {
 /// One line of blocks for each arm, all on the scale of the whole histogram.
 pub fn lines(histogram: &Histogram) -> Vec<String> {
     let tallest = tallest(histogram);
-    let line =
-        |counts: &Vec<u32>| counts.iter().take(LINE_BINS_MAX).map(|&count| block(count, tallest)).collect();
+    let line = |counts: &Vec<u32>| {
+        counts.iter().take(LINE_BINS_MAX).map(|&count| block(count, tallest)).collect()
+    };
     let blocks = histogram.counts.iter().map(line);
     let n_above = histogram.n_above.iter().copied().chain(std::iter::repeat(0));
     blocks.zip(n_above).map(|(blocks, n_above)| with_rest(blocks, n_above)).collect()
@@ -64,12 +65,15 @@ fn decimals(edges: &[f64], unit: Unit) -> Option<usize> {
 /// What `stillwell hist` prints: each arm of the plan, one row for each bin, with the lower edge of the bin, a bar and
 /// the number of runs.
 pub fn tall(histogram: &Histogram, plan: &Plan) -> String {
-    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), histogram.edges.iter().copied());
+    let unit =
+        Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), histogram.edges.iter().copied());
     let decimals = decimals(&histogram.edges, unit);
-    let edges: Vec<String> = histogram.edges.iter().map(|edge| unit.number(*edge, decimals)).collect();
+    let edges: Vec<String> =
+        histogram.edges.iter().map(|edge| unit.number(*edge, decimals)).collect();
     let wide = edges.iter().map(String::len).max().unwrap_or(0);
     let tallest = tallest(histogram);
-    let digits = tallest.max(histogram.n_above.iter().copied().max().unwrap_or(0)).to_string().len();
+    let digits =
+        tallest.max(histogram.n_above.iter().copied().max().unwrap_or(0)).to_string().len();
     let bar_columns = COLUMNS - wide - digits - unit.name.len() - 6;
     let mut out = String::new();
     for (arm, counts) in histogram.counts.iter().enumerate() {
@@ -92,7 +96,13 @@ pub fn tall(histogram: &Histogram, plan: &Plan) -> String {
     out
 }
 
-fn rest_row(out: &mut String, histogram: &Histogram, arm: usize, last: Option<&String>, columns: usize) {
+fn rest_row(
+    out: &mut String,
+    histogram: &Histogram,
+    arm: usize,
+    last: Option<&String>,
+    columns: usize,
+) {
     let n_above = histogram.n_above.get(arm).copied().unwrap_or(0);
     if let Some(last) = last.filter(|_| n_above > 0) {
         let above = format!("> {last}");

@@ -36,8 +36,9 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
     let metrics = exported::known_to_hyperfine(record, analysis);
     let rows = RowsByArm::new(record);
     let series = |arm: &ArmSummary| Series { record, rows: &rows, arm: arm.arm };
-    let results =
-        results(analysis).map(|summary| ResultV2::new(series(summary), summary, &metrics)).collect();
+    let results = results(analysis)
+        .map(|summary| ResultV2::new(series(summary), summary, &metrics))
+        .collect();
     let document = Document {
         schema_version: 2,
         metadata: Metadata::of(record),
@@ -61,8 +62,9 @@ pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
     let wall = exported::wall(record, analysis);
     let rows = RowsByArm::new(record);
     let series = |arm: &ArmSummary| Series { record, rows: &rows, arm: arm.arm };
-    let results =
-        results(analysis).filter_map(|summary| ResultV1::new(series(summary), summary, &wall)).collect();
+    let results = results(analysis)
+        .filter_map(|summary| ResultV1::new(series(summary), summary, &wall))
+        .collect();
     pretty(to, &Document { results, stillwell: Session::of(record, analysis) })
 }
 
@@ -83,7 +85,10 @@ impl<'a> Metadata<'a> {
     fn of(record: &'a Record) -> Self {
         let header = &record.header;
         Self {
-            hyperfine_version: format!("{HYPERFINE_VERSION}+{}", header.tool.replace([' ', '+'], ".")),
+            hyperfine_version: format!(
+                "{HYPERFINE_VERSION}+{}",
+                header.tool.replace([' ', '+'], ".")
+            ),
             start_time: utc(&header.created),
             platform: Platform { os: "Linux", architecture: &header.facts.architecture },
         }
@@ -169,7 +174,8 @@ impl<'a> Extras<'a> {
             command: &series.planned().command,
             t0: net_t0(summary).map(Seconds::of),
             steps: series.column(|row| Cell::Integer(row.step.into())),
-            blocks: series.column(|row| row.block.map_or(Cell::Missing, |block| Cell::Integer(block.into()))),
+            blocks: series
+                .column(|row| row.block.map_or(Cell::Missing, |block| Cell::Integer(block.into()))),
         }
     }
 }
@@ -353,7 +359,11 @@ impl<'a> ResultV1<'a> {
             times: Times { series, wall },
             memory_usage_byte: has_memory.then(|| series.column(memory)),
             exit_codes: series.column(|row| Cell::Integer(row.shell_exit().into())),
-            parameters: arm.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            parameters: arm
+                .parameters
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect(),
             stillwell: Extras::new(series, summary),
         })
     }

@@ -72,7 +72,8 @@ mod tests {
         assert!(out.ends_with(b"}\n"));
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let keys: Vec<&String> = document.as_object().unwrap().keys().collect();
-        let mut expected = ["tool", "record", "created", "plan", "facts", "gaps", "analysis", "judgements"];
+        let mut expected =
+            ["tool", "record", "created", "plan", "facts", "gaps", "analysis", "judgements"];
         expected.sort_unstable();
         assert_eq!(keys, expected);
         assert_eq!(document["record"], "/tmp/a.swell");

@@ -32,7 +32,12 @@ struct Table {
 
 /// The candidates with t0, mean, smallest and largest time and the ratio to the reference. Times are net of the
 /// control: its t0 is subtracted from all.
-pub fn table(markup: Markup, record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> String {
+pub fn table(
+    markup: Markup,
+    record: &Record,
+    analysis: &Analysis,
+    judgements: &[Judgement],
+) -> String {
     let table = build(record, analysis, judgements);
     match markup {
         Markup::Markdown => markdown(&table),
@@ -82,7 +87,9 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Tabl
 
 fn with_err(unit: Unit, value: Uncertain) -> String {
     match value.err.filter(|err| err.is_finite() && *err != 0.0) {
-        Some(err) => uncertain::format_with(value.value / unit.size, Some(err / unit.size), PLUS_MINUS),
+        Some(err) => {
+            uncertain::format_with(value.value / unit.size, Some(err / unit.size), PLUS_MINUS)
+        }
         None => unit.number(value.value, None),
     }
 }
@@ -112,8 +119,9 @@ fn markdown_code(command: &str) -> String {
     let longest = line.split(|char| char != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     // A space is taken off again on both sides, if both are there and the rest is not all spaces.
-    let needs_space =
-        line.starts_with('`') || line.ends_with('`') || (line.starts_with(' ') && line.ends_with(' '));
+    let needs_space = line.starts_with('`')
+        || line.ends_with('`')
+        || (line.starts_with(' ') && line.ends_with(' '));
     let space = if needs_space { " " } else { "" };
     format!("{fence}{space}{line}{space}{fence}")
 }
@@ -131,7 +139,8 @@ fn asciidoc(table: &Table) -> String {
 /// Literal monospace; a pipe would begin the next cell.
 fn asciidoc_code(command: &str) -> String {
     let line = one_line(command).replace('|', "\\|");
-    let is_plain = !line.contains('`') && !line.starts_with([' ', '+']) && !line.ends_with([' ', '+']);
+    let is_plain =
+        !line.contains('`') && !line.starts_with([' ', '+']) && !line.ends_with([' ', '+']);
     if is_plain { format!("`+{line}+`") } else { format!("`pass:c[{}]`", line.replace(']', "\\]")) }
 }
 
@@ -230,7 +239,11 @@ mod tests {
     fn commands_in_asciidoc() {
         check(
             asciidoc_code,
-            &[("a|b *c*", "`+a\\|b *c*+`"), ("a+`b]", "`pass:c[a+`b\\]]`"), ("g++", "`pass:c[g++]`")],
+            &[
+                ("a|b *c*", "`+a\\|b *c*+`"),
+                ("a+`b]", "`pass:c[a+`b\\]]`"),
+                ("g++", "`pass:c[g++]`"),
+            ],
         );
     }
 

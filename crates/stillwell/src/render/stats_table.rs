@@ -19,8 +19,10 @@ struct Line {
 
 /// All statistics of all arms, controls included, as measured; as many arms beside each other as 80 columns hold.
 pub fn stats(plan: &Plan, arms: &[ArmSummary]) -> String {
-    let mut lines =
-        vec![Line { name: String::new(), cells: arms.iter().map(|arm| label(plan, arm)).collect() }];
+    let mut lines = vec![Line {
+        name: String::new(),
+        cells: arms.iter().map(|arm| label(plan, arm)).collect(),
+    }];
     time_lines(&mut lines, plan, arms);
     for name in metric_names(arms) {
         metric_lines(&mut lines, plan, arms, name);
@@ -53,7 +55,8 @@ fn has_others(plan: &Plan) -> bool {
 /// How many arms from this one on fit; at least one.
 fn n_fitting(lines: &[Line], from: usize, columns: usize) -> usize {
     let n_arms = lines.first().map_or(0, |line| line.cells.len());
-    let widest = |arm: usize| lines.iter().map(|line| width(&line.cells[arm])).max().unwrap_or(0) + GAP;
+    let widest =
+        |arm: usize| lines.iter().map(|line| width(&line.cells[arm])).max().unwrap_or(0) + GAP;
     let mut used = 0;
     let fits = |arm: &usize| {
         used += widest(*arm);
@@ -81,6 +84,7 @@ fn draw(out: &mut String, lines: &[Line], arms: std::ops::Range<usize>) {
 }
 
 type OfTimes = fn(&Times) -> f64;
+type OfArm = fn(&ArmSummary) -> usize;
 
 fn time_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary]) {
     let t0s = arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0.value));
@@ -113,7 +117,7 @@ fn time_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary]) {
     add("sd".into(), &|arm| number(unit, arm, arm.wall.as_ref()?.sd?));
     add("CV".into(), &|arm| arm.wall.as_ref()?.cv.map(percent));
     add("runs".into(), &|arm| Some(arm.n_runs.to_string()));
-    let counts: [(&str, fn(&ArmSummary) -> usize); 2] =
+    let counts: [(&str, OfArm); 2] =
         [("timed out", |arm| arm.n_timed_out), ("exit not 0", |arm| arm.n_nonzero_exits)];
     for (name, count) in counts {
         if arms.iter().any(|arm| count(arm) > 0) {
@@ -144,8 +148,8 @@ type OfMetric = fn(&MetricSummary) -> f64;
 fn metric_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary], name: &str) {
     let find = |arm: &'_ ArmSummary| arm.metrics.iter().find(|metric| metric.name == name).cloned();
     let found: Vec<Option<MetricSummary>> = arms.iter().map(find).collect();
-    let medians = found.iter().flatten().map(|metric| metric.median);
-    let unit = Unit::choose(kind_of(name), asked(&plan.metrics, name), medians);
+    let means = found.iter().flatten().map(|metric| metric.mean);
+    let unit = Unit::choose(kind_of(name), asked(&plan.metrics, name), means);
     let statistics: [(String, OfMetric); 4] = [
         (unit.heading(&format!("{name} mean")), |metric| metric.mean),
         ("  median".into(), |metric| metric.median),

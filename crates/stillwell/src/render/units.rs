@@ -33,8 +33,14 @@ impl Unit {
     pub const ONE: Self = unit("", 1.0);
 }
 
-const TIMES: [Unit; 6] =
-    [unit("ns", 1.0), unit("µs", 1e3), unit("ms", 1e6), unit("s", 1e9), unit("min", 60e9), unit("h", 3600e9)];
+const TIMES: [Unit; 6] = [
+    unit("ns", 1.0),
+    unit("µs", 1e3),
+    unit("ms", 1e6),
+    unit("s", 1e9),
+    unit("min", 60e9),
+    unit("h", 3600e9),
+];
 const BINARY_MEMORY: [Unit; 5] = [
     unit("B", 1.0),
     unit("KiB", 1024.0),
@@ -42,7 +48,8 @@ const BINARY_MEMORY: [Unit; 5] = [
     unit("GiB", 1_073_741_824.0),
     unit("TiB", 1_099_511_627_776.0),
 ];
-const DECIMAL_MEMORY: [Unit; 4] = [unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9), unit("TB", 1e12)];
+const DECIMAL_MEMORY: [Unit; 4] =
+    [unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9), unit("TB", 1e12)];
 const COUNTS: [Unit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6), unit("B", 1e9)];
 /// Below this a count is written out.
 const PLAIN_COUNT_MAX: f64 = 1e5;

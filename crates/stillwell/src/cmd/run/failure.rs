@@ -9,7 +9,10 @@ const STDERR_LINES_MAX: usize = 10;
 /// The message for the end of the output.
 pub fn explain(record: &Record, failure: &Failure) -> String {
     let plan = &record.header.plan;
-    let kept = format!("the finished runs are in {}", record.path.display());
+    let kept = match record.rows.len() {
+        0 => "no run had finished".into(),
+        _ => format!("the finished runs are in {}", record.path.display()),
+    };
     match failure {
         Failure::Run { arm, exit, timed_out, stderr, .. } => {
             let command = plan.arms[*arm].label();

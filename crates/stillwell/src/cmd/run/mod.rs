@@ -1,6 +1,9 @@
 //! `run`: ask, look, decide, order, measure, keep; then analyse, judge and show what was kept.
 
-#![expect(clippy::disallowed_methods, reason = "reads NO_COLOR and the script of a test")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "reads NO_COLOR and the script of a test, removes an empty record"
+)]
 
 mod failure;
 mod progress;
@@ -62,6 +65,10 @@ fn finish(verb: &RunVerb, path: &Path, ended: Result<Ended>) -> Result<u8> {
         Err(error) => return Err(error),
     };
     let judged = Judged::read(path)?;
+    if judged.record.rows.len() == 0 {
+        // Nothing was measured: the name is free for the next attempt.
+        std::fs::remove_file(path).ok();
+    }
     let has_runs = judged.analysis.arms.iter().any(|arm| arm.n_runs > 0);
     if has_runs {
         exports::write(&verb.spec.output.exports, &judged)?;

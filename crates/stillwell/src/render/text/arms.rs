@@ -18,10 +18,14 @@ impl MetricUnits {
     pub(super) fn new(page: &Page<'_>) -> Self {
         let shown = page.plan.metrics.iter().filter(|shown| shown.name != "wall");
         let unit_of = |name: &str, asked: Option<&str>| {
-            let medians = page.candidates().filter_map(|arm| Some(find(arm, name)?.median));
-            Unit::choose(kind_of(name), asked, medians)
+            let means = page.candidates().filter_map(|arm| Some(find(arm, name)?.mean));
+            Unit::choose(kind_of(name), asked, means)
         };
-        Self(shown.map(|shown| (shown.name.clone(), unit_of(&shown.name, shown.unit.as_deref()))).collect())
+        Self(
+            shown
+                .map(|shown| (shown.name.clone(), unit_of(&shown.name, shown.unit.as_deref())))
+                .collect(),
+        )
     }
 }
 
@@ -45,9 +49,11 @@ pub(super) fn block(
             spread(out, page, arm, wall);
         }
     }
-    let values: Vec<String> = metrics.0.iter().filter_map(|(name, unit)| value(arm, name, *unit)).collect();
-    if !values.is_empty() {
-        flow(out, INDENT, &values);
+    let mut items: Vec<String> =
+        metrics.0.iter().filter_map(|(name, unit)| value(arm, name, *unit)).collect();
+    if let Some(first) = items.first_mut() {
+        first.insert_str(0, "means: ");
+        flow(out, INDENT, &items);
     }
     if let Some(line) = histogram.filter(|line| !line.is_empty()) {
         writeln!(out, "   {line}").ok();
@@ -68,7 +74,9 @@ fn headline(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
     let t0 = arm.net.map_or(wall.t0, |net| net.t0);
     let text = page.unit.label(&format!("t0 {}", page.unit.uncertain(t0.value, t0.err)));
     write!(out, "   {}", paint(page.styles.headline, &text)).ok();
-    if let Some(subtracted) = arm.net.and_then(|_| subtracted(page, COLUMNS - INDENT - text.len() - 2)) {
+    if let Some(subtracted) =
+        arm.net.and_then(|_| subtracted(page, COLUMNS - INDENT - text.len() - 2))
+    {
         write!(out, "  {subtracted}").ok();
     }
     out.push('\n');
@@ -92,25 +100,31 @@ fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
     let number = |ns: f64| unit.number(ns, decimals);
     let [q10, _, _, q90] = wall.quantiles;
     let mut items = Vec::new();
-    if arm.net.is_some() {
-        items.push("as measured:".into());
-    }
     if let Some(sd) = wall.sd {
-        items.push(format!("median {} [{} … {}]", number(wall.median.value), number(q10), number(q90)));
+        items.push(format!(
+            "median {} [{} … {}]",
+            number(wall.median.value),
+            number(q10),
+            number(q90)
+        ));
         items.push(format!("mean {}", number(wall.mean.value)));
         items.push(format!("sd {}", number(sd)));
     } else {
-        items.extend(arm.net.map(|_| number(wall.median.value)));
+        items.extend(arm.net.map(|_| format!("t0 {}", number(wall.t0.value))));
     }
     items.extend(wall.cv.map(|cv| format!("CV {}", percent(cv))));
     items.push(format!("n {}", arm.n_runs));
+    if arm.net.is_some() {
+        items[0].insert_str(0, "as measured: ");
+    }
     flow(out, INDENT, &items);
 }
 
-/// The median of a metric; with the number of runs that have it, if some have not.
+/// The mean of a metric (of CPU times, which are counted in ticks, the median says little, and only means add up);
+/// with the number of runs that have it, if some have not.
 fn value(arm: &ArmSummary, name: &str, unit: Unit) -> Option<String> {
     let metric = find(arm, name)?;
-    let text = unit.label(&format!("{name} {}", unit.number(metric.median, None)));
+    let text = unit.label(&format!("{name} {}", unit.number(metric.mean, None)));
     let some = if metric.n == arm.n_runs { String::new() } else { format!(" ({} runs)", metric.n) };
     Some(text + &some)
 }

@@ -28,7 +28,12 @@ pub(in crate::render) fn comparison(
     match evidence {
         Evidence::Paired(paired) => {
             let shown = shown_ratio(paired, judgement);
-            head(&mut out, heading, verdict_word(judgement.verdict), styles.verdict(judgement.verdict));
+            head(
+                &mut out,
+                heading,
+                verdict_word(judgement.verdict),
+                styles.verdict(judgement.verdict),
+            );
             let numbers = format!(
                 "{} at {}, {}, p = {}",
                 ratio_and_interval(shown),
@@ -114,19 +119,34 @@ fn ratio_and_interval(interval: RatioInterval) -> String {
         None if half.is_finite() => uncertain::significant(end, RATIO_DECIMALS as i32),
         None => uncertain::fixed(end, RATIO_DECIMALS),
     };
-    format!("{}  [{}, {}]", ratio_text(interval.ratio, Some(half)), end(interval.lo), end(interval.hi))
+    format!(
+        "{}  [{}, {}]",
+        ratio_text(interval.ratio, Some(half)),
+        end(interval.lo),
+        end(interval.hi)
+    )
 }
 
-fn sentences(out: &mut String, paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &Plan) {
+fn sentences(
+    out: &mut String,
+    paired: &Paired,
+    shown: RatioInterval,
+    judgement: &Judgement,
+    plan: &Plan,
+) {
     line(out, &meaning(paired, shown, judgement, plan.policy));
     if let Some(shape) = paired.shape {
         line(out, &shape_text(shape));
     }
     if let (Some(control), Some(_)) = (plan.control, paired.net_ratio) {
-        let what = if control.role == Role::EmptyShell { "the empty shell" } else { "what is subtracted" };
+        let what =
+            if control.role == Role::EmptyShell { "the empty shell" } else { "what is subtracted" };
         line(out, &format!("with {what}: {}", ratio_and_interval(paired.ratio)));
     } else if plan.control.is_some() {
-        line(out, "as measured: nothing is subtracted, the reference takes no longer than the control");
+        line(
+            out,
+            "as measured: nothing is subtracted, the reference takes no longer than the control",
+        );
     }
     if paired.position_ratio != 1.0 {
         let change = percent((paired.position_ratio - 1.0).abs());
@@ -134,7 +154,10 @@ fn sentences(out: &mut String, paired: &Paired, shown: RatioInterval, judgement:
         line(out, &format!("the later run of a pair took {change} {which} time; corrected for"));
     }
     let visible = if paired.smallest_visible.is_finite() {
-        format!("smallest difference this run could have seen: {}", percent(paired.smallest_visible))
+        format!(
+            "smallest difference this run could have seen: {}",
+            percent(paired.smallest_visible)
+        )
     } else {
         "too few pairs to see any difference".into()
     };
@@ -185,7 +208,11 @@ fn shape_text(shape: Shape) -> String {
         let sign = if ratio < 1.0 { "-" } else { "+" };
         format!("{sign}{}", percent((ratio - 1.0).abs()))
     };
-    format!("not a uniform {what}: floor {}, typical {}", signed(shape.floor), signed(shape.typical))
+    format!(
+        "not a uniform {what}: floor {}, typical {}",
+        signed(shape.floor),
+        signed(shape.typical)
+    )
 }
 
 /// Why there is no test, in words.

@@ -21,10 +21,11 @@ pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement])
     rows_and_headings.insert(0, headings);
     fit_labels(&mut rows_and_headings);
     draw(out, rows_and_headings);
-    let reasons = page.analysis.comparisons.iter().filter_map(|comparison| match comparison.evidence {
-        Evidence::Paired(_) => None,
-        Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
-    });
+    let reasons =
+        page.analysis.comparisons.iter().filter_map(|comparison| match comparison.evidence {
+            Evidence::Paired(_) => None,
+            Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
+        });
     if let Some(because) = reasons.into_iter().next() {
         wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
     }
@@ -40,7 +41,11 @@ fn by_arm(page: &Page<'_>, judgements: &[Judgement]) -> Vec<Option<(String, Stri
         let verdict = match (&comparison.evidence, judgement.within_margin) {
             (Evidence::Paired(_), false) => verdict_word(judgement.verdict).to_lowercase(),
             (Evidence::Paired(_), true) => {
-                format!("{}, < {}", verdict_word(judgement.verdict).to_lowercase(), margin(page.plan.policy))
+                format!(
+                    "{}, < {}",
+                    verdict_word(judgement.verdict).to_lowercase(),
+                    margin(page.plan.policy)
+                )
             }
             _ => "no verdict".into(),
         };
@@ -65,7 +70,8 @@ fn row(page: &Page<'_>, arm: &ArmSummary, found: &[Option<(String, String)>]) ->
 
 /// Shortens the labels to what the other columns leave.
 fn fit_labels(rows: &mut [[String; 5]]) {
-    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widest =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let others: usize = [0, 2, 3, 4].map(widest).iter().sum();
     let label = COLUMNS.saturating_sub(others + 4 * 2).max(LABEL_MIN);
     for row in rows {

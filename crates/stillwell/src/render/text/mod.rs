@@ -55,14 +55,20 @@ pub fn summary(
     out
 }
 
-fn blocks(out: &mut String, page: &Page<'_>, judgements: &[Judgement], histogram: Option<&Histogram>) {
+fn blocks(
+    out: &mut String,
+    page: &Page<'_>,
+    judgements: &[Judgement],
+    histogram: Option<&Histogram>,
+) {
     let lines = histogram.map(histogram::lines).unwrap_or_default();
     let metrics = arms::MetricUnits::new(page);
     for arm in page.candidates() {
         arms::block(out, page, &metrics, arm, lines.get(arm.arm).map(String::as_str));
     }
     if let Some(axis) = histogram.and_then(|histogram| histogram::axis(histogram, page.unit)) {
-        let beyond = if lines.iter().any(|line| line.contains('+')) { "; + runs beyond it" } else { "" };
+        let beyond =
+            if lines.iter().any(|line| line.contains('+')) { "; + runs beyond it" } else { "" };
         writeln!(out, "   histogram: {axis}{beyond}\n").ok();
     }
     for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {

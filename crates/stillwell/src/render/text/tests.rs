@@ -4,7 +4,8 @@ use crate::plan::{Order, ShellReason};
 use crate::record::{EndReason, Event};
 use crate::render::columns::{COLUMNS, width};
 use crate::render::fixture::{
-    analysis, compare, judgements, note, of_spec, of_times, paired, record, run, single, too_few, uncertain,
+    analysis, compare, judgements, note, of_spec, of_times, paired, record, run, single, too_few,
+    uncertain,
 };
 use crate::spec::RunSpec;
 
@@ -50,25 +51,65 @@ fn two_arms_with_everything() {
 #[test]
 fn one_arm_one_run() {
     let mut record = record(&["true"]);
-    record.header.plan.metrics.push(crate::spec::metrics::Shown { name: "cycles".into(), unit: None });
+    record
+        .header
+        .plan
+        .metrics
+        .push(crate::spec::metrics::Shown { name: "cycles".into(), unit: None });
     let mut analysis = of_times(&record, vec![Some(single(345_678.0))], 1);
     analysis.end = None;
     record.torn_bytes = 9;
-    insta::assert_snapshot!(show(&record, &analysis, None), @"");
+    insta::assert_snapshot!(show(&record, &analysis, None), @r#"
+    1  true
+       t0 345.7 µs
+       n 1
+       means: cpu 714.0 µs  user 612.0 µs  sys 102.0 µs  maxrss 3.319 MiB
+
+    not measured here: cycles (why: --json, gaps)
+    killed, or still running: what had finished is shown
+    the last line of the record was cut off; it is left out
+    record: /tmp/a.swell
+    "#);
 }
 
 #[test]
 fn an_empty_shell_is_subtracted_and_may_take_longer() {
-    let record = of_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+    let record =
+        of_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
     let mut analysis = analysis(&record, &[0.55e6, 1.25e6, 0.61e6]);
     let net = RatioInterval { ratio: 1.9, lo: 1.8, hi: 2.0 };
-    compare(&mut analysis, 1, Evidence::Paired(Paired { net_ratio: Some(net), ..paired(1.2, 1.1, 1.3) }));
-    insta::assert_snapshot!(show(&record, &analysis, None), @"");
+    compare(
+        &mut analysis,
+        1,
+        Evidence::Paired(Paired { net_ratio: Some(net), ..paired(1.2, 1.1, 1.3) }),
+    );
+    insta::assert_snapshot!(show(&record, &analysis, None), @r#"
+    1  a | b  (reference)
+       t0 -0.0600 +- 0.0016 ms  minus 0.6100 +- 0.0012 ms of empty shell
+       as measured: median 0.5555 [0.5511 … 0.5665]  mean 0.5610  sd 0.0068
+       CV 1.2 %  n 60
+       means: cpu 714.0 µs  user 612.0 µs  sys 102.0 µs  maxrss 3.319 MiB
+
+    2  c
+       t0 0.6400 +- 0.0028 ms  minus 0.6100 +- 0.0012 ms of empty shell
+       as measured: median 1.2625 [1.2525 … 1.2875]  mean 1.2750  sd 0.0154
+       CV 1.2 %  n 60
+       means: cpu 714.0 µs  user 612.0 µs  sys 102.0 µs  maxrss 3.319 MiB
+
+    2 vs 1  SLOWER  1.90 +- 0.10  [1.80, 2.00] at 99 %, floor, p = 0.0005
+            90 % slower
+            with the empty shell: 1.20 +- 0.10 [1.10, 1.30]
+            smallest difference this run could have seen: 0.73 %
+
+    shell: sh -c, because command 1 has "|"
+    record: /tmp/a.swell
+    "#);
 }
 
 #[test]
 fn a_control_without_anything_left_over_it() {
-    let record = of_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
+    let record =
+        of_spec(RunSpec { commands: vec!["a | b".into(), "c".into()], ..RunSpec::default() });
     let mut analysis = analysis(&record, &[0.55e6, 1.25e6, 0.61e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(1.2, 1.1, 1.3)));
     assert!(show(&record, &analysis, None).contains("as measured: nothing is subtracted"));
@@ -85,7 +126,30 @@ fn a_failed_session_shows_what_the_run_said() {
     let mut analysis = of_times(&record, vec![Some(single(1000.0)), None], 1);
     analysis.end = Some(EndReason::Failed);
     compare(&mut analysis, 1, Evidence::None { because: NoTest::Sequential });
-    insta::assert_snapshot!(show(&record, &analysis, None), @"");
+    insta::assert_snapshot!(show(&record, &analysis, None), @r#"
+    1  false  (reference)
+       t0 1.000 µs
+       n 1
+       means: cpu 714.0 µs  user 612.0 µs  sys 102.0 µs  maxrss 3.319 MiB
+
+    2  true
+       no finished run
+
+    2 vs 1  NO VERDICT
+            one command ran after the other (--order sequential), so drift between
+            them is not controlled
+
+    order: sequential; drift between the commands is not controlled
+    seed: 42
+    failed: the session ended here, every finished run is kept
+    run 1 of command 1 was ended by signal 9: false
+      | two
+      | three
+      | four
+      | five
+      | six \u{1b}[31m
+    record: /tmp/a.swell
+    "#);
 }
 
 #[test]
@@ -120,13 +184,22 @@ fn verdicts_in_words() {
 fn two_ratios_instead_of_one() {
     let shape = Some(Shape { floor: 1.003, typical: 1.047 });
     insta::assert_snapshot!(
-        show_comparison(Evidence::Paired(Paired { shape, ..paired(1.001, 0.995, 1.008) })), @"");
+        show_comparison(Evidence::Paired(Paired { shape, ..paired(1.001, 0.995, 1.008) })), @r#"
+    2 vs 1  UNDECIDED  1.0010 +- 0.0065  [0.9950, 1.0080] at 99 %, floor, p = 0.0005
+            not called the same within 1 %: two ratios instead of one
+            not a uniform slowdown: floor +0.30 %, typical +4.7 %
+            smallest difference this run could have seen: 0.73 %
+    "#);
 }
 
 #[test]
 fn an_interval_without_an_end() {
     let unbounded = Paired { smallest_visible: f64::INFINITY, ..paired(1.2, 0.0, f64::INFINITY) };
-    insta::assert_snapshot!(show_comparison(Evidence::Paired(unbounded)), @"");
+    insta::assert_snapshot!(show_comparison(Evidence::Paired(unbounded)), @r#"
+    2 vs 1  UNDECIDED  1.2000  [0.0000, inf] at 99 %, floor, p = 0.0005
+            60 blocks are too few to say how many would decide
+            too few pairs to see any difference
+    "#);
 }
 
 #[test]
