@@ -83,3 +83,80 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
         3
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Paired, Shape, StatisticName};
+    use crate::plan::Estimand;
+
+    const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
+
+    fn comparison(lo: f64, hi: f64, shape: Option<Shape>) -> Comparison {
+        let paired = Paired {
+            n_pairs: 50,
+            n_warmup_pairs: 0,
+            p: 0.5,
+            statistic: StatisticName::Typical,
+            ratio: RatioInterval { ratio: (lo * hi).sqrt(), lo, hi },
+            net_ratio: None,
+            alpha: 0.01,
+            smallest_visible: 0.01,
+            n_pairs_to_decide: None,
+            position_ratio: 1.0,
+            shape,
+        };
+        Comparison { arm: 1, reference: 0, evidence: Evidence::Paired(paired) }
+    }
+
+    #[track_caller]
+    fn check(lo: f64, hi: f64, verdict: Verdict, within_margin: bool) {
+        let found = judge(&comparison(lo, hi, None), &POLICY);
+        assert_eq!((found.verdict, found.within_margin), (verdict, within_margin));
+    }
+
+    #[test]
+    fn intervals_become_verdicts() {
+        check(1.02, 1.05, Verdict::Slower, false);
+        check(0.90, 0.95, Verdict::Faster, false);
+        check(1.002, 1.008, Verdict::Slower, true);
+        check(0.995, 1.005, Verdict::Same, false);
+        check(0.98, 1.05, Verdict::Undecided, false);
+        check(0.0, f64::INFINITY, Verdict::Undecided, false);
+    }
+
+    #[test]
+    fn two_ratios_are_never_the_same() {
+        let shape = Some(Shape { floor: 1.0, typical: 1.001 });
+        assert_eq!(judge(&comparison(0.995, 1.005, shape), &POLICY).verdict, Verdict::Undecided);
+    }
+
+    #[test]
+    fn without_a_test_there_is_no_verdict() {
+        let because = NoTest::Sequential;
+        let comparison = Comparison { arm: 1, reference: 0, evidence: Evidence::None { because } };
+        let found = judge(&comparison, &POLICY);
+        assert_eq!((found.verdict, found.no_test), (Verdict::Undecided, Some(because)));
+    }
+
+    #[track_caller]
+    fn check_exit(intervals: &[(f64, f64)], slower_pct: f64, expected: u8) {
+        let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi, None), &POLICY);
+        let judgements: Vec<_> = intervals.iter().map(judge).collect();
+        assert_eq!(exit_code(&judgements, FailOn { slower_pct }), expected);
+    }
+
+    #[test]
+    fn the_exit_code_says_whether_something_got_slower() {
+        check_exit(&[], 0.0, 0);
+        check_exit(&[(1.02, 1.05)], 0.0, 1);
+        check_exit(&[(0.9, 0.95), (1.02, 1.05)], 0.0, 1);
+        check_exit(&[(0.9, 0.95), (0.995, 1.005)], 0.0, 0);
+        check_exit(&[(0.98, 1.05)], 0.0, 3);
+        // Slower, but certainly by no more than is tolerated; or perhaps by more.
+        check_exit(&[(1.02, 1.03)], 5.0, 0);
+        check_exit(&[(1.02, 1.08)], 5.0, 3);
+        check_exit(&[(1.06, 1.08)], 5.0, 1);
+        check_exit(&[(0.98, 1.04)], 5.0, 0);
+    }
+}

@@ -102,12 +102,8 @@ fn paired(plan: &Plan, old: &[Run], new: &[Run], arms: &[ArmSummary]) -> Evidenc
         return too_few(n_pairs);
     }
     let pairs = if n_pairs > GROUPS_MAX {
-        grouped(
-            &slot1[n_warmup_pairs..],
-            &slot2[n_warmup_pairs..],
-            &coins[n_warmup_pairs..],
-            policy.estimand,
-        )
+        let (slot1, slot2) = (&slot1[n_warmup_pairs..], &slot2[n_warmup_pairs..]);
+        grouped(slot1, slot2, &coins[n_warmup_pairs..], GROUPS_MAX, policy.estimand)
     } else {
         pairs.skip(n_warmup_pairs)
     };
@@ -123,9 +119,10 @@ fn grouped(
     slot1: &[f64],
     slot2: &[f64],
     coins: &[bool],
+    n_groups_max: usize,
     estimand: Estimand,
 ) -> Result<Pairs, stats::Invalid> {
-    let size = slot1.len().div_ceil(GROUPS_MAX);
+    let size = slot1.len().div_ceil(n_groups_max);
     let (mut first, mut second, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     for from in (0..slot1.len()).step_by(size) {
         let range = from..(from + size).min(slot1.len());
@@ -241,4 +238,71 @@ fn net(
         lo: (shifted(raw.lo) - widening(raw.lo)).max(0.0),
         hi: if raw.hi.is_finite() { shifted(raw.hi) + widening(raw.hi) } else { raw.hi },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(value: f64, err: f64) -> Times {
+        let uncertain = Uncertain { value, err: Some(err) };
+        Times {
+            t0: uncertain,
+            has_floor: true,
+            min: value,
+            max: value,
+            low20: uncertain,
+            median: uncertain,
+            mean: uncertain,
+            sd: Some(0.0),
+            cv: Some(0.0),
+            quantiles: [value; 4],
+        }
+    }
+
+    #[test]
+    fn a_control_is_taken_out_of_a_ratio() {
+        let raw = RatioInterval { ratio: 1.1, lo: 1.0, hi: 1.2 };
+        let found = net(raw, &times(100.0, 0.0), &times(50.0, 0.0), StatisticName::Floor).unwrap();
+        let expected = RatioInterval { ratio: 1.2, lo: 1.0, hi: 1.4 };
+        for (found, expected) in
+            [(found.ratio, expected.ratio), (found.lo, expected.lo), (found.hi, expected.hi)]
+        {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_the_control_widens_a_difference_but_not_its_absence() {
+        let at = |raw: f64, err: f64| {
+            let raw = RatioInterval { ratio: raw, lo: raw, hi: raw };
+            net(raw, &times(100.0, err), &times(50.0, err), StatisticName::Mean).unwrap()
+        };
+        assert_eq!(at(1.0, 5.0), RatioInterval { ratio: 1.0, lo: 1.0, hi: 1.0 });
+        assert!(at(1.1, 5.0).hi > at(1.1, 0.0).hi && at(1.1, 5.0).lo < at(1.1, 0.0).lo);
+    }
+
+    #[test]
+    fn there_is_no_ratio_to_nothing() {
+        let raw = RatioInterval { ratio: 1.1, lo: 1.0, hi: 1.2 };
+        assert_eq!(net(raw, &times(50.0, 1.0), &times(50.0, 1.0), StatisticName::Typical), None);
+        assert_eq!(net(raw, &times(52.0, 1.0), &times(50.0, 1.0), StatisticName::Typical), None);
+    }
+
+    #[test]
+    fn groups_keep_the_arms_apart() {
+        // The new arm takes twice as long in every pair, whichever slot it ran in; 1 003 pairs make 10 groups.
+        let mut stream = stats::Stream::new(5);
+        let coins = stream.bits(1003);
+        let slot = |new_here: bool| if new_here { 2.0 } else { 1.0 };
+        let slot1: Vec<f64> = coins.iter().map(|&coin| slot(coin)).collect();
+        let slot2: Vec<f64> = coins.iter().map(|&coin| slot(!coin)).collect();
+        for estimand in [Estimand::Adaptive, Estimand::Floor, Estimand::Mean] {
+            let pairs = grouped(&slot1, &slot2, &coins, 10, estimand).unwrap();
+            assert_eq!(pairs.len(), 10);
+            let orbit = Orbit::new(10, 999, 1).unwrap();
+            let found = pairs.compare(&orbit, relabel::Estimand::Typical, 0.05).unwrap();
+            assert!((found.theta - 2f64.ln()).abs() < 1e-9, "{}", found.theta);
+        }
+    }
 }
