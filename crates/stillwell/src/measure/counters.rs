@@ -49,8 +49,6 @@ impl Counters {
         for (metric, event) in software {
             try_open(metric, event, false, &mut counters, &mut gaps);
         }
-        // Migrations happen in the kernel, so an event that excludes it counts none; that needs more rights.
-        try_open(Metric::Migrations, Software::CPU_MIGRATIONS, true, &mut counters, &mut gaps);
         let hardware = [
             (Metric::Cycles, Hardware::CPU_CYCLES),
             (Metric::Instructions, Hardware::INSTRUCTIONS),
@@ -65,6 +63,19 @@ impl Counters {
         let switches = SwitchLog::open(cpus)
             .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
             .ok();
+        // Migrations happen in the kernel, so an event that excludes it counts none, and including it takes more
+        // rights than a user has; without them the switches tell.
+        let mut migrations_gap = Vec::new();
+        try_open(
+            Metric::Migrations,
+            Software::CPU_MIGRATIONS,
+            true,
+            &mut counters,
+            &mut migrations_gap,
+        );
+        if switches.is_none() {
+            gaps.extend(migrations_gap);
+        }
         let anchor =
             Builder::new(Software::DUMMY).observe_self().any_cpu().enabled(false).build().ok();
         (Self { counters, switches, _anchor: anchor }, gaps)
@@ -73,7 +84,10 @@ impl Counters {
     /// The metrics that rows will have.
     pub fn metrics(&self) -> Vec<Metric> {
         let mut metrics: Vec<_> = self.counters.iter().map(|open| open.metric).collect();
-        metrics.extend(self.switches.is_some().then_some(Metric::PreemptedNs));
+        if self.switches.is_some() {
+            metrics.push(Metric::PreemptedNs);
+            metrics.push(Metric::Migrations);
+        }
         if metrics.iter().any(|metric| metric.info().source == Source::Hardware) {
             metrics.push(Metric::RunningPpm);
         }
@@ -111,7 +125,11 @@ impl Counters {
             row.set(Metric::RunningPpm, Some(least_running_ppm));
         }
         if let Some(switches) = &mut self.switches {
-            row.set(Metric::PreemptedNs, switches.preempted_ns());
+            let switched = switches.add_up();
+            row.set(Metric::PreemptedNs, switched.map(|sums| sums.preempted_ns));
+            if row.get(Metric::Migrations).is_none() {
+                row.set(Metric::Migrations, switched.map(|sums| sums.migrations));
+            }
         }
     }
 }

@@ -31,6 +31,17 @@ struct Switch {
     time_ns: u64,
     thread: u32,
     kind: Kind,
+    /// Index of the ring buffer, and so of the CPU.
+    cpu: usize,
+}
+
+/// What the switches of a run add up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switched {
+    /// Time between being preempted and running again, over all threads.
+    pub preempted_ns: u64,
+    /// Times a thread went on on another CPU than it had stopped on.
+    pub migrations: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,15 +71,14 @@ impl SwitchLog {
         }
     }
 
-    /// Total time between being preempted and running again, over all threads; `None` when the ring buffer was too
-    /// small for all switches.
-    pub fn preempted_ns(&mut self) -> Option<u64> {
+    /// Adds up the run; `None` when the ring buffer was too small for all its switches.
+    pub fn add_up(&mut self) -> Option<Switched> {
         self.events.clear();
-        for ring in &mut self.rings {
+        for (cpu, ring) in self.rings.iter_mut().enumerate() {
             while let Some(record) = ring.next_record() {
                 match record.ty() {
                     RECORD_SWITCH => {
-                        self.events.push(switch(record.misc(), &record.to_contiguous())?)
+                        self.events.push(switch(cpu, record.misc(), &record.to_contiguous())?);
                     }
                     RECORD_LOST => return None,
                     _ => {}
@@ -76,7 +86,7 @@ impl SwitchLog {
             }
         }
         self.events.sort_unstable();
-        Some(sum_preempted_ns(&self.events))
+        Some(add_up(&self.events))
     }
 }
 
@@ -99,10 +109,10 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
 
 /// A switch record has no body of its own, only what `sample_id_all` adds for TID and TIME: process (u32), thread
 /// (u32), time (u64). perf-event-data does not parse it.
-fn switch(misc: u16, body: &[u8]) -> Option<Switch> {
+fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<Switch> {
     let thread = u32::from_ne_bytes(body.get(4..8)?.try_into().ok()?);
     let time_ns = u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?);
-    Some(Switch { time_ns, thread, kind: kind(misc) })
+    Some(Switch { time_ns, thread, kind: kind(misc), cpu })
 }
 
 fn kind(misc: u16) -> Kind {
@@ -115,51 +125,49 @@ fn kind(misc: u16) -> Kind {
     }
 }
 
-/// Switches in order of time → nanoseconds between each preemption and the same thread's next switch in.
-fn sum_preempted_ns(switches: &[Switch]) -> u64 {
-    let mut waiting: Vec<(u32, u64)> = Vec::new();
-    let mut total_ns = 0;
+/// Switches in order of time → their sums.
+fn add_up(switches: &[Switch]) -> Switched {
+    let mut stopped: Vec<Switch> = Vec::new();
+    let mut sums = Switched::default();
     for switch in switches {
-        match switch.kind {
-            Kind::Preempted => waiting.push((switch.thread, switch.time_ns)),
-            Kind::Out => {}
-            Kind::In => {
-                if let Some(index) = waiting.iter().position(|&(thread, _)| thread == switch.thread)
-                {
-                    total_ns += switch.time_ns - waiting.swap_remove(index).1;
-                }
+        if switch.kind != Kind::In {
+            stopped.push(*switch);
+        } else if let Some(index) = stopped.iter().position(|out| out.thread == switch.thread) {
+            let out = stopped.swap_remove(index);
+            sums.migrations += u64::from(out.cpu != switch.cpu);
+            if out.kind == Kind::Preempted {
+                sums.preempted_ns += switch.time_ns - out.time_ns;
             }
         }
     }
-    total_ns
+    sums
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Time, thread, kind and CPU of each switch.
     #[track_caller]
-    fn check(switches: &[(u64, u32, Kind)], expected_ns: u64) {
+    fn check(switches: &[(u64, u32, Kind, usize)], preempted_ns: u64, migrations: u64) {
         let mut switches: Vec<Switch> = switches
             .iter()
-            .map(|&(time_ns, thread, kind)| Switch { time_ns, thread, kind })
+            .map(|&(time_ns, thread, kind, cpu)| Switch { time_ns, thread, kind, cpu })
             .collect();
         switches.sort_unstable();
-        assert_eq!(sum_preempted_ns(&switches), expected_ns);
+        assert_eq!(add_up(&switches), Switched { preempted_ns, migrations });
     }
 
     #[test]
     fn only_time_after_a_preemption_counts() {
-        check(&[], 0);
-        check(&[(10, 1, Kind::Preempted), (25, 1, Kind::In)], 15);
-        check(&[(10, 1, Kind::Out), (25, 1, Kind::In)], 0);
-        // Two threads, one preempted inside the other's sleep, woken on another CPU.
-        check(
-            &[(10, 1, Kind::Out), (11, 2, Kind::Preempted), (14, 2, Kind::In), (30, 1, Kind::In)],
-            3,
-        );
-        // Preempted and never back: the run was over.
-        check(&[(10, 1, Kind::Preempted)], 0);
+        use Kind::{In, Out, Preempted};
+        check(&[], 0, 0);
+        check(&[(10, 1, Preempted, 0), (25, 1, In, 0)], 15, 0);
+        check(&[(10, 1, Out, 0), (25, 1, In, 0)], 0, 0);
+        // Two threads, one preempted inside the other's sleep, which ends on another CPU.
+        check(&[(10, 1, Out, 0), (11, 2, Preempted, 0), (14, 2, In, 0), (30, 1, In, 1)], 3, 1);
+        // Preempted and never back: the run was over. In without out: it had just been made.
+        check(&[(5, 2, In, 0), (10, 1, Preempted, 0)], 0, 0);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::measure::exec::Evidence;
 use crate::measure::{ExecRunner, ScriptRunner, clock::monotonic_ns};
 use crate::metric::{METRICS, Metric, Source};
 use crate::plan::{Plan, decide};
-use crate::record::{self, EndReason, FORMAT, Header, Layout, Tail, VERSION, Writer};
+use crate::record::{self, EndReason, FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
 use crate::spec::run::{OutputOptions, Style};
 
 use progress::Progress;
@@ -47,23 +47,14 @@ pub fn run(verb: RunVerb) -> Result<u8> {
     let progress =
         Progress::new(&plan, shows_progress(style, &verb.spec.output), colours_allowed(style));
     let ended = match &verb.script {
-        Some(script) => start.play(script, progress),
-        None => start.execute(progress),
+        Some(script) => start.play(script, progress)?,
+        None => start.execute(progress)?,
     };
-    finish(&verb, &path, ended)
+    finish(&verb, &path, &ended)
 }
 
 /// Shows what there is, even if it ended badly; the failure comes last, where it is seen.
-fn finish(verb: &RunVerb, path: &Path, ended: Result<Ended>) -> Result<u8> {
-    let ended = match ended {
-        Ok(ended) => ended,
-        Err(error) if path.exists() => {
-            return Err(
-                error.context(format!("the runs that had finished are in {}", path.display()))
-            );
-        }
-        Err(error) => return Err(error),
-    };
+fn finish(verb: &RunVerb, path: &Path, ended: &Ended) -> Result<u8> {
     let judged = Judged::read(path)?;
     if judged.record.rows.len() == 0 {
         // Nothing was measured: the name is free for the next attempt.
@@ -90,6 +81,15 @@ fn finish(verb: &RunVerb, path: &Path, ended: Result<Ended>) -> Result<u8> {
     })
 }
 
+/// Our own failure in the middle of a session: the record stays if it holds a run.
+fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    if Record::read(path).is_ok_and(|record| record.rows.len() == 0) {
+        std::fs::remove_file(path).ok();
+        return error;
+    }
+    error.context(format!("the runs that had finished are in {}", path.display()))
+}
+
 /// All that has been found out before anything is measured.
 struct Start<'a> {
     plan: &'a Plan,
@@ -107,7 +107,8 @@ impl Start<'_> {
         let path = absolute(self.path)?;
         let (writer, tail, columns) = self.create(evidence, clock_origin_ns)?;
         runner.keep(&path, columns, clock_origin_ns)?;
-        Session::new(plan, &mut runner, writer, tail, progress).run()
+        let ended = Session::new(plan, &mut runner, writer, tail, progress).run();
+        ended.map_err(|error| broken_down(&path, error))
     }
 
     fn play(self, script: &Path, progress: Progress) -> Result<Ended> {
@@ -119,7 +120,8 @@ impl Start<'_> {
         let (writer, tail, columns) = self.create(evidence, 0)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
         runner.keep(&path, layout)?;
-        Session::new(plan, &mut runner, writer, tail, progress).run()
+        let ended = Session::new(plan, &mut runner, writer, tail, progress).run();
+        ended.map_err(|error| broken_down(&path, error))
     }
 
     /// Creates the record with its header.
