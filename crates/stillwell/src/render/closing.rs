@@ -75,7 +75,11 @@ fn order(out: &mut String, record: &Record) {
 fn end(out: &mut String, record: &Record, reason: Option<EndReason>, styles: &Styles) {
     let text = match reason {
         Some(EndReason::Complete | EndReason::Precise) => None,
-        Some(EndReason::Interrupted) => Some("interrupted: every finished run is kept"),
+        // A person who stops when the numbers look right is a stopping rule that no test knows.
+        Some(EndReason::Interrupted) => Some(
+            "interrupted: every finished run is kept; a verdict keeps its error rate only if\n      the numbers \
+             were not the reason to stop",
+        ),
         Some(EndReason::Failed) => {
             Some("failed: the session ended here, every finished run is kept")
         }

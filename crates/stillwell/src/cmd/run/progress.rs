@@ -23,7 +23,8 @@ impl Progress {
         let target =
             if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
-        let template = if colours { "{msg} {wide_bar:.cyan}" } else { "{msg} {wide_bar}" };
+        // Shorter than the terminal is wide, so that the ^C it echoes stays on the line that is cleared.
+        let template = if colours { "{msg} {bar:20.cyan}" } else { "{msg} {bar:20}" };
         bar.set_style(ProgressStyle::with_template(template).expect("the template is constant"));
         let shown_arms = plan.candidates().map(|(arm, _)| arm).take(ARMS_SHOWN_MAX).collect();
         bar.set_message("warm-up");
