@@ -293,7 +293,7 @@ impl Session {
             }
         };
         let ended_ns = ended_ns.unwrap_or_else(monotonic_ns);
-        let timed_out = alarm.went_off() && exit < 0;
+        let timed_out = alarm.went_off();
         drop(alarm);
         let (mut stderr, mut stderr_bytes) = pipes.into_stderr();
         if stderr_bytes == 0 {

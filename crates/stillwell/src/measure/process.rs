@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::launcher::ARGV0;
 use crate::measure::wire::{self, Batch, Done, Keep, Open, Opened, Reply, Request};
+use crate::sys;
 
 /// How often a request to stop is repeated until the launcher answers: the first may come between two runs.
 const REPEAT: Duration = Duration::from_millis(100);
@@ -33,6 +34,8 @@ impl LauncherProcess {
     /// The program cannot execute itself, or the launcher refuses what was asked of it.
     pub fn start(open: Open) -> Result<(Self, Opened)> {
         let interrupt = Interrupt::catch()?;
+        // The launcher inherits it.
+        sys::stop_ignoring_children();
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the launcher")?;
         let child = Command::new("/proc/self/exe")

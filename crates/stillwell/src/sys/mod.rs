@@ -8,7 +8,7 @@ mod spawn;
 
 use std::io;
 
-pub use signals::{Alarm, install_launcher_signals, take_stop_request};
+pub use signals::{Alarm, install_launcher_signals, stop_ignoring_children, take_stop_request};
 pub use spawn::{Attributes, CStrings, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage};
 
 /// What `wait4` says of a finished child.
@@ -100,6 +100,7 @@ pub fn signal_group(group: i32, signal: i32) {
 /// used comes back: 1.0 MiB less.
 pub fn shrink_resident_set() {
     let Ok(smaps) = std::fs::read_to_string("/proc/self/smaps") else { return };
+    let page_bytes = rustix::param::page_size();
     let mut mapping = None;
     for line in smaps.lines() {
         let mut fields = line.split_ascii_whitespace();
@@ -111,10 +112,10 @@ pub fn shrink_resident_set() {
                     // but core files.
                     unsafe {
                         libc::madvise(start as *mut libc::c_void, len, libc::MADV_DONTNEED);
-                        for page in (start..start + len).step_by(2 * PAGE_BYTES) {
+                        for page in (start..start + len).step_by(2 * page_bytes) {
                             libc::madvise(
                                 page as *mut libc::c_void,
-                                PAGE_BYTES,
+                                page_bytes,
                                 libc::MADV_DONTDUMP,
                             );
                         }
@@ -133,8 +134,6 @@ pub fn shrink_resident_set() {
     // proc_pid_clear_refs(5): 5 resets the peak resident set ("high water mark"). Linux >= 4.0.
     std::fs::write("/proc/self/clear_refs", "5").ok();
 }
-
-const PAGE_BYTES: usize = 4096;
 
 /// `start-end` in hexadecimal → start and length.
 fn parse_range(range: &str) -> Option<(usize, usize)> {

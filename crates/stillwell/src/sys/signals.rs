@@ -44,6 +44,13 @@ fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
+/// Gives SIGCHLD its default disposition. If whoever started us ignored it, children would vanish before they can be
+/// waited for (wait4(2), NOTES).
+pub fn stop_ignoring_children() {
+    // SAFETY: SIG_DFL is always a valid disposition.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Installs the launcher's handlers. They are handlers, not `SIG_IGN`, because exec resets a handler to the default
 /// and leaves an ignored signal ignored: the program under test must see what it would see from a shell.
 pub fn install_launcher_signals() {
