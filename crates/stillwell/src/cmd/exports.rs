@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
-use crate::cmd::records::Judged;
+use crate::cmd::judged::Judged;
 use crate::render::markup::{self, Markup};
 use crate::render::{csv, hyperfine};
 use crate::spec::run::ExportOptions;

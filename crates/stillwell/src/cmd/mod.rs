@@ -4,6 +4,7 @@
 mod compare;
 mod documents;
 mod exports;
+mod judged;
 mod records;
 mod run;
 

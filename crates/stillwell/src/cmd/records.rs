@@ -1,19 +1,16 @@
 //! The verbs that look at one saved record.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
 use crate::analysis::{self, histogram::Histogram};
 use crate::cli::{DumpFormat, DumpVerb, HistVerb, RecordVerb, ShowVerb};
 use crate::cmd::exports;
+use crate::cmd::judged::Judged;
 use crate::record::{self, Record};
-use crate::render::{Styles, dump as dump_rows, histogram, json, stats_table, text};
-use crate::verdict::{self, Judgement, judge};
-
-/// Bins of the histograms in a summary: one character each.
-const SUMMARY_BINS: usize = 48;
+use crate::render::{dump as dump_rows, histogram, stats_table};
 
 impl RecordVerb {
     fn path(&self) -> Result<PathBuf> {
@@ -22,57 +19,6 @@ impl RecordVerb {
 
     fn read(&self) -> Result<Record> {
         Record::read(&self.path()?)
-    }
-}
-
-/// A record with everything that is known from it.
-pub struct Judged {
-    /// The record.
-    pub record: Record,
-    /// Its analysis.
-    pub analysis: analysis::Analysis,
-    /// One for each comparison.
-    pub judgements: Vec<Judgement>,
-}
-
-impl Judged {
-    /// Reads, analyses and judges.
-    ///
-    /// # Errors
-    /// The record cannot be read.
-    pub fn read(path: &Path) -> Result<Self> {
-        let record = Record::read(path)?;
-        let analysis = analysis::analyse(&record);
-        let policy = &record.header.plan.policy;
-        let judgements =
-            analysis.comparisons.iter().map(|comparison| judge(comparison, policy)).collect();
-        Ok(Self { record, analysis, judgements })
-    }
-
-    /// The summary as text, or everything as JSON.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
-    pub fn print(&self, as_json: bool) -> Result<()> {
-        if as_json {
-            let mut stdout = std::io::stdout().lock();
-            return Ok(json::write(&mut stdout, &self.record, &self.analysis, &self.judgements)?);
-        }
-        let histogram = Histogram::of(&self.record, SUMMARY_BINS);
-        let (analysis, judgements) = (&self.analysis, &self.judgements);
-        let styles = Styles::colored();
-        super::print(&text::summary(
-            &self.record,
-            analysis,
-            judgements,
-            histogram.as_ref(),
-            &styles,
-        ))
-    }
-
-    /// The exit code that `--fail-on` asks for.
-    pub fn exit_code(&self, fail_on: Option<crate::spec::values::FailOn>) -> u8 {
-        fail_on.map_or(0, |fail_on| verdict::exit_code(&self.judgements, fail_on))
     }
 }
 

@@ -17,7 +17,7 @@ use jiff::Zoned;
 
 use crate::cli::RunVerb;
 use crate::cmd::exports;
-use crate::cmd::records::Judged;
+use crate::cmd::judged::Judged;
 use crate::host::{self, Facts, Gap, Host};
 use crate::measure::exec::Evidence;
 use crate::measure::{ExecRunner, ScriptRunner, clock::monotonic_ns};
