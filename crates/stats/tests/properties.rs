@@ -166,7 +166,7 @@ proptest! {
         let _ = series::runs_test(&xs);
         let _ = series::ljung_box(&xs, 3);
         let _ = stats::changepoint::pelt(&xs, 9.0);
-        let _ = stats::across_sessions::across_sessions(&xs, 1.0);
+        let _ = stats::across_sessions::across_sessions(&xs, 1.0, 0.05);
         prop_assert!(warmup::prefix(&xs).is_err() || warmup::prefix(&xs).unwrap() <= xs.len() / 5);
     }
 }

@@ -108,15 +108,14 @@ pub enum DumpFormat {
 /// `compare`.
 #[derive(Debug, clap::Args)]
 pub struct CompareVerb {
-    /// The record of the reference
-    pub old: PathBuf,
-    /// The record of the change
-    pub new: PathBuf,
+    /// Records of past sessions, then the record of the new one. From five past sessions on there is a test
+    #[arg(required = true, num_args = 2.., value_name = "RECORD")]
+    pub records: Vec<PathBuf>,
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
-    /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; with one
-    /// session a side it never can
+    /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; with fewer
+    /// than five past sessions it never can
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
 }

@@ -41,21 +41,22 @@ pub fn judge(comparison: &Comparison, policy: &Policy) -> Judgement {
         interval: None,
         no_test,
     };
-    let paired = match &comparison.evidence {
-        Evidence::Paired(paired) => paired,
+    let (shown, as_measured, is_uneven) = match &comparison.evidence {
+        Evidence::Paired(paired) => {
+            (paired.net_ratio.unwrap_or(paired.ratio), paired.ratio, paired.shape.is_some())
+        }
+        Evidence::AcrossSessions(found) => (found.ratio, found.ratio, false),
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
             return undecided(Some(*because));
         }
     };
-    let shown = paired.net_ratio.unwrap_or(paired.ratio);
     let log = stats::Interval { lo: shown.lo.ln(), hi: shown.hi.ln() };
-    let is_slower = paired.ratio.ratio > 1.0;
-    let direction = if is_slower { Verdict::Slower } else { Verdict::Faster };
+    let direction = if as_measured.ratio > 1.0 { Verdict::Slower } else { Verdict::Faster };
     let (verdict, within_margin) = match stats::Verdict::of(log, policy.same_within.ln_1p()) {
         stats::Verdict::Different => (direction, false),
         stats::Verdict::DifferentWithinMargin => (direction, true),
         // Two ratios instead of one: an interval around one of them cannot say that nothing changed.
-        stats::Verdict::Same if paired.shape.is_some() => (Verdict::Undecided, false),
+        stats::Verdict::Same if is_uneven => (Verdict::Undecided, false),
         stats::Verdict::Same => (Verdict::Same, false),
         stats::Verdict::Undecided => (Verdict::Undecided, false),
     };

@@ -131,6 +131,8 @@ pub struct Comparison {
 pub enum Evidence {
     /// The runs were interleaved at random: a calibrated test.
     Paired(Paired),
+    /// They are from different sessions, of which enough are known to tell how sessions differ by themselves.
+    AcrossSessions(AcrossSessions),
     /// They were not: an estimate, no test.
     Unpaired {
         /// Ratio of the t0, by first-order propagation of their errors.
@@ -153,6 +155,13 @@ pub enum NoTest {
     Sequential,
     /// The two are from different sessions.
     SeparateRecords,
+    /// They are from different sessions, and too few to know how much sessions differ by themselves.
+    FewSessions {
+        /// Past sessions.
+        have: usize,
+        /// How many there must be.
+        need: usize,
+    },
     /// Not enough complete pairs for any verdict at this alpha.
     TooFewPairs {
         /// How many there are.
@@ -190,6 +199,19 @@ pub struct Paired {
     pub position_ratio: f64,
     /// Whether floor and typical time changed by different ratios.
     pub shape: Option<Shape>,
+}
+
+/// A new session against several past ones: a prediction test, which assumes that sessions scatter normally.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AcrossSessions {
+    /// Past sessions.
+    pub n_sessions: usize,
+    /// p-value of "one more session of the same".
+    pub p: f64,
+    /// The new t0 ÷ the geometric mean of the past ones.
+    pub ratio: RatioInterval,
+    /// 1 − level of the interval.
+    pub alpha: f64,
 }
 
 /// A ratio with the interval that the test does not reject.

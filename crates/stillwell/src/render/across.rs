@@ -1,4 +1,4 @@
-//! What `compare` prints: two records of different sessions.
+//! What `compare` prints: records of different sessions.
 
 use std::fmt::Write as _;
 use std::io;
@@ -17,12 +17,12 @@ use crate::render::text::comparison;
 use crate::render::units::{Kind, Unit, asked};
 use crate::verdict::Judgement;
 
-/// The same command in both records.
+/// The same command in all records.
 #[derive(Debug, Serialize)]
 pub struct Pair<'a> {
-    /// In the older record, the reference.
-    pub old: &'a ArmSummary,
-    /// In the newer one.
+    /// In the records of past sessions, the reference.
+    pub old: Vec<&'a ArmSummary>,
+    /// In the new one.
     pub new: &'a ArmSummary,
     /// What is known of their ratio.
     pub comparison: Comparison,
@@ -31,32 +31,27 @@ pub struct Pair<'a> {
 }
 
 /// t0 on both sides and the ratio, for each pair.
-pub fn text(old: &Record, new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> String {
+pub fn text(old: &[&Record], new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> String {
     let plan = &new.header.plan;
-    let t0s = pairs
-        .iter()
-        .flat_map(|pair| [pair.old, pair.new])
-        .filter_map(|arm| Some(net_t0(arm)?.value));
+    let arms = pairs.iter().flat_map(|pair| pair.old.iter().copied().chain([pair.new]));
+    let t0s = arms.filter_map(|arm| Some(net_t0(arm)?.value));
     let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s);
     let mut out = String::new();
-    for (name, record) in [("old", old), ("new", new)] {
+    for (name, record) in old.iter().map(|record| ("old", *record)).chain([("new", new)]) {
         writeln!(out, "{name}  {}  {}", record.header.created, record.path.display()).ok();
     }
-    differences(&mut out, &old.header.facts, &new.header.facts);
+    for record in old {
+        differences(&mut out, &record.header.facts, &new.header.facts);
+    }
     for pair in pairs {
         writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
-        for (name, arm) in [("old", pair.old), ("new", pair.new)] {
+        for (name, arm) in pair.old.iter().map(|arm| ("old", *arm)).chain([("new", pair.new)]) {
             let t0 = net_t0(arm).map(|t0| unit.label(&unit.uncertain(t0.value, t0.err)));
             writeln!(out, "{name:<8}t0 {}", t0.as_deref().unwrap_or("unknown: no finished run"))
                 .ok();
         }
-        out.push_str(&comparison(
-            "new:old",
-            &pair.comparison.evidence,
-            &pair.judgement,
-            plan,
-            styles,
-        ));
+        let evidence = &pair.comparison.evidence;
+        out.push_str(&comparison("new:old", evidence, &pair.judgement, plan, styles));
     }
     out
 }
@@ -67,17 +62,18 @@ pub fn text(old: &Record, new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> 
 /// `to` cannot be written.
 pub fn json(
     to: &mut impl io::Write,
-    old: &Record,
+    old: &[&Record],
     new: &Record,
     pairs: &[Pair<'_>],
 ) -> io::Result<()> {
     #[derive(Serialize)]
     struct Document<'a> {
-        old: Side<'a>,
+        old: Vec<Side<'a>>,
         new: Side<'a>,
         pairs: &'a [Pair<'a>],
     }
-    pretty(to, &Document { old: Side::of(old), new: Side::of(new), pairs })
+    let old = old.iter().map(|record| Side::of(record)).collect();
+    pretty(to, &Document { old, new: Side::of(new), pairs })
 }
 
 #[derive(Serialize)]
@@ -136,13 +132,13 @@ mod tests {
             Evidence::Unpaired { ratio: uncertain(1.018, 0.006), because: NoTest::SeparateRecords };
         let comparison = Comparison { arm: 0, reference: 0, evidence };
         let judgement = judge(&comparison, &new.header.plan.policy);
-        let pairs = [Pair { old: &old_arms[0], new: &new_arms[0], comparison, judgement }];
-        let text = text(&old, &new, &pairs, &Styles::plain());
+        let pairs = [Pair { old: vec![&old_arms[0]], new: &new_arms[0], comparison, judgement }];
+        let text = text(&[&old], &new, &pairs, &Styles::plain());
         insta::assert_snapshot!(text);
         let mut out = Vec::new();
-        json(&mut out, &old, &new, &pairs).unwrap();
+        json(&mut out, &[&old], &new, &pairs).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(document["pairs"][0]["comparison"]["evidence"]["ratio"]["value"], 1.018);
-        assert_eq!(document["old"]["record"], "/tmp/old.swell");
+        assert_eq!(document["old"][0]["record"], "/tmp/old.swell");
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::render::exported::{self, Exported, SECOND_NS, Summary, net_t0, results, shown_ratio};
+use crate::render::exported::{self, Exported, SECOND_NS, Summary, net_t0, results};
 use crate::verdict::{Judgement, Verdict};
 
 const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];
@@ -113,16 +113,13 @@ fn cell(value: Option<f64>) -> String {
 fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<[String; 4]> {
     let mut found: Vec<[String; 4]> = vec![Default::default(); analysis.arms.len()];
     for (comparison, judgement) in analysis.comparisons.iter().zip(judgements) {
-        let (numbers, verdict) = match &comparison.evidence {
-            Evidence::Paired(paired) => {
-                let shown = shown_ratio(paired, judgement);
-                (
-                    [Some(shown.ratio), Some(shown.lo), Some(shown.hi)],
-                    verdict_word(judgement.verdict),
-                )
-            }
-            Evidence::Unpaired { ratio, .. } => ([Some(ratio.value), None, None], ""),
-            Evidence::None { .. } => ([None; 3], ""),
+        let (numbers, verdict) = match (judgement.interval, &comparison.evidence) {
+            (Some(shown), _) => (
+                [Some(shown.ratio), Some(shown.lo), Some(shown.hi)],
+                verdict_word(judgement.verdict),
+            ),
+            (None, Evidence::Unpaired { ratio, .. }) => ([Some(ratio.value), None, None], ""),
+            (None, _) => ([None; 3], ""),
         };
         let [ratio, lo, hi] = numbers.map(cell);
         if let Some(slot) = found.get_mut(comparison.arm) {

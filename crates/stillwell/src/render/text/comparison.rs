@@ -44,6 +44,23 @@ pub(in crate::render) fn comparison(
             wrap_after(&mut out, &numbers);
             sentences(&mut out, paired, shown, judgement, plan);
         }
+        Evidence::AcrossSessions(found) => {
+            head(
+                &mut out,
+                heading,
+                verdict_word(judgement.verdict),
+                styles.verdict(judgement.verdict),
+            );
+            let numbers = format!(
+                "{} at {}, p = {}",
+                ratio_and_interval(found.ratio),
+                percent_of_level(found.alpha),
+                uncertain::significant(found.p, 2)
+            );
+            wrap_after(&mut out, &numbers);
+            let scatter = "by the scatter of the past ones, which is taken to be normal";
+            line(&mut out, &format!("across {} past sessions, {scatter}", found.n_sessions));
+        }
         Evidence::Unpaired { ratio, because } => {
             head(&mut out, heading, "NO VERDICT", styles.attention);
             wrap_after(
@@ -224,7 +241,15 @@ pub(in crate::render) fn no_test(because: NoTest, policy: Policy) -> String {
                 .into()
         }
         NoTest::SeparateRecords => {
-            "they are from separate sessions: drift between them is not controlled".into()
+            "they are from separate sessions: drift between them is not controlled; for a verdict, \
+             time both in one stillwell run"
+                .into()
+        }
+        NoTest::FewSessions { have, need } => {
+            format!(
+                "they are from separate sessions, and {have} past ones are too few to tell how much sessions \
+                 differ by themselves; with {need} there is a test"
+            )
         }
         NoTest::TooFewPairs { have, need } => {
             let level = percent_of_level(policy.alpha);

@@ -23,7 +23,7 @@ pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement])
     draw(out, rows_and_headings);
     let reasons =
         page.analysis.comparisons.iter().filter_map(|comparison| match comparison.evidence {
-            Evidence::Paired(_) => None,
+            Evidence::Paired(_) | Evidence::AcrossSessions(_) => None,
             Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
         });
     if let Some(because) = reasons.into_iter().next() {
@@ -39,8 +39,10 @@ fn by_arm(page: &Page<'_>, judgements: &[Judgement]) -> Vec<Option<(String, Stri
         let ratio = ratio(&comparison.evidence, judgement);
         let ratio = ratio.map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err));
         let verdict = match (&comparison.evidence, judgement.within_margin) {
-            (Evidence::Paired(_), false) => verdict_word(judgement.verdict).to_lowercase(),
-            (Evidence::Paired(_), true) => {
+            (Evidence::Paired(_) | Evidence::AcrossSessions(_), false) => {
+                verdict_word(judgement.verdict).to_lowercase()
+            }
+            (Evidence::Paired(_) | Evidence::AcrossSessions(_), true) => {
                 format!(
                     "{}, < {}",
                     verdict_word(judgement.verdict).to_lowercase(),
