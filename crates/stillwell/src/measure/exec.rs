@@ -1,6 +1,7 @@
 //! The runner that makes real processes: steps → jobs for the launcher, and its answers → an outcome.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -10,10 +11,10 @@ use tempfile::NamedTempFile;
 use crate::host::{self, Gap};
 use crate::measure::commands::Commands;
 use crate::measure::process::LauncherProcess;
-use crate::measure::wire::{Batch, Command, Done, Job, Keep, Open, RowId, Stop};
+use crate::measure::wire::{Batch, Command, Job, Keep, Open, RowId, Stop};
 use crate::measure::{Failure, Hook, Outcome, Runner};
 use crate::metric::Metric;
-use crate::plan::Plan;
+use crate::plan::{Plan, Role};
 use crate::schedule::Step;
 use crate::spec::values::Sched;
 use crate::sys::Stage;
@@ -39,10 +40,18 @@ pub struct Evidence {
 }
 
 /// What a job of a batch was for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Purpose {
     Hook(Hook),
     Run,
+}
+
+/// A job's step, by its index, and what it does for it.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    index: usize,
+    purpose: Purpose,
+    hook: &'a str,
 }
 
 impl<'a> ExecRunner<'a> {
@@ -87,18 +96,17 @@ impl<'a> ExecRunner<'a> {
         self.process.keep(Keep { record, columns, clock_origin_ns })
     }
 
-    /// The jobs of one step.
-    fn jobs(&self, step: &Step) -> Vec<(Purpose, Option<&'a str>)> {
+    /// The jobs of one step, with the commands of the hooks.
+    fn jobs(&self, step: &Step) -> Vec<(Purpose, &'a str)> {
         let arm = &self.plan.arms[step.arm as usize];
-        let hook = |hook, command: &'a Option<String>| {
-            command.as_deref().map(|command| (Purpose::Hook(hook), Some(command)))
-        };
-        let is_candidate = arm.role == crate::plan::Role::Candidate;
+        let is_candidate = arm.role == Role::Candidate;
+        let validate = self.plan.validate.as_deref().filter(|_| is_candidate);
+        let hook = |hook, command: Option<&'a str>| Some((Purpose::Hook(hook), command?));
         [
-            hook(Hook::Prepare, &arm.prepare),
-            Some((Purpose::Run, None)),
-            hook(Hook::Validate, &self.plan.validate).filter(|_| is_candidate),
-            hook(Hook::Conclude, &arm.conclude),
+            hook(Hook::Prepare, arm.prepare.as_deref()),
+            Some((Purpose::Run, "")),
+            hook(Hook::Validate, validate),
+            hook(Hook::Conclude, arm.conclude.as_deref()),
         ]
         .into_iter()
         .flatten()
@@ -115,116 +123,114 @@ impl<'a> ExecRunner<'a> {
 
     /// Sends part of the jobs of some steps and says how it went.
     fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(Purpose) -> bool) -> Result<Outcome> {
+        let (outcome, open_step) = match self.batch(steps, wanted) {
+            Ok((batch, origins)) => self.send(batch, steps, &origins)?,
+            Err(why) => (Outcome::failed(Failure::Start { why }), None),
+        };
+        match open_step {
+            Some(step) => self.conclude(step, outcome),
+            None => Ok(outcome),
+        }
+    }
+
+    /// The batch of these jobs, and where each comes from.
+    fn batch(
+        &self,
+        steps: &[Step],
+        wanted: impl Fn(Purpose) -> bool,
+    ) -> Result<(Batch, Vec<Origin<'a>>), String> {
         let mut batch =
             Batch { environments: self.commands.environments().to_vec(), ..Batch::default() };
         let mut origins = Vec::new();
-        let mut known = HashMap::new();
+        let mut known: HashMap<(u32, Purpose), u32> = HashMap::new();
         for (index, step) in steps.iter().enumerate() {
             for (purpose, hook) in
                 self.jobs(step).into_iter().filter(|(purpose, _)| wanted(*purpose))
             {
-                let command = match known.get(&(step.arm, hook)) {
-                    Some(&command) => command,
-                    None => {
-                        match self.command(step.arm as usize, purpose, hook.unwrap_or_default()) {
-                            Ok(command) => {
-                                batch.commands.push(command);
-                                let position = u32::try_from(batch.commands.len() - 1)
-                                    .expect("a batch has fewer than 2^32 commands");
-                                known.insert((step.arm, hook), position);
-                                position
-                            }
-                            Err(why) => {
-                                return Ok(Outcome {
-                                    failure: Some(Failure::Start { why }),
-                                    ..Outcome::default()
-                                });
-                            }
-                        }
+                let command = match known.entry((step.arm, purpose)) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => {
+                        let position = u32::try_from(batch.commands.len());
+                        batch.commands.push(self.command(step.arm as usize, purpose, hook)?);
+                        *new.insert(position.expect("a batch has fewer than 2^32 commands"))
                     }
                 };
                 batch.jobs.push(job(step, purpose, command));
-                origins.push((index, purpose, hook));
+                origins.push(Origin { index, purpose, hook });
             }
         }
-        let arms_by_command: HashMap<u32, u32> = known
+        Ok((batch, origins))
+    }
+
+    /// Has a batch run. The second value is the step that was under way when it stopped, if its conclude hook is due.
+    fn send(
+        &mut self,
+        batch: Batch,
+        steps: &[Step],
+        origins: &[Origin<'_>],
+    ) -> Result<(Outcome, Option<Step>)> {
+        let arm_of_command: HashMap<u32, usize> = batch
+            .jobs
             .iter()
-            .filter(|((_, hook), _)| hook.is_none())
-            .map(|((arm, _), at)| (*at, *arm))
+            .filter_map(|job| Some((job.command, job.row?.arm as usize)))
             .collect();
         let (done, interrupted) = self.process.run(batch)?;
         self.maxrss_floor_kib = done.maxrss_floor_kib;
         for command in &done.loud_commands {
-            arms_by_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm as usize));
+            arm_of_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm));
         }
-        Ok(self.outcome(steps, &origins, done, interrupted))
+        let Some(stop) = done.stop else {
+            return Ok((Outcome { interrupted, failure: None }, None));
+        };
+        let origin = origins[done.n_done as usize];
+        let step = steps[origin.index];
+        let is_due = origin.purpose != Purpose::Hook(Hook::Conclude);
+        let outcome = match self.failure(&step, origin, stop) {
+            Some(failure) => Outcome { interrupted, failure: Some(failure) },
+            None => Outcome { interrupted: true, failure: None },
+        };
+        Ok((outcome, is_due.then_some(step)))
     }
 
-    fn outcome(
-        &self,
-        steps: &[Step],
-        origins: &[(usize, Purpose, Option<&str>)],
-        done: Done,
-        interrupted: bool,
-    ) -> Outcome {
-        let n_jobs_done = done.n_done as usize;
-        let is_run =
-            |&&(_, purpose, _): &&(usize, Purpose, Option<&str>)| matches!(purpose, Purpose::Run);
-        let n_done = origins[..n_jobs_done].iter().filter(is_run).count();
-        let Some(stop) = done.stop else { return Outcome { n_done, interrupted, failure: None } };
-        let (index, purpose, hook) = origins[n_jobs_done];
-        let arm = steps[index].arm as usize;
+    /// What a stop means; `None` for one that was asked for.
+    fn failure(&self, step: &Step, origin: Origin<'_>, stop: Stop) -> Option<Failure> {
+        let arm = step.arm as usize;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        let failure = match (stop, purpose) {
-            (Stop::Interrupted, _) => return Outcome { n_done, interrupted: true, failure: None },
+        Some(match (stop, origin.purpose) {
+            (Stop::Interrupted, _) => return None,
             (Stop::Failed { exit, timed_out, stderr }, Purpose::Run) => {
-                Failure::Run { step: steps[index].step, arm, exit, timed_out, stderr: text(stderr) }
+                Failure::Run { step: step.step, arm, exit, timed_out, stderr: text(stderr) }
             }
-            (Stop::Failed { exit, stderr, .. }, Purpose::Hook(which)) => Failure::Hook {
-                hook: which,
-                command: hook.unwrap_or_default().into(),
-                exit,
-                stderr: text(stderr),
-            },
+            (Stop::Failed { exit, stderr, .. }, Purpose::Hook(hook)) => {
+                Failure::Hook { hook, command: origin.hook.into(), exit, stderr: text(stderr) }
+            }
             (Stop::Launch { stage, errno }, _) => {
                 let program = &self.plan.arms[arm].argv[0];
                 Failure::Start { why: explain_launch(self.plan, program, stage, errno) }
             }
             (Stop::Record { error, line }, _) => Failure::Record { error, line },
-        };
-        Outcome { n_done, interrupted, failure: Some(failure) }
-    }
-
-    /// Runs steps whose jobs need nothing in between.
-    fn run_together(&mut self, steps: &[Step]) -> Result<Outcome> {
-        let mut outcome = self.run_jobs(steps, |_| true)?;
-        self.conclude_after(steps, &mut outcome)?;
-        Ok(outcome)
+        })
     }
 
     /// After a failure or ^C the conclude hook of the step that was under way is still due.
-    fn conclude_after(&mut self, steps: &[Step], outcome: &mut Outcome) -> Result<()> {
-        let Some(step) = steps.get(outcome.n_done) else { return Ok(()) };
-        let due = outcome.failure.is_some() || outcome.interrupted;
-        if !due || matches!(outcome.failure, Some(Failure::Hook { hook: Hook::Conclude, .. })) {
-            return Ok(());
-        }
-        let is_conclude = |purpose| matches!(purpose, Purpose::Hook(Hook::Conclude));
-        let concluded = self.run_jobs(std::slice::from_ref(step), is_conclude)?;
-        outcome.failure = outcome.failure.take().or(concluded.failure);
-        Ok(())
+    fn conclude(&mut self, step: Step, outcome: Outcome) -> Result<Outcome> {
+        let is_conclude = |purpose| purpose == Purpose::Hook(Hook::Conclude);
+        let concluded = match self.batch(&[step], is_conclude) {
+            Ok((batch, origins)) => self.send(batch, &[step], &origins)?.0,
+            Err(why) => Outcome::failed(Failure::Start { why }),
+        };
+        Ok(Outcome { failure: outcome.failure.or(concluded.failure), ..outcome })
     }
 
     fn run_cold(&mut self, step: &Step) -> Result<Outcome> {
         let steps = std::slice::from_ref(step);
-        let is_prepare = |purpose| matches!(purpose, Purpose::Hook(Hook::Prepare));
-        let mut outcome = self.run_jobs(steps, is_prepare)?;
-        if outcome.failure.is_none() && !outcome.interrupted {
-            host::drop_caches()?;
-            outcome = self.run_jobs(steps, |purpose| !is_prepare(purpose))?;
+        let is_prepare = |purpose| purpose == Purpose::Hook(Hook::Prepare);
+        let prepared = self.run_jobs(steps, is_prepare)?;
+        if prepared.is_end() {
+            return Ok(prepared);
         }
-        self.conclude_after(steps, &mut outcome)?;
-        Ok(outcome)
+        host::drop_caches()?;
+        self.run_jobs(steps, |purpose| !is_prepare(purpose))
     }
 }
 
@@ -235,36 +241,30 @@ impl Runner for ExecRunner<'_> {
 
     fn run(&mut self, steps: &[Step]) -> Result<Outcome> {
         if !self.plan.cold_cache {
-            return self.run_together(steps);
+            return self.run_jobs(steps, |_| true);
         }
-        let mut total = Outcome::default();
         for step in steps {
             let outcome = self.run_cold(step)?;
-            total.n_done += outcome.n_done;
-            total.interrupted |= outcome.interrupted;
-            total.failure = outcome.failure;
-            if total.interrupted || total.failure.is_some() {
-                break;
+            if outcome.is_end() {
+                return Ok(outcome);
             }
         }
-        Ok(total)
+        Ok(Outcome::default())
     }
 
     fn hook(&mut self, hook: Hook, command: &str) -> Result<Outcome> {
         let command_line = match self.commands.of_hook(self.plan, 0, command) {
             Ok(command_line) => command_line,
-            Err(why) => {
-                return Ok(Outcome { failure: Some(Failure::Start { why }), ..Outcome::default() });
-            }
+            Err(why) => return Ok(Outcome::failed(Failure::Start { why })),
         };
         let batch = Batch {
             environments: self.commands.environments().to_vec(),
             commands: vec![command_line],
             jobs: vec![Job { command: 0, row: None, iteration: None, padding_bytes: None }],
         };
-        let (done, interrupted) = self.process.run(batch)?;
         let step = Step { step: 0, arm: 0, block: None, round: 0, padding_bytes: None };
-        Ok(self.outcome(&[step], &[(0, Purpose::Hook(hook), Some(command))], done, interrupted))
+        let origin = Origin { index: 0, purpose: Purpose::Hook(hook), hook: command };
+        Ok(self.send(batch, &[step], &[origin])?.0)
     }
 }
 

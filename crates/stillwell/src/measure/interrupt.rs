@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context as _, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::sys;
+
 /// Signals that have come. While it lives they end nothing by themselves; afterwards they do what they always do.
 #[derive(Debug)]
 pub struct Interrupt {
@@ -25,13 +27,19 @@ impl Interrupt {
         let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
         pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
         let over = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Who ignores a signal on purpose, as nohup does, is not to be ended by it.
+        let wanted =
+            [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !sys::is_ignored(signal));
+        for signal in wanted {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&over))
                 .context("cannot catch signals")?;
             let writer = writer.try_clone().context("cannot catch signals")?;
             signal_hook::low_level::pipe::register(signal, writer)
                 .context("cannot catch signals")?;
         }
+        // A record at the limit of file sizes is an error of write(2), not the end of the program.
+        let caught = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(libc::SIGXFSZ, caught).context("cannot catch signals")?;
         Ok(Self { pipe, over })
     }
 

@@ -269,12 +269,14 @@ impl Session {
 
     fn await_child(&mut self, launched: Launched, mut pipes: Pipes, is_run: bool) -> Ran {
         let alarm = Alarm::arm(launched.pid, self.timeout.filter(|_| is_run));
-        if !pipes.is_empty()
-            && let Ok(pidfd) = pidfd(launched.pid)
-        {
-            while pipes.drain_until_exit(pidfd.as_fd()).is_err_and(|error| is_interruption(&error))
-            {
-            }
+        if !pipes.is_empty() {
+            let pidfd = pidfd(launched.pid).ok();
+            let pidfd = pidfd.as_ref().map(|pidfd| pidfd.as_fd());
+            let has_ended = || sys::has_exited(launched.pid);
+            while pipes
+                .drain_until_exit(pidfd, has_ended)
+                .is_err_and(|error| is_interruption(&error))
+            {}
         }
         // Without evidence to collect there is nothing between the exit and the reap, so one call does both.
         let (mut ended_ns, mut run_queue_wait_ns) = (None, None);

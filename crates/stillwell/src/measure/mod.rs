@@ -40,7 +40,7 @@ pub trait Runner {
 }
 
 /// A command around the runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hook {
     Setup,
     Prepare,
@@ -52,12 +52,22 @@ pub enum Hook {
 /// How far a request came.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Steps whose run ended as it should; the next one is the one that failed or was cut short.
-    pub n_done: usize,
     /// Whether ^C or SIGTERM came.
     pub interrupted: bool,
     /// What went wrong.
     pub failure: Option<Failure>,
+}
+
+impl Outcome {
+    /// It went wrong.
+    pub fn failed(failure: Failure) -> Self {
+        Self { interrupted: false, failure: Some(failure) }
+    }
+
+    /// Whether nothing more is to be run.
+    pub fn is_end(&self) -> bool {
+        self.interrupted || self.failure.is_some()
+    }
 }
 
 /// What can go wrong with a command.

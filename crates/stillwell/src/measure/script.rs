@@ -73,7 +73,7 @@ fn turn(word: &str) -> Result<Turn> {
 impl Runner for ScriptRunner<'_> {
     fn run(&mut self, steps: &[Step]) -> Result<Outcome> {
         let (writer, layout) = self.output.as_mut().context("the script has no record yet")?;
-        for (n_done, step) in steps.iter().enumerate() {
+        for step in steps {
             let arm = step.arm as usize;
             let turn = self.arms[arm][self.n_taken[arm] % self.arms[arm].len()];
             self.n_taken[arm] += 1;
@@ -102,10 +102,10 @@ impl Runner for ScriptRunner<'_> {
             if !is_fine {
                 let (step, exit) = (step.step, row.exit);
                 let failure = Failure::Run { step, arm, exit, timed_out, stderr: String::new() };
-                return Ok(Outcome { n_done, interrupted: false, failure: Some(failure) });
+                return Ok(Outcome { interrupted: false, failure: Some(failure) });
             }
         }
-        Ok(Outcome { n_done: steps.len(), ..Outcome::default() })
+        Ok(Outcome::default())
     }
 
     fn hook(&mut self, _hook: Hook, _command: &str) -> Result<Outcome> {

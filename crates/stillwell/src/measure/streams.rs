@@ -7,12 +7,14 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// A run that writes more than this to standard error is not kept in memory again.
 pub const STDERR_KEEP_BYTES_MAX: u64 = 64 << 10;
+/// How often to look whether a process without a pidfd has ended.
+const ASK_AGAIN_NS: i64 = 2_000_000;
 /// How much of the end of standard error is shown on a failure.
 const TAIL_BYTES: usize = 4 << 10;
 
@@ -89,17 +91,23 @@ impl Pipes {
         self.stdout.is_none() && self.stderr.is_none()
     }
 
-    /// Reads until the process has ended.
+    /// Reads until the process has ended. Linux before 5.3 has no pidfd to wait for; there it is asked for now and then.
     ///
     /// # Errors
     /// `EINTR`, so that the caller can look at its flags.
-    pub fn drain_until_exit(&mut self, pidfd: BorrowedFd<'_>) -> io::Result<()> {
+    pub fn drain_until_exit(
+        &mut self,
+        pidfd: Option<BorrowedFd<'_>>,
+        has_ended: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: ASK_AGAIN_NS };
         loop {
-            let mut fds = vec![PollFd::new(&pidfd, PollFlags::IN)];
+            let mut fds: Vec<PollFd<'_>> =
+                pidfd.iter().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
             let readers = [self.stdout.as_ref(), self.stderr.as_ref()];
             fds.extend(readers.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)));
-            poll(&mut fds, None)?;
-            let ended = fds[0].revents().contains(PollFlags::IN);
+            poll(&mut fds, pidfd.is_none().then_some(&timeout))?;
+            let ended = has_ended();
             self.read_what_is_there();
             if ended {
                 return Ok(());

@@ -8,7 +8,9 @@ mod spawn;
 
 use std::io;
 
-pub use signals::{Alarm, install_launcher_signals, stop_ignoring_children, take_stop_request};
+pub use signals::{
+    Alarm, install_launcher_signals, is_ignored, stop_ignoring_children, take_stop_request,
+};
 pub use spawn::{Attributes, CStrings, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage};
 
 /// What `wait4` says of a finished child.
@@ -46,6 +48,17 @@ pub fn wait_for_exit(pid: i32) -> io::Result<()> {
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether the child has ended; it is not reaped.
+pub fn has_exited(pid: i32) -> bool {
+    let mut siginfo = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    // SAFETY: siginfo points to writable memory of the right size; waitid leaves si_pid 0 if nothing has ended.
+    unsafe {
+        let result = libc::waitid(libc::P_PID, pid.cast_unsigned(), siginfo.as_mut_ptr(), flags);
+        result != 0 || siginfo.assume_init().si_pid() != 0
+    }
 }
 
 /// Reaps a child: its exit (status, or minus the signal) and its resource usage.

@@ -59,6 +59,19 @@ pub fn install_launcher_signals() {
     install(libc::SIGPIPE, on_nothing);
     // The front end decides what ^C means; it passes on SIGTERM.
     install(libc::SIGINT, on_nothing);
+    // A record at the limit of file sizes (ulimit -f) is an error of write(2), not the end of the launcher.
+    install(libc::SIGXFSZ, on_nothing);
+}
+
+/// Whether whoever started us wants this signal ignored (nohup does).
+pub fn is_ignored(signal: libc::c_int) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null new action only asks; action is writable, and all-zero is valid if the call fails.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
 }
 
 /// Whether the front end has asked for an end since the last call.
