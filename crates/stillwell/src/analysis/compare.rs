@@ -220,10 +220,15 @@ fn test(
         smallest_visible: stats::verdict::mde80(half_width, alpha)?.exp_m1(),
         n_pairs_to_decide: n_pairs_to_decide.filter(|_| !decided),
         position_ratio: found.test.position.exp(),
-        shape: shape
-            .is_uneven()
-            .then(|| Shape { floor: shape.floor.exp(), typical: shape.typical.exp() }),
+        shape: Some(shape)
+            .filter(|shape| is_uneven(shape, same_within))
+            .map(|shape| Shape { floor: shape.floor.exp(), typical: shape.typical.exp() }),
     })
+}
+/// Whether to show two ratios. Beside the test there is a practical size, a tenth of the margin of "the same": on a
+/// coarse clock equal programs differ by rounding, always in the same way.
+fn is_uneven(shape: &relabel::Shape, same_within: f64) -> bool {
+    shape.is_uneven() && (shape.typical - shape.floor).abs() > 0.1 * same_within.ln_1p()
 }
 
 fn estimand_of(estimand: Estimand) -> relabel::Estimand {

@@ -144,26 +144,19 @@ fn load(record: &Record) -> Option<Note> {
 }
 
 fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
-    let note = |arm: &ArmSummary| {
-        let (n_exits, n_timeouts) = (arm.n_nonzero_exits, arm.n_timed_out);
-        let what = match (n_exits, n_timeouts) {
-            (0, 0) => return None,
-            (_, 0) => {
-                format!(
-                    "{n_exits} of {} runs of command {} exited with a failure",
-                    arm.n_runs,
-                    arm.arm + 1
-                )
-            }
-            _ => format!(
-                "command {}: {n_timeouts} runs took longer than the timeout and are left out, {n_exits} exited with \
-                 a failure",
-                arm.arm + 1
-            ),
-        };
-        Some(Note { what, advice: None, weight: 1.0 })
+    let note = |arm: &ArmSummary, n: usize, what: &str| {
+        let n_all = arm.n_runs + arm.n_timed_out;
+        let runs = if n_all == 1 { "run" } else { "runs" };
+        let what = format!("{n} of {n_all} {runs} of command {} {what}", arm.arm + 1);
+        (n > 0).then_some(Note { what, advice: None, weight: 1.0 })
     };
-    arms.iter().filter_map(note).collect()
+    let of_arm = |arm: &ArmSummary| {
+        [
+            note(arm, arm.n_nonzero_exits, "exited with a failure"),
+            note(arm, arm.n_timed_out, "took longer than the timeout and did not count"),
+        ]
+    };
+    arms.iter().flat_map(of_arm).flatten().collect()
 }
 
 fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {

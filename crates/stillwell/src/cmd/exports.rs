@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use tempfile::NamedTempFile;
 
 use crate::cmd::judged::Judged;
@@ -37,6 +37,28 @@ impl ExportOptions {
     }
 }
 
+/// Refuses what cannot be written later, before anything is measured.
+///
+/// # Errors
+/// The first file whose directory does not exist.
+pub fn check(options: &ExportOptions) -> Result<()> {
+    for (option, path, _) in options.wanted() {
+        let directory = directory_of(path);
+        ensure!(
+            directory.is_dir(),
+            "{option} {}: there is no directory {}",
+            path.display(),
+            directory.display()
+        );
+        ensure!(!path.is_dir(), "{option} {}: it is a directory", path.display());
+    }
+    Ok(())
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Writes all that were asked for.
 ///
 /// # Errors
@@ -62,10 +84,10 @@ fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Resu
         export(&mut file)?;
         return Ok(file.flush()?);
     }
-    let directory =
-        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let builder_mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    let file = tempfile::Builder::new().permissions(builder_mode).tempfile_in(directory)?;
+    let file = tempfile::Builder::new().permissions(builder_mode).tempfile_in(directory_of(path));
+    // Its own message names the temporary file.
+    let file = file.map_err(|error| std::io::Error::from(error.kind()))?;
     let mut buffer = BufWriter::new(file);
     export(&mut buffer)?;
     let file: NamedTempFile = buffer.into_inner().map_err(std::io::IntoInnerError::into_error)?;

@@ -26,7 +26,9 @@ impl RecordVerb {
 pub fn show(verb: &ShowVerb) -> Result<u8> {
     let judged = Judged::read(&verb.record.path()?)?;
     exports::write(&verb.exports, &judged)?;
-    judged.print(verb.json)?;
+    if !verb.exports.uses_stdout() {
+        judged.print(verb.json)?;
+    }
     Ok(judged.exit_code(verb.fail_on))
 }
 

@@ -42,16 +42,17 @@ pub fn is_requested() -> bool {
 /// Serves the front end, whose socket is standard input, until it hangs up.
 pub fn serve() {
     sys::install_launcher_signals();
+    let front_end = sys::parent();
     sys::signal_me_when_my_parent_ends(libc::SIGTERM);
     // What goes wrong here the front end sees as a closed socket; there is nobody else to tell.
-    serve_requests().ok();
+    serve_requests(front_end).ok();
 }
 
-fn serve_requests() -> Result<()> {
+fn serve_requests(front_end: i32) -> Result<()> {
     let stdin = io::stdin();
     let mut socket = std::fs::File::from(stdin.as_fd().try_clone_to_owned()?);
     let Request::Open(open) = wire::receive(&mut socket)? else { return Ok(()) };
-    let mut session = match Session::open(open) {
+    let mut session = match Session::open(open, front_end) {
         Ok((session, opened)) => {
             wire::send(&mut socket, &Reply::Opened(opened))?;
             session
@@ -107,6 +108,7 @@ impl Destination {
 
 /// Everything that lives from one batch to the next.
 struct Session {
+    front_end: i32,
     destination: Option<Destination>,
     timeout: Option<Duration>,
     schedstat: bool,
@@ -132,7 +134,7 @@ struct Ran {
 }
 
 impl Session {
-    fn open(open: Open) -> Result<(Self, Opened)> {
+    fn open(open: Open, front_end: i32) -> Result<(Self, Opened)> {
         if let Some(cpus) = &open.launcher_cpus {
             pin_myself(cpus)
                 .with_context(|| format!("cannot move the launcher to CPUs {cpus:?}"))?;
@@ -151,6 +153,7 @@ impl Session {
         let mut metrics = counters.metrics();
         metrics.extend(schedstat.then_some(Metric::RunQueueWaitNs));
         let session = Self {
+            front_end,
             destination: None,
             timeout: open.timeout_ns.map(Duration::from_nanos),
             schedstat,
@@ -176,6 +179,10 @@ impl Session {
     fn run(&mut self, batch: &Batch) -> Done {
         let mut done = Done::default();
         sys::take_stop_request();
+        if sys::parent() != self.front_end {
+            // It died after it had sent this, and the signal of that was taken just now.
+            return Done { stop: Some(Stop::Interrupted), ..done };
+        }
         for job in &batch.jobs {
             let outcome = self.run_job(batch, job, &mut done.loud_commands);
             if let Err(stop) = outcome {
@@ -281,11 +288,16 @@ impl Session {
         // Without evidence to collect there is nothing between the exit and the reap, so one call does both.
         let (mut ended_ns, mut run_queue_wait_ns) = (None, None);
         if self.schedstat {
-            while sys::wait_for_exit(launched.pid).is_err_and(|error| is_interruption(&error)) {}
+            wait_for_exit(launched.pid);
             ended_ns = Some(monotonic_ns());
             run_queue_wait_ns = read_run_queue_wait_ns(launched.pid);
         }
         let (exit, usage) = loop {
+            if alarm.went_off() {
+                // Whatever the run has left behind goes with it. Until it is reaped, its group's number is its own.
+                wait_for_exit(launched.pid);
+                sys::signal_group(launched.pid, libc::SIGKILL);
+            }
             match sys::reap(launched.pid) {
                 Ok(reaped) => break reaped,
                 Err(error) if is_interruption(&error) => {}
@@ -295,7 +307,7 @@ impl Session {
             }
         };
         let ended_ns = ended_ns.unwrap_or_else(monotonic_ns);
-        let timed_out = alarm.went_off();
+        let timed_out = alarm.timed_out();
         drop(alarm);
         let (mut stderr, mut stderr_bytes) = pipes.into_stderr();
         if stderr_bytes == 0 {
@@ -356,6 +368,11 @@ fn raw(fd: &impl std::os::fd::AsRawFd) -> i32 {
 
 fn is_interruption(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
+}
+
+/// Waits for the end of a child and leaves it to be reaped.
+fn wait_for_exit(pid: i32) {
+    while sys::wait_for_exit(pid).is_err_and(|error| is_interruption(&error)) {}
 }
 
 fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {

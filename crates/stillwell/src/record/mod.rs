@@ -50,6 +50,15 @@ pub struct Header {
     pub gaps: Vec<Gap>,
 }
 
+/// What is wrong with a line. serde counts lines too, but each of ours is a document of its own to it.
+fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line ") {
+        Some((what, _)) => format!("character {}: {what}", error.column()),
+        None => text,
+    }
+}
+
 /// A line that is neither the header nor a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
-use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, VERSION};
+use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, VERSION, describe};
 
 /// A record in memory.
 #[derive(Debug)]
@@ -115,7 +115,10 @@ fn parse_line(line: &[u8], layout: &Layout) -> Result<Line> {
     if line.starts_with(b"[") {
         return Ok(Line::Row(layout.decode(line).map_err(anyhow::Error::msg)?));
     }
-    Ok(Line::Event(serde_json::from_slice(line).context("neither a row nor an event")?))
+    let event = serde_json::from_slice(line);
+    Ok(Line::Event(
+        event.map_err(|error| anyhow!("neither a row nor an event: {}", describe(&error)))?,
+    ))
 }
 
 /// The longest first line that is taken for a header: 10 000 arms with long command lines stay far below.
@@ -130,6 +133,8 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     let mut line = Vec::new();
     std::io::Read::take(&mut *reader, HEADER_BYTES_MAX).read_until(b'\n', &mut line)?;
     ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
+    let is_ours = line.starts_with(format!("{{\"format\":\"{FORMAT}\"").as_bytes());
+    ensure!(!is_ours || line.ends_with(b"\n"), "the header is cut off; no run had finished");
     let Ok(probe) = serde_json::from_slice::<Probe>(&line) else {
         bail!(
             "not a Stillwell record: its first line is not a header with \"format\":\"{FORMAT}\"; \
@@ -142,6 +147,5 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
         "written by a later Stillwell (format {}; this one reads up to {VERSION})",
         probe.version
     );
-    ensure!(line.ends_with(b"\n"), "the header is cut off; no run had finished");
-    serde_json::from_slice(&line).context("line 1: damaged header")
+    serde_json::from_slice(&line).map_err(|error| anyhow!("line 1, {}", describe(&error)))
 }

@@ -3,6 +3,7 @@
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
 use crate::metric::{METRICS, Metric};
+use crate::record::describe;
 
 /// What was measured in one step. A value that this machine cannot give is `None`, never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +113,8 @@ impl Layout {
     /// What is wrong with the line, naming the column.
     pub fn decode(&self, line: &[u8]) -> Result<Row, String> {
         let mut json = serde_json::Deserializer::from_slice(line);
-        let (cells, n_cells) = json.deserialize_seq(Cells).map_err(|error| error.to_string())?;
-        json.end().map_err(|error| error.to_string())?;
+        let (cells, n_cells) = json.deserialize_seq(Cells).map_err(|error| describe(&error))?;
+        json.end().map_err(|error| describe(&error))?;
         let n_columns = FIXED_COLUMNS.len() + self.metrics.len();
         if n_cells != n_columns {
             return Err(format!("{n_cells} cells in a record of {n_columns} columns"));

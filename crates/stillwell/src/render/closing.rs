@@ -120,7 +120,7 @@ fn failure(out: &mut String, record: &Record) {
         } else {
             format!("exited with {}", row.exit)
         };
-        let text = format!("run {} of command {} {how}: ", step + 1, arm + 1);
+        let text = format!("a run of command {} (step {step}) {how}: ", arm + 1);
         writeln!(out, "{text}{}", shorten(label, COLUMNS.saturating_sub(text.len()))).ok();
     }
     let n_lines = stderr.lines().count();

@@ -98,6 +98,12 @@ pub fn signal_me_when_my_parent_ends(signal: i32) {
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) };
 }
 
+/// The process that made this one; another one, once that has ended.
+pub fn parent() -> i32 {
+    // SAFETY: getppid cannot fail and takes nothing.
+    unsafe { libc::getppid() }
+}
+
 /// Sends a signal to a whole process group; that the group has already ended is not an error.
 pub fn signal_group(group: i32, signal: i32) {
     // SAFETY: kill has no memory arguments.

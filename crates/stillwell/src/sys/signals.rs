@@ -6,37 +6,49 @@ use std::time::Duration;
 
 /// Process group of the run that is being timed, 0 between runs.
 static CURRENT_GROUP: AtomicI32 = AtomicI32::new(0);
+/// The session is to end: asked for by the front end, or because it has died.
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
-static ALARMS: AtomicU32 = AtomicU32::new(0);
-static STOPS: AtomicU32 = AtomicU32::new(0);
+/// The run that is being timed took longer than it may.
+static TIMED_OUT: AtomicBool = AtomicBool::new(false);
+/// How often the run that is being timed has been asked to end.
+static REQUESTS: AtomicU32 = AtomicU32::new(0);
 
 /// How often a request to end a run is repeated. The first ones are SIGTERM, later ones SIGKILL.
 const REPEAT: Duration = Duration::from_millis(100);
 /// Polite requests before SIGKILL: two seconds of them.
 const TERMS_MAX: u32 = 20;
 
-fn end_current_group(n_requests: u32) {
+fn end_current_group() {
     let group = CURRENT_GROUP.load(Ordering::Relaxed);
     if group > 0 {
-        let signal = if n_requests <= TERMS_MAX { libc::SIGTERM } else { libc::SIGKILL };
-        super::signal_group(group, signal);
+        let n_before = REQUESTS.fetch_add(1, Ordering::Relaxed);
+        super::signal_group(
+            group,
+            if n_before < TERMS_MAX { libc::SIGTERM } else { libc::SIGKILL },
+        );
     }
 }
 
 extern "C" fn on_stop(_signal: libc::c_int) {
-    STOP_REQUESTED.store(true, Ordering::Relaxed);
-    end_current_group(STOPS.fetch_add(1, Ordering::Relaxed) + 1);
+    if !STOP_REQUESTED.swap(true, Ordering::Relaxed) {
+        // Whoever asked may be dead, so it is we who repeat it.
+        set_timer(REPEAT, REPEAT);
+        end_current_group();
+    }
 }
 
 extern "C" fn on_alarm(_signal: libc::c_int) {
-    end_current_group(ALARMS.fetch_add(1, Ordering::Relaxed) + 1);
+    if !STOP_REQUESTED.load(Ordering::Relaxed) {
+        TIMED_OUT.store(true, Ordering::Relaxed);
+    }
+    end_current_group();
 }
 
 extern "C" fn on_nothing(_signal: libc::c_int) {}
 
 fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     // SAFETY: an all-zero sigaction is valid (no flags, empty mask), and the handlers above only touch atomics and
-    // call kill(2), which is async-signal-safe (signal-safety(7)).
+    // make the system calls kill and setitimer, which hold no locks.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as libc::sighandler_t;
@@ -74,13 +86,12 @@ pub fn is_ignored(signal: libc::c_int) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Whether the front end has asked for an end since the last call.
+/// Whether an end of the session has been asked for since the last call.
 pub fn take_stop_request() -> bool {
-    STOPS.store(0, Ordering::Relaxed);
     STOP_REQUESTED.swap(false, Ordering::Relaxed)
 }
 
-/// Marks the group that signals are passed on to, and arms the timeout; both are undone on drop.
+/// Marks the group that requests to end go to, and arms the timeout; both are undone on drop.
 #[derive(Debug)]
 pub struct Alarm {
     armed: bool,
@@ -89,28 +100,35 @@ pub struct Alarm {
 impl Alarm {
     /// Arms for a run of this process group.
     pub fn arm(group: i32, timeout: Option<Duration>) -> Self {
-        ALARMS.store(0, Ordering::Relaxed);
+        REQUESTS.store(0, Ordering::Relaxed);
+        TIMED_OUT.store(false, Ordering::Relaxed);
         CURRENT_GROUP.store(group, Ordering::Relaxed);
         if STOP_REQUESTED.load(Ordering::Relaxed) {
-            // The request came between two runs; its repetition may be 100 ms away.
-            end_current_group(1);
-        }
-        if let Some(timeout) = timeout {
+            // The request came between two runs.
+            set_timer(REPEAT, REPEAT);
+            end_current_group();
+        } else if let Some(timeout) = timeout {
             set_timer(timeout.max(Duration::from_micros(1)), REPEAT);
         }
         Self { armed: timeout.is_some() }
     }
 
     /// Whether the timeout has passed.
+    pub fn timed_out(&self) -> bool {
+        TIMED_OUT.load(Ordering::Relaxed)
+    }
+
+    /// Whether the run has been asked to end, for whatever reason.
     pub fn went_off(&self) -> bool {
-        ALARMS.load(Ordering::Relaxed) > 0
+        REQUESTS.load(Ordering::Relaxed) > 0
     }
 }
 
 impl Drop for Alarm {
     fn drop(&mut self) {
         CURRENT_GROUP.store(0, Ordering::Relaxed);
-        if self.armed {
+        // Only if it can be running: a call here would be part of the cost of every run.
+        if self.armed || STOP_REQUESTED.load(Ordering::Relaxed) {
             set_timer(Duration::ZERO, Duration::ZERO);
         }
     }

@@ -38,6 +38,7 @@ pub fn run(verb: RunVerb) -> Result<u8> {
     set_colours(style);
     let (facts, gaps) = host::look(&Host::new(&verb.host_root));
     let plan = decide(&verb.spec, &facts, drawn_seed()?)?;
+    exports::check(&verb.spec.output.exports)?;
     let now = Zoned::now();
     let path = match &verb.spec.output.record {
         Some(path) => path.clone(),
@@ -61,13 +62,14 @@ fn finish(verb: &RunVerb, path: &Path, ended: &Ended) -> Result<u8> {
         std::fs::remove_file(path).ok();
     }
     let has_runs = judged.analysis.arms.iter().any(|arm| arm.n_runs > 0);
-    if has_runs {
-        exports::write(&verb.spec.output.exports, &judged)?;
-    }
     let output = &verb.spec.output;
     let is_quiet = output.style == Some(Style::None) || output.exports.uses_stdout();
     if output.json || (has_runs && !is_quiet) {
         judged.print(output.json)?;
+    }
+    if has_runs {
+        let kept = || format!("the runs are in {}", path.display());
+        exports::write(&output.exports, &judged).with_context(kept)?;
     }
     if let Some(failure) = &ended.failure {
         let message = failure::explain(&judged.record, failure);

@@ -142,7 +142,7 @@ fn a_failed_session_shows_what_the_run_said() {
     order: sequential; drift between the commands is not controlled
     seed: 42
     failed: the session ended here, every finished run is kept
-    run 1 of command 1 was ended by signal 9: false
+    a run of command 1 (step 0) was ended by signal 9: false
       | two
       | three
       | four
