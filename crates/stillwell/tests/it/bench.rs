@@ -1,0 +1,275 @@
+//! A place to run the program in, and what it left there.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program under test.
+pub const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
+
+/// What nobody waits longer for. It only ends a test that has already failed.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// An empty directory of its own.
+pub struct Bench {
+    dir: TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        // Some tests run the program as somebody else.
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
+        Self { dir }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// The text of a file; empty while it is not there.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// Writes a file that can be executed.
+    pub fn script(&self, name: &str, text: &str) {
+        self.write(name, text);
+        std::fs::set_permissions(self.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    /// Any program, in this place and with its environment.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.dir.path()).stdin(Stdio::null());
+        command.env("XDG_STATE_HOME", self.path("state")).env_remove("NO_COLOR");
+        command
+    }
+
+    /// `stillwell` with any arguments.
+    pub fn stillwell(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.command(STILLWELL).args(arguments).output().unwrap())
+    }
+
+    /// `stillwell run -o r.swell`, not started yet.
+    pub fn run_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(STILLWELL);
+        command.args(["run", "-o", "r.swell"]).args(arguments);
+        command
+    }
+
+    /// `stillwell run -o r.swell`, to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.run_command(arguments).output().unwrap())
+    }
+
+    /// `stillwell run -o r.swell`, going on. Its output goes to files: whoever survives it holds no pipe that somebody
+    /// waits for.
+    pub fn start(&self, arguments: &[&str]) -> Running {
+        let output = |name: &str| std::fs::File::create(self.path(name)).unwrap();
+        let mut command = self.run_command(arguments);
+        command.stdout(output("stdout")).stderr(output("stderr"));
+        let outputs = [self.path("stdout"), self.path("stderr")];
+        Running { child: command.spawn().unwrap(), outputs }
+    }
+
+    /// The record `r.swell`.
+    pub fn record(&self) -> Record {
+        Record::read(&self.path("r.swell"))
+    }
+
+    /// Whole lines in `r.swell` that are rows, so far.
+    pub fn n_rows(&self) -> usize {
+        let text = self.read("r.swell");
+        text.split_inclusive('\n').filter(|l| l.starts_with('[') && l.ends_with('\n')).count()
+    }
+}
+
+/// What the program answered.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Ran {
+    /// It ended with this code.
+    #[track_caller]
+    pub fn ends_with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// It said all of this on standard error.
+    #[track_caller]
+    pub fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is missing: {self:#?}");
+        }
+        self
+    }
+}
+
+/// A process that is ended with the test.
+pub struct Running {
+    child: Child,
+    outputs: [PathBuf; 2],
+}
+
+impl Running {
+    pub fn pid(&self) -> i32 {
+        self.child.id().try_into().unwrap()
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        send(self.pid(), signal);
+    }
+
+    /// Its answer; the test fails if it does not end.
+    pub fn finish(mut self) -> Ran {
+        let mut code = None;
+        let child = &mut self.child;
+        let ended = becomes_true(|| {
+            let status = child.try_wait().unwrap();
+            code = status.and_then(|status| status.code());
+            status.is_some()
+        });
+        let [stdout, stderr] =
+            self.outputs.each_ref().map(|path| std::fs::read_to_string(path).unwrap());
+        let ran = Ran { code, stdout, stderr };
+        assert!(ended, "it did not end: {ran:#?}");
+        ran
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+pub fn send(pid: i32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    // That it has just ended by itself is no mistake.
+    rustix::process::kill_process(pid, signal).ok();
+}
+
+/// Waits until something can be observed.
+#[track_caller]
+pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
+    assert!(becomes_true(condition), "in vain: {what}");
+}
+
+fn becomes_true(mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < DEADLINE {
+        if condition() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    false
+}
+
+/// A record, read without any of the program's code.
+#[derive(Debug)]
+pub struct Record {
+    pub header: Value,
+    pub rows: Vec<Row>,
+    pub events: Vec<Value>,
+}
+
+/// One line of it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub step: i64,
+    pub arm: i64,
+    pub block: Option<i64>,
+    pub exit: i64,
+    pub timed_out: bool,
+    cells: serde_json::Map<String, Value>,
+}
+
+impl Row {
+    pub fn get(&self, column: &str) -> Option<i64> {
+        self.cells[column].as_i64()
+    }
+}
+
+impl Record {
+    /// Reads and checks that nothing is torn or missing.
+    pub fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.ends_with('\n'), "the last line is torn: {:?}", text.lines().last());
+        let mut lines = text.lines();
+        let header: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+        let (mut rows, mut events) = (Vec::new(), Vec::new());
+        for line in lines {
+            match serde_json::from_str(line).unwrap() {
+                Value::Array(cells) => rows.push(row(&header["columns"], cells)),
+                event => events.push(event),
+            }
+        }
+        for (index, row) in (0..).zip(&rows) {
+            assert_eq!(row.step, index, "a step is missing");
+        }
+        Self { header, rows, events }
+    }
+
+    /// Timed rows, without the warm-up.
+    pub fn timed(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.block.is_some())
+    }
+
+    /// Why the session ended.
+    pub fn end(&self) -> Option<&str> {
+        self.events.iter().find(|event| event["event"] == "end")?["reason"].as_str()
+    }
+}
+
+fn row(columns: &Value, cells: Vec<Value>) -> Row {
+    let columns = columns.as_array().unwrap();
+    assert_eq!(columns.len(), cells.len(), "a row is not complete");
+    let names = columns.iter().map(|name| name.as_str().unwrap().to_owned());
+    let cells: serde_json::Map<String, Value> = names.zip(cells).collect();
+    let required = |name: &str| cells[name].as_i64().unwrap();
+    Row {
+        step: required("step"),
+        arm: required("arm"),
+        block: cells["block"].as_i64(),
+        exit: required("exit"),
+        timed_out: required("timed_out") == 1,
+        cells,
+    }
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Says, past the test harness's capture, that something could not be tested here.
+pub fn skipped(reason: &str) {
+    use std::io::Write as _;
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "skipped: {reason}").unwrap();
+}

@@ -1,0 +1,71 @@
+//! A disk that is full.
+
+use crate::bench::{Bench, Ran, STILLWELL, is_root, skipped};
+
+/// Runs a shell script with a tiny file system of its own at `disk`.
+fn on_small_disk(bench: &Bench, size: &str, script: &str) -> Option<Ran> {
+    let reason = "needs root to mount a small tmpfs";
+    if !is_root() {
+        skipped(reason);
+        return None;
+    }
+    std::fs::create_dir(bench.path("disk")).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size={size} tmpfs disk || exit 99\n{script}\ncode=$?\n\
+         cp disk/r.swell r.swell\ndf disk | tail -n 1 >&2\nexit $code"
+    );
+    let output =
+        bench.command("unshare").args(["--mount", "sh", "-c", &script, STILLWELL]).output();
+    let Ok(output) = output else {
+        skipped("there is no unshare");
+        return None;
+    };
+    let ran = Ran::from(output);
+    if ran.code == Some(99) || ran.code == Some(1) && ran.stderr.contains("unshare") {
+        skipped(reason);
+        return None;
+    }
+    Some(ran)
+}
+
+/// The kernel's words, or ours after a write that came half way.
+fn is_about_space(ran: &Ran) -> bool {
+    ["No space left on device", "no storage space"].iter().any(|words| ran.stderr.contains(words))
+}
+
+#[test]
+fn what_had_finished_is_kept_when_the_disk_is_full() {
+    let bench = Bench::new();
+    let script = "$0 run -N -o disk/r.swell -w 0 -r 100000 -c 'echo cleanup >> log' true /bin/true";
+    let Some(ran) = on_small_disk(&bench, "64k", script) else { return };
+    let ran = ran.ends_with(2).says(&["disk/r.swell"]);
+    assert!(is_about_space(&ran), "{}", ran.stderr);
+    // Reading checks that no row is torn and no step is missing.
+    let record = bench.record();
+    assert!(record.rows.len() > 100, "{} rows", record.rows.len());
+    assert_eq!(bench.read("log"), "cleanup\n");
+    bench.stillwell(&["show", "r.swell"]).ends_with(0);
+}
+
+#[test]
+fn a_disk_without_room_for_the_header_is_named() {
+    let bench = Bench::new();
+    let script = "head -c 64k /dev/zero > disk/filler; $0 run -o disk/r.swell -r 1 true";
+    let Some(ran) = on_small_disk(&bench, "64k", script) else { return };
+    let ran = ran.ends_with(2).says(&["disk/r.swell"]);
+    assert!(is_about_space(&ran), "{}", ran.stderr);
+    assert!(!bench.path("r.swell").exists(), "a record without a header is of no use");
+}
+
+#[test]
+fn an_export_that_does_not_fit_keeps_the_record_and_the_old_file() {
+    let bench = Bench::new();
+    let script = "head -c 60k /dev/zero > disk/filler; echo old > disk/out.json\n\
+                  $0 run -N -o whole.swell -w 0 -r 50 --export-json disk/out.json true; code=$?\n\
+                  cp disk/out.json out.json; cp whole.swell disk/r.swell; (exit $code)";
+    let Some(ran) = on_small_disk(&bench, "64k", script) else { return };
+    let ran = ran.ends_with(2).says(&["disk/out.json"]);
+    assert!(is_about_space(&ran), "{}", ran.stderr);
+    assert_eq!(bench.read("out.json"), "old\n");
+    bench.stillwell(&["show", "whole.swell"]).ends_with(0);
+}

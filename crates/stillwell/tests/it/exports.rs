@@ -1,0 +1,219 @@
+//! What other programs read: hyperfine's JSON, our JSON, the completions and the manual page.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::bench::Bench;
+
+/// Every key of a document, as a path in which all elements of a list are `[]`, with the types it has.
+fn keys(value: &Value, path: &str, found: &mut BTreeMap<String, Vec<&'static str>>) {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let kinds = found.entry(path.into()).or_default();
+    if !kinds.contains(&kind) {
+        kinds.push(kind);
+    }
+    match value {
+        Value::Object(map) => {
+            map.iter().for_each(|(key, inner)| keys(inner, &format!("{path}.{key}"), found));
+        }
+        Value::Array(list) => {
+            list.iter().for_each(|inner| keys(inner, &format!("{path}[]"), found))
+        }
+        _ => {}
+    }
+}
+
+#[track_caller]
+fn check_superset(option: &str, sample: &str) {
+    let bench = Bench::new();
+    // As the sample was made: a parameter, several commands, real runs.
+    let scan =
+        ["-L", "n", "1,2", "-r", "3", "-N", "-n", "list", "--style", "none", "sleep 0.00{n}"];
+    bench.run(&[[option, "out.json"].as_slice(), &scan].concat()).ends_with(0);
+    let ours: Value = serde_json::from_str(&bench.read("out.json")).unwrap();
+    let sample: Value = serde_json::from_str(sample).unwrap();
+    let (mut our_keys, mut sample_keys) = (BTreeMap::new(), BTreeMap::new());
+    keys(&ours, "", &mut our_keys);
+    keys(&sample, "", &mut sample_keys);
+    assert!(sample_keys.len() > 10);
+    for (key, kinds) in &sample_keys {
+        let ours = our_keys.get(key).unwrap_or_else(|| panic!("{option}: {key} is missing"));
+        for kind in kinds {
+            assert!(ours.contains(kind), "{option}: {key} is {ours:?}, not {kind}");
+        }
+    }
+    let shown = bench.stillwell(&["show", "r.swell", option, "again.json"]).ends_with(0);
+    assert!(shown.stderr.is_empty());
+    assert_eq!(bench.read("again.json"), bench.read("out.json"));
+}
+
+#[test]
+fn hyperfine_schema_2() {
+    check_superset("--export-json", include_str!("../samples/hyperfine_2.0.json"));
+}
+
+#[test]
+fn hyperfine_schema_1() {
+    check_superset("--export-json-v1", include_str!("../samples/hyperfine_1.20.json"));
+}
+
+fn scripted() -> Bench {
+    let bench = Bench::new();
+    bench.write("script", "1ms 1.1ms 1.2ms\n2ms 2.1ms 2.2ms\n");
+    let arguments = ["--script", "script", "-w", "0", "-r", "24", "--style", "none", "./a", "./b"];
+    bench.run(&arguments).ends_with(0);
+    bench
+}
+
+/// Nothing but the export may be on a standard output that another program reads.
+#[test]
+fn an_export_to_standard_output_is_alone_there() {
+    let bench = scripted();
+    for option in [
+        "--export-json",
+        "--export-json-v1",
+        "--export-csv",
+        "--export-markdown",
+        "--export-asciidoc",
+        "--export-orgmode",
+    ] {
+        bench.stillwell(&["show", "r.swell", option, "file", "--json"]).ends_with(0);
+        let shown = bench.stillwell(&["show", "r.swell", option, "-"]).ends_with(0);
+        assert_eq!(shown.stdout, bench.read("file"), "{option}");
+    }
+}
+
+#[test]
+fn json_is_json() {
+    let bench = scripted();
+    let shown = bench.stillwell(&["show", "r.swell", "--json"]).ends_with(0);
+    let document: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(document["judgements"][0]["verdict"], "slower");
+    assert_eq!(document["analysis"]["arms"].as_array().unwrap().len(), 2);
+
+    let bench = Bench::new();
+    let ran = bench.run(&["-w", "0", "-r", "3", "--json", "true"]).ends_with(0);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["plan"]["arms"][0]["command"], "true");
+    let failed = Bench::new().run(&["-w", "0", "-r", "3", "--json", "false"]).ends_with(2);
+    serde_json::from_str::<Value>(&failed.stdout).unwrap();
+
+    let bench = scripted();
+    std::fs::copy(bench.path("r.swell"), bench.path("other.swell")).unwrap();
+    let ran = bench.stillwell(&["compare", "--json", "r.swell", "other.swell"]).ends_with(0);
+    serde_json::from_str::<Value>(&ran.stdout).unwrap();
+    let dumped = bench.stillwell(&["dump", "--format", "json", "r.swell"]).ends_with(0).stdout;
+    let rows: Vec<Value> = dumped.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    assert_eq!(rows.len(), 48);
+}
+
+#[test]
+fn exports_may_go_to_a_device() {
+    let bench = scripted();
+    bench.stillwell(&["show", "r.swell", "--export-json", "/dev/null"]).ends_with(0);
+    assert!(std::fs::metadata("/dev/null").is_ok_and(|meta| !meta.is_file()));
+}
+
+/// What cannot work is refused before an hour is spent on measuring.
+#[test]
+fn an_export_into_no_directory_is_refused_at_once() {
+    let bench = Bench::new();
+    let arguments = ["-r", "3", "--export-csv", "no/such/directory/a.csv", "touch ran"];
+    let ran = bench.run(&arguments).ends_with(2);
+    ran.says(&["--export-csv", "no/such/directory/a.csv", "there is no directory"]);
+    assert!(!bench.path("ran").exists(), "it was measured first");
+}
+
+/// An export that fails all the same does not take the measurement with it.
+#[test]
+fn a_bad_export_does_not_hide_the_result() {
+    let bench = Bench::new();
+    let arguments = ["-w", "0", "-r", "3", "--export-csv", "/proc/a.csv", "true"];
+    let ran = bench.run(&arguments).ends_with(2).says(&["--export-csv", "/proc/a.csv"]);
+    assert!(!ran.stderr.contains(".tmp"), "the name of our own file is no help: {}", ran.stderr);
+    assert!(ran.stdout.contains("t0") && ran.stderr.contains("r.swell"), "hidden: {ran:?}");
+}
+
+/// Long options in a help text.
+fn long_options(help: &str) -> Vec<String> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let words = lines.flat_map(|line| line.split([' ', ',', '=', '[']));
+    words.filter(|word| word.starts_with("--")).map(String::from).collect()
+}
+
+const VERBS: [&str; 8] = ["run", "show", "stats", "hist", "dump", "compare", "man", "completions"];
+
+#[test]
+fn the_manual_page_has_every_option() {
+    let bench = Bench::new();
+    let page = bench.stillwell(&["man"]).ends_with(0).stdout.replace("\\-", "-");
+    assert!(page.contains(".TH"), "{page}");
+    for verb in VERBS {
+        let help = bench.stillwell(&[verb, "--help"]).ends_with(0).stdout;
+        let options = long_options(&help);
+        assert!(options.len() > if verb == "run" { 40 } else { 0 }, "{verb}: {options:?}");
+        for option in options {
+            assert!(page.contains(&option), "{verb} {option} is not in the manual page");
+        }
+    }
+    assert!(!page.contains("--host-root") && !page.contains("--script"), "hidden options");
+}
+
+/// As every `default` and unit is to be found in the help (issue 2, item 7).
+#[test]
+fn the_help_of_every_valued_option_says_its_default() {
+    let bench = Bench::new();
+    let help = bench.stillwell(&["run", "--help"]).ends_with(0).stdout;
+    let mut entries: Vec<String> = Vec::new();
+    for line in help.lines() {
+        if line.trim_start().starts_with('-') && line.contains('<') {
+            entries.push(line.trim().into());
+        } else if let Some(last) = entries.last_mut().filter(|_| line.starts_with("          ")) {
+            *last += " ";
+            *last += line.trim();
+        }
+    }
+    // Whose absence means that nothing is done.
+    let optional = [
+        "--parameter-scan",
+        "--parameter-list",
+        "--subtract",
+        "--setup",
+        "--prepare",
+        "--conclude",
+        "--cleanup",
+        "--validate",
+        "--env ",
+        "--fail-on",
+        "--export-",
+    ];
+    for entry in entries.iter().filter(|entry| !optional.iter().any(|o| entry.contains(o))) {
+        assert!(entry.contains("[default:"), "{entry}");
+    }
+}
+
+#[test]
+fn completions_know_every_verb() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = bench.stillwell(&["completions", shell]).ends_with(0).stdout;
+        for word in VERBS.into_iter().chain(["export-json", "cold-cache"]) {
+            assert!(script.contains(word), "{word} is not in the completions of {shell}");
+        }
+    }
+    let syntax = bench.stillwell(&["completions", "bash"]).stdout;
+    bench.write("completions.bash", &syntax);
+    let checked = bench.command("bash").args(["-n", "completions.bash"]).output();
+    match checked {
+        Ok(output) => assert!(output.status.success(), "{output:?}"),
+        Err(_) => crate::bench::skipped("there is no bash to check its completions"),
+    }
+}

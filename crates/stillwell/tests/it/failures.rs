@@ -1,0 +1,125 @@
+//! Runs that fail: what is said, what is kept, and what goes on.
+
+use crate::bench::Bench;
+
+/// Succeeds until the fourth timed run.
+const FAILS_LATE: &str =
+    "test $STILLWELL_ITERATION != 3 || { for i in 1 2 3; do echo line $i >&2; done; exit 5; }";
+
+#[test]
+fn a_failing_run_is_explained_and_the_earlier_rows_are_kept() {
+    let bench = Bench::new();
+    let ran = bench.run(&["-w", "1", "-r", "9", FAILS_LATE]).ends_with(2);
+    ran.says(&["command 1", "exited with 5", "line 1", "line 2", "line 3", "r.swell", "-i"]);
+    let record = bench.record();
+    assert_eq!(record.end(), Some("failed"));
+    let exits: Vec<_> = record.timed().filter(|row| row.arm == 0).map(|row| row.exit).collect();
+    assert_eq!(exits, [0, 0, 0, 5]);
+    let failure = record.events.iter().find(|event| event["event"] == "failure").unwrap();
+    assert_eq!(failure["stderr"], "line 1\nline 2\nline 3\n");
+    let failed = record.rows.iter().find(|row| row.exit == 5).unwrap();
+    assert_eq!(failure["step"], failed.step);
+}
+
+#[test]
+fn a_failure_in_the_warm_up_is_noticed_before_anything_is_timed() {
+    let bench = Bench::new();
+    bench.run(&["-r", "5", "true", "exit 3"]).ends_with(2).says(&["exited with 3"]);
+    assert_eq!(bench.record().timed().count(), 0);
+}
+
+#[test]
+fn only_the_end_of_a_long_complaint_is_shown() {
+    let bench = Bench::new();
+    let ran = bench.run(&["-r", "1", "seq 100000 >&2; exit 1"]).ends_with(2).says(&["100000"]);
+    assert!(!ran.stderr.contains("| 99000\n"), "{}", ran.stderr);
+    assert!(ran.stderr.lines().count() < 20, "{}", ran.stderr);
+}
+
+/// Exit codes of a session with these options whose command ends with `exit`.
+#[track_caller]
+fn check(options: &[&str], command: &str, code: i32, expected_exit: i64) {
+    let bench = Bench::new();
+    bench.run(&[&["-w", "0", "-r", "2"], options, &[command]].concat()).ends_with(code);
+    let record = bench.record();
+    let exits: Vec<_> = record.rows.iter().filter(|row| row.arm == 0).map(|row| row.exit).collect();
+    let expected = vec![expected_exit; if code == 0 { 2 } else { 1 }];
+    assert_eq!(exits, expected, "{options:?} {command:?}");
+}
+
+#[test]
+fn failures_can_be_ignored_or_expected() {
+    check(&[], "exit 3", 2, 3);
+    check(&["-i"], "exit 3", 0, 3);
+    check(&["-i=3"], "exit 3", 0, 3);
+    check(&["-i=3,4"], "exit 0", 0, 0);
+    check(&["-i=4"], "exit 3", 2, 3);
+    check(&["--expect-exit", "3"], "exit 3", 0, 3);
+    check(&["--expect-exit", "3"], "exit 0", 2, 0);
+    check(&["--expect-exit", "0,3"], "exit 0", 0, 0);
+}
+
+#[test]
+fn a_signal_is_a_failure_with_a_name() {
+    check(&["-i"], "kill -USR1 $$", 0, -10);
+    check(&["--expect-exit", "138"], "kill -USR1 $$", 0, -10);
+    let bench = Bench::new();
+    let ran = bench.run(&["-r", "1", "kill -SEGV $$"]).ends_with(2);
+    ran.says(&["signal 11", "SIGSEGV"]);
+}
+
+#[test]
+fn a_program_that_is_not_there() {
+    let bench = Bench::new();
+    bench
+        .run(&["-N", "-r", "1", "stillwell-no-such-program"])
+        .ends_with(2)
+        .says(&["stillwell-no-such-program", "no such program in PATH"]);
+}
+
+#[test]
+fn a_program_that_cannot_be_executed() {
+    let bench = Bench::new();
+    bench.write("data", "text\n");
+    bench.run(&["-N", "-r", "1", "./data"]).ends_with(2).says(&["./data", "not executable"]);
+    std::fs::remove_file(bench.path("r.swell")).ok();
+    bench.run(&["-N", "-r", "1", "/tmp"]).ends_with(2).says(&["/tmp", "directory"]);
+    std::fs::remove_file(bench.path("r.swell")).ok();
+    bench.script("bare", "echo x > written\n");
+    bench.run(&["-N", "-r", "1", "./bare"]).ends_with(2).says(&["./bare", "#!"]);
+    std::fs::remove_file(bench.path("r.swell")).ok();
+    bench.script("lost", "#!/no/such/interpreter\n");
+    bench.run(&["-N", "-r", "1", "./lost"]).ends_with(2).says(&["./lost", "interpreter"]);
+    std::fs::remove_file(bench.path("r.swell")).ok();
+    // A shell executes it, as it would at the prompt.
+    bench.run(&["-S", "default", "-w", "0", "-r", "1", "./bare"]).ends_with(0);
+    assert_eq!(bench.read("written"), "x\n");
+}
+
+#[test]
+fn a_command_line_that_is_too_long() {
+    let bench = Bench::new();
+    // A quarter of the stack limit, but at least 128 KiB, is there for arguments and environment (execve(2)).
+    let environment = format!("A={}", "x".repeat(100_000));
+    let command = format!("true {}", "y".repeat(100_000));
+    let arguments = ["-N", "-r", "1", "--rlimit", "stack=64K", "--env", &environment, &command];
+    bench.run(&arguments).ends_with(2).says(&["true", "too long", "shorten"]);
+}
+
+#[test]
+fn an_existing_file_is_not_overwritten() {
+    let bench = Bench::new();
+    bench.write("r.swell", "mine\n");
+    let ran = bench.run(&["-r", "1", "true"]).ends_with(2).says(&["r.swell", "exists"]);
+    assert_eq!(bench.read("r.swell"), "mine\n");
+    assert!(!ran.stderr.contains("had finished"), "nothing was run: {}", ran.stderr);
+}
+
+#[test]
+fn a_header_that_is_cut_off_is_called_so() {
+    let bench = Bench::new();
+    bench.run(&["-w", "0", "-r", "1", "true"]).ends_with(0);
+    let header = bench.read("r.swell").lines().next().unwrap().to_owned();
+    bench.write("torn.swell", &header[..header.len() / 2]);
+    bench.stillwell(&["show", "torn.swell"]).ends_with(2).says(&["torn.swell", "cut off"]);
+}

@@ -1,0 +1,106 @@
+//! ^C and SIGTERM: everything that is due afterwards is done, and what had finished is kept.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use crate::bench::{Bench, STILLWELL, send, wait_until};
+
+/// Options for a session that would go on for ever.
+const ENDLESS: [&str; 6] = ["-w", "0", "-r", "100000000", "--style", "none"];
+
+#[track_caller]
+fn interrupted_between_short_runs(signal: Signal) {
+    let bench = Bench::new();
+    let running = bench.start(&[ENDLESS.as_slice(), &["-N", "true", "/bin/true"]].concat());
+    wait_until("some runs have finished", || bench.n_rows() > 40);
+    running.signal(signal);
+    running.finish().ends_with(130);
+    let record = bench.record();
+    assert!(record.rows.len() > 40);
+    assert_eq!(record.end(), Some("interrupted"));
+    bench.stillwell(&["show", "r.swell"]).ends_with(0);
+}
+
+#[test]
+fn a_signal_ends_the_session_in_order() {
+    interrupted_between_short_runs(Signal::INT);
+    interrupted_between_short_runs(Signal::TERM);
+    interrupted_between_short_runs(Signal::HUP);
+}
+
+/// The second run is long and cut short: it has no row, but its conclude hook and the cleanup are executed.
+#[track_caller]
+fn interrupted_in_a_run(command: &str) {
+    let bench = Bench::new();
+    let hooks = ["-C", "echo conclude >> log", "-c", "echo cleanup >> log"];
+    let command = format!("test $STILLWELL_ITERATION != 0 || exit 0; {command}");
+    let running = bench.start(&[ENDLESS.as_slice(), &hooks, &[command.as_str()]].concat());
+    wait_until("the run is under way", || bench.read("log").contains("run"));
+    running.signal(Signal::INT);
+    let ran = running.finish().ends_with(130);
+    assert_eq!(bench.read("log"), "conclude\nrun\nconclude\ncleanup\n", "{ran:?}");
+    let record = bench.record();
+    assert_eq!(record.rows.iter().filter(|row| row.arm == 0).count(), 1);
+    assert_eq!(record.end(), Some("interrupted"));
+}
+
+#[test]
+fn a_run_that_is_under_way_is_ended() {
+    interrupted_in_a_run("echo run >> log; exec sleep 1000");
+}
+
+#[test]
+fn its_children_are_ended_too() {
+    interrupted_in_a_run("echo run >> log; sleep 1000; true");
+}
+
+/// Programs that catch SIGTERM get SIGKILL after two seconds.
+#[test]
+fn a_run_that_ignores_the_request_is_killed() {
+    interrupted_in_a_run("trap '' TERM; echo run >> log; while :; do sleep 0.01; done");
+}
+
+#[test]
+fn setup_and_prepare_can_be_interrupted() {
+    for hook in ["-s", "-p"] {
+        let bench = Bench::new();
+        let hooks = [hook, "echo hook >> log; exec sleep 1000", "-c", "echo cleanup >> log"];
+        let running = bench.start(&[ENDLESS.as_slice(), &hooks, &["true"]].concat());
+        wait_until("the hook is under way", || bench.read("log").contains("hook"));
+        running.signal(Signal::INT);
+        running.finish().ends_with(130);
+        assert_eq!(bench.read("log"), "hook\ncleanup\n", "{hook}");
+        assert!(!bench.path("r.swell").exists(), "{hook}: a record without a run is of no use");
+    }
+}
+
+/// The run succeeds when it is asked to end: it is a finished run like any other.
+#[test]
+fn a_run_that_ends_well_is_kept() {
+    let bench = Bench::new();
+    let command = "trap 'exit 0' TERM; echo run >> log; while :; do sleep 0.01; done";
+    let running = bench.start(&[ENDLESS.as_slice(), &["-S", "sh", command]].concat());
+    wait_until("the run is under way", || bench.read("log").contains("run"));
+    running.signal(Signal::INT);
+    running.finish().ends_with(130);
+    let record = bench.record();
+    assert_eq!(record.rows.iter().filter(|row| row.arm == 0).count(), 1);
+}
+
+/// Whoever starts the program with SIGHUP ignored (nohup) wants it to go on.
+#[test]
+fn nohup_is_respected() {
+    let bench = Bench::new();
+    let wait = "echo run >> log; while ! test -e go; do sleep 0.01; done";
+    let mut command = bench.command("sh");
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh", STILLWELL, "run", "-o", "r.swell"]);
+    command.args(["-w", "0", "-r", "1", wait]).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    wait_until("the run is under way", || bench.read("log").contains("run"));
+    send(child.id().try_into().unwrap(), Signal::HUP);
+    // The signal is delivered before the program can see the file.
+    bench.write("go", "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(bench.record().end(), Some("complete"));
+}

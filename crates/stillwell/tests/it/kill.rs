@@ -1,0 +1,90 @@
+//! `kill -9` of the front end and of the launcher, which nobody can catch: no finished run is lost and no process of
+//! the session survives.
+
+use rustix::process::Signal;
+use stats::Stream;
+
+use crate::bench::{Bench, Running, send, wait_until};
+use crate::processes::Session;
+
+fn start(bench: &Bench, commands: &[&str]) -> (Running, Session) {
+    let mut session = Session::new(bench);
+    let endless = ["-w", "0", "-r", "100000000", "--env", &session.environment()];
+    let running = bench.start(&[endless.as_slice(), commands].concat());
+    session.find_launcher(running.pid());
+    (running, session)
+}
+
+#[test]
+fn killing_the_front_end_at_any_moment_loses_nothing() {
+    let mut stream = Stream::new(20);
+    for _ in 0..20 {
+        let bench = Bench::new();
+        let n_rows_min = usize::try_from(stream.below(400)).unwrap();
+        let spins = stream.below(200_000);
+        let (running, session) = start(&bench, &["-N", "true", "/bin/true", "sleep 0.001"]);
+        wait_until("some runs have finished", || bench.n_rows() > n_rows_min);
+        // A moment within a run, not the one just after a row.
+        for spin in 0..spins {
+            std::hint::black_box(spin);
+        }
+        running.signal(Signal::KILL);
+        assert_eq!(running.finish().code, None);
+        session.is_gone();
+        // Reading checks that every row is complete and no step is missing.
+        let record = bench.record();
+        assert!(record.rows.len() > n_rows_min);
+        assert_eq!(record.end(), None);
+        let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0);
+        assert!(shown.stdout.contains("killed, or still running"), "{}", shown.stdout);
+    }
+}
+
+#[track_caller]
+fn killed_in_a_long_run(command: &str) {
+    let bench = Bench::new();
+    let (running, session) = start(&bench, &[command]);
+    wait_until("the run is under way", || bench.read("log").contains("run"));
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, None);
+    session.is_gone();
+}
+
+#[test]
+fn a_long_run_ends_with_the_front_end() {
+    killed_in_a_long_run("echo run >> log; exec sleep 1000");
+}
+
+#[test]
+fn the_children_of_a_long_run_end_with_the_front_end() {
+    killed_in_a_long_run("echo run >> log; sleep 1000; true");
+}
+
+/// Nobody is left to repeat the request, so the launcher has to.
+#[test]
+fn a_long_run_that_ignores_sigterm_ends_with_the_front_end() {
+    killed_in_a_long_run("trap '' TERM; echo run >> log; while :; do sleep 0.01; done");
+}
+
+#[test]
+fn killing_the_launcher_is_explained() {
+    let bench = Bench::new();
+    let (running, session) = start(&bench, &["-N", "true", "/bin/true"]);
+    wait_until("some runs have finished", || bench.n_rows() > 20);
+    send(session.launcher().pid, Signal::KILL);
+    let ran = running.finish().ends_with(2);
+    ran.says(&["the launcher ended unexpectedly", "SIGKILL", "r.swell"]);
+    session.is_gone();
+    assert!(bench.record().rows.len() > 20);
+    bench.stillwell(&["show", "r.swell"]).ends_with(0);
+}
+
+#[test]
+fn a_run_ends_with_the_launcher() {
+    let bench = Bench::new();
+    let (running, session) = start(&bench, &["-N", "sleep 1000"]);
+    wait_until("the run is under way", || session.processes().len() > 1);
+    send(session.launcher().pid, Signal::KILL);
+    running.finish().ends_with(2).says(&["the launcher ended unexpectedly"]);
+    session.is_gone();
+}

@@ -1,0 +1,22 @@
+//! End to end: the real program on real, cheap commands, or on scripted times where thousands are needed.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "these tests are outside of the program: they make processes, read files and wait"
+)]
+
+mod bench;
+mod calibration;
+mod disk;
+mod exit_codes;
+mod exports;
+mod failures;
+mod hooks;
+mod interrupts;
+mod kill;
+mod large;
+mod privileges;
+mod process;
+mod processes;
+mod schedule;
+mod streams;
+mod tidy;

@@ -1,0 +1,151 @@
+//! Promises of the source tree to its readers.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        if path.is_dir() && name != "target" && !name.to_string_lossy().starts_with('.') {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let mut files = Vec::new();
+    rust_files(&root(), &mut files);
+    assert!(files.len() > 50);
+    for file in files {
+        let n_lines = std::fs::read_to_string(&file).unwrap().lines().count();
+        assert!(n_lines <= 800, "{} has {n_lines} lines", file.display());
+    }
+}
+
+#[test]
+fn the_changelog_has_this_version() {
+    let heading = format!("## [{}]", env!("CARGO_PKG_VERSION"));
+    assert!(read("CHANGELOG.md").contains(&heading), "{heading} is not in CHANGELOG.md");
+}
+
+/// A line of the metric table.
+#[derive(Debug)]
+pub struct MetricLine {
+    pub column: String,
+    pub name: String,
+    pub is_hardware: bool,
+    what: String,
+}
+
+/// The metric table, from its source.
+pub fn metrics() -> Vec<MetricLine> {
+    let source = read("crates/stillwell/src/metric.rs");
+    let (_, table) = source.split_once("static METRICS").unwrap();
+    let (table, _) = table.split_once("\n};").unwrap();
+    let entries = table.split("info(").skip(1);
+    let metrics: Vec<_> = entries
+        .map(|entry| {
+            let strings: Vec<&str> = entry.split('"').skip(1).step_by(2).collect();
+            let [column, name, _hyperfine, what] = &strings[..] else {
+                panic!("an entry of the metric table is not understood: {entry}")
+            };
+            let is_hardware = entry.contains("Hardware");
+            // A backslash continues a string in the next line.
+            let what = what.split("\\\n").map(str::trim_start).collect();
+            MetricLine { column: (*column).into(), name: (*name).into(), is_hardware, what }
+        })
+        .collect();
+    assert!(metrics.len() >= 20, "{metrics:?}");
+    metrics
+}
+
+#[test]
+fn every_metric_is_described() {
+    let format = read("docs/format.md");
+    for metric in metrics() {
+        let row = format.lines().find(|line| line.starts_with(&format!("| `{}` |", metric.column)));
+        let row = row.unwrap_or_else(|| panic!("{} is not in docs/format.md", metric.column));
+        assert!(row.contains(&metric.what), "{row:?} does not say {:?}", metric.what);
+    }
+}
+
+/// Names of the public fields of a struct.
+fn fields(source: &str, name: &str) -> Vec<String> {
+    let (_, body) = source.split_once(&format!("pub struct {name} {{")).unwrap();
+    let (body, _) = body.split_once("\n}").unwrap();
+    let fields = body.lines().filter_map(|line| line.trim().strip_prefix("pub "));
+    fields.filter_map(|field| Some(field.split_once(':')?.0.into())).collect()
+}
+
+#[track_caller]
+fn check_described(what: &str, names: &[String]) {
+    assert!(!names.is_empty(), "{what}");
+    let format = read("docs/format.md");
+    let missing: Vec<_> =
+        names.iter().filter(|name| !format.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "{what}: {missing:?} are not in docs/format.md");
+}
+
+#[test]
+fn every_field_of_the_header_is_described() {
+    let record = read("crates/stillwell/src/record/mod.rs");
+    check_described("Header", &fields(&record, "Header"));
+    let plan = read("crates/stillwell/src/plan/mod.rs");
+    for name in ["Plan", "Arm", "Control", "Precision", "ProcessPlan", "Policy"] {
+        let named: Vec<_> = fields(&plan, name);
+        let format = read("docs/format.md");
+        let missing: Vec<_> = named.iter().filter(|field| !format.contains(*field)).collect();
+        assert!(missing.is_empty(), "{name}: {missing:?} are not in docs/format.md");
+    }
+    let row = read("crates/stillwell/src/record/row.rs");
+    let (_, fixed) = row.split_once("FIXED_COLUMNS: [&str; 7] =").unwrap();
+    let (fixed, _) = fixed.split_once(';').unwrap();
+    let fixed: Vec<String> = fixed.split('"').skip(1).step_by(2).map(String::from).collect();
+    check_described("fixed columns", &fixed);
+}
+
+#[test]
+fn every_fact_is_described() {
+    let facts = read("crates/stillwell/src/host/facts.rs");
+    for name in ["Facts", "Topology", "Cgroup", "Git"] {
+        check_described(name, &fields(&facts, name));
+    }
+}
+
+#[test]
+fn every_event_is_described() {
+    let record = read("crates/stillwell/src/record/mod.rs");
+    for name in ["Event", "EndReason"] {
+        let (_, body) = record.split_once(&format!("pub enum {name} {{")).unwrap();
+        let (body, _) = body.split_once("\n}").unwrap();
+        let code = body.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+        let names: Vec<String> = code
+            .filter_map(|line| line.split([' ', ':', ',', '{']).next())
+            .filter(|word| !word.is_empty() && *word != "}")
+            .map(snake_case)
+            .collect();
+        check_described(name, &names);
+    }
+}
+
+fn snake_case(name: &str) -> String {
+    let mut text = String::new();
+    for character in name.chars() {
+        if character.is_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.push(character.to_ascii_lowercase());
+    }
+    text
+}
