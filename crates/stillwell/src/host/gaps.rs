@@ -5,8 +5,6 @@ use crate::host::{Facts, Gap, Host, parse_cpu_list};
 
 /// Bits of capabilities(7), linux/capability.h.
 const CAP_SYS_PTRACE: u32 = 19;
-const CAP_SYS_ADMIN: u32 = 21;
-const CAP_PERFMON: u32 = 38;
 
 /// The gaps, those that spoil most first.
 pub(super) fn find(host: &Host, mounts: &[Mount], facts: &Facts) -> Vec<Gap> {
@@ -23,7 +21,6 @@ pub(super) fn find(host: &Host, mounts: &[Mount], facts: &Facts) -> Vec<Gap> {
         clock(facts),
         bandwidth(facts),
         one_cpu(facts),
-        perf_events(facts, &status),
         hidden_processes(mounts, &status),
     ];
     gaps.into_iter().flatten().collect()
@@ -123,28 +120,6 @@ fn one_cpu(facts: &Facts) -> Option<Gap> {
         "a CPU for the benchmark alone",
         format!("{why}, which stillwell itself needs too"),
         fix,
-    ))
-}
-
-/// Mainline Linux gives no meaning to values above 2 (Documentation/admin-guide/sysctl/kernel.rst); Debian, Ubuntu and
-/// Android have a patch by which 3 and 4 deny everything to users without CAP_PERFMON.
-fn perf_events(facts: &Facts, status: &str) -> Option<Gap> {
-    let what = "perf events (cycles, instructions, context switches)";
-    let Some(paranoid) = facts.perf_event_paranoid else {
-        // perf_event_open(2): whether the file exists tells whether the kernel has perf events.
-        return Some(gap(
-            what,
-            "there is no /proc/sys/kernel/perf_event_paranoid, so the kernel has none",
-            "use a kernel with CONFIG_PERF_EVENTS",
-        ));
-    };
-    if paranoid <= 2 || is_capable(status, CAP_PERFMON) || is_capable(status, CAP_SYS_ADMIN) {
-        return None;
-    }
-    Some(gap(
-        what,
-        format!("kernel.perf_event_paranoid is {paranoid}, which denies them to users"),
-        "run `sudo sysctl kernel.perf_event_paranoid=1`",
     ))
 }
 
@@ -249,20 +224,6 @@ mod tests {
         let one = Facts { cpus_allowed: Some("3".to_owned()), ..good() };
         let why = "this process may use CPU 3 only, which stillwell itself needs too";
         check(USER, &one, &[("a CPU for the benchmark alone", why)]);
-    }
-
-    #[test]
-    fn perf_events_denied_or_missing() {
-        let with = |paranoid| Facts { perf_event_paranoid: paranoid, ..good() };
-        let what = "perf events (cycles, instructions, context switches)";
-        let why = "kernel.perf_event_paranoid is 4, which denies them to users";
-        check(USER, &with(Some(4)), &[(what, why)]);
-        let why = "kernel.perf_event_paranoid is 3, which denies them to users";
-        check(USER, &with(Some(3)), &[(what, why)]);
-        check(ROOT, &with(Some(4)), &[]);
-        check(USER, &with(Some(-1)), &[]);
-        let why = "there is no /proc/sys/kernel/perf_event_paranoid, so the kernel has none";
-        check(ROOT, &with(None), &[(what, why)]);
     }
 
     #[test]

@@ -12,8 +12,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
@@ -391,17 +392,19 @@ fn read_run_queue_wait_ns(pid: i32) -> Option<u64> {
     std::str::from_utf8(&buffer[..n_bytes]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-fn pin_myself(cpus: &[usize]) -> io::Result<()> {
-    let mut set = rustix::thread::CpuSet::new();
-    for &cpu in cpus {
-        set.set(cpu);
-    }
-    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+fn pin_myself(cpus: &[usize]) -> Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    sched_setaffinity(None, &set)?;
+    // A cpuset (cgroup) cuts the mask down without an error, sched_setaffinity(2).
+    let allowed = allowed_cpus()?;
+    ensure!(allowed == cpus, "the cpuset of this control group allows only {allowed:?} of them");
+    Ok(())
 }
 
 fn allowed_cpus() -> Result<Vec<usize>> {
-    let set = rustix::thread::sched_getaffinity(None).context("cannot read my own affinity")?;
-    Ok((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+    let set = sched_getaffinity(None).context("cannot read my own affinity")?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
 /// `VmHWM` of this process.

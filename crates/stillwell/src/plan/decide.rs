@@ -103,12 +103,13 @@ fn precision(spec: &RunSpec, n_candidates: usize, order: Order) -> Result<Option
 fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
     let process = &spec.process;
     let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
-    if let (Some(cpus), Some(allowed)) = (&affinity, &facts.cpus_allowed) {
-        let known = crate::host::parse_cpu_list(allowed).unwrap_or_default();
+    // Not those in the mask of this process: isolated CPUs (isolcpus=) are in no mask until they are asked for.
+    if let (Some(cpus), Some(online)) = (&affinity, &facts.cpus_online) {
+        let known = crate::host::parse_cpu_list(online).unwrap_or_default();
         let missing = cpus.iter().find(|cpu| !known.contains(cpu));
         ensure!(
             missing.is_none(),
-            "--affinity: CPU {} is not one of those this process may use ({allowed})",
+            "--affinity: CPU {} is not one of those that are online ({online})",
             missing.expect("just checked")
         );
     }
@@ -176,7 +177,7 @@ mod tests {
     fn only_cpus_that_are_there_can_be_used() {
         let mut spec = spec(&["a"]);
         spec.process.affinity = Some(Cpus(vec![1, 9]));
-        let facts = Facts { cpus_allowed: Some("0-3".into()), ..Facts::default() };
+        let facts = Facts { cpus_online: Some("0-3".into()), ..Facts::default() };
         let error = decide(&spec, &facts, 1).unwrap_err().to_string();
         assert!(error.contains("CPU 9 is not one of those"), "{error}");
     }

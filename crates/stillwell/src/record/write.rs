@@ -61,17 +61,21 @@ impl Writer {
     /// The disk is full, or the file cannot be written for another reason.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         debug_assert!(lines.ends_with(b"\n"));
-        match self.file.write(lines) {
-            Ok(written) if written == lines.len() => Ok(()),
-            outcome => {
-                let torn = *outcome.as_ref().unwrap_or(&0) as u64;
-                self.cut_tail(torn).ok();
-                let shown = self.path.display();
-                // A short write on a regular file means that the file system had no room for the rest.
-                let cause = outcome.err().unwrap_or_else(|| std::io::ErrorKind::StorageFull.into());
-                Err(cause).with_context(|| format!("cannot append to the record {shown}"))
+        let mut n_written = 0;
+        // A short write says that something is full; the next one says what.
+        while n_written < lines.len() {
+            match self.file.write(&lines[n_written..]) {
+                Ok(n_bytes) => n_written += n_bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.cut_tail(n_written as u64).ok();
+                    let shown = self.path.display();
+                    return Err(error)
+                        .with_context(|| format!("cannot append to the record {shown}"));
+                }
             }
         }
+        Ok(())
     }
 
     /// Appends an event line.
