@@ -1,7 +1,7 @@
 # Each target is one real command or two; CI calls `make test`.
 STILLWELL = target/release/stillwell
 
-.PHONY: build demo test lint bench bless
+.PHONY: build demo test test-vm lint bench bless
 
 build:
 	cargo build --release --locked
@@ -15,6 +15,10 @@ test: lint ## everything that CI checks
 	cargo test --locked --workspace
 	cargo build --locked --release
 	experiments/check
+	@$(MAKE) --no-print-directory test-vm
+
+test-vm: ## the program on real kernels, in emulated machines; says why when it cannot have them
+	crates/stillwell/tests/vm/run
 
 lint:
 	cargo fmt --all --check
@@ -26,6 +30,6 @@ bench: build ## the experiments of docs/experiments.md, side by side with other 
 	experiments/real/run
 	experiments/kill/run
 
-bless: ## accept changed snapshots; read the diff afterwards
+bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace
 
