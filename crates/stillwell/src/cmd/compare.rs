@@ -1,6 +1,7 @@
 //! `compare`: records that were taken in different sessions. Whatever changed on the machine in between is part of the
 //! difference, so one past session allows no verdict; five show how much sessions differ by themselves.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -17,6 +18,7 @@ type Summarised = (Record, Vec<ArmSummary>);
 /// Compares the arms of the last record with those of the same name in the others.
 pub fn compare(verb: &CompareVerb) -> Result<u8> {
     let sessions = verb.records.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    refuse_twice(&sessions)?;
     let (new, old) = sessions.split_last().context("no record is named")?;
     let policy = &new.0.header.plan.policy;
     let mut pairs = Vec::new();
@@ -42,6 +44,19 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
     }
     let judgements: Vec<_> = pairs.iter().map(|pair| pair.judgement).collect();
     Ok(verb.fail_on.map_or(0, |fail_on| verdict::exit_code(&judgements, fail_on)))
+}
+
+/// The same session counted twice would look like two sessions that agree.
+fn refuse_twice(sessions: &[Summarised]) -> Result<()> {
+    let mut seen = HashMap::new();
+    for (record, _) in sessions {
+        let header = &record.header;
+        let session = (&header.created, header.clock_origin_ns, &header.command_line);
+        if let Some(other) = seen.insert(session, &record.path) {
+            bail!("{} and {} are the same session", other.display(), record.path.display());
+        }
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<Summarised> {

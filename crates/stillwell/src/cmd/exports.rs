@@ -42,7 +42,10 @@ impl ExportOptions {
 /// # Errors
 /// The first file whose directory does not exist.
 pub fn check(options: &ExportOptions) -> Result<()> {
-    for (option, path, _) in options.wanted() {
+    let paths: Vec<&Path> = options.wanted().map(|(_, path, _)| path).collect();
+    for (index, (option, path, _)) in options.wanted().enumerate() {
+        let is_taken = paths[..index].contains(&path);
+        ensure!(!is_taken, "{option} {}: another export goes there", path.display());
         let directory = directory_of(path);
         ensure!(
             directory.is_dir(),
@@ -84,6 +87,8 @@ fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Resu
         export(&mut file)?;
         return Ok(file.flush()?);
     }
+    // A link is followed, not replaced.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.into());
     let builder_mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     let file = tempfile::Builder::new().permissions(builder_mode).tempfile_in(directory_of(path));
     // Its own message names the temporary file.

@@ -10,7 +10,7 @@ mod run;
 
 use std::io::Write as _;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::cli::Verb;
 
@@ -34,6 +34,6 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
 /// Prints finished text. Colours are taken out unless standard output is a terminal that wants them.
 fn print(text: &str) -> Result<()> {
     let mut stdout = anstream::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    Ok(stdout.flush()?)
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.context("cannot write to standard output")
 }

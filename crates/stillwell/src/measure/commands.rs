@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -73,6 +74,12 @@ impl Commands {
         let Arm { argv, output, accept, role, .. } = &plan.arms[arm];
         let captured = self.captured_stdout.as_ref().filter(|_| *role == Role::Candidate);
         let environment = self.environment_of_arm[arm];
+        if let Some(input) = &plan.input {
+            refuse_fifo("--input", input)?;
+        }
+        if let OutputTarget::File(path) = output {
+            refuse_fifo("--output", path)?;
+        }
         Ok(Command {
             path: self.find(&argv[0], environment)?,
             argv: argv.iter().map(|word| word.clone().into_bytes()).collect(),
@@ -142,6 +149,16 @@ impl Commands {
         found
             .map(|file| file.into_os_string().into_vec())
             .ok_or_else(|| format!("cannot execute {program:?}: there is no such program in PATH"))
+    }
+}
+
+/// Opening a FIFO waits for the other end; the launcher, which waits for the child to execute, would hang with it.
+fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.file_type().is_fifo() => {
+            Err(format!("{option} {path}: it is a FIFO, and each run would wait for its other end"))
+        }
+        _ => Ok(()),
     }
 }
 

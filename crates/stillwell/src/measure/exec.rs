@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use crate::host::{self, Gap};
 use crate::measure::commands::Commands;
-use crate::measure::process::LauncherProcess;
+use crate::measure::process::{LauncherProcess, Patience};
 use crate::measure::wire::{Batch, Command, Job, Keep, Open, RowId, Stop};
 use crate::measure::{Failure, Hook, Outcome, Runner};
 use crate::metric::Metric;
@@ -124,7 +124,7 @@ impl<'a> ExecRunner<'a> {
     /// Sends part of the jobs of some steps and says how it went.
     fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(Purpose) -> bool) -> Result<Outcome> {
         let (outcome, open_step) = match self.batch(steps, wanted) {
-            Ok((batch, origins)) => self.send(batch, steps, &origins)?,
+            Ok((batch, origins)) => self.send(batch, steps, &origins, Patience::None)?,
             Err(why) => (Outcome::failed(Failure::Start { why }), None),
         };
         match open_step {
@@ -168,13 +168,14 @@ impl<'a> ExecRunner<'a> {
         batch: Batch,
         steps: &[Step],
         origins: &[Origin<'_>],
+        patience: Patience,
     ) -> Result<(Outcome, Option<Step>)> {
         let arm_of_command: HashMap<u32, usize> = batch
             .jobs
             .iter()
             .filter_map(|job| Some((job.command, job.row?.arm as usize)))
             .collect();
-        let (done, interrupted) = self.process.run(batch)?;
+        let (done, interrupted) = self.process.run(batch, patience)?;
         self.maxrss_floor_kib = done.maxrss_floor_kib;
         for command in &done.loud_commands {
             arm_of_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm));
@@ -202,7 +203,7 @@ impl<'a> ExecRunner<'a> {
                 Failure::Run { step: step.step, arm, exit, timed_out, stderr: text(stderr) }
             }
             (Stop::Failed { exit, stderr, .. }, Purpose::Hook(hook)) => {
-                Failure::Hook { hook, command: origin.hook.into(), exit, stderr: text(stderr) }
+                Failure::Hook { hook, arm, command: origin.hook.into(), exit, stderr: text(stderr) }
             }
             (Stop::Launch { stage, errno }, _) => {
                 let program = &self.plan.arms[arm].argv[0];
@@ -216,7 +217,7 @@ impl<'a> ExecRunner<'a> {
     fn conclude(&mut self, step: Step, outcome: Outcome) -> Result<Outcome> {
         let is_conclude = |purpose| purpose == Purpose::Hook(Hook::Conclude);
         let concluded = match self.batch(&[step], is_conclude) {
-            Ok((batch, origins)) => self.send(batch, &[step], &origins)?.0,
+            Ok((batch, origins)) => self.send(batch, &[step], &origins, Patience::Once)?.0,
             Err(why) => Outcome::failed(Failure::Start { why }),
         };
         Ok(Outcome { failure: outcome.failure.or(concluded.failure), ..outcome })
@@ -264,7 +265,8 @@ impl Runner for ExecRunner<'_> {
         };
         let step = Step { step: 0, arm: 0, block: None, round: 0, padding_bytes: None };
         let origin = Origin { index: 0, purpose: Purpose::Hook(hook), hook: command };
-        Ok(self.send(batch, &[step], &[origin])?.0)
+        let patience = if hook == Hook::Cleanup { Patience::Once } else { Patience::None };
+        Ok(self.send(batch, &[step], &[origin], patience)?.0)
     }
 }
 

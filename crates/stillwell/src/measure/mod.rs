@@ -90,6 +90,8 @@ pub enum Failure {
     Hook {
         /// Which.
         hook: Hook,
+        /// The arm it was executed for.
+        arm: usize,
         /// Its command.
         command: String,
         /// Exit status, or minus the signal.

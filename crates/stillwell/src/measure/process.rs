@@ -19,6 +19,18 @@ use crate::sys;
 /// How often a request to stop is repeated until the launcher answers: the first may come between two runs.
 const REPEAT: Duration = Duration::from_millis(100);
 
+/// Requests without an answer before the launcher is killed: ten seconds of them, five times what it gives a run.
+const REQUESTS_MAX: u32 = 100;
+
+/// How many times ^C or SIGTERM may come before what is running is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// A run ends at the first.
+    None = 0,
+    /// What tidies up may finish; it ends at the second.
+    Once = 1,
+}
+
 /// A running launcher. It ends when this is dropped, because its socket closes.
 #[derive(Debug)]
 pub struct LauncherProcess {
@@ -47,7 +59,7 @@ impl LauncherProcess {
             .spawn()
             .context("cannot start the launcher (/proc/self/exe)")?;
         let mut process = Self { child, socket, interrupt };
-        match process.ask(&Request::Open(open))?.0 {
+        match process.ask(&Request::Open(open), Patience::None)?.0 {
             Reply::Opened(opened) => Ok((process, opened)),
             Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
             Reply::Done(_) | Reply::Ready => bail!("the launcher answered out of turn"),
@@ -59,7 +71,7 @@ impl LauncherProcess {
     /// # Errors
     /// The launcher cannot open the record.
     pub fn keep(&mut self, keep: Keep) -> Result<()> {
-        match self.ask(&Request::Keep(keep))?.0 {
+        match self.ask(&Request::Keep(keep), Patience::None)?.0 {
             Reply::Ready => Ok(()),
             Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
             Reply::Done(_) | Reply::Opened(_) => bail!("the launcher answered out of turn"),
@@ -70,46 +82,46 @@ impl LauncherProcess {
     ///
     /// # Errors
     /// The launcher is gone.
-    pub fn run(&mut self, batch: Batch) -> Result<(Done, bool)> {
-        match self.ask(&Request::Batch(batch))? {
+    pub fn run(&mut self, batch: Batch, patience: Patience) -> Result<(Done, bool)> {
+        match self.ask(&Request::Batch(batch), patience)? {
             (Reply::Done(done), interrupted) => Ok((done, interrupted)),
             _ => bail!("the launcher answered out of turn"),
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<(Reply, bool)> {
+    fn ask(&mut self, request: &Request, patience: Patience) -> Result<(Reply, bool)> {
         let sent = wire::send(&self.socket, request);
         sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
-        let mut interrupted = false;
+        let (mut n_interrupts, mut n_requests) = (0, 0);
         loop {
             let mut fds = [
                 PollFd::new(&self.socket, PollFlags::IN),
                 PollFd::from_borrowed_fd(self.interrupt.as_fd(), PollFlags::IN),
             ];
             let timeout = Timespec::try_from(REPEAT).expect("100 ms fit");
-            match poll(&mut fds, interrupted.then_some(&timeout)) {
+            let is_ending = n_interrupts > patience as u32;
+            match poll(&mut fds, is_ending.then_some(&timeout)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error).context("cannot wait for the launcher"),
             }
             let answered = !fds[0].revents().is_empty();
-            interrupted |= self.interrupt.take();
+            n_interrupts += u32::from(self.interrupt.take());
             if answered {
                 let reply = wire::receive(&self.socket);
                 let reply = reply.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
-                return Ok((reply, interrupted));
+                return Ok((reply, n_interrupts > 0));
             }
-            if interrupted {
-                let pid = Pid::from_child(&self.child);
-                kill_process(pid, Signal::TERM).ok();
+            if n_interrupts > patience as u32 {
+                let signal = if n_requests < REQUESTS_MAX { Signal::TERM } else { Signal::KILL };
+                kill_process(Pid::from_child(&self.child), signal).ok();
+                n_requests += 1;
             }
         }
     }
 
     fn explain_end<T>(&mut self) -> Result<T> {
         let status = self.child.wait().context("cannot wait for the launcher")?;
-        bail!(
-            "the launcher ended unexpectedly ({status}); the record has every run that had finished"
-        )
+        bail!("the launcher ended unexpectedly ({status})")
     }
 }
 

@@ -76,6 +76,7 @@ impl Position {
             return Ok(spec.arms.reference_name.clone());
         }
         let names = &spec.arms.command_names;
+        ensure!(!names.iter().any(|name| name.trim().is_empty()), "--command-name is empty");
         let n_commands = self.n_commands - usize::from(has_reference);
         let n_arms = self.n_arms / self.n_commands * n_commands;
         ensure!(

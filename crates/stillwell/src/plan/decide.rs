@@ -15,6 +15,9 @@ const BLOCKS_MIN_SEVERAL: u32 = 10;
 /// More pairs than this sharpen an interval by little; statistics.md §2.1.
 const BLOCKS_MAX_SEVERAL: u32 = 500;
 const PRECISION_ONE_PCT: f64 = 0.5;
+const ALPHA_PCT: f64 = 1.0;
+/// A smaller one would take more re-labellings than can be computed: ten for each false verdict it allows.
+const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 /// Fewest runs from which the error of t0 says something.
 const PRECISION_BLOCKS_MIN: u32 = 12;
 
@@ -34,6 +37,15 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
             .to_vec(),
     };
     let order = spec.length.order.unwrap_or_default();
+    ensure!(
+        spec.judging.fail_on.is_none() || n_candidates > 1,
+        "--fail-on needs something to compare, but there is only one command"
+    );
+    let alpha_pct = spec.judging.alpha.map_or(ALPHA_PCT, |percent| percent.0);
+    ensure!(
+        ALPHA_PCT_RANGE.contains(&alpha_pct),
+        "--alpha {alpha_pct} is out of range: from 0.01 to 50 percent"
+    );
     Ok(Plan {
         reference: 0,
         control,
@@ -54,7 +66,7 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
         evidence: spec.output.metrics.as_ref().is_none_or(|list| list.needs_evidence()),
         metrics,
         policy: Policy {
-            alpha: spec.judging.alpha.map_or(0.01, |percent| percent.0 / 100.0),
+            alpha: alpha_pct / 100.0,
             same_within: spec.judging.same.map_or(0.01, |percent| percent.0 / 100.0),
             estimand: spec.judging.estimand.unwrap_or_default(),
         },

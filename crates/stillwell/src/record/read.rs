@@ -33,13 +33,20 @@ impl Record {
         let mut rows = Rows::default();
         let mut events = Vec::new();
         let n_arms = header.plan.arms.len();
+        let (mut next_step, mut has_ended) = (0, false);
         let torn_bytes = tail.follow(|line| {
+            ensure!(!has_ended, "there is something after the end of the session");
             match line {
                 Line::Row(row) => {
+                    ensure!(row.step >= next_step, "step {} is out of order", row.step);
+                    next_step = row.step.saturating_add(1);
                     ensure!((row.arm as usize) < n_arms, "arm {} of {n_arms}", row.arm);
                     rows.push(&row);
                 }
-                Line::Event(event) => events.push(event),
+                Line::Event(event) => {
+                    has_ended = matches!(event, Event::End { .. });
+                    events.push(event);
+                }
             }
             Ok(())
         })?;

@@ -85,6 +85,15 @@ pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<Uncerta
     Some(analysis.arms.get(control.arm)?.wall.as_ref()?.t0)
 }
 
+/// CPU times are net of the control's mean, as wall times are of its t0; other metrics are as measured.
+fn control_cpu_ns(record: &Record, analysis: &Analysis, name: &str) -> f64 {
+    let of_control = || {
+        let control = analysis.arms.get(record.header.plan.control?.arm)?;
+        control.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.mean)
+    };
+    if matches!(name, CPU | "user" | "sys") { of_control().unwrap_or(0.0) } else { 0.0 }
+}
+
 /// Wall time, net of the control.
 pub(super) fn wall(record: &Record, analysis: &Analysis) -> Exported {
     let subtracted = subtracted(record, analysis).map_or(0.0, |t0| t0.value);
@@ -97,8 +106,10 @@ pub(super) fn known_to_hyperfine(record: &Record, analysis: &Analysis) -> Vec<Ex
     let has_cpu = rows.has(Metric::UserUs) && rows.has(Metric::SysUs);
     let others =
         METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
-    let others = others.filter_map(|info| Some(Exported::new(info.name, info.hyperfine?, 0.0)));
-    let cpu = has_cpu.then(|| Exported::new(CPU, HYPERFINE_CPU, 0.0));
+    let cpu_ns = |name: &str| control_cpu_ns(record, analysis, name);
+    let others = others
+        .filter_map(|info| Some(Exported::new(info.name, info.hyperfine?, cpu_ns(info.name))));
+    let cpu = has_cpu.then(|| Exported::new(CPU, HYPERFINE_CPU, cpu_ns(CPU)));
     std::iter::once(wall(record, analysis)).chain(cpu).chain(others).collect()
 }
 
@@ -111,13 +122,14 @@ pub(super) fn shown(record: &Record, analysis: &Analysis) -> Vec<Exported> {
         }
         if shown.name == CPU {
             if record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs) {
-                list.push(Exported::new(CPU, HYPERFINE_CPU, 0.0));
+                list.push(Exported::new(CPU, HYPERFINE_CPU, control_cpu_ns(record, analysis, CPU)));
             }
         } else if let Some(metric) =
             Metric::from_name(&shown.name).filter(|&metric| record.rows.has(metric))
         {
             let info = metric.info();
-            list.push(Exported::new(info.name, info.hyperfine.unwrap_or(info.name), 0.0));
+            let subtracted = control_cpu_ns(record, analysis, info.name);
+            list.push(Exported::new(info.name, info.hyperfine.unwrap_or(info.name), subtracted));
         }
     }
     list

@@ -1,7 +1,8 @@
 //! hyperfine's JSON: schema 2 and that of its versions 1.x, each a superset with our fields under `stillwell`.
 //!
 //! As in hyperfine, wall times are net of the shell: t0 of the control is subtracted from all of them (and never
-//! clamped); `stillwell.subtracted` has the value. CPU times and memory are as measured.
+//! clamped); `stillwell.subtracted` has the value. CPU times are net of its mean CPU times;
+//! memory is as measured.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -49,7 +49,15 @@ impl FromStr for MetricList {
                 list.push(parse_one(word)?);
             }
         }
-        Ok(Self(list))
+        // What is named twice is shown once, in the unit that was named last.
+        let mut distinct: Vec<Shown> = Vec::new();
+        for shown in list {
+            match distinct.iter_mut().find(|known| known.name == shown.name) {
+                Some(known) => known.unit = shown.unit.or(known.unit.take()),
+                None => distinct.push(shown),
+            }
+        }
+        Ok(Self(distinct))
     }
 }
 
@@ -110,6 +118,8 @@ mod tests {
         check("wall", Ok(&[("wall", None)]));
         check("default", Ok(&[("wall", None), ("maxrss", None)]));
         check("time_wall_clock:ms,cpu", Ok(&[("wall", Some("ms")), ("cpu", None)]));
+        let twice = [("wall", None), ("cpu", Some("ms")), ("user", None), ("sys", None)];
+        check("time,cpu:ms", Ok(&twice));
         check("wall:MiB", Err("not a unit of wall"));
         check("speed", Err("not default, time, all"));
     }

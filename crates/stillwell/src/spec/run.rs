@@ -99,7 +99,8 @@ pub struct LengthOptions {
     /// several]
     #[arg(long, value_name = "PCT")]
     pub precision: Option<Percent>,
-    /// End a run that takes longer, as a failure, for example 30s [default: no limit]
+    /// End a run that takes longer, as a failure, for example 30s; SIGTERM first, SIGKILL two seconds later
+    /// [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<TimeSpan>,
     /// Order of the runs: interleave (every block runs each command once, in random order) or sequential (all runs
@@ -127,7 +128,8 @@ pub struct HookOptions {
     /// Execute once after everything else, also after a failure or ^C
     #[arg(short = 'c', long, value_name = "COMMAND")]
     pub cleanup: Option<String>,
-    /// Execute after each run with the run's standard output as its input; the run fails unless this exits with 0
+    /// Execute after each run with the run's standard output as its input; the session ends unless this
+    /// exits with 0, also with -i
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["output", "show_output"])]
     pub validate: Option<String>,
     /// Write back and drop the page cache before each run (sync, then drop_caches; needs root)
@@ -193,8 +195,8 @@ pub struct JudgingOptions {
     /// Differences below this many percent count as the same [default: 1]
     #[arg(long, value_name = "PCT")]
     pub same: Option<Percent>,
-    /// What is compared: adaptive (the most precise of the next two), typical (trimmed mean), floor (lowest runs) or
-    /// mean [default: adaptive]
+    /// What is compared: adaptive (the sharpest of typical and the two floors), typical (trimmed mean), floor (lowest
+    /// runs, local or of all) or mean [default: adaptive]
     #[arg(long, value_name = "WHICH")]
     pub estimand: Option<Estimand>,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot

@@ -245,9 +245,11 @@ impl FromStr for FailOn {
         if rest.is_empty() {
             return Ok(Self { slower_pct: 0.0 });
         }
-        let percent: Percent =
-            rest.strip_prefix(':').ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
-        Ok(Self { slower_pct: percent.0 })
+        let percent = rest.strip_prefix(':').ok_or_else(wrong)?;
+        match percent.strip_suffix('%').unwrap_or(percent).parse() {
+            Ok(slower_pct) if (0.0..1e6).contains(&slower_pct) => Ok(Self { slower_pct }),
+            _ => Err(wrong()),
+        }
     }
 }
 
@@ -412,6 +414,8 @@ mod tests {
         check(&[
             ("slower", Some(FailOn { slower_pct: 0.0 })),
             ("slower:2%", Some(FailOn { slower_pct: 2.0 })),
+            ("slower:900", Some(FailOn { slower_pct: 900.0 })),
+            ("slower:-1", None),
             ("slower:", None),
             ("faster", None),
         ]);

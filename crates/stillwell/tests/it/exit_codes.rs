@@ -106,3 +106,18 @@ fn the_newest_record_is_shown_without_being_named() {
     let records = std::fs::read_dir(bench.path("state/stillwell")).unwrap().count();
     assert_eq!(records, 2);
 }
+
+/// With -i a timeout is no failure, but nothing at all is no result.
+#[test]
+fn only_timeouts_are_no_success() {
+    let bench = Bench::new();
+    let ran = bench.run(&["-r", "2", "--timeout", "20ms", "-i", "sleep 100"]).ends_with(124);
+    ran.says(&["every run took longer than --timeout", "r.swell"]);
+}
+
+/// A gate that compares nothing would always be open.
+#[test]
+fn fail_on_needs_two_commands() {
+    let ran = Bench::new().run(&["-r", "2", "--fail-on", "slower", "true"]).ends_with(2);
+    ran.says(&["--fail-on", "only one command"]);
+}

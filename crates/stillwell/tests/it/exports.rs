@@ -108,6 +108,10 @@ fn json_is_json() {
 
     let bench = scripted();
     std::fs::copy(bench.path("r.swell"), bench.path("other.swell")).unwrap();
+    let same = bench.stillwell(&["compare", "--json", "r.swell", "other.swell"]).ends_with(2);
+    same.says(&["r.swell", "other.swell", "the same session"]);
+    let other = bench.read("r.swell").replacen("\"clock_origin_ns\":0", "\"clock_origin_ns\":1", 1);
+    bench.write("other.swell", &other);
     let ran = bench.stillwell(&["compare", "--json", "r.swell", "other.swell"]).ends_with(0);
     serde_json::from_str::<Value>(&ran.stdout).unwrap();
     let dumped = bench.stillwell(&["dump", "--format", "json", "r.swell"]).ends_with(0).stdout;

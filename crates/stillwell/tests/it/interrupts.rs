@@ -45,6 +45,20 @@ fn interrupted_in_a_run(command: &str) {
     assert_eq!(record.end(), Some("interrupted"));
 }
 
+/// What tidies up may finish at the first request.
+#[test]
+fn cleanup_is_not_cut_short_by_one_request() {
+    let bench = Bench::new();
+    let cleanup = "echo begun >> log; while ! test -e go; do :; done; echo finished >> log";
+    let running = bench.start(&["-r", "3", "-c", cleanup, "true"]);
+    wait_until("the cleanup is under way", || bench.read("log").contains("begun"));
+    running.signal(Signal::TERM);
+    bench.write("go", "");
+    running.finish().ends_with(130);
+    assert_eq!(bench.read("log"), "begun\nfinished\n");
+    assert_eq!(bench.record().end(), Some("interrupted"));
+}
+
 #[test]
 fn a_run_that_is_under_way_is_ended() {
     interrupted_in_a_run("echo run >> log; exec sleep 1000");

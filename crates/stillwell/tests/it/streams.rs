@@ -20,6 +20,17 @@ fn an_input_that_is_not_there_is_named() {
     ran.ends_with(2).says(&["no-such-input", "No such file", "--input"]);
 }
 
+/// Opening it would wait for another process, for ever.
+#[test]
+fn a_fifo_is_refused() {
+    let bench = Bench::new();
+    assert!(
+        std::process::Command::new("mkfifo").arg(bench.path("fifo")).status().unwrap().success()
+    );
+    bench.run(&["-r", "1", "--input", "fifo", "cat"]).ends_with(2).says(&["fifo", "FIFO"]);
+    bench.run(&["-r", "1", "--output", "./fifo", "true"]).ends_with(2).says(&["./fifo", "FIFO"]);
+}
+
 #[test]
 fn without_input_there_is_an_end_of_file() {
     let bench = Bench::new();

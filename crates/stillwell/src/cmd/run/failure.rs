@@ -25,11 +25,12 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
             };
             format!("command {} ({command:?}) {how}; {advice}; {kept}{}", arm + 1, tail(stderr))
         }
-        Failure::Hook { hook: Hook::Validate, command, exit, stderr } => {
-            let how = exit_in_words(*exit);
-            format!("the output of a run is not valid: {command:?} {how}; {kept}{}", tail(stderr))
+        Failure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
+            let (label, how) = (plan.arms[*arm].label(), exit_in_words(*exit));
+            let what = format!("the output of command {} ({label:?}) is not valid", arm + 1);
+            format!("{what}: {command:?} {how}; {kept}{}", tail(stderr))
         }
-        Failure::Hook { hook, command, exit, stderr } => {
+        Failure::Hook { hook, command, exit, stderr, .. } => {
             let option = match hook {
                 Hook::Setup => "--setup",
                 Hook::Prepare => "--prepare",

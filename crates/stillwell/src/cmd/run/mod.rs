@@ -65,17 +65,25 @@ fn finish(verb: &RunVerb, path: &Path, ended: &Ended) -> Result<u8> {
     let output = &verb.spec.output;
     let is_quiet = output.style == Some(Style::None) || output.exports.uses_stdout();
     if output.json || (has_runs && !is_quiet) {
-        judged.print(output.json)?;
+        judged.print(output.json).with_context(|| format!("the runs are in {}", path.display()))?;
     }
     if has_runs {
         let kept = || format!("the runs are in {}", path.display());
         exports::write(&output.exports, &judged).with_context(kept)?;
     }
-    if let Some(failure) = &ended.failure {
-        let message = failure::explain(&judged.record, failure);
+    let message = match &ended.failure {
+        Some(failure) => Some(failure::explain(&judged.record, failure)),
+        None if has_runs => None,
+        None if ended.reason == EndReason::Interrupted => Some("no timed run had finished".into()),
+        None => {
+            Some(format!("every run took longer than --timeout; they are in {}", path.display()))
+        }
+    };
+    if let Some(message) = message {
         writeln!(anstream::stderr(), "stillwell: {message}").ok();
     }
     Ok(match ended.reason {
+        EndReason::Complete | EndReason::Precise if !has_runs => EXIT_TIMEOUT,
         EndReason::Complete | EndReason::Precise => judged.exit_code(verb.spec.judging.fail_on),
         EndReason::Interrupted => EXIT_INTERRUPTED,
         EndReason::TimedOut => EXIT_TIMEOUT,

@@ -62,8 +62,11 @@ impl<'a> Session<'a> {
         let measured = self.measure();
         let cleaned = self.cleanup();
         self.progress.finish();
-        let mut ended = measured?;
-        ended.failure = ended.failure.or(cleaned?);
+        let (mut ended, cleaned) = (measured?, cleaned?);
+        ended.failure = ended.failure.or(cleaned.failure);
+        if cleaned.interrupted {
+            ended.reason = EndReason::Interrupted;
+        }
         if ended.failure.is_some()
             && matches!(ended.reason, EndReason::Complete | EndReason::Precise)
         {
@@ -210,10 +213,10 @@ impl<'a> Session<'a> {
             && t0.is_some_and(|t0| t0.err / t0.value * 100.0 < precision.pct)
     }
 
-    fn cleanup(&mut self) -> Result<Option<Failure>> {
+    fn cleanup(&mut self) -> Result<Outcome> {
         match &self.plan.cleanup {
-            Some(cleanup) => Ok(self.runner.hook(Hook::Cleanup, cleanup)?.failure),
-            None => Ok(None),
+            Some(cleanup) => self.runner.hook(Hook::Cleanup, cleanup),
+            None => Ok(Outcome::default()),
         }
     }
 

@@ -124,6 +124,7 @@ fn percent_of_level(alpha: f64) -> String {
 pub(in crate::render) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
     match err.filter(|err| err.is_finite() && *err != 0.0) {
         Some(err) => uncertain::format(ratio, Some(err)),
+        None if err.is_none() => uncertain::significant(ratio, 3),
         None => uncertain::fixed(ratio, RATIO_DECIMALS),
     }
 }
@@ -255,6 +256,9 @@ pub(in crate::render) fn no_test(because: NoTest, policy: Policy) -> String {
             let level = percent_of_level(policy.alpha);
             format!("a verdict at {level} needs {need} complete pairs of runs; there are {have}")
         }
-        NoTest::UnfitNumbers => "some of the times are zero or otherwise unfit for a ratio".into(),
+        NoTest::UnfitNumbers => {
+            "some of the times are zero, or all are equal: no ratio with an error can be told"
+                .into()
+        }
     }
 }
