@@ -13,6 +13,8 @@ use crate::record::Row;
 pub struct Counters {
     counters: Vec<Open>,
     switches: Option<SwitchLog>,
+    /// Whether something has run since the counts were read.
+    is_stale: bool,
     /// An event that is not inherited. If all of a task's events are, the kernel takes the contexts of parent and child
     /// for interchangeable and swaps them when it switches from one to the other (kernel/events/core.c,
     /// `context_equiv`); the child's exec would then start the launcher's own events, once and for all.
@@ -38,7 +40,7 @@ pub type CounterGap = (String, String, String);
 impl Counters {
     /// No events at all.
     pub fn none() -> Self {
-        Self { counters: Vec::new(), switches: None, _anchor: None }
+        Self { counters: Vec::new(), switches: None, is_stale: true, _anchor: None }
     }
 
     /// Opens everything that this machine and this user's rights allow.
@@ -78,7 +80,7 @@ impl Counters {
         }
         let anchor =
             Builder::new(Software::DUMMY).observe_self().any_cpu().enabled(false).build().ok();
-        (Self { counters, switches, _anchor: anchor }, gaps)
+        (Self { counters, switches, is_stale: true, _anchor: anchor }, gaps)
     }
 
     /// The metrics that rows will have.
@@ -94,8 +96,11 @@ impl Counters {
         metrics
     }
 
-    /// Notes the counts before a run.
+    /// Notes the counts before a run. After the last run they were read already, unless something else ran since.
     pub fn before(&mut self) {
+        if !self.is_stale {
+            return;
+        }
         for open in &mut self.counters {
             open.before = read(&mut open.counter).unwrap_or_default();
         }
@@ -104,18 +109,25 @@ impl Counters {
         }
     }
 
+    /// A run or a hook has been executed: the counts have moved.
+    pub fn something_ran(&mut self) {
+        self.is_stale = true;
+    }
+
     /// Stores what the run added.
     pub fn after(&mut self, row: &mut Row) {
+        self.is_stale = false;
         let mut least_running_ppm = 1_000_000;
         for open in &mut self.counters {
             let Some(after) = read(&mut open.counter) else { continue };
-            let enabled_ns = after.enabled_ns - open.before.enabled_ns;
-            let running_ns = after.running_ns - open.before.running_ns;
+            let before = std::mem::replace(&mut open.before, after);
+            let enabled_ns = after.enabled_ns - before.enabled_ns;
+            let running_ns = after.running_ns - before.running_ns;
             // An event that was never scheduled has counted nothing, which is not the same as zero.
             if enabled_ns > 0 && running_ns == 0 {
                 continue;
             }
-            row.set(open.metric, Some(after.count - open.before.count));
+            row.set(open.metric, Some(after.count - before.count));
             if running_ns < enabled_ns {
                 let ppm = u128::from(running_ns) * 1_000_000 / u128::from(enabled_ns);
                 least_running_ppm = least_running_ppm.min(ppm as u64);
@@ -126,6 +138,8 @@ impl Counters {
         }
         if let Some(switches) = &mut self.switches {
             let switched = switches.add_up();
+            // What did not fit is still in the buffers.
+            self.is_stale |= switched.is_none();
             row.set(Metric::PreemptedNs, switched.map(|sums| sums.preempted_ns));
             if row.get(Metric::Migrations).is_none() {
                 row.set(Metric::Migrations, switched.map(|sums| sums.migrations));

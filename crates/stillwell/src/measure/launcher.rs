@@ -5,7 +5,7 @@
 //! neither the death of the front end nor its own loses a run that had finished.
 #![expect(clippy::disallowed_methods, reason = "this process is the operating system's edge")]
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,23 +18,20 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
+use crate::measure::prepared::{PADDING_VARIABLE, Prepared, environment, iteration_variables};
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
-    self, Batch, Command, Done, ErrorOutput, Job, Keep, Open, Opened, Output, Reply, Request,
-    RowId, Stop,
+    self, Batch, Done, ErrorOutput, Job, Keep, Open, Opened, Output, Reply, Request, RowId, Stop,
 };
 use crate::metric::{METRICS, Metric};
 use crate::record::{Layout, Row, Writer};
 use crate::sys::{
-    self, Alarm, Attributes, CStrings, ChildStdio, LaunchError, Launched, Policy, Usage,
+    self, Alarm, Attributes, CStrings, ChildStdio, Environment, LaunchError, Launched, Policy,
+    Usage,
 };
 
 /// `argv[0]` that makes this program a launcher.
 pub const ARGV0: &str = "stillwell-launcher";
-/// Names of the variable that carries the number of the run; the second is the one that hyperfine sets.
-const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
-const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
-
 /// Whether this process was started to be a launcher.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
@@ -43,6 +40,8 @@ pub fn is_requested() -> bool {
 /// Serves the front end, whose socket is standard input, until it hangs up.
 pub fn serve() {
     sys::install_launcher_signals();
+    // What ps and top show; the file is /proc/self/exe.
+    rustix::thread::set_name(c"stillwell-run").ok();
     let front_end = sys::parent();
     sys::signal_me_when_my_parent_ends(libc::SIGTERM);
     // What goes wrong here the front end sees as a closed socket; there is nobody else to tell.
@@ -118,8 +117,7 @@ struct Session {
     counters: Counters,
     streams: Streams,
     launcher: sys::Launcher,
-    argv: CStrings,
-    envp: CStrings,
+    environment: Environment,
 }
 
 /// What one child did.
@@ -136,11 +134,13 @@ struct Ran {
 
 impl Session {
     fn open(open: Open, front_end: i32) -> Result<(Self, Opened)> {
+        let allowed = allowed_cpus()?;
         if let Some(cpus) = &open.launcher_cpus {
             pin_myself(cpus)
                 .with_context(|| format!("cannot move the launcher to CPUs {cpus:?}"))?;
         }
-        let cpus = open.affinity.clone().map_or_else(allowed_cpus, Ok)?;
+        let cpus = open.affinity.clone().unwrap_or_else(|| allowed.clone());
+        let is_with_runs = open.launcher_cpus == open.affinity;
         let (counters, mut gaps) =
             if open.evidence { Counters::open(&cpus) } else { (Counters::none(), Vec::new()) };
         let schedstat = open.evidence && Path::new("/proc/self/schedstat").exists();
@@ -159,18 +159,21 @@ impl Session {
             timeout: open.timeout_ns.map(Duration::from_nanos),
             schedstat,
             attributes: Attributes {
-                affinity: open.affinity,
+                // What the launcher has itself its children inherit; hooks get back what it had before.
+                affinity: open.affinity.filter(|_| !is_with_runs),
                 nice: open.nice,
                 policy: open.policy.map(|(policy, priority)| Policy { policy, priority }),
                 no_aslr: open.no_aslr,
                 rlimits: open.rlimits,
             },
-            plain: Attributes::default(),
+            plain: Attributes {
+                affinity: open.launcher_cpus.map(|_| allowed),
+                ..Attributes::default()
+            },
             counters,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
             launcher: sys::Launcher::default(),
-            argv: CStrings::default(),
-            envp: CStrings::default(),
+            environment: Environment::new(PADDING_VARIABLE),
         };
         sys::shrink_resident_set();
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
@@ -184,9 +187,14 @@ impl Session {
             // It died after it had sent this, and the signal of that was taken just now.
             return Done { stop: Some(Stop::Interrupted), ..done };
         }
+        let environments: Vec<CStrings> =
+            batch.environments.iter().map(|entries| environment(entries)).collect();
+        let commands: Vec<Prepared<'_>> = batch.commands.iter().map(Prepared::new).collect();
         for job in &batch.jobs {
-            let outcome = self.run_job(batch, job, &mut done.loud_commands);
-            if let Err(stop) = outcome {
+            let prepared = &commands[job.command as usize];
+            let base = &environments[prepared.command.environment as usize];
+            self.environment.assemble(base, iteration_variables(job), job.padding_bytes);
+            if let Err(stop) = self.run_job(prepared, job, &mut done.loud_commands) {
                 done.stop = Some(stop);
                 break;
             }
@@ -196,14 +204,19 @@ impl Session {
         done
     }
 
-    fn run_job(&mut self, batch: &Batch, job: &Job, loud: &mut Vec<u32>) -> Result<(), Stop> {
-        let command = &batch.commands[job.command as usize];
-        let environment = &batch.environments[command.environment as usize];
-        self.argv.set(command.argv.iter().map(|argument| c_string(argument)));
-        self.envp
-            .set(environment.iter().map(|entry| c_string(entry)).chain(extra_environment(job)));
-        self.counters.before();
-        let ran = self.run_child(command, job.row)?;
+    fn run_job(
+        &mut self,
+        prepared: &Prepared<'_>,
+        job: &Job,
+        loud: &mut Vec<u32>,
+    ) -> Result<(), Stop> {
+        let command = prepared.command;
+        if job.row.is_some() {
+            self.counters.before();
+        }
+        let ran = self.run_child(prepared, job.row);
+        self.counters.something_ran();
+        let ran = ran?;
         let accepted = command.accept.allows(ran.exit, ran.timed_out);
         let stopped = sys::take_stop_request();
         // A run that had finished by itself when the request came is kept; one that was cut short is not.
@@ -228,13 +241,9 @@ impl Session {
     }
 
     /// Starts a child, waits for its end and collects what the kernel says about it.
-    fn run_child(&mut self, command: &Command, row: Option<RowId>) -> Result<Ran, Stop> {
+    fn run_child(&mut self, prepared: &Prepared<'_>, row: Option<RowId>) -> Result<Ran, Stop> {
+        let command = prepared.command;
         let is_timed = row.is_some_and(|id| id.block.is_some());
-        let stdin_path = command.stdin.as_deref().map(c_string);
-        let stdout_path = match &command.stdout {
-            Output::File(path) => Some(c_string(path)),
-            _ => None,
-        };
         let failed = |stage, error: io::Error| Stop::Launch {
             stage,
             errno: error.raw_os_error().unwrap_or(0),
@@ -248,8 +257,8 @@ impl Session {
             .transpose()
             .map_err(|error| failed(sys::Stage::Stderr, error))?;
         let stdio = [
-            stdin_path.as_deref().map_or(ChildStdio::Fd(self.streams.null()), ChildStdio::Read),
-            match (&command.stdout, &stdout_path, &stdout_pipe) {
+            prepared.stdin.as_deref().map_or(ChildStdio::Fd(self.streams.null()), ChildStdio::Read),
+            match (&command.stdout, &prepared.stdout, &stdout_pipe) {
                 (_, Some(path), _) => ChildStdio::Write(path),
                 (_, _, Some((_, writer))) => ChildStdio::Fd(raw(writer)),
                 (Output::Inherit, _, _) => ChildStdio::Inherit,
@@ -263,10 +272,9 @@ impl Session {
             },
         ];
         let attributes = if row.is_some() { &self.attributes } else { &self.plain };
-        let path = c_string(&command.path);
         let launched = self
             .launcher
-            .launch(&path, &self.argv, &self.envp, stdio, attributes)
+            .launch(&prepared.path, &prepared.argv, &self.environment, stdio, attributes)
             .map_err(|LaunchError { stage, errno }| Stop::Launch { stage, errno })?;
         let pipes = Pipes::new(
             stdout_pipe.map(|(reader, _)| reader),
@@ -345,22 +353,6 @@ fn row_of(ran: &Ran, id: RowId, clock_origin_ns: u64) -> Row {
     }
     row.set(Metric::RunQueueWaitNs, ran.run_queue_wait_ns);
     row
-}
-
-fn extra_environment(job: &Job) -> impl Iterator<Item = CString> {
-    let iteration = job.iteration.iter();
-    let iterations =
-        iteration.flat_map(|value| ITERATION_VARIABLES.map(|name| format!("{name}={value}")));
-    let padding = job
-        .padding_bytes
-        .map(|n_bytes| format!("{PADDING_VARIABLE}={}", "x".repeat(n_bytes as usize)));
-    iterations.chain(padding).map(|entry| c_string(entry.as_bytes()))
-}
-
-/// The front end refuses strings with a NUL before they get here; what follows one would be cut off.
-fn c_string(bytes: &[u8]) -> CString {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    CString::new(&bytes[..end]).expect("no NUL before the first NUL")
 }
 
 fn raw(fd: &impl std::os::fd::AsRawFd) -> i32 {

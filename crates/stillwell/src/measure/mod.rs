@@ -6,6 +6,7 @@ mod counters;
 pub mod exec;
 pub mod interrupt;
 pub mod launcher;
+mod prepared;
 mod process;
 pub mod script;
 mod streams;

@@ -5,13 +5,15 @@
 
 mod signals;
 mod spawn;
+mod strings;
 
 use std::io;
 
 pub use signals::{
     Alarm, install_launcher_signals, is_ignored, stop_ignoring_children, take_stop_request,
 };
-pub use spawn::{Attributes, CStrings, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage};
+pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage};
+pub use strings::{CStrings, Environment};
 
 /// What `wait4` says of a finished child.
 #[derive(Clone, Copy, Debug)]

@@ -6,27 +6,11 @@
 //! nothing but system calls. glibc's posix_spawn does the same but resets every signal with two calls each and maps a
 //! stack, which costs 25 to 35 µs.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::RawFd;
 
-/// A list of C strings with the null-terminated pointer array that execve wants.
-#[derive(Debug, Default)]
-pub struct CStrings {
-    strings: Vec<CString>,
-    pointers: Vec<*const c_char>,
-}
-
-impl CStrings {
-    /// Replaces the contents.
-    pub fn set(&mut self, strings: impl IntoIterator<Item = CString>) {
-        self.strings.clear();
-        self.strings.extend(strings);
-        self.pointers.clear();
-        self.pointers.extend(self.strings.iter().map(|string| string.as_ptr()));
-        self.pointers.push(std::ptr::null());
-    }
-}
+use crate::sys::strings::{CStrings, Environment};
 
 /// A scheduling policy for a child.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +136,7 @@ impl Launcher {
         &mut self,
         path: &CStr,
         argv: &CStrings,
-        envp: &CStrings,
+        envp: &Environment,
         stdio: [ChildStdio<'_>; 3],
         attributes: &Attributes,
     ) -> Result<Launched, LaunchError> {

@@ -1,0 +1,54 @@
+//! A batch as the launcher keeps it: every string that does not change from run to run is made ready once, so that
+//! little lies between two runs.
+
+use std::ffi::CString;
+
+use crate::measure::wire::{Bytes, Command, Job, Output};
+use crate::sys::CStrings;
+
+/// Names of the variable that carries the number of the run; the second is the one that hyperfine sets.
+const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
+pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
+
+/// A command with its strings made ready, once for a batch.
+pub struct Prepared<'a> {
+    pub command: &'a Command,
+    pub path: CString,
+    pub argv: CStrings,
+    pub stdin: Option<CString>,
+    pub stdout: Option<CString>,
+}
+
+impl<'a> Prepared<'a> {
+    pub fn new(command: &'a Command) -> Self {
+        Self {
+            command,
+            path: c_string(&command.path),
+            argv: CStrings::new(command.argv.iter().map(|argument| c_string(argument))),
+            stdin: command.stdin.as_deref().map(c_string),
+            stdout: match &command.stdout {
+                Output::File(path) => Some(c_string(path)),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// A set of variables.
+pub fn environment(entries: &[Bytes]) -> CStrings {
+    CStrings::new(entries.iter().map(|entry| c_string(entry)))
+}
+
+/// What tells a run its number.
+pub fn iteration_variables(job: &Job) -> impl Iterator<Item = CString> {
+    let value = job.iteration.iter();
+    value.flat_map(|value| {
+        ITERATION_VARIABLES.map(|name| c_string([name, "=", value].concat().as_bytes()))
+    })
+}
+
+/// The front end refuses strings with a NUL before they get here; what follows one would be cut off.
+fn c_string(bytes: &[u8]) -> CString {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    CString::new(&bytes[..end]).expect("no NUL before the first NUL")
+}
