@@ -28,36 +28,14 @@ pub(in crate::render) fn comparison(
     match evidence {
         Evidence::Paired(paired) => {
             let shown = shown_ratio(paired, judgement);
-            head(
-                &mut out,
-                heading,
-                verdict_word(judgement.verdict),
-                styles.verdict(judgement.verdict),
-            );
-            let numbers = format!(
-                "{} at {}, {}, p = {}",
-                ratio_and_interval(shown),
-                percent_of_level(paired.alpha),
-                statistic(paired.statistic),
-                uncertain::trimmed(paired.p, 2)
-            );
-            wrap_after(&mut out, &numbers);
+            let of = format!("{}, ", statistic(paired.statistic));
+            let numbers = numbers(shown, paired.alpha, &of, paired.p);
+            verdict(&mut out, heading, judgement, styles, &numbers);
             sentences(&mut out, paired, shown, judgement, plan);
         }
         Evidence::AcrossSessions(found) => {
-            head(
-                &mut out,
-                heading,
-                verdict_word(judgement.verdict),
-                styles.verdict(judgement.verdict),
-            );
-            let numbers = format!(
-                "{} at {}, p = {}",
-                ratio_and_interval(found.ratio),
-                percent_of_level(found.alpha),
-                uncertain::significant(found.p, 2)
-            );
-            wrap_after(&mut out, &numbers);
+            let numbers = numbers(found.ratio, found.alpha, "", found.p);
+            verdict(&mut out, heading, judgement, styles, &numbers);
             let scatter = "by the scatter of the past ones, which is taken to be normal";
             line(&mut out, &format!("across {} past sessions, {scatter}", found.n_sessions));
         }
@@ -76,6 +54,17 @@ pub(in crate::render) fn comparison(
         }
     }
     out
+}
+
+/// `1.0183 +- 0.0055  [1.0129, 1.0238] at 99 %, floor, p = 0.0005`.
+fn numbers(ratio: RatioInterval, alpha: f64, of: &str, p: f64) -> String {
+    let (level, p) = (percent_of_level(alpha), uncertain::trimmed(p, 2));
+    format!("{} at {level}, {of}p = {p}", ratio_and_interval(ratio))
+}
+
+fn verdict(out: &mut String, heading: &str, judgement: &Judgement, styles: &Styles, numbers: &str) {
+    head(out, heading, verdict_word(judgement.verdict), styles.verdict(judgement.verdict));
+    wrap_after(out, numbers);
 }
 
 fn head(out: &mut String, heading: &str, word: &str, style: anstyle::Style) {
