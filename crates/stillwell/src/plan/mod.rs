@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::metrics::Shown;
-use crate::spec::values::{OutputTarget, Padding, Rlimit, Sched};
+use crate::spec::rlimit::Rlimit;
+use crate::spec::values::{OutputTarget, Padding, Sched};
 
 pub use decide::decide;
 

@@ -1,6 +1,7 @@
 //! What was said, and nothing else: pure, no defaults.
 
 pub mod metrics;
+pub mod rlimit;
 pub mod run;
 pub mod values;
 

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 
 use crate::plan::{Estimand, Order};
 use crate::spec::metrics::MetricList;
+use crate::spec::rlimit::Rlimit;
 use crate::spec::values::{
-    Cpus, FailOn, IgnoreFailure, OutputTarget, Padding, Percent, Rlimit, Sched, Shell, Statuses,
-    TimeSpan,
+    Cpus, FailOn, IgnoreFailure, OutputTarget, Padding, Percent, Sched, Shell, Statuses, TimeSpan,
 };
 
 /// Options of `stillwell run`.

@@ -1,0 +1,57 @@
+//! `--rlimit`: a soft resource limit.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A soft resource limit of the runs: `stack=8M`, `core=0`, `nofile=unlimited`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rlimit {
+    /// Name of the resource, as in setrlimit(2) without `RLIMIT_`, lower case.
+    pub resource: String,
+    /// Its number.
+    pub number: u32,
+    /// The soft limit; `u64::MAX` is no limit.
+    pub value: u64,
+}
+
+const RLIMITS: [(&str, u32); 9] = [
+    ("as", libc::RLIMIT_AS),
+    ("core", libc::RLIMIT_CORE),
+    ("cpu", libc::RLIMIT_CPU),
+    ("data", libc::RLIMIT_DATA),
+    ("fsize", libc::RLIMIT_FSIZE),
+    ("memlock", libc::RLIMIT_MEMLOCK),
+    ("nofile", libc::RLIMIT_NOFILE),
+    ("nproc", libc::RLIMIT_NPROC),
+    ("stack", libc::RLIMIT_STACK),
+];
+
+impl FromStr for Rlimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| format!("{text:?} is not RESOURCE=VALUE"))?;
+        let (resource, number) =
+            RLIMITS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+                let known: Vec<_> = RLIMITS.iter().map(|(known, _)| *known).collect();
+                format!("{name:?} is not one of {}", known.join(", "))
+            })?;
+        let factors = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
+        let (digits, factor) = factors
+            .iter()
+            .find_map(|(suffix, factor)| Some((value.strip_suffix(suffix)?, *factor)))
+            .unwrap_or((value, 1));
+        let value = match digits.parse::<u64>() {
+            _ if value == "unlimited" => u64::MAX,
+            Ok(number) => {
+                number.checked_mul(factor).ok_or_else(|| format!("{value:?} is too large"))?
+            }
+            Err(_) => {
+                return Err(format!("{value:?} is not a number with K, M or G, or unlimited"));
+            }
+        };
+        Ok(Self { resource: (*resource).into(), number: *number, value })
+    }
+}
