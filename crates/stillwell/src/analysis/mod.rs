@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub use arm::summarise;
 pub use compare::{across_records, compare};
-pub use notes::{Note, notes};
+pub use notes::{Finding, Note, notes};
 
 use crate::record::{EndReason, Event, Record};
 

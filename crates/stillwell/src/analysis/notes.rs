@@ -1,4 +1,4 @@
-//! What a reader of the numbers should know: who took the time, and what to do about it.
+//! What a reader of the numbers should know: who took the time, and how much. In data; `render` has the words.
 
 use serde::Serialize;
 
@@ -9,12 +9,37 @@ use crate::record::{Event, Record};
 /// One remark.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Note {
-    /// What was found, with its numbers.
-    pub what: String,
-    /// What would help.
-    pub advice: Option<String>,
+    /// What was found.
+    #[serde(flatten)]
+    pub finding: Finding,
     /// Share of the total time that it is about; notes are in order of it.
     pub weight: f64,
+}
+
+/// What can be found. Shares are of the measured time; arms are indices into the plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "finding", rename_all = "snake_case")]
+pub enum Finding {
+    /// Other programs took the CPU; `of_excess` is the share of the time above t0, where that makes sense.
+    Preempted { share: f64, of_excess: Option<f64> },
+    /// Runs were ready and had no CPU.
+    Queued { share: f64, of_excess: Option<f64> },
+    /// Page faults that read from a device.
+    MajorFaults { n: f64 },
+    /// Moves between CPUs.
+    Migrations { per_run: f64 },
+    /// The machine was busy when the session started.
+    Busy { load: f64, n_cpus: u32 },
+    /// Runs exited with a failure and count all the same.
+    FailedRuns { arm: usize, n: usize, n_runs: usize },
+    /// Runs took longer than the timeout and do not count.
+    TimedOutRuns { arm: usize, n: usize, n_runs: usize },
+    /// The arm's peak memory is not above the launcher's.
+    MemoryFloor { arm: usize, floor_kib: u64 },
+    /// The low tail of the arm's times does not end.
+    NoFloor { arm: usize },
+    /// Blocks at the beginning were slower than the rest and are left out of a comparison.
+    SlowStart { n_blocks: usize },
 }
 
 /// Shares of the measured time below this are not worth a note.
@@ -48,48 +73,21 @@ fn total(record: &Record, metric: Metric) -> Option<f64> {
     values.map(|value| value as f64).reduce(|sum, value| sum + value)
 }
 
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
-}
-
 fn waiting(record: &Record, arms: &[ArmSummary], total_ns: f64) -> Vec<Note> {
-    let excess_ns: f64 = arms
-        .iter()
-        .filter_map(|arm| {
-            arm.wall.as_ref().map(|wall| (wall.mean.value - wall.t0.value) * arm.n_runs as f64)
-        })
-        .sum();
-    let of_excess = |ns: f64| match ns / excess_ns {
-        share if share.is_finite() && (0.0..=1.0).contains(&share) => {
-            format!(" ({} of the time above t0)", percent(share))
-        }
-        _ => String::new(),
+    let excess_of = |arm: &ArmSummary| {
+        arm.wall.as_ref().map(|wall| (wall.mean.value - wall.t0.value) * arm.n_runs as f64)
     };
-    let mut notes = Vec::new();
-    if let Some(ns) = total(record, Metric::PreemptedNs) {
-        notes.push(Note {
-            what: format!(
-                "other programs took the CPU for {} of the time{}",
-                percent(ns / total_ns),
-                of_excess(ns)
-            ),
-            advice: Some("--affinity on a quiet CPU, or --sched fifo as root".into()),
-            weight: ns / total_ns,
-        });
-    }
-    if let Some(ns) = queued_ns(record) {
-        notes.push(Note {
-            what: format!(
-                "runs waited for a free CPU for {} of the time{}",
-                percent(ns / total_ns),
-                of_excess(ns)
-            ),
-            advice: Some("fewer programs at the same time, or --affinity on a quiet CPU".into()),
-            weight: ns / total_ns,
-        });
-    }
-    notes
+    let excess_ns: f64 = arms.iter().filter_map(excess_of).sum();
+    let of_excess = |ns: f64| Some(ns / excess_ns).filter(|share| (0.0..=1.0).contains(share));
+    let preempted = total(record, Metric::PreemptedNs).map(|ns| {
+        let share = ns / total_ns;
+        Note { finding: Finding::Preempted { share, of_excess: of_excess(ns) }, weight: share }
+    });
+    let queued = queued_ns(record).map(|ns| {
+        let share = ns / total_ns;
+        Note { finding: Finding::Queued { share, of_excess: of_excess(ns) }, weight: share }
+    });
+    preempted.into_iter().chain(queued).collect()
 }
 
 /// Time on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the creation of
@@ -108,13 +106,9 @@ fn queued_ns(record: &Record) -> Option<f64> {
 }
 
 fn faults(record: &Record, total_ns: f64) -> Option<Note> {
-    let n_faults = total(record, Metric::MajorFaults).filter(|&n_faults| n_faults > 0.0)?;
+    let n = total(record, Metric::MajorFaults).filter(|&n| n > 0.0)?;
     // A read from a device takes some 100 µs; only to put the note in its place among the others.
-    Some(Note {
-        what: format!("{n_faults} page faults had to read from a device"),
-        advice: Some("more --warmup, or --cold-cache if that is what is to be measured".into()),
-        weight: n_faults * 1e5 / total_ns,
-    })
+    Some(Note { finding: Finding::MajorFaults { n }, weight: n * 1e5 / total_ns })
 }
 
 fn migrations(arms: &[ArmSummary]) -> Option<Note> {
@@ -125,38 +119,27 @@ fn migrations(arms: &[ArmSummary]) -> Option<Note> {
     let (n_migrations, n_runs) =
         arms.iter().filter_map(of).reduce(|sum, arm| (sum.0 + arm.0, sum.1 + arm.1))?;
     let per_run = n_migrations / n_runs;
-    (per_run > 0.05).then(|| Note {
-        what: format!("runs moved to another CPU {per_run:.2} times on average"),
-        advice: Some("--affinity".into()),
-        weight: (per_run * 0.005).min(0.02),
-    })
+    let weight = (per_run * 0.005).min(0.02);
+    (per_run > 0.05).then_some(Note { finding: Finding::Migrations { per_run }, weight })
 }
 
 fn load(record: &Record) -> Option<Note> {
     let facts = &record.header.facts;
     let [load, ..] = facts.load_average?;
-    let n_cpus = f64::from(facts.topology.as_ref()?.n_cpus);
-    (load > 0.5 * n_cpus).then(|| Note {
-        what: format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs"),
-        advice: None,
-        weight: 0.01,
-    })
+    let n_cpus = facts.topology.as_ref()?.n_cpus;
+    let is_busy = load > 0.5 * f64::from(n_cpus);
+    is_busy.then_some(Note { finding: Finding::Busy { load, n_cpus }, weight: 0.01 })
 }
 
 fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
-    let note = |arm: &ArmSummary, n: usize, what: &str| {
-        let n_all = arm.n_runs + arm.n_timed_out;
-        let runs = if n_all == 1 { "run" } else { "runs" };
-        let what = format!("{n} of {n_all} {runs} of command {} {what}", arm.arm + 1);
-        (n > 0).then_some(Note { what, advice: None, weight: 1.0 })
-    };
     let of_arm = |arm: &ArmSummary| {
-        [
-            note(arm, arm.n_nonzero_exits, "exited with a failure"),
-            note(arm, arm.n_timed_out, "took longer than the timeout and did not count"),
-        ]
+        let n_runs = arm.n_runs + arm.n_timed_out;
+        let failed = Finding::FailedRuns { arm: arm.arm, n: arm.n_nonzero_exits, n_runs };
+        let timed_out = Finding::TimedOutRuns { arm: arm.arm, n: arm.n_timed_out, n_runs };
+        let found = [(arm.n_nonzero_exits, failed), (arm.n_timed_out, timed_out)];
+        found.into_iter().filter(|(n, _)| *n > 0).map(|(_, finding)| Note { finding, weight: 1.0 })
     };
-    arms.iter().flat_map(of_arm).flatten().collect()
+    arms.iter().flat_map(of_arm).collect()
 }
 
 fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
@@ -168,30 +151,16 @@ fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
         let maxrss = arm.metrics.iter().find(|metric| metric.name == "maxrss");
         !arm.is_control && maxrss.is_some_and(|maxrss| maxrss.median <= floor_kib as f64 * 1024.0)
     };
-    let arm = arms.iter().find(binds)?;
-    Some(Note {
-        what: format!(
-            "peak memory of command {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
-            arm.arm + 1
-        ),
-        advice: None,
-        weight: 0.004,
-    })
+    let arm = arms.iter().find(binds)?.arm;
+    Some(Note { finding: Finding::MemoryFloor { arm, floor_kib }, weight: 0.004 })
 }
 
 fn floors(arms: &[ArmSummary]) -> Vec<Note> {
-    let note = |arm: &ArmSummary| {
-        let without = arm.wall.as_ref().is_some_and(|wall| !wall.has_floor) && !arm.is_control;
-        without.then(|| Note {
-            what: format!(
-                "command {} shows no lower limit of its time; its t0 is the smallest run",
-                arm.arm + 1
-            ),
-            advice: Some("more runs, or --estimand typical".into()),
-            weight: 0.006,
-        })
+    let is_without = |arm: &&ArmSummary| {
+        !arm.is_control && arm.wall.as_ref().is_some_and(|wall| !wall.has_floor)
     };
-    arms.iter().filter_map(note).collect()
+    let without = arms.iter().filter(is_without);
+    without.map(|arm| Note { finding: Finding::NoFloor { arm: arm.arm }, weight: 0.006 }).collect()
 }
 
 fn warmups(comparisons: &[Comparison]) -> Option<Note> {
@@ -199,12 +168,6 @@ fn warmups(comparisons: &[Comparison]) -> Option<Note> {
         Evidence::Paired(paired) => Some(paired.n_warmup_pairs),
         _ => None,
     });
-    let n_dropped = n_dropped.max().filter(|&n_dropped| n_dropped >= 2)?;
-    Some(Note {
-        what: format!(
-            "the first {n_dropped} blocks were slower than the rest and are left out of the comparison"
-        ),
-        advice: Some(format!("--warmup {}", n_dropped + 1)),
-        weight: 0.008,
-    })
+    let n_blocks = n_dropped.max().filter(|&n_blocks| n_blocks >= 2)?;
+    Some(Note { finding: Finding::SlowStart { n_blocks }, weight: 0.008 })
 }

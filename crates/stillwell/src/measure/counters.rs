@@ -1,6 +1,6 @@
 //! Perf events around a run. They are opened once, on the launcher, with `inherit` and `enable_on_exec`: the
 //! launcher's own copies never start, each child's start when it execs and are added up when it ends. Opening events
-//! for every child would cost 100 µs a run; reading these costs a few.
+//! for every child would cost 100 µs a run; with these, all evidence together costs some 25.
 
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter, ReadFormat};

@@ -7,7 +7,7 @@ use std::io;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
-/// Ring buffer of each CPU, in bytes: a power of two; about 1 300 switches.
+/// Ring buffer of each CPU, in bytes: a power of two; about 1 300 times off the CPU and on again.
 const RING_BYTES: usize = 64 << 10;
 /// More CPUs than this would cost more memory and time per run than the launcher may take.
 const CPUS_MAX: usize = 64;

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use crate::analysis::Analysis;
 use crate::plan::{Order, Plan, ShellReason};
 use crate::record::{EndReason, Event, Record};
-use crate::render::Styles;
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::styles::paint;
+use crate::render::{Styles, notes};
 
 const NOTES_MAX: usize = 3;
 const STDERR_LINES_MAX: usize = 5;
@@ -16,9 +16,9 @@ const STDERR_LINES_MAX: usize = 5;
 pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
     let plan = &record.header.plan;
     for note in analysis.notes.iter().take(NOTES_MAX) {
-        wrap(out, "note: ", 6, &note.what);
-        if let Some(advice) = &note.advice {
-            wrap(out, "      ", 6, advice);
+        wrap(out, "note: ", 6, &notes::what(&note.finding));
+        if let Some(advice) = notes::advice(&note.finding) {
+            wrap(out, "      ", 6, &advice);
         }
     }
     let n_more = analysis.notes.len().saturating_sub(NOTES_MAX);

@@ -1,7 +1,7 @@
 //! Records and analyses for the tests, built in memory.
 
 use crate::analysis::{
-    Analysis, ArmSummary, Comparison, Evidence, MetricSummary, Net, NoTest, Note, Paired,
+    Analysis, ArmSummary, Comparison, Evidence, Finding, MetricSummary, Net, NoTest, Note, Paired,
     RatioInterval, StatisticName, Times, Uncertain,
 };
 use crate::host::Facts;
@@ -187,8 +187,8 @@ pub(crate) fn too_few() -> Evidence {
     Evidence::None { because: NoTest::TooFewPairs { have: 5, need: 8 } }
 }
 
-pub(crate) fn note(what: &str, advice: Option<&str>) -> Note {
-    Note { what: what.into(), advice: advice.map(String::from), weight: 1.0 }
+pub(crate) fn note(finding: Finding) -> Note {
+    Note { finding, weight: 1.0 }
 }
 
 /// The judgements of an analysis.

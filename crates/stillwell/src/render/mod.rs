@@ -12,6 +12,7 @@ pub mod histogram;
 pub mod hyperfine;
 pub mod json;
 pub mod markup;
+mod notes;
 pub mod stats_table;
 mod styles;
 pub mod text;

@@ -118,7 +118,7 @@ pub fn signal_group(group: i32, signal: i32) {
 ///
 /// A fault on a page of a file maps up to 15 neighbours too, but only within the same mapping (`filemap_map_pages` in
 /// mm/filemap.c). A different flag on every second page keeps the kernel from seeing one mapping, so that only what is
-/// used comes back: 1.0 MiB less.
+/// used comes back: 0.8 instead of 2.0 MiB where this was written.
 pub fn shrink_resident_set() {
     let Ok(smaps) = std::fs::read_to_string("/proc/self/smaps") else { return };
     let page_bytes = rustix::param::page_size();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::{Evidence, NoTest, Paired, RatioInterval, Shape};
+use crate::analysis::{Evidence, Finding, NoTest, Paired, RatioInterval, Shape};
 use crate::plan::{Order, ShellReason};
 use crate::record::{EndReason, Event};
 use crate::render::columns::{COLUMNS, width};
@@ -35,10 +35,10 @@ fn two_arms_with_everything() {
     let mut analysis = analysis(&record, &[12.345e6, 12.571e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(1.0183, 1.0129, 1.0238)));
     analysis.notes = vec![
-        note("other programs took 3.1 % of the time", Some("run on a CPU that nothing else uses")),
-        note("second", None),
-        note("third", None),
-        note("fourth", None),
+        note(Finding::Preempted { share: 0.031, of_excess: Some(0.5) }),
+        note(Finding::Busy { load: 1.4, n_cpus: 2 }),
+        note(Finding::NoFloor { arm: 1 }),
+        note(Finding::Migrations { per_run: 0.5 }),
     ];
     let histogram = Histogram {
         edges: (0..=6).map(|bin| 12.3e6 + f64::from(bin) * 1e5).collect(),
@@ -222,7 +222,7 @@ fn long_and_strange_labels_stay_in_80_columns() {
     let long = format!("program --with {} --end", "many words ".repeat(30));
     let record = record(&[&long, &"漢字かな".repeat(40), "a\nb\u{1b}[2J", "x"]);
     let mut analysis = analysis(&record, &[1e6, 2e6, 3e6, 400e9, 1e6]);
-    analysis.notes = vec![note(&long, Some(&"w".repeat(300)))];
+    analysis.notes = vec![note(Finding::MemoryFloor { arm: 9_998, floor_kib: u64::MAX })];
     compare(&mut analysis, 3, Evidence::Paired(paired(400_000.0, 390_000.0, 410_000.0)));
     let text = show(&record, &analysis, None);
     assert!(

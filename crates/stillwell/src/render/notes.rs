@@ -1,0 +1,99 @@
+//! Findings in words: what was found, and what would help.
+
+use crate::analysis::Finding;
+use crate::render::uncertain;
+
+/// What was found, with its numbers.
+pub(super) fn what(finding: &Finding) -> String {
+    match finding {
+        Finding::Preempted { share, of_excess } => {
+            let excess = excess(*of_excess);
+            format!("other programs took the CPU for {} of the time{excess}", percent(*share))
+        }
+        Finding::Queued { share, of_excess } => {
+            let excess = excess(*of_excess);
+            format!("runs waited for a free CPU for {} of the time{excess}", percent(*share))
+        }
+        Finding::MajorFaults { n } => format!("{n} page faults had to read from a device"),
+        Finding::Migrations { per_run } => {
+            format!("runs moved to another CPU {per_run:.2} times on average")
+        }
+        Finding::Busy { load, n_cpus } => {
+            format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs")
+        }
+        Finding::FailedRuns { arm, n, n_runs } => {
+            format!("{} exited with a failure", runs(*arm, *n, *n_runs))
+        }
+        Finding::TimedOutRuns { arm, n, n_runs } => {
+            format!("{} took longer than the timeout and did not count", runs(*arm, *n, *n_runs))
+        }
+        Finding::MemoryFloor { arm, floor_kib } => format!(
+            "peak memory of command {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
+            arm + 1
+        ),
+        Finding::NoFloor { arm } => format!(
+            "command {} shows no lower limit of its time; its t0 is the smallest run",
+            arm + 1
+        ),
+        Finding::SlowStart { n_blocks } => format!(
+            "the first {n_blocks} blocks were slower than the rest and are left out of the comparison"
+        ),
+    }
+}
+
+/// What would help, if anything would.
+pub(super) fn advice(finding: &Finding) -> Option<String> {
+    let advice = match finding {
+        Finding::Preempted { .. } => "--affinity on a quiet CPU, or --sched fifo as root",
+        Finding::Queued { .. } => "fewer programs at the same time, or --affinity on a quiet CPU",
+        Finding::MajorFaults { .. } => {
+            "more --warmup, or --cold-cache if that is what is to be measured"
+        }
+        Finding::Migrations { .. } => "--affinity",
+        Finding::NoFloor { .. } => "more runs, or --estimand typical",
+        Finding::SlowStart { n_blocks } => return Some(format!("--warmup {}", n_blocks + 1)),
+        Finding::Busy { .. }
+        | Finding::FailedRuns { .. }
+        | Finding::TimedOutRuns { .. }
+        | Finding::MemoryFloor { .. } => return None,
+    };
+    Some(advice.into())
+}
+
+fn runs(arm: usize, n: usize, n_runs: usize) -> String {
+    let runs = if n_runs == 1 { "run" } else { "runs" };
+    format!("{n} of {n_runs} {runs} of command {}", arm + 1)
+}
+
+fn excess(of_excess: Option<f64>) -> String {
+    of_excess
+        .map_or_else(String::new, |share| format!(" ({} of the time above t0)", percent(share)))
+}
+
+/// One decimal is enough for a share of the time, and a share of 132 % is not to be written 130 %.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    format!("{} %", uncertain::fixed(percent, usize::from(percent < 9.95)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_said_of_the_time_and_of_the_excess() {
+        let finding = Finding::Preempted { share: 0.0312, of_excess: Some(0.83) };
+        let expected =
+            "other programs took the CPU for 3.1 % of the time (83 % of the time above t0)";
+        assert_eq!(what(&finding), expected);
+        let alone = Finding::Queued { share: 0.25, of_excess: None };
+        assert_eq!(what(&alone), "runs waited for a free CPU for 25 % of the time");
+    }
+
+    #[test]
+    fn commands_are_counted_from_one() {
+        let finding = Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 };
+        assert_eq!(what(&finding), "1 of 1 run of command 1 exited with a failure");
+        assert_eq!(advice(&Finding::SlowStart { n_blocks: 3 }).as_deref(), Some("--warmup 4"));
+    }
+}
