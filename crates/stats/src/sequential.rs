@@ -96,6 +96,16 @@ impl Sequential {
         Self { question, seen: Vec::new() }
     }
 
+    /// When it is looked at.
+    pub fn design(&self) -> &Design {
+        &self.question.design
+    }
+
+    /// Looks that were taken.
+    pub fn n_looks(&self) -> usize {
+        self.seen.len()
+    }
+
     /// Pairs at which the next look is due; `None` after the last.
     pub fn next_look(&self) -> Option<usize> {
         self.question.design.looks.get(self.seen.len()).map(|look| look.n_pairs)
@@ -112,7 +122,7 @@ impl Sequential {
     /// The times are unfit for a test.
     pub fn take(&mut self, pairs: &Pairs) -> Result<bool, Invalid> {
         let n_before = self.seen.len();
-        for look in self.question.design.looks[n_before..].to_vec() {
+        while let Some(&look) = self.question.design.looks.get(self.seen.len()) {
             if look.n_pairs > pairs.len() {
                 break;
             }
@@ -195,6 +205,14 @@ impl Sequential {
         let z = |alpha: f64| z(1.0 - alpha / 2.0);
         let (estimate, q90) = seen.estimate;
         Some((estimate, q90 * z(seen.look.alpha * self.worst_share()) / z(0.1)))
+    }
+
+    /// Pairs at which a decision can be expected, by [`Sequential::rough`]: an interval narrows as
+    /// `1 / sqrt(n)`, until it leaves out 0 or both ends of the margin.
+    pub fn expected_pairs(&self) -> Option<f64> {
+        let (estimate, err) = self.rough()?;
+        let room = estimate.abs().max(self.question.margin - estimate.abs());
+        Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
     }
 
     /// Estimate and interval from all looks so far at a share of alpha; `None` before the first.
