@@ -1,6 +1,7 @@
 //! Record → analysis: every number that any output shows, and no formatting. Pure; all statistics come from `stats`.
 
 mod arm;
+pub mod calibrate;
 mod compare;
 pub mod histogram;
 pub mod live;
