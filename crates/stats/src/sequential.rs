@@ -16,9 +16,9 @@ use crate::spending::{Design, Look};
 use crate::verdict::z;
 use crate::warmup;
 
-/// More pairs than this are tested in groups: the time of a test grows with pairs and
-/// re-labellings.
-const GROUPS_MAX: usize = 4000;
+/// Ends of an interval are found to this much, in log ratio: a tenth of the last digit that is ever
+/// printed of a timing.
+const TOLERANCE: f64 = 1e-5;
 /// Equal products of the same numbers can differ by this share.
 const ROUNDING: f64 = 1e-12;
 
@@ -158,11 +158,12 @@ impl Sequential {
     }
 
     fn view(&self, pairs: &Pairs, look: Look) -> Result<View, Invalid> {
+        let Question { design, estimand, seed, .. } = &self.question;
         let pairs = pairs.first(look.n_pairs)?;
         let n_warmup = warmup::prefix(&pairs.means()).unwrap_or(0);
-        let pairs = pairs.skip(n_warmup)?.grouped(GROUPS_MAX, self.question.estimand)?;
-        let draws = self.question.design.draws(look);
-        let orbit = Orbit::new(pairs.len(), draws, self.question.seed)?;
+        let pairs = pairs.skip(n_warmup)?.grouped(design.n_groups_max(look), *estimand)?;
+        let draws = design.draws(look);
+        let orbit = Orbit::new(pairs.len(), draws, *seed)?;
         Ok(View { pairs, n_warmup, orbit })
     }
 
@@ -226,15 +227,17 @@ impl Sequential {
         let Some((last, earlier)) = self.seen.split_last() else { return Ok(None) };
         let estimand = self.question.estimand;
         let view = self.view(pairs, last.look)?;
-        let found = view.pairs.compare(&view.orbit, estimand, last.look.alpha * share)?;
+        let alpha = last.look.alpha * share;
+        let found = view.pairs.compare_to(&view.orbit, estimand, alpha, TOLERANCE)?;
         let (mut interval, mut is_contradicted) = (found.interval, false);
         for seen in earlier.iter().rev() {
             let View { pairs, orbit, .. } = self.view(pairs, seen.look)?;
             let alpha = seen.look.alpha * share;
             let cut = if interval.half_width().is_finite() {
-                pairs.narrow(&orbit, estimand, alpha, interval, found.theta)?
+                pairs.narrow(&orbit, estimand, alpha, TOLERANCE, interval, found.theta)?
             } else {
-                interval.intersect(pairs.compare(&orbit, estimand, alpha)?.interval)
+                let other = pairs.compare_to(&orbit, estimand, alpha, TOLERANCE)?;
+                interval.intersect(other.interval)
             };
             is_contradicted |= cut.is_none();
             interval = cut.unwrap_or(interval);

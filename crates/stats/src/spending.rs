@@ -63,8 +63,15 @@ pub struct Design {
     n_pairs_max: usize,
 }
 
-/// More re-labellings times pairs than this would take longer than the runs they judge.
-const WORK_MAX: usize = 8_000_000;
+/// Re-labellings times pairs that take some 20 ms: what one evaluation should take at most.
+const WORK: usize = 4_000_000;
+/// What it may take where so many comparisons are judged together that p-values have to be small.
+const WORK_MAX: usize = 4 * WORK;
+/// Pairs above which neighbours are put together, and the fewest groups that are made of them.
+const GROUPS_MAX: usize = 1000;
+const GROUPS_MIN: usize = 64;
+/// Re-labellings above which no look is worth it.
+const DRAWS_MAX: usize = 99_999;
 
 impl Design {
     /// [`looks`] of a comparison of at most `n_max` pairs, none of which decides before `n_min`.
@@ -123,10 +130,15 @@ impl Design {
         Ok(Self { looks, alpha, family, n_pairs_max })
     }
 
-    /// Draws that resolve a p-value at a look: ten for each that may be as extreme, as far as the
-    /// work allows.
+    /// Draws that resolve a p-value at a look: ten for each that may be as extreme, or two where
+    /// ten would be too much work.
     pub fn draws(&self, look: Look) -> usize {
         draws_of(look, self.family)
+    }
+
+    /// Pairs or groups of pairs that are tested at a look, so that the work stays bounded.
+    pub fn n_groups_max(&self, look: Look) -> usize {
+        (WORK_MAX / self.draws(look)).clamp(GROUPS_MIN, GROUPS_MAX)
     }
 
     /// Pairs of the first look that could decide, also if it is never reached; `None` if there are
@@ -139,8 +151,9 @@ impl Design {
 }
 
 fn draws_of(look: Look, family: usize) -> usize {
-    let most = (WORK_MAX / look.n_pairs.max(1)).max(1999);
-    relabel::draws(look.alpha / family as f64).min(most)
+    let wanted = relabel::draws(look.alpha / family as f64);
+    let affordable = WORK / look.n_pairs.clamp(1, GROUPS_MAX);
+    affordable.clamp((wanted / 5).max(1999), wanted).min(DRAWS_MAX)
 }
 
 /// Whether the most extreme of all labellings, or of those that are drawn, is rare enough.
