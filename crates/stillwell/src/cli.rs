@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::spec::RunSpec;
-use crate::spec::run::ExportOptions;
+use crate::spec::run::{ExportOptions, NumberOptions};
+use crate::spec::tim::TimShape;
 use crate::spec::values::FailOn;
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
@@ -24,7 +25,7 @@ pub enum Verb {
     /// Show the summary of a saved record
     Show(ShowVerb),
     /// Show every statistic of a saved record
-    Stats(RecordVerb),
+    Stats(StatsVerb),
     /// Show the histograms of a saved record
     Hist(HistVerb),
     /// Write the rows of a saved record as CSV or JSON
@@ -68,12 +69,30 @@ pub struct ShowVerb {
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
     /// be told yet
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
     #[command(flatten)]
     pub exports: ExportOptions,
+}
+
+/// `stats`.
+#[derive(Debug, clap::Args)]
+pub struct StatsVerb {
+    #[command(flatten)]
+    pub record: RecordVerb,
+    /// Print the statistics as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show also what the program tim makes of these runs with its options -k, -n, -m and -o; --tim alone: its defaults,
+    /// 1,6,4,6
+    #[arg(long, value_name = "K,N,M[,O]", num_args = 0..=1, default_missing_value = "1,6,4,6")]
+    pub tim: Option<TimShape>,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
 }
 
 /// `hist`.
@@ -114,10 +133,25 @@ pub struct CompareVerb {
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; with fewer
     /// than five past sessions it never can
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
+}
+
+impl Verb {
+    /// How the numbers of its text output are written.
+    pub fn numbers(&self) -> NumberOptions {
+        match self {
+            Self::Run(verb) => verb.spec.output.numbers,
+            Self::Show(verb) => verb.numbers,
+            Self::Stats(verb) => verb.numbers,
+            Self::Compare(verb) => verb.numbers,
+            _ => NumberOptions::default(),
+        }
+    }
 }
 
 #[cfg(test)]

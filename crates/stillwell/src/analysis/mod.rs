@@ -2,6 +2,7 @@
 
 mod arm;
 mod compare;
+pub mod estimators;
 pub mod histogram;
 pub mod live;
 mod notes;
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 pub use arm::summarise;
 pub use compare::{across_records, compare};
+pub use estimators::{Estimators, Ratios, estimators};
 pub use notes::{Finding, Note, notes};
 
 use crate::record::{EndReason, Event, Record};

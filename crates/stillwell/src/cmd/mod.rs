@@ -13,12 +13,16 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result};
 
 use crate::cli::Verb;
+use crate::render::uncertain;
 
 /// Executes a verb; the value is the exit code.
 ///
 /// # Errors
 /// What the user is told before the program exits with 2.
 pub fn run_verb(verb: Verb) -> Result<u8> {
+    if verb.numbers().unicode {
+        uncertain::use_unicode();
+    }
     match verb {
         Verb::Run(verb) => run::run(*verb),
         Verb::Show(verb) => records::show(&verb),

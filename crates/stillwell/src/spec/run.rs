@@ -224,7 +224,17 @@ pub struct OutputOptions {
     #[arg(long, value_name = "STYLE")]
     pub style: Option<Style>,
     #[command(flatten)]
+    pub numbers: NumberOptions,
+    #[command(flatten)]
     pub exports: ExportOptions,
+}
+
+/// How numbers are written.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct NumberOptions {
+    /// Write ± between a value and its error instead of +-
+    #[arg(long)]
+    pub unicode: bool,
 }
 
 /// Files for other programs; `-` is standard output.
