@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::convert::{Format, TimeUnit};
 use crate::spec::RunSpec;
 use crate::spec::run::{ExportOptions, NumberOptions};
 use crate::spec::tim::TimShape;
@@ -32,6 +33,8 @@ pub enum Verb {
     Dump(DumpVerb),
     /// Compare records that were taken in different sessions
     Compare(CompareVerb),
+    /// Make a record of the times that another program has measured
+    Convert(ConvertVerb),
     /// Print the manual page
     Man,
     /// Print the completions for a shell
@@ -139,6 +142,28 @@ pub struct CompareVerb {
     /// than five past sessions it never can
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
+}
+
+/// `convert`.
+#[derive(Debug, clap::Args)]
+pub struct ConvertVerb {
+    /// The file to read
+    pub file: PathBuf,
+    /// Where to keep the record; the file must not exist
+    #[arg(short = 'o', long = "record", value_name = "RECORD")]
+    pub record: PathBuf,
+    /// What FILE is: times (lines of TIME<TAB>COMMAND, as --export-times and tim -s write, or of TIME alone)
+    #[arg(long, value_enum, default_value_t = Format::Times)]
+    pub from: Format,
+    /// The first NUM runs of each command are warm-ups; tim makes 1
+    #[arg(short = 'w', long, value_name = "NUM", default_value_t = 0)]
+    pub warmup: u32,
+    /// The command that the others are compared with [default: the first one in FILE]
+    #[arg(long, value_name = "COMMAND")]
+    pub reference: Option<String>,
+    /// Unit of the times in FILE
+    #[arg(long, value_enum, default_value_t = TimeUnit::S)]
+    pub unit: TimeUnit,
 }
 
 impl Verb {

@@ -29,6 +29,9 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
         .map(|&arm| {
             let evidence = match plan.order {
                 Order::Interleave => paired(plan, &walls[reference], &walls[arm], arms),
+                Order::Sequential if record.header.imported.is_some() => {
+                    unpaired(&arms[reference], &arms[arm], NoTest::Imported)
+                }
                 Order::Sequential => unpaired(&arms[reference], &arms[arm], NoTest::Sequential),
             };
             Comparison { arm, reference, evidence }

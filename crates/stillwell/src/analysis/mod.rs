@@ -155,6 +155,8 @@ pub enum Evidence {
 pub enum NoTest {
     /// `--order sequential`.
     Sequential,
+    /// Another program has measured them; in which order, and why in that, is not known.
+    Imported,
     /// The two are from different sessions.
     SeparateRecords,
     /// They are from different sessions, and too few to know how much sessions differ by themselves.

@@ -2,6 +2,7 @@
 //! here.
 
 mod compare;
+mod convert;
 mod documents;
 mod exports;
 mod judged;
@@ -30,6 +31,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Hist(verb) => records::hist(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
+        Verb::Convert(verb) => convert::convert(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

@@ -258,6 +258,10 @@ pub struct ExportOptions {
     /// Write an org-mode table
     #[arg(long, value_name = "FILE")]
     pub export_orgmode: Option<PathBuf>,
+    /// Write one line TIME<TAB>COMMAND for each run, in seconds and in the order of execution, warm-ups included, as tim -s
+    /// does
+    #[arg(long, value_name = "FILE")]
+    pub export_times: Option<PathBuf>,
 }
 
 /// How much the terminal gets, as hyperfine names it.
