@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::analysis::calibrate::RUNS_MIN;
 use crate::convert::{Format, TimeUnit};
 use crate::spec::RunSpec;
 use crate::spec::run::{ExportOptions, NumberOptions};
 use crate::spec::tim::TimShape;
-use crate::spec::values::FailOn;
+use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
 #[derive(Debug, Parser)]
@@ -35,6 +36,8 @@ pub enum Verb {
     Compare(CompareVerb),
     /// Make a record of the times that another program has measured
     Convert(ConvertVerb),
+    /// How often this machine makes tests call a command different from itself, and which slowdown they can see
+    Calibrate(Box<CalibrateVerb>),
     /// Print the manual page
     Man,
     /// Print the completions for a shell
@@ -164,6 +167,52 @@ pub struct ConvertVerb {
     /// Unit of the times in FILE
     #[arg(long, value_enum, default_value_t = TimeUnit::S)]
     pub unit: TimeUnit,
+}
+
+/// `calibrate`.
+#[derive(Debug, clap::Args)]
+pub struct CalibrateVerb {
+    /// Command to time, one argument
+    #[arg(required_unless_present = "from")]
+    pub command: Option<String>,
+    /// Replay the first command of this record instead of timing one
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["command", "budget", "runs", "record"])]
+    pub from: Option<PathBuf>,
+    /// Time to spend on the series, for example 30s or 5min [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<TimeSpan>,
+    /// Exactly this many runs [default: as many as fit the budget, at least 600]
+    #[arg(short = 'r', long, value_name = "NUM", conflicts_with = "budget",
+          value_parser = clap::value_parser!(u32).range(i64::try_from(RUNS_MIN).unwrap_or(1)..))]
+    pub runs: Option<u32>,
+    /// Experiments that are replayed for each slowdown
+    #[arg(long, value_name = "NUM", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub replays: u32,
+    /// Seed of the replayed experiments [default: drawn anew]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+    /// Error rate of all tests, in percent [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub alpha: Option<Percent>,
+    /// How the command is executed: auto (a shell only if it needs one), none, default (sh), or a shell's command line
+    /// [default: auto]
+    #[arg(short = 'S', long, value_name = "SHELL")]
+    pub shell: Option<Shell>,
+    /// Allow only these CPUs, for example 2 or 0-3,6 [default: those allowed now]
+    #[arg(long, value_name = "CPUS")]
+    pub affinity: Option<Cpus>,
+    /// Where to keep the series; the file must not exist [default: a new file in $XDG_STATE_HOME/stillwell]
+    #[arg(short = 'o', long = "record", value_name = "RECORD")]
+    pub record: Option<PathBuf>,
+    /// Print what was found as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Play these times instead of running anything (for tests)
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
 }
 
 impl Verb {

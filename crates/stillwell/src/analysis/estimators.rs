@@ -90,7 +90,7 @@ pub fn estimators(
     if let (Some(shape), Some(control)) = (tim, control) {
         subtract(&mut found, control, shape);
     }
-    for arm in plan.candidates().map(|(arm, _)| arm).filter(|&arm| arm != plan.reference) {
+    for arm in plan.compared().into_iter().chain(plan.twin()) {
         let ratios = ratios(&found, arms, [arm, plan.reference], control);
         if let Some(estimators) = &mut found[arm] {
             estimators.ratios = ratios;

@@ -1,6 +1,7 @@
 //! The verbs: each reads its options, calls the stages in order, and prints. All output to the terminal leaves from
 //! here.
 
+mod calibrate;
 mod compare;
 mod convert;
 mod documents;
@@ -32,6 +33,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
+        Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

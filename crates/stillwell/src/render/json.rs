@@ -88,7 +88,7 @@ pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io:
 }
 
 /// Any document, indented, with a newline at its end.
-pub(super) fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
+pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
     let mut to = BufWriter::new(to);
     serde_json::to_writer_pretty(&mut to, document)?;
     to.write_all(b"\n")?;

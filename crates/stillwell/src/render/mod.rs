@@ -1,6 +1,7 @@
 //! Analysis → bytes. Pure: no clock, no files, no statistics; every number that is shown was computed by `analysis`.
 
 pub mod across;
+pub mod calibrate;
 mod closing;
 mod columns;
 pub mod csv;

@@ -61,10 +61,10 @@ fn what_is_exported_is_the_same_when_it_comes_back() {
     for arm in ours["arms"].as_array().unwrap() {
         let same = back["arms"].as_array().unwrap().iter().find(|it| it["label"] == arm["label"]);
         let same = same.unwrap_or_else(|| panic!("{arm} is missing"));
-        for numbers in ["wall", "net", "estimators", "is_control", "n_runs"] {
+        for numbers in ["wall", "net", "estimators", "is_hidden", "n_runs"] {
             assert_eq!(same[numbers], arm[numbers], "{}: {numbers}", arm["label"]);
         }
-        assert_eq!(arm["estimators"]["tim"]["net"].is_null(), arm["is_control"] == true);
+        assert_eq!(arm["estimators"]["tim"]["net"].is_null(), arm["is_hidden"] == true);
     }
     let again = bench.stillwell(&["show", "back.swell", "--export-times", "-"]).ends_with(0);
     assert_eq!(again.stdout, bench.read("times.tsv"));
