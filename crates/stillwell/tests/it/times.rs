@@ -11,8 +11,9 @@ fn cells(stats: &Ran, name: &str) -> Vec<String> {
     cells.filter(|cell| !cell.is_empty()).map(String::from).collect()
 }
 
-/// tests/samples/tim_saved.tsv is what `tim -k1 -n6 -m4 -s` kept, the others what tim printed, then and with `-r`. It was
-/// built from c-blake/bu of 2024 with the fix that later versions have: all runs are sorted for the estimate.
+/// tests/samples/tim_saved.tsv is what `tim -k1 -n6 -m4 -o6 -s` kept; the others are what tim printed, then and with
+/// `-k2 -n5 -m4 -r`. It was c-blake/bu with emin.nim of commit a6782ee and the one line that later versions have: all runs
+/// are sorted together before the estimate.
 #[track_caller]
 fn check_tim(option: &str, printed: &str) {
     let bench = Bench::new();
