@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::analysis::calibrate::RUNS_MIN;
+use crate::convert::{Format, TimeUnit};
 use crate::spec::RunSpec;
-use crate::spec::run::ExportOptions;
+use crate::spec::run::{ExportOptions, NumberOptions};
+use crate::spec::tim::TimShape;
 use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
@@ -25,13 +27,15 @@ pub enum Verb {
     /// Show the summary of a saved record
     Show(ShowVerb),
     /// Show every statistic of a saved record
-    Stats(RecordVerb),
+    Stats(StatsVerb),
     /// Show the histograms of a saved record
     Hist(HistVerb),
     /// Write the rows of a saved record as CSV or JSON
     Dump(DumpVerb),
     /// Compare records that were taken in different sessions
     Compare(CompareVerb),
+    /// Make a record of the times that another program has measured
+    Convert(ConvertVerb),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
     Calibrate(Box<CalibrateVerb>),
     /// Print the manual page
@@ -71,12 +75,30 @@ pub struct ShowVerb {
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
     /// be told yet
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
     #[command(flatten)]
     pub exports: ExportOptions,
+}
+
+/// `stats`.
+#[derive(Debug, clap::Args)]
+pub struct StatsVerb {
+    #[command(flatten)]
+    pub record: RecordVerb,
+    /// Print the statistics as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show also what the program tim makes of these runs with its options -k, -n, -m and -o; --tim alone: its defaults,
+    /// 1,6,4,6
+    #[arg(long, value_name = "K,N,M[,O]", num_args = 0..=1, default_missing_value = "1,6,4,6")]
+    pub tim: Option<TimShape>,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
 }
 
 /// `hist`.
@@ -117,10 +139,34 @@ pub struct CompareVerb {
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; with fewer
     /// than five past sessions it never can
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
+}
+
+/// `convert`.
+#[derive(Debug, clap::Args)]
+pub struct ConvertVerb {
+    /// The file to read
+    pub file: PathBuf,
+    /// Where to keep the record; the file must not exist
+    #[arg(short = 'o', long = "record", value_name = "RECORD")]
+    pub record: PathBuf,
+    /// What FILE is: times (lines of TIME<TAB>COMMAND, as --export-times and tim -s write, or of TIME alone)
+    #[arg(long, value_enum, default_value_t = Format::Times)]
+    pub from: Format,
+    /// The first NUM runs of each command are warm-ups; tim makes 1
+    #[arg(short = 'w', long, value_name = "NUM", default_value_t = 0)]
+    pub warmup: u32,
+    /// The command that the others are compared with [default: the first one in FILE]
+    #[arg(long, value_name = "COMMAND")]
+    pub reference: Option<String>,
+    /// Unit of the times in FILE
+    #[arg(long, value_enum, default_value_t = TimeUnit::S)]
+    pub unit: TimeUnit,
 }
 
 /// `calibrate`.
@@ -167,6 +213,19 @@ pub struct CalibrateVerb {
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,
+}
+
+impl Verb {
+    /// How the numbers of its text output are written.
+    pub fn numbers(&self) -> NumberOptions {
+        match self {
+            Self::Run(verb) => verb.spec.output.numbers,
+            Self::Show(verb) => verb.numbers,
+            Self::Stats(verb) => verb.numbers,
+            Self::Compare(verb) => verb.numbers,
+            _ => NumberOptions::default(),
+        }
+    }
 }
 
 #[cfg(test)]

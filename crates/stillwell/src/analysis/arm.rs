@@ -14,9 +14,7 @@ use crate::spec::metrics::CPU;
 pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
-    let walls = by_arm(&record.rows, n_arms, |rows, index| {
-        rows.get(index, Metric::WallNs).map(|ns| ns as f64)
-    });
+    let walls = walls_by_arm(record);
     let times: Vec<Option<Times>> = walls.par_iter().map(|wall| times(wall)).collect();
     drop(walls);
     let mut metrics = metrics_by_arm(&record.rows, n_arms);
@@ -34,7 +32,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .map(|(arm, planned)| {
             let is_hidden = planned.role != Role::Candidate;
             let wall = times[arm].clone();
-            let net = wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden);
+            let net = wall.as_ref().zip(control.as_ref()).filter(|_| !planned.role.is_control());
             ArmSummary {
                 arm,
                 label: planned.label().into(),
@@ -51,6 +49,12 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
             }
         })
         .collect()
+}
+
+/// The wall times of each arm's measured runs, in run order, ns.
+pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
+    let n_arms = record.header.plan.arms.len();
+    by_arm(&record.rows, n_arms, |rows, index| rows.get(index, Metric::WallNs).map(|ns| ns as f64))
 }
 
 /// The values of each arm's measured runs, in run order.

@@ -19,7 +19,9 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
     let reference = plan.reference;
     let comparison = |arm, evidence| Comparison { arm, reference, evidence };
     if plan.order == Order::Sequential {
-        let one = |arm| comparison(arm, unpaired(&arms[reference], &arms[arm], NoTest::Sequential));
+        let is_imported = record.header.imported.is_some();
+        let because = if is_imported { NoTest::Imported } else { NoTest::Sequential };
+        let one = |arm| comparison(arm, unpaired(&arms[reference], &arms[arm], because));
         return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
     }
     let walls = Walls::of(record);

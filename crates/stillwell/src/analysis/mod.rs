@@ -3,6 +3,7 @@
 mod arm;
 pub mod calibrate;
 mod compare;
+pub mod estimators;
 pub mod histogram;
 pub mod live;
 mod notes;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 pub use arm::summarise;
 pub use compare::compare;
+pub use estimators::{Estimators, Ratios, estimators};
 pub use notes::{Finding, Note, notes};
 pub use sessions::across_records;
 
@@ -159,6 +161,8 @@ pub enum Evidence {
 pub enum NoTest {
     /// `--order sequential`.
     Sequential,
+    /// Another program has measured them; in which order, and why in that, is not known.
+    Imported,
     /// The two are from different sessions.
     SeparateRecords,
     /// They are from different sessions, and too few to know how much sessions differ by themselves.

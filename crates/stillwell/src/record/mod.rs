@@ -48,6 +48,18 @@ pub struct Header {
     pub facts: Facts,
     /// What the machine cannot do, and why.
     pub gaps: Vec<Gap>,
+    /// Where the times are from, if another program has measured them; absent in a record of `run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
+}
+
+/// The file that a record was converted from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// Its path, as it was given.
+    pub file: String,
+    /// What it was, as `convert --from` names it.
+    pub from: String,
 }
 
 /// What is wrong with a line. serde counts lines too, but each of ours is a document of its own to it.

@@ -60,10 +60,12 @@ fn shell(out: &mut String, plan: &Plan) {
     wrap(out, "shell: ", 6, &format!("{} -c, {why}", shell.join(" ")));
 }
 
-/// Order and seed, when someone chose them.
+/// Order and seed, when someone chose them; or where the times are from.
 fn order(out: &mut String, record: &Record) {
     let plan = &record.header.plan;
-    if plan.order == Order::Sequential {
+    if let Some(imported) = &record.header.imported {
+        wrap(out, "imported: ", 6, &format!("{}, from {}", imported.from, imported.file));
+    } else if plan.order == Order::Sequential {
         out.push_str("order: sequential; drift between the commands is not controlled\n");
     }
     let mut words = record.header.command_line.iter();

@@ -1,14 +1,16 @@
 //! Records and analyses for the tests, built in memory.
 
+use crate::analysis::estimators::{FloorTest, Tim};
 use crate::analysis::{
-    Analysis, ArmSummary, Comparison, Evidence, Finding, MetricSummary, Net, NoTest, Note, Paired,
-    RatioInterval, StatisticName, Times, Uncertain,
+    Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, Net, NoTest,
+    Note, Paired, RatioInterval, Ratios, StatisticName, Times, Uncertain,
 };
 use crate::host::Facts;
 use crate::metric::{METRICS, Metric};
 use crate::plan::decide;
 use crate::record::{EndReason, Event, FORMAT, Header, Layout, Record, Row, Rows, VERSION};
 use crate::spec::RunSpec;
+use crate::spec::tim::TimShape;
 use crate::verdict::{Judgement, judge};
 
 /// A session of these commands without a run.
@@ -34,6 +36,7 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
         plan: decide(&spec, &facts, 42).unwrap(),
         facts,
         gaps: Vec::new(),
+        imported: None,
     };
     let events = vec![Event::End { reason: EndReason::Complete }];
     Record { path: "/tmp/a.swell".into(), header, rows: Rows::default(), events, torn_bytes: 0 }
@@ -164,6 +167,35 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
         notes: Vec::new(),
         end: Some(EndReason::Complete),
     }
+}
+
+/// The estimators of such arms; the first is the reference. tim has seen 60 runs.
+pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
+    let of_arm = |arm: &ArmSummary| {
+        let wall = arm.wall.as_ref()?;
+        let n_needed = tim.map_or(0, TimShape::n_runs);
+        let measured = (n_needed <= 60).then_some(wall.low20);
+        let net = arm.net.and_then(|net| Some(net.t0).filter(|_| n_needed <= 60));
+        let ratio = Some(uncertain(1.0183, 0.0021));
+        let is_compared = arm.arm > 0 && !arm.is_hidden;
+        Some(Estimators {
+            min: wall.low20,
+            fan: wall.t0,
+            fan_raw: wall.t0,
+            low20: wall.low20,
+            median: wall.median,
+            mean: wall.mean,
+            floor: FloorTest { k: 3, g_star: Some(-0.3456), limit: 2.97, is_finite: Some(true) },
+            tim: tim.map(|_| Tim { n_needed, measured, net }),
+            ratios: is_compared.then_some(Ratios {
+                t0: ratio,
+                median: ratio,
+                mean: None,
+                tim: tim.and(ratio),
+            }),
+        })
+    };
+    arms.iter().map(of_arm).collect()
 }
 
 /// A test's result with this interval.

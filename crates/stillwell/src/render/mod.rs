@@ -17,6 +17,7 @@ mod notes;
 pub mod stats_table;
 mod styles;
 pub mod text;
+pub mod times;
 pub mod uncertain;
 pub mod units;
 

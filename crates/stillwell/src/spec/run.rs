@@ -229,7 +229,17 @@ pub struct OutputOptions {
     #[arg(long, value_name = "STYLE")]
     pub style: Option<Style>,
     #[command(flatten)]
+    pub numbers: NumberOptions,
+    #[command(flatten)]
     pub exports: ExportOptions,
+}
+
+/// How numbers are written.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct NumberOptions {
+    /// Write ± between a value and its error instead of +-
+    #[arg(long)]
+    pub unicode: bool,
 }
 
 /// Files for other programs; `-` is standard output.
@@ -253,6 +263,10 @@ pub struct ExportOptions {
     /// Write an org-mode table
     #[arg(long, value_name = "FILE")]
     pub export_orgmode: Option<PathBuf>,
+    /// Write one line TIME<TAB>COMMAND for each run, in seconds and in the order of execution, warm-ups included, as tim -s
+    /// does
+    #[arg(long, value_name = "FILE")]
+    pub export_times: Option<PathBuf>,
 }
 
 /// How much the terminal gets, as hyperfine names it.

@@ -20,3 +20,4 @@ mod processes;
 mod schedule;
 mod streams;
 mod tidy;
+mod times;

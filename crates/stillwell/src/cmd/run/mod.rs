@@ -179,6 +179,7 @@ impl Start<'_> {
             plan: self.plan.clone(),
             facts: self.facts,
             gaps: self.gaps,
+            imported: None,
         };
         let writer = Writer::create(self.path, &header)?;
         let (tail, _) = Tail::open(self.path)?;

@@ -290,6 +290,10 @@ pub(in crate::render) fn no_test(because: NoTest, policy: Policy) -> String {
                                controlled"
                 .into()
         }
+        NoTest::Imported => {
+            "another program has measured these times: whether their order was random is not known"
+                .into()
+        }
         NoTest::SeparateRecords => {
             "they are from separate sessions: drift between them is not controlled; for a verdict, \
              time both in one stillwell run"

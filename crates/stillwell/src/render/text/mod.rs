@@ -11,12 +11,12 @@ use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::render::columns::wrap;
-use crate::render::units::{Kind, Unit, asked};
+use crate::render::units::{Unit, unit_of_walls};
 use crate::render::{Styles, closing, histogram, uncertain};
 use crate::verdict::{Judgement, judge};
 
-pub(super) use comparison::comparison;
 use comparison::self_check;
+pub(super) use comparison::{comparison, ratio_text};
 
 /// With more arms than this, each gets one line of a table.
 const BLOCKS_MAX: usize = 12;
@@ -104,8 +104,8 @@ fn blocks(
 
 /// One unit for the wall times of all arms and what is subtracted from them.
 fn wall_unit(plan: &Plan, analysis: &Analysis) -> Unit {
-    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0.value));
-    Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s)
+    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0));
+    unit_of_walls(plan, t0s)
 }
 
 #[cfg(test)]
