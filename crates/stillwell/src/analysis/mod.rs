@@ -5,12 +5,18 @@ mod compare;
 pub mod histogram;
 pub mod live;
 mod notes;
+mod outliers;
+mod steadiness;
 
 use serde::Serialize;
 
 pub use arm::summarise;
 pub use compare::{across_records, compare};
 pub use notes::{Finding, Note, notes};
+pub use outliers::{Cause, CountName, Lost, Outlier, Outliers};
+pub use steadiness::{
+    ArmCheck, Check, Flag, RUNS_MIN, RecordCheck, Steadiness, check_record, raised,
+};
 
 use crate::record::{EndReason, Event, Record};
 

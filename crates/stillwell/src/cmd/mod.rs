@@ -1,6 +1,7 @@
 //! The verbs: each reads its options, calls the stages in order, and prints. All output to the terminal leaves from
 //! here.
 
+mod check;
 mod compare;
 mod documents;
 mod exports;
@@ -24,6 +25,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => records::hist(&verb),
+        Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Man => documents::man(),

@@ -1,18 +1,20 @@
 //! Analysis → bytes. Pure: no clock, no files, no statistics; every number that is shown was computed by `analysis`.
 
 pub mod across;
+pub mod check;
 mod closing;
 mod columns;
 pub mod csv;
 pub mod dump;
 mod exported;
 #[cfg(test)]
-mod fixture;
+pub mod fixture;
 pub mod histogram;
 pub mod hyperfine;
 pub mod json;
 pub mod markup;
 mod notes;
+mod outliers;
 pub mod stats_table;
 mod styles;
 pub mod text;
