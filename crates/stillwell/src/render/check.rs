@@ -99,7 +99,7 @@ fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
         }
     };
     let mut lines = String::new();
-    wrap(&mut lines, "   ", INDENT, &format!("{verdict}{why}, n {}", arm.n_runs));
+    wrap(&mut lines, "   ", INDENT, &format!("{verdict}, n {}{why}", arm.n_runs));
     // After the wrapping, which counts what is visible.
     out.push_str(&lines.replacen(verdict, &paint(style, verdict), 1));
 }
@@ -127,7 +127,7 @@ fn table(out: &mut String, checks: &[Check]) {
 
 fn row(check: &Check) -> [String; 7] {
     let z = |value: f64| uncertain::fixed(value, 3);
-    let small = |value: f64| uncertain::significant(value, 3);
+    let small = |value: f64| uncertain::trimmed(value, 3);
     let (name, statistic, write, sign): (_, _, &dyn Fn(f64) -> String, _) = match check.flag {
         Flag::Correlated { .. } => ("correlated", "von Neumann z", &z, "<"),
         Flag::Drifting { .. } => ("drifting", "Mann-Kendall z", &z, "±"),

@@ -1,5 +1,7 @@
 //! Outliers in words: how many, the largest, and what took their time.
 
+use std::fmt::Write as _;
+
 use crate::analysis::{Cause, CountName, Lost, Outlier, Outliers, RecordCheck};
 use crate::plan::Plan;
 use crate::render::columns::wrap;
@@ -10,14 +12,15 @@ const INDENT: usize = 3;
 
 /// Appends how many outliers there are, what they lost in all, and the largest in a table.
 pub(super) fn block(out: &mut String, plan: &Plan, found: &Outliers, n_runs: usize) {
+    let fence = short_time(found.fence_ns);
     if found.n == 0 {
+        writeln!(out, "   outliers: none (they would be above {fence})").ok();
         return;
     }
     let runs = if found.n == 1 { "run is" } else { "runs are" };
     let mut text = format!(
-        "outliers: {} of {n_runs} {runs} above {}, {} above the median in all",
+        "outliers: {} of {n_runs} {runs} above {fence}, {} above the median in all",
         found.n,
-        short_time(found.fence_ns),
         short_time(found.total.excess_ns)
     );
     let parts = parts(&found.total);
