@@ -27,7 +27,7 @@ pub enum Verb {
     Stats(RecordVerb),
     /// Show the histograms of a saved record
     Hist(HistVerb),
-    /// Say whether the times of a saved record are steady, and which runs are far above the others
+    /// Say whether the times of a saved record are steady, and why runs are outliers
     Check(CheckVerb),
     /// Write the rows of a saved record as CSV or JSON
     Dump(DumpVerb),

@@ -86,20 +86,23 @@ fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
 }
 
 fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
-    let (style, verdict, why) = match arm.steadiness {
-        Steadiness::Stable => (styles.same, "stable", String::new()),
+    let n_runs = arm.n_runs;
+    let (style, verdict, more) = match arm.steadiness {
+        Steadiness::Stable => (styles.same, "stable", format!(", n {n_runs}")),
         Steadiness::Unstable => {
-            (styles.attention, "not stable", format!(": {}", notes::flags(&raised(&arm.checks))))
+            let flags = notes::flags(&raised(&arm.checks));
+            (styles.attention, "not stable", format!(", n {n_runs}: {flags}"))
         }
         Steadiness::TooFewRuns => {
-            (styles.attention, "too few runs to tell", format!(" (needs {RUNS_MIN})"))
+            let more = format!(" (needs {RUNS_MIN}), n {n_runs}");
+            (styles.attention, "too few runs to tell", more)
         }
         Steadiness::UnfitTimes => {
-            (styles.attention, "cannot be told", ": a run took no time".into())
+            (styles.attention, "cannot be told", format!(", n {n_runs}: a run took no time"))
         }
     };
     let mut lines = String::new();
-    wrap(&mut lines, "   ", INDENT, &format!("{verdict}, n {}{why}", arm.n_runs));
+    wrap(&mut lines, "   ", INDENT, &format!("{verdict}{more}"));
     // After the wrapping, which counts what is visible.
     out.push_str(&lines.replacen(verdict, &paint(style, verdict), 1));
 }
@@ -153,4 +156,55 @@ fn row(check: &Check) -> [String; 7] {
         size_limit,
         if check.raised { "raised" } else { "" }.into(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::check_record;
+    use crate::render::columns::width;
+    use crate::render::fixture::{record, run};
+
+    /// What `check` prints of one arm with these times.
+    fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {
+        let mut record = record(&[label]);
+        (0..).zip(times_ns).for_each(|(block, ns)| run(&mut record, 0, Some(block), ns));
+        let text = text(&record, &check_record(&record), &Styles::plain());
+        for line in text.lines() {
+            assert!(width(line) <= COLUMNS && line.trim_end() == line, "{line:?}");
+        }
+        text
+    }
+
+    #[test]
+    fn extremes_stay_in_80_columns() {
+        let (day_ns, label) = (86_400_000_000_000, "日本 command ".repeat(20));
+        let jump = (0..50).map(|i| if i < 25 { 1 } else { day_ns + i });
+        let text = shown(label.trim_end(), jump);
+        assert!(text.contains("not stable, n 50: "), "{text}");
+        let spikes = (0..50).map(|i| if i % 10 == 9 { day_ns + i } else { 1000 + i % 3 });
+        let text = shown(label.trim_end(), spikes);
+        assert!(text.contains("outliers: 5 of 50 runs are above 1.0"), "{text}");
+        assert!(text.contains("missing: preempted"), "{text}");
+    }
+
+    #[test]
+    fn nothing_to_tell_from() {
+        assert!(shown("a", std::iter::empty()).contains("too few runs to tell (needs 20), n 0"));
+        let text = shown("a", std::iter::repeat_n(0, 20));
+        assert!(text.contains("cannot be told, n 20: a run took no time"), "{text}");
+        let text = shown("a", std::iter::repeat_n(7, 20));
+        assert!(text.contains("stable, n 20\n") && !text.contains("correlated"), "{text}");
+    }
+
+    #[test]
+    fn the_verdict_is_coloured_and_not_counted() {
+        let mut record = record(&["a"]);
+        (0..60).for_each(|i| run(&mut record, 0, Some(i), 1000 + 10 * u64::from(i)));
+        let found = check_record(&record);
+        let colored = text(&record, &found, &Styles::colored());
+        assert!(colored.contains("\u{1b}[33mnot stable\u{1b}[0m, n 60: "), "{colored:?}");
+        let stripped = anstream::adapter::strip_str(&colored).to_string();
+        assert_eq!(stripped, text(&record, &found, &Styles::plain()));
+    }
 }

@@ -17,9 +17,9 @@ pub(super) fn block(out: &mut String, plan: &Plan, found: &Outliers, n_runs: usi
         writeln!(out, "   outliers: none (they would be above {fence})").ok();
         return;
     }
-    let runs = if found.n == 1 { "run is" } else { "runs are" };
+    let are = if found.n == 1 { "is" } else { "are" };
     let mut text = format!(
-        "outliers: {} of {n_runs} {runs} above {fence}, {} above the median in all",
+        "outliers: {} of {n_runs} runs {are} above {fence}, {} above the median in all",
         found.n,
         short_time(found.total.excess_ns)
     );
@@ -32,11 +32,10 @@ pub(super) fn block(out: &mut String, plan: &Plan, found: &Outliers, n_runs: usi
         (n, all) if n == all => text += "; no cause recorded",
         (n, _) => text += &format!("; {n} without a recorded cause"),
     }
-    wrap(out, "   ", INDENT, &text);
-    let shown = found.largest.len();
-    if shown < found.n {
-        wrap(out, "   ", INDENT, &format!("the {shown} largest:"));
+    if found.largest.len() < found.n {
+        text += &format!("; the {} largest:", found.largest.len());
     }
+    wrap(out, "   ", INDENT, &text);
     table(out, plan, &found.largest);
 }
 
@@ -108,7 +107,8 @@ fn causes(outlier: &Outlier) -> String {
         return outlier.causes.iter().map(cause).collect::<Vec<_>>().join(", ");
     }
     let own = outlier.lost.cpu_ns.filter(|ns| *ns > 0.5 * excess_ns);
-    let own = own.map_or_else(String::new, |ns| format!("; {} CPU time of its own", amount(ns)));
+    let own =
+        own.map_or_else(String::new, |ns| format!("; {} CPU time of its own", short_time(ns)));
     format!("no cause recorded{own}")
 }
 
