@@ -13,7 +13,6 @@ use crate::record::Record;
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::styles::paint;
-use crate::render::units::percent;
 use crate::render::{Styles, notes, outliers, uncertain};
 
 const INDENT: usize = 3;
@@ -142,7 +141,7 @@ fn row(check: &Check) -> [String; 7] {
         Flag::Correlated { n_eff, .. } => format!("worth {}", uncertain::fixed(n_eff, 0)),
         Flag::Drifting { change } | Flag::Stepped { change, .. } => notes::change_of(change),
         Flag::Modes => String::new(),
-        Flag::FloorMoved { spread } => percent(spread),
+        Flag::FloorMoved { spread } => notes::size_of(spread),
     };
     let size_limit = check
         .size_limit

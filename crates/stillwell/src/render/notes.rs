@@ -79,15 +79,28 @@ pub(super) fn flags(raised: &[Flag]) -> String {
             format!("stepped {} at run {at_run}", change_of(change))
         }
         Flag::Modes => "more than one mode".into(),
-        Flag::FloorMoved { spread } => format!("floor moved {}", units::percent(spread)),
+        Flag::FloorMoved { spread } => format!("floor moved {}", size_of(spread)),
     };
     raised.iter().map(flag).collect::<Vec<_>>().join(", ")
 }
 
 /// A change with its sign: `+3.1 %`.
 pub(super) fn change_of(fraction: f64) -> String {
-    let sign = if fraction > 0.0 { "+" } else { "" };
-    format!("{sign}{}", units::percent(fraction))
+    let sign = if fraction > 0.0 && fraction < FACTOR_FROM { "+" } else { "" };
+    format!("{sign}{}", size_of(fraction))
+}
+
+/// More than this is said as a factor.
+const FACTOR_FROM: f64 = 10.0;
+
+/// A size: `0.81 %`, `×12`.
+pub(super) fn size_of(fraction: f64) -> String {
+    let factor = 1.0 + fraction;
+    match fraction {
+        ..FACTOR_FROM => units::percent(fraction),
+        ..1e4 => format!("×{}", uncertain::significant(factor, 2)),
+        _ => format!("×{factor:.1e}"),
+    }
 }
 
 fn runs(arm: usize, n: usize, n_runs: usize) -> String {
@@ -141,5 +154,6 @@ mod tests {
                         stepped -2.0 % at run 31, more than one mode, floor moved 0.81 %";
         assert_eq!(what(&finding), expected);
         assert!(advice(&finding).unwrap().contains("; --warmup 4;"));
+        assert_eq!([0.5, 11.0, 8.6e13].map(change_of), ["+50 %", "×12", "×8.6e13"]);
     }
 }
