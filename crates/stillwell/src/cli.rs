@@ -30,6 +30,8 @@ pub enum Verb {
     Stats(StatsVerb),
     /// Show the histograms of a saved record
     Hist(HistVerb),
+    /// Say whether the times of a saved record are steady, and why runs are outliers
+    Check(CheckVerb),
     /// Write the rows of a saved record as CSV or JSON
     Dump(DumpVerb),
     /// Compare records that were taken in different sessions
@@ -99,6 +101,19 @@ pub struct StatsVerb {
     pub tim: Option<TimShape>,
     #[command(flatten)]
     pub numbers: NumberOptions,
+}
+
+/// `check`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 if every command is stable, 1 if one is not, 3 if that cannot be told"
+)]
+pub struct CheckVerb {
+    #[command(flatten)]
+    pub record: RecordVerb,
+    /// Print what was found as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `hist`.

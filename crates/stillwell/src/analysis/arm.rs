@@ -58,12 +58,12 @@ pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
 }
 
 /// The values of each arm's measured runs, in run order.
-fn by_arm(
+pub(super) fn by_arm<T>(
     rows: &Rows,
     n_arms: usize,
-    value: impl Fn(&Rows, usize) -> Option<f64>,
-) -> Vec<Vec<f64>> {
-    let mut series = vec![Vec::new(); n_arms];
+    value: impl Fn(&Rows, usize) -> Option<T>,
+) -> Vec<Vec<T>> {
+    let mut series: Vec<Vec<T>> = (0..n_arms).map(|_| Vec::new()).collect();
     for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
         series[rows.arm(index)].extend(value(rows, index));
     }

@@ -7,7 +7,9 @@ pub mod estimators;
 pub mod histogram;
 pub mod live;
 mod notes;
+mod outliers;
 mod sessions;
+mod steadiness;
 pub mod watch;
 
 use serde::Serialize;
@@ -16,7 +18,11 @@ pub use arm::summarise;
 pub use compare::compare;
 pub use estimators::{Estimators, Ratios, estimators};
 pub use notes::{Finding, Note, notes};
+pub use outliers::{Cause, CountName, Lost, Outlier, Outliers};
 pub use sessions::across_records;
+pub use steadiness::{
+    ArmCheck, Check, Flag, RUNS_MIN, RecordCheck, Steadiness, check_record, raised,
+};
 
 use crate::record::{EndReason, Event, Record};
 

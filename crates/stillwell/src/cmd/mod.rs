@@ -2,6 +2,7 @@
 //! here.
 
 mod calibrate;
+mod check;
 mod compare;
 mod convert;
 mod documents;
@@ -30,6 +31,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => records::hist(&verb),
+        Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Convert(verb) => convert::convert(&verb),

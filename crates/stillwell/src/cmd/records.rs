@@ -18,7 +18,11 @@ impl RecordVerb {
         self.record.clone().map_or_else(record::newest, Ok)
     }
 
-    fn read(&self) -> Result<Record> {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn read(&self) -> Result<Record> {
         Record::read(&self.path()?)
     }
 }

@@ -2,18 +2,20 @@
 
 pub mod across;
 pub mod calibrate;
+pub mod check;
 mod closing;
 mod columns;
 pub mod csv;
 pub mod dump;
 mod exported;
 #[cfg(test)]
-mod fixture;
+pub mod fixture;
 pub mod histogram;
 pub mod hyperfine;
 pub mod json;
 pub mod markup;
 mod notes;
+mod outliers;
 pub mod stats_table;
 mod styles;
 pub mod text;
