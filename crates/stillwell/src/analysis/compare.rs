@@ -13,7 +13,7 @@ use crate::plan::{Estimand, Order, Plan, Policy};
 use crate::record::Record;
 
 /// Separates the stream of re-labellings from those of the schedule.
-const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
+pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 /// More pairs than this are tested in groups: the time of a test grows with pairs × re-labellings.
 const GROUPS_MAX: usize = 4000;
 
@@ -78,10 +78,10 @@ fn shown_t0(arm: &ArmSummary) -> Option<Uncertain> {
 }
 
 /// The measured run of an arm in one block: its step and wall time, ns.
-type Run = Option<(u32, f64)>;
+pub(super) type Run = Option<(u32, f64)>;
 
 /// By arm, then by block.
-fn walls_by_block(record: &Record) -> Vec<Vec<Run>> {
+pub(super) fn walls_by_block(record: &Record) -> Vec<Vec<Run>> {
     let mut walls = vec![Vec::new(); record.header.plan.arms.len()];
     let rows = &record.rows;
     for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {

@@ -2,6 +2,7 @@
 
 mod arm;
 mod compare;
+pub mod distributions;
 pub mod histogram;
 pub mod live;
 mod notes;

@@ -4,12 +4,14 @@ pub mod across;
 mod closing;
 mod columns;
 pub mod csv;
+mod distributions;
 pub mod dump;
 mod exported;
 #[cfg(test)]
 mod fixture;
 pub mod histogram;
 pub mod hyperfine;
+mod interleaved;
 pub mod json;
 pub mod markup;
 mod notes;
@@ -18,5 +20,6 @@ mod styles;
 pub mod text;
 pub mod uncertain;
 pub mod units;
+pub mod within;
 
 pub use styles::Styles;
