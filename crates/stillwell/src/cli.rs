@@ -34,7 +34,7 @@ pub enum Verb {
     Check(CheckVerb),
     /// Write the rows of a saved record as CSV or JSON
     Dump(DumpVerb),
-    /// Compare records that were taken in different sessions
+    /// Compare the commands of one record, or records that were taken in different sessions
     Compare(CompareVerb),
     /// Make a record of the times that another program has measured
     Convert(ConvertVerb),
@@ -148,16 +148,21 @@ pub enum DumpFormat {
 /// `compare`.
 #[derive(Debug, clap::Args)]
 pub struct CompareVerb {
-    /// Records of past sessions, then the record of the new one. From five past sessions on there is a test
-    #[arg(required = true, num_args = 2.., value_name = "RECORD")]
+    /// One record, whose commands are compared with its reference; or records of past sessions, then the record of
+    /// the new one. From five past sessions on there is a test
+    #[arg(required = true, num_args = 1.., value_name = "RECORD")]
     pub records: Vec<PathBuf>,
+    /// Show where they differ too: the ratio at each decile, with a band for all of them, and the distance of the whole
+    /// distributions
+    #[arg(long)]
+    pub distributions: bool,
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub numbers: NumberOptions,
-    /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; with fewer
-    /// than five past sessions it never can
+    /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; of
+    /// separate sessions it never can with fewer than five past ones
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
 }

@@ -5,7 +5,8 @@ use stats::relabel::Statistic;
 use stats::sequential::{Conclusion, is_uneven};
 
 use crate::analysis::sessions::unpaired;
-use crate::analysis::watch::{Walls, Watch, Watched};
+use crate::analysis::walls::Walls;
+use crate::analysis::watch::{Watch, Watched};
 use crate::analysis::{
     ArmSummary, Comparison, Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName, Times,
     ToDecide,
@@ -76,7 +77,7 @@ impl Session<'_> {
                 NoTest::TooFewPairs { have, need }
             }));
         }
-        let pairs = self.walls.pairs(reference, watched.arm);
+        let pairs = self.walls.slots(reference, watched.arm).pairs();
         let found = pairs.and_then(|pairs| watched.seen.conclude(&pairs, share));
         found.ok().flatten().ok_or(NoTest::UnfitNumbers)
     }

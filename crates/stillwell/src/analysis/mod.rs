@@ -3,6 +3,7 @@
 mod arm;
 pub mod calibrate;
 mod compare;
+pub mod distributions;
 pub mod estimators;
 pub mod histogram;
 pub mod live;
@@ -10,6 +11,7 @@ mod notes;
 mod outliers;
 mod sessions;
 mod steadiness;
+pub mod walls;
 pub mod watch;
 
 use serde::Serialize;

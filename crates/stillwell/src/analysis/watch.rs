@@ -3,86 +3,16 @@
 
 use rayon::prelude::*;
 use stats::Invalid;
-use stats::relabel::{self, Pairs};
+use stats::relabel;
 use stats::sequential::{Question, Sequential, holm_shares};
 use stats::spending::Design;
 
-use crate::metric::Metric;
+use crate::analysis::walls::Walls;
 use crate::plan::{BlockRule, Estimand, Plan, Stopping};
-use crate::record::{EndReason, Event, Record, Row};
+use crate::record::{EndReason, Event, Record};
 
 /// Separates the stream of re-labellings from those of the schedule.
-const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
-
-/// The measured run of an arm in one block: its step and wall time, ns.
-type Run = Option<(u32, f64)>;
-
-/// Wall times by arm, then by block.
-#[derive(Debug)]
-pub struct Walls(Vec<Vec<Run>>);
-
-impl Walls {
-    /// Nothing measured yet.
-    pub fn new(n_arms: usize) -> Self {
-        Self(vec![Vec::new(); n_arms])
-    }
-
-    /// Those of a record.
-    pub fn of(record: &Record) -> Self {
-        let mut walls = Self::new(record.header.plan.arms.len());
-        let rows = &record.rows;
-        for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-            let (Some(block), Some(wall_ns)) = (rows.block(index), rows.get(index, Metric::WallNs))
-            else {
-                continue;
-            };
-            // Blocks come in order; a damaged record may skip some, but not by more than it has rows.
-            if block < rows.len() {
-                walls.put(rows.arm(index), block, rows.step(index), wall_ns);
-            }
-        }
-        walls
-    }
-
-    /// Takes in a row; warm-ups and runs that timed out do not count.
-    pub fn add(&mut self, row: &Row) {
-        let block = row.block.filter(|_| !row.timed_out);
-        if let (Some(block), Some(wall_ns)) = (block, row.get(Metric::WallNs)) {
-            self.put(row.arm as usize, block as usize, row.step, wall_ns);
-        }
-    }
-
-    fn put(&mut self, arm: usize, block: usize, step: u32, wall_ns: u64) {
-        let runs = &mut self.0[arm];
-        runs.resize(runs.len().max(block + 1), None);
-        runs[block] = Some((step, wall_ns as f64));
-    }
-
-    fn complete(&self, old: usize, new: usize) -> impl Iterator<Item = ((u32, f64), (u32, f64))> {
-        self.0[old].iter().zip(&self.0[new]).filter_map(|(old, new)| old.zip(*new))
-    }
-
-    /// Blocks in which both arms have a run.
-    pub fn n_pairs(&self, old: usize, new: usize) -> usize {
-        self.complete(old, new).count()
-    }
-
-    /// The runs of these two arms in pairs, in the order of the blocks.
-    ///
-    /// # Errors
-    /// There is no pair, or a time is zero.
-    pub fn pairs(&self, old: usize, new: usize) -> Result<Pairs, Invalid> {
-        let (mut slot1, mut slot2, mut coins) = (Vec::new(), Vec::new(), Vec::new());
-        for (old, new) in self.complete(old, new) {
-            let new_first = new.0 < old.0;
-            let (first, second) = if new_first { (new, old) } else { (old, new) };
-            slot1.push(first.1);
-            slot2.push(second.1);
-            coins.push(new_first);
-        }
-        Pairs::new(&slot1, &slot2, &coins)
-    }
-}
+pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// One arm against the reference.
 #[derive(Debug)]
@@ -188,7 +118,7 @@ impl Watch {
             if due.is_none_or(|due| walls.n_pairs(reference, watched.arm) < due) {
                 return Ok(false);
             }
-            watched.seen.take(&walls.pairs(reference, watched.arm)?)
+            watched.seen.take(&walls.slots(reference, watched.arm).pairs()?)
         });
         let taken: Vec<bool> = taken.collect::<Result<_, _>>()?;
         Ok(taken.contains(&true))
@@ -249,7 +179,7 @@ impl Watch {
     /// The times are unfit for a test.
     pub fn is_within(&self, walls: &Walls, half_width: f64) -> Result<bool, Invalid> {
         for (watched, share) in self.awaited() {
-            let pairs = walls.pairs(self.reference, watched.arm)?;
+            let pairs = walls.slots(self.reference, watched.arm).pairs()?;
             let found = watched.seen.conclude(&pairs, share)?;
             if found.is_none_or(|found| found.interval.half_width() > half_width) {
                 return Ok(false);

@@ -1,23 +1,63 @@
-//! `compare`: records that were taken in different sessions. Whatever changed on the machine in between is part of the
-//! difference, so one past session allows no verdict; five show how much sessions differ by themselves.
+//! `compare`: the commands of one record, or records that were taken in different sessions. Whatever changed on the
+//! machine between sessions is part of their difference, so one past session allows no verdict; five show how much
+//! sessions differ by themselves.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::analysis::{self, ArmSummary, Comparison, across_records};
+use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions};
 use crate::cli::CompareVerb;
+use crate::cmd::judged::Judged;
 use crate::record::Record;
-use crate::render::{Styles, across};
+use crate::render::{Styles, across, within};
 use crate::verdict::{self, judge};
 
 /// A record and the summaries of its arms.
 type Summarised = (Record, Vec<ArmSummary>);
 
-/// Compares the arms of the last record with those of the same name in the others.
+/// `compare`.
 pub fn compare(verb: &CompareVerb) -> Result<u8> {
-    let sessions = verb.records.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    match &verb.records[..] {
+        [record] => within_record(verb, record),
+        records => across_sessions(verb, records),
+    }
+}
+
+/// Compares the arms of a record with its reference.
+fn within_record(verb: &CompareVerb, path: &Path) -> Result<u8> {
+    let judged = Judged::read(path)?;
+    let Judged { record, analysis, judgements } = &judged;
+    if analysis.comparisons.is_empty() {
+        bail!("{} has only one command; name a record of another session too", path.display());
+    }
+    let distributions = if verb.distributions {
+        distributions::within(record, &analysis.comparisons)
+    } else {
+        vec![None; analysis.comparisons.len()]
+    };
+    let found = analysis.comparisons.iter().zip(judgements).zip(distributions);
+    let pairs: Vec<_> = found
+        .map(|((comparison, &judgement), distributions)| across::Pair {
+            old: vec![&analysis.arms[comparison.reference]],
+            new: &analysis.arms[comparison.arm],
+            comparison: comparison.clone(),
+            judgement,
+            distributions,
+        })
+        .collect();
+    if verb.json {
+        within::json(&mut std::io::stdout().lock(), record, &pairs)?;
+    } else {
+        super::print(&within::text(record, analysis, &pairs, &Styles::colored()))?;
+    }
+    Ok(judged.exit_code(verb.fail_on))
+}
+
+/// Compares the arms of the last record with those of the same name in the others.
+fn across_sessions(verb: &CompareVerb, records: &[PathBuf]) -> Result<u8> {
+    let sessions = records.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     refuse_twice(&sessions)?;
     let (new, old) = sessions.split_last().context("no record is named")?;
     let policy = &new.0.header.plan.policy;
@@ -29,7 +69,11 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
         let evidence = across_records(&past, new_arm, policy.alpha);
         let comparison = Comparison { arm: new_arm.arm, reference: past[0].arm, evidence };
         let judgement = judge(&comparison, policy);
-        pairs.push(across::Pair { old: past, new: new_arm, comparison, judgement });
+        // Of several past sessions the last is the nearest to this one.
+        let last = old.last().zip(past.last()).filter(|_| verb.distributions);
+        let distributions = last
+            .and_then(|(last, arm)| distributions::across(&last.0, arm.arm, &new.0, new_arm.arm));
+        pairs.push(across::Pair { old: past, new: new_arm, comparison, judgement, distributions });
     }
     if pairs.is_empty() {
         bail!(

@@ -6,28 +6,32 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::analysis::{ArmSummary, Comparison};
+use crate::analysis::distributions::Distributions;
+use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::host::Facts;
 use crate::record::Record;
-use crate::render::Styles;
 use crate::render::columns::{COLUMNS, shorten};
 use crate::render::exported::net_t0;
 use crate::render::json::pretty;
 use crate::render::text::comparison;
 use crate::render::units::unit_of_walls;
+use crate::render::{Styles, distributions, interleaved};
 use crate::verdict::Judgement;
 
-/// The same command in all records.
+/// Two arms that are compared: the same command in several records, or two of one record.
 #[derive(Debug, Serialize)]
 pub struct Pair<'a> {
-    /// In the records of past sessions, the reference.
+    /// In the records of past sessions, or the one reference.
     pub old: Vec<&'a ArmSummary>,
-    /// In the new one.
+    /// What is compared with it.
     pub new: &'a ArmSummary,
     /// What is known of their ratio.
     pub comparison: Comparison,
     /// What can be said.
     pub judgement: Judgement,
+    /// Decile by decile, if that is asked for; several past sessions are represented by the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distributions: Option<Distributions>,
 }
 
 /// t0 on both sides and the ratio, for each pair.
@@ -52,6 +56,16 @@ pub fn text(old: &[&Record], new: &Record, pairs: &[Pair<'_>], styles: &Styles) 
         }
         let evidence = &pair.comparison.evidence;
         out.push_str(&comparison("new:old", evidence, &pair.judgement, plan, styles));
+        let last = old.last().zip(pair.old.last());
+        if let (Some((record, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
+            let old = &record.header.plan.arms[arm.arm];
+            interleaved::offer(&mut out, old, &plan.arms[pair.new.arm], *because);
+        }
+        if let Some(found) = &pair.distributions {
+            let last = if old.len() > 1 { "the last old" } else { "old" };
+            writeln!(out).ok();
+            out.push_str(&distributions::text("new", last, plan, found));
+        }
     }
     out
 }
@@ -76,8 +90,9 @@ pub fn json(
     pretty(to, &Document { old, new: Side::of(new), pairs })
 }
 
+/// Where one side of a comparison comes from.
 #[derive(Serialize)]
-struct Side<'a> {
+pub(super) struct Side<'a> {
     tool: &'a str,
     record: &'a Path,
     created: &'a str,
@@ -85,7 +100,7 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn of(record: &'a Record) -> Self {
+    pub(super) fn of(record: &'a Record) -> Self {
         let header = &record.header;
         Self {
             tool: &header.tool,
@@ -118,7 +133,7 @@ fn differences(out: &mut String, old: &Facts, new: &Facts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Evidence, NoTest};
+    use crate::analysis::NoTest;
     use crate::render::fixture::{analysis, record, uncertain};
     use crate::verdict::judge;
 
@@ -132,7 +147,9 @@ mod tests {
             Evidence::Unpaired { ratio: uncertain(1.018, 0.006), because: NoTest::SeparateRecords };
         let comparison = Comparison { arm: 0, reference: 0, evidence };
         let judgement = judge(&comparison, &new.header.plan.policy);
-        let pairs = [Pair { old: vec![&old_arms[0]], new: &new_arms[0], comparison, judgement }];
+        let old_arm = vec![&old_arms[0]];
+        let pairs =
+            [Pair { old: old_arm, new: &new_arms[0], comparison, judgement, distributions: None }];
         let text = text(&[&old], &new, &pairs, &Styles::plain());
         insta::assert_snapshot!(text);
         let mut out = Vec::new();

@@ -6,12 +6,14 @@ pub mod check;
 mod closing;
 mod columns;
 pub mod csv;
+mod distributions;
 pub mod dump;
 mod exported;
 #[cfg(test)]
 pub mod fixture;
 pub mod histogram;
 pub mod hyperfine;
+mod interleaved;
 pub mod json;
 pub mod markup;
 mod notes;
@@ -22,5 +24,6 @@ pub mod text;
 pub mod times;
 pub mod uncertain;
 pub mod units;
+pub mod within;
 
 pub use styles::Styles;

@@ -37,7 +37,7 @@ pub struct RunSpec {
 #[command(next_help_heading = "What is compared")]
 pub struct ArmOptions {
     /// Time this command too and compare the others with it; it becomes number 1 [default: the first COMMAND]
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, visible_alias = "baseline-cmd", value_name = "COMMAND")]
     pub reference: Option<String>,
     /// Name to show for the command of --reference [default: the command itself]
     #[arg(long, value_name = "NAME", requires = "reference")]

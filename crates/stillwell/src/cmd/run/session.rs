@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use anyhow::{Context as _, Result};
 
 use crate::analysis::live::Live;
-use crate::analysis::watch::{Walls, Watch};
+use crate::analysis::walls::Walls;
+use crate::analysis::watch::Watch;
 use crate::cmd::run::progress::Progress;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::{Failure, Hook, Outcome, Runner};

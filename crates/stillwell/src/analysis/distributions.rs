@@ -1,0 +1,274 @@
+//! Where two arms differ: the ratio at each decile, and the distributions as a whole. For display; the verdict is not
+//! read from it.
+
+use rayon::prelude::*;
+use serde::Serialize;
+use stats::relabel::{self, Orbit, Pairs};
+use stats::shift::{self, DECILES};
+use stats::{Invalid, Sorted};
+
+use crate::analysis::walls::{Slots, Walls};
+use crate::analysis::watch::ORBIT_STREAM;
+use crate::analysis::{Comparison, Evidence, NoTest};
+use crate::metric::Metric;
+use crate::plan::Plan;
+use crate::record::Record;
+
+/// Pairs times re-labellings, each of which sorts both arms: about two seconds of one CPU.
+const RELABELLED_PAIRS_MAX: usize = 2_000_000;
+/// Deciles of fewer pairs say little, however many re-labellings a small alpha asks for.
+const PAIRS_MIN: usize = 100;
+/// Runs of an arm that deciles without a band are taken from: the weights cost more than sorting.
+const RUNS_MAX: usize = 10_000;
+
+/// Two arms, decile by decile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Distributions {
+    /// The runs were interleaved at random, so chances can be told.
+    Paired(PairedDistributions),
+    /// They were not: ratios and nothing else.
+    Unpaired {
+        /// 10 %, 20 % … 90 %.
+        deciles: Vec<Decile>,
+        /// Why there is neither a band nor a test.
+        because: NoTest,
+    },
+}
+
+/// Times as measured, of arms that ran in random pairs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PairedDistributions {
+    /// Pairs that were used.
+    pub n_pairs: usize,
+    /// Pairs that there are; more than were used if re-labelling all of them would take too long.
+    pub n_pairs_of: usize,
+    /// 1 − level of the band, for all deciles at once.
+    pub alpha: f64,
+    /// 10 %, 20 % … 90 %.
+    pub deciles: Vec<Decile>,
+    /// The typical ratio, which is taken out before shapes are compared.
+    pub typical_ratio: f64,
+    /// Any difference between the distributions.
+    pub difference: Distances,
+    /// A difference that is left when the typical ratio is taken out.
+    pub shape: Distances,
+}
+
+/// One decile of one arm against the same of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Decile {
+    /// Share of the runs that are faster.
+    pub share: f64,
+    /// New ÷ reference.
+    pub ratio: f64,
+    /// Where the ratio is, together with those at all other deciles; `None` without a test.
+    pub band: Option<Band>,
+}
+
+/// An interval of ratios.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Band {
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end.
+    pub hi: f64,
+}
+
+/// How far apart two distributions are as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Distances {
+    /// The largest distance between the distribution functions, 0 to 1.
+    pub kolmogorov_smirnov: Distance,
+    /// Squared distances, the tails weighted up, standardised; `None` when all times are equal.
+    pub anderson_darling: Option<Distance>,
+}
+
+/// A distance and its chance.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Distance {
+    /// The distance.
+    pub value: f64,
+    /// Share of the re-labellings with one at least as large.
+    pub p: f64,
+}
+
+/// The distributions of each comparison of a record with itself; `None` where there is nothing to compare.
+pub fn within(record: &Record, comparisons: &[Comparison]) -> Vec<Option<Distributions>> {
+    let plan = &record.header.plan;
+    let walls = Walls::of(record);
+    let of = |found: &Comparison| match &found.evidence {
+        Evidence::Paired(evidence) => {
+            let all = walls.slots(found.reference, found.arm);
+            paired(plan, &all.skip(evidence.n_warmup_pairs)).ok().map(Distributions::Paired)
+        }
+        Evidence::Unpaired { because, .. } => {
+            unpaired(record, found.reference, record, found.arm, *because)
+        }
+        Evidence::AcrossSessions(_) | Evidence::None { .. } => None,
+    };
+    comparisons.par_iter().map(of).collect()
+}
+
+/// The distributions of an arm in two separate sessions. Nothing says how far apart those of one program would be, so
+/// there is no band; a K-S or A-D test of the two would call most sessions different.
+pub fn across(old: &Record, old_arm: usize, new: &Record, new_arm: usize) -> Option<Distributions> {
+    unpaired(old, old_arm, new, new_arm, NoTest::SeparateRecords)
+}
+
+/// At most `n_max` of `n` indices, evenly spaced: a choice that sees neither times nor labels. Putting neighbours
+/// together instead, as the comparison does, would change the shape that is looked at.
+fn evenly_spaced(n: usize, n_max: usize) -> Vec<usize> {
+    let n_used = n.min(n_max);
+    (0..n_used).map(|index| index * n / n_used).collect()
+}
+
+fn paired(plan: &Plan, all: &Slots) -> Result<PairedDistributions, Invalid> {
+    let alpha = plan.policy.alpha;
+    let draws = relabel::draws(alpha);
+    let n_max = (RELABELLED_PAIRS_MAX / draws).max(PAIRS_MIN);
+    let n_pairs_of = all.len();
+    let used = all.pick(evenly_spaced(n_pairs_of, n_max));
+    let pairs = used.pairs()?;
+    let orbit = Orbit::new(pairs.len(), draws, plan.seed ^ ORBIT_STREAM)?;
+    let theta = pairs.shape(&orbit)?.typical;
+    let (shift, (difference, shape)) = rayon::join(
+        || shift::shift(&pairs, &orbit, theta, alpha),
+        || rayon::join(|| distances(&pairs, &orbit, 0.0), || distances(&pairs, &orbit, theta)),
+    );
+    let shift = shift?;
+    let deciles = (0..DECILES.len()).map(|index| {
+        let band = shift.band[index].exp();
+        let band = Some(Band { lo: band.lo, hi: band.hi });
+        Decile { share: DECILES[index], ratio: shift.log_ratio[index].exp(), band }
+    });
+    Ok(PairedDistributions {
+        n_pairs: pairs.len(),
+        n_pairs_of,
+        alpha,
+        deciles: deciles.collect(),
+        typical_ratio: theta.exp(),
+        difference: difference?,
+        shape: shape?,
+    })
+}
+
+fn distances(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distances, Invalid> {
+    let distance = |found: shift::Distance| Distance { value: found.value, p: found.p };
+    let anderson_darling = match shift::anderson_darling(pairs, orbit, theta) {
+        Ok(found) => Some(distance(found)),
+        Err(Invalid::NoSpread) => None,
+        Err(other) => return Err(other),
+    };
+    let kolmogorov_smirnov = distance(shift::kolmogorov_smirnov(pairs, orbit, theta)?);
+    Ok(Distances { kolmogorov_smirnov, anderson_darling })
+}
+
+fn unpaired(
+    old: &Record,
+    old_arm: usize,
+    new: &Record,
+    new_arm: usize,
+    because: NoTest,
+) -> Option<Distributions> {
+    let (old, new) = (log_walls(old, old_arm)?, log_walls(new, new_arm)?);
+    let at = DECILES.iter().zip(shift::shift_function(&old, &new));
+    let deciles = at
+        .map(|(&share, log_ratio)| Decile { share, ratio: log_ratio.exp(), band: None })
+        .collect();
+    Some(Distributions::Unpaired { deciles, because })
+}
+
+/// Logarithms of the measured wall times of an arm.
+fn log_walls(record: &Record, arm: usize) -> Option<Sorted> {
+    let rows = &record.rows;
+    let measured = (0..rows.len()).filter(|&row| rows.arm(row) == arm && rows.is_measurement(row));
+    let walls: Vec<f64> =
+        measured.filter_map(|row| rows.get(row, Metric::WallNs)).map(|ns| ns as f64).collect();
+    let used = evenly_spaced(walls.len(), RUNS_MAX);
+    let used: Vec<f64> = used.into_iter().map(|run| walls[run]).collect();
+    Sorted::new(&stats::logs(&used).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Facts;
+    use crate::plan::decide;
+    use crate::spec::RunSpec;
+
+    /// Pairs of 10 ms with 1 % noise; the new arm's times are changed by `slowed` of the pair's number.
+    fn slots(n: usize, slowed: impl Fn(usize) -> f64) -> Slots {
+        let mut stream = stats::Stream::new(11);
+        let slot1_is_new = stream.bits(n);
+        let mut time = |pair: usize, is_new: bool| {
+            let factor = if is_new { slowed(pair) } else { 1.0 };
+            1e7 * (1.0 + 0.01 * stream.unit()) * factor
+        };
+        let slot1 = (0..n).map(|pair| time(pair, slot1_is_new[pair])).collect();
+        let slot2 = (0..n).map(|pair| time(pair, !slot1_is_new[pair])).collect();
+        Slots { slot1, slot2, slot1_is_new }
+    }
+
+    fn found(slots: &Slots) -> PairedDistributions {
+        let spec = RunSpec { commands: vec!["a".into(), "b".into()], ..RunSpec::default() };
+        let plan = decide(&spec, &Facts::default(), 42).unwrap();
+        paired(&plan, slots).unwrap()
+    }
+
+    fn bands(found: &PairedDistributions) -> Vec<Band> {
+        found.deciles.iter().map(|decile| decile.band.unwrap()).collect()
+    }
+
+    #[test]
+    fn the_same_program_has_1_in_every_band() {
+        let found = found(&slots(200, |_| 1.0));
+        assert!(bands(&found).iter().all(|band| band.lo < 1.0 && 1.0 < band.hi), "{found:#?}");
+        for distances in [found.difference, found.shape] {
+            assert!(distances.kolmogorov_smirnov.p > 0.01, "{distances:?}");
+            assert!(distances.anderson_darling.unwrap().p > 0.01, "{distances:?}");
+        }
+    }
+
+    #[test]
+    fn a_slow_path_moves_the_upper_deciles_only() {
+        let found = found(&slots(200, |pair| if pair % 2 == 0 { 1.1 } else { 1.0 }));
+        let bands = bands(&found);
+        assert!(bands[..3].iter().all(|band| band.lo < 1.0 && 1.0 < band.hi), "{found:#?}");
+        assert!(bands[6..].iter().all(|band| 1.05 < band.lo), "{found:#?}");
+        assert!((found.deciles[8].ratio - 1.1).abs() < 0.005);
+        assert!(found.shape.kolmogorov_smirnov.p <= 0.001, "{found:#?}");
+        assert!(found.shape.anderson_darling.unwrap().p <= 0.001);
+    }
+
+    #[test]
+    fn one_ratio_for_all_runs_is_a_difference_but_not_of_shape() {
+        let found = found(&slots(200, |_| 1.05));
+        assert!(found.difference.kolmogorov_smirnov.p <= 0.001, "{found:#?}");
+        assert!(found.shape.kolmogorov_smirnov.p > 0.01, "{found:#?}");
+        assert!(bands(&found).iter().all(|band| band.lo < 1.05 && 1.05 < band.hi), "{found:#?}");
+    }
+
+    #[test]
+    fn equal_times_have_no_anderson_darling_distance() {
+        let equal = Slots {
+            slot1: vec![5.0; 20],
+            slot2: vec![5.0; 20],
+            slot1_is_new: (0..20).map(|pair| pair % 2 == 0).collect(),
+        };
+        let found = found(&equal);
+        let none = Distances {
+            kolmogorov_smirnov: Distance { value: 0.0, p: 1.0 },
+            anderson_darling: None,
+        };
+        assert_eq!((found.difference, found.shape), (none, none));
+    }
+
+    #[test]
+    fn more_pairs_than_can_be_relabelled_are_thinned() {
+        assert_eq!(evenly_spaced(3, 10), [0, 1, 2]);
+        assert_eq!(evenly_spaced(10, 4), [0, 2, 5, 7]);
+        let found = found(&slots(1500, |_| 1.0));
+        assert_eq!((found.n_pairs, found.n_pairs_of), (1000, 1500));
+    }
+}

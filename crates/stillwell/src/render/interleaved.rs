@@ -1,0 +1,71 @@
+//! How to get a verdict on two programs of which only separate sessions are known: the command line that times both.
+
+use std::fmt::Write as _;
+
+use crate::analysis::NoTest;
+use crate::plan::Arm;
+use crate::render::columns::{one_line, wrap};
+
+const INDENT: usize = 8;
+
+/// Appends the command line; it is on one line of its own, however long, to be copied.
+pub(super) fn offer(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
+    let indent = " ".repeat(INDENT);
+    match because {
+        // The reason itself ends with "time both in one stillwell run".
+        NoTest::SeparateRecords => {}
+        NoTest::FewSessions { .. } => {
+            wrap(out, &indent, INDENT, "for a verdict now, time both in one stillwell run");
+        }
+        _ => return,
+    }
+    let is_known = old.command != new.command;
+    let old_word = if is_known { word(&old.command) } else { None };
+    let new_word = word(&new.command);
+    let (old, new) = (old_word.as_deref().unwrap_or("OLD"), new_word.as_deref().unwrap_or("NEW"));
+    writeln!(out, "{indent}stillwell run --baseline-cmd {old} {new}").ok();
+    if old_word.is_none() {
+        wrap(out, &indent, INDENT, "where OLD runs the old program, kept under another name");
+    }
+}
+
+/// A command as one word of a shell; `None` if a terminal would not print it as it is.
+fn word(command: &str) -> Option<String> {
+    (one_line(command) == command).then(|| shell_words::quote(command).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::fixture::record;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, because: NoTest, expected: &str) {
+        let (old, new) = (record(&[old]), record(&[new]));
+        let mut out = String::new();
+        offer(&mut out, &old.header.plan.arms[0], &new.header.plan.arms[0], because);
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn the_command_line_can_be_copied() {
+        use NoTest::SeparateRecords;
+        let plain = "        stillwell run --baseline-cmd ./old ./new\n";
+        check("./old", "./new", SeparateRecords, plain);
+        let quoted = "        stillwell run --baseline-cmd './old -x' 'echo '\\''$HOME'\\'''\n";
+        check("./old -x", "echo '$HOME'", SeparateRecords, quoted);
+        let rebuilt = "        stillwell run --baseline-cmd OLD ./prog\n        \
+                       where OLD runs the old program, kept under another name\n";
+        check("./prog", "./prog", SeparateRecords, rebuilt);
+        check(
+            "./old",
+            "a\u{1b}[2J",
+            SeparateRecords,
+            "        stillwell run --baseline-cmd ./old NEW\n",
+        );
+        let few = NoTest::FewSessions { have: 2, need: 5 };
+        let lead = "        for a verdict now, time both in one stillwell run\n";
+        check("./old", "./new", few, &format!("{lead}{plain}"));
+        check("./old", "./new", NoTest::Sequential, "");
+    }
+}

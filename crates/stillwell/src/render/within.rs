@@ -1,0 +1,66 @@
+//! What `compare` prints of one record: its comparisons, and the deciles if they are asked for.
+
+use std::fmt::Write as _;
+use std::io;
+
+use serde::Serialize;
+
+use crate::analysis::{Analysis, ArmSummary};
+use crate::record::Record;
+use crate::render::across::{Pair, Side};
+use crate::render::columns::{COLUMNS, shorten};
+use crate::render::exported::net_t0;
+use crate::render::json::pretty;
+use crate::render::text::comparison;
+use crate::render::units::{Kind, Unit, asked};
+use crate::render::{Styles, closing, distributions};
+
+/// t0 on both sides and the comparison, for each pair; then what `show` closes with.
+pub fn text(record: &Record, analysis: &Analysis, pairs: &[Pair<'_>], styles: &Styles) -> String {
+    let plan = &record.header.plan;
+    let t0s = analysis.arms.iter().filter_map(|arm| Some(net_t0(arm)?.value));
+    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s);
+    let mut out = String::new();
+    for pair in pairs {
+        for arm in pair.old.iter().copied().chain([pair.new]) {
+            heading(&mut out, arm, arm.arm == plan.reference);
+            let t0 = net_t0(arm).map(|t0| unit.label(&unit.uncertain(t0.value, t0.err)));
+            writeln!(out, "   t0 {}", t0.as_deref().unwrap_or("unknown: no finished run")).ok();
+        }
+        let (new, old) = (number(pair.comparison.arm), number(pair.comparison.reference));
+        let evidence = &pair.comparison.evidence;
+        let heading = format!("{new} vs {old}");
+        out.push_str(&comparison(&heading, evidence, &pair.judgement, plan, styles));
+        if let Some(found) = &pair.distributions {
+            writeln!(out).ok();
+            out.push_str(&distributions::text(&new, &old, plan, found));
+        }
+        out.push('\n');
+    }
+    closing::lines(&mut out, record, analysis, styles);
+    out
+}
+
+fn number(arm: usize) -> String {
+    (arm + 1).to_string()
+}
+
+fn heading(out: &mut String, arm: &ArmSummary, is_reference: bool) {
+    let number = format!("{:<3}", number(arm.arm));
+    let mark = if is_reference { "  (reference)" } else { "" };
+    writeln!(out, "{number}{}{mark}", shorten(&arm.label, COLUMNS - number.len() - mark.len()))
+        .ok();
+}
+
+/// Writes everything that is known of the pairs, as one document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(to: &mut impl io::Write, record: &Record, pairs: &[Pair<'_>]) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        record: Side<'a>,
+        pairs: &'a [Pair<'a>],
+    }
+    pretty(to, &Document { record: Side::of(record), pairs })
+}
