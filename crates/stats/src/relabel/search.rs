@@ -41,15 +41,20 @@ pub(super) fn interval(
             inner = outer;
             reach *= 1.6;
         }
-        while (outer - inner).abs() > TOLERANCE {
-            let middle = (inner + outer) / 2.0;
-            if inside(middle) {
-                inner = middle;
-            } else {
-                outer = middle;
-            }
-        }
-        inner
+        edge(inner, outer, &inside)
     };
     Interval { lo: end(-1.0), hi: end(1.0) }
+}
+
+/// The last point from `inner`, which is inside, towards `outer`, which is not.
+pub(super) fn edge(mut inner: f64, mut outer: f64, inside: impl Fn(f64) -> bool) -> f64 {
+    while (outer - inner).abs() > TOLERANCE {
+        let middle = (inner + outer) / 2.0;
+        if inside(middle) {
+            inner = middle;
+        } else {
+            outer = middle;
+        }
+    }
+    inner
 }

@@ -32,13 +32,13 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .iter()
         .enumerate()
         .map(|(arm, planned)| {
-            let is_control = planned.role != Role::Candidate;
+            let is_hidden = planned.role != Role::Candidate;
             let wall = times[arm].clone();
-            let net = wall.as_ref().zip(control.as_ref()).filter(|_| !is_control);
+            let net = wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden);
             ArmSummary {
                 arm,
                 label: planned.label().into(),
-                is_control,
+                is_hidden,
                 n_runs: metrics[arm]
                     .iter()
                     .find(|metric| metric.name == "wall")

@@ -149,16 +149,15 @@ fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
     })?;
     let binds = |arm: &&ArmSummary| {
         let maxrss = arm.metrics.iter().find(|metric| metric.name == "maxrss");
-        !arm.is_control && maxrss.is_some_and(|maxrss| maxrss.median <= floor_kib as f64 * 1024.0)
+        !arm.is_hidden && maxrss.is_some_and(|maxrss| maxrss.median <= floor_kib as f64 * 1024.0)
     };
     let arm = arms.iter().find(binds)?.arm;
     Some(Note { finding: Finding::MemoryFloor { arm, floor_kib }, weight: 0.004 })
 }
 
 fn floors(arms: &[ArmSummary]) -> Vec<Note> {
-    let is_without = |arm: &&ArmSummary| {
-        !arm.is_control && arm.wall.as_ref().is_some_and(|wall| !wall.has_floor)
-    };
+    let is_without =
+        |arm: &&ArmSummary| !arm.is_hidden && arm.wall.as_ref().is_some_and(|wall| !wall.has_floor);
     let without = arms.iter().filter(is_without);
     without.map(|arm| Note { finding: Finding::NoFloor { arm: arm.arm }, weight: 0.006 }).collect()
 }

@@ -127,7 +127,7 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
     assert_eq!(plan.arms.len(), walls.len());
     let control = plan.control.and_then(|control| walls[control.arm].clone());
     let arms = walls.into_iter().enumerate().map(|(arm, wall)| {
-        let is_control = plan.control.is_some_and(|control| control.arm == arm);
+        let is_hidden = plan.control.is_some_and(|control| control.arm == arm);
         let n_runs = if wall.is_some() { n_runs } else { 0 };
         let metrics = wall.iter().flat_map(|wall| {
             [
@@ -141,12 +141,12 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
         ArmSummary {
             arm,
             label: plan.arms[arm].label().into(),
-            is_control,
+            is_hidden,
             n_runs,
             n_timed_out: 0,
             n_nonzero_exits: 0,
             metrics: metrics.collect(),
-            net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_control).map(
+            net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(
                 |(wall, control)| Net {
                     t0: wall.t0.minus(control.t0),
                     median: wall.median.minus(control.median),
@@ -157,7 +157,13 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
         }
     });
     let arms = arms.collect();
-    Analysis { arms, comparisons: Vec::new(), notes: Vec::new(), end: Some(EndReason::Complete) }
+    Analysis {
+        arms,
+        comparisons: Vec::new(),
+        self_check: None,
+        notes: Vec::new(),
+        end: Some(EndReason::Complete),
+    }
 }
 
 /// A test's result with this interval.
@@ -165,14 +171,17 @@ pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> Paired {
     Paired {
         n_pairs: 60,
         n_warmup_pairs: 0,
+        n_looks: 3,
+        family: 1,
         p: 0.0005,
         statistic: StatisticName::Floor,
         ratio: RatioInterval { ratio, lo, hi },
         net_ratio: None,
         alpha: 0.01,
         smallest_visible: 0.0073,
-        n_pairs_to_decide: None,
+        to_decide: None,
         position_ratio: 1.0,
+        is_contradicted: false,
         shape: None,
     }
 }

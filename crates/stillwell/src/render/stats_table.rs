@@ -43,7 +43,7 @@ pub fn stats(plan: &Plan, arms: &[ArmSummary]) -> String {
 }
 
 fn label(plan: &Plan, arm: &ArmSummary) -> String {
-    let number = if arm.is_control { String::new() } else { format!("{} ", arm.arm + 1) };
+    let number = if arm.is_hidden { String::new() } else { format!("{} ", arm.arm + 1) };
     let mark = if arm.arm == plan.reference && has_others(plan) { " (ref)" } else { "" };
     format!("{number}{}{mark}", shorten(&arm.label, LABEL_COLUMNS - number.len() - mark.len()))
 }

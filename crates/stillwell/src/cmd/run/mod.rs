@@ -83,8 +83,10 @@ fn finish(verb: &RunVerb, path: &Path, ended: &Ended) -> Result<u8> {
         writeln!(anstream::stderr(), "stillwell: {message}").ok();
     }
     Ok(match ended.reason {
-        EndReason::Complete | EndReason::Precise if !has_runs => EXIT_TIMEOUT,
-        EndReason::Complete | EndReason::Precise => judged.exit_code(verb.spec.judging.fail_on),
+        EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => EXIT_TIMEOUT,
+        EndReason::Complete | EndReason::Decided | EndReason::Precise => {
+            judged.exit_code(verb.spec.judging.fail_on)
+        }
         EndReason::Interrupted => EXIT_INTERRUPTED,
         EndReason::TimedOut => EXIT_TIMEOUT,
         EndReason::Failed | EndReason::RecordFull => crate::EXIT_ERROR,
