@@ -28,10 +28,10 @@ def bursts(program: str, seed: str) -> Iterator[None]:
 
 def main(program: str, seed: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    draw = random.Random(seed)
+    draw, parent = random.Random(seed), os.getppid()
     # Half of all beginnings are in a burst.
     time.sleep(draw.choice([0, draw.uniform(0.3, 3)]))
-    while True:
+    while os.getppid() == parent:
         n_busy, busy_s, gap_s = draw.randint(1, 3), draw.uniform(0.3, 3), draw.uniform(0.3, 3)
         ends = time.monotonic() + busy_s
         busy = [subprocess.Popen([program, "busy", str(round(1e3 * busy_s))], preexec_fn=os.setpgrp)

@@ -91,8 +91,8 @@ def time_needed(settings: dict[str, Any], tool: str, same: Sequence[Session], ot
     fixed_s = settings["cost"][tool][0]
     found = {part: adjusted(same, other, rule, part) for part in PARTS}
     walls = {part: statistics.fmean(wall_of(session, part, fixed_s) for session in other) for part in PARTS}
-    enough = [part for part in PARTS if found[part][1] >= 0.95 * len(other)]
-    seconds = walls[enough[0]] if enough else math.inf
+    enough = list(itertools.takewhile(lambda part: found[part][1] >= 0.95 * len(other), reversed(PARTS)))
+    seconds = walls[enough[-1]] if enough else math.inf
     return [share(found[1.0][0], len(same)), *(share(found[part][1], len(other)) for part in (0.25, 0.5, 1.0)),
             f"{seconds:.2f} s" if enough else f"> {walls[1.0]:.2f} s"], seconds
 
