@@ -1,6 +1,7 @@
 """Noise of nine kinds: logs of factors by which the runs of a session are slower than without noise, in time order.
 
-The noise belongs to the moment. The same kinds as in crates/stats/tests/calibration.rs, and all of them together.
+The noise belongs to the moment. The kinds of crates/stats/tests/calibration.rs, drift in both directions, and all of them
+together.
 """
 
 import math
@@ -62,7 +63,7 @@ def coarse_clock(draw: random.Random, n: int) -> list[float]:
 
 
 def combined(draw: random.Random, n: int) -> list[float]:
-    """All of them at once, half as strong."""
+    """All but the coarse clock at once, half as strong."""
     kinds = (skewed, spikes, regimes, drift, random_walk, bursts, position)
     return [sum(logs) / 2 for logs in zip(*(kind(draw, n) for kind in kinds))]
 
