@@ -1,6 +1,6 @@
 //! A comparison that is looked at while it grows.
 //!
-//! At fixed numbers of pairs the test of [`relabel`](crate::relabel) is made on all pairs so far,
+//! At numbers of pairs that no label has to do with, the test of [`relabel`](crate::relabel) is made on all pairs so far,
 //! at an error that is fixed beforehand; all errors sum to alpha. By the union bound the chance
 //! that any look is wrong is at most alpha, however the looks depend on each other and for
 //! whatever reason the session ends after one of them. So every interval holds along the way, and
@@ -12,7 +12,7 @@
 use crate::interval::Interval;
 use crate::invalid::Invalid;
 use crate::relabel::{Comparison, Estimand, Orbit, Pairs, Shape, Statistic};
-use crate::spending::{Design, Look};
+use crate::spending::{Look, Reached, Spending};
 use crate::verdict::z;
 use crate::warmup;
 
@@ -25,8 +25,8 @@ const ROUNDING: f64 = 1e-12;
 /// What is asked of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// When it is looked at, and what each look may err.
-    pub design: Design,
+    /// What the looks may err.
+    pub spending: Spending,
     /// What is compared.
     pub estimand: Estimand,
     /// Log ratios closer to 0 than this count as the same.
@@ -96,9 +96,9 @@ impl Sequential {
         Self { question, seen: Vec::new() }
     }
 
-    /// When it is looked at.
-    pub fn design(&self) -> &Design {
-        &self.question.design
+    /// What the looks may err.
+    pub fn spending(&self) -> &Spending {
+        &self.question.spending
     }
 
     /// Looks that were taken.
@@ -106,26 +106,20 @@ impl Sequential {
         self.seen.len()
     }
 
-    /// Pairs at which the next look is due; `None` after the last.
-    pub fn next_look(&self) -> Option<usize> {
-        self.question.design.looks.get(self.seen.len()).map(|look| look.n_pairs)
-    }
-
     /// Pairs of the last look that was taken; 0 before the first.
     pub fn n_pairs_seen(&self) -> usize {
         self.seen.last().map_or(0, |seen| seen.look.n_pairs)
     }
 
-    /// Takes every look that `pairs`, all so far, are enough for. Returns whether there was one.
+    /// Takes every look that follows from these points (all so far, the earlier ones unchanged) and
+    /// was not taken yet. `pairs` are all so far. Returns whether there was one.
     ///
     /// # Errors
     /// The times are unfit for a test.
-    pub fn take(&mut self, pairs: &Pairs) -> Result<bool, Invalid> {
+    pub fn take(&mut self, pairs: &Pairs, points: &[Reached]) -> Result<bool, Invalid> {
         let n_before = self.seen.len();
-        while let Some(&look) = self.question.design.looks.get(self.seen.len()) {
-            if look.n_pairs > pairs.len() {
-                break;
-            }
+        let looks = self.question.spending.looks(points);
+        for &look in looks.iter().skip(n_before).filter(|look| look.n_pairs <= pairs.len()) {
             let seen = self.see(pairs, look)?;
             self.seen.push(seen);
         }
@@ -151,24 +145,27 @@ impl Sequential {
             Ok(if test.selected.t * side < 0.0 { test.p } else { 1.0 })
         };
         (seen.above, seen.below) = (end(1.0)?, end(-1.0)?);
-        if self.is_rejected(seen.above, look, 1.0) && self.is_rejected(seen.below, look, 1.0) {
+        let looks = || self.seen.iter().chain([&seen]);
+        let is_inside = looks().any(|seen| self.is_rejected(seen.above, seen.look, 1.0))
+            && looks().any(|seen| self.is_rejected(seen.below, seen.look, 1.0));
+        if is_inside {
             seen.is_uneven = is_uneven(&pairs.shape(&orbit)?, margin);
         }
         Ok(seen)
     }
 
     fn view(&self, pairs: &Pairs, look: Look) -> Result<View, Invalid> {
-        let Question { design, estimand, seed, .. } = &self.question;
+        let Question { spending, estimand, seed, .. } = &self.question;
         let pairs = pairs.first(look.n_pairs)?;
         let n_warmup = warmup::prefix(&pairs.means()).unwrap_or(0);
-        let pairs = pairs.skip(n_warmup)?.grouped(design.n_groups_max(look), *estimand)?;
-        let draws = design.draws(look);
+        let pairs = pairs.skip(n_warmup)?.grouped(spending.n_groups_max(look), *estimand)?;
+        let draws = spending.draws(look);
         let orbit = Orbit::new(pairs.len(), draws, *seed)?;
         Ok(View { pairs, n_warmup, orbit })
     }
 
     fn worst_share(&self) -> f64 {
-        1.0 / self.question.design.family as f64
+        1.0 / self.question.spending.family as f64
     }
 
     fn is_rejected(&self, p: f64, look: Look, share: f64) -> bool {
@@ -178,7 +175,7 @@ impl Sequential {
     /// p-value of "no difference" over all looks: the smallest of each look's, divided by the share
     /// of alpha that the look had. At most alpha iff some look rejected; 1 before the first look.
     pub fn p(&self) -> f64 {
-        let alpha = self.question.design.alpha;
+        let alpha = self.question.spending.alpha;
         let adjusted = self.seen.iter().map(|seen| seen.zero * alpha / seen.look.alpha);
         adjusted.fold(1.0, f64::min)
     }
@@ -216,6 +213,17 @@ impl Sequential {
         Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
     }
 
+    /// An interval without the ends of the margin that a look rejected: the accepted ratios can have
+    /// gaps, and those beyond one are left out.
+    fn without_margin(&self, interval: Interval, seen: &Seen, share: f64) -> Interval {
+        let margin = self.question.margin * (1.0 - 1e-6);
+        let is_out = |p: f64| self.is_rejected(p, seen.look, share);
+        Interval {
+            lo: if is_out(seen.below) { interval.lo.max(-margin) } else { interval.lo },
+            hi: if is_out(seen.above) { interval.hi.min(margin) } else { interval.hi },
+        }
+    }
+
     /// Estimate and interval from all looks so far at a share of alpha; `None` before the first.
     /// `pairs` are the same as were shown to [`Sequential::take`], or more.
     ///
@@ -224,23 +232,35 @@ impl Sequential {
     /// # Errors
     /// The times are unfit for a test.
     pub fn conclude(&self, pairs: &Pairs, share: f64) -> Result<Option<Conclusion>, Invalid> {
-        let Some((last, earlier)) = self.seen.split_last() else { return Ok(None) };
+        let Some(last) = self.seen.last() else { return Ok(None) };
         let estimand = self.question.estimand;
         let view = self.view(pairs, last.look)?;
         let alpha = last.look.alpha * share;
         let found = view.pairs.compare_to(&view.orbit, estimand, alpha, TOLERANCE)?;
         let (mut interval, mut is_contradicted) = (found.interval, false);
-        for seen in earlier.iter().rev() {
+        for seen in self.seen.iter().rev() {
+            let within = self.without_margin(interval, seen, share);
+            // Where the look's own labellings scatter as far as that, it rejects nothing there.
+            let (center, q90) = seen.estimate;
+            let reach = (interval.lo - center).abs().max((interval.hi - center).abs());
+            let is_last = seen.look == last.look;
+            if within == interval && (is_last || reach < q90) {
+                continue;
+            }
+            if within.lo > within.hi {
+                is_contradicted = true;
+                continue;
+            }
             let View { pairs, orbit, .. } = self.view(pairs, seen.look)?;
             let alpha = seen.look.alpha * share;
-            let cut = if interval.half_width().is_finite() {
-                pairs.narrow(&orbit, estimand, alpha, TOLERANCE, interval, found.theta)?
+            let cut = if within.half_width().is_finite() {
+                pairs.narrow(&orbit, estimand, alpha, TOLERANCE, within, found.theta)?
             } else {
                 let other = pairs.compare_to(&orbit, estimand, alpha, TOLERANCE)?;
-                interval.intersect(other.interval)
+                within.intersect(other.interval)
             };
             is_contradicted |= cut.is_none();
-            interval = cut.unwrap_or(interval);
+            interval = cut.unwrap_or(within);
         }
         Ok(Some(Conclusion {
             n_pairs: last.look.n_pairs,

@@ -3,7 +3,6 @@
 //! The errors of all looks sum to alpha, so by the union bound every interval printed on the way
 //! holds at once, whatever depends on whatever and however the stopping is decided.
 
-use crate::invalid::{Invalid, between};
 use crate::relabel;
 
 /// One look at the pairs so far.
@@ -22,45 +21,53 @@ impl Look {
     }
 }
 
-/// All looks of a comparison of at most `n_max` pairs: 10 pairs, then `ceil(1.4 n)`, the last at
-/// `n_max`; each may err by `alpha (n_k - n_{k-1}) / n_max`.
-///
-/// Fails if `n_max` is 0 and unless `0 < alpha < 1`.
+/// Numbers of pairs at which a comparison of at most `n_max` is looked at: 10, then `ceil(1.4 n)`,
+/// the last at `n_max`.
 ///
 /// ```
-/// let looks = stats::spending::looks(40, 0.01).unwrap();
-/// assert_eq!(looks.iter().map(|l| l.n_pairs).collect::<Vec<_>>(), [10, 14, 20, 28, 40]);
-/// assert_eq!(looks[0].alpha, 0.0025);
+/// assert_eq!(stats::spending::sizes(40), [10, 14, 20, 28, 40]);
 /// ```
-pub fn looks(n_max: usize, alpha: f64) -> Result<Vec<Look>, Invalid> {
-    between("alpha", alpha, 0.0, 1.0)?;
-    if n_max == 0 {
-        return Err(Invalid::Empty);
-    }
-    let (mut looks, mut before, mut n) = (Vec::new(), 0, 10);
-    while before < n_max {
+pub fn sizes(n_max: usize) -> Vec<usize> {
+    let (mut sizes, mut n) = (Vec::new(), 10);
+    while sizes.last().copied().unwrap_or(0) < n_max {
         let n_pairs = n.min(n_max);
-        looks.push(Look { n_pairs, alpha: alpha * (n_pairs - before) as f64 / n_max as f64 });
-        before = n_pairs;
+        sizes.push(n_pairs);
         // ceil(1.4 n) in whole numbers: 1.4 is not exact in binary.
         n = (7 * n_pairs).div_ceil(5);
     }
-    Ok(looks)
+    sizes
 }
 
-/// The looks at a comparison that can decide something, and what each may err.
+/// A point that a comparison has reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reached {
+    /// Pairs so far.
+    pub n_pairs: usize,
+    /// How much of the session that is, from 0 to 1: of its pairs, or of its time. Never smaller
+    /// than at the point before, and the same whichever arm is which.
+    pub fraction: f64,
+}
+
+/// The points of [`sizes`], by their share of the pairs.
 ///
-/// A look may err by its own share and by that of the looks before it that could not decide
-/// anything, so that nothing of alpha is lost; the shares sum to alpha or less, whatever is seen.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Design {
-    /// In order of pairs. May be empty: then nothing can ever be decided.
-    pub looks: Vec<Look>,
+/// ```
+/// let points = stats::spending::by_pairs(40);
+/// assert_eq!((points[1].n_pairs, points[1].fraction), (14, 0.35));
+/// ```
+pub fn by_pairs(n_max: usize) -> Vec<Reached> {
+    let point = |n_pairs| Reached { n_pairs, fraction: n_pairs as f64 / n_max as f64 };
+    sizes(n_max).into_iter().map(point).collect()
+}
+
+/// What the looks at a comparison may err.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spending {
     /// Error of all looks together.
     pub alpha: f64,
     /// Comparisons that are judged together: in the worst case each has `alpha / family`.
     pub family: usize,
-    n_pairs_max: usize,
+    /// Nothing is decided before so many pairs.
+    pub n_min: usize,
 }
 
 /// Re-labellings times pairs that take some 20 ms: what one evaluation should take at most.
@@ -73,61 +80,33 @@ const GROUPS_MIN: usize = 64;
 /// Re-labellings above which no look is worth it.
 const DRAWS_MAX: usize = 99_999;
 
-impl Design {
-    /// [`looks`] of a comparison of at most `n_max` pairs, none of which decides before `n_min`.
+impl Spending {
+    /// The looks at these points that can decide something.
     ///
-    /// Fails as [`looks`], and for a family of 0.
-    ///
-    /// ```
-    /// // Ten pairs cannot reject at 0.1 %; their share goes to the look at 14.
-    /// let design = stats::spending::Design::new(100, 0, 0.01, 1).unwrap();
-    /// assert_eq!(design.looks[0].n_pairs, 14);
-    /// assert!((design.looks[0].alpha - 0.0014).abs() < 1e-12);
-    /// ```
-    pub fn new(n_max: usize, n_min: usize, alpha: f64, family: usize) -> Result<Self, Invalid> {
-        Self::of(looks(n_max, alpha)?, n_min, alpha, family)
-    }
-
-    /// One look, at the end.
-    ///
-    /// Fails as [`Design::new`].
-    pub fn single(n_pairs: usize, alpha: f64, family: usize) -> Result<Self, Invalid> {
-        between("alpha", alpha, 0.0, 1.0)?;
-        Self::of(vec![Look { n_pairs, alpha }], 0, alpha, family)
-    }
-
-    /// The same, ended after `n_pairs` for a reason that does not depend on which arm was which:
-    /// the last look takes all that is left of alpha.
-    ///
-    /// Given the times of the slots, such an end is fixed, and so is what each look may err.
+    /// The look at fraction `f` may err by `alpha (f - f_before)`, and by what the points before it
+    /// left over because they could not decide anything: nothing of alpha is lost. As long as the
+    /// fractions do not depend on the labels, the errors are fixed given the times of the slots;
+    /// they sum to alpha at most. Points that are added later change none of the earlier looks.
     ///
     /// ```
-    /// let design = stats::spending::Design::new(100, 0, 0.01, 1).unwrap().ended(30).unwrap();
-    /// let last = design.looks.last().unwrap();
-    /// assert_eq!(last.n_pairs, 30); // after 14, 20 and 28, which may err by 0.28 %
-    /// assert!((last.alpha - 0.0072).abs() < 1e-12);
+    /// use stats::spending::{Spending, by_pairs};
+    /// let spending = Spending { alpha: 0.01, family: 1, n_min: 0 };
+    /// // Ten pairs of 100 cannot reject at 0.1 %; their share goes to the look at 14.
+    /// let looks = spending.looks(&by_pairs(100));
+    /// assert_eq!(looks[0].n_pairs, 14);
+    /// assert!((looks[0].alpha - 0.0014).abs() < 1e-12);
     /// ```
-    pub fn ended(self, n_pairs: usize) -> Result<Self, Invalid> {
-        let mut looks = self.looks;
-        looks.retain(|look| look.n_pairs < n_pairs);
-        let spent: f64 = looks.iter().map(|look| look.alpha).sum();
-        looks.push(Look { n_pairs, alpha: self.alpha - spent });
-        Self::of(looks, 0, self.alpha, self.family)
-    }
-
-    fn of(all: Vec<Look>, n_min: usize, alpha: f64, family: usize) -> Result<Self, Invalid> {
-        if family == 0 {
-            return Err(Invalid::OutOfRange { name: "number of comparisons", value: 0.0 });
+    pub fn looks(&self, points: &[Reached]) -> Vec<Look> {
+        let (mut looks, mut spent) = (Vec::new(), 0.0);
+        for &Reached { n_pairs, fraction } in points {
+            let due = self.alpha * fraction.clamp(0.0, 1.0);
+            let look = Look { n_pairs, alpha: due - spent };
+            if n_pairs >= self.n_min && can_decide(look, self.family) {
+                looks.push(look);
+                spent = due;
+            }
         }
-        let n_pairs_max = all.last().map_or(0, |look| look.n_pairs);
-        let (mut looks, mut carried) = (Vec::new(), 0.0);
-        for look in all {
-            let look = Look { alpha: look.alpha + carried, ..look };
-            let is_due = look.n_pairs >= n_min && can_decide(look, family);
-            carried = if is_due { 0.0 } else { look.alpha };
-            looks.extend(is_due.then_some(look));
-        }
-        Ok(Self { looks, alpha, family, n_pairs_max })
+        looks
     }
 
     /// Draws that resolve a p-value at a look: ten for each that may be as extreme, or two where
@@ -141,12 +120,11 @@ impl Design {
         (WORK_MAX / self.draws(look)).clamp(GROUPS_MIN, GROUPS_MAX)
     }
 
-    /// Pairs of the first look that could decide, also if it is never reached; `None` if there are
-    /// too many comparisons for any number of pairs.
+    /// Pairs with which one look at all of alpha could decide; `None` if there are too many
+    /// comparisons for any number.
     pub fn n_pairs_needed(&self) -> Option<usize> {
-        let at = |n_pairs: usize| Look { n_pairs, alpha: self.alpha };
-        let reachable = self.looks.first().map(|look| look.n_pairs);
-        reachable.or_else(|| (self.n_pairs_max + 1..1000).find(|&n| can_decide(at(n), self.family)))
+        let look = |n_pairs| Look { n_pairs, alpha: self.alpha };
+        (1..1000).find(|&n_pairs| can_decide(look(n_pairs), self.family))
     }
 }
 
@@ -167,33 +145,38 @@ fn can_decide(look: Look, family: usize) -> bool {
 mod tests {
     use super::*;
 
+    const ONE: Spending = Spending { alpha: 0.01, family: 1, n_min: 0 };
+
     #[test]
     fn nothing_of_alpha_is_lost() {
         for (n_max, n_min, family) in [(10, 0, 1), (60, 0, 1), (500, 100, 1), (300, 0, 40)] {
-            let design = Design::new(n_max, n_min, 0.01, family).unwrap();
-            let spent: f64 = design.looks.iter().map(|look| look.alpha).sum();
+            let looks = Spending { n_min, family, ..ONE }.looks(&by_pairs(n_max));
+            let spent: f64 = looks.iter().map(|look| look.alpha).sum();
             assert!((spent - 0.01).abs() < 1e-12, "{n_max} {n_min} {family}: {spent}");
-            assert!(design.looks.iter().all(|look| look.n_pairs >= n_min));
-            assert_eq!(design.looks.last().unwrap().n_pairs, n_max);
+            assert!(looks.iter().all(|look| look.n_pairs >= n_min));
+            assert_eq!(looks.last().unwrap().n_pairs, n_max);
         }
     }
 
     #[test]
-    fn an_early_end_spends_the_rest() {
-        for n in [9, 10, 33, 500] {
-            let design = Design::new(500, 0, 0.05, 1).unwrap().ended(n).unwrap();
-            let spent: f64 = design.looks.iter().map(|look| look.alpha).sum();
-            assert!((spent - 0.05).abs() < 1e-12 && design.looks.last().unwrap().n_pairs == n);
+    fn time_spends_as_pairs_do() {
+        let point = |n_pairs, fraction| Reached { n_pairs, fraction };
+        let points = [point(10, 0.5), point(14, 0.5), point(20, 0.9), point(22, 1.0)];
+        let looks = ONE.looks(&points);
+        // No time passed between 10 and 14 pairs, so there is nothing to err with at 14.
+        assert_eq!(looks.iter().map(|look| look.n_pairs).collect::<Vec<_>>(), [10, 20, 22]);
+        for (look, expected) in looks.iter().zip([0.005, 0.004, 0.001]) {
+            assert!((look.alpha - expected).abs() < 1e-12, "{looks:?}");
         }
+        assert_eq!(ONE.looks(&points[..3]), looks[..2], "later points change nothing");
     }
 
     #[test]
     fn too_few_pairs_never_decide() {
-        let design = Design::new(5, 0, 0.01, 1).unwrap();
-        assert_eq!((design.looks.len(), design.n_pairs_needed()), (0, Some(8)));
-        let design = Design::single(9, 0.01, 10).unwrap();
-        assert_eq!((design.looks.len(), design.n_pairs_needed()), (0, Some(11)));
-        let design = Design::new(500, 0, 0.01, 100_000).unwrap();
-        assert_eq!((design.looks.len(), design.n_pairs_needed()), (0, None));
+        assert_eq!((ONE.looks(&by_pairs(5)), ONE.n_pairs_needed()), (vec![], Some(8)));
+        let ten = Spending { family: 10, ..ONE };
+        assert_eq!((ten.looks(&by_pairs(9)), ten.n_pairs_needed()), (vec![], Some(11)));
+        let crowd = Spending { family: 100_000, ..ONE };
+        assert_eq!((crowd.looks(&by_pairs(500)), crowd.n_pairs_needed()), (vec![], None));
     }
 }

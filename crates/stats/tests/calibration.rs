@@ -5,7 +5,7 @@
 use stats::multiplicity::holm;
 use stats::relabel::{Estimand, Orbit, Pairs};
 use stats::sequential::{Question, Sequential, holm_shares};
-use stats::spending::Design;
+use stats::spending::{Spending, by_pairs};
 use stats::{Sorted, Stream, series, shift, warmup};
 
 type Noise = fn(&mut Stream, usize) -> Vec<f64>;
@@ -150,12 +150,14 @@ fn intervals_cover_the_true_ratio() {
 /// A comparison of at most `n_max` pairs, looked at as it goes until it is decided; and its pairs.
 fn stopped(stream: &mut Stream, noise: Noise, n_max: usize, ratio: f64) -> (Sequential, Pairs) {
     let all = experiment(stream, noise, n_max, ratio);
-    let design = Design::new(n_max, 0, 0.05, 1).unwrap();
+    let spending = Spending { alpha: 0.05, family: 1, n_min: 0 };
     let (estimand, margin) = (Estimand::Adaptive, 0.01_f64.ln_1p());
-    let question = Question { design, estimand, margin, seed: stream.next_u64() };
+    let question = Question { spending, estimand, margin, seed: stream.next_u64() };
     let mut comparison = Sequential::new(question);
-    while let Some(n) = comparison.next_look() {
-        comparison.take(&all.first(n).unwrap()).unwrap();
+    let points = by_pairs(n_max);
+    for n_points in 1..=points.len() {
+        let so_far = all.first(points[n_points - 1].n_pairs).unwrap();
+        comparison.take(&so_far, &points[..n_points]).unwrap();
         if comparison.is_different(1.0) || comparison.is_same(1.0) {
             break;
         }
@@ -185,6 +187,9 @@ fn the_interval_after_stopping_covers_the_true_ratio_and_agrees_with_the_verdict
         for _ in 0..150 {
             let (comparison, pairs) = stopped(&mut stream, noise, 40, 1.02);
             let found = comparison.conclude(&pairs, 1.0).unwrap().unwrap();
+            let margin = 0.01_f64.ln_1p();
+            let is_inside = -margin < found.interval.lo && found.interval.hi < margin;
+            assert!(is_inside || !comparison.is_same(1.0), "{found:?}");
             assert_eq!(comparison.is_different(1.0), !found.interval.contains(0.0));
             assert_eq!(comparison.is_different(1.0), comparison.p() <= 0.05);
             missed += usize::from(
@@ -211,7 +216,10 @@ fn equal_programs_are_called_the_same_early() {
         (0..n).map(|_| 0.002 * normal(stream)).collect()
     };
     let early = |_: &usize| {
-        let (comparison, _) = stopped(&mut stream, quiet, 100, 1.0);
+        let (comparison, pairs) = stopped(&mut stream, quiet, 100, 1.0);
+        let found = comparison.conclude(&pairs, 1.0).unwrap().unwrap();
+        let is_inside = found.interval.lo.abs().max(found.interval.hi.abs()) < 0.01_f64.ln_1p();
+        assert_eq!(is_inside, comparison.is_same(1.0), "{found:?}");
         comparison.is_same(1.0) && comparison.n_pairs_seen() < 40
     };
     assert!((0..40).filter(early).count() >= 38);
@@ -226,11 +234,11 @@ fn a_family_of_comparisons_errs_as_seldom_as_one() {
             .map(|arm| {
                 let ratio = if arm == 0 { 1.05 } else { 1.0 };
                 let pairs = experiment(&mut stream, bursts, 40, ratio);
-                let design = Design::new(40, 0, 0.05, 5).unwrap();
+                let spending = Spending { alpha: 0.05, family: 5, n_min: 0 };
                 let (estimand, margin) = (Estimand::Adaptive, 0.01);
                 let seed = stream.next_u64();
-                let mut arm = Sequential::new(Question { design, estimand, margin, seed });
-                arm.take(&pairs).unwrap();
+                let mut arm = Sequential::new(Question { spending, estimand, margin, seed });
+                arm.take(&pairs, &by_pairs(40)).unwrap();
                 arm
             })
             .collect();

@@ -279,10 +279,13 @@ fn name(verdict: Verdict) -> &'static str {
 #[test]
 fn spending() {
     for case in cases(include_str!("vectors/spending.json"), 5) {
-        let looks = spending::looks(whole(&case["N"]), number(&case["alpha"])).unwrap();
+        let points = spending::by_pairs(whole(&case["N"]));
+        let before = [0.0].into_iter().chain(points.iter().map(|point| point.fraction));
+        let spent = points.iter().zip(before).map(|(point, before)| point.fraction - before);
+        let alpha = number(&case["alpha"]);
         let found = json!({
-            "looks": looks.iter().map(|look| look.n_pairs).collect::<Vec<_>>(),
-            "alpha_k": looks.iter().map(|look| look.alpha).collect::<Vec<_>>(),
+            "looks": points.iter().map(|point| point.n_pairs).collect::<Vec<_>>(),
+            "alpha_k": spent.map(|share| share * alpha).collect::<Vec<_>>(),
         });
         agree("spending", &found, &case["expect"], close);
     }

@@ -250,20 +250,24 @@ impl Pairs {
         between("alpha", alpha, 0.0, 1.0)?;
         let accepts =
             |theta: f64| !theta.is_finite() || self.test_checked(orbit, estimand, theta).p > alpha;
+        let (keeps_lo, keeps_hi) = (accepts(within.lo), accepts(within.hi));
+        // Never across a 0 that is rejected: the accepted set can have gaps.
+        let stops_at_zero = within.contains(0.0) && !accepts(0.0);
+        if keeps_lo && keeps_hi && !stops_at_zero {
+            return Ok(Some(within));
+        }
         let center = near.clamp(within.lo, within.hi);
         if !accepts(center) {
             return Ok(None);
         }
-        // Never across a 0 that is rejected: the accepted set can have gaps.
-        let stops_at_zero = within.contains(0.0) && !accepts(0.0);
-        let end = |outer: f64| match outer {
+        let end = |outer: f64, is_kept: bool| match outer {
             _ if stops_at_zero && center * outer <= 0.0 => {
                 search::edge(center, 0.0, tolerance, accepts)
             }
-            _ if accepts(outer) => outer,
+            _ if is_kept => outer,
             _ => search::edge(center, outer, tolerance, accepts),
         };
-        Ok(Some(Interval { lo: end(within.lo), hi: end(within.hi) }))
+        Ok(Some(Interval { lo: end(within.lo, keeps_lo), hi: end(within.hi, keeps_hi) }))
     }
 
     fn estimate(&self, orbit: &Orbit, estimand: Estimand, at_zero: &Test) -> f64 {

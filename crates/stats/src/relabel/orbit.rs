@@ -1,5 +1,7 @@
 //! The re-labellings: which pairs swap their two labels, for every draw.
 
+use std::ops::Range;
+
 use crate::invalid::Invalid;
 use crate::prng::Stream;
 
@@ -56,9 +58,10 @@ impl Orbit {
         self.words.len() / self.n_pairs.div_ceil(64)
     }
 
-    /// The rows. Bits from `n_pairs` on carry no meaning.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &[u64]> {
-        self.words.chunks_exact(self.n_pairs.div_ceil(64))
+    /// Some of the rows. Bits from `n_pairs` on carry no meaning.
+    pub(crate) fn rows(&self, rows: Range<usize>) -> impl Iterator<Item = &[u64]> {
+        let per_row = self.n_pairs.div_ceil(64);
+        self.words[rows.start * per_row..rows.end * per_row].chunks_exact(per_row)
     }
 }
 

@@ -129,7 +129,7 @@ impl Pairs {
     ) -> Result<(), Invalid> {
         self.check(orbit)?;
         let (slots, _) = self.centered(theta);
-        for swaps in orbit.rows() {
+        for swaps in orbit.rows(0..orbit.len()) {
             let slot_of_new = |pair: usize| {
                 1 - (self.label(pair) ^ (swaps[pair / 64] >> (pair % 64)) as usize & 1)
             };

@@ -4,6 +4,9 @@
 //! sort. Labels are packed bits: bit `j` set means that slot 1 of pair `j` ran the new arm.
 
 use std::fmt;
+use std::ops::Range;
+
+use rayon::prelude::*;
 
 use super::Orbit;
 use crate::sorted::low_count;
@@ -51,17 +54,23 @@ trait Walk {
     fn value(&mut self, labels: &[u64]) -> f64;
 }
 
-fn each(observed: &[u64], orbit: &Orbit, mut walk: impl Walk) -> Vec<f64> {
-    let mut labels = observed.to_vec();
-    orbit
-        .rows()
-        .map(|swaps| {
+/// Rows that one thread takes at once.
+const ROWS_AT_ONCE: usize = 256;
+
+fn each(observed: &[u64], orbit: &Orbit, walk: impl Walk + Clone + Sync) -> Vec<f64> {
+    let part = |rows: Range<usize>| {
+        let (mut walk, mut labels) = (walk.clone(), observed.to_vec());
+        let values = orbit.rows(rows).map(|swaps| {
             for (label, (seen, swap)) in labels.iter_mut().zip(observed.iter().zip(swaps)) {
                 *label = seen ^ swap;
             }
             walk.value(&labels)
-        })
-        .collect()
+        });
+        values.collect::<Vec<f64>>()
+    };
+    let n_parts = orbit.len().div_ceil(ROWS_AT_ONCE);
+    let range = |at: usize| at * ROWS_AT_ONCE..((at + 1) * ROWS_AT_ONCE).min(orbit.len());
+    (0..n_parts).into_par_iter().flat_map_iter(|at| part(range(at))).collect()
 }
 
 fn bit(labels: &[u64], pair: usize) -> usize {
@@ -69,6 +78,7 @@ fn bit(labels: &[u64], pair: usize) -> usize {
 }
 
 /// Trimmed mean of the differences, `cut` at each end.
+#[derive(Clone)]
 struct Typical {
     cut: usize,
     /// Pair and its slot 1 minus slot 2, by descending size of the difference.
@@ -118,6 +128,7 @@ impl Walk for Typical {
 }
 
 /// Difference of the means of the `count` lowest times of each arm.
+#[derive(Clone)]
 struct Floor {
     count: usize,
     /// Pair, slot (0 or 1) and time above the smallest of all, ascending.
@@ -161,6 +172,7 @@ impl Walk for Floor {
 }
 
 /// Trimmed mean over blocks of the difference of minima.
+#[derive(Clone)]
 struct LocalFloor {
     /// First pair and number of pairs of each block.
     blocks: Vec<(usize, usize)>,
@@ -242,7 +254,7 @@ mod tests {
 
     /// The definitions, without any presorting.
     fn plain(statistic: Statistic, slots: &[[f64; 2]], new_first: &[bool]) -> f64 {
-        let arm = |new: bool, range: std::ops::Range<usize>| -> Vec<f64> {
+        let arm = |new: bool, range: Range<usize>| -> Vec<f64> {
             range.map(|j| slots[j][usize::from(new_first[j] != new)]).collect()
         };
         let n = slots.len();
@@ -285,7 +297,7 @@ mod tests {
                 [Statistic::Typical, Statistic::LocalFloor, Statistic::Floor, Statistic::Mean]
             {
                 let values = statistic.values(&slots, &labels, &orbit);
-                for (swaps, value) in orbit.rows().zip(values) {
+                for (swaps, value) in orbit.rows(0..orbit.len()).zip(values) {
                     let swapped = |j: usize| coins[j] ^ (swaps[j / 64] >> (j % 64) & 1 == 1);
                     let new_first: Vec<bool> = (0..n).map(swapped).collect();
                     let expect = plain(statistic, &slots, &new_first);

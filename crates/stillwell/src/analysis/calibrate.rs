@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::relabel::Pairs;
 use stats::sequential::{Question, Sequential};
-use stats::spending::Design;
+use stats::spending::{Spending, by_pairs};
 use stats::{Invalid, Stream, two_sample};
 
 use crate::analysis::watch::estimand_of;
@@ -201,12 +201,14 @@ fn replayed(
 
 /// Whether our test calls these pairs different, and after how many it ended.
 fn ours(pairs: &Pairs, policy: &Policy, seed: u64) -> Result<(bool, usize), Invalid> {
-    let design = Design::new(pairs.len(), 0, policy.alpha, 1)?;
+    let spending = Spending { alpha: policy.alpha, family: 1, n_min: 0 };
     let margin = policy.same_within.ln_1p();
-    let question = Question { design, estimand: estimand_of(policy.estimand), margin, seed };
+    let question = Question { spending, estimand: estimand_of(policy.estimand), margin, seed };
     let mut comparison = Sequential::new(question);
-    while let Some(at) = comparison.next_look() {
-        comparison.take(&pairs.first(at)?)?;
+    let points = by_pairs(pairs.len());
+    for n_points in 1..=points.len() {
+        let so_far = pairs.first(points[n_points - 1].n_pairs)?;
+        comparison.take(&so_far, &points[..n_points])?;
         if comparison.is_different(1.0) || comparison.is_same(1.0) {
             break;
         }

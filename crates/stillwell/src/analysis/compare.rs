@@ -72,7 +72,7 @@ impl Session<'_> {
         let reference = self.plan().reference;
         let have = self.walls.n_pairs(reference, watched.arm);
         if watched.seen.n_pairs_seen() == 0 {
-            let need = watched.seen.design().n_pairs_needed();
+            let need = watched.seen.spending().n_pairs_needed();
             return Err(need.map_or(NoTest::FamilyTooLarge { n: watched.family }, |need| {
                 NoTest::TooFewPairs { have, need }
             }));

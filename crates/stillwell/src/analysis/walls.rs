@@ -11,12 +11,18 @@ type Run = Option<(u32, f64)>;
 
 /// Wall times by arm, then by block.
 #[derive(Debug)]
-pub struct Walls(Vec<Vec<Run>>);
+pub struct Walls {
+    arms: Vec<Vec<Run>>,
+    /// Start of the first timed run, ns.
+    started_ns: Option<u64>,
+    /// End of the last run of each block, ns.
+    ended_ns: Vec<u64>,
+}
 
 impl Walls {
     /// Nothing measured yet.
     pub fn new(n_arms: usize) -> Self {
-        Self(vec![Vec::new(); n_arms])
+        Self { arms: vec![Vec::new(); n_arms], started_ns: None, ended_ns: Vec::new() }
     }
 
     /// Those of a record.
@@ -30,7 +36,8 @@ impl Walls {
             };
             // Blocks come in order; a damaged record may skip some, but not by more than it has rows.
             if block < rows.len() {
-                walls.put(rows.arm(index), block, rows.step(index), wall_ns);
+                let run = (rows.step(index), wall_ns as f64);
+                walls.put(rows.arm(index), block, run, rows.started_ns(index));
             }
         }
         walls
@@ -40,18 +47,31 @@ impl Walls {
     pub fn add(&mut self, row: &Row) {
         let block = row.block.filter(|_| !row.timed_out);
         if let (Some(block), Some(wall_ns)) = (block, row.get(Metric::WallNs)) {
-            self.put(row.arm as usize, block as usize, row.step, wall_ns);
+            let run = (row.step, wall_ns as f64);
+            self.put(row.arm as usize, block as usize, run, row.started_ns);
         }
     }
 
-    fn put(&mut self, arm: usize, block: usize, step: u32, wall_ns: u64) {
-        let runs = &mut self.0[arm];
+    fn put(&mut self, arm: usize, block: usize, run: (u32, f64), started_ns: u64) {
+        let runs = &mut self.arms[arm];
         runs.resize(runs.len().max(block + 1), None);
-        runs[block] = Some((step, wall_ns as f64));
+        runs[block] = Some(run);
+        self.started_ns.get_or_insert(started_ns);
+        let n_blocks = self.ended_ns.len().max(block + 1);
+        self.ended_ns.resize(n_blocks, 0);
+        self.ended_ns[block] = self.ended_ns[block].max(started_ns + run.1 as u64);
+    }
+
+    /// Time from the start of the first timed run to the end of the block of the n-th pair of these arms, ns.
+    pub fn elapsed_ns(&self, old: usize, new: usize, n_pairs: usize) -> Option<u64> {
+        let in_pairs = self.arms[old].iter().zip(&self.arms[new]).enumerate();
+        let mut blocks = in_pairs.filter(|(_, (old, new))| old.is_some() && new.is_some());
+        let (block, _) = blocks.nth(n_pairs.checked_sub(1)?)?;
+        Some(self.ended_ns[block].saturating_sub(self.started_ns?))
     }
 
     fn complete(&self, old: usize, new: usize) -> impl Iterator<Item = ((u32, f64), (u32, f64))> {
-        self.0[old].iter().zip(&self.0[new]).filter_map(|(old, new)| old.zip(*new))
+        self.arms[old].iter().zip(&self.arms[new]).filter_map(|(old, new)| old.zip(*new))
     }
 
     /// Blocks in which both arms have a run.

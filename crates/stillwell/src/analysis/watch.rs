@@ -5,11 +5,11 @@ use rayon::prelude::*;
 use stats::Invalid;
 use stats::relabel;
 use stats::sequential::{Question, Sequential, holm_shares};
-use stats::spending::Design;
+use stats::spending::{Reached, Spending, sizes};
 
 use crate::analysis::walls::Walls;
 use crate::plan::{BlockRule, Estimand, Plan, Stopping};
-use crate::record::{EndReason, Event, Record};
+use crate::record::{EndReason, Record};
 
 /// Separates the stream of re-labellings from those of the schedule.
 pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
@@ -47,48 +47,57 @@ pub struct Watch {
     /// In the order of the plan; the twin of the reference last.
     comparisons: Vec<Watched>,
     n_compared: usize,
+    rule: Rule,
+    /// Whether the session has ended, and not because of what a look saw.
+    is_over: bool,
+}
+
+/// When there are looks, and how much of a session has passed at each.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    stopping: Stopping,
+    n_blocks_max: usize,
+    budget_ns: u64,
+}
+
+impl Rule {
+    fn of(plan: &Plan) -> Self {
+        let (n_blocks_max, budget_ns) = match plan.blocks {
+            BlockRule::Exactly(n_blocks) => (n_blocks, u64::MAX),
+            BlockRule::Budget { budget_ns, max, .. } => (max, budget_ns),
+        };
+        Self { stopping: plan.stopping, n_blocks_max: n_blocks_max as usize, budget_ns }
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        sizes(self.n_blocks_max)
+    }
+
+    /// The points that two arms have reached. A session is as far as its blocks or its time, whichever is more; neither
+    /// depends on which arm was which.
+    fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<Reached> {
+        let n_pairs = walls.n_pairs(old, new);
+        let mut points = Vec::new();
+        if self.stopping == Stopping::WhenDecided {
+            let reached = self.sizes().into_iter().take_while(|&size| size <= n_pairs);
+            points.extend(reached.map(|n_pairs| {
+                let elapsed_ns = walls.elapsed_ns(old, new, n_pairs).unwrap_or(0);
+                let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
+                let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
+                Reached { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
+            }));
+        }
+        if is_over {
+            points.retain(|point| point.n_pairs < n_pairs);
+            points.push(Reached { n_pairs, fraction: 1.0 });
+        }
+        points
+    }
 }
 
 impl Watch {
-    /// The comparisons of a session of at most this many blocks that has just begun.
-    ///
-    /// # Errors
-    /// The plan asks for the impossible: a record of another program.
-    pub fn new(plan: &Plan, n_blocks: u32) -> Result<Self, Invalid> {
-        Self::with(plan, |_, family| on_the_way(plan, n_blocks, family))
-    }
-
-    /// The comparisons of a record, at the looks that its session had.
-    ///
-    /// # Errors
-    /// As [`Watch::new`].
-    pub fn of(record: &Record, walls: &Walls) -> Result<Self, Invalid> {
-        let plan = &record.header.plan;
-        let n_blocks = record.events.iter().find_map(|event| match event {
-            Event::Blocks { n_blocks, .. } => Some(*n_blocks),
-            _ => None,
-        });
-        let is_complete = super::end_reason(record) == Some(EndReason::Complete);
-        let mut watch = Self::with(plan, |arm, family| {
-            let n_pairs = walls.n_pairs(plan.reference, arm);
-            match (plan.stopping, n_blocks) {
-                (Stopping::AtTheEnd, _) => Design::single(n_pairs, plan.policy.alpha, family),
-                (Stopping::WhenDecided, Some(n_blocks)) => {
-                    let design = on_the_way(plan, n_blocks, family)?;
-                    // Neither the last block nor the end of the budget depends on which arm was which.
-                    if is_complete && n_pairs > 0 { design.ended(n_pairs) } else { Ok(design) }
-                }
-                (Stopping::WhenDecided, None) => on_the_way(plan, fewest(plan), family),
-            }
-        })?;
-        watch.take(walls)?;
-        Ok(watch)
-    }
-
-    fn with(
-        plan: &Plan,
-        design: impl Fn(usize, usize) -> Result<Design, Invalid>,
-    ) -> Result<Self, Invalid> {
+    /// The comparisons of a plan, of which nothing has been seen.
+    pub fn new(plan: &Plan) -> Self {
         let compared = plan.compared();
         let n_compared = compared.len();
         let in_family = compared.into_iter().map(|arm| (arm, n_compared));
@@ -96,15 +105,37 @@ impl Watch {
             .chain(plan.twin().map(|twin| (twin, 1)))
             .map(|(arm, family)| {
                 let question = Question {
-                    design: design(arm, family)?,
+                    spending: Spending { alpha: plan.policy.alpha, family, n_min: fewest(plan) },
                     estimand: estimand_of(plan.policy.estimand),
                     margin: plan.policy.same_within.ln_1p(),
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
-                Ok(Watched { arm, family, seen: Sequential::new(question) })
+                Watched { arm, family, seen: Sequential::new(question) }
             })
-            .collect::<Result<_, Invalid>>()?;
-        Ok(Self { reference: plan.reference, comparisons, n_compared })
+            .collect();
+        Self {
+            reference: plan.reference,
+            comparisons,
+            n_compared,
+            rule: Rule::of(plan),
+            is_over: false,
+        }
+    }
+
+    /// The comparisons of a record, at the looks that its session had.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn of(record: &Record, walls: &Walls) -> Result<Self, Invalid> {
+        let plan = &record.header.plan;
+        let mut watch = Self::new(plan);
+        watch.is_over = match plan.stopping {
+            Stopping::AtTheEnd => true,
+            // Neither the last block nor the end of the budget depends on which arm was which.
+            Stopping::WhenDecided => super::end_reason(record) == Some(EndReason::Complete),
+        };
+        watch.take(walls)?;
+        Ok(watch)
     }
 
     /// Takes every look that is due. Returns whether there was one.
@@ -112,21 +143,22 @@ impl Watch {
     /// # Errors
     /// The times are unfit for a test.
     pub fn take(&mut self, walls: &Walls) -> Result<bool, Invalid> {
-        let reference = self.reference;
+        let (reference, rule) = (self.reference, self.rule);
+        let is_over = self.is_over;
         let taken = self.comparisons.par_iter_mut().map(|watched| {
-            let due = watched.seen.next_look();
-            if due.is_none_or(|due| walls.n_pairs(reference, watched.arm) < due) {
+            let points = rule.points(walls, reference, watched.arm, is_over);
+            if points.last().is_none_or(|last| last.n_pairs <= watched.seen.n_pairs_seen()) {
                 return Ok(false);
             }
-            watched.seen.take(&walls.slots(reference, watched.arm).pairs()?)
+            watched.seen.take(&walls.slots(reference, watched.arm).pairs()?, &points)
         });
         let taken: Vec<bool> = taken.collect::<Result<_, _>>()?;
         Ok(taken.contains(&true))
     }
 
-    /// Blocks at which the next look is due, if no run times out.
-    pub fn next_look(&self) -> Option<usize> {
-        self.comparisons.iter().filter_map(|watched| watched.seen.next_look()).min()
+    /// Blocks, above so many, at which the next look is due if no run times out.
+    pub fn next_look(&self, n_blocks: usize) -> Option<usize> {
+        self.rule.sizes().into_iter().find(|&size| size > n_blocks)
     }
 
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
@@ -193,15 +225,11 @@ fn is_decided(watched: &Watched, share: f64) -> bool {
     watched.seen.is_different(share) || watched.seen.is_same(share)
 }
 
-fn on_the_way(plan: &Plan, n_blocks: u32, family: usize) -> Result<Design, Invalid> {
-    Design::new(n_blocks.max(1) as usize, fewest(plan) as usize, plan.policy.alpha, family)
-}
-
 /// No look before this many blocks.
-fn fewest(plan: &Plan) -> u32 {
+fn fewest(plan: &Plan) -> usize {
     match plan.blocks {
-        BlockRule::Exactly(n_blocks) => n_blocks,
-        BlockRule::Budget { min, .. } => min,
+        BlockRule::Exactly(_) => 0,
+        BlockRule::Budget { min, .. } => min as usize,
     }
 }
 

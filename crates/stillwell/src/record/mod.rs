@@ -75,13 +75,6 @@ fn describe(error: &serde_json::Error) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The number of blocks was fixed, without looking at which arm was which, from the time of the first ones.
-    Blocks {
-        /// Blocks to run at most.
-        n_blocks: u32,
-        /// Time that one block took, hooks included; 0 when the number was given.
-        block_ns: u64,
-    },
     /// What the launcher says of itself at the end.
     Launcher {
         /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.

@@ -20,10 +20,6 @@ use crate::schedule::{Schedule, Step, n_blocks};
 const PIECE_NS: u64 = 100_000_000;
 /// More steps than this in a piece would make requests large for no gain.
 const PIECE_STEPS_MAX: usize = 2000;
-/// Blocks from whose time the number of blocks is found. The first look is not before them, and their time is the same
-/// whichever arm is which.
-const FIRST_BLOCKS: u32 = 10;
-
 /// How a session ended.
 #[derive(Debug)]
 pub struct Ended {
@@ -60,18 +56,8 @@ impl<'a> Session<'a> {
     ) -> Self {
         let live = Live::new(plan.arms.len());
         let walls = Walls::new(plan.arms.len());
-        Self {
-            plan,
-            runner,
-            writer,
-            tail,
-            live,
-            walls,
-            watch: None,
-            progress,
-            spent_ns: 0,
-            n_steps: 0,
-        }
+        let watch = (plan.stopping == Stopping::WhenDecided).then(|| Watch::new(plan));
+        Self { plan, runner, writer, tail, live, walls, watch, progress, spent_ns: 0, n_steps: 0 }
     }
 
     /// Measures.
@@ -139,54 +125,33 @@ impl<'a> Session<'a> {
         schedule: &mut Schedule,
         warm_block_ns: Option<u64>,
     ) -> Result<Ended> {
-        let started_ns = monotonic_ns();
-        let (mut n_run, budget_ns) = (
-            0,
-            match self.plan.blocks {
-                BlockRule::Exactly(_) => u64::MAX,
-                BlockRule::Budget { budget_ns, .. } => budget_ns,
-            },
-        );
-        if let (BlockRule::Budget { min, .. }, Some(block_ns)) = (self.plan.blocks, warm_block_ns) {
-            self.progress.expect_blocks(n_blocks(self.plan, block_ns).max(min));
-        }
-        if let BlockRule::Budget { min, .. } = self.plan.blocks {
-            let n_first = min.min(FIRST_BLOCKS);
-            if let Some(ended) = self.blocks(schedule, n_first)? {
-                return Ok(ended);
-            }
-            n_run = n_first;
-        }
-        let elapsed_ns = monotonic_ns() - started_ns;
-        let n_total = self.fix_blocks(elapsed_ns.checked_div(n_run.into()).unwrap_or(0))?;
+        let (n_min, n_max, budget_ns) = match self.plan.blocks {
+            BlockRule::Exactly(n_blocks) => (n_blocks, n_blocks, u64::MAX),
+            BlockRule::Budget { budget_ns, min, max } => (min, max, budget_ns),
+        };
+        let n_expected = warm_block_ns.map_or(n_min, |block_ns| n_blocks(self.plan, block_ns));
+        self.progress.expect_blocks(n_expected);
+        let mut n_run = 0;
         loop {
             if let Some(ended) = self.look()? {
                 return Ok(ended);
             }
             // A block in which a run timed out does not count; as many are appended, but no more than were planned.
-            let n_due = n_total + self.live.n_spoiled_blocks().min(n_total);
-            let is_over = monotonic_ns() - started_ns >= budget_ns && n_run >= self.fewest();
+            let n_due = n_max.saturating_add(self.live.n_spoiled_blocks().min(n_max));
+            let is_over = self.live.span_ns() >= budget_ns && n_run >= n_min;
             if n_run >= n_due || is_over {
                 return Ok(Ended { reason: EndReason::Complete, failure: None });
             }
             // Whole blocks, as many as a piece has room for, and not beyond the next look: a decision is only taken
             // between blocks.
             let fit = self.piece_steps().div_ceil(self.plan.arms.len());
-            let until_look = self.watch.as_ref().and_then(|watch| watch.next_look());
-            let until_look = until_look.map_or(fit, |at| at.saturating_sub(n_run as usize).max(1));
+            let until_look = self.watch.as_ref().and_then(|watch| watch.next_look(n_run as usize));
+            let until_look = until_look.map_or(fit, |at| at - n_run as usize);
             let n_blocks = u32::try_from(fit.min(until_look))?.min(n_due - n_run);
             if let Some(ended) = self.blocks(schedule, n_blocks)? {
                 return Ok(ended);
             }
             n_run += n_blocks;
-        }
-    }
-
-    /// Blocks below which the budget does not end the session.
-    fn fewest(&self) -> u32 {
-        match self.plan.blocks {
-            BlockRule::Exactly(n_blocks) => n_blocks,
-            BlockRule::Budget { min, .. } => min,
         }
     }
 
@@ -219,20 +184,11 @@ impl<'a> Session<'a> {
 
     fn sequential(&mut self, schedule: &mut Schedule, warm_block_ns: Option<u64>) -> Result<Ended> {
         // Without a warm-up there is nothing to measure the budget with: the fewest runs that are allowed.
-        let n_total = self.fix_blocks(warm_block_ns.unwrap_or(u64::MAX))?;
+        let n_total = n_blocks(self.plan, warm_block_ns.unwrap_or(u64::MAX));
+        self.progress.expect_blocks(n_total);
         let steps: VecDeque<_> = schedule.sequential(n_total).collect();
         let stopped = self.pieces(steps)?;
         Ok(stopped.unwrap_or(Ended { reason: EndReason::Complete, failure: None }))
-    }
-
-    fn fix_blocks(&mut self, block_ns: u64) -> Result<u32> {
-        let n_blocks = n_blocks(self.plan, block_ns);
-        self.writer.append_event(&Event::Blocks { n_blocks, block_ns })?;
-        self.progress.expect_blocks(n_blocks);
-        if self.plan.stopping == Stopping::WhenDecided {
-            self.watch = Watch::new(self.plan, n_blocks).map(Some).context("cannot plan looks")?;
-        }
-        Ok(n_blocks)
     }
 
     /// Runs steps piece by piece; `Some` when that is the end.
