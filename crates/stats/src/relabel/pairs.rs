@@ -115,7 +115,8 @@ impl Pairs {
     }
 
     /// Calls `visit` with the sorted log times of the reference and the new arm, the latter lowered
-    /// by `theta`, under each labelling of `orbit`, the observed one first.
+    /// by `theta`, under each labelling of `orbit`, the observed one first. A position effect stays in:
+    /// it is the same for both arms, and what is taken for one changes with `theta`.
     pub(crate) fn for_each_labelling(
         &self,
         orbit: &Orbit,
@@ -123,7 +124,10 @@ impl Pairs {
         mut visit: impl FnMut(&Sorted, &Sorted),
     ) -> Result<(), Invalid> {
         self.check(orbit)?;
-        let (slots, _) = self.centered(theta);
+        let mut slots = self.slots.clone();
+        for (pair, x) in slots.iter_mut().enumerate() {
+            x[1 - self.label(pair)] -= theta;
+        }
         for swaps in orbit.rows() {
             let slot_of_new = |pair: usize| {
                 1 - (self.label(pair) ^ (swaps[pair / 64] >> (pair % 64)) as usize & 1)
