@@ -6,6 +6,7 @@
 
 mod bench;
 mod calibration;
+mod compare;
 mod disk;
 mod exit_codes;
 mod exports;
