@@ -17,27 +17,31 @@ STILLWELL = os.environ.get("STILLWELL", str(ROOT / "target/release/stillwell"))
 HYPERFINE_VERSIONS = ["1.15", "1.20", "2.0"]
 
 
-def begin(name, **sizes):
+def begin(name, parser=None, keep=False, **sizes):
     """Reads the command line, makes an empty scratch directory and goes there.
 
-    `sizes` maps a name to (quick, normal, full); the result has the one that was asked for.
+    `sizes` maps a name to (quick, normal, full); the result has the one that was asked for. `parser` has further
+    options. With `keep` the directory is not emptied, and tiny sizes have one of their own.
     """
-    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser = parser or argparse.ArgumentParser()
+    parser.description = sys.modules["__main__"].__doc__
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it works, no more")
     parser.add_argument("--full", action="store_true", help="the largest sizes")
     asked = parser.parse_args()
     if not os.access(STILLWELL, os.X_OK):
         sys.exit(f"{STILLWELL}: not there; run `make build`, or set STILLWELL to the program")
-    scratch = ROOT / "target/experiments" / name
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    scratch = ROOT / "target/experiments" / (f"{name}-quick" if keep and asked.quick else name)
+    if not keep:
+        shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True, exist_ok=True)
     os.chdir(scratch)
     # What is timed by others must not depend on what records the user has.
     os.environ["XDG_STATE_HOME"] = str(scratch / "state")
     build("measured.c", folder=ROOT / "experiments")
     which = 0 if asked.quick else 2 if asked.full else 1
     print(f"== {name}{' (quick)' if asked.quick else ''}: {machine()}", flush=True)
-    return argparse.Namespace(quick=asked.quick, **{key: values[which] for key, values in sizes.items()})
+    return argparse.Namespace(**vars(asked), **{key: values[which] for key, values in sizes.items()})
 
 
 def machine():

@@ -176,17 +176,23 @@ fn default_k(n: usize) -> usize {
     }
 }
 
-/// Number of windows for `n` runs: 6 from 36 runs on, 4 from 16, else 3.
+/// Number of windows for `n` runs: 10 from 120 runs on, 6 from 36, 4 from 16, else 3.
+///
+/// Ten, because the sd of six values is itself so uncertain that two sessions on a machine whose
+/// load came and went were more than two combined errors apart in 4.7 % of pairs, with ten in
+/// 2.6 % (docs/methodology.md, "t0 and its error").
 fn window_count(n: usize) -> usize {
     match n {
         ..16 => 3,
         16..36 => 4,
-        _ => 6,
+        36..120 => 6,
+        _ => 10,
     }
 }
 
 /// Error of any estimator of runs `xs` (in run order), in the unit of the sample: the sample sd of
-/// its values in W consecutive windows of `floor(n / W)` runs, W = 6 (n >= 36), 4 (n >= 16) or 3.
+/// its values in W consecutive windows of `floor(n / W)` runs, W = 10 (n >= 120), 6 (n >= 36), 4
+/// (n >= 16) or 3.
 ///
 /// Not divided by the root of W: on autocorrelated noise the divided error is too small. Runs
 /// after the last whole window are left out. Fails below 6 runs and on NaN or infinity.

@@ -6,7 +6,8 @@
 //!
 //! - one sample: [`Sorted`], [`endpoint`]
 //! - one series in run order: [`warmup`], [`series`], [`changepoint`], [`two_level`]
-//! - two arms in pairs: [`relabel`], then [`Verdict`], [`spending`], [`multiplicity`], [`shift`]
+//! - two arms in pairs: [`relabel`], then [`Verdict`], [`multiplicity`], [`shift`]
+//! - the same while it grows: [`sequential`], by the looks of [`spending`]
 //! - two arms otherwise, for display: [`two_sample`], [`signed_rank`], [`across_sessions`]
 //! - values with errors: [`propagate`]
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ pub mod multiplicity;
 mod prng;
 pub mod propagate;
 pub mod relabel;
+pub mod sequential;
 pub mod series;
 pub mod shift;
 pub mod signed_rank;

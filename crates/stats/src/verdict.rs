@@ -71,8 +71,13 @@ pub fn pairs_to_decide(n: usize, interval: Interval, margin: f64) -> Option<usiz
 /// ```
 pub fn mde80(half_width: f64, alpha: f64) -> Result<f64, Invalid> {
     between("alpha", alpha, 0.0, 1.0)?;
-    let z = Normal::standard().inverse_cdf(1.0 - alpha / 2.0);
-    Ok(half_width * (z + Normal::standard().inverse_cdf(0.8)) / z)
+    let z_level = z(1.0 - alpha / 2.0);
+    Ok(half_width * (z_level + z(0.8)) / z_level)
+}
+
+/// Quantile of the standard normal distribution.
+pub(crate) fn z(p: f64) -> f64 {
+    Normal::standard().inverse_cdf(p)
 }
 
 /// Fewest pairs with which any difference can be found at `alpha`: the smallest `n` with

@@ -2,9 +2,11 @@
 //!
 //! Rates must lie within two standard deviations of a binomial count on the bad side.
 
-use stats::relabel::{Estimand, Orbit, Pairs, draws};
-use stats::spending::{Running, looks};
-use stats::{Sorted, Stream, Verdict, series, shift, warmup};
+use stats::multiplicity::holm;
+use stats::relabel::{Estimand, Orbit, Pairs};
+use stats::sequential::{Question, Sequential, holm_shares};
+use stats::spending::Design;
+use stats::{Sorted, Stream, series, shift, warmup};
 
 type Noise = fn(&mut Stream, usize) -> Vec<f64>;
 
@@ -145,38 +147,51 @@ fn intervals_cover_the_true_ratio() {
     }
 }
 
-/// Verdict and number of pairs of a comparison of at most 40 pairs, looked at as it goes.
-fn stopped(stream: &mut Stream, noise: Noise, ratio: f64) -> (Verdict, usize) {
-    let all = experiment(stream, noise, 40, ratio);
-    let mut running = Running::default();
-    for look in looks(40, 0.05).unwrap() {
-        if !look.can_decide() {
-            continue;
-        }
-        let so_far = all.first(look.n_pairs).unwrap();
-        let orbit = Orbit::new(look.n_pairs, draws(look.alpha), stream.next_u64()).unwrap();
-        running.add(so_far.compare(&orbit, Estimand::Adaptive, look.alpha).unwrap().interval);
-        let verdict = Verdict::of(running.interval, 0.01);
-        if verdict.is_decided() {
-            return (verdict, look.n_pairs);
+/// A comparison of at most `n_max` pairs, looked at as it goes until it is decided; and its pairs.
+fn stopped(stream: &mut Stream, noise: Noise, n_max: usize, ratio: f64) -> (Sequential, Pairs) {
+    let all = experiment(stream, noise, n_max, ratio);
+    let design = Design::new(n_max, 0, 0.05, 1).unwrap();
+    let (estimand, margin) = (Estimand::Adaptive, 0.01_f64.ln_1p());
+    let question = Question { design, estimand, margin, seed: stream.next_u64() };
+    let mut comparison = Sequential::new(question);
+    while let Some(n) = comparison.next_look() {
+        comparison.take(&all.first(n).unwrap()).unwrap();
+        if comparison.is_different(1.0) || comparison.is_same(1.0) {
+            break;
         }
     }
-    (Verdict::Undecided, 40)
+    (comparison, all)
 }
 
 #[test]
 fn looking_often_does_not_cost_calibration() {
-    for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4)] {
+    for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4), (ties, 5)] {
         let mut stream = Stream::new(seed);
-        let wrong = |_: &usize| {
-            let (verdict, _) = stopped(&mut stream, noise, 1.0);
-            matches!(verdict, Verdict::Different | Verdict::DifferentWithinMargin)
-        };
-        let hits = (0..100).filter(wrong).count();
-        at_most("different, same program", hits, 100, 0.05);
-        let same = |_: &usize| stopped(&mut stream, noise, 1.02).0 == Verdict::Same;
-        let hits = (0..50).filter(same).count();
-        at_most("same, 2 % slower", hits, 50, 0.05);
+        let wrong = |_: &usize| stopped(&mut stream, noise, 40, 1.0).0.is_different(1.0);
+        let hits = (0..300).filter(wrong).count();
+        at_most("different, same program", hits, 300, 0.05);
+        let same = |_: &usize| stopped(&mut stream, noise, 40, 1.02).0.is_same(1.0);
+        let hits = (0..200).filter(same).count();
+        at_most("same, 2 % slower", hits, 200, 0.05);
+    }
+}
+
+#[test]
+fn the_interval_after_stopping_covers_the_true_ratio_and_agrees_with_the_verdict() {
+    let (truth, rounding) = (1.02_f64.ln(), 1e-6);
+    for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4)] {
+        let mut stream = Stream::new(40 + seed);
+        let mut missed = 0;
+        for _ in 0..150 {
+            let (comparison, pairs) = stopped(&mut stream, noise, 40, 1.02);
+            let found = comparison.conclude(&pairs, 1.0).unwrap().unwrap();
+            assert_eq!(comparison.is_different(1.0), !found.interval.contains(0.0));
+            assert_eq!(comparison.is_different(1.0), comparison.p() <= 0.05);
+            missed += usize::from(
+                truth < found.interval.lo - rounding || truth > found.interval.hi + rounding,
+            );
+        }
+        at_most("missed", missed, 150, 0.05);
     }
 }
 
@@ -184,10 +199,54 @@ fn looking_often_does_not_cost_calibration() {
 fn a_clear_difference_is_found_early() {
     let mut stream = Stream::new(5);
     for _ in 0..20 {
-        let (verdict, n_pairs) = stopped(&mut stream, spikes, 1.1);
-        assert_eq!(verdict, Verdict::Different);
-        assert!(n_pairs < 40);
+        let (comparison, _) = stopped(&mut stream, spikes, 40, 1.1);
+        assert!(comparison.is_different(1.0) && comparison.n_pairs_seen() < 40);
     }
+}
+
+#[test]
+fn equal_programs_are_called_the_same_early() {
+    let mut stream = Stream::new(6);
+    let quiet = |stream: &mut Stream, n: usize| -> Vec<f64> {
+        (0..n).map(|_| 0.002 * normal(stream)).collect()
+    };
+    let early = |_: &usize| {
+        let (comparison, _) = stopped(&mut stream, quiet, 100, 1.0);
+        comparison.is_same(1.0) && comparison.n_pairs_seen() < 40
+    };
+    assert!((0..40).filter(early).count() >= 38);
+}
+
+/// One reference, four equal arms and one that is 5 % slower, on the noise of bursts.
+#[test]
+fn a_family_of_comparisons_errs_as_seldom_as_one() {
+    let (mut stream, mut n_false, mut n_found) = (Stream::new(7), 0, 0);
+    for _ in 0..200 {
+        let arms: Vec<Sequential> = (0..5)
+            .map(|arm| {
+                let ratio = if arm == 0 { 1.05 } else { 1.0 };
+                let pairs = experiment(&mut stream, bursts, 40, ratio);
+                let design = Design::new(40, 0, 0.05, 5).unwrap();
+                let (estimand, margin) = (Estimand::Adaptive, 0.01);
+                let seed = stream.next_u64();
+                let mut arm = Sequential::new(Question { design, estimand, margin, seed });
+                arm.take(&pairs).unwrap();
+                arm
+            })
+            .collect();
+        let family: Vec<&Sequential> = arms.iter().collect();
+        let adjusted = holm(&arms.iter().map(Sequential::p).collect::<Vec<_>>()).unwrap();
+        let different: Vec<bool> = arms
+            .iter()
+            .zip(holm_shares(&family))
+            .map(|(arm, share)| arm.is_different(share))
+            .collect();
+        assert_eq!(different, adjusted.iter().map(|p| *p <= 0.05).collect::<Vec<_>>());
+        n_found += usize::from(different[0]);
+        n_false += usize::from(different[1..].contains(&true));
+    }
+    at_most("any false", n_false, 200, 0.05);
+    assert!(n_found >= 150, "{n_found} of 200");
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn two_sample() {
             "pooled_p": pooled.p,
             "mwu_U_y": mann_whitney.u,
             "mwu_p_asymptotic": mann_whitney.p_asymptotic,
-            "mwu_p_exact": mann_whitney.p_exact,
+            "mwu_p_exact": mann_whitney.p_exact(),
             "ks_D": ks.d,
             "ks_p_exact": ks.p,
             "ad_ksamp_norm": two_sample::anderson_darling(&x, &y).unwrap(),

@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::analysis::calibrate::RUNS_MIN;
+use crate::convert::{Format, TimeUnit};
 use crate::spec::RunSpec;
-use crate::spec::run::ExportOptions;
-use crate::spec::values::FailOn;
+use crate::spec::run::{ExportOptions, NumberOptions};
+use crate::spec::tim::TimShape;
+use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
 #[derive(Debug, Parser)]
@@ -24,13 +27,19 @@ pub enum Verb {
     /// Show the summary of a saved record
     Show(ShowVerb),
     /// Show every statistic of a saved record
-    Stats(RecordVerb),
+    Stats(StatsVerb),
     /// Show the histograms of a saved record
     Hist(HistVerb),
+    /// Say whether the times of a saved record are steady, and why runs are outliers
+    Check(CheckVerb),
     /// Write the rows of a saved record as CSV or JSON
     Dump(DumpVerb),
     /// Compare the commands of one record, or records that were taken in different sessions
     Compare(CompareVerb),
+    /// Make a record of the times that another program has measured
+    Convert(ConvertVerb),
+    /// How often this machine makes tests call a command different from itself, and which slowdown they can see
+    Calibrate(Box<CalibrateVerb>),
     /// Print the manual page
     Man,
     /// Print the completions for a shell
@@ -68,12 +77,43 @@ pub struct ShowVerb {
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
     /// be told yet
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
     #[command(flatten)]
     pub exports: ExportOptions,
+}
+
+/// `stats`.
+#[derive(Debug, clap::Args)]
+pub struct StatsVerb {
+    #[command(flatten)]
+    pub record: RecordVerb,
+    /// Print the statistics as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Show also what the program tim makes of these runs with its options -k, -n, -m and -o; --tim alone: its defaults,
+    /// 1,6,4,6
+    #[arg(long, value_name = "K,N,M[,O]", num_args = 0..=1, default_missing_value = "1,6,4,6")]
+    pub tim: Option<TimShape>,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
+}
+
+/// `check`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 if every command is stable, 1 if one is not, 3 if that cannot be told"
+)]
+pub struct CheckVerb {
+    #[command(flatten)]
+    pub record: RecordVerb,
+    /// Print what was found as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `hist`.
@@ -119,10 +159,93 @@ pub struct CompareVerb {
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; of
     /// separate sessions it never can with fewer than five past ones
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
+}
+
+/// `convert`.
+#[derive(Debug, clap::Args)]
+pub struct ConvertVerb {
+    /// The file to read
+    pub file: PathBuf,
+    /// Where to keep the record; the file must not exist
+    #[arg(short = 'o', long = "record", value_name = "RECORD")]
+    pub record: PathBuf,
+    /// What FILE is: times (lines of TIME<TAB>COMMAND, as --export-times and tim -s write, or of TIME alone)
+    #[arg(long, value_enum, default_value_t = Format::Times)]
+    pub from: Format,
+    /// The first NUM runs of each command are warm-ups; tim makes 1
+    #[arg(short = 'w', long, value_name = "NUM", default_value_t = 0)]
+    pub warmup: u32,
+    /// The command that the others are compared with [default: the first one in FILE]
+    #[arg(long, value_name = "COMMAND")]
+    pub reference: Option<String>,
+    /// Unit of the times in FILE
+    #[arg(long, value_enum, default_value_t = TimeUnit::S)]
+    pub unit: TimeUnit,
+}
+
+/// `calibrate`.
+#[derive(Debug, clap::Args)]
+pub struct CalibrateVerb {
+    /// Command to time, one argument
+    #[arg(required_unless_present = "from")]
+    pub command: Option<String>,
+    /// Replay the first command of this record instead of timing one
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["command", "budget", "runs", "record"])]
+    pub from: Option<PathBuf>,
+    /// Time to spend on the series, for example 30s or 5min [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<TimeSpan>,
+    /// Exactly this many runs [default: as many as fit the budget, at least 600]
+    #[arg(short = 'r', long, value_name = "NUM", conflicts_with = "budget",
+          value_parser = clap::value_parser!(u32).range(i64::try_from(RUNS_MIN).unwrap_or(1)..))]
+    pub runs: Option<u32>,
+    /// Experiments that are replayed for each slowdown
+    #[arg(long, value_name = "NUM", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub replays: u32,
+    /// Seed of the replayed experiments [default: drawn anew]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+    /// Error rate of all tests, in percent [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub alpha: Option<Percent>,
+    /// How the command is executed: auto (a shell only if it needs one), none, default (sh), or a shell's command line
+    /// [default: auto]
+    #[arg(short = 'S', long, value_name = "SHELL")]
+    pub shell: Option<Shell>,
+    /// Allow only these CPUs, for example 2 or 0-3,6 [default: those allowed now]
+    #[arg(long, value_name = "CPUS")]
+    pub affinity: Option<Cpus>,
+    /// Where to keep the series; the file must not exist [default: a new file in $XDG_STATE_HOME/stillwell]
+    #[arg(short = 'o', long = "record", value_name = "RECORD")]
+    pub record: Option<PathBuf>,
+    /// Print what was found as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Play these times instead of running anything (for tests)
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
+
+impl Verb {
+    /// How the numbers of its text output are written.
+    pub fn numbers(&self) -> NumberOptions {
+        match self {
+            Self::Run(verb) => verb.spec.output.numbers,
+            Self::Show(verb) => verb.numbers,
+            Self::Stats(verb) => verb.numbers,
+            Self::Compare(verb) => verb.numbers,
+            _ => NumberOptions::default(),
+        }
+    }
 }
 
 #[cfg(test)]

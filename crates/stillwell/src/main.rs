@@ -4,6 +4,7 @@
 mod analysis;
 mod cli;
 mod cmd;
+mod convert;
 mod host;
 mod measure;
 mod metric;

@@ -97,14 +97,17 @@ mod tests {
         let paired = Paired {
             n_pairs: 50,
             n_warmup_pairs: 0,
+            n_looks: 1,
+            family: 1,
             p: 0.5,
             statistic: StatisticName::Typical,
             ratio: RatioInterval { ratio: (lo * hi).sqrt(), lo, hi },
             net_ratio: None,
             alpha: 0.01,
             smallest_visible: 0.01,
-            n_pairs_to_decide: None,
+            to_decide: None,
             position_ratio: 1.0,
+            is_contradicted: false,
             shape,
         };
         Comparison { arm: 1, reference: 0, evidence: Evidence::Paired(paired) }

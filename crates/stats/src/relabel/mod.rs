@@ -14,6 +14,7 @@
 //! forty evaluations. Both times and memory (`n / 8` bytes a re-labelling) grow with pairs times
 //! re-labellings.
 
+mod groups;
 mod orbit;
 mod pairs;
 mod search;
@@ -28,6 +29,9 @@ use crate::invalid::{Invalid, between};
 
 /// Equal sums over different orders of the same times can differ by this share.
 const ROUNDING: f64 = 1e-12;
+
+/// Ends of an interval are found to this much, in log ratio: far below what any timing resolves.
+const TOLERANCE: f64 = 1e-7;
 
 /// What a comparison is to be about.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -195,14 +199,71 @@ impl Pairs {
         estimand: Estimand,
         alpha: f64,
     ) -> Result<Comparison, Invalid> {
+        self.compare_to(orbit, estimand, alpha, TOLERANCE)
+    }
+
+    /// [`Pairs::compare`] with the ends of the interval found to `tolerance`, a log ratio.
+    pub(crate) fn compare_to(
+        &self,
+        orbit: &Orbit,
+        estimand: Estimand,
+        alpha: f64,
+        tolerance: f64,
+    ) -> Result<Comparison, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
         let test = self.test(orbit, estimand, 0.0)?;
         let theta = self.estimate(orbit, estimand, &test);
         let at = |theta| self.test_checked(orbit, estimand, theta);
         // The scatter around the estimate: the one at 0 is wide if the arms differ.
         let step = at(theta).selected.q90;
-        let interval = search::interval(theta, step, test.p > alpha, |theta| at(theta).p > alpha);
+        let inside = |theta| at(theta).p > alpha;
+        let interval = search::interval(theta, step, test.p > alpha, tolerance, inside);
         Ok(Comparison { test, theta, interval, alpha })
+    }
+
+    /// The part of `within` that the test at `alpha` does not reject, around the ratio of `within`
+    /// that is closest to `near`, with ends found to `tolerance`; `None` if that ratio is rejected.
+    ///
+    /// Two evaluations if the test rejects nothing of `within`: that is how the interval of a later
+    /// look is intersected with those of all earlier ones. Fails as [`Pairs::compare`].
+    ///
+    /// ```
+    /// use stats::{Interval, relabel::{Estimand, Orbit, Pairs}};
+    /// let pairs = Pairs::new(&[1.0; 8], &[2.0; 8], &[false; 8]).unwrap();
+    /// let orbit = Orbit::new(8, 999, 7).unwrap();
+    /// let wide = Interval { lo: 0.0, hi: 1.0 };
+    /// let found = pairs.narrow(&orbit, Estimand::Typical, 0.5, 1e-7, wide, 0.7).unwrap();
+    /// assert!(found.is_none()); // only ln 2 = 0.693... is accepted
+    /// let found = pairs.narrow(&orbit, Estimand::Typical, 0.5, 1e-7, wide, 2f64.ln()).unwrap().unwrap();
+    /// assert!((found.lo - 2f64.ln()).abs() < 1e-6);
+    /// ```
+    pub fn narrow(
+        &self,
+        orbit: &Orbit,
+        estimand: Estimand,
+        alpha: f64,
+        tolerance: f64,
+        within: Interval,
+        near: f64,
+    ) -> Result<Option<Interval>, Invalid> {
+        self.check(orbit)?;
+        between("alpha", alpha, 0.0, 1.0)?;
+        let accepts =
+            |theta: f64| !theta.is_finite() || self.test_checked(orbit, estimand, theta).p > alpha;
+        let center = near.clamp(within.lo, within.hi);
+        if !accepts(center) {
+            return Ok(None);
+        }
+        // Never across a 0 that is rejected: the accepted set can have gaps.
+        let stops_at_zero = within.contains(0.0) && !accepts(0.0);
+        let end = |outer: f64| match outer {
+            _ if stops_at_zero && center * outer <= 0.0 => {
+                search::edge(center, 0.0, tolerance, accepts)
+            }
+            _ if accepts(outer) => outer,
+            _ => search::edge(center, outer, tolerance, accepts),
+        };
+        Ok(Some(Interval { lo: end(within.lo), hi: end(within.hi) }))
     }
 
     fn estimate(&self, orbit: &Orbit, estimand: Estimand, at_zero: &Test) -> f64 {

@@ -59,13 +59,18 @@ impl Pairs {
         Ok(Self { slots, labels: packed(slot1_is_new.iter().copied()) })
     }
 
+    /// Pairs from log times.
+    pub(super) fn from_logs(slots: Vec<[f64; 2]>, slot1_is_new: &[bool]) -> Self {
+        Self { slots, labels: packed(slot1_is_new.iter().copied()) }
+    }
+
     /// Number of pairs.
     #[expect(clippy::len_without_is_empty, reason = "there is always a pair")]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    fn label(&self, pair: usize) -> usize {
+    pub(super) fn label(&self, pair: usize) -> usize {
         (self.labels[pair / 64] >> (pair % 64)) as usize & 1
     }
 

@@ -2,8 +2,6 @@
 
 use crate::interval::Interval;
 
-/// Ends are found to this much, in log ratio: far below what any timing resolves.
-const TOLERANCE: f64 = 1e-7;
 /// First step outwards if the data show no scatter at all.
 const LEAST_STEP: f64 = 1e-5;
 /// A log ratio that no comparison reaches: beyond it an end counts as infinite.
@@ -17,6 +15,7 @@ pub(super) fn interval(
     center: f64,
     step: f64,
     zero_inside: bool,
+    tolerance: f64,
     inside: impl Fn(f64) -> bool,
 ) -> Interval {
     let end = |side: f64| {
@@ -41,15 +40,25 @@ pub(super) fn interval(
             inner = outer;
             reach *= 1.6;
         }
-        while (outer - inner).abs() > TOLERANCE {
-            let middle = (inner + outer) / 2.0;
-            if inside(middle) {
-                inner = middle;
-            } else {
-                outer = middle;
-            }
-        }
-        inner
+        edge(inner, outer, tolerance, &inside)
     };
     Interval { lo: end(-1.0), hi: end(1.0) }
+}
+
+/// The last point from `inner`, which is inside, towards `outer`, which is not.
+pub(super) fn edge(
+    mut inner: f64,
+    mut outer: f64,
+    tolerance: f64,
+    inside: impl Fn(f64) -> bool,
+) -> f64 {
+    while (outer - inner).abs() > tolerance {
+        let middle = (inner + outer) / 2.0;
+        if inside(middle) {
+            inner = middle;
+        } else {
+            outer = middle;
+        }
+    }
+    inner
 }

@@ -13,7 +13,7 @@ pub use floor::{FloorShift, floor_shift, floor_windows};
 pub use rank::{
     RankScan, RunsTest, VonNeumann, ljung_box, rank_scan, ranks, runs_test, von_neumann,
 };
-pub use stability::{Drift, Flag, Limits, Modes, Stability, Step, limits, stability};
+pub use stability::{Check, Drift, Flag, Limits, Modes, Stability, Step, limits, stability};
 
 use crate::invalid::{Invalid, at_least};
 use crate::sorted::{Sorted, median_of};

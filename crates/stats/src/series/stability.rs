@@ -5,7 +5,7 @@
 use super::{FloorShift, MannKendall, RankScan, VonNeumann};
 use super::{dip, floor_shift, mann_kendall, rank_scan, theil_sen, von_neumann};
 use crate::invalid::{Invalid, at_least, logs};
-use crate::sorted::Sorted;
+use crate::sorted::{Sorted, median_of};
 
 /// 1 % upper quantiles of [`rank_scan`] for independent runs, by n.
 const SCAN_LIMITS: [(f64, f64); 5] =
@@ -19,6 +19,9 @@ const DIP_LIMITS: [(f64, f64); 6] = [
     (100.0, 0.0594),
     (200.0, 0.0421),
 ];
+
+/// Points of a trend, at most: two million pairs.
+const DRIFT_POINTS_MAX: usize = 2000;
 
 /// What makes a series unsteady.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -35,6 +38,24 @@ pub enum Flag {
     FloorMoved,
 }
 
+/// One check: what was computed, and beyond what its flag is raised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Check {
+    /// The flag.
+    pub flag: Flag,
+    /// The test statistic; `None` if all times are equal, so that it does not exist.
+    pub statistic: Option<f64>,
+    /// What the statistic must be beyond: below it for [`Flag::Correlated`] (z), at most it for
+    /// [`Flag::FloorMoved`] (p), above it for the others (|z| for [`Flag::Drifting`]).
+    pub limit: f64,
+    /// How much it is, a log ratio; `None` where a check has no such size.
+    pub size: Option<f64>,
+    /// What the absolute value of the size must be above.
+    pub size_limit: Option<f64>,
+    /// Whether both are beyond their limits.
+    pub raised: bool,
+}
+
 /// Trend of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
@@ -42,6 +63,21 @@ pub struct Drift {
     pub test: MannKendall,
     /// Theil-Sen slope times n: log ratio of the end to the start.
     pub change: f64,
+}
+
+impl Drift {
+    /// Trend of log times in run order.
+    ///
+    /// Both statistics look at all pairs. Above [`DRIFT_POINTS_MAX`] runs they are computed on the
+    /// medians of as many or fewer groups of consecutive runs, all of the same size; the runs after
+    /// the last whole group are left out.
+    fn of(xs: &[f64]) -> Result<Self, Invalid> {
+        let size = xs.len().div_ceil(DRIFT_POINTS_MAX);
+        let groups = xs.chunks_exact(size).map(|group| median_of(&mut group.to_vec()));
+        let points: Vec<f64> = groups.collect();
+        let test = mann_kendall(&points)?;
+        Ok(Self { test, change: theil_sen(&points)? * xs.len() as f64 / size as f64 })
+    }
 }
 
 /// The best split of a series.
@@ -80,17 +116,33 @@ pub struct Stability {
 }
 
 impl Stability {
+    /// Every check with its limits, in the order of the flags.
+    pub fn checks(&self) -> [Check; 5] {
+        let Self { independence, drift, step, modes, floor } = self;
+        let check = |flag, statistic, limit, size: Option<(f64, f64)>, is_beyond: bool| Check {
+            flag,
+            statistic,
+            limit,
+            size: size.map(|(size, _)| size),
+            size_limit: size.map(|(_, limit)| limit),
+            raised: is_beyond && size.is_none_or(|(size, limit)| size.abs() > limit),
+        };
+        let (rvn, z, p) = (independence.map(|found| found.z), drift.test.z, floor.p);
+        let trend = Some((drift.change, 0.01));
+        let (split, moved) = (Some((step.change, 0.01)), Some((floor.spread, 0.005)));
+        let (scan, dip) = (step.scan.z, modes.dip);
+        [
+            check(Flag::Correlated, rvn, -2.326, None, rvn.is_some_and(|z| z < -2.326)),
+            check(Flag::Drifting, Some(z), 2.576, trend, z.abs() > 2.576),
+            check(Flag::Stepped, Some(scan), step.limit, split, scan > step.limit),
+            check(Flag::Modes, Some(dip), modes.limit, None, dip > modes.limit),
+            check(Flag::FloorMoved, Some(p), 0.01, moved, p <= 0.01),
+        ]
+    }
+
     /// What is wrong, in the order of the checks; empty for a stable series.
     pub fn flags(&self) -> Vec<Flag> {
-        let Self { independence, drift, step, modes, floor } = self;
-        let checks = [
-            (Flag::Correlated, independence.is_some_and(|found| found.z < -2.326)),
-            (Flag::Drifting, drift.test.z.abs() > 2.576 && drift.change.abs() > 0.01),
-            (Flag::Stepped, step.scan.z > step.limit && step.change.abs() > 0.01),
-            (Flag::Modes, modes.dip > modes.limit),
-            (Flag::FloorMoved, floor.p <= 0.01 && floor.spread > 0.005),
-        ];
-        checks.into_iter().filter(|(_, raised)| *raised).map(|(flag, _)| flag).collect()
+        self.checks().iter().filter(|check| check.raised).map(|check| check.flag).collect()
     }
 }
 
@@ -136,7 +188,8 @@ fn interpolate(table: &[(f64, f64)], n: f64) -> f64 {
 /// times n above 1 %. Stepped: [`rank_scan`] beyond its 1 % point and medians more than 1 % apart.
 /// Modes: [`dip`] beyond its 1 % point. Floor moved: [`floor_shift`] p <= 1 % in 199 shuffles from
 /// `seed` and a spread above 0.5 %. The 1 % points are [`limits`]. Fails for `n < 20` and for times
-/// that are not finite or not above zero. O(n^2).
+/// that are not finite or not above zero. O(n^2) up to 2000 runs and O(n log n) beyond, where the
+/// drift is that of the medians of at most 2000 groups of consecutive runs.
 ///
 /// ```
 /// use stats::series::{Flag, stability};
@@ -152,9 +205,72 @@ pub fn stability(times: &[f64], seed: u64) -> Result<Stability, Invalid> {
     let change = Sorted::new(after)?.median() - Sorted::new(before)?.median();
     Ok(Stability {
         independence: von_neumann(&xs).ok(),
-        drift: Drift { test: mann_kendall(&xs)?, change: theil_sen(&xs)? * xs.len() as f64 },
+        drift: Drift::of(&xs)?,
         step: Step { scan, limit: limits.scan, change },
         modes: Modes { dip: dip(&Sorted::new(&xs)?), limit: limits.dip },
         floor: floor_shift(&xs, 199, seed)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prng::Stream;
+
+    fn noise(n: usize) -> Vec<f64> {
+        let mut stream = Stream::new(n as u64);
+        (0..n).map(|_| 0.02 * (stream.unit() + stream.unit())).collect()
+    }
+
+    #[test]
+    fn a_short_series_is_looked_at_run_by_run() {
+        let xs = noise(DRIFT_POINTS_MAX);
+        let found = Drift::of(&xs).unwrap();
+        assert_eq!(found.test, mann_kendall(&xs).unwrap());
+        assert_eq!(found.change, theil_sen(&xs).unwrap() * xs.len() as f64);
+    }
+
+    #[test]
+    fn a_long_series_is_looked_at_in_groups() {
+        for n in [DRIFT_POINTS_MAX + 1, 5003, 100_000] {
+            let steady = noise(n);
+            let found = Drift::of(&steady).unwrap();
+            assert!(found.test.z.abs() < 2.576 && found.change.abs() < 0.005, "{n}: {found:?}");
+            let rising = steady.iter().enumerate().map(|(i, x)| x + 0.02 * i as f64 / n as f64);
+            let found = Drift::of(&rising.collect::<Vec<_>>()).unwrap();
+            assert!(found.test.z > 10.0, "{n}: {found:?}");
+            assert!((found.change - 0.02).abs() < 0.002, "{n}: {found:?}");
+        }
+    }
+
+    /// Two spikes in every group of ten.
+    #[test]
+    fn a_group_is_its_median() {
+        let n = 10 * DRIFT_POINTS_MAX;
+        let xs: Vec<f64> = (0..n).map(|i| if i % 5 == 0 { 3.0 } else { 1.0 }).collect();
+        let found = Drift::of(&xs).unwrap();
+        assert_eq!((found.test.s, found.change), (0, 0.0));
+    }
+
+    #[test]
+    fn checks_and_flags_agree() {
+        let drifting: Vec<f64> = (0..60).map(|i| 1000.0 + f64::from(i * 3 + i % 3)).collect();
+        let found = stability(&drifting, 1).unwrap();
+        let raised: Vec<Flag> =
+            found.checks().iter().filter(|check| check.raised).map(|check| check.flag).collect();
+        assert_eq!(found.flags(), raised);
+        let expected = [Flag::Correlated, Flag::Drifting, Flag::Stepped, Flag::FloorMoved];
+        assert_eq!(raised, expected);
+        // A drift of less than a percent is no drift, however clear.
+        let slow: Vec<f64> = (0..60).map(|i| 1000.0 + 0.1 * f64::from(i)).collect();
+        let drift = stability(&slow, 1).unwrap().checks()[1];
+        assert!(drift.statistic > Some(drift.limit) && !drift.raised, "{drift:?}");
+    }
+
+    #[test]
+    fn equal_times_are_stable() {
+        let found = stability(&[5.0; 30], 1).unwrap();
+        assert_eq!(found.checks()[0].statistic, None);
+        assert_eq!(found.flags(), []);
+    }
 }

@@ -14,9 +14,7 @@ use crate::spec::metrics::CPU;
 pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
-    let walls = by_arm(&record.rows, n_arms, |rows, index| {
-        rows.get(index, Metric::WallNs).map(|ns| ns as f64)
-    });
+    let walls = walls_by_arm(record);
     let times: Vec<Option<Times>> = walls.par_iter().map(|wall| times(wall)).collect();
     drop(walls);
     let mut metrics = metrics_by_arm(&record.rows, n_arms);
@@ -32,13 +30,13 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .iter()
         .enumerate()
         .map(|(arm, planned)| {
-            let is_control = planned.role != Role::Candidate;
+            let is_hidden = planned.role != Role::Candidate;
             let wall = times[arm].clone();
-            let net = wall.as_ref().zip(control.as_ref()).filter(|_| !is_control);
+            let net = wall.as_ref().zip(control.as_ref()).filter(|_| !planned.role.is_control());
             ArmSummary {
                 arm,
                 label: planned.label().into(),
-                is_control,
+                is_hidden,
                 n_runs: metrics[arm]
                     .iter()
                     .find(|metric| metric.name == "wall")
@@ -53,13 +51,19 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .collect()
 }
 
+/// The wall times of each arm's measured runs, in run order, ns.
+pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
+    let n_arms = record.header.plan.arms.len();
+    by_arm(&record.rows, n_arms, |rows, index| rows.get(index, Metric::WallNs).map(|ns| ns as f64))
+}
+
 /// The values of each arm's measured runs, in run order.
-fn by_arm(
+pub(super) fn by_arm<T>(
     rows: &Rows,
     n_arms: usize,
-    value: impl Fn(&Rows, usize) -> Option<f64>,
-) -> Vec<Vec<f64>> {
-    let mut series = vec![Vec::new(); n_arms];
+    value: impl Fn(&Rows, usize) -> Option<T>,
+) -> Vec<Vec<T>> {
+    let mut series: Vec<Vec<T>> = (0..n_arms).map(|_| Vec::new()).collect();
     for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
         series[rows.arm(index)].extend(value(rows, index));
     }

@@ -1,242 +1,152 @@
 //! Two arms → what is known about their ratio.
 
 use rayon::prelude::*;
-use stats::Sorted;
-use stats::relabel::{self, Orbit, Pairs, Statistic};
+use stats::relabel::Statistic;
+use stats::sequential::{Conclusion, is_uneven};
 
+use crate::analysis::sessions::unpaired;
+use crate::analysis::walls::Walls;
+use crate::analysis::watch::{Watch, Watched};
 use crate::analysis::{
-    AcrossSessions, ArmSummary, Comparison, Evidence, NoTest, Paired, RatioInterval, Shape,
-    StatisticName, Times, Uncertain,
+    ArmSummary, Comparison, Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName, Times,
+    ToDecide,
 };
-use crate::metric::Metric;
-use crate::plan::{Estimand, Order, Plan, Policy};
+use crate::plan::{Order, Plan};
 use crate::record::Record;
 
-/// Separates the stream of re-labellings from those of the schedule.
-pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
-/// More pairs than this are tested in groups: the time of a test grows with pairs × re-labellings.
-const GROUPS_MAX: usize = 4000;
-
-/// Every candidate against the reference of the same record.
-pub fn compare(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
+/// Every candidate against the reference of the same record, and the reference against its twin.
+pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option<Comparison>) {
     let plan = &record.header.plan;
     let reference = plan.reference;
-    let walls = walls_by_block(record);
-    let others: Vec<usize> =
-        plan.candidates().map(|(arm, _)| arm).filter(|&arm| arm != reference).collect();
-    others
+    let comparison = |arm, evidence| Comparison { arm, reference, evidence };
+    if plan.order == Order::Sequential {
+        let is_imported = record.header.imported.is_some();
+        let because = if is_imported { NoTest::Imported } else { NoTest::Sequential };
+        let one = |arm| comparison(arm, unpaired(&arms[reference], &arms[arm], because));
+        return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
+    }
+    let walls = Walls::of(record);
+    let Ok(watch) = Watch::of(record, &walls) else {
+        let unfit = |arm| comparison(arm, Evidence::None { because: NoTest::UnfitNumbers });
+        return (plan.compared().into_iter().map(unfit).collect(), plan.twin().map(unfit));
+    };
+    let compared = watch.compared();
+    let p_values: Vec<f64> = compared.iter().map(|(watched, _)| watched.seen.p()).collect();
+    let adjusted = stats::multiplicity::holm(&p_values).unwrap_or_default();
+    let session = Session { record, arms, walls: &walls };
+    let comparisons = compared
         .par_iter()
-        .map(|&arm| {
-            let evidence = match plan.order {
-                Order::Interleave => paired(plan, &walls[reference], &walls[arm], arms),
-                Order::Sequential => unpaired(&arms[reference], &arms[arm], NoTest::Sequential),
-            };
-            Comparison { arm, reference, evidence }
-        })
-        .collect()
+        .zip(adjusted)
+        .map(|(&(watched, share), p)| comparison(watched.arm, session.paired(watched, share, p)));
+    let twin =
+        watch.twin().map(|twin| comparison(twin.arm, session.paired(twin, 1.0, twin.seen.p())));
+    (comparisons.collect(), twin)
 }
 
-/// Past sessions from which the scatter between sessions can be told (statistics of the prediction test).
-const SESSIONS_MIN: usize = 5;
+/// What a comparison is read from.
+#[derive(Clone, Copy)]
+struct Session<'a> {
+    record: &'a Record,
+    arms: &'a [ArmSummary],
+    walls: &'a Walls,
+}
 
-/// An arm of one record against the same arm of earlier ones. Within a session drift cancels; between sessions nothing
-/// does, so with few of them there is an estimate and no verdict, and with enough of them their own scatter is the
-/// measure.
-pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evidence {
-    if let [old] = old {
-        return unpaired(old, new, NoTest::SeparateRecords);
+impl Session<'_> {
+    fn plan(&self) -> &Plan {
+        &self.record.header.plan
     }
-    let (have, need) = (old.len(), SESSIONS_MIN);
-    let past: Vec<f64> = old.iter().filter_map(|arm| shown_t0(arm)).map(|t0| t0.value).collect();
-    let logs = stats::logs(&past).ok().zip(shown_t0(new).map(|t0| t0.value.ln()));
-    let Some((past, new)) = logs.filter(|(past, new)| past.len() == have && new.is_finite()) else {
-        return Evidence::None { because: NoTest::UnfitNumbers };
-    };
-    if have < need {
-        let mean = stats::mean(&past).unwrap_or(new);
-        let ratio = Uncertain { value: (new - mean).exp(), err: None };
-        return Evidence::Unpaired { ratio, because: NoTest::FewSessions { have, need } };
-    }
-    match stats::across_sessions::across_sessions(&past, new, alpha) {
-        Ok(found) => Evidence::AcrossSessions(AcrossSessions {
-            n_sessions: have,
-            p: found.test.p,
-            ratio: RatioInterval {
-                ratio: found.difference.exp(),
-                lo: found.interval.lo.exp(),
-                hi: found.interval.hi.exp(),
+
+    /// `share`: of alpha, at which the comparison is judged; `p`: adjusted for looks and family.
+    fn paired(&self, watched: &Watched, share: f64, p: f64) -> Evidence {
+        let because = match self.conclusion(watched, share) {
+            Ok(found) => match self.describe(watched, &found, share, p) {
+                Ok(paired) => return Evidence::Paired(paired),
+                Err(_) => NoTest::UnfitNumbers,
             },
+            Err(because) => because,
+        };
+        Evidence::None { because }
+    }
+
+    fn conclusion(&self, watched: &Watched, share: f64) -> Result<Conclusion, NoTest> {
+        let reference = self.plan().reference;
+        let have = self.walls.n_pairs(reference, watched.arm);
+        if watched.seen.n_pairs_seen() == 0 {
+            let need = watched.seen.design().n_pairs_needed();
+            return Err(need.map_or(NoTest::FamilyTooLarge { n: watched.family }, |need| {
+                NoTest::TooFewPairs { have, need }
+            }));
+        }
+        let pairs = self.walls.slots(reference, watched.arm).pairs();
+        let found = pairs.and_then(|pairs| watched.seen.conclude(&pairs, share));
+        found.ok().flatten().ok_or(NoTest::UnfitNumbers)
+    }
+
+    fn describe(
+        &self,
+        watched: &Watched,
+        found: &Conclusion,
+        share: f64,
+        p: f64,
+    ) -> Result<Paired, stats::Invalid> {
+        let plan = self.plan();
+        let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
+        let interval = found.interval;
+        let ratio = RatioInterval {
+            ratio: found.last.theta.clamp(interval.lo, interval.hi).exp(),
+            lo: interval.lo.exp(),
+            hi: interval.hi.exp(),
+        };
+        let statistic = statistic_name(found.statistic());
+        let is_decided = stats::Verdict::of(interval, margin).is_decided();
+        let n_pairs = found.n_pairs - found.n_warmup;
+        let n_to_decide = stats::verdict::pairs_to_decide(n_pairs, interval, margin);
+        let half_width = interval.half_width();
+        Ok(Paired {
+            n_pairs,
+            n_warmup_pairs: found.n_warmup,
+            n_looks: watched.seen.n_looks(),
+            family: watched.family,
+            p,
+            statistic,
+            ratio,
+            net_ratio: self.net_ratio(watched, ratio, statistic),
             alpha,
-        }),
-        Err(_) => Evidence::None { because: NoTest::UnfitNumbers },
+            smallest_visible: stats::verdict::mde80(half_width, alpha)?.exp_m1(),
+            to_decide: n_to_decide.filter(|_| !is_decided).map(|n_pairs| self.deciding(n_pairs)),
+            position_ratio: found.last.test.position.exp(),
+            is_contradicted: found.is_contradicted,
+            shape: Some(found.shape)
+                .filter(|shape| is_uneven(shape, margin))
+                .map(|shape| Shape { floor: shape.floor.exp(), typical: shape.typical.exp() }),
+        })
     }
-}
 
-/// t0, net of the control where there is one.
-fn shown_t0(arm: &ArmSummary) -> Option<Uncertain> {
-    arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
-}
-
-/// The measured run of an arm in one block: its step and wall time, ns.
-pub(super) type Run = Option<(u32, f64)>;
-
-/// By arm, then by block.
-pub(super) fn walls_by_block(record: &Record) -> Vec<Vec<Run>> {
-    let mut walls = vec![Vec::new(); record.header.plan.arms.len()];
-    let rows = &record.rows;
-    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-        let (Some(block), Some(wall_ns)) = (rows.block(index), rows.get(index, Metric::WallNs))
-        else {
-            continue;
-        };
-        let runs: &mut Vec<Run> = &mut walls[rows.arm(index)];
-        // Blocks come in order; a damaged record may skip some, but not by more than it has rows.
-        if block < rows.len() {
-            runs.resize(runs.len().max(block + 1), None);
-            runs[block] = Some((rows.step(index), wall_ns as f64));
+    fn net_ratio(
+        &self,
+        watched: &Watched,
+        ratio: RatioInterval,
+        statistic: StatisticName,
+    ) -> Option<RatioInterval> {
+        let plan = self.plan();
+        if plan.twin() == Some(watched.arm) {
+            return None;
         }
+        let control = plan.control.and_then(|control| self.arms[control.arm].wall.as_ref())?;
+        net(ratio, self.arms[plan.reference].wall.as_ref()?, control, statistic)
     }
-    walls
-}
 
-fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> Evidence {
-    let Some((old, new)) = shown_t0(old).zip(shown_t0(new)) else {
-        return Evidence::None { because };
-    };
-    let ratio = match (old.measured(), new.measured()) {
-        (Some(old), Some(new)) => {
-            let ratio = new.over(old);
-            Uncertain { value: ratio.value, err: Some(ratio.err) }
-        }
-        _ => Uncertain { value: new.value / old.value, err: None },
-    };
-    Evidence::Unpaired { ratio, because }
-}
-
-fn paired(plan: &Plan, old: &[Run], new: &[Run], arms: &[ArmSummary]) -> Evidence {
-    let complete: Vec<_> = old.iter().zip(new).filter_map(|(old, new)| old.zip(*new)).collect();
-    let policy = &plan.policy;
-    let unfit = Evidence::None { because: NoTest::UnfitNumbers };
-    let Ok(need) = stats::verdict::minimum_pairs(policy.alpha) else { return unfit };
-    let too_few = |have| Evidence::None { because: NoTest::TooFewPairs { have, need } };
-    if complete.len() < need {
-        return too_few(complete.len());
-    }
-    let coins: Vec<bool> = complete.iter().map(|(old, new)| new.0 < old.0).collect();
-    let slot = |first: bool| -> Vec<f64> {
-        let is_new = coins.iter().map(|&new_first| new_first == first);
-        complete
-            .iter()
-            .zip(is_new)
-            .map(|((old, new), is_new)| if is_new { new.1 } else { old.1 })
-            .collect()
-    };
-    let (slot1, slot2) = (slot(true), slot(false));
-    let Ok(pairs) = Pairs::new(&slot1, &slot2, &coins) else { return unfit };
-    let n_warmup_pairs = stats::warmup::prefix(&pairs.means()).unwrap_or(0);
-    let n_pairs = complete.len() - n_warmup_pairs;
-    if n_pairs < need {
-        return too_few(n_pairs);
-    }
-    let pairs = if n_pairs > GROUPS_MAX {
-        let (slot1, slot2) = (&slot1[n_warmup_pairs..], &slot2[n_warmup_pairs..]);
-        grouped(slot1, slot2, &coins[n_warmup_pairs..], GROUPS_MAX, policy.estimand)
-    } else {
-        pairs.skip(n_warmup_pairs)
-    };
-    pairs
-        .and_then(|pairs| test(&pairs, plan, n_pairs, n_warmup_pairs, arms))
-        .map_or(unfit, Evidence::Paired)
-}
-
-/// Consecutive pairs put together: each group is one pair of summaries. Swapping all labels of a group at once is a
-/// subgroup of all re-labellings, and the re-labelling test is exact over any of them (Lehmann & Romano, Testing
-/// Statistical Hypotheses, section 15.2), so the groups may be tested as if they were pairs.
-fn grouped(
-    slot1: &[f64],
-    slot2: &[f64],
-    coins: &[bool],
-    n_groups_max: usize,
-    estimand: Estimand,
-) -> Result<Pairs, stats::Invalid> {
-    let size = slot1.len().div_ceil(n_groups_max);
-    let (mut first, mut second, mut labels) = (Vec::new(), Vec::new(), Vec::new());
-    for from in (0..slot1.len()).step_by(size) {
-        let range = from..(from + size).min(slot1.len());
-        // Labels of a group that agree with its first pair's keep their slot, others change it.
-        let is_kept = |pair: usize| coins[pair] == coins[from];
-        let side = |other: bool| -> Result<f64, stats::Invalid> {
-            let times = range
-                .clone()
-                .map(|pair| if is_kept(pair) != other { slot1[pair] } else { slot2[pair] });
-            let sorted = Sorted::new(&times.collect::<Vec<_>>())?;
-            Ok(match estimand {
-                Estimand::Adaptive | Estimand::Typical => sorted.median(),
-                Estimand::Floor => sorted.min(),
-                Estimand::Mean => stats::mean(sorted.as_slice())?,
-            })
-        };
-        first.push(side(false)?);
-        second.push(side(true)?);
-        labels.push(coins[from]);
-    }
-    Pairs::new(&first, &second, &labels)
-}
-
-fn test(
-    pairs: &Pairs,
-    plan: &Plan,
-    n_pairs: usize,
-    n_warmup_pairs: usize,
-    arms: &[ArmSummary],
-) -> Result<Paired, stats::Invalid> {
-    let Policy { alpha, same_within, estimand } = plan.policy;
-    let orbit = Orbit::new(pairs.len(), relabel::draws(alpha), plan.seed ^ ORBIT_STREAM)?;
-    let found = pairs.compare(&orbit, estimand_of(estimand), alpha)?;
-    let shape = pairs.shape(&orbit)?;
-    let statistic = statistic_name(found.test.selected.statistic);
-    let ratio = RatioInterval {
-        ratio: found.theta.exp(),
-        lo: found.interval.lo.exp(),
-        hi: found.interval.hi.exp(),
-    };
-    let control = plan.control.and_then(|control| arms[control.arm].wall.as_ref());
-    let reference = arms[plan.reference].wall.as_ref();
-    let net_ratio = control
-        .zip(reference)
-        .and_then(|(control, reference)| net(ratio, reference, control, statistic));
-    let half_width = found.interval.half_width();
-    let decided = stats::Verdict::of(found.interval, same_within.ln_1p()).is_decided();
-    let n_pairs_to_decide =
-        stats::verdict::pairs_to_decide(n_pairs, found.interval, same_within.ln_1p());
-    Ok(Paired {
-        n_pairs,
-        n_warmup_pairs,
-        p: found.test.p,
-        statistic,
-        ratio,
-        net_ratio,
-        alpha,
-        smallest_visible: stats::verdict::mde80(half_width, alpha)?.exp_m1(),
-        n_pairs_to_decide: n_pairs_to_decide.filter(|_| !decided),
-        position_ratio: found.test.position.exp(),
-        shape: Some(shape)
-            .filter(|shape| is_uneven(shape, same_within))
-            .map(|shape| Shape { floor: shape.floor.exp(), typical: shape.typical.exp() }),
-    })
-}
-/// Whether to show two ratios. Beside the test there is a practical size, a tenth of the margin of "the same": on a
-/// coarse clock equal programs differ by rounding, always in the same way.
-fn is_uneven(shape: &relabel::Shape, same_within: f64) -> bool {
-    shape.is_uneven() && (shape.typical - shape.floor).abs() > 0.1 * same_within.ln_1p()
-}
-
-fn estimand_of(estimand: Estimand) -> relabel::Estimand {
-    match estimand {
-        Estimand::Adaptive => relabel::Estimand::Adaptive,
-        Estimand::Typical => relabel::Estimand::Typical,
-        Estimand::Floor => relabel::Estimand::Floor,
-        Estimand::Mean => relabel::Estimand::Mean,
+    /// Blocks that would decide, and how long they would take at the pace of this session.
+    fn deciding(&self, n_pairs: usize) -> ToDecide {
+        let rows = &self.record.rows;
+        let timed = (0..rows.len()).filter(|&index| rows.block(index).is_some());
+        let started = |index: usize| rows.started_ns(index) as f64;
+        let mut ends = timed.map(|index| (started(index), rows.block(index).unwrap_or(0)));
+        let pace_ns = ends.next().zip(ends.next_back()).and_then(|(first, last)| {
+            let n_blocks = last.1.checked_sub(first.1).filter(|&n| n > 0)?;
+            Some((last.0 - first.0) / n_blocks as f64)
+        });
+        ToDecide { n_pairs, time_ns: pace_ns.map(|pace_ns| pace_ns * n_pairs as f64) }
     }
 }
 
@@ -285,6 +195,7 @@ fn net(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Uncertain;
 
     fn times(value: f64, err: f64) -> Times {
         let uncertain = Uncertain { value, err: Some(err) };
@@ -329,53 +240,5 @@ mod tests {
         let raw = RatioInterval { ratio: 1.1, lo: 1.0, hi: 1.2 };
         assert_eq!(net(raw, &times(50.0, 1.0), &times(50.0, 1.0), StatisticName::Typical), None);
         assert_eq!(net(raw, &times(52.0, 1.0), &times(50.0, 1.0), StatisticName::Typical), None);
-    }
-
-    fn session(t0: f64) -> ArmSummary {
-        ArmSummary {
-            arm: 0,
-            label: "x".into(),
-            is_control: false,
-            n_runs: 30,
-            n_timed_out: 0,
-            n_nonzero_exits: 0,
-            wall: Some(times(t0, 1.0)),
-            net: None,
-            metrics: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn past_sessions_say_how_much_sessions_differ() {
-        let past: Vec<_> = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0].map(session).into();
-        let past: Vec<_> = past.iter().collect();
-        let verdict_at = |t0: f64| match across_records(&past, &session(t0), 0.01) {
-            Evidence::AcrossSessions(found) => {
-                (found.ratio.lo > 1.0, found.n_sessions, found.p <= 0.01)
-            }
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(verdict_at(103.0), (false, 6, false));
-        assert_eq!(verdict_at(110.0), (true, 6, true));
-        let few = across_records(&past[..3], &session(110.0), 0.01);
-        let because = NoTest::FewSessions { have: 3, need: 5 };
-        assert!(matches!(few, Evidence::Unpaired { because: found, .. } if found == because));
-    }
-
-    #[test]
-    fn groups_keep_the_arms_apart() {
-        // The new arm takes twice as long in every pair, whichever slot it ran in; 1 003 pairs make 10 groups.
-        let mut stream = stats::Stream::new(5);
-        let coins = stream.bits(1003);
-        let slot = |new_here: bool| if new_here { 2.0 } else { 1.0 };
-        let slot1: Vec<f64> = coins.iter().map(|&coin| slot(coin)).collect();
-        let slot2: Vec<f64> = coins.iter().map(|&coin| slot(!coin)).collect();
-        for estimand in [Estimand::Adaptive, Estimand::Floor, Estimand::Mean] {
-            let pairs = grouped(&slot1, &slot2, &coins, 10, estimand).unwrap();
-            assert_eq!(pairs.len(), 10);
-            let orbit = Orbit::new(10, 999, 1).unwrap();
-            let found = pairs.compare(&orbit, relabel::Estimand::Typical, 0.05).unwrap();
-            assert!((found.theta - 2f64.ln()).abs() < 1e-9, "{}", found.theta);
-        }
     }
 }

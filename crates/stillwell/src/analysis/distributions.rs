@@ -7,7 +7,8 @@ use stats::relabel::{self, Orbit, Pairs};
 use stats::shift::{self, DECILES};
 use stats::{Invalid, Sorted};
 
-use crate::analysis::compare::{ORBIT_STREAM, Run, walls_by_block};
+use crate::analysis::walls::{Slots, Walls};
+use crate::analysis::watch::ORBIT_STREAM;
 use crate::analysis::{Comparison, Evidence, NoTest};
 use crate::metric::Metric;
 use crate::plan::Plan;
@@ -95,10 +96,10 @@ pub struct Distance {
 /// The distributions of each comparison of a record with itself; `None` where there is nothing to compare.
 pub fn within(record: &Record, comparisons: &[Comparison]) -> Vec<Option<Distributions>> {
     let plan = &record.header.plan;
-    let walls = walls_by_block(record);
+    let walls = Walls::of(record);
     let of = |found: &Comparison| match &found.evidence {
         Evidence::Paired(evidence) => {
-            let all = Slots::of(&walls[found.reference], &walls[found.arm]);
+            let all = walls.slots(found.reference, found.arm);
             paired(plan, &all.skip(evidence.n_warmup_pairs)).ok().map(Distributions::Paired)
         }
         Evidence::Unpaired { because, .. } => {
@@ -115,39 +116,6 @@ pub fn across(old: &Record, old_arm: usize, new: &Record, new_arm: usize) -> Opt
     unpaired(old, old_arm, new, new_arm, NoTest::SeparateRecords)
 }
 
-/// Both runs of each complete pair, by the order in which they ran.
-struct Slots {
-    slot1: Vec<f64>,
-    slot2: Vec<f64>,
-    slot1_is_new: Vec<bool>,
-}
-
-impl Slots {
-    fn of(old: &[Run], new: &[Run]) -> Self {
-        let mut slots = Self { slot1: Vec::new(), slot2: Vec::new(), slot1_is_new: Vec::new() };
-        for (old, new) in old.iter().zip(new).filter_map(|(old, new)| old.zip(*new)) {
-            let is_new_first = new.0 < old.0;
-            let (first, second) = if is_new_first { (new, old) } else { (old, new) };
-            slots.slot1.push(first.1);
-            slots.slot2.push(second.1);
-            slots.slot1_is_new.push(is_new_first);
-        }
-        slots
-    }
-
-    fn skip(&self, n: usize) -> Self {
-        self.pick((n..self.slot1.len()).collect())
-    }
-
-    fn pick(&self, indices: Vec<usize>) -> Self {
-        Self {
-            slot1: indices.iter().map(|&pair| self.slot1[pair]).collect(),
-            slot2: indices.iter().map(|&pair| self.slot2[pair]).collect(),
-            slot1_is_new: indices.iter().map(|&pair| self.slot1_is_new[pair]).collect(),
-        }
-    }
-}
-
 /// At most `n_max` of `n` indices, evenly spaced: a choice that sees neither times nor labels. Putting neighbours
 /// together instead, as the comparison does, would change the shape that is looked at.
 fn evenly_spaced(n: usize, n_max: usize) -> Vec<usize> {
@@ -159,9 +127,9 @@ fn paired(plan: &Plan, all: &Slots) -> Result<PairedDistributions, Invalid> {
     let alpha = plan.policy.alpha;
     let draws = relabel::draws(alpha);
     let n_max = (RELABELLED_PAIRS_MAX / draws).max(PAIRS_MIN);
-    let n_pairs_of = all.slot1.len();
+    let n_pairs_of = all.len();
     let used = all.pick(evenly_spaced(n_pairs_of, n_max));
-    let pairs = Pairs::new(&used.slot1, &used.slot2, &used.slot1_is_new)?;
+    let pairs = used.pairs()?;
     let seed = plan.seed ^ ORBIT_STREAM;
     let orbit = Orbit::new(pairs.len(), draws, seed)?;
     // The band takes a dozen passes; half as many re-labellings are as exact, but for more scatter from seed to seed.

@@ -1,5 +1,5 @@
-//! What can be said while rows still come in, in memory that does not grow with them: the progress line, and the
-//! precision of t0.
+//! What can be said of single arms while rows still come in, in memory that does not grow with them: the progress line,
+//! and the precision of t0.
 
 use stats::Measured;
 
@@ -10,18 +10,13 @@ use crate::record::Row;
 #[derive(Debug)]
 pub struct Live {
     arms: Vec<Series>,
-    /// Means of the complete blocks, over all arms: the same whichever arm is which.
-    blocks: Series,
-    open_block: Option<OpenBlock>,
+    n_blocks: usize,
+    /// The block that is being run, and how many of its runs there are.
+    open_block: Option<(u32, usize)>,
     last_spoiled_block: Option<u32>,
     n_spoiled_blocks: u32,
-}
-
-#[derive(Debug)]
-struct OpenBlock {
-    block: u32,
-    n: usize,
-    sum_ns: f64,
+    /// Start of the first timed run and end of the last, ns.
+    span_ns: Option<(u64, u64)>,
 }
 
 impl Live {
@@ -29,10 +24,11 @@ impl Live {
     pub fn new(n_arms: usize) -> Self {
         Self {
             arms: (0..n_arms).map(|_| Series::default()).collect(),
-            blocks: Series::default(),
+            n_blocks: 0,
             open_block: None,
             last_spoiled_block: None,
             n_spoiled_blocks: 0,
+            span_ns: None,
         }
     }
 
@@ -44,16 +40,13 @@ impl Live {
             self.last_spoiled_block = Some(block);
             return;
         }
-        let wall_ns = wall_ns as f64;
-        self.arms[row.arm as usize].add(wall_ns);
-        let open = self.open_block.take().filter(|open| open.block == block);
-        let open = open.unwrap_or(OpenBlock { block, n: 0, sum_ns: 0.0 });
-        let open = OpenBlock { n: open.n + 1, sum_ns: open.sum_ns + wall_ns, ..open };
-        if open.n == self.arms.len() {
-            self.blocks.add(open.sum_ns / open.n as f64);
-        } else {
-            self.open_block = Some(open);
-        }
+        let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
+        self.span_ns = Some((started_ns, row.started_ns + wall_ns));
+        self.arms[row.arm as usize].add(wall_ns as f64);
+        let open = self.open_block.filter(|open| open.0 == block);
+        let n_runs = open.map_or(0, |open| open.1) + 1;
+        self.open_block = Some((block, n_runs));
+        self.n_blocks += usize::from(n_runs == self.arms.len());
     }
 
     /// Smallest time of an arm so far, ns.
@@ -61,9 +54,14 @@ impl Live {
         self.arms[arm].smallest.first().copied()
     }
 
+    /// From the start of the first timed run to the end of the last, ns.
+    pub fn span_ns(&self) -> u64 {
+        self.span_ns.map_or(0, |(started_ns, ended_ns)| ended_ns.saturating_sub(started_ns))
+    }
+
     /// Complete blocks so far.
     pub fn n_blocks(&self) -> usize {
-        self.blocks.n
+        self.n_blocks
     }
 
     /// Blocks with a run that timed out: they do not count and are made up for.
@@ -75,17 +73,13 @@ impl Live {
     pub fn arm_t0(&self, arm: usize) -> Option<Measured> {
         self.arms[arm].t0()
     }
-
-    /// t0 of the blocks' means with its error, once there are enough of them.
-    pub fn block_t0(&self) -> Option<Measured> {
-        self.blocks.t0()
-    }
 }
 
 /// Smallest values that the endpoint with k = 3 needs, and a few more.
 const SMALLEST_KEPT: usize = 8;
-/// Buckets of consecutive runs; when there are twice as many, neighbours are merged.
-const BUCKETS: usize = 48;
+/// Buckets of consecutive runs; when there are twice as many, neighbours are merged. As many runs have as many windows
+/// as there are for any larger number.
+const BUCKETS: usize = 120;
 
 /// A series of which only the low end is kept: its smallest values, and the minimum of each of a few dozen stretches.
 #[derive(Debug)]
@@ -139,7 +133,7 @@ mod tests {
     #[test]
     fn it_agrees_with_the_exact_estimate_while_buckets_are_single_runs() {
         let mut stream = stats::Stream::new(3);
-        let xs: Vec<f64> = (0..90).map(|_| 1000.0 + 100.0 * stream.unit()).collect();
+        let xs: Vec<f64> = (0..150).map(|_| 1000.0 + 100.0 * stream.unit()).collect();
         let mut series = Series::default();
         xs.iter().for_each(|&x| series.add(x));
         let exact = stats::endpoint::floor(&xs).unwrap();
@@ -182,6 +176,5 @@ mod tests {
         }
         assert_eq!(live.n_blocks(), 1);
         assert_eq!(live.min_ns(1), Some(7.0));
-        assert_eq!(live.blocks.smallest, [15.0]);
     }
 }

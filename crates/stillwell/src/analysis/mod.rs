@@ -1,17 +1,30 @@
 //! Record → analysis: every number that any output shows, and no formatting. Pure; all statistics come from `stats`.
 
 mod arm;
+pub mod calibrate;
 mod compare;
 pub mod distributions;
+pub mod estimators;
 pub mod histogram;
 pub mod live;
 mod notes;
+mod outliers;
+mod sessions;
+mod steadiness;
+pub mod walls;
+pub mod watch;
 
 use serde::Serialize;
 
 pub use arm::summarise;
-pub use compare::{across_records, compare};
+pub use compare::compare;
+pub use estimators::{Estimators, Ratios, estimators};
 pub use notes::{Finding, Note, notes};
+pub use outliers::{Cause, CountName, Lost, Outlier, Outliers};
+pub use sessions::across_records;
+pub use steadiness::{
+    ArmCheck, Check, Flag, RUNS_MIN, RecordCheck, Steadiness, check_record, raised,
+};
 
 use crate::record::{EndReason, Event, Record};
 
@@ -22,6 +35,8 @@ pub struct Analysis {
     pub arms: Vec<ArmSummary>,
     /// One comparison for each candidate but the reference.
     pub comparisons: Vec<Comparison>,
+    /// The reference against its twin, with `--aa`.
+    pub self_check: Option<Comparison>,
     /// What a reader should know, the most important first.
     pub notes: Vec<Note>,
     /// Why the session ended; `None` when it was killed.
@@ -35,8 +50,8 @@ pub struct ArmSummary {
     pub arm: usize,
     /// What to call it.
     pub label: String,
-    /// Whether it is only there to be subtracted.
-    pub is_control: bool,
+    /// Whether it is only there for others: to be subtracted, or as the twin of the reference.
+    pub is_hidden: bool,
     /// Timed runs that count.
     pub n_runs: usize,
     /// Timed runs that were ended by the timeout and do not count.
@@ -154,6 +169,8 @@ pub enum Evidence {
 pub enum NoTest {
     /// `--order sequential`.
     Sequential,
+    /// Another program has measured them; in which order, and why in that, is not known.
+    Imported,
     /// The two are from different sessions.
     SeparateRecords,
     /// They are from different sessions, and too few to know how much sessions differ by themselves.
@@ -170,6 +187,11 @@ pub enum NoTest {
         /// How many there must be.
         need: usize,
     },
+    /// So many comparisons are judged together that nothing could be told from chance.
+    FamilyTooLarge {
+        /// How many there are.
+        n: usize,
+    },
     /// A time was zero or the numbers were otherwise unfit.
     UnfitNumbers,
 }
@@ -177,11 +199,15 @@ pub enum NoTest {
 /// The result of a re-labelling test on random pairs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Paired {
-    /// Complete pairs that were used.
+    /// Complete pairs at the last look, without the warm-up.
     pub n_pairs: usize,
     /// Pairs left out at the beginning as warm-up.
     pub n_warmup_pairs: usize,
-    /// Exact p-value of "no difference".
+    /// Looks that were taken; what they may err sums to `alpha`.
+    pub n_looks: usize,
+    /// Comparisons that are judged together with this one, itself included.
+    pub family: usize,
+    /// p-value of "no difference", adjusted for the looks and the family: exact, or too large.
     pub p: f64,
     /// Which statistic the ratio is of.
     pub statistic: StatisticName,
@@ -190,16 +216,27 @@ pub struct Paired {
     /// Ratio of the times minus the control's; `None` without a control, or when the reference does not take longer
     /// than the control.
     pub net_ratio: Option<RatioInterval>,
-    /// 1 − level of the intervals.
+    /// 1 − level of the intervals: the error rate of the family, or the share that Holm's procedure leaves of it.
     pub alpha: f64,
     /// Smallest difference that a session like this finds in 80 % of cases, as a fraction.
     pub smallest_visible: f64,
-    /// Pairs that would decide, if nothing is decided; `None` when that cannot be said.
-    pub n_pairs_to_decide: Option<usize>,
+    /// What would decide, if nothing is decided; `None` when that cannot be said.
+    pub to_decide: Option<ToDecide>,
     /// How much slower the second run of a block was, as a ratio; 1 when it did not matter.
     pub position_ratio: f64,
+    /// Whether looks contradict each other: the ratio changed while it was measured, or one of them erred.
+    pub is_contradicted: bool,
     /// Whether floor and typical time changed by different ratios.
     pub shape: Option<Shape>,
+}
+
+/// A session that would decide.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ToDecide {
+    /// Its pairs.
+    pub n_pairs: usize,
+    /// How long it would take at the pace of this one, ns; `None` for less than two blocks.
+    pub time_ns: Option<f64>,
 }
 
 /// A new session against several past ones: a prediction test, which assumes that sessions scatter normally.
@@ -248,9 +285,9 @@ pub enum StatisticName {
 /// Analyses a record.
 pub fn analyse(record: &Record) -> Analysis {
     let arms = summarise(record);
-    let comparisons = compare(record, &arms);
+    let (comparisons, self_check) = compare(record, &arms);
     let notes = notes(record, &arms, &comparisons);
-    Analysis { arms, comparisons, notes, end: end_reason(record) }
+    Analysis { arms, comparisons, self_check, notes, end: end_reason(record) }
 }
 
 /// How the session ended.

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::analysis::steadiness::{self, Flag};
 use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::metric::Metric;
-use crate::record::{Event, Record};
+use crate::record::{Event, Record, Rows};
 
 /// One remark.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +39,9 @@ pub enum Finding {
     MemoryFloor { arm: usize, floor_kib: u64 },
     /// The low tail of the arm's times does not end.
     NoFloor { arm: usize },
+    /// The times of the arm are not those of one steady process; `n_warmups` is the number of warm-up runs that would
+    /// have left out a slow start, if there was one.
+    Unstable { arm: usize, flags: Vec<Flag>, n_warmups: Option<usize> },
     /// Blocks at the beginning were slower than the rest and are left out of a comparison.
     SlowStart { n_blocks: usize },
 }
@@ -60,6 +64,7 @@ pub fn notes(record: &Record, arms: &[ArmSummary], comparisons: &[Comparison]) -
     }
     notes.extend(floors(arms));
     notes.extend(warmups(comparisons));
+    notes.extend(unstable(record));
     notes.retain(|note| note.weight >= SHARE_MIN);
     notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     notes
@@ -83,26 +88,26 @@ fn waiting(record: &Record, arms: &[ArmSummary], total_ns: f64) -> Vec<Note> {
         let share = ns / total_ns;
         Note { finding: Finding::Preempted { share, of_excess: of_excess(ns) }, weight: share }
     });
-    let queued = queued_ns(record).map(|ns| {
+    let queued = total_queued_ns(&record.rows).map(|ns| {
         let share = ns / total_ns;
         Note { finding: Finding::Queued { share, of_excess: of_excess(ns) }, weight: share }
     });
     preempted.into_iter().chain(queued).collect()
 }
 
-/// Time on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the creation of
-/// the process; before the clock started it cannot have waited longer than the whole launch took, so this is a lower
-/// bound.
-fn queued_ns(record: &Record) -> Option<f64> {
-    let rows = &record.rows;
-    let of_row = |index: usize| {
-        let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
-        let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
-        let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
-        Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
-    };
+/// Time of one run on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the
+/// creation of the process; before the clock started it cannot have waited longer than the whole launch took, so this is
+/// a lower bound.
+pub(super) fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
+    let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
+    let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
+    let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
+    Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
+}
+
+fn total_queued_ns(rows: &Rows) -> Option<f64> {
     let measured = (0..rows.len()).filter(|&index| rows.is_measurement(index));
-    measured.filter_map(of_row).reduce(|sum, ns| sum + ns)
+    measured.filter_map(|index| queued_ns(rows, index)).reduce(|sum, ns| sum + ns)
 }
 
 fn faults(record: &Record, total_ns: f64) -> Option<Note> {
@@ -149,16 +154,15 @@ fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
     })?;
     let binds = |arm: &&ArmSummary| {
         let maxrss = arm.metrics.iter().find(|metric| metric.name == "maxrss");
-        !arm.is_control && maxrss.is_some_and(|maxrss| maxrss.median <= floor_kib as f64 * 1024.0)
+        !arm.is_hidden && maxrss.is_some_and(|maxrss| maxrss.median <= floor_kib as f64 * 1024.0)
     };
     let arm = arms.iter().find(binds)?.arm;
     Some(Note { finding: Finding::MemoryFloor { arm, floor_kib }, weight: 0.004 })
 }
 
 fn floors(arms: &[ArmSummary]) -> Vec<Note> {
-    let is_without = |arm: &&ArmSummary| {
-        !arm.is_control && arm.wall.as_ref().is_some_and(|wall| !wall.has_floor)
-    };
+    let is_without =
+        |arm: &&ArmSummary| !arm.is_hidden && arm.wall.as_ref().is_some_and(|wall| !wall.has_floor);
     let without = arms.iter().filter(is_without);
     without.map(|arm| Note { finding: Finding::NoFloor { arm: arm.arm }, weight: 0.006 }).collect()
 }
@@ -170,4 +174,15 @@ fn warmups(comparisons: &[Comparison]) -> Option<Note> {
     });
     let n_blocks = n_dropped.max().filter(|&n_blocks| n_blocks >= 2)?;
     Some(Note { finding: Finding::SlowStart { n_blocks }, weight: 0.008 })
+}
+
+/// Below every cause: a note that the times move explains nothing.
+fn unstable(record: &Record) -> Vec<Note> {
+    let found = steadiness::unstable_candidates(record).into_iter();
+    found
+        .map(|(arm, flags, slow_start)| {
+            let n_warmups = slow_start.map(|found| found.n_warmups);
+            Note { finding: Finding::Unstable { arm, flags, n_warmups }, weight: 0.005 }
+        })
+        .collect()
 }

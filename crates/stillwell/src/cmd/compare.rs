@@ -62,7 +62,7 @@ fn across_sessions(verb: &CompareVerb, records: &[PathBuf]) -> Result<u8> {
     let (new, old) = sessions.split_last().context("no record is named")?;
     let policy = &new.0.header.plan.policy;
     let mut pairs = Vec::new();
-    for new_arm in new.1.iter().filter(|arm| !arm.is_control) {
+    for new_arm in new.1.iter().filter(|arm| !arm.is_hidden) {
         let past: Option<Vec<_>> =
             old.iter().map(|session| same_arm(session, new, new_arm)).collect();
         let Some(past) = past else { continue };
@@ -111,7 +111,7 @@ fn read(path: &Path) -> Result<Summarised> {
 
 /// Arms of the same name belong together; if there is only one on each side, they do whatever their names.
 fn same_arm<'a>(old: &'a Summarised, new: &Summarised, arm: &ArmSummary) -> Option<&'a ArmSummary> {
-    let candidates = |session: &'a Summarised| session.1.iter().filter(|arm| !arm.is_control);
+    let candidates = |session: &'a Summarised| session.1.iter().filter(|arm| !arm.is_hidden);
     let is_only = |session: &Summarised| session.0.header.plan.candidates().nth(1).is_none();
     if is_only(old) && is_only(new) {
         return candidates(old).next();

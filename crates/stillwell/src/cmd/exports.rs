@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 use crate::cmd::judged::Judged;
 use crate::render::markup::{self, Markup};
-use crate::render::{csv, hyperfine};
+use crate::render::{csv, hyperfine, times};
 use crate::spec::run::ExportOptions;
 
 type Export = fn(&Judged, &mut dyn Write) -> Result<()>;
@@ -26,6 +26,9 @@ impl ExportOptions {
                 table(judged, Markup::Asciidoc, to)
             }),
             ("--export-orgmode", &self.export_orgmode, |judged, to| table(judged, Markup::Org, to)),
+            ("--export-times", &self.export_times, |judged, mut to| {
+                Ok(times::write(&mut to, &judged.record)?)
+            }),
         ]
         .into_iter()
         .filter_map(|(option, path, export)| Some((option, path.as_deref()?, export)))
@@ -58,7 +61,8 @@ pub fn check(options: &ExportOptions) -> Result<()> {
     Ok(())
 }
 
-fn directory_of(path: &Path) -> &Path {
+/// The directory that a file is in.
+pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -1,7 +1,10 @@
 //! The verbs: each reads its options, calls the stages in order, and prints. All output to the terminal leaves from
 //! here.
 
+mod calibrate;
+mod check;
 mod compare;
+mod convert;
 mod documents;
 mod exports;
 mod judged;
@@ -13,19 +16,26 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result};
 
 use crate::cli::Verb;
+use crate::render::uncertain;
 
 /// Executes a verb; the value is the exit code.
 ///
 /// # Errors
 /// What the user is told before the program exits with 2.
 pub fn run_verb(verb: Verb) -> Result<u8> {
+    if verb.numbers().unicode {
+        uncertain::use_unicode();
+    }
     match verb {
         Verb::Run(verb) => run::run(*verb),
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => records::hist(&verb),
+        Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
+        Verb::Convert(verb) => convert::convert(&verb),
+        Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

@@ -6,18 +6,23 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 
 use crate::analysis::{self, histogram::Histogram};
-use crate::cli::{DumpFormat, DumpVerb, HistVerb, RecordVerb, ShowVerb};
+use crate::cli::{DumpFormat, DumpVerb, HistVerb, RecordVerb, ShowVerb, StatsVerb};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::record::{self, Record};
-use crate::render::{dump as dump_rows, histogram, stats_table};
+use crate::render::stats_table::{self, Statistics};
+use crate::render::{dump as dump_rows, histogram, json};
 
 impl RecordVerb {
     fn path(&self) -> Result<PathBuf> {
         self.record.clone().map_or_else(record::newest, Ok)
     }
 
-    fn read(&self) -> Result<Record> {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn read(&self) -> Result<Record> {
         Record::read(&self.path()?)
     }
 }
@@ -33,10 +38,17 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
 }
 
 /// `stats`.
-pub fn stats(verb: &RecordVerb) -> Result<u8> {
-    let record = verb.read()?;
+pub fn stats(verb: &StatsVerb) -> Result<u8> {
+    let record = verb.record.read()?;
     let arms = analysis::summarise(&record);
-    super::print(&stats_table::stats(&record.header.plan, &arms))?;
+    let estimators = analysis::estimators(&record, &arms, verb.tim);
+    let plan = &record.header.plan;
+    let found = Statistics { plan, arms: &arms, estimators: &estimators, tim: verb.tim };
+    if verb.json {
+        json::stats(&mut std::io::stdout().lock(), &record, found)?;
+    } else {
+        super::print(&stats_table::stats(found))?;
+    }
     Ok(0)
 }
 

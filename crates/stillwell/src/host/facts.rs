@@ -53,7 +53,7 @@ pub struct Facts {
     /// `kernel.perf_event_paranoid`.
     pub perf_event_paranoid: Option<i32>,
     /// User id of the person who measured.
-    pub user_id: u32,
+    pub user_id: Option<u32>,
     /// Directory in which the commands ran.
     pub directory: Option<String>,
     /// The git commit of that directory.

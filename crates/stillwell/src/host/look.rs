@@ -42,7 +42,7 @@ fn look_from(host: &Host, directory: Option<&Path>) -> (Facts, Vec<Gap>) {
         memory_kib: memory_kib(host),
         transparent_hugepages: transparent_hugepages(host),
         perf_event_paranoid: host.read_value("proc/sys/kernel/perf_event_paranoid"),
-        user_id: rustix::process::getuid().as_raw(),
+        user_id: Some(rustix::process::getuid().as_raw()),
         directory: directory.map(|directory| directory.to_string_lossy().into_owned()),
         git: directory.and_then(git::find),
     };
@@ -110,7 +110,7 @@ mod tests {
         let (_directory, host) = fixture(name);
         let (mut facts, found) = look_from(&host, None);
         // The user is the one who runs the test.
-        facts.user_id = 0;
+        facts.user_id = None;
         assert_eq!(
             (facts.aslr.take(), facts.directory.take(), facts.git.take()),
             (Some(2), None, None),
@@ -347,7 +347,7 @@ mod tests {
         let (_directory, host) = expand("");
         let (facts, gaps) = look_from(&host, None);
         let architecture = rustix::system::uname().machine().to_string_lossy().into_owned();
-        let user_id = rustix::process::getuid().as_raw();
+        let user_id = Some(rustix::process::getuid().as_raw());
         assert_eq!(facts, Facts { architecture, user_id, ..Facts::default() });
         assert_eq!(gaps.len(), 1, "{gaps:?}");
     }

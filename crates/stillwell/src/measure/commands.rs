@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use crate::measure::wire::{Accept, Bytes, Command, ErrorOutput, Output};
-use crate::plan::{Arm, Plan, Role};
+use crate::plan::{Arm, Plan};
 use crate::spec::values::OutputTarget;
 
 /// Shell for hooks when commands are executed directly.
@@ -72,7 +72,7 @@ impl Commands {
     /// There is no such program.
     pub fn of_arm(&self, plan: &Plan, arm: usize) -> Result<Command, String> {
         let Arm { argv, output, accept, role, .. } = &plan.arms[arm];
-        let captured = self.captured_stdout.as_ref().filter(|_| *role == Role::Candidate);
+        let captured = self.captured_stdout.as_ref().filter(|_| !role.is_control());
         let environment = self.environment_of_arm[arm];
         if let Some(input) = &plan.input {
             refuse_fifo("--input", input)?;

@@ -14,7 +14,7 @@ use crate::measure::process::{LauncherProcess, Patience};
 use crate::measure::wire::{Batch, Command, Job, Keep, Open, RowId, Stop};
 use crate::measure::{Failure, Hook, Outcome, Runner};
 use crate::metric::Metric;
-use crate::plan::{Plan, Role};
+use crate::plan::Plan;
 use crate::schedule::Step;
 use crate::spec::values::Sched;
 use crate::sys::Stage;
@@ -99,8 +99,7 @@ impl<'a> ExecRunner<'a> {
     /// The jobs of one step, with the commands of the hooks.
     fn jobs(&self, step: &Step) -> Vec<(Purpose, &'a str)> {
         let arm = &self.plan.arms[step.arm as usize];
-        let is_candidate = arm.role == Role::Candidate;
-        let validate = self.plan.validate.as_deref().filter(|_| is_candidate);
+        let validate = self.plan.validate.as_deref().filter(|_| !arm.role.is_control());
         let hook = |hook, command: Option<&'a str>| Some((Purpose::Hook(hook), command?));
         [
             hook(Hook::Prepare, arm.prepare.as_deref()),

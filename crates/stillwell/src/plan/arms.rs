@@ -10,7 +10,7 @@ use crate::spec::values::{IgnoreFailure, OutputTarget, Shell};
 /// The arms, with everything that follows from how they are executed.
 #[derive(Debug)]
 pub struct Arms {
-    /// Candidates in the order of the command line, then the control.
+    /// Candidates in the order of the command line, then the twin, then the control.
     pub arms: Vec<Arm>,
     /// What is subtracted.
     pub control: Option<Control>,
@@ -35,6 +35,9 @@ pub fn arms(spec: &RunSpec) -> Result<Arms> {
                 Position { command: index, n_commands: commands.len(), arm: arms.len(), n_arms };
             arms.push(candidate(spec, template, assignment, position)?);
         }
+    }
+    if spec.judging.aa {
+        arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
     }
     let (shell, shell_reason) = choose_shell(spec, &arms);
     let control = add_control(spec, shell.is_some(), &mut arms);

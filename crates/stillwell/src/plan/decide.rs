@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
-use crate::plan::{BlockRule, Order, Plan, Policy, Precision, ProcessPlan};
+use crate::plan::{BlockRule, Order, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
 use crate::spec::metrics::{CPU, Shown};
 
@@ -20,6 +20,9 @@ const ALPHA_PCT: f64 = 1.0;
 const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 /// Fewest runs from which the error of t0 says something.
 const PRECISION_BLOCKS_MIN: u32 = 12;
+/// Load comes and goes over tenths of seconds: a session that is over sooner has seen only one state of the machine, and
+/// its error says nothing of the others (docs/methodology.md, "t0 and its error").
+const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
 /// Decides everything.
 ///
@@ -29,7 +32,8 @@ const PRECISION_BLOCKS_MIN: u32 = 12;
 /// The user asked for something that contradicts itself or that this machine does not have.
 pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     let Arms { arms, control, shell, shell_reason } = arms(spec)?;
-    let n_candidates = arms.len() - usize::from(control.is_some());
+    let n_compared = arms.len() - usize::from(control.is_some());
+    let n_candidates = arms.iter().filter(|arm| arm.role == Role::Candidate).count();
     let metrics = match &spec.output.metrics {
         Some(list) => list.0.clone(),
         None => ["wall", CPU, "user", "sys", "maxrss"]
@@ -46,6 +50,12 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
         ALPHA_PCT_RANGE.contains(&alpha_pct),
         "--alpha {alpha_pct} is out of range: from 0.01 to 50 percent"
     );
+    let blocks = block_rule(spec, n_compared, alpha_pct / 100.0)?;
+    let is_sequence = n_compared > 1 && order == Order::Interleave;
+    let stopping = match blocks {
+        BlockRule::Budget { .. } if is_sequence => Stopping::WhenDecided,
+        _ => Stopping::AtTheEnd,
+    };
     Ok(Plan {
         reference: 0,
         control,
@@ -54,8 +64,9 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
         order,
         seed: spec.length.seed.unwrap_or(drawn_seed),
         n_warmups: spec.length.warmup.unwrap_or(1),
-        blocks: block_rule(spec, n_candidates)?,
-        precision: precision(spec, n_candidates, order)?,
+        blocks,
+        stopping,
+        precision: precision(spec, n_compared, order)?,
         timeout_ns: spec.length.timeout.map(|timeout| timeout.ns),
         setup: spec.hooks.setup.clone(),
         cleanup: spec.hooks.cleanup.clone(),
@@ -74,15 +85,19 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     })
 }
 
-fn block_rule(spec: &RunSpec, n_candidates: usize) -> Result<BlockRule> {
+/// `n_compared`: arms without controls.
+fn block_rule(spec: &RunSpec, n_compared: usize, alpha: f64) -> Result<BlockRule> {
     let length = &spec.length;
     if let Some(runs) = length.runs {
         return Ok(BlockRule::Exactly(runs));
     }
-    let (budget_ns, default_min, default_max) = if n_candidates == 1 {
+    let (budget_ns, default_min, default_max) = if n_compared == 1 {
         (BUDGET_ONE_NS, BLOCKS_MIN_ONE, u32::MAX)
     } else {
-        (BUDGET_SEVERAL_NS, BLOCKS_MIN_SEVERAL, BLOCKS_MAX_SEVERAL)
+        // Fewer could not decide anything about so many at once.
+        let fewest = stats::verdict::minimum_pairs(alpha / (n_compared - 1) as f64);
+        let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
+        (BUDGET_SEVERAL_NS, BLOCKS_MIN_SEVERAL.max(fewest), BLOCKS_MAX_SEVERAL)
     };
     let (min, max) = match (length.min_runs, length.max_runs) {
         (Some(min), Some(max)) => {
@@ -100,16 +115,17 @@ fn block_rule(spec: &RunSpec, n_candidates: usize) -> Result<BlockRule> {
     })
 }
 
-fn precision(spec: &RunSpec, n_candidates: usize, order: Order) -> Result<Option<Precision>> {
+fn precision(spec: &RunSpec, n_compared: usize, order: Order) -> Result<Option<Precision>> {
     let asked = spec.length.precision.map(|percent| percent.0);
     ensure!(
         asked.is_none() || order == Order::Interleave,
         "--precision needs complete blocks while it measures, so it does not go with --order sequential"
     );
-    let default = (n_candidates == 1 && spec.length.runs.is_none() && order == Order::Interleave)
+    let default = (n_compared == 1 && spec.length.runs.is_none() && order == Order::Interleave)
         .then_some(PRECISION_ONE_PCT);
     let n_blocks_min = spec.length.min_runs.unwrap_or(PRECISION_BLOCKS_MIN);
-    Ok(asked.or(default).map(|pct| Precision { pct, n_blocks_min }))
+    let time_min_ns = PRECISION_TIME_MIN_NS;
+    Ok(asked.or(default).map(|pct| Precision { pct, n_blocks_min, time_min_ns }))
 }
 
 fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
@@ -174,7 +190,8 @@ mod tests {
     #[test]
     fn precision_is_for_estimation() {
         let plan = |spec: &RunSpec| decide(spec, &Facts::default(), 1).unwrap();
-        assert_eq!(plan(&spec(&["a"])).precision, Some(Precision { pct: 0.5, n_blocks_min: 12 }));
+        let found = plan(&spec(&["a"])).precision.unwrap();
+        assert_eq!((found.pct, found.n_blocks_min), (0.5, 12));
         assert_eq!(plan(&spec(&["a", "b"])).precision, None);
         let mut exact = spec(&["a"]);
         exact.length.runs = Some(30);

@@ -34,7 +34,10 @@ pub struct Plan {
     pub n_warmups: u32,
     /// How the number of blocks is found.
     pub blocks: BlockRule,
-    /// When to stop before the last block.
+    /// Whether the session may end before its last block because everything is decided.
+    #[serde(default)]
+    pub stopping: Stopping,
+    /// When to stop before the last block for another reason.
     pub precision: Option<Precision>,
     /// Limit for one run.
     pub timeout_ns: Option<u64>,
@@ -62,6 +65,16 @@ impl Plan {
     /// The arms that are compared, with their indices.
     pub fn candidates(&self) -> impl Iterator<Item = (usize, &Arm)> {
         self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
+    }
+
+    /// The arms that are compared with the reference: a family, judged together.
+    pub fn compared(&self) -> Vec<usize> {
+        self.candidates().map(|(arm, _)| arm).filter(|&arm| arm != self.reference).collect()
+    }
+
+    /// The second copy of the reference, for the self-check.
+    pub fn twin(&self) -> Option<usize> {
+        self.arms.iter().position(|arm| arm.role == Role::Twin)
     }
 }
 
@@ -103,10 +116,19 @@ impl Arm {
 pub enum Role {
     /// To be compared.
     Candidate,
+    /// The reference once more, for the self-check of `--aa`.
+    Twin,
     /// To be subtracted: the shell without a command.
     EmptyShell,
     /// To be subtracted: the command of --subtract.
     Subtract,
+}
+
+impl Role {
+    /// Whether it is only there to be subtracted.
+    pub fn is_control(self) -> bool {
+        matches!(self, Self::EmptyShell | Self::Subtract)
+    }
 }
 
 /// The arm that is subtracted from the others.
@@ -163,14 +185,27 @@ pub enum BlockRule {
     },
 }
 
-/// Stop when the error of t0 is small enough. With several arms it is the error of the blocks' means, which does not
-/// depend on which arm was which, so that the verdict keeps its error rate.
+/// Whether a comparison ends its session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopping {
+    /// There is one look, after the last block. Records of before there were others have this.
+    #[default]
+    AtTheEnd,
+    /// There are looks on the way, and the session ends at the first at which everything is decided.
+    WhenDecided,
+}
+
+/// Stop when the error is small enough: that of t0 with one arm, of every ratio with several.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Precision {
     /// In percent of t0.
     pub pct: f64,
     /// Not before this many blocks.
     pub n_blocks_min: u32,
+    /// Not before t0 was watched for so long.
+    #[serde(default)]
+    pub time_min_ns: u64,
 }
 
 /// State of the timed processes.

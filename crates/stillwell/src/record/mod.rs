@@ -48,6 +48,18 @@ pub struct Header {
     pub facts: Facts,
     /// What the machine cannot do, and why.
     pub gaps: Vec<Gap>,
+    /// Where the times are from, if another program has measured them; absent in a record of `run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
+}
+
+/// The file that a record was converted from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    /// Its path, as it was given.
+    pub file: String,
+    /// What it was, as `convert --from` names it.
+    pub from: String,
 }
 
 /// What is wrong with a line. serde counts lines too, but each of ours is a document of its own to it.
@@ -63,11 +75,11 @@ fn describe(error: &serde_json::Error) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The number of blocks was fixed, without looking at which arm was which.
+    /// The number of blocks was fixed, without looking at which arm was which, from the time of the first ones.
     Blocks {
-        /// Blocks to run.
+        /// Blocks to run at most.
         n_blocks: u32,
-        /// Time that one warm-up block took, hooks included.
+        /// Time that one block took, hooks included; 0 when the number was given.
         block_ns: u64,
     },
     /// What the launcher says of itself at the end.
@@ -93,8 +105,10 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// Every block was run.
+    /// Every block was run, or as many as the budget had room for.
     Complete,
+    /// Every comparison was decided before the last block.
+    Decided,
     /// The precision asked for was reached before the last block.
     Precise,
     /// ^C or SIGTERM.

@@ -86,7 +86,7 @@ impl Rows {
             step: self.step[index],
             arm: self.arm[index],
             block: self.block.get(index).map(narrow),
-            started_ns: self.started_ns.get(index).expect("every row has a start"),
+            started_ns: self.started_ns(index),
             cpu: self.cpu.get(index).map(narrow),
             exit: i32::from(self.exit[index]),
             timed_out: self.timed_out[index],
@@ -112,6 +112,11 @@ impl Rows {
     /// The block of a row; `None` for a warm-up run.
     pub fn block(&self, index: usize) -> Option<usize> {
         self.block.get(index).map(|block| usize::try_from(block).expect("came from a u32"))
+    }
+
+    /// When the row's run was started, ns after the origin of the record's clock.
+    pub fn started_ns(&self, index: usize) -> u64 {
+        self.started_ns.get(index).expect("every row has a start")
     }
 
     /// Whether the timeout ended the row's run.

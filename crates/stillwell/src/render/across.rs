@@ -14,7 +14,7 @@ use crate::render::columns::{COLUMNS, shorten};
 use crate::render::exported::net_t0;
 use crate::render::json::pretty;
 use crate::render::text::comparison;
-use crate::render::units::{Kind, Unit, asked};
+use crate::render::units::unit_of_walls;
 use crate::render::{Styles, distributions, interleaved};
 use crate::verdict::Judgement;
 
@@ -38,8 +38,8 @@ pub struct Pair<'a> {
 pub fn text(old: &[&Record], new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> String {
     let plan = &new.header.plan;
     let arms = pairs.iter().flat_map(|pair| pair.old.iter().copied().chain([pair.new]));
-    let t0s = arms.filter_map(|arm| Some(net_t0(arm)?.value));
-    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s);
+    let t0s = arms.filter_map(net_t0);
+    let unit = unit_of_walls(plan, t0s);
     let mut out = String::new();
     for (name, record) in old.iter().map(|record| ("old", *record)).chain([("new", new)]) {
         writeln!(out, "{name}  {}  {}", record.header.created, record.path.display()).ok();

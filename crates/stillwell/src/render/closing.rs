@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::analysis::Analysis;
-use crate::plan::{Order, Plan, ShellReason};
+use crate::plan::{Order, Plan, ShellReason, Stopping};
 use crate::record::{EndReason, Event, Record};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::styles::paint;
@@ -60,10 +60,12 @@ fn shell(out: &mut String, plan: &Plan) {
     wrap(out, "shell: ", 6, &format!("{} -c, {why}", shell.join(" ")));
 }
 
-/// Order and seed, when someone chose them.
+/// Order and seed, when someone chose them; or where the times are from.
 fn order(out: &mut String, record: &Record) {
     let plan = &record.header.plan;
-    if plan.order == Order::Sequential {
+    if let Some(imported) = &record.header.imported {
+        wrap(out, "imported: ", 6, &format!("{}, from {}", imported.from, imported.file));
+    } else if plan.order == Order::Sequential {
         out.push_str("order: sequential; drift between the commands is not controlled\n");
     }
     let mut words = record.header.command_line.iter();
@@ -74,7 +76,11 @@ fn order(out: &mut String, record: &Record) {
 
 fn end(out: &mut String, record: &Record, reason: Option<EndReason>, styles: &Styles) {
     let text = match reason {
-        Some(EndReason::Complete | EndReason::Precise) => None,
+        Some(EndReason::Complete | EndReason::Decided | EndReason::Precise) => None,
+        // The looks' errors are counted whatever ends the session.
+        Some(EndReason::Interrupted) if record.header.plan.stopping == Stopping::WhenDecided => {
+            Some("interrupted: every finished run is kept; the verdict is that of the last look")
+        }
         // A person who stops when the numbers look right is a stopping rule that no test knows.
         Some(EndReason::Interrupted) => Some(
             "interrupted: every finished run is kept; a verdict keeps its error rate only if\n      the numbers \

@@ -137,7 +137,7 @@ pub(super) fn shown(record: &Record, analysis: &Analysis) -> Vec<Exported> {
 
 /// The candidates that have a run.
 pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> {
-    analysis.arms.iter().filter(|arm| !arm.is_control && arm.wall.is_some())
+    analysis.arms.iter().filter(|arm| !arm.is_hidden && arm.wall.is_some())
 }
 
 /// t0 net of the control, if there is one, ns.

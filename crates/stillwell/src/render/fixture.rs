@@ -1,14 +1,16 @@
 //! Records and analyses for the tests, built in memory.
 
+use crate::analysis::estimators::{FloorTest, Tim};
 use crate::analysis::{
-    Analysis, ArmSummary, Comparison, Evidence, Finding, MetricSummary, Net, NoTest, Note, Paired,
-    RatioInterval, StatisticName, Times, Uncertain,
+    Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, Net, NoTest,
+    Note, Paired, RatioInterval, Ratios, StatisticName, Times, Uncertain,
 };
 use crate::host::Facts;
 use crate::metric::{METRICS, Metric};
 use crate::plan::decide;
 use crate::record::{EndReason, Event, FORMAT, Header, Layout, Record, Row, Rows, VERSION};
 use crate::spec::RunSpec;
+use crate::spec::tim::TimShape;
 use crate::verdict::{Judgement, judge};
 
 /// A session of these commands without a run.
@@ -34,6 +36,7 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
         plan: decide(&spec, &facts, 42).unwrap(),
         facts,
         gaps: Vec::new(),
+        imported: None,
     };
     let events = vec![Event::End { reason: EndReason::Complete }];
     Record { path: "/tmp/a.swell".into(), header, rows: Rows::default(), events, torn_bytes: 0 }
@@ -127,7 +130,7 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
     assert_eq!(plan.arms.len(), walls.len());
     let control = plan.control.and_then(|control| walls[control.arm].clone());
     let arms = walls.into_iter().enumerate().map(|(arm, wall)| {
-        let is_control = plan.control.is_some_and(|control| control.arm == arm);
+        let is_hidden = plan.control.is_some_and(|control| control.arm == arm);
         let n_runs = if wall.is_some() { n_runs } else { 0 };
         let metrics = wall.iter().flat_map(|wall| {
             [
@@ -141,12 +144,12 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
         ArmSummary {
             arm,
             label: plan.arms[arm].label().into(),
-            is_control,
+            is_hidden,
             n_runs,
             n_timed_out: 0,
             n_nonzero_exits: 0,
             metrics: metrics.collect(),
-            net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_control).map(
+            net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(
                 |(wall, control)| Net {
                     t0: wall.t0.minus(control.t0),
                     median: wall.median.minus(control.median),
@@ -157,7 +160,42 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
         }
     });
     let arms = arms.collect();
-    Analysis { arms, comparisons: Vec::new(), notes: Vec::new(), end: Some(EndReason::Complete) }
+    Analysis {
+        arms,
+        comparisons: Vec::new(),
+        self_check: None,
+        notes: Vec::new(),
+        end: Some(EndReason::Complete),
+    }
+}
+
+/// The estimators of such arms; the first is the reference. tim has seen 60 runs.
+pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
+    let of_arm = |arm: &ArmSummary| {
+        let wall = arm.wall.as_ref()?;
+        let n_needed = tim.map_or(0, TimShape::n_runs);
+        let measured = (n_needed <= 60).then_some(wall.low20);
+        let net = arm.net.and_then(|net| Some(net.t0).filter(|_| n_needed <= 60));
+        let ratio = Some(uncertain(1.0183, 0.0021));
+        let is_compared = arm.arm > 0 && !arm.is_hidden;
+        Some(Estimators {
+            min: wall.low20,
+            fan: wall.t0,
+            fan_raw: wall.t0,
+            low20: wall.low20,
+            median: wall.median,
+            mean: wall.mean,
+            floor: FloorTest { k: 3, g_star: Some(-0.3456), limit: 2.97, is_finite: Some(true) },
+            tim: tim.map(|_| Tim { n_needed, measured, net }),
+            ratios: is_compared.then_some(Ratios {
+                t0: ratio,
+                median: ratio,
+                mean: None,
+                tim: tim.and(ratio),
+            }),
+        })
+    };
+    arms.iter().map(of_arm).collect()
 }
 
 /// A test's result with this interval.
@@ -165,14 +203,17 @@ pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> Paired {
     Paired {
         n_pairs: 60,
         n_warmup_pairs: 0,
+        n_looks: 3,
+        family: 1,
         p: 0.0005,
         statistic: StatisticName::Floor,
         ratio: RatioInterval { ratio, lo, hi },
         net_ratio: None,
         alpha: 0.01,
         smallest_visible: 0.0073,
-        n_pairs_to_decide: None,
+        to_decide: None,
         position_ratio: 1.0,
+        is_contradicted: false,
         shape: None,
     }
 }

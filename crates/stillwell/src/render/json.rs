@@ -5,10 +5,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, ArmSummary, Estimators};
 use crate::host::{Facts, Gap};
-use crate::plan::Plan;
+use crate::plan::{Control, Plan};
 use crate::record::Record;
+use crate::render::stats_table::Statistics;
+use crate::spec::tim::TimShape;
 use crate::verdict::Judgement;
 
 #[derive(Serialize)]
@@ -47,8 +49,46 @@ pub fn write(
     pretty(to, &document)
 }
 
+#[derive(Serialize)]
+struct StatisticsDocument<'a> {
+    tool: &'a str,
+    record: &'a Path,
+    created: &'a str,
+    reference: usize,
+    control: Option<Control>,
+    tim: Option<TimShape>,
+    arms: Vec<ArmStatistics<'a>>,
+}
+
+#[derive(Serialize)]
+struct ArmStatistics<'a> {
+    #[serde(flatten)]
+    summary: &'a ArmSummary,
+    estimators: Option<&'a Estimators>,
+}
+
+/// Writes all that `stats` shows; times are in ns.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io::Result<()> {
+    let arms = found.arms.iter().zip(found.estimators);
+    let document = StatisticsDocument {
+        tool: &record.header.tool,
+        record: &record.path,
+        created: &record.header.created,
+        reference: found.plan.reference,
+        control: found.plan.control,
+        tim: found.tim,
+        arms: arms
+            .map(|(summary, estimators)| ArmStatistics { summary, estimators: estimators.as_ref() })
+            .collect(),
+    };
+    pretty(to, &document)
+}
+
 /// Any document, indented, with a newline at its end.
-pub(super) fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
+pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
     let mut to = BufWriter::new(to);
     serde_json::to_writer_pretty(&mut to, document)?;
     to.write_all(b"\n")?;
@@ -59,7 +99,28 @@ pub(super) fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Resu
 mod tests {
     use super::*;
     use crate::analysis::Evidence;
-    use crate::render::fixture::{analysis, compare, judgements, paired, record};
+    use crate::render::fixture::{analysis, compare, estimators, judgements, paired, record};
+
+    #[test]
+    fn the_statistics_of_every_arm() {
+        let record = record(&["a", "b"]);
+        let arms = analysis(&record, &[1e6, 2e6]).arms;
+        let tim = Some("1,6,4".parse().unwrap());
+        let estimators = estimators(&arms, tim);
+        let plan = &record.header.plan;
+        let mut out = Vec::new();
+        let found = Statistics { plan, arms: &arms, estimators: &estimators, tim };
+        stats(&mut out, &record, found).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let arm = &document["arms"][1];
+        assert_eq!(document["tim"]["n"], 6);
+        assert_eq!(arm["label"], "b");
+        assert_eq!(arm["estimators"]["fan_raw"]["value"], 2e6);
+        assert_eq!(arm["estimators"]["floor"]["g_star"], -0.3456);
+        assert_eq!(arm["estimators"]["tim"]["measured"]["err"], 4000.0);
+        assert_eq!(arm["estimators"]["ratios"]["t0"]["err"], 0.0021);
+        assert!(document["arms"][0]["estimators"]["ratios"].is_null());
+    }
 
     #[test]
     fn everything_is_there_and_infinity_is_null() {

@@ -7,7 +7,7 @@ use crate::record::Record;
 use crate::render::columns::one_line;
 use crate::render::exported::{self, SECOND_NS, net_t0, results};
 use crate::render::uncertain;
-use crate::render::units::{Kind, Unit, asked};
+use crate::render::units::{Unit, unit_of_walls};
 use crate::verdict::Judgement;
 
 /// A way to write a table.
@@ -21,7 +21,6 @@ pub enum Markup {
     Org,
 }
 
-const PLUS_MINUS: &str = " ± ";
 const N_COLUMNS: usize = 6;
 
 struct Table {
@@ -49,8 +48,8 @@ pub fn table(
 fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Table {
     let plan = &record.header.plan;
     let wall = exported::wall(record, analysis);
-    let t0s = results(analysis).filter_map(|arm| Some(net_t0(arm)?.value));
-    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s);
+    let t0s = results(analysis).filter_map(net_t0);
+    let unit = unit_of_walls(plan, t0s);
     let ratios = ratios(analysis, judgements);
     let row = |arm: &ArmSummary| {
         let t0 = net_t0(arm)?;
@@ -88,7 +87,8 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Tabl
 fn with_err(unit: Unit, value: Uncertain) -> String {
     match value.err.filter(|err| err.is_finite() && *err != 0.0) {
         Some(err) => {
-            uncertain::format_with(value.value / unit.size, Some(err / unit.size), PLUS_MINUS)
+            let (value, err) = (value.value / unit.size, err / unit.size);
+            uncertain::format_with(value, Some(err), uncertain::PLUS_MINUS_SIGN)
         }
         None => unit.number(value.value, None),
     }

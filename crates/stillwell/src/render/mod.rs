@@ -1,6 +1,8 @@
 //! Analysis → bytes. Pure: no clock, no files, no statistics; every number that is shown was computed by `analysis`.
 
 pub mod across;
+pub mod calibrate;
+pub mod check;
 mod closing;
 mod columns;
 pub mod csv;
@@ -8,16 +10,18 @@ mod distributions;
 pub mod dump;
 mod exported;
 #[cfg(test)]
-mod fixture;
+pub mod fixture;
 pub mod histogram;
 pub mod hyperfine;
 mod interleaved;
 pub mod json;
 pub mod markup;
 mod notes;
+mod outliers;
 pub mod stats_table;
 mod styles;
 pub mod text;
+pub mod times;
 pub mod uncertain;
 pub mod units;
 pub mod within;

@@ -1,7 +1,7 @@
 //! Findings in words: what was found, and what would help.
 
-use crate::analysis::Finding;
-use crate::render::uncertain;
+use crate::analysis::{Finding, Flag};
+use crate::render::{uncertain, units};
 
 /// What was found, with its numbers.
 pub(super) fn what(finding: &Finding) -> String {
@@ -35,6 +35,9 @@ pub(super) fn what(finding: &Finding) -> String {
             "command {} shows no lower limit of its time; its t0 is the smallest run",
             arm + 1
         ),
+        Finding::Unstable { arm, flags: raised, .. } => {
+            format!("the times of command {} are not stable: {}", arm + 1, flags(raised))
+        }
         Finding::SlowStart { n_blocks } => format!(
             "the first {n_blocks} blocks were slower than the rest and are left out of the comparison"
         ),
@@ -51,6 +54,11 @@ pub(super) fn advice(finding: &Finding) -> Option<String> {
         }
         Finding::Migrations { .. } => "--affinity",
         Finding::NoFloor { .. } => "more runs, or --estimand typical",
+        Finding::Unstable { n_warmups, .. } => {
+            let start = n_warmups.map_or_else(String::new, |n| format!("; --warmup {n}"));
+            let trust = "trust the +- of its t0 less; a paired comparison is not affected";
+            return Some(format!("{trust}{start}; `stillwell check` shows more"));
+        }
         Finding::SlowStart { n_blocks } => return Some(format!("--warmup {}", n_blocks + 1)),
         Finding::Busy { .. }
         | Finding::FailedRuns { .. }
@@ -58,6 +66,41 @@ pub(super) fn advice(finding: &Finding) -> Option<String> {
         | Finding::MemoryFloor { .. } => return None,
     };
     Some(advice.into())
+}
+
+/// What makes times unsteady, with the sizes.
+pub(super) fn flags(raised: &[Flag]) -> String {
+    let flag = |flag: &Flag| match *flag {
+        Flag::Correlated { n_runs, n_eff } => {
+            format!("correlated ({n_runs} runs are worth {})", uncertain::fixed(n_eff, 0))
+        }
+        Flag::Drifting { change } => format!("drifting {}", change_of(change)),
+        Flag::Stepped { change, at_run } => {
+            format!("stepped {} at run {at_run}", change_of(change))
+        }
+        Flag::Modes => "more than one mode".into(),
+        Flag::FloorMoved { spread } => format!("floor moved {}", size_of(spread)),
+    };
+    raised.iter().map(flag).collect::<Vec<_>>().join(", ")
+}
+
+/// A change with its sign: `+3.1 %`.
+pub(super) fn change_of(fraction: f64) -> String {
+    let sign = if fraction > 0.0 && fraction < FACTOR_FROM { "+" } else { "" };
+    format!("{sign}{}", size_of(fraction))
+}
+
+/// More than this is said as a factor.
+const FACTOR_FROM: f64 = 10.0;
+
+/// A size: `0.81 %`, `×12`.
+pub(super) fn size_of(fraction: f64) -> String {
+    let factor = 1.0 + fraction;
+    match fraction {
+        ..FACTOR_FROM => units::percent(fraction),
+        ..1e4 => format!("×{}", uncertain::significant(factor, 2)),
+        _ => format!("×{factor:.1e}"),
+    }
 }
 
 fn runs(arm: usize, n: usize, n_runs: usize) -> String {
@@ -95,5 +138,22 @@ mod tests {
         let finding = Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 };
         assert_eq!(what(&finding), "1 of 1 run of command 1 exited with a failure");
         assert_eq!(advice(&Finding::SlowStart { n_blocks: 3 }).as_deref(), Some("--warmup 4"));
+    }
+
+    #[test]
+    fn an_unstable_arm_is_named_with_the_sizes() {
+        let flags = vec![
+            Flag::Correlated { n_runs: 60, n_eff: 13.6 },
+            Flag::Drifting { change: 0.0312 },
+            Flag::Stepped { change: -0.0203, at_run: 31 },
+            Flag::Modes,
+            Flag::FloorMoved { spread: 0.0081 },
+        ];
+        let finding = Finding::Unstable { arm: 1, flags, n_warmups: Some(4) };
+        let expected = "the times of command 2 are not stable: correlated (60 runs are worth 14), drifting +3.1 %, \
+                        stepped -2.0 % at run 31, more than one mode, floor moved 0.81 %";
+        assert_eq!(what(&finding), expected);
+        assert!(advice(&finding).unwrap().contains("; --warmup 4;"));
+        assert_eq!([0.5, 11.0, 8.6e13].map(change_of), ["+50 %", "×12", "×8.6e13"]);
     }
 }

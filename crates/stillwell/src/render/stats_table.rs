@@ -2,10 +2,13 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::analysis::{ArmSummary, MetricSummary, Times, Uncertain};
+use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, Times, Uncertain};
 use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
-use crate::render::units::{Kind, Unit, asked, kind_of, percent};
+use crate::render::text::ratio_text;
+use crate::render::uncertain;
+use crate::render::units::{Unit, asked, kind_of, percent, unit_of_walls};
+use crate::spec::tim::TimShape;
 
 /// A label above its numbers is not wider, so that several arms fit.
 const LABEL_COLUMNS: usize = 20;
@@ -17,13 +20,31 @@ struct Line {
     cells: Vec<String>,
 }
 
+/// What the table shows. Both lists have one element for each arm of the plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics<'a> {
+    /// The plan of the record.
+    pub plan: &'a Plan,
+    /// Summaries of its arms.
+    pub arms: &'a [ArmSummary],
+    /// The estimators of their wall times.
+    pub estimators: &'a [Option<Estimators>],
+    /// How the numbers of tim were taken, if they were.
+    pub tim: Option<TimShape>,
+}
+
 /// All statistics of all arms, controls included, as measured; as many arms beside each other as 80 columns hold.
-pub fn stats(plan: &Plan, arms: &[ArmSummary]) -> String {
+pub fn stats(statistics: Statistics<'_>) -> String {
+    let Statistics { plan, arms, .. } = statistics;
     let mut lines = vec![Line {
         name: String::new(),
         cells: arms.iter().map(|arm| label(plan, arm)).collect(),
     }];
-    time_lines(&mut lines, plan, arms);
+    let unit = unit_of_walls(plan, statistics.uncertain());
+    estimator_lines(&mut lines, statistics, unit);
+    ratio_lines(&mut lines, statistics);
+    floor_lines(&mut lines, statistics);
+    time_lines(&mut lines, arms, unit);
     for name in metric_names(arms) {
         metric_lines(&mut lines, plan, arms, name);
     }
@@ -43,7 +64,7 @@ pub fn stats(plan: &Plan, arms: &[ArmSummary]) -> String {
 }
 
 fn label(plan: &Plan, arm: &ArmSummary) -> String {
-    let number = if arm.is_control { String::new() } else { format!("{} ", arm.arm + 1) };
+    let number = if arm.is_hidden { String::new() } else { format!("{} ", arm.arm + 1) };
     let mark = if arm.arm == plan.reference && has_others(plan) { " (ref)" } else { "" };
     format!("{number}{}{mark}", shorten(&arm.label, LABEL_COLUMNS - number.len() - mark.len()))
 }
@@ -83,28 +104,114 @@ fn draw(out: &mut String, lines: &[Line], arms: std::ops::Range<usize>) {
     }
 }
 
+impl Statistics<'_> {
+    fn estimators(&self, arm: &ArmSummary) -> Option<&Estimators> {
+        self.estimators.get(arm.arm)?.as_ref()
+    }
+
+    /// Every time with an error that the table shows: one unit for all.
+    fn uncertain(&self) -> impl Iterator<Item = Uncertain> {
+        self.arms.iter().flat_map(|arm| {
+            let walls =
+                arm.wall.iter().flat_map(|wall| [wall.t0, wall.low20, wall.median, wall.mean]);
+            let tim = self.estimators(arm).and_then(|found| found.tim?.measured);
+            walls.chain(tim)
+        })
+    }
+}
+
+/// Adds a line with a cell for each arm.
+fn add(
+    lines: &mut Vec<Line>,
+    arms: &[ArmSummary],
+    name: impl Into<String>,
+    cell: impl Fn(&ArmSummary) -> Option<String>,
+) {
+    let cells = arms.iter().map(|arm| cell(arm).unwrap_or_default()).collect();
+    lines.push(Line { name: name.into(), cells });
+}
+
+type OfEstimators = fn(&Estimators) -> Uncertain;
+
+/// t0, the estimators, and the same minus the control's.
+fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit) {
+    let Statistics { plan, arms, tim, .. } = statistics;
+    let text = |value: Uncertain| Some(unit.uncertain(value.value, value.err));
+    add(lines, arms, unit.heading("t0"), |arm| text(arm.wall.as_ref()?.t0));
+    let estimators: [(&str, OfEstimators); 6] = [
+        ("min", |found| found.min),
+        ("fan", |found| found.fan),
+        ("fan, raw", |found| found.fan_raw),
+        ("low 20 %", |found| found.low20),
+        ("median", |found| found.median),
+        ("mean", |found| found.mean),
+    ];
+    for (name, value) in estimators {
+        add(lines, arms, name, |arm| text(value(statistics.estimators(arm)?)));
+    }
+    if let Some(TimShape { k, n, m, .. }) = tim {
+        add(lines, arms, format!("tim {k},{n},{m}"), |arm| {
+            let tim = statistics.estimators(arm)?.tim?;
+            tim.measured.map_or_else(|| Some(format!("needs {} runs", tim.n_needed)), text)
+        });
+    }
+    if plan.control.is_some() {
+        add(lines, arms, "net t0", |arm| text(arm.net?.t0));
+        add(lines, arms, "net median", |arm| text(arm.net?.median));
+        add(lines, arms, "net mean", |arm| text(arm.net?.mean));
+        if tim.is_some_and(|shape| shape.n_overhead > 0) {
+            add(lines, arms, "net tim", |arm| text(statistics.estimators(arm)?.tim?.net?));
+        }
+    }
+}
+
+type OfRatios = fn(&Ratios) -> Option<Uncertain>;
+
+/// Ratios to the reference, of net times where there is a control.
+fn ratio_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
+    let Statistics { plan, arms, tim, .. } = statistics;
+    if !has_others(plan) {
+        return;
+    }
+    let ratios: [(&str, OfRatios); 4] = [
+        ("t0 ratio", |ratios| ratios.t0),
+        ("median ratio", |ratios| ratios.median),
+        ("mean ratio", |ratios| ratios.mean),
+        ("tim ratio", |ratios| ratios.tim),
+    ];
+    let n_shown = if tim.is_some() { 4 } else { 3 };
+    for (name, ratio) in &ratios[..n_shown] {
+        add(lines, arms, *name, |arm| {
+            let ratio = ratio(statistics.estimators(arm)?.ratios.as_ref()?)?;
+            Some(ratio_text(ratio.value, ratio.err))
+        });
+    }
+}
+
+/// The test for a finite floor.
+fn floor_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
+    let arms = statistics.arms;
+    let floor = |arm: &ArmSummary| statistics.estimators(arm).map(|found| found.floor);
+    let limit = uncertain::fixed(stats::endpoint::G_STAR_LIMIT, 3);
+    add(lines, arms, "finite floor", |arm| {
+        let word = match floor(arm)?.is_finite {
+            Some(true) => "yes",
+            Some(false) => "no finite floor",
+            None => "not tested",
+        };
+        Some(word.into())
+    });
+    add(lines, arms, format!("  G* (limit {limit})"), |arm| {
+        Some(uncertain::fixed(floor(arm)?.g_star?, 3))
+    });
+    add(lines, arms, "  k", |arm| Some(floor(arm)?.k.to_string()));
+}
+
 type OfTimes = fn(&Times) -> f64;
 type OfArm = fn(&ArmSummary) -> usize;
 
-fn time_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary]) {
-    let t0s = arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0.value));
-    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s);
-    let mut add = |name: String, cell: &dyn Fn(&ArmSummary) -> Option<String>| {
-        let cells = arms.iter().map(|arm| cell(arm).unwrap_or_default()).collect();
-        lines.push(Line { name, cells });
-    };
-    let text = |value: Uncertain| Some(unit.uncertain(value.value, value.err));
-    add(unit.heading("t0"), &|arm| text(arm.wall.as_ref()?.t0));
-    add("low 20 %".into(), &|arm| text(arm.wall.as_ref()?.low20));
-    add("median".into(), &|arm| text(arm.wall.as_ref()?.median));
-    add("mean".into(), &|arm| text(arm.wall.as_ref()?.mean));
-    if plan.control.is_some() {
-        add("net t0".into(), &|arm| text(arm.net?.t0));
-        add("net median".into(), &|arm| text(arm.net?.median));
-        add("net mean".into(), &|arm| text(arm.net?.mean));
-    }
-    let single: [(&str, OfTimes); 6] = [
-        ("min", |wall| wall.min),
+fn time_lines(lines: &mut Vec<Line>, arms: &[ArmSummary], unit: Unit) {
+    let single: [(&str, OfTimes); 5] = [
         ("10 %", |wall| wall.quantiles[0]),
         ("25 %", |wall| wall.quantiles[1]),
         ("75 %", |wall| wall.quantiles[2]),
@@ -112,16 +219,16 @@ fn time_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary]) {
         ("max", |wall| wall.max),
     ];
     for (name, value) in single {
-        add(name.into(), &|arm| number(unit, arm, value(arm.wall.as_ref()?)));
+        add(lines, arms, name, |arm| number(unit, arm, value(arm.wall.as_ref()?)));
     }
-    add("sd".into(), &|arm| number(unit, arm, arm.wall.as_ref()?.sd?));
-    add("CV".into(), &|arm| arm.wall.as_ref()?.cv.map(percent));
-    add("runs".into(), &|arm| Some(arm.n_runs.to_string()));
+    add(lines, arms, "sd", |arm| number(unit, arm, arm.wall.as_ref()?.sd?));
+    add(lines, arms, "CV", |arm| arm.wall.as_ref()?.cv.map(percent));
+    add(lines, arms, "runs", |arm| Some(arm.n_runs.to_string()));
     let counts: [(&str, OfArm); 2] =
         [("timed out", |arm| arm.n_timed_out), ("exit not 0", |arm| arm.n_nonzero_exits)];
     for (name, count) in counts {
         if arms.iter().any(|arm| count(arm) > 0) {
-            add(name.into(), &|arm| Some(count(arm).to_string()));
+            add(lines, arms, name, |arm| Some(count(arm).to_string()));
         }
     }
 }
@@ -167,19 +274,25 @@ fn metric_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary], name: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::fixture::{analysis, of_times, record, single, times};
+    use crate::plan::Plan;
+    use crate::render::fixture::{analysis, estimators, of_times, record, single, times};
 
     #[track_caller]
     fn check_width(text: &str) {
         assert!(text.lines().all(|line| width(line) <= COLUMNS), "{text}");
     }
 
+    fn table(plan: &Plan, arms: &[ArmSummary], tim: Option<TimShape>) -> String {
+        stats(Statistics { plan, arms, estimators: &estimators(arms, tim), tim })
+    }
+
     #[test]
     fn every_statistic_of_an_arm_and_its_control() {
-        let record = record(&["a | b"]);
-        let mut arms = analysis(&record, &[1.25e6, 0.61e6]).arms;
+        let record = record(&["a | b", "c"]);
+        let mut arms = analysis(&record, &[1.25e6, 1.5e6, 0.61e6]).arms;
         arms[0].n_nonzero_exits = 3;
-        insta::assert_snapshot!(stats(&record.header.plan, &arms));
+        let tim = Some("1,6,4".parse().unwrap());
+        insta::assert_snapshot!(table(&record.header.plan, &arms, tim));
     }
 
     #[test]
@@ -190,7 +303,7 @@ mod tests {
         let mut walls: Vec<_> = (1..6).map(|n| Some(times(f64::from(n) * 1e6))).collect();
         walls.push(None);
         let arms = of_times(&record, walls, 60).arms;
-        let text = stats(&record.header.plan, &arms);
+        let text = table(&record.header.plan, &arms, None);
         check_width(&text);
         assert_eq!(text.matches("t0 [ms]").count(), 2, "{text}");
         assert_eq!(text.matches("(ref)").count(), 1, "{text}");
@@ -199,15 +312,43 @@ mod tests {
     #[test]
     fn one_run_has_no_errors() {
         let record = record(&["a"]);
-        let text = stats(&record.header.plan, &of_times(&record, vec![Some(single(5.0))], 1).arms);
+        let arms = of_times(&record, vec![Some(single(5.0))], 1).arms;
+        let text = table(&record.header.plan, &arms, None);
         assert!(!text.contains("+-"), "{text}");
         let t0: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
         assert_eq!(t0, ["t0", "[ns]", "5"]);
     }
 
     #[test]
+    fn the_largest_value_chooses_the_unit() {
+        let record = record(&["a"]);
+        // The mean is 1002 µs, with t0 below a thousand.
+        let arms = analysis(&record, &[982_500.0]).arms;
+        let text = table(&record.header.plan, &arms, None);
+        assert!(text.contains("t0 [ms]"), "{text}");
+    }
+
+    #[test]
+    fn what_could_not_be_told() {
+        let record = record(&["a"]);
+        let arms = analysis(&record, &[1e6]).arms;
+        let tim = Some("1,6,40".parse().unwrap());
+        let mut estimators = estimators(&arms, tim);
+        let found = estimators[0].as_mut().unwrap();
+        found.floor.is_finite = None;
+        found.floor.g_star = None;
+        let plan = &record.header.plan;
+        let text = stats(Statistics { plan, arms: &arms, estimators: &estimators, tim });
+        assert!(text.contains("needs 240 runs") && text.contains("not tested"), "{text}");
+        estimators[0].as_mut().unwrap().floor.is_finite = Some(false);
+        let text = stats(Statistics { plan, arms: &arms, estimators: &estimators, tim });
+        assert!(text.contains("no finite floor"), "{text}");
+    }
+
+    #[test]
     fn ten_thousand_arms() {
         let record = record(&vec!["a"; 10_000]);
-        check_width(&stats(&record.header.plan, &analysis(&record, &vec![1e6; 10_000]).arms));
+        let arms = analysis(&record, &vec![1e6; 10_000]).arms;
+        check_width(&table(&record.header.plan, &arms, None));
     }
 }

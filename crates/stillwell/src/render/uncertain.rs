@@ -1,8 +1,15 @@
 //! A number and its error as text (statistics.md §4): the error has two digits, the number as many as the error
 //! allows.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// Between a number and its error, in plain text.
 const PLUS_MINUS: &str = " +- ";
+/// The same in documents, and in text if the user wants it.
+pub const PLUS_MINUS_SIGN: &str = " ± ";
+/// Set once, before anything is written, as anstream's choice of colours is: a property of the terminal.
+static IS_UNICODE: AtomicBool = AtomicBool::new(false);
+
 /// Decimal exponents of numbers that are written without a power of ten.
 const PLAIN_EXPONENTS: std::ops::RangeInclusive<i32> = -2..=4;
 /// Digits that tell a tie from its neighbours: the exact value of a double that is no tie differs from it far earlier.
@@ -11,7 +18,13 @@ const DIGITS_OF_TIE: usize = 40;
 /// `1254.8 +- 6.2`. Both are rounded half to even, on the exact value of the double. Without an error, or with one
 /// that says nothing (0, infinite, NaN), everything is written at full precision.
 pub fn format(value: f64, err: Option<f64>) -> String {
-    format_with(value, err, PLUS_MINUS)
+    let is_unicode = IS_UNICODE.load(Ordering::Relaxed);
+    format_with(value, err, if is_unicode { PLUS_MINUS_SIGN } else { PLUS_MINUS })
+}
+
+/// Makes [`format`] write `±`: the output of `--unicode`.
+pub fn use_unicode() {
+    IS_UNICODE.store(true, Ordering::Relaxed);
 }
 
 /// The same with another sign between the two.
@@ -25,6 +38,12 @@ pub fn format_with(value: f64, err: Option<f64>, plus_minus: &str) -> String {
         return format!("{}{plus_minus}{}", value.text(0), err.text(0));
     }
     format!("({}{plus_minus}{})e{exponent:+03}", value.text(exponent), err.text(exponent))
+}
+
+/// A value as far as [`format`] shows it: rounded where its error has its second digit.
+pub fn as_shown(value: f64, err: Option<f64>) -> f64 {
+    let Some(err) = err.filter(|&err| has_digits(value, err)) else { return value };
+    rounded(value, err).0.text(0).parse().unwrap_or(value)
 }
 
 /// How many decimals [`format`] gives this number; `None` when it does not write it plainly.
@@ -224,6 +243,23 @@ mod tests {
         check(f64::NAN, Some(1.0), "NaN +- 1");
         check(1e22, None, "1e+22");
         check(-1.5e-7, None, "-1.5e-07");
+    }
+
+    #[test]
+    fn another_sign() {
+        assert_eq!(format_with(1254.8, Some(6.2), PLUS_MINUS_SIGN), "1254.8 ± 6.2");
+        assert_eq!(format_with(1.2345e-5, Some(1.234e-6), PLUS_MINUS_SIGN), "(1.23 ± 0.12)e-05");
+        assert_eq!(format_with(5.0, Some(0.0), PLUS_MINUS_SIGN), "5 ± 0");
+    }
+
+    #[test]
+    fn values_as_they_are_shown() {
+        assert_eq!(as_shown(999.96, Some(0.95)), 999.96);
+        assert_eq!(as_shown(999.96, Some(1.2)), 1000.0);
+        assert_eq!(as_shown(-999.96, Some(1.2)), -1000.0);
+        assert_eq!(as_shown(12.3, Some(1234.5)), 0.0);
+        assert_eq!(as_shown(12.3, None), 12.3);
+        assert_eq!(as_shown(12.3, Some(0.0)), 12.3);
     }
 
     #[test]

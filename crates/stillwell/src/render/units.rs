@@ -1,6 +1,8 @@
 //! Units: one for a whole table, so that its numbers can be compared by looking at them.
 
+use crate::analysis::Uncertain;
 use crate::metric::{Metric, Quantity};
+use crate::plan::Plan;
 use crate::render::uncertain;
 use crate::spec::metrics::Shown;
 
@@ -128,6 +130,12 @@ pub fn kind_of(name: &str) -> Kind {
     }
 }
 
+/// The unit of a table of wall times: the one asked for, or else that of the largest value as it is shown.
+pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = Uncertain>) -> Unit {
+    let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
+    Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), shown)
+}
+
 /// The unit that was asked for a metric.
 pub fn asked<'a>(shown: &'a [Shown], name: &str) -> Option<&'a str> {
     shown.iter().find(|shown| shown.name == name)?.unit.as_deref()
@@ -178,6 +186,18 @@ mod tests {
         assert_eq!(Unit::named(Kind::Time, "MB"), None);
         assert_eq!(Unit::choose(Kind::Time, Some("s"), [5.0].into_iter()).name, "s");
         assert_eq!(Unit::choose(Kind::Time, None, [5.0, -7e3].into_iter()).name, "µs");
+    }
+
+    #[test]
+    fn what_is_shown_chooses() {
+        let plan = crate::render::fixture::record(&["a"]).header.plan;
+        let check = |value: f64, err: f64, expected: &str| {
+            let unit = unit_of_walls(&plan, [Uncertain { value, err: Some(err) }].into_iter());
+            assert_eq!(unit.label(&unit.uncertain(value, Some(err))), expected);
+        };
+        check(999_960.0, 950.0, "999.96 +- 0.95 µs");
+        check(999_960.0, 1200.0, "1.0000 +- 0.0012 ms");
+        check(999_960.0, 0.0, "999.96 +- 0 µs");
     }
 
     #[test]

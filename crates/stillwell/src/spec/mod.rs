@@ -3,6 +3,7 @@
 pub mod metrics;
 pub mod rlimit;
 pub mod run;
+pub mod tim;
 pub mod values;
 
 pub use run::RunSpec;

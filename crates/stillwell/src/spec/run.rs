@@ -81,22 +81,23 @@ pub struct LengthOptions {
     /// Warm-up runs of each command before the timed ones; they also show that the commands work [default: 1]
     #[arg(short = 'w', long, value_name = "NUM")]
     pub warmup: Option<u32>,
-    /// Fewest timed runs of each command [default: 10, or 24 for a single command]
-    #[arg(short = 'm', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Fewest timed runs of each command, which is also the fewest blocks [default: 10, or 24 for a single command]
+    #[arg(short = 'm', long, visible_alias = "min-blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub min_runs: Option<u32>,
     /// Most timed runs of each command [default: 500, or no limit for a single command]
-    #[arg(short = 'M', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'M', long, visible_alias = "max-blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_runs: Option<u32>,
-    /// Exactly this many timed runs of each command [default: as many as fit the budget]
+    /// Exactly this many timed runs of each command, whatever they show [default: until everything is decided, at most
+    /// as many as fit the budget]
     #[arg(short = 'r', long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs", "budget"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
-    /// Time to spend on timed runs, hooks included, for example 30s or 5min; a bare number is in seconds
+    /// Most time to spend on timed runs, hooks included, for example 30s or 5min; a bare number is in seconds
     /// [default: 10s, or 3s for a single command]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<TimeSpan>,
-    /// Stop when the error of t0 falls below this many percent of it [default: 0.5 for a single command; none for
-    /// several]
+    /// Stop when the error falls below this many percent: that of t0 with a single command, of every ratio (half its
+    /// interval) with several [default: 0.5 for a single command; none for several]
     #[arg(long, value_name = "PCT")]
     pub precision: Option<Percent>,
     /// End a run that takes longer, as a failure, for example 30s; SIGTERM first, SIGKILL two seconds later
@@ -189,7 +190,8 @@ pub struct ProcessOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "The verdict")]
 pub struct JudgingOptions {
-    /// How often, in percent, the same program may be called different [default: 1]
+    /// In how many percent of sessions the same program may be called different; with several commands, any of them
+    /// [default: 1]
     #[arg(long, value_name = "PCT")]
     pub alpha: Option<Percent>,
     /// Differences below this many percent count as the same [default: 1]
@@ -199,6 +201,9 @@ pub struct JudgingOptions {
     /// runs, local or of all) or mean [default: adaptive]
     #[arg(long, value_name = "WHICH")]
     pub estimand: Option<Estimand>,
+    /// Run the reference a second time in every block and report, as a self-check, how it compares with itself
+    #[arg(long)]
+    pub aa: bool,
     /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
     /// be told yet
     #[arg(long, value_name = "slower[:PCT]")]
@@ -224,7 +229,17 @@ pub struct OutputOptions {
     #[arg(long, value_name = "STYLE")]
     pub style: Option<Style>,
     #[command(flatten)]
+    pub numbers: NumberOptions,
+    #[command(flatten)]
     pub exports: ExportOptions,
+}
+
+/// How numbers are written.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct NumberOptions {
+    /// Write ± between a value and its error instead of +-
+    #[arg(long)]
+    pub unicode: bool,
 }
 
 /// Files for other programs; `-` is standard output.
@@ -248,6 +263,10 @@ pub struct ExportOptions {
     /// Write an org-mode table
     #[arg(long, value_name = "FILE")]
     pub export_orgmode: Option<PathBuf>,
+    /// Write one line TIME<TAB>COMMAND for each run, in seconds and in the order of execution, warm-ups included, as tim -s
+    /// does
+    #[arg(long, value_name = "FILE")]
+    pub export_times: Option<PathBuf>,
 }
 
 /// How much the terminal gets, as hyperfine names it.

@@ -68,8 +68,8 @@ fn hyperfine_schema_1() {
 fn scripted() -> Bench {
     let bench = Bench::new();
     bench.write("script", "1ms 1.1ms 1.2ms\n2ms 2.1ms 2.2ms\n");
-    let arguments = ["--script", "script", "-w", "0", "-r", "24", "--style", "none", "./a", "./b"];
-    bench.run(&arguments).ends_with(0);
+    let arguments = ["--script", "script", "-w", "0", "-r", "24", "--seed", "1", "--style", "none"];
+    bench.run(&[arguments.as_slice(), &["./a", "./b"]].concat()).ends_with(0);
     bench
 }
 
@@ -84,6 +84,7 @@ fn an_export_to_standard_output_is_alone_there() {
         "--export-markdown",
         "--export-asciidoc",
         "--export-orgmode",
+        "--export-times",
     ] {
         bench.stillwell(&["show", "r.swell", option, "file", "--json"]).ends_with(0);
         let shown = bench.stillwell(&["show", "r.swell", option, "-"]).ends_with(0);

@@ -6,6 +6,7 @@
 
 mod bench;
 mod calibration;
+mod check;
 mod compare;
 mod disk;
 mod exit_codes;
@@ -21,3 +22,4 @@ mod processes;
 mod schedule;
 mod streams;
 mod tidy;
+mod times;

@@ -34,10 +34,28 @@ const EXIT_INTERRUPTED: u8 = 130;
 
 /// Measures, then shows.
 pub fn run(verb: RunVerb) -> Result<u8> {
+    let (path, ended) = measure(&verb, |_| ())?;
+    finish(&verb, &path, &ended)
+}
+
+/// Measures a series of one command, to its last run however precise it is. Returns the record and the exit code; what
+/// went wrong is said.
+pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
+    let (path, ended) = measure(verb, |plan| plan.precision = None)?;
+    let code = match ended.reason {
+        EndReason::Complete => 0,
+        _ => finish(verb, &path, &ended)?,
+    };
+    Ok((path, code))
+}
+
+/// Everything up to the finished record; `adjust` has the last word on the plan.
+fn measure(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<(PathBuf, Ended)> {
     let style = verb.spec.output.style.unwrap_or_default();
     set_colours(style);
     let (facts, gaps) = host::look(&Host::new(&verb.host_root));
-    let plan = decide(&verb.spec, &facts, drawn_seed()?)?;
+    let mut plan = decide(&verb.spec, &facts, drawn_seed()?)?;
+    adjust(&mut plan);
     exports::check(&verb.spec.output.exports)?;
     let now = Zoned::now();
     let path = match &verb.spec.output.record {
@@ -51,7 +69,7 @@ pub fn run(verb: RunVerb) -> Result<u8> {
         Some(script) => start.play(script, progress)?,
         None => start.execute(progress)?,
     };
-    finish(&verb, &path, &ended)
+    Ok((path, ended))
 }
 
 /// Shows what there is, even if it ended badly; the failure comes last, where it is seen.
@@ -83,8 +101,10 @@ fn finish(verb: &RunVerb, path: &Path, ended: &Ended) -> Result<u8> {
         writeln!(anstream::stderr(), "stillwell: {message}").ok();
     }
     Ok(match ended.reason {
-        EndReason::Complete | EndReason::Precise if !has_runs => EXIT_TIMEOUT,
-        EndReason::Complete | EndReason::Precise => judged.exit_code(verb.spec.judging.fail_on),
+        EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => EXIT_TIMEOUT,
+        EndReason::Complete | EndReason::Decided | EndReason::Precise => {
+            judged.exit_code(verb.spec.judging.fail_on)
+        }
         EndReason::Interrupted => EXIT_INTERRUPTED,
         EndReason::TimedOut => EXIT_TIMEOUT,
         EndReason::Failed | EndReason::RecordFull => crate::EXIT_ERROR,
@@ -159,6 +179,7 @@ impl Start<'_> {
             plan: self.plan.clone(),
             facts: self.facts,
             gaps: self.gaps,
+            imported: None,
         };
         let writer = Writer::create(self.path, &header)?;
         let (tail, _) = Tail::open(self.path)?;
@@ -172,7 +193,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 /// 32 random bits: enough for a seed, and short enough to type again.
-fn drawn_seed() -> Result<u64> {
+pub fn drawn_seed() -> Result<u64> {
     let mut bytes = [0; 4];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .context("cannot draw a seed")?;

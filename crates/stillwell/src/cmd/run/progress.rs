@@ -4,8 +4,9 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::analysis::live::Live;
+use crate::analysis::watch::{Standing, Watch};
 use crate::plan::Plan;
-use crate::render::units;
+use crate::render::{uncertain, units};
 
 /// Arms whose estimate fits on the line.
 const ARMS_SHOWN_MAX: usize = 3;
@@ -36,28 +37,72 @@ impl Progress {
         self.bar.set_length(n_blocks.into());
     }
 
-    /// Shows how far it is: blocks, the smallest time of the first arms, the expected time to the end.
-    pub fn draw(&self, live: &Live, spent_ns: u64) {
+    /// Shows how far it is: blocks, the ratio so far or the smallest times, the expected time to the decision and to
+    /// the end.
+    pub fn draw(&self, live: &Live, watch: Option<&Watch>, spent_ns: u64) {
         let n_done = live.n_blocks() as u64;
         let Some(n_total) = self.bar.length().filter(|_| n_done > 0) else {
             self.bar.tick();
             return;
         };
-        let remaining_ns = spent_ns as f64 / n_done as f64 * n_total.saturating_sub(n_done) as f64;
-        let minima = self.shown_arms.iter().filter_map(|&arm| live.min_ns(arm));
-        let minima: Vec<_> = minima.map(units::short_time).collect();
-        let message = format!(
-            "block {n_done}/{n_total}  min {}  {} left",
-            minima.join(", "),
-            units::short_time(remaining_ns)
-        );
-        self.bar.set_message(message);
+        let block_ns = spent_ns as f64 / n_done as f64;
+        let left_ns = block_ns * n_total.saturating_sub(n_done) as f64;
+        let left = units::short_time(left_ns);
+        let middle = match watch.and_then(Watch::standing) {
+            None => format!("min {}  {left} left", self.minima(live)),
+            Some(standing) => {
+                let wait_ns = block_ns * (standing.expected_blocks - n_done as f64).max(1.0);
+                let wait = (wait_ns < left_ns).then(|| units::short_time(wait_ns));
+                so_far(&standing, wait.as_deref(), &left)
+            }
+        };
+        self.bar.set_message(format!("block {n_done}/{n_total}  {middle}"));
         self.bar.set_position(n_done);
         self.bar.tick();
+    }
+
+    fn minima(&self, live: &Live) -> String {
+        let minima = self.shown_arms.iter().filter_map(|&arm| live.min_ns(arm));
+        minima.map(units::short_time).collect::<Vec<_>>().join(", ")
     }
 
     /// Takes the line away.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// The comparison that is still open, and when it may be decided: `wait`, where that is before the end.
+fn so_far(standing: &Standing, wait: Option<&str>, left: &str) -> String {
+    let Standing { n_comparisons, n_open, ratio, err, .. } = *standing;
+    let decided = match n_comparisons {
+        1 => String::new(),
+        n => format!("{} of {n} decided  ", n - n_open),
+    };
+    let ratio = uncertain::format(ratio, Some(err));
+    match wait {
+        Some(wait) => format!("{decided}ratio {ratio}  perhaps {wait} more, at most {left}"),
+        None => format!("{decided}ratio {ratio}  at most {left} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_is_open() {
+        let one = Standing {
+            n_comparisons: 1,
+            n_open: 1,
+            ratio: 1.0123,
+            err: 0.0081,
+            expected_blocks: 60.0,
+        };
+        let line = so_far(&one, Some("2.00 s"), "9.00 s");
+        assert_eq!(line, "ratio 1.0123 +- 0.0081  perhaps 2.00 s more, at most 9.00 s");
+        let five = Standing { n_comparisons: 5, n_open: 2, ..one };
+        let line = so_far(&five, None, "9.00 s");
+        assert_eq!(line, "3 of 5 decided  ratio 1.0123 +- 0.0081  at most 9.00 s more");
     }
 }

@@ -3,13 +3,15 @@
 
 use std::collections::VecDeque;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::analysis::live::Live;
+use crate::analysis::walls::Walls;
+use crate::analysis::watch::Watch;
 use crate::cmd::run::progress::Progress;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::{Failure, Hook, Outcome, Runner};
-use crate::plan::{BlockRule, Order, Plan};
+use crate::plan::{BlockRule, Order, Plan, Stopping};
 use crate::record::{EndReason, Event, Line, Tail, Writer};
 use crate::schedule::{Schedule, Step, n_blocks};
 
@@ -18,6 +20,9 @@ use crate::schedule::{Schedule, Step, n_blocks};
 const PIECE_NS: u64 = 100_000_000;
 /// More steps than this in a piece would make requests large for no gain.
 const PIECE_STEPS_MAX: usize = 2000;
+/// Blocks from whose time the number of blocks is found. The first look is not before them, and their time is the same
+/// whichever arm is which.
+const FIRST_BLOCKS: u32 = 10;
 
 /// How a session ended.
 #[derive(Debug)]
@@ -35,6 +40,9 @@ pub struct Session<'a> {
     writer: Writer,
     tail: Tail,
     live: Live,
+    walls: Walls,
+    /// The comparisons that may end the session.
+    watch: Option<Watch>,
     progress: Progress,
     /// Sum of the times of all pieces, and their number of steps.
     spent_ns: u64,
@@ -51,7 +59,19 @@ impl<'a> Session<'a> {
         progress: Progress,
     ) -> Self {
         let live = Live::new(plan.arms.len());
-        Self { plan, runner, writer, tail, live, progress, spent_ns: 0, n_steps: 0 }
+        let walls = Walls::new(plan.arms.len());
+        Self {
+            plan,
+            runner,
+            writer,
+            tail,
+            live,
+            walls,
+            watch: None,
+            progress,
+            spent_ns: 0,
+            n_steps: 0,
+        }
     }
 
     /// Measures.
@@ -68,7 +88,7 @@ impl<'a> Session<'a> {
             ended.reason = EndReason::Interrupted;
         }
         if ended.failure.is_some()
-            && matches!(ended.reason, EndReason::Complete | EndReason::Precise)
+            && matches!(ended.reason, EndReason::Complete | EndReason::Decided | EndReason::Precise)
         {
             ended.reason = EndReason::Failed;
         }
@@ -119,37 +139,82 @@ impl<'a> Session<'a> {
         schedule: &mut Schedule,
         warm_block_ns: Option<u64>,
     ) -> Result<Ended> {
-        let mut n_run = 0;
-        let block_ns = match (warm_block_ns, self.plan.blocks) {
-            (Some(block_ns), _) => block_ns,
-            (None, BlockRule::Exactly(_)) => 0,
-            (None, BlockRule::Budget { .. }) => {
-                let started_ns = monotonic_ns();
-                if let Some(ended) = self.pieces(schedule.block().into())? {
-                    return Ok(ended);
-                }
-                n_run = 1;
-                monotonic_ns() - started_ns
-            }
-        };
-        let n_total = self.fix_blocks(block_ns)?;
-        let mut queue = VecDeque::new();
-        // A block in which a run timed out does not count; as many are appended, but no more than were planned.
-        while n_run < n_total + self.live.n_spoiled_blocks().min(n_total) {
-            let n_due = n_total + self.live.n_spoiled_blocks().min(n_total);
-            // Whole blocks, as many as a piece has room for: a decision is only taken between blocks.
-            while n_run < n_due && queue.len() < self.piece_steps() {
-                queue.extend(schedule.block());
-                n_run += 1;
-            }
-            if let Some(ended) = self.pieces(std::mem::take(&mut queue))? {
+        let started_ns = monotonic_ns();
+        let (mut n_run, budget_ns) = (
+            0,
+            match self.plan.blocks {
+                BlockRule::Exactly(_) => u64::MAX,
+                BlockRule::Budget { budget_ns, .. } => budget_ns,
+            },
+        );
+        if let (BlockRule::Budget { min, .. }, Some(block_ns)) = (self.plan.blocks, warm_block_ns) {
+            self.progress.expect_blocks(n_blocks(self.plan, block_ns).max(min));
+        }
+        if let BlockRule::Budget { min, .. } = self.plan.blocks {
+            let n_first = min.min(FIRST_BLOCKS);
+            if let Some(ended) = self.blocks(schedule, n_first)? {
                 return Ok(ended);
             }
-            if self.is_precise() {
-                return Ok(Ended { reason: EndReason::Precise, failure: None });
-            }
+            n_run = n_first;
         }
-        Ok(Ended { reason: EndReason::Complete, failure: None })
+        let elapsed_ns = monotonic_ns() - started_ns;
+        let n_total = self.fix_blocks(elapsed_ns.checked_div(n_run.into()).unwrap_or(0))?;
+        loop {
+            if let Some(ended) = self.look()? {
+                return Ok(ended);
+            }
+            // A block in which a run timed out does not count; as many are appended, but no more than were planned.
+            let n_due = n_total + self.live.n_spoiled_blocks().min(n_total);
+            let is_over = monotonic_ns() - started_ns >= budget_ns && n_run >= self.fewest();
+            if n_run >= n_due || is_over {
+                return Ok(Ended { reason: EndReason::Complete, failure: None });
+            }
+            // Whole blocks, as many as a piece has room for, and not beyond the next look: a decision is only taken
+            // between blocks.
+            let fit = self.piece_steps().div_ceil(self.plan.arms.len());
+            let until_look = self.watch.as_ref().and_then(|watch| watch.next_look());
+            let until_look = until_look.map_or(fit, |at| at.saturating_sub(n_run as usize).max(1));
+            let n_blocks = u32::try_from(fit.min(until_look))?.min(n_due - n_run);
+            if let Some(ended) = self.blocks(schedule, n_blocks)? {
+                return Ok(ended);
+            }
+            n_run += n_blocks;
+        }
+    }
+
+    /// Blocks below which the budget does not end the session.
+    fn fewest(&self) -> u32 {
+        match self.plan.blocks {
+            BlockRule::Exactly(n_blocks) => n_blocks,
+            BlockRule::Budget { min, .. } => min,
+        }
+    }
+
+    /// Runs so many blocks; `Some` when that is the end.
+    fn blocks(&mut self, schedule: &mut Schedule, n_blocks: u32) -> Result<Option<Ended>> {
+        self.pieces((0..n_blocks).flat_map(|_| schedule.block()).collect())
+    }
+
+    /// Takes the looks that are due; `Some` when they end the session.
+    fn look(&mut self) -> Result<Option<Ended>> {
+        let is_end = |reason| Ok(Some(Ended { reason, failure: None }));
+        let unfit = "the times are unfit for a comparison";
+        let Some(watch) = &mut self.watch else {
+            return if self.is_precise() { is_end(EndReason::Precise) } else { Ok(None) };
+        };
+        if !watch.take(&self.walls).context(unfit)? {
+            return Ok(None);
+        }
+        if watch.is_decided() {
+            return is_end(EndReason::Decided);
+        }
+        // Of a look, and at the error that the look may make: its end may depend on what it saw.
+        if let Some(precision) = self.plan.precision
+            && watch.is_within(&self.walls, (precision.pct / 100.0).ln_1p()).context(unfit)?
+        {
+            return is_end(EndReason::Precise);
+        }
+        Ok(None)
     }
 
     fn sequential(&mut self, schedule: &mut Schedule, warm_block_ns: Option<u64>) -> Result<Ended> {
@@ -164,6 +229,9 @@ impl<'a> Session<'a> {
         let n_blocks = n_blocks(self.plan, block_ns);
         self.writer.append_event(&Event::Blocks { n_blocks, block_ns })?;
         self.progress.expect_blocks(n_blocks);
+        if self.plan.stopping == Stopping::WhenDecided {
+            self.watch = Watch::new(self.plan, n_blocks).map(Some).context("cannot plan looks")?;
+        }
         Ok(n_blocks)
     }
 
@@ -177,7 +245,7 @@ impl<'a> Session<'a> {
             self.spent_ns += monotonic_ns() - started_ns;
             self.n_steps += n_steps as u64;
             self.take_rows()?;
-            self.progress.draw(&self.live, self.spent_ns);
+            self.progress.draw(&self.live, self.watch.as_ref(), self.spent_ns);
             if let Some(ended) = ended(outcome) {
                 return Ok(Some(ended));
             }
@@ -191,25 +259,27 @@ impl<'a> Session<'a> {
     }
 
     fn take_rows(&mut self) -> Result<()> {
-        let live = &mut self.live;
+        let (live, walls) = (&mut self.live, &mut self.walls);
+        let has_looks = self.plan.stopping == Stopping::WhenDecided;
         self.tail.follow(|line| {
             if let Line::Row(row) = line {
                 live.add(&row);
+                // They are only kept where they are looked at: a long session of one arm takes no memory.
+                if has_looks {
+                    walls.add(&row);
+                }
             }
             Ok(())
         })?;
         Ok(())
     }
 
+    /// Whether t0 is known well enough; several arms are told apart at looks instead.
     fn is_precise(&self) -> bool {
         let Some(precision) = self.plan.precision else { return false };
-        let is_comparison = self.plan.candidates().count() > 1;
-        let t0 = if is_comparison {
-            self.live.block_t0()
-        } else {
-            self.live.arm_t0(self.plan.reference)
-        };
+        let t0 = self.live.arm_t0(self.plan.reference);
         self.live.n_blocks() >= precision.n_blocks_min as usize
+            && self.live.span_ns() >= precision.time_min_ns
             && t0.is_some_and(|t0| t0.err / t0.value * 100.0 < precision.pct)
     }
 

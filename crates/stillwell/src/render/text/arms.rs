@@ -87,7 +87,9 @@ fn subtracted(page: &Page<'_>, columns: usize) -> Option<String> {
     let t0 = page.analysis.arms.get(control.arm)?.wall.as_ref()?.t0;
     let what = match control.role {
         Role::EmptyShell => "empty shell".into(),
-        Role::Subtract | Role::Candidate => page.plan.arms.get(control.arm)?.label().to_owned(),
+        Role::Subtract | Role::Candidate | Role::Twin => {
+            page.plan.arms.get(control.arm)?.label().to_owned()
+        }
     };
     let value = page.unit.label(&page.unit.uncertain(t0.value, t0.err));
     Some(shorten(&format!("minus {value} of {what}"), columns))

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName};
-use crate::plan::{Plan, Policy, Role};
+use crate::analysis::{Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName, ToDecide};
+use crate::plan::{BlockRule, Plan, Policy, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::exported::{half_width, shown_ratio};
 use crate::render::styles::paint;
@@ -52,6 +52,38 @@ pub(in crate::render) fn comparison(
             out.push('\n');
             line(&mut out, &no_test(*because, plan.policy));
         }
+    }
+    out
+}
+
+/// The self-check: how the reference compares with itself.
+pub(super) fn self_check(
+    evidence: &Evidence,
+    judgement: &Judgement,
+    policy: Policy,
+    styles: &Styles,
+) -> String {
+    let mut out = String::new();
+    let text = match (evidence, judgement.verdict) {
+        (Evidence::Paired(_), Verdict::Slower | Verdict::Faster) => {
+            let chance = uncertain::trimmed(policy.alpha * 100.0, 6);
+            let word = paint(styles.attention, "CALLED DIFFERENT");
+            format!(
+                "the reference against itself: {word}; by chance that happens in {chance} % of sessions"
+            )
+        }
+        (Evidence::Paired(_), verdict) => {
+            format!("the reference against itself: {}, as it should be", verdict_word(verdict))
+        }
+        (Evidence::None { because } | Evidence::Unpaired { because, .. }, _) => {
+            format!("the reference against itself: {}", no_test(*because, policy))
+        }
+        (Evidence::AcrossSessions(_), _) => return out,
+    };
+    wrap(&mut out, "self-check: ", INDENT, &text);
+    if let Evidence::Paired(paired) = evidence {
+        let of = format!("{}, ", statistic(paired.statistic));
+        line(&mut out, &numbers(paired.ratio, paired.alpha, &of, paired.p));
     }
     out
 }
@@ -141,7 +173,7 @@ fn sentences(
     judgement: &Judgement,
     plan: &Plan,
 ) {
-    line(out, &meaning(paired, shown, judgement, plan.policy));
+    line(out, &meaning(paired, shown, judgement, plan));
     if let Some(shape) = paired.shape {
         line(out, &shape_text(shape));
     }
@@ -154,6 +186,9 @@ fn sentences(
             out,
             "as measured: nothing is subtracted, the reference takes no longer than the control",
         );
+    }
+    if paired.is_contradicted {
+        line(out, "the looks contradict each other: the ratio changed while it was measured");
     }
     if paired.position_ratio != 1.0 {
         let change = percent((paired.position_ratio - 1.0).abs());
@@ -172,8 +207,8 @@ fn sentences(
 }
 
 /// The verdict in plain words.
-fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, policy: Policy) -> String {
-    let margin = margin(policy);
+fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &Plan) -> String {
+    let margin = margin(plan.policy);
     match judgement.verdict {
         Verdict::Slower if judgement.within_margin => {
             format!("slower, but by less than the {margin} that counts as the same")
@@ -186,10 +221,35 @@ fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, policy:
         Verdict::Undecided if paired.shape.is_some() => {
             format!("not called the same within {margin}: two ratios instead of one")
         }
-        Verdict::Undecided => match paired.n_pairs_to_decide {
-            Some(n) => format!("about {n} blocks would decide; these were {}", paired.n_pairs),
+        Verdict::Undecided => match paired.to_decide {
+            Some(to_decide) => format!(
+                "about {} blocks would decide ({}); these were {}",
+                to_decide.n_pairs,
+                longer(to_decide, plan.blocks),
+                paired.n_pairs
+            ),
             None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
         },
+    }
+}
+
+/// How to ask for so many blocks. They have to be new ones: those that were seen have spent their share of errors.
+fn longer(to_decide: ToDecide, blocks: BlockRule) -> String {
+    let ToDecide { n_pairs, time_ns } = to_decide;
+    let BlockRule::Budget { max, .. } = blocks else { return format!("--runs {n_pairs}") };
+    let beyond = (n_pairs > max as usize).then(|| format!("--max-blocks {n_pairs}"));
+    let budget = time_ns.map(|time_ns| format!("--budget {}", budget(time_ns)));
+    let options: Vec<String> = budget.into_iter().chain(beyond).collect();
+    if options.is_empty() { "a larger --budget".into() } else { options.join(" ") }
+}
+
+/// A little more than this, as `--budget` takes it.
+fn budget(time_ns: f64) -> String {
+    let time_s = 1.1 * time_ns / 1e9;
+    match time_s {
+        ..100.0 => format!("{}s", uncertain::fixed(time_s.ceil(), 0)),
+        ..6000.0 => format!("{}min", uncertain::fixed((time_s / 60.0).ceil(), 0)),
+        _ => format!("{}h", uncertain::fixed((time_s / 3600.0).ceil(), 0)),
     }
 }
 
@@ -230,6 +290,10 @@ pub(in crate::render) fn no_test(because: NoTest, policy: Policy) -> String {
                                controlled"
                 .into()
         }
+        NoTest::Imported => {
+            "another program has measured these times: whether their order was random is not known"
+                .into()
+        }
         NoTest::SeparateRecords => {
             "they are from separate sessions: drift between them is not controlled; for a verdict, \
              time both in one stillwell run"
@@ -244,6 +308,13 @@ pub(in crate::render) fn no_test(because: NoTest, policy: Policy) -> String {
         NoTest::TooFewPairs { have, need } => {
             let level = percent_of_level(policy.alpha);
             format!("a verdict at {level} needs {need} complete pairs of runs; there are {have}")
+        }
+        NoTest::FamilyTooLarge { n } => {
+            let level = percent_of_level(policy.alpha);
+            format!(
+                "{n} comparisons are judged together, and at {level} nothing in so many could be told from chance; \
+                 compare fewer at once"
+            )
         }
         NoTest::UnfitNumbers => {
             "some of the times are zero, or all are equal: no ratio with an error can be told"

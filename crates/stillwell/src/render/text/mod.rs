@@ -7,14 +7,16 @@ mod many;
 use std::fmt::Write as _;
 
 use crate::analysis::histogram::Histogram;
-use crate::analysis::{Analysis, ArmSummary};
+use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::render::units::{Kind, Unit, asked};
-use crate::render::{Styles, closing, histogram};
-use crate::verdict::Judgement;
+use crate::render::columns::wrap;
+use crate::render::units::{Unit, unit_of_walls};
+use crate::render::{Styles, closing, histogram, uncertain};
+use crate::verdict::{Judgement, judge};
 
-pub(super) use comparison::comparison;
+use comparison::self_check;
+pub(super) use comparison::{comparison, ratio_text};
 
 /// With more arms than this, each gets one line of a table.
 const BLOCKS_MAX: usize = 12;
@@ -30,7 +32,7 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn candidates(&self) -> impl Iterator<Item = &ArmSummary> {
-        self.analysis.arms.iter().filter(|arm| !arm.is_control)
+        self.analysis.arms.iter().filter(|arm| !arm.is_hidden)
     }
 }
 
@@ -51,8 +53,30 @@ pub fn summary(
     } else {
         blocks(&mut out, &page, judgements, histogram);
     }
+    family(&mut out, &page);
+    if let Some(found) = &analysis.self_check {
+        let judgement = judge(found, &plan.policy);
+        out.push_str(&self_check(&found.evidence, &judgement, plan.policy, styles));
+        out.push('\n');
+    }
     closing::lines(&mut out, record, analysis, styles);
     out
+}
+
+/// What the error rate is a rate of, where there are several comparisons.
+fn family(out: &mut String, page: &Page<'_>) {
+    let family = page.analysis.comparisons.iter().find_map(|found| match &found.evidence {
+        Evidence::Paired(paired) if paired.family > 1 => Some(paired.family),
+        _ => None,
+    });
+    let Some(n) = family else { return };
+    let alpha = uncertain::trimmed(page.plan.policy.alpha * 100.0, 6);
+    let text = format!(
+        "{n} comparisons, judged together (Holm): by chance, any of them is called different in at most {alpha} % of \
+         sessions"
+    );
+    wrap(out, "", 0, &text);
+    out.push('\n');
 }
 
 fn blocks(
@@ -80,8 +104,8 @@ fn blocks(
 
 /// One unit for the wall times of all arms and what is subtracted from them.
 fn wall_unit(plan: &Plan, analysis: &Analysis) -> Unit {
-    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0.value));
-    Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s)
+    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0));
+    unit_of_walls(plan, t0s)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::{Evidence, Finding, NoTest, Paired, RatioInterval, Shape};
+use crate::analysis::{Evidence, Finding, NoTest, Paired, RatioInterval, Shape, ToDecide};
 use crate::plan::{Order, ShellReason};
 use crate::record::{EndReason, Event};
 use crate::render::columns::{COLUMNS, width};
@@ -173,8 +173,15 @@ fn verdicts_in_words() {
     is(paired(1.001, 0.995, 1.008), "        the same within 1 %\n");
     is(paired(1.01, 0.98, 1.04), "UNDECIDED");
     is(paired(1.01, 0.98, 1.04), "60 blocks are too few to say how many would decide");
-    let to_decide = Paired { n_pairs_to_decide: Some(540), ..paired(1.01, 0.98, 1.04) };
-    is(to_decide, "about 540 blocks would decide; these were 60");
+    let to_decide = |n_pairs, time_ns| Paired {
+        to_decide: Some(ToDecide { n_pairs, time_ns }),
+        ..paired(1.01, 0.98, 1.04)
+    };
+    is(to_decide(240, Some(3e9)), "about 240 blocks would decide (--budget 4s); these were 60");
+    is(to_decide(540, Some(300e9)), "(--budget 6min --max-blocks 540)");
+    is(to_decide(240, None), "(a larger --budget)");
+    let contradicted = Paired { is_contradicted: true, ..paired(1.01, 0.98, 1.04) };
+    is(contradicted, "the looks contradict each other");
     is(paired(1.0183, 1.0129, 1.0238), "smallest difference this run could have seen: 0.73 %");
     let position = Paired { position_ratio: 1.004, ..paired(1.01, 0.98, 1.04) };
     is(position, "the later run of a pair took 0.40 % more time; corrected for");

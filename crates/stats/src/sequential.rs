@@ -1,0 +1,285 @@
+//! A comparison that is looked at while it grows.
+//!
+//! At fixed numbers of pairs the test of [`relabel`](crate::relabel) is made on all pairs so far,
+//! at an error that is fixed beforehand; all errors sum to alpha. By the union bound the chance
+//! that any look is wrong is at most alpha, however the looks depend on each other and for
+//! whatever reason the session ends after one of them. So every interval holds along the way, and
+//! so does their intersection.
+//!
+//! Several comparisons with one reference are a family, judged by Holm's procedure. Its steps are
+//! closed tests whose error is a share of alpha, which each look takes its part of.
+
+use crate::interval::Interval;
+use crate::invalid::Invalid;
+use crate::relabel::{Comparison, Estimand, Orbit, Pairs, Shape, Statistic};
+use crate::spending::{Design, Look};
+use crate::verdict::z;
+use crate::warmup;
+
+/// Ends of an interval are found to this much, in log ratio: a tenth of the last digit that is ever
+/// printed of a timing.
+const TOLERANCE: f64 = 1e-5;
+/// Equal products of the same numbers can differ by this share.
+const ROUNDING: f64 = 1e-12;
+
+/// What is asked of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// When it is looked at, and what each look may err.
+    pub design: Design,
+    /// What is compared.
+    pub estimand: Estimand,
+    /// Log ratios closer to 0 than this count as the same.
+    pub margin: f64,
+    /// Seed of the re-labellings.
+    pub seed: u64,
+}
+
+/// What a look saw: the p-values from which it follows what is decided at any share of alpha.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    look: Look,
+    /// p of "no difference".
+    zero: f64,
+    /// p of "slower by the margin", where the estimate is below that; else 1.
+    above: f64,
+    /// p of "faster by the margin", where the estimate is above that; else 1.
+    below: f64,
+    /// The comparison has two ratios rather than one; only known where it could be "the same".
+    is_uneven: bool,
+    /// Estimated log ratio, and how far it scatters: the 90 % quantile over the re-labellings.
+    estimate: (f64, f64),
+}
+
+/// A comparison under way.
+#[derive(Clone, Debug)]
+pub struct Sequential {
+    question: Question,
+    seen: Vec<Seen>,
+}
+
+/// What all looks together say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conclusion {
+    /// Pairs of the last look, warm-up included.
+    pub n_pairs: usize,
+    /// Pairs at the beginning that are left out as warm-up.
+    pub n_warmup: usize,
+    /// The last look: its test, and the estimate.
+    pub last: Comparison,
+    /// The log ratios that no look rejects; 0 is inside iff the comparison is not different.
+    pub interval: Interval,
+    /// Some look had nothing in common with the last: the ratio moved, or an interval missed it.
+    /// `interval` leaves it out then.
+    pub is_contradicted: bool,
+    /// Typical time and floor.
+    pub shape: Shape,
+}
+
+impl Conclusion {
+    /// Which statistic the estimate is of.
+    pub fn statistic(&self) -> Statistic {
+        self.last.test.selected.statistic
+    }
+}
+
+/// The pairs of one look, without the warm-up, in groups if they are many.
+struct View {
+    pairs: Pairs,
+    n_warmup: usize,
+    orbit: Orbit,
+}
+
+impl Sequential {
+    /// Nothing seen yet.
+    pub fn new(question: Question) -> Self {
+        Self { question, seen: Vec::new() }
+    }
+
+    /// When it is looked at.
+    pub fn design(&self) -> &Design {
+        &self.question.design
+    }
+
+    /// Looks that were taken.
+    pub fn n_looks(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Pairs at which the next look is due; `None` after the last.
+    pub fn next_look(&self) -> Option<usize> {
+        self.question.design.looks.get(self.seen.len()).map(|look| look.n_pairs)
+    }
+
+    /// Pairs of the last look that was taken; 0 before the first.
+    pub fn n_pairs_seen(&self) -> usize {
+        self.seen.last().map_or(0, |seen| seen.look.n_pairs)
+    }
+
+    /// Takes every look that `pairs`, all so far, are enough for. Returns whether there was one.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn take(&mut self, pairs: &Pairs) -> Result<bool, Invalid> {
+        let n_before = self.seen.len();
+        while let Some(&look) = self.question.design.looks.get(self.seen.len()) {
+            if look.n_pairs > pairs.len() {
+                break;
+            }
+            let seen = self.see(pairs, look)?;
+            self.seen.push(seen);
+        }
+        Ok(self.seen.len() > n_before)
+    }
+
+    fn see(&self, pairs: &Pairs, look: Look) -> Result<Seen, Invalid> {
+        let Question { estimand, margin, .. } = self.question;
+        let View { pairs, orbit, .. } = self.view(pairs, look)?;
+        let at_zero = pairs.test(&orbit, estimand, 0.0)?;
+        let estimate = (at_zero.selected.t, at_zero.selected.q90);
+        let mut seen =
+            Seen { look, zero: at_zero.p, above: 1.0, below: 1.0, is_uneven: false, estimate };
+        // Where nine of ten re-labellings scatter wider than the margin, neither end of it can be
+        // rejected at a sensible alpha; where 0 is rejected, neither is asked.
+        if estimate.1 > margin || self.is_rejected(seen.zero, look, self.worst_share()) {
+            return Ok(seen);
+        }
+        // The estimate is that at the tested ratio plus the ratio: it lies inside the margin if
+        // what is left of it there points back to 0.
+        let end = |side: f64| -> Result<f64, Invalid> {
+            let test = pairs.test(&orbit, estimand, side * margin)?;
+            Ok(if test.selected.t * side < 0.0 { test.p } else { 1.0 })
+        };
+        (seen.above, seen.below) = (end(1.0)?, end(-1.0)?);
+        if self.is_rejected(seen.above, look, 1.0) && self.is_rejected(seen.below, look, 1.0) {
+            seen.is_uneven = is_uneven(&pairs.shape(&orbit)?, margin);
+        }
+        Ok(seen)
+    }
+
+    fn view(&self, pairs: &Pairs, look: Look) -> Result<View, Invalid> {
+        let Question { design, estimand, seed, .. } = &self.question;
+        let pairs = pairs.first(look.n_pairs)?;
+        let n_warmup = warmup::prefix(&pairs.means()).unwrap_or(0);
+        let pairs = pairs.skip(n_warmup)?.grouped(design.n_groups_max(look), *estimand)?;
+        let draws = design.draws(look);
+        let orbit = Orbit::new(pairs.len(), draws, *seed)?;
+        Ok(View { pairs, n_warmup, orbit })
+    }
+
+    fn worst_share(&self) -> f64 {
+        1.0 / self.question.design.family as f64
+    }
+
+    fn is_rejected(&self, p: f64, look: Look, share: f64) -> bool {
+        p <= look.alpha * share * (1.0 + ROUNDING)
+    }
+
+    /// p-value of "no difference" over all looks: the smallest of each look's, divided by the share
+    /// of alpha that the look had. At most alpha iff some look rejected; 1 before the first look.
+    pub fn p(&self) -> f64 {
+        let alpha = self.question.design.alpha;
+        let adjusted = self.seen.iter().map(|seen| seen.zero * alpha / seen.look.alpha);
+        adjusted.fold(1.0, f64::min)
+    }
+
+    /// Whether some look rejected "no difference" at this share of its alpha.
+    pub fn is_different(&self, share: f64) -> bool {
+        self.seen.iter().any(|seen| self.is_rejected(seen.zero, seen.look, share))
+    }
+
+    /// Whether the looks together put the ratio inside the margin at this share of alpha, and the
+    /// last one that could saw one ratio rather than two.
+    pub fn is_same(&self, share: f64) -> bool {
+        let any = |p: fn(&Seen) -> f64| {
+            self.seen.iter().any(|seen| self.is_rejected(p(seen), seen.look, share))
+        };
+        any(|seen| seen.above)
+            && any(|seen| seen.below)
+            && self.seen.last().is_some_and(|seen| !seen.is_uneven)
+    }
+
+    /// Estimated log ratio of the last look and its rough error, for showing while it runs: the
+    /// scatter of the re-labellings taken to be normal, at the look's own level.
+    pub fn rough(&self) -> Option<(f64, f64)> {
+        let seen = self.seen.last()?;
+        let z = |alpha: f64| z(1.0 - alpha / 2.0);
+        let (estimate, q90) = seen.estimate;
+        Some((estimate, q90 * z(seen.look.alpha * self.worst_share()) / z(0.1)))
+    }
+
+    /// Pairs at which a decision can be expected, by [`Sequential::rough`]: an interval narrows as
+    /// `1 / sqrt(n)`, until it leaves out 0 or both ends of the margin.
+    pub fn expected_pairs(&self) -> Option<f64> {
+        let (estimate, err) = self.rough()?;
+        let room = estimate.abs().max(self.question.margin - estimate.abs());
+        Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
+    }
+
+    /// Estimate and interval from all looks so far at a share of alpha; `None` before the first.
+    /// `pairs` are the same as were shown to [`Sequential::take`], or more.
+    ///
+    /// The interval is that of the last look, cut where an earlier look rejects.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn conclude(&self, pairs: &Pairs, share: f64) -> Result<Option<Conclusion>, Invalid> {
+        let Some((last, earlier)) = self.seen.split_last() else { return Ok(None) };
+        let estimand = self.question.estimand;
+        let view = self.view(pairs, last.look)?;
+        let alpha = last.look.alpha * share;
+        let found = view.pairs.compare_to(&view.orbit, estimand, alpha, TOLERANCE)?;
+        let (mut interval, mut is_contradicted) = (found.interval, false);
+        for seen in earlier.iter().rev() {
+            let View { pairs, orbit, .. } = self.view(pairs, seen.look)?;
+            let alpha = seen.look.alpha * share;
+            let cut = if interval.half_width().is_finite() {
+                pairs.narrow(&orbit, estimand, alpha, TOLERANCE, interval, found.theta)?
+            } else {
+                let other = pairs.compare_to(&orbit, estimand, alpha, TOLERANCE)?;
+                interval.intersect(other.interval)
+            };
+            is_contradicted |= cut.is_none();
+            interval = cut.unwrap_or(interval);
+        }
+        Ok(Some(Conclusion {
+            n_pairs: last.look.n_pairs,
+            n_warmup: view.n_warmup,
+            shape: view.pairs.shape(&view.orbit)?,
+            last: found,
+            interval,
+            is_contradicted,
+        }))
+    }
+}
+
+/// Whether to show two ratios. Beside the test there is a practical size, a tenth of the margin:
+/// on a coarse clock equal programs differ by rounding, always in the same way.
+pub fn is_uneven(shape: &Shape, margin: f64) -> bool {
+    shape.is_uneven() && (shape.typical - shape.floor).abs() > 0.1 * margin
+}
+
+/// The share of alpha at which each comparison of a family is judged, in the order given: Holm
+/// (1979), going on from the smallest p-value as long as each is different at `1 / (m - i)`.
+///
+/// The rest, and the first that is not different, are judged at the share that was reached. Each
+/// step is a test of all remaining hypotheses at once, over all their looks (union bound), so by
+/// the closure principle (Marcus, Peritz & Gabriel 1976) the chance of any false "different" in
+/// the family is at most alpha.
+///
+/// ```
+/// assert!(stats::sequential::holm_shares(&[]).is_empty());
+/// ```
+pub fn holm_shares(family: &[&Sequential]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..family.len()).collect();
+    order.sort_by(|&i, &j| family[i].p().total_cmp(&family[j].p()));
+    let mut shares = vec![0.0; family.len()];
+    let mut n_left = family.len();
+    for &at in &order {
+        shares[at] = 1.0 / n_left as f64;
+        if family[at].is_different(shares[at]) && n_left > 1 {
+            n_left -= 1;
+        }
+    }
+    shares
+}

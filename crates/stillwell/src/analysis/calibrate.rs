@@ -1,0 +1,312 @@
+//! One long series of a command → how often tests call it different from itself, and which slowdown they find.
+//!
+//! Experiments are replayed from the series: a stretch of consecutive runs is cut out at random, its pairs are given to
+//! two arms by fresh coins, and the times of the new arm are multiplied by a known ratio. Whatever the machine did
+//! while the series was taken is in the replays as it was. The usual tests get the same stretch, its first half as the
+//! reference and its second half as the new arm: all runs of one, then all of the other.
+
+use rayon::prelude::*;
+use serde::Serialize;
+use stats::relabel::Pairs;
+use stats::sequential::{Question, Sequential};
+use stats::spending::Design;
+use stats::{Invalid, Stream, two_sample};
+
+use crate::analysis::watch::estimand_of;
+use crate::plan::Policy;
+
+/// How much slower the new arm is made.
+pub const RATIOS: [f64; 7] = [1.0, 1.002, 1.005, 1.01, 1.02, 1.05, 1.1];
+/// Pairs of one experiment, if the series is long enough.
+const PAIRS_MAX: usize = 60;
+/// Runs below which a series has too few different stretches.
+pub const RUNS_MIN: usize = 120;
+/// Budgets for which the smallest visible slowdown is told, ns.
+const BUDGETS_NS: [f64; 3] = [10e9, 60e9, 600e9];
+/// Share of the experiments in which a slowdown is found that counts as visible.
+const POWER: f64 = 0.8;
+
+/// What calibration found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Calibration {
+    /// Runs of the series.
+    pub n_runs: usize,
+    /// Their mean time, from the start of one to the start of the next, ns.
+    pub pace_ns: f64,
+    /// Pairs of one experiment.
+    pub n_pairs: usize,
+    /// Experiments for each ratio.
+    pub n_replays: usize,
+    /// Error rate at which all tests are made.
+    pub alpha: f64,
+    /// One for each of [`RATIOS`].
+    pub powers: Vec<Power>,
+    /// Smallest ratio that ours finds in 80 % of experiments, as long as that lies inside [`RATIOS`].
+    pub visible: Visible,
+    /// The same for sessions of some lengths.
+    pub budgets: Vec<Budget>,
+}
+
+/// Experiments with one ratio: shares of them that were called different.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Power {
+    /// Time of the new arm ÷ that of the reference.
+    pub ratio: f64,
+    /// Our test, with its looks.
+    pub stillwell: f64,
+    /// Mean number of pairs until ours ended.
+    pub stillwell_pairs: f64,
+    /// Welch's t test, one arm after the other.
+    pub welch: f64,
+    /// The Mann-Whitney test, one arm after the other.
+    pub mann_whitney: f64,
+}
+
+/// A slowdown, as a fraction, or its bound where the ratios that were tried do not reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", content = "slowdown", rename_all = "snake_case")]
+pub enum Visible {
+    /// The smallest ratio tried is found in more than 80 %.
+    Below(f64),
+    /// Interpolated between two ratios.
+    At(f64),
+    /// The largest ratio tried is found in less than 80 %.
+    Above(f64),
+}
+
+/// A session of some length.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Budget {
+    /// Its length, ns.
+    pub budget_ns: f64,
+    /// Pairs that it has room for.
+    pub n_pairs: usize,
+    /// What it finds in 80 %, by the square root of the number of pairs.
+    pub visible: Visible,
+}
+
+/// What to replay.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How differences are judged.
+    pub policy: Policy,
+    /// Experiments for each ratio.
+    pub n_replays: usize,
+    /// Seed of stretches and coins.
+    pub seed: u64,
+}
+
+/// Replays experiments from the times of consecutive runs, ns, that started `pace_ns` apart on average.
+///
+/// `after_each` is called after each experiment, from any thread.
+///
+/// # Errors
+/// Fewer than [`RUNS_MIN`] runs, or a time is zero.
+pub fn calibrate(
+    series_ns: &[f64],
+    pace_ns: f64,
+    settings: &Settings,
+    after_each: impl Fn() + Sync,
+) -> Result<Calibration, Invalid> {
+    if series_ns.len() < RUNS_MIN {
+        return Err(Invalid::TooFew { need: RUNS_MIN, got: series_ns.len() });
+    }
+    stats::logs(series_ns)?;
+    let n_pairs = PAIRS_MAX.min(series_ns.len() / 4);
+    let alpha = settings.policy.alpha;
+    let mut powers = Vec::new();
+    for ratio in RATIOS {
+        let found: Vec<Found> = (0..settings.n_replays as u64)
+            .into_par_iter()
+            .map(|replay| {
+                let found = replayed(series_ns, n_pairs, ratio, settings, replay);
+                after_each();
+                found
+            })
+            .collect::<Result<_, _>>()?;
+        let share = |is: fn(&Found) -> bool| {
+            found.iter().filter(|found| is(found)).count() as f64 / found.len() as f64
+        };
+        powers.push(Power {
+            ratio,
+            stillwell: share(|found| found.stillwell),
+            stillwell_pairs: found.iter().map(|found| found.n_pairs as f64).sum::<f64>()
+                / found.len() as f64,
+            welch: share(|found| found.welch),
+            mann_whitney: share(|found| found.mann_whitney),
+        });
+    }
+    let visible = visible(&powers);
+    let budgets = BUDGETS_NS.map(|budget_ns| {
+        let n_fit = (budget_ns / (2.0 * pace_ns)) as usize;
+        let factor = (n_pairs as f64 / n_fit.max(1) as f64).sqrt();
+        Budget { budget_ns, n_pairs: n_fit, visible: visible.times(factor) }
+    });
+    Ok(Calibration {
+        n_runs: series_ns.len(),
+        pace_ns,
+        n_pairs,
+        n_replays: settings.n_replays,
+        alpha,
+        powers,
+        visible,
+        budgets: budgets.into(),
+    })
+}
+
+/// Verdicts of one experiment: whether each test said "different".
+struct Found {
+    stillwell: bool,
+    n_pairs: usize,
+    welch: bool,
+    mann_whitney: bool,
+}
+
+fn replayed(
+    series_ns: &[f64],
+    n_pairs: usize,
+    ratio: f64,
+    settings: &Settings,
+    replay: u64,
+) -> Result<Found, Invalid> {
+    // The same stretches and coins for every ratio: their powers differ by the ratio alone.
+    let mut stream = Stream::new(settings.seed.wrapping_add(replay));
+    let n_starts = (series_ns.len() - 2 * n_pairs + 1) as u64;
+    let start = usize::try_from(stream.below(n_starts)).unwrap_or(0);
+    let stretch = &series_ns[start..start + 2 * n_pairs];
+    let coins = stream.bits(n_pairs);
+    let slot = |second: usize| -> Vec<f64> {
+        let time = |j: usize| {
+            let is_new = coins[j] == (second == 0);
+            stretch[2 * j + second] * if is_new { ratio } else { 1.0 }
+        };
+        (0..n_pairs).map(time).collect()
+    };
+    let pairs = Pairs::new(&slot(0), &slot(1), &coins)?;
+    let (stillwell, n_used) = ours(&pairs, &settings.policy, stream.next_u64())?;
+    let (old, new) = stretch.split_at(n_pairs);
+    let new: Vec<f64> = new.iter().map(|time| time * ratio).collect();
+    let alpha = settings.policy.alpha;
+    // Where all times are equal there is no test: nothing is called different.
+    let is_rejected = |p: Result<f64, Invalid>| p.is_ok_and(|p| p <= alpha);
+    Ok(Found {
+        stillwell,
+        n_pairs: n_used,
+        welch: is_rejected(two_sample::welch(old, &new).map(|test| test.p)),
+        mann_whitney: is_rejected(
+            two_sample::mann_whitney(old, &new).map(|test| test.p_asymptotic),
+        ),
+    })
+}
+
+/// Whether our test calls these pairs different, and after how many it ended.
+fn ours(pairs: &Pairs, policy: &Policy, seed: u64) -> Result<(bool, usize), Invalid> {
+    let design = Design::new(pairs.len(), 0, policy.alpha, 1)?;
+    let margin = policy.same_within.ln_1p();
+    let question = Question { design, estimand: estimand_of(policy.estimand), margin, seed };
+    let mut comparison = Sequential::new(question);
+    while let Some(at) = comparison.next_look() {
+        comparison.take(&pairs.first(at)?)?;
+        if comparison.is_different(1.0) || comparison.is_same(1.0) {
+            break;
+        }
+    }
+    Ok((comparison.is_different(1.0), comparison.n_pairs_seen()))
+}
+
+/// Where the power of our test crosses 80 %, linearly between neighbouring ratios.
+fn visible(powers: &[Power]) -> Visible {
+    let slowdown = |power: &Power| power.ratio - 1.0;
+    let slower = &powers[1..];
+    match slower.iter().position(|power| power.stillwell >= POWER) {
+        None => Visible::Above(slower.last().map_or(0.0, slowdown)),
+        Some(0) => Visible::Below(slowdown(&slower[0])),
+        Some(at) => {
+            let (low, high) = (&slower[at - 1], &slower[at]);
+            let share = (POWER - low.stillwell) / (high.stillwell - low.stillwell);
+            Visible::At(slowdown(low) + share * (slowdown(high) - slowdown(low)))
+        }
+    }
+}
+
+impl Visible {
+    fn times(self, factor: f64) -> Self {
+        match self {
+            Self::Below(slowdown) => Self::Below(slowdown * factor),
+            Self::At(slowdown) => Self::At(slowdown * factor),
+            Self::Above(slowdown) => Self::Above(slowdown * factor),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Estimand;
+
+    const POLICY: Policy = Policy { alpha: 0.05, same_within: 0.01, estimand: Estimand::Adaptive };
+
+    fn calibrated(series_ns: &[f64], n_replays: usize) -> Calibration {
+        let settings = Settings { policy: POLICY, n_replays, seed: 1 };
+        calibrate(series_ns, 2e6, &settings, || ()).unwrap()
+    }
+
+    /// A machine that is slow for some 40 runs, then fast, and so on.
+    fn regimes() -> Vec<f64> {
+        let mut stream = Stream::new(3);
+        let mut is_slow = false;
+        let step = |_| {
+            is_slow ^= stream.below(40) == 0;
+            1e6 * (1.0 + 0.02 * stream.unit() + if is_slow { 0.03 } else { 0.0 })
+        };
+        (0..800).map(step).collect()
+    }
+
+    #[test]
+    fn only_tests_that_assume_a_steady_machine_are_fooled() {
+        let found = calibrated(&regimes(), 150);
+        let alike = found.powers[0];
+        // 150 x 5 % = 7.5 are expected; more than 15 come with a probability of 0.4 %.
+        assert!(alike.stillwell <= 0.1, "{alike:?}");
+        assert!(alike.welch > 0.5 && alike.mann_whitney > 0.5, "{alike:?}");
+        let slower: Vec<f64> = found.powers.iter().map(|power| power.stillwell).collect();
+        assert!(slower[5] > 0.95 && slower[1] < 0.9, "{slower:?}");
+        assert!(found.powers[5].stillwell_pairs < 40.0);
+    }
+
+    #[test]
+    fn short_series_are_refused() {
+        let settings = Settings { policy: POLICY, n_replays: 1, seed: 1 };
+        let found = calibrate(&[1.0; 119], 1.0, &settings, || ());
+        assert_eq!(found, Err(Invalid::TooFew { need: 120, got: 119 }));
+    }
+
+    #[test]
+    fn the_visible_slowdown_is_interpolated() {
+        let power = |ratio, stillwell| Power {
+            ratio,
+            stillwell,
+            stillwell_pairs: 1.0,
+            welch: 0.0,
+            mann_whitney: 0.0,
+        };
+        let at = |shares: [f64; 3]| {
+            visible(&[power(1.0, shares[0]), power(1.01, shares[1]), power(1.02, shares[2])])
+        };
+        let Visible::At(found) = at([0.05, 0.7, 0.9]) else { panic!() };
+        assert!((found - 0.015).abs() < 1e-12);
+        assert!(matches!(at([0.05, 0.9, 1.0]), Visible::Below(_)));
+        assert!(matches!(at([0.05, 0.1, 0.7]), Visible::Above(_)));
+    }
+
+    #[test]
+    fn longer_sessions_see_less() {
+        let found = calibrated(&regimes(), 20);
+        assert_eq!(found.budgets[0].n_pairs, 2500);
+        let slowdowns = found.budgets.iter().map(|budget| match budget.visible {
+            Visible::Below(slowdown) | Visible::At(slowdown) | Visible::Above(slowdown) => slowdown,
+        });
+        let slowdowns: Vec<f64> = slowdowns.collect();
+        assert!((slowdowns[0] / slowdowns[1] - 6f64.sqrt()).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,328 @@
+//! Runs far above the others, and what their own rows say of the cause.
+
+use serde::Serialize;
+use stats::Sorted;
+
+use crate::analysis::notes::queued_ns;
+use crate::analysis::steadiness::RUNS_MIN;
+use crate::metric::Metric;
+use crate::record::Rows;
+
+/// Tukey's far-out fence: this many interquartile ranges above the upper quartile.
+const RANGES: f64 = 3.0;
+/// Outliers that are listed.
+const LISTED_MAX: usize = 5;
+/// A lost time below this share of the excess is not a cause of it.
+const SHARE_MIN: f64 = 0.05;
+/// A count is a cause if it is larger than in this share of the arm's runs: 11 switches explain nothing where 10 are usual.
+const UNUSUAL: f64 = 0.9;
+
+/// The outliers of an arm. Times are in ns, excesses over the arm's median.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outliers {
+    /// The time above which a run is one.
+    pub fence_ns: f64,
+    /// How many there are.
+    pub n: usize,
+    /// Of all of them.
+    pub total: Lost,
+    /// How many have no recorded cause.
+    pub n_without_cause: usize,
+    /// Those with the largest excess, the largest first.
+    pub largest: Vec<Outlier>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outlier {
+    /// Among the arm's runs that count, from 1.
+    pub run: usize,
+    /// Block.
+    pub block: usize,
+    /// Step of its row.
+    pub step: u32,
+    /// Its time.
+    pub wall_ns: f64,
+    /// Where the time went.
+    pub lost: Lost,
+    /// What its row says, the longest time first.
+    pub causes: Vec<Cause>,
+}
+
+/// An excess and its known parts, each beyond what the median run of the arm has; `None` where it was not recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Lost {
+    /// Time above the median.
+    pub excess_ns: f64,
+    /// Preempted.
+    pub preempted_ns: Option<f64>,
+    /// Ready, and without a CPU for another reason.
+    pub queued_ns: Option<f64>,
+    /// CPU time of its own: it computed for longer.
+    pub cpu_ns: Option<f64>,
+}
+
+/// Why a run took longer, as far as its row shows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum Cause {
+    /// Another program took its CPU.
+    Preempted { ns: f64 },
+    /// It waited for a CPU.
+    Queued { ns: f64 },
+    /// It ended differently.
+    Exit { status: i32 },
+    /// A count is unusual; `typical` is that of the median run.
+    Count { metric: CountName, n: u64, typical: f64 },
+}
+
+/// A count of a row that can be a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountName {
+    MajorFaults,
+    Migrations,
+    InvoluntarySwitches,
+    VoluntarySwitches,
+}
+
+const COUNTS: [(CountName, Metric); 4] = [
+    (CountName::MajorFaults, Metric::MajorFaults),
+    (CountName::Migrations, Metric::Migrations),
+    (CountName::InvoluntarySwitches, Metric::InvoluntarySwitches),
+    (CountName::VoluntarySwitches, Metric::VoluntarySwitches),
+];
+
+/// The outliers among an arm's runs: `indices` are its rows, `times` their wall times. `None` with too few runs, or
+/// times of zero.
+pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outliers> {
+    if times.len() < RUNS_MIN {
+        return None;
+    }
+    let sorted = Sorted::new(&stats::logs(times).ok()?).ok()?;
+    let upper = sorted.quantile(0.75);
+    let fence = upper + RANGES * (upper - sorted.quantile(0.25));
+    let found: Vec<usize> = (0..times.len()).filter(|&at| times[at].ln() > fence).collect();
+    let mut outliers: Vec<Outlier> = Vec::new();
+    if !found.is_empty() {
+        let usual = Usual::of(rows, indices, times)?;
+        outliers.extend(found.iter().map(|&at| usual.outlier(rows, indices[at], at, times[at])));
+    }
+    let lost = outliers.iter().map(|outlier| outlier.lost);
+    let total = lost.reduce(Lost::plus).unwrap_or_default();
+    let n_without_cause = outliers.iter().filter(|outlier| outlier.causes.is_empty()).count();
+    let n = outliers.len();
+    outliers.sort_by(|a, b| b.lost.excess_ns.total_cmp(&a.lost.excess_ns));
+    outliers.truncate(LISTED_MAX);
+    Some(Outliers { fence_ns: fence.exp(), n, total, n_without_cause, largest: outliers })
+}
+
+impl Lost {
+    /// A part is known of the sum if it is known of one.
+    fn plus(self, other: Self) -> Self {
+        let sum = |a: Option<f64>, b: Option<f64>| a.map_or(b, |a| Some(a + b.unwrap_or(0.0)));
+        Self {
+            excess_ns: self.excess_ns + other.excess_ns,
+            preempted_ns: sum(self.preempted_ns, other.preempted_ns),
+            queued_ns: sum(self.queued_ns, other.queued_ns),
+            cpu_ns: sum(self.cpu_ns, other.cpu_ns),
+        }
+    }
+}
+
+/// What is usual for an arm, so that only what is not counts as a cause.
+struct Usual {
+    wall_ns: f64,
+    preempted_ns: Option<f64>,
+    queued_ns: Option<f64>,
+    cpu_ns: Option<f64>,
+    /// Of each of [`COUNTS`].
+    counts: [Option<Sorted>; COUNTS.len()],
+    /// Whether failing is nothing unusual.
+    fails: bool,
+}
+
+impl Usual {
+    fn of(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Self> {
+        let sorted = |value: &dyn Fn(usize) -> Option<f64>| {
+            let values: Vec<f64> = indices.iter().filter_map(|&index| value(index)).collect();
+            Sorted::new(&values).ok()
+        };
+        let median = |value: &dyn Fn(usize) -> Option<f64>| Some(sorted(value)?.median());
+        let n_failed = indices.iter().filter(|&&index| rows.exit(index) != 0).count();
+        Some(Self {
+            wall_ns: Sorted::new(times).ok()?.median(),
+            preempted_ns: median(&|index| preempted_ns(rows, index)),
+            queued_ns: median(&|index| queued_ns(rows, index)),
+            cpu_ns: median(&|index| cpu_ns(rows, index)),
+            counts: COUNTS.map(|(_, metric)| {
+                sorted(&|index| rows.get(index, metric).map(|count| count as f64))
+            }),
+            fails: n_failed as f64 > (1.0 - UNUSUAL) * indices.len() as f64,
+        })
+    }
+
+    /// The run of the row `index`, at `at` among the arm's runs.
+    fn outlier(&self, rows: &Rows, index: usize, at: usize, wall_ns: f64) -> Outlier {
+        let beyond = |ns: Option<f64>, usual: Option<f64>| Some(ns? - usual?);
+        let lost = Lost {
+            excess_ns: wall_ns - self.wall_ns,
+            preempted_ns: beyond(preempted_ns(rows, index), self.preempted_ns),
+            queued_ns: beyond(queued_ns(rows, index), self.queued_ns),
+            cpu_ns: beyond(cpu_ns(rows, index), self.cpu_ns),
+        };
+        Outlier {
+            run: at + 1,
+            block: rows.block(index).unwrap_or(0),
+            step: rows.step(index),
+            wall_ns,
+            causes: self.causes(rows, index, &lost),
+            lost,
+        }
+    }
+
+    fn causes(&self, rows: &Rows, index: usize, lost: &Lost) -> Vec<Cause> {
+        let matters = |ns: &f64| *ns > SHARE_MIN * lost.excess_ns;
+        let mut causes = Vec::new();
+        causes.extend(lost.preempted_ns.filter(matters).map(|ns| Cause::Preempted { ns }));
+        causes.extend(lost.queued_ns.filter(matters).map(|ns| Cause::Queued { ns }));
+        if lost.queued_ns > lost.preempted_ns {
+            causes.reverse();
+        }
+        let status = rows.exit(index);
+        causes.extend((status != 0 && !self.fails).then_some(Cause::Exit { status }));
+        let counts = COUNTS.iter().zip(&self.counts).filter(|((count, _), _)| {
+            // They are the same events, and the time says more.
+            *count != CountName::InvoluntarySwitches || lost.preempted_ns.is_none()
+        });
+        causes.extend(counts.filter_map(|(&(name, metric), usual)| {
+            let (n, usual) = (rows.get(index, metric)?, usual.as_ref()?);
+            let is_unusual = n as f64 > usual.quantile(UNUSUAL);
+            is_unusual.then_some(Cause::Count { metric: name, n, typical: usual.median() })
+        }));
+        causes
+    }
+}
+
+fn preempted_ns(rows: &Rows, index: usize) -> Option<f64> {
+    rows.get(index, Metric::PreemptedNs).map(|ns| ns as f64)
+}
+
+fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
+    let user_us = rows.get(index, Metric::UserUs)?;
+    Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Row;
+    use crate::render::fixture::row;
+
+    /// 40 runs of 10 ms and a little, the last of which `changed` changes.
+    fn arm(changed: impl Fn(&mut Row)) -> Outliers {
+        let mut rows = Rows::default();
+        for step in 0..40 {
+            let mut row = row(step + 1, 0, Some(step), 10_000_000 + u64::from(step % 7) * 10_000);
+            row.set(Metric::PreemptedNs, Some(100_000));
+            row.set(Metric::SpawnNs, Some(50_000));
+            row.set(Metric::RunQueueWaitNs, Some(150_000));
+            row.set(Metric::VoluntarySwitches, Some(2 + u64::from(step % 4)));
+            row.set(Metric::InvoluntarySwitches, Some(1));
+            if step == 39 {
+                row.set(Metric::WallNs, Some(20_030_000));
+                changed(&mut row);
+            }
+            rows.push(&row);
+        }
+        of(&rows)
+    }
+
+    fn of(rows: &Rows) -> Outliers {
+        let indices: Vec<usize> = (0..rows.len()).collect();
+        let times: Vec<f64> =
+            indices.iter().map(|&at| rows.get(at, Metric::WallNs).unwrap() as f64).collect();
+        find(rows, &indices, &times).unwrap()
+    }
+
+    /// The causes of the only outlier.
+    #[track_caller]
+    fn check(changed: impl Fn(&mut Row), expected: &[Cause]) {
+        let found = arm(changed);
+        assert_eq!(found.n, 1);
+        let outlier = &found.largest[0];
+        assert_eq!((outlier.run, outlier.block, outlier.step), (40, 39, 40));
+        assert_eq!((outlier.wall_ns, outlier.lost.excess_ns), (20.03e6, 10e6));
+        assert_eq!(outlier.causes, expected);
+        assert_eq!(found.n_without_cause, usize::from(expected.is_empty()));
+        assert_eq!(found.total, outlier.lost);
+    }
+
+    #[test]
+    fn lost_time_is_what_the_median_run_has_not() {
+        check(|_| {}, &[]);
+        let preempted = |ns: u64| move |row: &mut Row| row.set(Metric::PreemptedNs, Some(ns));
+        check(preempted(9_100_000), &[Cause::Preempted { ns: 9e6 }]);
+        // Less than 5 % of the excess explains nothing.
+        check(preempted(550_000), &[]);
+        // Waiting follows a preemption; only what is beyond it and the launch is something else.
+        check(|row| row.set(Metric::RunQueueWaitNs, Some(4_150_000)), &[Cause::Queued { ns: 4e6 }]);
+        check(
+            |row| {
+                row.set(Metric::PreemptedNs, Some(2_100_000));
+                row.set(Metric::RunQueueWaitNs, Some(8_150_000));
+            },
+            &[Cause::Queued { ns: 6e6 }, Cause::Preempted { ns: 2e6 }],
+        );
+    }
+
+    #[test]
+    fn a_count_is_a_cause_if_it_is_unusual() {
+        let switches = |n: u64| move |row: &mut Row| row.set(Metric::VoluntarySwitches, Some(n));
+        check(switches(5), &[]);
+        let metric = CountName::VoluntarySwitches;
+        check(switches(30), &[Cause::Count { metric, n: 30, typical: 3.5 }]);
+        // The time of the preemption is known.
+        check(|row| row.set(Metric::InvoluntarySwitches, Some(9)), &[]);
+        check(
+            |row| {
+                row.set(Metric::PreemptedNs, None);
+                row.set(Metric::InvoluntarySwitches, Some(9));
+            },
+            &[Cause::Count { metric: CountName::InvoluntarySwitches, n: 9, typical: 1.0 }],
+        );
+    }
+
+    #[test]
+    fn failing_is_a_cause_where_it_is_an_exception() {
+        check(|row| row.exit = 3, &[Cause::Exit { status: 3 }]);
+        let mut rows = Rows::default();
+        for step in 0..40 {
+            let mut row = row(step + 1, 0, Some(step), if step == 39 { 9000 } else { 1000 });
+            row.exit = i32::from(step > 34);
+            rows.push(&row);
+        }
+        assert_eq!(of(&rows).largest[0].causes, []);
+    }
+
+    #[test]
+    fn the_largest_are_listed_and_all_are_counted() {
+        let mut rows = Rows::default();
+        for step in 0..60_u32 {
+            let wall_ns = if step < 53 { 1_000_000 } else { 2_000_000 + 1000 * u64::from(step) };
+            rows.push(&row(step + 1, 0, Some(step), wall_ns));
+        }
+        let found = of(&rows);
+        let runs: Vec<usize> = found.largest.iter().map(|outlier| outlier.run).collect();
+        assert_eq!((found.n, runs), (7, vec![60, 59, 58, 57, 56]));
+        assert_eq!(found.total.excess_ns, 7e6 + 7.0 * 56e3);
+        assert_eq!((found.total.cpu_ns, found.total.preempted_ns), (Some(0.0), None));
+    }
+
+    #[test]
+    fn equal_times_have_none() {
+        let mut rows = Rows::default();
+        (0..20).for_each(|step| rows.push(&row(step + 1, 0, Some(step), 5)));
+        assert_eq!(of(&rows).n, 0);
+    }
+}

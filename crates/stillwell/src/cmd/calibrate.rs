@@ -1,0 +1,106 @@
+//! `calibrate`: one long series of a command, and what tests would make of thousands of experiments cut out of it.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::analysis::calibrate::{Calibration, RATIOS, RUNS_MIN, Settings, calibrate as replay};
+use crate::cli::{CalibrateVerb, RunVerb};
+use crate::cmd::run;
+use crate::metric::Metric;
+use crate::plan::Policy;
+use crate::record::Record;
+use crate::render::{calibrate as page, json};
+use crate::spec::RunSpec;
+use crate::spec::run::Style;
+use crate::spec::values::TimeSpan;
+
+/// Time for the series.
+const BUDGET_NS: u64 = 60_000_000_000;
+/// Fewest runs of it: ten times as many as one experiment takes are different enough.
+const SERIES_RUNS_MIN: u32 = 600;
+
+/// Measures or reads a series, and replays experiments from it.
+pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
+    let seed = verb.seed.map_or_else(run::drawn_seed, Ok)?;
+    let path = match &verb.from {
+        Some(path) => path.clone(),
+        None => {
+            let (path, code) = run::measure_only(&series(&verb))?;
+            if code != 0 {
+                return Ok(code);
+            }
+            path
+        }
+    };
+    let record = Record::read(&path)?;
+    let plan = &record.header.plan;
+    let (times_ns, pace_ns) = series_of(&record)?;
+    let alpha = verb.alpha.map_or(plan.policy.alpha, |percent| percent.0 / 100.0);
+    ensure!(alpha < 1.0, "--alpha 100 is out of range: it must be below 100 percent");
+    let policy = Policy { alpha, ..plan.policy };
+    let settings = Settings { policy, n_replays: verb.replays as usize, seed };
+    let bar = progress(u64::from(verb.replays) * RATIOS.len() as u64, verb.json);
+    let found = replay(&times_ns, pace_ns, &settings, || bar.inc(1));
+    bar.finish_and_clear();
+    let found = found.with_context(|| format!("{} cannot be replayed", path.display()))?;
+    print(&found, plan.arms[plan.reference].label(), &path, verb.json)?;
+    Ok(0)
+}
+
+/// The options of the session that takes the series.
+fn series(verb: &CalibrateVerb) -> RunVerb {
+    let mut spec =
+        RunSpec { commands: verb.command.iter().cloned().collect(), ..RunSpec::default() };
+    spec.length.runs = verb.runs;
+    if verb.runs.is_none() {
+        spec.length.min_runs = Some(SERIES_RUNS_MIN);
+        spec.length.budget = Some(verb.budget.unwrap_or(TimeSpan { ns: BUDGET_NS }));
+    }
+    spec.length.seed = verb.seed;
+    spec.judging.alpha = verb.alpha;
+    spec.arms.shell.clone_from(&verb.shell);
+    spec.process.affinity.clone_from(&verb.affinity);
+    spec.output.record.clone_from(&verb.record);
+    spec.output.style = verb.json.then_some(Style::None);
+    RunVerb { spec, script: verb.script.clone(), host_root: verb.host_root.clone() }
+}
+
+/// The times of the reference in the order of its runs, and how far apart they started on average.
+fn series_of(record: &Record) -> Result<(Vec<f64>, f64)> {
+    let (rows, reference) = (&record.rows, record.header.plan.reference);
+    let timed: Vec<usize> = (0..rows.len())
+        .filter(|&index| rows.is_measurement(index) && rows.arm(index) == reference)
+        .collect();
+    let times: Vec<f64> = timed
+        .iter()
+        .filter_map(|&index| rows.get(index, Metric::WallNs).map(|ns| ns as f64))
+        .collect();
+    ensure!(
+        times.len() >= RUNS_MIN,
+        "{} has {} runs of its first command; calibration needs {RUNS_MIN}",
+        record.path.display(),
+        times.len()
+    );
+    let started = |at: Option<&usize>| at.map_or(0, |&index| rows.started_ns(index));
+    let span_ns = started(timed.last()).saturating_sub(started(timed.first()));
+    Ok((times, span_ns as f64 / (timed.len() - 1) as f64))
+}
+
+fn progress(n: u64, is_json: bool) -> ProgressBar {
+    let target = if is_json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(n), target);
+    let style =
+        ProgressStyle::with_template("replaying experiments {bar:20} {percent} %  {eta} left");
+    bar.set_style(style.expect("the template is constant"));
+    bar
+}
+
+fn print(found: &Calibration, label: &str, path: &Path, as_json: bool) -> Result<()> {
+    if as_json {
+        let mut stdout = std::io::stdout().lock();
+        return Ok(json::pretty(&mut stdout, found)?);
+    }
+    super::print(&page::calibration(found, label, path))
+}

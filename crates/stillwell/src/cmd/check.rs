@@ -1,0 +1,38 @@
+//! `check`: is the machine steady, as far as a saved record shows?
+
+use anyhow::Result;
+
+use crate::analysis::{RecordCheck, Steadiness, check_record};
+use crate::cli::CheckVerb;
+use crate::render::{Styles, check as shown};
+
+/// Every arm is stable.
+const STABLE: u8 = 0;
+/// At least one is not.
+const UNSTABLE: u8 = 1;
+/// None is unstable, of one it cannot be told.
+const UNDECIDED: u8 = 3;
+
+/// Checks every arm of a record.
+pub fn check(verb: &CheckVerb) -> Result<u8> {
+    let record = verb.record.read()?;
+    let found = check_record(&record);
+    if verb.json {
+        shown::json(&mut std::io::stdout().lock(), &record, &found)?;
+    } else {
+        super::print(&shown::text(&record, &found, &Styles::colored()))?;
+    }
+    Ok(exit_code(&found))
+}
+
+/// A control counts as well: it is subtracted from every other arm.
+fn exit_code(found: &RecordCheck) -> u8 {
+    let is_any = |steadiness| found.arms.iter().any(|arm| arm.steadiness == steadiness);
+    if is_any(Steadiness::Unstable) {
+        UNSTABLE
+    } else if is_any(Steadiness::TooFewRuns) || is_any(Steadiness::UnfitTimes) {
+        UNDECIDED
+    } else {
+        STABLE
+    }
+}

@@ -1,0 +1,170 @@
+//! What `calibrate` prints: a table of error rates, a picture of the power, and what can be seen in how long.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::analysis::calibrate::{Calibration, Power, Visible};
+use crate::render::columns::wrap;
+use crate::render::uncertain;
+
+/// Columns of a bar for 100 %.
+const BAR: usize = 50;
+/// Column of the mark at the power that counts as visible.
+const MARK: usize = BAR * 4 / 5;
+
+/// The whole page, at most 80 columns wide but for the path of the record.
+pub fn calibration(found: &Calibration, label: &str, record: &Path) -> String {
+    let mut out = String::new();
+    let alpha = level(found.alpha);
+    let text = format!(
+        "{} experiments for each slowdown, replayed from {} runs of {label}: {} pairs of runs each, tests at {alpha}",
+        found.n_replays, found.n_runs, found.n_pairs
+    );
+    wrap(&mut out, "", 0, &text);
+    table(&mut out, found);
+    picture(&mut out, found);
+    sizes(&mut out, found);
+    writeln!(out, "\nrecord: {}", record.display()).ok();
+    out
+}
+
+type OfPower = fn(&Power) -> f64;
+
+fn table(out: &mut String, found: &Calibration) {
+    let tests: [(&str, OfPower); 3] = [
+        ("Stillwell", |power| power.stillwell),
+        ("Welch t, A then B", |power| power.welch),
+        ("Mann-Whitney, A then B", |power| power.mann_whitney),
+    ];
+    write!(out, "\n{:<23}", "called different").ok();
+    for power in &found.powers {
+        let what = if power.ratio == 1.0 {
+            "A/A".into()
+        } else {
+            format!("+{}", slowdown(power.ratio - 1.0))
+        };
+        write!(out, "{what:>8}").ok();
+    }
+    for (name, of) in tests {
+        write!(out, "\n{name:<23}").ok();
+        for power in &found.powers {
+            write!(out, "{:>8}", share(of(power))).ok();
+        }
+    }
+    write!(out, "\n{:<23}", "pairs Stillwell took").ok();
+    for power in &found.powers {
+        write!(out, "{:>8}", uncertain::fixed(power.stillwell_pairs, 0)).ok();
+    }
+    let alike = found.powers[0];
+    out.push_str("\n\n");
+    let text = format!(
+        "A/A is the same program twice: {} of the experiments may be called different. Stillwell: {}; one after the \
+         other: {} and {}.",
+        level(found.alpha),
+        share(alike.stillwell),
+        share(alike.welch),
+        share(alike.mann_whitney)
+    );
+    wrap(out, "", 0, &text);
+}
+
+/// One bar for each slowdown, with a mark at 80 %.
+fn picture(out: &mut String, found: &Calibration) {
+    out.push_str("\nslowdowns that Stillwell finds\n");
+    for power in &found.powers[1..] {
+        let n_full = (power.stillwell * BAR as f64).round() as usize;
+        let cell = |at: usize| match at {
+            at if at < n_full => '█',
+            MARK => '┊',
+            _ => ' ',
+        };
+        let bar: String = (0..BAR).map(cell).collect();
+        let what = format!("+{}", slowdown(power.ratio - 1.0));
+        writeln!(out, "{what:>8} {bar} {}", share(power.stillwell)).ok();
+    }
+    writeln!(out, "{:>8} {:MARK$}┊ 80 %", "", "").ok();
+}
+
+fn sizes(out: &mut String, found: &Calibration) {
+    let text = format!(
+        "\nsmallest slowdown found in 80 % of sessions: {} with {} pairs",
+        visible(found.visible),
+        found.n_pairs
+    );
+    out.push_str(&text);
+    out.push_str("\nby the square root of the number of pairs:\n");
+    for budget in &found.budgets {
+        writeln!(
+            out,
+            "{:>8}  {:>8}  ({} pairs)",
+            length(budget.budget_ns),
+            visible(budget.visible),
+            budget.n_pairs
+        )
+        .ok();
+    }
+}
+
+fn visible(visible: Visible) -> String {
+    match visible {
+        Visible::Below(at) => format!("< {}", slowdown(at)),
+        Visible::At(at) => slowdown(at),
+        Visible::Above(at) => format!("> {}", slowdown(at)),
+    }
+}
+
+fn slowdown(fraction: f64) -> String {
+    format!("{} %", uncertain::trimmed(fraction * 100.0, 2))
+}
+
+/// The error rate as it was given.
+fn level(alpha: f64) -> String {
+    format!("{} %", uncertain::trimmed(alpha * 100.0, 6))
+}
+
+/// `10 s`, `10 min`.
+fn length(budget_ns: f64) -> String {
+    let time_s = budget_ns / 1e9;
+    let (value, unit) = if time_s < 60.0 { (time_s, "s") } else { (time_s / 60.0, "min") };
+    format!("{} {unit}", uncertain::trimmed(value, 3))
+}
+
+fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    format!("{} %", uncertain::fixed(percent, usize::from(percent < 9.95 && percent > 0.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::calibrate::Budget;
+    use crate::render::columns::{COLUMNS, width};
+
+    #[test]
+    fn the_page() {
+        let shares = [0.008, 0.02, 0.31, 0.84, 1.0, 1.0, 1.0];
+        let power = |(ratio, stillwell): (&f64, f64)| Power {
+            ratio: *ratio,
+            stillwell,
+            stillwell_pairs: 60.0 - 40.0 * stillwell,
+            welch: 0.42,
+            mann_whitney: 0.517,
+        };
+        let found = Calibration {
+            n_runs: 612,
+            pace_ns: 5e6,
+            n_pairs: 60,
+            n_replays: 2000,
+            alpha: 0.01,
+            powers: crate::analysis::calibrate::RATIOS.iter().zip(shares).map(power).collect(),
+            visible: Visible::At(0.0096),
+            budgets: vec![
+                Budget { budget_ns: 10e9, n_pairs: 1000, visible: Visible::At(0.00235) },
+                Budget { budget_ns: 600e9, n_pairs: 60_000, visible: Visible::Below(0.0003) },
+            ],
+        };
+        let page = calibration(&found, "./prog --fast", Path::new("/tmp/a.swell"));
+        assert!(page.lines().all(|line| width(line) <= COLUMNS), "{page}");
+        insta::assert_snapshot!(page);
+    }
+}

@@ -1,0 +1,209 @@
+//! What `check` prints: verdict, checks, slow start and outliers of each arm.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+
+use crate::analysis::{ArmCheck, Check, Flag, RUNS_MIN, RecordCheck, Steadiness, raised};
+use crate::plan::Plan;
+use crate::record::Record;
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::json::pretty;
+use crate::render::styles::paint;
+use crate::render::{Styles, notes, outliers, uncertain};
+
+const INDENT: usize = 3;
+
+/// What a raised flag means for whoever reads a summary.
+const MEANING: &str = "A flag means that the runs were not those of one steady machine: t0 +- err is less certain than \
+                       its +- says. A comparison of interleaved commands needs no steady machine and is exact as it is. \
+                       Of steady arms, each check flags one in a hundred.";
+
+/// Writes everything that was found, as one document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        tool: &'a str,
+        record: &'a Path,
+        created: &'a str,
+        check: &'a RecordCheck,
+    }
+    let header = &record.header;
+    let (tool, created) = (&header.tool, &header.created);
+    pretty(to, &Document { tool, record: &record.path, created, check: found })
+}
+
+/// A block for each candidate, and one for a control that is not stable.
+pub fn text(record: &Record, found: &RecordCheck, styles: &Styles) -> String {
+    let plan = &record.header.plan;
+    let mut out = String::new();
+    for arm in &found.arms {
+        if arm.is_control {
+            control(&mut out, arm, styles);
+        } else {
+            block(&mut out, plan, arm, styles);
+        }
+    }
+    if found.arms.iter().any(|arm| arm.steadiness == Steadiness::Unstable) {
+        wrap(&mut out, "", 0, MEANING);
+    }
+    outliers::not_recorded(&mut out, plan, found);
+    writeln!(out, "record: {}", record.path.display()).ok();
+    out
+}
+
+fn control(out: &mut String, arm: &ArmCheck, styles: &Styles) {
+    if arm.steadiness == Steadiness::Unstable {
+        writeln!(out, "{} (it is subtracted)", shorten(&arm.label, COLUMNS - 20)).ok();
+        verdict(out, arm, styles);
+        out.push('\n');
+    }
+}
+
+fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
+    let number = format!("{:<INDENT$}", arm.arm + 1);
+    writeln!(out, "{number}{}", shorten(&arm.label, COLUMNS - number.len())).ok();
+    verdict(out, arm, styles);
+    table(out, &arm.checks);
+    if let Some(start) = arm.slow_start {
+        let text = format!(
+            "slow start: the first {} runs were slower than nine in ten of the later ones; --warmup {} leaves them out",
+            start.n_runs, start.n_warmups
+        );
+        wrap(out, "   ", INDENT, &text);
+    }
+    if let Some(found) = &arm.outliers {
+        outliers::block(out, plan, found, arm.n_runs);
+    }
+    out.push('\n');
+}
+
+fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
+    let n_runs = arm.n_runs;
+    let (style, verdict, more) = match arm.steadiness {
+        Steadiness::Stable => (styles.same, "stable", format!(", n {n_runs}")),
+        Steadiness::Unstable => {
+            let flags = notes::flags(&raised(&arm.checks));
+            (styles.attention, "not stable", format!(", n {n_runs}: {flags}"))
+        }
+        Steadiness::TooFewRuns => {
+            let more = format!(" (needs {RUNS_MIN}), n {n_runs}");
+            (styles.attention, "too few runs to tell", more)
+        }
+        Steadiness::UnfitTimes => {
+            (styles.attention, "cannot be told", format!(", n {n_runs}: a run took no time"))
+        }
+    };
+    let mut lines = String::new();
+    wrap(&mut lines, "   ", INDENT, &format!("{verdict}{more}"));
+    // After the wrapping, which counts what is visible.
+    out.push_str(&lines.replacen(verdict, &paint(style, verdict), 1));
+}
+
+/// One line for each check: what was computed, and beyond what its flag is raised.
+fn table(out: &mut String, checks: &[Check]) {
+    if checks.is_empty() {
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.add_row(["check", "statistic", "value", "limit", "size", "limit", ""]);
+    table.add_rows(checks.iter().map(row));
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { INDENT as u16 } else { 2 }, 0));
+        if (2..6).contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}
+
+fn row(check: &Check) -> [String; 7] {
+    let z = |value: f64| uncertain::fixed(value, 3);
+    let small = |value: f64| uncertain::trimmed(value, 3);
+    let (name, statistic, write, sign): (_, _, &dyn Fn(f64) -> String, _) = match check.flag {
+        Flag::Correlated { .. } => ("correlated", "von Neumann z", &z, "<"),
+        Flag::Drifting { .. } => ("drifting", "Mann-Kendall z", &z, "±"),
+        Flag::Stepped { .. } => ("stepped", "CUSUM z", &z, ">"),
+        Flag::Modes => ("modes", "dip", &small, ">"),
+        Flag::FloorMoved { .. } => ("floor moved", "p", &small, "<="),
+    };
+    let size = match check.flag {
+        Flag::Correlated { n_eff, .. } => format!("worth {}", uncertain::fixed(n_eff, 0)),
+        Flag::Drifting { change } | Flag::Stepped { change, .. } => notes::change_of(change),
+        Flag::Modes => String::new(),
+        Flag::FloorMoved { spread } => notes::size_of(spread),
+    };
+    let size_limit = check
+        .size_limit
+        .map_or_else(String::new, |limit| format!("> {} %", uncertain::trimmed(limit * 100.0, 2)));
+    [
+        name.into(),
+        statistic.into(),
+        write(check.statistic),
+        format!("{sign} {}", write(check.limit)),
+        size,
+        size_limit,
+        if check.raised { "raised" } else { "" }.into(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::check_record;
+    use crate::render::columns::width;
+    use crate::render::fixture::{record, run};
+
+    /// What `check` prints of one arm with these times.
+    fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {
+        let mut record = record(&[label]);
+        (0..).zip(times_ns).for_each(|(block, ns)| run(&mut record, 0, Some(block), ns));
+        let text = text(&record, &check_record(&record), &Styles::plain());
+        for line in text.lines() {
+            assert!(width(line) <= COLUMNS && line.trim_end() == line, "{line:?}");
+        }
+        text
+    }
+
+    #[test]
+    fn extremes_stay_in_80_columns() {
+        let (day_ns, label) = (86_400_000_000_000, "日本 command ".repeat(20));
+        let jump = (0..50).map(|i| if i < 25 { 1 } else { day_ns + i });
+        let text = shown(label.trim_end(), jump);
+        assert!(text.contains("not stable, n 50: "), "{text}");
+        let spikes = (0..50).map(|i| if i % 10 == 9 { day_ns + i } else { 1000 + i % 3 });
+        let text = shown(label.trim_end(), spikes);
+        assert!(text.contains("outliers: 5 of 50 runs are above 1.0"), "{text}");
+        assert!(text.contains("missing: preempted"), "{text}");
+    }
+
+    #[test]
+    fn nothing_to_tell_from() {
+        assert!(shown("a", std::iter::empty()).contains("too few runs to tell (needs 20), n 0"));
+        let text = shown("a", std::iter::repeat_n(0, 20));
+        assert!(text.contains("cannot be told, n 20: a run took no time"), "{text}");
+        let text = shown("a", std::iter::repeat_n(7, 20));
+        assert!(text.contains("stable, n 20\n") && !text.contains("correlated"), "{text}");
+    }
+
+    #[test]
+    fn the_verdict_is_coloured_and_not_counted() {
+        let mut record = record(&["a"]);
+        (0..60).for_each(|i| run(&mut record, 0, Some(i), 1000 + 10 * u64::from(i)));
+        let found = check_record(&record);
+        let colored = text(&record, &found, &Styles::colored());
+        assert!(colored.contains("\u{1b}[33mnot stable\u{1b}[0m, n 60: "), "{colored:?}");
+        let stripped = anstream::adapter::strip_str(&colored).to_string();
+        assert_eq!(stripped, text(&record, &found, &Styles::plain()));
+    }
+}

@@ -1,0 +1,145 @@
+//! `TIME<TAB>COMMAND`: what we write, and what the program tim writes and makes of it.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran};
+
+/// The cells of a line of `stats`, over all the tables that it prints below each other.
+fn cells(stats: &Ran, name: &str) -> Vec<String> {
+    let lines = stats.stdout.lines().filter_map(|line| line.strip_prefix(name));
+    let cells = lines.flat_map(|line| line.split("  ")).map(str::trim);
+    cells.filter(|cell| !cell.is_empty()).map(String::from).collect()
+}
+
+/// tests/samples/tim_saved.tsv is what `tim -k1 -n6 -m4 -o6 -s` kept; the others are what tim printed, then and with
+/// `-k2 -n5 -m4 -r`. It was c-blake/bu with emin.nim of commit a6782ee and the one line that later versions have: all runs
+/// are sorted together before the estimate.
+#[track_caller]
+fn check_tim(option: &str, printed: &str) {
+    let bench = Bench::new();
+    bench.write("saved.tsv", include_str!("../samples/tim_saved.tsv"));
+    bench.stillwell(&["convert", "saved.tsv", "-w", "1", "-o", "r.swell"]).ends_with(0);
+    let stats = bench.stillwell(&["stats", option, "r.swell"]).ends_with(0);
+    let mut printed = printed.lines().map(|line| line.split_once(" ms\t").unwrap());
+    let (overhead, _) = printed.next().unwrap();
+    let commands: Vec<&str> = printed.map(|(number, _)| number).collect();
+    assert_eq!(commands.len(), 3);
+    assert_eq!(cells(&stats, "net tim"), commands, "{stats:#?}");
+    let (_, shape) = option.split_once('=').unwrap();
+    let as_measured = cells(&stats, &format!("tim {shape}"));
+    assert_eq!(as_measured.last().map(String::as_str), Some(overhead), "{stats:#?}");
+}
+
+#[test]
+fn the_numbers_of_tim() {
+    check_tim("--tim=1,6,4", include_str!("../samples/tim_k1_n6_m4.txt"));
+    check_tim("--tim=2,5,4", include_str!("../samples/tim_k2_n5_m4.txt"));
+}
+
+fn stats(bench: &Bench, record: &str) -> Value {
+    let ran = bench.stillwell(&["stats", "--json", "--tim=1,6,4", record]).ends_with(0);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn what_is_exported_is_the_same_when_it_comes_back() {
+    let bench = Bench::new();
+    bench.write(
+        "script",
+        "5ms 5.1ms 5.002ms 5.7ms 5.3ms\n7ms 7.2ms 7.100001ms\n1ms 1.5ms 1.25ms 1.75ms\n",
+    );
+    let run =
+        ["--script", "script", "-w", "2", "-r", "25", "--seed", "3", "--style", "none", "-S", "sh"];
+    bench
+        .run(&[run.as_slice(), &["--export-times", "times.tsv", "./a", "./b | c"]].concat())
+        .ends_with(0);
+    let convert = ["convert", "times.tsv", "-w", "2", "--reference", "./a", "-o", "back.swell"];
+    let converted = bench.stillwell(&convert).ends_with(0);
+    assert!(converted.stdout.contains("commands: 2, runs: 75, warm-up runs: 6"), "{converted:#?}");
+    let (ours, back) = (stats(&bench, "r.swell"), stats(&bench, "back.swell"));
+    let reference = |document: &Value| document["reference"].as_u64().unwrap() as usize;
+    assert_eq!(back["arms"][reference(&back)]["label"], "./a");
+    for arm in ours["arms"].as_array().unwrap() {
+        let same = back["arms"].as_array().unwrap().iter().find(|it| it["label"] == arm["label"]);
+        let same = same.unwrap_or_else(|| panic!("{arm} is missing"));
+        for numbers in ["wall", "net", "estimators", "is_hidden", "n_runs"] {
+            assert_eq!(same[numbers], arm[numbers], "{}: {numbers}", arm["label"]);
+        }
+        assert_eq!(arm["estimators"]["tim"]["net"].is_null(), arm["is_hidden"] == true);
+    }
+    let again = bench.stillwell(&["show", "back.swell", "--export-times", "-"]).ends_with(0);
+    assert_eq!(again.stdout, bench.read("times.tsv"));
+}
+
+/// A record of times knows nothing of a machine, least of all of this one.
+#[test]
+fn where_the_times_are_from() {
+    let bench = Bench::new();
+    bench.write("times.txt", "# a comment\n0.5\n\n0.25\n");
+    bench.stillwell(&["convert", "times.txt", "-o", "r.swell", "--unit", "ms"]).ends_with(0);
+    let record = bench.record();
+    assert_eq!(
+        record.header["imported"],
+        serde_json::json!({"file": "times.txt", "from": "times"})
+    );
+    assert_eq!(record.header["plan"]["arms"][0]["command"], "times.txt");
+    for (fact, value) in record.header["facts"].as_object().unwrap() {
+        let is_unknown = value.is_null() || value == "" || *value == serde_json::json!([]);
+        assert!(is_unknown, "{fact}: {value}");
+    }
+    let walls: Vec<_> = record.timed().map(|row| row.get("wall_ns").unwrap()).collect();
+    assert_eq!(walls, [500_000, 250_000]);
+    assert_eq!(record.end(), Some("complete"));
+    for verb in ["show", "stats", "hist", "dump"] {
+        bench.stillwell(&[verb, "r.swell"]).ends_with(0);
+    }
+}
+
+#[test]
+fn two_imports_are_compared_as_two_sessions() {
+    let bench = Bench::new();
+    for (name, times) in
+        [("a.txt", "5\n5.1\n5.2\n5\n5.1\n5.2\n"), ("b.txt", "6\n6.1\n6.2\n6\n6.1\n6.2\n")]
+    {
+        bench.write(name, times);
+        bench
+            .stillwell(&["convert", name, "--unit", "ms", "-o", &format!("{name}.swell")])
+            .ends_with(0);
+    }
+    let ran = bench.stillwell(&["compare", "a.txt.swell", "b.txt.swell"]).ends_with(0);
+    assert!(
+        ran.stdout.contains("NO VERDICT") && ran.stdout.contains("separate sessions"),
+        "{ran:#?}"
+    );
+}
+
+/// The names in the directory but for those that the test made.
+fn left(bench: &Bench, made: &[&str]) -> Vec<String> {
+    let entries = std::fs::read_dir(bench.path("")).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    names.filter(|name| !made.contains(&name.as_str())).collect()
+}
+
+#[test]
+fn a_whole_record_or_none() {
+    let bench = Bench::new();
+    bench.write("bad.tsv", &format!("{}fast\ta\n", "1\ta\n".repeat(10_000)));
+    bench.write("good.tsv", "1\ta\n");
+    bench.write("mine.swell", "mine");
+    let made = ["bad.tsv", "good.tsv", "mine.swell"];
+    let bad = bench.stillwell(&["convert", "bad.tsv", "-o", "r.swell"]).ends_with(2);
+    bad.says(&["bad.tsv: line 10001: \"fast\" is not a time"]);
+    let taken = bench.stillwell(&["convert", "good.tsv", "-o", "mine.swell"]).ends_with(2);
+    taken.says(&["the record mine.swell exists already"]);
+    assert_eq!(bench.read("mine.swell"), "mine");
+    let nowhere = bench.stillwell(&["convert", "good.tsv", "-o", "no/r.swell"]).ends_with(2);
+    nowhere.says(&["cannot write the record no/r.swell"]);
+    // A disk that fills up in the middle, as far as files may grow.
+    let full = bench.command("sh");
+    let mut full = full;
+    full.args(["-c", "ulimit -f 1; trap '' XFSZ; exec \"$0\" \"$@\"", crate::bench::STILLWELL]);
+    bench.write("long.tsv", &"1\ta\n".repeat(100_000));
+    full.args(["convert", "long.tsv", "-o", "r.swell"]);
+    Ran::from(full.output().unwrap()).ends_with(2).says(&["cannot write the record r.swell"]);
+    assert_eq!(left(&bench, &[made.as_slice(), &["long.tsv"]].concat()), Vec::<String>::new());
+}

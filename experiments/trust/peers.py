@@ -1,0 +1,174 @@
+"""The tools side by side: how each is made to compare two commands, and what its rule for a difference is."""
+
+import dataclasses
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import common
+import usual_tests
+from usual_tests import Rule
+
+Command = list[str]
+Measured = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """`measure` makes n runs of each of two commands; the seconds of all runs are under "a" and "b"."""
+    version: str
+    measure: Callable[[Command, Command, int], Measured]
+    rule: Rule
+
+
+def told(*argv: str) -> str:
+    """What a program prints. A failure ends everything, with the reason."""
+    environment = os.environ | {"LC_ALL": "C"}
+    ran = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment)
+    if ran.returncode:
+        sys.exit(f"{' '.join(argv)}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    return ran.stdout
+
+
+def rounded(times: list[float]) -> list[float]:
+    return [round(time, 9) for time in times]
+
+
+def wall_of(record: common.Record, arm: int) -> list[float]:
+    return [row["wall_ns"] / 1e9 for row in record.runs if row["arm"] == arm]
+
+
+def stillwell_compare(first: Command, second: Command, budget_s: float) -> Measured:
+    """Ends by itself as soon as the verdict is certain, or when the budget is spent."""
+    pathlib.Path("ours.swell").unlink(missing_ok=True)
+    shown = json.loads(told(common.STILLWELL, "run", "--style", "none", "--json", "-o", "ours.swell", "-N",
+                            "--budget", f"{budget_s:.3f}s", " ".join(first), " ".join(second)))
+    record, judgement = common.Record("ours.swell"), shown["judgements"][0]
+    evidence = shown["analysis"]["comparisons"][0]["evidence"]
+    return {"a": wall_of(record, 0), "b": wall_of(record, 1), "verdict": judgement["verdict"],
+            "interval": judgement["interval"], "p": evidence["p"], "statistic": evidence["statistic"]}
+
+
+def stillwell_t0(command: Command, budget_s: float | None) -> Measured:
+    """One command; with None nothing is set."""
+    pathlib.Path("ours.swell").unlink(missing_ok=True)
+    budget = [] if budget_s is None else ["--budget", f"{budget_s:.3f}s"]
+    shown = json.loads(told(common.STILLWELL, "run", "--style", "none", "--json", "-o", "ours.swell", "-N", *budget,
+                            " ".join(command)))
+    t0 = shown["analysis"]["arms"][0]["wall"]["t0"]
+    return {"a": wall_of(common.Record("ours.swell"), 0), "t0": t0["value"], "err": t0["err"]}
+
+
+def hyperfine() -> Peer | None:
+    """The newest one that is installed; without a shell, which is what is best for it."""
+    found = {version: path for version, path in common.hyperfines().items() if path}
+    if not found:
+        return None
+    newest = max(found, key=lambda version: [*map(int, version.split("."))])
+
+    def measure(first: Command, second: Command, n_runs: int) -> Measured:
+        told(found[newest], "-N", "--style", "none", "--warmup", "1", "--runs", str(n_runs),
+             "--export-json", "theirs.json", " ".join(first), " ".join(second))
+        a, b = map(common.times_of, json.loads(pathlib.Path("theirs.json").read_text())["results"])
+        return {"a": rounded(a), "b": rounded(b)}
+
+    return Peer(newest, measure, usual_tests.welch)
+
+
+def pyperf() -> Peer | None:
+    """One worker, no calibration: the most runs in a given time. `compare_to` has no rate but 5 %."""
+    if not importlib.util.find_spec("pyperf"):
+        return None
+
+    def side(command: Command, n_runs: int, path: str) -> list[float]:
+        pathlib.Path(path).unlink(missing_ok=True)
+        told(sys.executable, "-m", "pyperf", "command", "--quiet", "--processes", "1", "--loops", "1", "--warmups", "1",
+             "--values", str(n_runs), "-o", path, "--", *command)
+        benchmark = json.loads(pathlib.Path(path).read_text())["benchmarks"][0]
+        return rounded([value for run in benchmark["runs"] for value in run.get("values", [])])
+
+    def measure(first: Command, second: Command, n_runs: int) -> Measured:
+        return {"a": side(first, n_runs, "a.json"), "b": side(second, n_runs, "b.json")}
+
+    version = told(sys.executable, "-c", "import pyperf; print(pyperf.__version__)").strip()
+    return Peer(version, measure, usual_tests.student)
+
+
+def compare_to_says_different() -> bool:
+    """What pyperf says of the last two files that it wrote."""
+    return "Not significant" not in told(sys.executable, "-m", "pyperf", "compare_to", "a.json", "b.json", "-v")
+
+
+def tim_program() -> str | None:
+    return os.environ.get("TIM") or shutil.which("tim") or shutil.which("/tmp/tim/tim")
+
+
+PRINTED = re.compile(r"\(?(-?[\d.]+) \+- ([\d.]+)\)?(e[+-]\d+)? ")
+
+
+def tim_says(*options: str) -> list[tuple[float, float]]:
+    """Milliseconds ± error of each command. The overhead is neither measured nor subtracted."""
+    program = tim_program()
+    assert program
+    found = [(float(value + (exponent or "")), float(error + (exponent or "")))
+             for value, error, exponent in PRINTED.findall(told(program, "--ohead=0", *options))]
+    assert found, "tim printed no value"
+    return found
+
+
+def tim_t0(command: Command) -> Measured:
+    """One command, with the defaults of its newest version."""
+    pathlib.Path("tim.tsv").unlink(missing_ok=True)
+    value_ms, err_ms = tim_says("--warmup=1", "-k=1", "-n=6", "-m=4", "--save=tim.tsv", " ".join(command))[0]
+    times = [float(line.split("\t")[0]) for line in open("tim.tsv")]
+    return {"a": rounded(times[1:]), "t0": 1e6 * value_ms, "err": 1e6 * err_ms}
+
+
+def tim() -> Peer | None:
+    """k = 1 and m = 4, the defaults of its newest version; n is chosen for the time."""
+    if not tim_program():
+        return None
+
+    def measure(first: Command, second: Command, n_runs: int) -> Measured:
+        n = max(n_runs // 4, 3)
+        pathlib.Path("tim.tsv").unlink(missing_ok=True)
+        printed = tim_says("--warmup=1", "-k=1", "-m=4", f"-n={n}", "--save=tim.tsv", " ".join(first), " ".join(second))
+        times = [float(line.split("\t")[0]) for line in open("tim.tsv")]
+        # Each side begins with its warm-up.
+        a, b = times[1:1 + 4 * n], times[2 + 4 * n:]
+        assert len(a) == len(b) == 4 * n
+        (ta, ea), (tb, eb) = printed
+        found = usual_tests.Distance(usual_tests.difference_in_errors(tb - ta, math.hypot(ea, eb)), 2)
+        return {"a": rounded(a), "b": rounded(b), "printed": printed, "verdict": found.verdict}
+
+    return Peer("?", measure, lambda a, b, _: usual_tests.tim(a, b))
+
+
+def perf_stat() -> Peer | None:
+    """The times of its runs are in its table, rounded to about a tenth of their error."""
+    if not shutil.which("perf") or subprocess.run(["perf", "stat", "-o", "perf.txt", "true"]).returncode:
+        return None
+
+    def side(command: Command, n_runs: int) -> list[float]:
+        told("perf", "stat", "-r", str(n_runs), "--table", "-o", "perf.txt", "--", *command)
+        return [float(time) for time in re.findall(r"^\s+([\d.]+) \([+-]", pathlib.Path("perf.txt").read_text(), re.M)]
+
+    def measure(first: Command, second: Command, n_runs: int) -> Measured:
+        a, b = side(first, n_runs), side(second, n_runs)
+        assert len(a) == len(b) == n_runs, "not a line for every run"
+        return {"a": a, "b": b}
+
+    return Peer(told("perf", "--version").split()[-1], measure, usual_tests.perf_stat)
+
+
+def peers() -> dict[str, Peer | None]:
+    """Name → peer, or None where it is not installed."""
+    return {"hyperfine": hyperfine(), "pyperf": pyperf(), "tim": tim(), "perf stat": perf_stat()}
