@@ -287,7 +287,7 @@ fn the_band_of_the_shift_function_covers_all_deciles() {
         let pairs = experiment(&mut stream, regimes, 40, 1.05);
         let orbit = Orbit::new(40, 199, stream.next_u64()).unwrap();
         let theta = 1.05_f64.ln();
-        let found = shift::shift(&pairs, &orbit, theta, 0.1).unwrap();
+        let found = shift::shift(&pairs, &orbit, 0.1).unwrap();
         missed += usize::from(!found.band.iter().all(|interval| interval.contains(theta)));
         let ks = shift::kolmogorov_smirnov(&pairs, &orbit, theta).unwrap();
         let ad = shift::anderson_darling(&pairs, &orbit, theta).unwrap();
@@ -297,6 +297,20 @@ fn the_band_of_the_shift_function_covers_all_deciles() {
     at_most("band", missed, n, 0.1);
     at_most("Kolmogorov-Smirnov", unequal[0], n, 0.1);
     at_most("Anderson-Darling", unequal[1], n, 0.1);
+}
+
+/// With few pairs the estimated ratio, at which the arms look most alike, is far from the true one.
+#[test]
+fn the_band_covers_the_same_program_with_a_dozen_pairs() {
+    let mut stream = Stream::new(12);
+    let n = 300;
+    let missed = (0..n).filter(|_| {
+        let pairs = experiment(&mut stream, iid, 12, 1.0);
+        let orbit = Orbit::new(12, 199, stream.next_u64()).unwrap();
+        let found = shift::shift(&pairs, &orbit, 0.05).unwrap();
+        !found.band.iter().all(|interval| interval.contains(0.0))
+    });
+    at_most("band", missed.count(), n, 0.05);
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub fn text(old: &[&Record], new: &Record, pairs: &[Pair<'_>], styles: &Styles) 
             interleaved::offer(&mut out, old, &plan.arms[pair.new.arm], *because);
         }
         if let Some(found) = &pair.distributions {
-            let last = if old.len() > 1 { "the last old" } else { "old" };
+            let last = if old.len() > 1 { "the last past session" } else { "old" };
             writeln!(out).ok();
             out.push_str(&distributions::text("new", last, plan, found));
         }

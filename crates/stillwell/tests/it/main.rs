@@ -7,6 +7,7 @@
 mod bench;
 mod calibration;
 mod check;
+mod compare;
 mod disk;
 mod exit_codes;
 mod exports;

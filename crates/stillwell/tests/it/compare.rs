@@ -1,0 +1,96 @@
+//! `compare`, from a scripted session to its document.
+
+use serde_json::Value;
+
+use crate::bench::Bench;
+
+/// 120 times around 10 ms, in turn multiplied by these factors.
+fn times(factors: &[f64], seed: u64) -> String {
+    let mut state = seed;
+    let mut noise = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / f64::from(1 << 24)
+    };
+    let of = |factor: &f64| format!("{:.6}ms", 10.0 * (1.0 + 0.01 * noise()) * factor);
+    factors.iter().cycle().take(120).map(of).collect::<Vec<_>>().join(" ")
+}
+
+/// A session of two programs, and the only comparison of its document.
+fn compared(new: &[f64]) -> Value {
+    let bench = Bench::new();
+    bench.write("script", &format!("{}\n{}\n", times(&[1.0], 1), times(new, 2)));
+    bench.run(&["--script", "script", "--seed", "5", "-r", "119", "./old", "./new"]).ends_with(0);
+    let ran = bench.stillwell(&["compare", "r.swell", "--distributions", "--json"]).ends_with(0);
+    let mut document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(document["pairs"].as_array().unwrap().len(), 1);
+    document["pairs"][0].take()
+}
+
+/// Lower and upper ends of the nine bands.
+fn bands(pair: &Value) -> Vec<(f64, f64)> {
+    let deciles = pair["distributions"]["deciles"].as_array().unwrap();
+    let end = |decile: &Value, name: &str| decile["band"][name].as_f64().unwrap();
+    let bands: Vec<_> =
+        deciles.iter().map(|decile| (end(decile, "lo"), end(decile, "hi"))).collect();
+    assert_eq!(bands.len(), 9);
+    bands
+}
+
+fn p_of_shape(pair: &Value, test: &str) -> f64 {
+    pair["distributions"]["shape"][test]["p"].as_f64().unwrap()
+}
+
+#[test]
+fn half_of_the_runs_slower_moves_the_upper_deciles() {
+    let pair = compared(&[1.0, 1.1]);
+    let bands = bands(&pair);
+    assert!(bands[..3].iter().all(|&(lo, hi)| lo < 1.0 && 1.0 < hi), "{bands:?}");
+    assert!(bands[6..].iter().all(|&(lo, hi)| 1.02 < lo && lo < 1.1 && 1.1 < hi), "{bands:?}");
+    assert!(p_of_shape(&pair, "kolmogorov_smirnov") <= 0.001, "{bands:?}");
+    assert!(p_of_shape(&pair, "anderson_darling") <= 0.001, "{bands:?}");
+}
+
+#[test]
+fn the_same_program_differs_at_no_decile() {
+    let pair = compared(&[1.0]);
+    assert!(bands(&pair).iter().all(|&(lo, hi)| lo < 1.0 && 1.0 < hi), "{:?}", bands(&pair));
+    assert!(p_of_shape(&pair, "kolmogorov_smirnov") > 0.01, "{:?}", bands(&pair));
+}
+
+#[test]
+fn a_uniform_slowdown_moves_every_decile_and_not_the_shape() {
+    let pair = compared(&[1.05]);
+    assert_eq!(pair["judgement"]["verdict"], "slower");
+    assert!(
+        bands(&pair).iter().all(|&(lo, hi)| 1.0 < lo && lo < 1.05 && 1.05 < hi),
+        "{:?}",
+        bands(&pair)
+    );
+    assert!(p_of_shape(&pair, "kolmogorov_smirnov") > 0.01, "{:?}", bands(&pair));
+    let difference = &pair["distributions"]["difference"]["kolmogorov_smirnov"];
+    assert_eq!(difference["value"], 1.0);
+    assert_eq!(difference["p"], 0.0005);
+}
+
+/// --baseline-cmd is what a comparison of separate sessions offers: it must be a way to run.
+#[test]
+fn a_baseline_is_the_reference() {
+    let bench = Bench::new();
+    bench.write("script", "1ms 2ms\n3ms 4ms\n");
+    let arguments = ["--script", "script", "-r", "3", "--baseline-cmd", "./old", "./new"];
+    bench.run(&arguments).ends_with(0);
+    let plan = &bench.record().header["plan"];
+    assert_eq!((&plan["arms"][0]["command"], &plan["reference"]), (&"./old".into(), &0.into()));
+    bench.stillwell(&["compare", "--fail-on", "slower", "r.swell"]).ends_with(3);
+}
+
+/// A gate that compares nothing would always be open.
+#[test]
+fn one_command_is_nothing_to_compare() {
+    let bench = Bench::new();
+    bench.write("script", "1ms 2ms\n");
+    bench.run(&["--script", "script", "-r", "3", "./only"]).ends_with(0);
+    let ran = bench.stillwell(&["compare", "--fail-on", "slower", "r.swell"]).ends_with(2);
+    ran.says(&["r.swell", "only one command"]);
+}
