@@ -14,15 +14,31 @@ pub struct Stream {
     state: u64,
 }
 
+/// What the state grows by with each word.
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Stream {
     /// A stream that depends on nothing but `seed`.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
+    /// The same stream `n` words later, found in one step: the state is a counter.
+    ///
+    /// ```
+    /// let mut stream = stats::Stream::new(7);
+    /// let mut later = stats::Stream::new(7).after(2);
+    /// (stream.next_u64(), stream.next_u64());
+    /// assert_eq!(stream.next_u64(), later.next_u64());
+    /// ```
+    #[must_use]
+    pub fn after(&self, n: u64) -> Self {
+        Self { state: self.state.wrapping_add(n.wrapping_mul(GAMMA)) }
+    }
+
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.state = self.state.wrapping_add(GAMMA);
         let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)

@@ -142,8 +142,8 @@ fn intervals_cover_the_true_ratio() {
             let (truth, rounding) = (1.02_f64.ln(), 1e-7);
             truth < found.interval.lo - rounding || truth > found.interval.hi + rounding
         };
-        let hits = (0..400).filter(missed).count();
-        at_most(&format!("{name}, missed"), hits, 400, 0.05);
+        let hits = (0..1000).filter(missed).count();
+        at_most(&format!("{name}, missed"), hits, 1000, 0.05);
     }
 }
 

@@ -11,8 +11,7 @@
 //! over the re-labellings is used; that choice does not see the labels, so the test stays exact.
 //!
 //! One evaluation is O(n) for each re-labelling after an O(n log n) sort; an interval takes about
-//! forty evaluations. Both times and memory (`n / 8` bytes a re-labelling) grow with pairs times
-//! re-labellings.
+//! forty evaluations. Time grows with pairs times re-labellings, memory with their sum.
 
 mod groups;
 mod orbit;

@@ -11,12 +11,14 @@ const MOST_DRAWS: usize = 10_000_000;
 /// A set of re-labellings of `n` pairs, the identity first; bit `j` of a row swaps pair `j`.
 ///
 /// All `2^n` rows in counting order if that is at most `draws + 1`, else the identity and `draws`
-/// rows of [`Stream::bits`]. Takes `n / 8` bytes a row, and depends on no data, so one orbit
-/// serves every comparison with as many pairs.
+/// rows of [`Stream::bits`]. Rows are made when they are needed and never kept. They depend on no
+/// data, so one orbit serves every comparison with as many pairs.
 #[derive(Clone, Debug)]
 pub struct Orbit {
     n_pairs: usize,
-    words: Vec<u64>,
+    n_rows: usize,
+    /// What the rows are drawn from; `None` for all in counting order.
+    drawn: Option<Stream>,
 }
 
 impl Orbit {
@@ -35,16 +37,8 @@ impl Orbit {
             return Err(Invalid::OutOfRange { name: "number of draws", value: draws as f64 });
         }
         let all = 1usize.checked_shl(n_pairs as u32).filter(|&all| all <= draws + 1);
-        let words = match all {
-            Some(all) => (0..all as u64).collect(),
-            None => {
-                let per_row = n_pairs.div_ceil(64);
-                let mut stream = Stream::new(seed);
-                let identity = std::iter::repeat_n(0, per_row);
-                identity.chain((0..draws * per_row).map(|_| stream.next_u64())).collect()
-            }
-        };
-        Ok(Self { n_pairs, words })
+        let drawn = all.is_none().then(|| Stream::new(seed));
+        Ok(Self { n_pairs, n_rows: all.unwrap_or(draws + 1), drawn })
     }
 
     /// Number of pairs in a row.
@@ -55,13 +49,30 @@ impl Orbit {
     /// Number of re-labellings, identity included.
     #[expect(clippy::len_without_is_empty, reason = "the identity is always there")]
     pub fn len(&self) -> usize {
-        self.words.len() / self.n_pairs.div_ceil(64)
+        self.n_rows
     }
 
-    /// Some of the rows. Bits from `n_pairs` on carry no meaning.
-    pub(crate) fn rows(&self, rows: Range<usize>) -> impl Iterator<Item = &[u64]> {
+    /// Calls `visit` with each of some rows. Bits from `n_pairs` on carry no meaning.
+    pub(crate) fn for_each(&self, rows: Range<usize>, mut visit: impl FnMut(&[u64])) {
         let per_row = self.n_pairs.div_ceil(64);
-        self.words[rows.start * per_row..rows.end * per_row].chunks_exact(per_row)
+        let mut words = vec![0; per_row];
+        let Some(drawn) = &self.drawn else {
+            for row in rows {
+                words[0] = row as u64;
+                visit(&words);
+            }
+            return;
+        };
+        let mut from = rows.start;
+        if from == 0 && !rows.is_empty() {
+            visit(&words);
+            from = 1;
+        }
+        let mut stream = drawn.after((from.max(1) - 1) as u64 * per_row as u64);
+        for _ in from..rows.end {
+            words.fill_with(|| stream.next_u64());
+            visit(&words);
+        }
     }
 }
 

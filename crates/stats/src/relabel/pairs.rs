@@ -142,16 +142,21 @@ impl Pairs {
         for (pair, x) in slots.iter_mut().enumerate() {
             x[1 - self.label(pair)] -= theta;
         }
-        for swaps in orbit.rows(0..orbit.len()) {
+        let mut outcome = Ok(());
+        orbit.for_each(0..orbit.len(), |swaps| {
             let slot_of_new = |pair: usize| {
                 1 - (self.label(pair) ^ (swaps[pair / 64] >> (pair % 64)) as usize & 1)
             };
-            let arm = |new: usize| -> Vec<f64> {
-                slots.iter().enumerate().map(|(j, x)| x[slot_of_new(j) ^ 1 ^ new]).collect()
+            let arm = |new: usize| {
+                let of_pair = |(j, x): (usize, &[f64; 2])| x[slot_of_new(j) ^ 1 ^ new];
+                Sorted::new(&slots.iter().enumerate().map(of_pair).collect::<Vec<_>>())
             };
-            visit(&Sorted::new(&arm(0))?, &Sorted::new(&arm(1))?);
-        }
-        Ok(())
+            match (arm(0), arm(1)) {
+                (Ok(old), Ok(new)) => visit(&old, &new),
+                (Err(error), _) | (_, Err(error)) => outcome = Err(error),
+            }
+        });
+        outcome
     }
 }
 

@@ -60,13 +60,14 @@ const ROWS_AT_ONCE: usize = 256;
 fn each(observed: &[u64], orbit: &Orbit, walk: impl Walk + Clone + Sync) -> Vec<f64> {
     let part = |rows: Range<usize>| {
         let (mut walk, mut labels) = (walk.clone(), observed.to_vec());
-        let values = orbit.rows(rows).map(|swaps| {
+        let mut values = Vec::with_capacity(rows.len());
+        orbit.for_each(rows, |swaps| {
             for (label, (seen, swap)) in labels.iter_mut().zip(observed.iter().zip(swaps)) {
                 *label = seen ^ swap;
             }
-            walk.value(&labels)
+            values.push(walk.value(&labels));
         });
-        values.collect::<Vec<f64>>()
+        values
     };
     let n_parts = orbit.len().div_ceil(ROWS_AT_ONCE);
     let range = |at: usize| at * ROWS_AT_ONCE..((at + 1) * ROWS_AT_ONCE).min(orbit.len());
@@ -297,12 +298,14 @@ mod tests {
                 [Statistic::Typical, Statistic::LocalFloor, Statistic::Floor, Statistic::Mean]
             {
                 let values = statistic.values(&slots, &labels, &orbit);
-                for (swaps, value) in orbit.rows(0..orbit.len()).zip(values) {
+                let mut values = values.into_iter();
+                orbit.for_each(0..orbit.len(), |swaps| {
+                    let value = values.next().unwrap();
                     let swapped = |j: usize| coins[j] ^ (swaps[j / 64] >> (j % 64) & 1 == 1);
                     let new_first: Vec<bool> = (0..n).map(swapped).collect();
                     let expect = plain(statistic, &slots, &new_first);
                     assert!((value - expect).abs() < 1e-9, "{statistic}, {n} pairs");
-                }
+                });
             }
         }
     }
