@@ -1,7 +1,5 @@
-//! The verdicts of the whole program, on times that drift and have spikes, from a seeded generator.
-//!
-//! Drift is a property of the moment, not of the command: a dry run tells which command is at which position of the
-//! order that a seed gives, and the times of the series go to whoever is there.
+//! The verdicts of the whole program, looks on the way included, on times that drift and have spikes, from a seeded
+//! generator. Drift is a property of the moment, not of the command: the script's `at` line.
 
 use std::f64::consts::TAU;
 
@@ -31,22 +29,13 @@ fn disturbances(seed: u64) -> Vec<f64> {
 
 /// Plays one session in which the second command takes `ratio` times as long; its verdict and ratio.
 fn verdict(bench: &Bench, seed: u64, ratio: f64) -> (String, f64) {
-    let run = |script: &str| {
-        let seed = seed.to_string();
-        bench.write("script", script);
-        std::fs::remove_file(bench.path("r.swell")).ok();
-        let n_runs = BLOCKS.to_string();
-        let fixed = ["--script", "script", "--seed", &seed, "-w", "0", "-r", &n_runs, "--json"];
-        bench.run(&[fixed.as_slice(), &["--alpha", "5", "--host-root", ".", "./a", "./b"]].concat())
-    };
-    run("1ms\n1ms\n").ends_with(0);
-    let mut times = [Vec::new(), Vec::new()];
-    for (row, disturbance) in bench.record().rows.iter().zip(disturbances(seed)) {
-        let arm = usize::try_from(row.arm).unwrap();
-        let time_ms = 10.0 * disturbance * [1.0, ratio][arm];
-        times[arm].push(format!("{time_ms:.6}ms"));
-    }
-    let ran = run(&format!("{}\n{}\n", times[0].join(" "), times[1].join(" "))).ends_with(0);
+    let factors: Vec<String> = disturbances(seed).iter().map(|f| format!("{f:.9}")).collect();
+    bench.write("script", &format!("10ms\n{}ms\nat {}\n", 10.0 * ratio, factors.join(" ")));
+    std::fs::remove_file(bench.path("r.swell")).ok();
+    let (seed, n_blocks) = (seed.to_string(), BLOCKS.to_string());
+    let fixed = ["--script", "script", "--host-root", ".", "-w", "0", "--json", "--alpha", "5"];
+    let length = ["--seed", &seed, "--max-blocks", &n_blocks, "--budget", "1h"];
+    let ran = bench.run(&[fixed.as_slice(), &length, &["./a", "./b"]].concat()).ends_with(0);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     let judgement = &document["judgements"][0];
     let ratio = judgement["interval"]["ratio"].as_f64().unwrap();

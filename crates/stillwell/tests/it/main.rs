@@ -5,6 +5,7 @@
 )]
 
 mod bench;
+mod calibrate;
 mod calibration;
 mod check;
 mod compare;
@@ -16,6 +17,7 @@ mod hooks;
 mod interrupts;
 mod kill;
 mod large;
+mod looks;
 mod privileges;
 mod process;
 mod processes;

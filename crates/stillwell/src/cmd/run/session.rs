@@ -145,6 +145,7 @@ impl<'a> Session<'a> {
             // Whole blocks, as many as a piece has room for, and not beyond the next look: a decision is only taken
             // between blocks.
             let fit = self.piece_steps().div_ceil(self.plan.arms.len());
+            let fit = fit.min(self.blocks_within(budget_ns));
             let until_look = self.watch.as_ref().and_then(|watch| watch.next_look(n_run as usize));
             let until_look = until_look.map_or(fit, |at| at - n_run as usize);
             let n_blocks = u32::try_from(fit.min(until_look))?.min(n_due - n_run);
@@ -153,6 +154,13 @@ impl<'a> Session<'a> {
             }
             n_run += n_blocks;
         }
+    }
+
+    /// Blocks that the budget has room for at the pace so far, at least one.
+    fn blocks_within(&self, budget_ns: u64) -> usize {
+        let (span_ns, n_blocks) = (self.live.span_ns(), self.live.n_blocks() as u64);
+        let block_ns = span_ns.checked_div(n_blocks).unwrap_or(budget_ns).max(1);
+        usize::try_from(budget_ns.saturating_sub(span_ns) / block_ns).unwrap_or(usize::MAX).max(1)
     }
 
     /// Runs so many blocks; `Some` when that is the end.

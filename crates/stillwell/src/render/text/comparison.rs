@@ -57,19 +57,13 @@ pub(in crate::render) fn comparison(
 }
 
 /// The self-check: how the reference compares with itself.
-pub(super) fn self_check(
-    evidence: &Evidence,
-    judgement: &Judgement,
-    policy: Policy,
-    styles: &Styles,
-) -> String {
+pub(super) fn self_check(evidence: &Evidence, judgement: &Judgement, policy: Policy) -> String {
     let mut out = String::new();
     let text = match (evidence, judgement.verdict) {
         (Evidence::Paired(_), Verdict::Slower | Verdict::Faster) => {
             let chance = uncertain::trimmed(policy.alpha * 100.0, 6);
-            let word = paint(styles.attention, "CALLED DIFFERENT");
             format!(
-                "the reference against itself: {word}; by chance that happens in {chance} % of sessions"
+                "the reference was CALLED DIFFERENT from itself; by chance that happens in {chance} % of sessions"
             )
         }
         (Evidence::Paired(_), verdict) => {

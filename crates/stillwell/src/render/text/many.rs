@@ -7,6 +7,7 @@ use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
 use crate::render::text::Page;
 use crate::render::text::comparison::{margin, no_test, ratio_text, verdict_word};
+use crate::render::units::percent;
 use crate::verdict::Judgement;
 
 /// Columns of the label, before the numbers take what they need.
@@ -21,6 +22,9 @@ pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement])
     rows_and_headings.insert(0, headings);
     fit_labels(&mut rows_and_headings);
     draw(out, rows_and_headings);
+    if let Some(text) = visible(page) {
+        wrap(out, "", 0, &text);
+    }
     let reasons =
         page.analysis.comparisons.iter().filter_map(|comparison| match comparison.evidence {
             Evidence::Paired(_) | Evidence::AcrossSessions(_) => None,
@@ -30,6 +34,20 @@ pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement])
         wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
     }
     out.push('\n');
+}
+
+/// The smallest differences that could have been seen, over all comparisons.
+fn visible(page: &Page<'_>) -> Option<String> {
+    let of = page.analysis.comparisons.iter().filter_map(|found| match &found.evidence {
+        Evidence::Paired(paired) => Some(paired.smallest_visible),
+        _ => None,
+    });
+    let visible: Vec<f64> = of.filter(|visible| visible.is_finite()).collect();
+    let least = visible.iter().copied().reduce(f64::min)?;
+    let most = visible.iter().copied().fold(least, f64::max);
+    let (least, most) = (percent(least), percent(most));
+    let range = if least == most { least } else { format!("{least} to {most}") };
+    Some(format!("smallest difference this run could have seen: {range}"))
 }
 
 /// The ratio and the verdict of each arm, by its index.

@@ -56,7 +56,7 @@ pub fn summary(
     family(&mut out, &page);
     if let Some(found) = &analysis.self_check {
         let judgement = judge(found, &plan.policy);
-        out.push_str(&self_check(&found.evidence, &judgement, plan.policy, styles));
+        out.push_str(&self_check(&found.evidence, &judgement, plan.policy));
         out.push('\n');
     }
     closing::lines(&mut out, record, analysis, styles);

@@ -1,0 +1,44 @@
+//! What a look and a whole comparison cost: `RAYON_NUM_THREADS=1 cargo run --release -p stats --example speed`.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a measurement, and outside of the crate"
+)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use stats::Stream;
+use stats::relabel::{Estimand, Orbit, Pairs};
+
+/// The fastest of some repetitions, in milliseconds.
+fn fastest_ms(n: usize, mut action: impl FnMut()) -> f64 {
+    let time_ms = |_| {
+        let started = Instant::now();
+        action();
+        started.elapsed().as_secs_f64() * 1e3
+    };
+    (0..n).map(time_ms).fold(f64::INFINITY, f64::min)
+}
+
+fn pairs(n: usize) -> Pairs {
+    let mut stream = Stream::new(1);
+    let coins = stream.bits(n);
+    let mut slot = || (0..n).map(|_| 1e6 * (1.0 + 0.05 * stream.unit())).collect::<Vec<f64>>();
+    Pairs::new(&slot(), &slot(), &coins).unwrap()
+}
+
+fn main() {
+    for (n, draws, repeats) in [(120, 1999, 50), (500, 9999, 5)] {
+        let (pairs, orbit) = (pairs(n), Orbit::new(n, draws, 2).unwrap());
+        let look_ms = fastest_ms(repeats, || {
+            black_box(pairs.test(&orbit, Estimand::Adaptive, 0.0)).unwrap();
+        });
+        let whole_ms = fastest_ms(repeats, || {
+            black_box(pairs.compare(&orbit, Estimand::Adaptive, 0.01)).unwrap();
+        });
+        println!(
+            "{n} pairs, {draws} draws: one test of three statistics {look_ms:.2} ms, with interval {whole_ms:.0} ms"
+        );
+    }
+}

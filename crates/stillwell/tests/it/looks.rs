@@ -1,0 +1,173 @@
+//! When a session ends, and that whatever ended it leaves the same verdict in the record.
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran};
+
+/// Times that scatter by some percent around 10 ms, never the same twice in a row.
+fn noisy(ratio: f64, seed: u64) -> String {
+    let mut stream = stats::Stream::new(seed);
+    let time = |_| format!("{:.6}ms", 10.0 * ratio * (1.0 + 0.04 * stream.unit()));
+    (0..997).map(time).collect::<Vec<_>>().join(" ")
+}
+
+/// Plays commands that take these times as long as the first.
+fn play(bench: &Bench, ratios: &[f64], options: &[&str]) -> Ran {
+    let lines: Vec<String> = (1..).zip(ratios).map(|(seed, ratio)| noisy(*ratio, seed)).collect();
+    bench.write("script", &lines.join("\n"));
+    let names: Vec<String> = (1..=ratios.len()).map(|arm| format!("./c{arm}")).collect();
+    let commands: Vec<&str> = names.iter().map(String::as_str).collect();
+    let fixed = ["--script", "script", "--host-root", ".", "--seed", "7", "-w", "0", "--json"];
+    bench.run(&[fixed.as_slice(), options, &commands].concat())
+}
+
+fn document(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+fn verdicts(document: &Value) -> Vec<&str> {
+    let judgements = document["judgements"].as_array().unwrap();
+    judgements.iter().map(|judgement| judgement["verdict"].as_str().unwrap()).collect()
+}
+
+fn paired(document: &Value) -> &Value {
+    &document["analysis"]["comparisons"][0]["evidence"]
+}
+
+#[test]
+fn a_clear_difference_ends_the_session() {
+    let bench = Bench::new();
+    let ran = play(&bench, &[1.0, 1.5], &["--max-blocks", "200"]).ends_with(0);
+    let found = document(&ran);
+    assert_eq!(verdicts(&found), ["slower"]);
+    assert_eq!(found["analysis"]["end"], "decided");
+    // Ten pairs cannot decide at the share of 1 % that they have; the look after them can.
+    assert_eq!(bench.record().rows.len(), 2 * 14);
+    assert!(paired(&found)["p"].as_f64().unwrap() <= 0.01);
+}
+
+#[test]
+fn equal_programs_end_it_too() {
+    let bench = Bench::new();
+    let found = document(&play(&bench, &[1.0, 1.0], &["--same", "3"]).ends_with(0));
+    assert_eq!((verdicts(&found), &found["analysis"]["end"]), (vec!["same"], &"decided".into()));
+    let ratio = &paired(&found)["ratio"];
+    let (lo, hi) = (ratio["lo"].as_f64().unwrap(), ratio["hi"].as_f64().unwrap());
+    assert!(1.0 / 1.03 < lo && hi < 1.03, "{ratio}");
+    assert!(bench.record().rows.len() < 2 * 100);
+}
+
+#[test]
+fn a_number_of_runs_is_kept_to() {
+    let bench = Bench::new();
+    let found = document(&play(&bench, &[1.0, 1.5], &["-r", "30"]).ends_with(0));
+    assert_eq!(bench.record().rows.len(), 60);
+    assert_eq!(
+        (&found["analysis"]["end"], &paired(&found)["n_looks"]),
+        (&"complete".into(), &1.into())
+    );
+}
+
+#[test]
+fn nothing_is_decided_before_the_fewest_blocks() {
+    let bench = Bench::new();
+    play(&bench, &[1.0, 1.5], &["--min-blocks", "50"]).ends_with(0);
+    assert_eq!(bench.record().rows.len(), 2 * 56, "the first look from 50 blocks on is at 56");
+}
+
+#[test]
+fn the_budget_ends_what_is_not_decided() {
+    let bench = Bench::new();
+    // Some 20 ms a block: 50 blocks in a second.
+    let ran = play(&bench, &[1.0, 1.002], &["--same", "0.1", "--budget", "1s"]);
+    let found = document(&ran);
+    assert_eq!(
+        (verdicts(&found), &found["analysis"]["end"]),
+        (vec!["undecided"], &"complete".into())
+    );
+    let n_blocks = bench.record().rows.len() / 2;
+    assert!((40..60).contains(&n_blocks), "{n_blocks}");
+    let to_decide = &paired(&found)["to_decide"];
+    assert!(to_decide["n_pairs"].as_u64().unwrap() as usize > n_blocks, "{to_decide}");
+    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0);
+    assert!(shown.stdout.contains("blocks would decide (--budget"), "{}", shown.stdout);
+}
+
+#[test]
+fn all_commands_run_until_the_last_is_decided() {
+    let bench = Bench::new();
+    let found = document(&play(&bench, &[1.0, 1.5, 1.02], &["--max-blocks", "400"]).ends_with(0));
+    assert_eq!(verdicts(&found), ["slower", "slower"]);
+    let n_runs: Vec<_> =
+        [0, 1, 2].map(|arm| bench.record().rows.iter().filter(|row| row.arm == arm).count()).into();
+    assert!(n_runs[0] > 14 && n_runs.iter().all(|n| *n == n_runs[0]), "{n_runs:?}");
+    assert_eq!(paired(&found)["family"], 2);
+}
+
+#[test]
+fn a_ratio_can_be_asked_for_to_some_precision() {
+    let bench = Bench::new();
+    let options = ["--same", "0.1", "--precision", "2"];
+    let found = document(&play(&bench, &[1.0, 1.002], &options).ends_with(0));
+    assert_eq!(found["analysis"]["end"], "precise");
+    let ratio = &paired(&found)["ratio"];
+    let width = ratio["hi"].as_f64().unwrap() / ratio["lo"].as_f64().unwrap();
+    assert!(width.ln() / 2.0 <= 0.02_f64.ln_1p(), "{ratio}");
+}
+
+#[test]
+fn the_record_gives_the_verdict_again() {
+    for ratios in [[1.0, 1.5], [1.0, 1.0], [1.0, 1.01]] {
+        let bench = Bench::new();
+        let ran = play(&bench, &ratios, &["--max-blocks", "120"]).ends_with(0);
+        let shown = bench.stillwell(&["show", "--json", "r.swell"]).ends_with(0);
+        assert_eq!(document(&ran), document(&shown));
+    }
+}
+
+/// The record as it would be after `kill -9`: so many rows and no end.
+#[test]
+fn a_killed_session_has_the_verdict_of_its_last_look() {
+    let bench = Bench::new();
+    play(&bench, &[1.0, 1.5], &["--min-blocks", "100"]).ends_with(0);
+    let text = bench.read("r.swell");
+    // The first look from 100 blocks on is at 111.
+    for (n_rows, verdict) in [(2 * 110 + 1, "undecided"), (2 * 111, "slower")] {
+        let kept: Vec<&str> = text.lines().take(1 + n_rows).collect();
+        bench.write("killed.swell", &(kept.join("\n") + "\n"));
+        let shown = document(&bench.stillwell(&["show", "--json", "killed.swell"]).ends_with(0));
+        assert_eq!(verdicts(&shown), [verdict]);
+        assert_eq!(shown["analysis"]["end"], Value::Null);
+    }
+}
+
+#[test]
+fn the_reference_can_be_its_own_control() {
+    let bench = Bench::new();
+    let ran = play_twin(&bench, &["./a", "./b"], &["1ms", "2ms", "1ms"]);
+    let found = document(&ran);
+    assert_eq!(found["analysis"]["comparisons"].as_array().unwrap().len(), 1);
+    let twin = &found["analysis"]["self_check"];
+    assert_eq!((&twin["arm"], &twin["reference"]), (&2.into(), &0.into()));
+    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    assert!(shown.contains("self-check: the reference against itself: SAME"), "{shown}");
+    assert!(!shown.contains("3  ./a"), "the twin is no command of its own: {shown}");
+    let exported = bench.stillwell(&["show", "r.swell", "--export-json", "-"]).ends_with(0);
+    assert_eq!(document(&exported)["results"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_difference_between_twins_is_said() {
+    let bench = Bench::new();
+    play_twin(&bench, &["./a"], &["1ms", "1.3ms"]);
+    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    assert!(shown.contains("CALLED DIFFERENT from itself"), "{shown}");
+    assert!(shown.contains("1 % of sessions"), "{shown}");
+}
+
+/// `--aa`: one line of times for each command, and one for the twin.
+fn play_twin(bench: &Bench, commands: &[&str], times: &[&str]) -> Ran {
+    bench.write("script", &times.join("\n"));
+    let fixed = ["--script", "script", "--host-root", ".", "-w", "0", "--json", "--aa"];
+    bench.run(&[fixed.as_slice(), commands].concat()).ends_with(0)
+}
