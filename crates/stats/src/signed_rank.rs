@@ -55,16 +55,6 @@ pub fn signed_rank(d: &[f64]) -> Result<SignedRank, Invalid> {
     Ok(SignedRank { w_plus, p })
 }
 
-/// Normal score of the signed-rank sum, `(W+ - n (n + 1) / 4) / sqrt(sum of squared ranks / 4)`; 0
-/// without a difference.
-pub(crate) fn score(d: &[f64]) -> f64 {
-    let d: Vec<f64> = d.iter().copied().filter(|&d| d != 0.0).collect();
-    let ranks = ranks(&d.iter().map(|d| d.abs()).collect::<Vec<_>>());
-    let signed: f64 = ranks.iter().zip(&d).map(|(rank, d)| rank * d.signum()).sum();
-    let squares: f64 = ranks.iter().map(|rank| rank * rank).sum();
-    if squares > 0.0 { signed / squares.sqrt() } else { 0.0 }
-}
-
 /// Hodges-Lehmann estimate, in the unit of the sample: the median of `(d_i + d_j) / 2` over all
 /// `i <= j`.
 ///
