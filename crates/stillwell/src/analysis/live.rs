@@ -35,13 +35,14 @@ impl Live {
     /// Takes in a row; warm-ups and runs that timed out do not count.
     pub fn add(&mut self, row: &Row) {
         let (Some(block), Some(wall_ns)) = (row.block, row.get(Metric::WallNs)) else { return };
+        // Runs that time out use up the budget like any other.
+        let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
+        self.span_ns = Some((started_ns, row.started_ns + wall_ns));
         if row.timed_out {
             self.n_spoiled_blocks += u32::from(self.last_spoiled_block != Some(block));
             self.last_spoiled_block = Some(block);
             return;
         }
-        let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
-        self.span_ns = Some((started_ns, row.started_ns + wall_ns));
         self.arms[row.arm as usize].add(wall_ns as f64);
         let open = self.open_block.filter(|open| open.0 == block);
         let n_runs = open.map_or(0, |open| open.1) + 1;

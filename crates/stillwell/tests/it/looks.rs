@@ -94,6 +94,15 @@ fn the_budget_ends_what_is_not_decided() {
 }
 
 #[test]
+fn runs_that_time_out_use_up_the_budget() {
+    let bench = Bench::new();
+    let options = ["--timeout", "5ms", "-i", "--budget", "1s"];
+    play(&bench, &[1.0, 1.5], &options).ends_with(124);
+    let n_blocks = bench.record().rows.len() / 2;
+    assert!((30..60).contains(&n_blocks), "{n_blocks} blocks of 25 ms in a second");
+}
+
+#[test]
 fn all_commands_run_until_the_last_is_decided() {
     let bench = Bench::new();
     let found = document(&play(&bench, &[1.0, 1.5, 1.02], &["--max-blocks", "400"]).ends_with(0));

@@ -5,17 +5,23 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::analysis::live::Live;
 use crate::analysis::watch::{Standing, Watch};
-use crate::plan::Plan;
+use crate::plan::{BlockRule, Plan};
 use crate::render::{uncertain, units};
 
 /// Arms whose estimate fits on the line.
 const ARMS_SHOWN_MAX: usize = 3;
+
+/// Parts of the bar.
+const BAR_LENGTH: u64 = 1000;
 
 /// A bar, or nothing.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
     shown_arms: Vec<usize>,
+    /// Most blocks, as far as that is known, and most time.
+    n_blocks_max: Option<u32>,
+    budget_ns: Option<u64>,
 }
 
 impl Progress {
@@ -23,30 +29,40 @@ impl Progress {
     pub fn new(plan: &Plan, visible: bool, colours: bool) -> Self {
         let target =
             if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
+        let bar = ProgressBar::with_draw_target(Some(BAR_LENGTH), target);
         // Shorter than the terminal is wide, so that the ^C it echoes stays on the line that is cleared.
-        let template = if colours { "{msg} {bar:20.cyan}" } else { "{msg} {bar:20}" };
+        let template = if colours { "{msg} {bar:12.cyan}" } else { "{msg} {bar:12}" };
         bar.set_style(ProgressStyle::with_template(template).expect("the template is constant"));
         let shown_arms = plan.candidates().map(|(arm, _)| arm).take(ARMS_SHOWN_MAX).collect();
         bar.set_message("warm-up");
-        Self { bar, shown_arms }
+        let (n_blocks_max, budget_ns) = match plan.blocks {
+            BlockRule::Exactly(n_blocks) => (Some(n_blocks), None),
+            BlockRule::Budget { budget_ns, max, .. } => {
+                (Some(max).filter(|&max| max < u32::MAX), Some(budget_ns))
+            }
+        };
+        Self { bar, shown_arms, n_blocks_max, budget_ns }
     }
 
     /// The number of blocks is known.
-    pub fn expect_blocks(&self, n_blocks: u32) {
-        self.bar.set_length(n_blocks.into());
+    pub fn expect_blocks(&mut self, n_blocks: u32) {
+        (self.n_blocks_max, self.budget_ns) = (Some(n_blocks), None);
     }
 
     /// Shows how far it is: blocks, the ratio so far or the smallest times, the expected time to the decision and to
     /// the end.
-    pub fn draw(&self, live: &Live, watch: Option<&Watch>, spent_ns: u64) {
-        let n_done = live.n_blocks() as u64;
-        let Some(n_total) = self.bar.length().filter(|_| n_done > 0) else {
+    pub fn draw(&self, live: &Live, watch: Option<&Watch>) {
+        let n_done = live.n_blocks();
+        if n_done == 0 {
             self.bar.tick();
             return;
-        };
-        let block_ns = spent_ns as f64 / n_done as f64;
-        let left_ns = block_ns * n_total.saturating_sub(n_done) as f64;
+        }
+        let span_ns = live.span_ns() as f64;
+        let block_ns = span_ns / n_done as f64;
+        let by_blocks = self.n_blocks_max.map(|max| f64::from(max) * block_ns);
+        let by_budget = self.budget_ns.map(|budget_ns| budget_ns as f64);
+        let all_ns = by_blocks.into_iter().chain(by_budget).fold(f64::INFINITY, f64::min);
+        let left_ns = (all_ns - span_ns).max(0.0);
         let left = units::short_time(left_ns);
         let middle = match watch.and_then(Watch::standing) {
             None => format!("min {}  {left} left", self.minima(live)),
@@ -56,8 +72,8 @@ impl Progress {
                 so_far(&standing, wait.as_deref(), &left)
             }
         };
-        self.bar.set_message(format!("block {n_done}/{n_total}  {middle}"));
-        self.bar.set_position(n_done);
+        self.bar.set_message(format!("block {n_done}  {middle}"));
+        self.bar.set_position((span_ns / all_ns.max(1.0) * BAR_LENGTH as f64) as u64);
         self.bar.tick();
     }
 
@@ -77,12 +93,12 @@ fn so_far(standing: &Standing, wait: Option<&str>, left: &str) -> String {
     let Standing { n_comparisons, n_open, ratio, err, .. } = *standing;
     let decided = match n_comparisons {
         1 => String::new(),
-        n => format!("{} of {n} decided  ", n - n_open),
+        n => format!("{}/{n} decided  ", n - n_open),
     };
     let ratio = uncertain::format(ratio, Some(err));
     match wait {
-        Some(wait) => format!("{decided}ratio {ratio}  perhaps {wait} more, at most {left}"),
-        None => format!("{decided}ratio {ratio}  at most {left} more"),
+        Some(wait) => format!("{decided}ratio {ratio}  {wait} to {left} left"),
+        None => format!("{decided}ratio {ratio}  {left} left"),
     }
 }
 
@@ -100,9 +116,9 @@ mod tests {
             expected_blocks: 60.0,
         };
         let line = so_far(&one, Some("2.00 s"), "9.00 s");
-        assert_eq!(line, "ratio 1.0123 +- 0.0081  perhaps 2.00 s more, at most 9.00 s");
+        assert_eq!(line, "ratio 1.0123 +- 0.0081  2.00 s to 9.00 s left");
         let five = Standing { n_comparisons: 5, n_open: 2, ..one };
         let line = so_far(&five, None, "9.00 s");
-        assert_eq!(line, "3 of 5 decided  ratio 1.0123 +- 0.0081  at most 9.00 s more");
+        assert_eq!(line, "3/5 decided  ratio 1.0123 +- 0.0081  9.00 s left");
     }
 }

@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
             Err(ended) => return Ok(ended),
         };
         match self.plan.order {
-            Order::Interleave => self.interleaved(&mut schedule, block_ns),
+            Order::Interleave => self.interleaved(&mut schedule),
             Order::Sequential => self.sequential(&mut schedule, block_ns),
         }
     }
@@ -120,17 +120,11 @@ impl<'a> Session<'a> {
         Ok(Ok(block_ns))
     }
 
-    fn interleaved(
-        &mut self,
-        schedule: &mut Schedule,
-        warm_block_ns: Option<u64>,
-    ) -> Result<Ended> {
+    fn interleaved(&mut self, schedule: &mut Schedule) -> Result<Ended> {
         let (n_min, n_max, budget_ns) = match self.plan.blocks {
             BlockRule::Exactly(n_blocks) => (n_blocks, n_blocks, u64::MAX),
             BlockRule::Budget { budget_ns, min, max } => (min, max, budget_ns),
         };
-        let n_expected = warm_block_ns.map_or(n_min, |block_ns| n_blocks(self.plan, block_ns));
-        self.progress.expect_blocks(n_expected);
         let mut n_run = 0;
         loop {
             if let Some(ended) = self.look()? {
@@ -209,7 +203,7 @@ impl<'a> Session<'a> {
             self.spent_ns += monotonic_ns() - started_ns;
             self.n_steps += n_steps as u64;
             self.take_rows()?;
-            self.progress.draw(&self.live, self.watch.as_ref(), self.spent_ns);
+            self.progress.draw(&self.live, self.watch.as_ref());
             if let Some(ended) = ended(outcome) {
                 return Ok(Some(ended));
             }
