@@ -31,6 +31,8 @@ pub struct Question {
     pub estimand: Estimand,
     /// Log ratios closer to 0 than this count as the same.
     pub margin: f64,
+    /// Log ratio above which it matters that the new arm is slower; not asked where it is 0.
+    pub limit: f64,
     /// Seed of the re-labellings.
     pub seed: u64,
 }
@@ -45,6 +47,8 @@ struct Seen {
     above: f64,
     /// p of "faster by the margin", where the estimate is above that; else 1.
     below: f64,
+    /// p of "slower by the limit", and whether the estimate is above it.
+    limit: (f64, bool),
     /// The comparison has two ratios rather than one; only known where it could be "the same".
     is_uneven: bool,
     /// Estimated log ratio, and how far it scatters: the 90 % quantile over the re-labellings.
@@ -127,15 +131,25 @@ impl Sequential {
     }
 
     fn see(&self, pairs: &Pairs, look: Look) -> Result<Seen, Invalid> {
-        let Question { estimand, margin, .. } = self.question;
+        let Question { estimand, margin, limit, .. } = self.question;
         let View { pairs, orbit, .. } = self.view(pairs, look)?;
         let at_zero = pairs.test(&orbit, estimand, 0.0)?;
-        let estimate = (at_zero.selected.t, at_zero.selected.q90);
-        let mut seen =
-            Seen { look, zero: at_zero.p, above: 1.0, below: 1.0, is_uneven: false, estimate };
+        let mut seen = Seen {
+            look,
+            zero: at_zero.p,
+            above: 1.0,
+            below: 1.0,
+            limit: (1.0, false),
+            is_uneven: false,
+            estimate: (at_zero.selected.t, at_zero.selected.q90),
+        };
+        if limit != 0.0 {
+            let at_limit = pairs.test(&orbit, estimand, limit)?;
+            seen.limit = (at_limit.p, at_limit.selected.t > 0.0);
+        }
         // Where nine of ten re-labellings scatter wider than the margin, neither end of it can be
         // rejected at a sensible alpha; where 0 is rejected, neither is asked.
-        if estimate.1 > margin || self.is_rejected(seen.zero, look, self.worst_share()) {
+        if seen.estimate.1 > margin || self.is_rejected(seen.zero, look, self.worst_share()) {
             return Ok(seen);
         }
         // The estimate is that at the tested ratio plus the ratio: it lies inside the margin if
@@ -196,6 +210,17 @@ impl Sequential {
             && self.seen.last().is_some_and(|seen| !seen.is_uneven)
     }
 
+    /// Whether nothing more has to be asked: it is different or the same; with a limit, it is the
+    /// same, faster, or on one side of the limit.
+    pub fn is_settled(&self, share: f64) -> bool {
+        if self.question.limit == 0.0 || self.is_same(share) {
+            return self.is_different(share) || self.is_same(share);
+        }
+        let is_faster = self.seen.last().is_some_and(|seen| seen.estimate.0 < 0.0);
+        let is_beside = |seen: &Seen| self.is_rejected(seen.limit.0, seen.look, share);
+        is_faster && self.is_different(share) || self.seen.iter().any(is_beside)
+    }
+
     /// Estimated log ratio of the last look and its rough error, for showing while it runs: the
     /// scatter of the re-labellings taken to be normal, at the look's own level.
     pub fn rough(&self) -> Option<(f64, f64)> {
@@ -213,15 +238,24 @@ impl Sequential {
         Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
     }
 
-    /// An interval without the ends of the margin that a look rejected: the accepted ratios can have
+    /// An interval without the ends of the margin and the side of the limit that a look rejected: the accepted ratios can have
     /// gaps, and those beyond one are left out.
     fn without_margin(&self, interval: Interval, seen: &Seen, share: f64) -> Interval {
         let margin = self.question.margin * (1.0 - 1e-6);
         let is_out = |p: f64| self.is_rejected(p, seen.look, share);
-        Interval {
-            lo: if is_out(seen.below) { interval.lo.max(-margin) } else { interval.lo },
-            hi: if is_out(seen.above) { interval.hi.min(margin) } else { interval.hi },
+        let mut rest = interval;
+        if is_out(seen.below) {
+            rest.lo = rest.lo.max(-margin);
         }
+        if is_out(seen.above) {
+            rest.hi = rest.hi.min(margin);
+        }
+        match seen.limit {
+            (p, true) if is_out(p) => rest.lo = rest.lo.max(self.question.limit * (1.0 + 1e-6)),
+            (p, false) if is_out(p) => rest.hi = rest.hi.min(self.question.limit * (1.0 - 1e-6)),
+            _ => {}
+        }
+        rest
     }
 
     /// Estimate and interval from all looks so far at a share of alpha; `None` before the first.

@@ -70,7 +70,7 @@ pub struct Spending {
     pub n_min: usize,
 }
 
-/// Re-labellings times pairs that take some 20 ms: what one evaluation should take at most.
+/// Re-labellings times pairs that take some 20 ms: what one evaluation of all comparisons should take.
 const WORK: usize = 4_000_000;
 /// What it may take where so many comparisons are judged together that p-values have to be small.
 const WORK_MAX: usize = 4 * WORK;
@@ -130,7 +130,7 @@ impl Spending {
 
 fn draws_of(look: Look, family: usize) -> usize {
     let wanted = relabel::draws(look.alpha / family as f64);
-    let affordable = WORK / look.n_pairs.clamp(1, GROUPS_MAX);
+    let affordable = WORK / look.n_pairs.clamp(1, GROUPS_MAX) / family.max(1);
     affordable.clamp((wanted / 5).max(1999), wanted).min(DRAWS_MAX)
 }
 

@@ -45,18 +45,22 @@ impl Verdict {
     }
 }
 
-/// Pairs that would decide: `ceil(n (h / r)^2)` with half-width `h` and margin `r`, at least `n`.
+/// Pairs that would decide: `ceil(n (h / room)^2)` with half-width `h`, at least `n`.
 ///
-/// Widths shrink as `1 / sqrt(n)`. `None` if the interval is unbounded or the margin is not
-/// positive.
+/// The room is the distance from the estimate `theta` to 0 (then it is different) or to the nearer
+/// end of the margin `r` (then it is the same), whichever is larger; for an estimate of 0 it is
+/// `r`. Widths shrink as `1 / sqrt(n)`. `None` if the interval is unbounded or there is no room.
 ///
 /// ```
 /// use stats::{Interval, verdict::pairs_to_decide};
-/// assert_eq!(pairs_to_decide(50, Interval { lo: -0.02, hi: 0.02 }, 0.01), Some(200));
+/// let interval = Interval { lo: -0.02, hi: 0.02 };
+/// assert_eq!(pairs_to_decide(50, interval, 0.0, 0.01), Some(200));
+/// assert_eq!(pairs_to_decide(50, interval, 0.016, 0.01), Some(79)); // different, once it is 1.6 %
 /// ```
-pub fn pairs_to_decide(n: usize, interval: Interval, margin: f64) -> Option<usize> {
-    let pairs = (n as f64 * (interval.half_width() / margin).powi(2)).ceil();
-    (margin > 0.0 && pairs.is_finite()).then_some((pairs as usize).max(n))
+pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) -> Option<usize> {
+    let room = theta.abs().max(margin - theta.abs());
+    let pairs = (n as f64 * (interval.half_width() / room).powi(2)).ceil();
+    (room > 0.0 && pairs.is_finite()).then_some((pairs as usize).max(n))
 }
 
 /// Smallest log ratio that `n` pairs like these find with 80 % power:

@@ -152,7 +152,7 @@ fn stopped(stream: &mut Stream, noise: Noise, n_max: usize, ratio: f64) -> (Sequ
     let all = experiment(stream, noise, n_max, ratio);
     let spending = Spending { alpha: 0.05, family: 1, n_min: 0 };
     let (estimand, margin) = (Estimand::Adaptive, 0.01_f64.ln_1p());
-    let question = Question { spending, estimand, margin, seed: stream.next_u64() };
+    let question = Question { spending, estimand, margin, limit: 0.0, seed: stream.next_u64() };
     let mut comparison = Sequential::new(question);
     let points = by_pairs(n_max);
     for n_points in 1..=points.len() {
@@ -237,7 +237,8 @@ fn a_family_of_comparisons_errs_as_seldom_as_one() {
                 let spending = Spending { alpha: 0.05, family: 5, n_min: 0 };
                 let (estimand, margin) = (Estimand::Adaptive, 0.01);
                 let seed = stream.next_u64();
-                let mut arm = Sequential::new(Question { spending, estimand, margin, seed });
+                let question = Question { spending, estimand, margin, limit: 0.0, seed };
+                let mut arm = Sequential::new(question);
                 arm.take(&pairs, &by_pairs(40)).unwrap();
                 arm
             })

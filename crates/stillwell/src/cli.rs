@@ -201,12 +201,12 @@ pub struct CalibrateVerb {
     /// Time to spend on the series, for example 30s or 5min [default: 60s]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<TimeSpan>,
-    /// Exactly this many runs [default: as many as fit the budget, at least 600]
+    /// Exactly this many runs, at least 120 [default: as many as fit the budget, at least 600]
     #[arg(short = 'r', long, value_name = "NUM", conflicts_with = "budget",
           value_parser = clap::value_parser!(u32).range(i64::try_from(RUNS_MIN).unwrap_or(1)..))]
     pub runs: Option<u32>,
-    /// Experiments that are replayed for each slowdown
-    #[arg(long, value_name = "NUM", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Experiments that are replayed for each slowdown, at least 50
+    #[arg(long, value_name = "NUM", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(50..=1_000_000))]
     pub replays: u32,
     /// Seed of the replayed experiments [default: drawn anew]
     #[arg(long, value_name = "NUM")]

@@ -203,7 +203,8 @@ fn replayed(
 fn ours(pairs: &Pairs, policy: &Policy, seed: u64) -> Result<(bool, usize), Invalid> {
     let spending = Spending { alpha: policy.alpha, family: 1, n_min: 0 };
     let margin = policy.same_within.ln_1p();
-    let question = Question { spending, estimand: estimand_of(policy.estimand), margin, seed };
+    let estimand = estimand_of(policy.estimand);
+    let question = Question { spending, estimand, margin, limit: 0.0, seed };
     let mut comparison = Sequential::new(question);
     let points = by_pairs(pairs.len());
     for n_points in 1..=points.len() {

@@ -100,7 +100,8 @@ impl Session<'_> {
         let statistic = statistic_name(found.statistic());
         let is_decided = stats::Verdict::of(interval, margin).is_decided();
         let n_pairs = found.n_pairs - found.n_warmup;
-        let n_to_decide = stats::verdict::pairs_to_decide(n_pairs, interval, margin);
+        let n_to_decide =
+            stats::verdict::pairs_to_decide(n_pairs, interval, found.last.theta, margin);
         let half_width = interval.half_width();
         Ok(Paired {
             n_pairs,

@@ -48,6 +48,9 @@ pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> E
     let Some((old, new)) = shown_t0(old).zip(shown_t0(new)) else {
         return Evidence::None { because };
     };
+    if old.value == 0.0 || !(new.value / old.value).is_finite() {
+        return Evidence::None { because: NoTest::UnfitNumbers };
+    }
     let ratio = match (old.measured(), new.measured()) {
         (Some(old), Some(new)) => {
             let ratio = new.over(old);

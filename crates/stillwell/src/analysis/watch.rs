@@ -108,6 +108,7 @@ impl Watch {
                     spending: Spending { alpha: plan.policy.alpha, family, n_min: fewest(plan) },
                     estimand: estimand_of(plan.policy.estimand),
                     margin: plan.policy.same_within.ln_1p(),
+                    limit: plan.slower_limit.ln_1p(),
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
                 Watched { arm, family, seen: Sequential::new(question) }
@@ -222,7 +223,7 @@ impl Watch {
 }
 
 fn is_decided(watched: &Watched, share: f64) -> bool {
-    watched.seen.is_different(share) || watched.seen.is_same(share)
+    watched.seen.is_settled(share)
 }
 
 /// No look before this many blocks.

@@ -1,5 +1,6 @@
 //! `calibrate`: one long series of a command, and what tests would make of thousands of experiments cut out of it.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
@@ -29,6 +30,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
         None => {
             let (path, code) = run::measure_only(&series(&verb))?;
             if code != 0 {
+                say_how_to_go_on(&path);
                 return Ok(code);
             }
             path
@@ -47,6 +49,17 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let found = found.with_context(|| format!("{} cannot be replayed", path.display()))?;
     print(&found, plan.arms[plan.reference].label(), &path, verb.json)?;
     Ok(0)
+}
+
+/// What there is of a series that was cut short may be enough.
+fn say_how_to_go_on(path: &Path) {
+    let has_enough = Record::read(path).is_ok_and(|record| series_of(&record).is_ok());
+    if has_enough {
+        let shown = path.display();
+        let text =
+            format!("stillwell: `stillwell calibrate --from {shown}` replays the runs so far");
+        writeln!(anstream::stderr(), "{text}").ok();
+    }
 }
 
 /// The options of the session that takes the series.

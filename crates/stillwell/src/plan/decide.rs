@@ -12,6 +12,8 @@ const BUDGET_ONE_NS: u64 = 3_000_000_000;
 const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
 const BLOCKS_MIN_ONE: u32 = 24;
 const BLOCKS_MIN_SEVERAL: u32 = 10;
+/// A trimmed mean takes some pairs more than the fewest that could decide.
+const FAMILY_BLOCKS_MORE: u32 = 4;
 /// More pairs than this sharpen an interval by little; statistics.md §2.1.
 const BLOCKS_MAX_SEVERAL: u32 = 500;
 const PRECISION_ONE_PCT: f64 = 0.5;
@@ -66,6 +68,7 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
         n_warmups: spec.length.warmup.unwrap_or(1),
         blocks,
         stopping,
+        slower_limit: spec.judging.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
         precision: precision(spec, n_compared, order)?,
         timeout_ns: spec.length.timeout.map(|timeout| timeout.ns),
         setup: spec.hooks.setup.clone(),
@@ -94,9 +97,11 @@ fn block_rule(spec: &RunSpec, n_compared: usize, alpha: f64) -> Result<BlockRule
     let (budget_ns, default_min, default_max) = if n_compared == 1 {
         (BUDGET_ONE_NS, BLOCKS_MIN_ONE, u32::MAX)
     } else {
-        // Fewer could not decide anything about so many at once.
-        let fewest = stats::verdict::minimum_pairs(alpha / (n_compared - 1) as f64);
+        // Fewer could not decide anything about so many at once, or only where every pair says the same.
+        let family = n_compared - 1;
+        let fewest = stats::verdict::minimum_pairs(alpha / family as f64);
         let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
+        let fewest = if family > 1 { fewest + FAMILY_BLOCKS_MORE } else { 0 };
         (BUDGET_SEVERAL_NS, BLOCKS_MIN_SEVERAL.max(fewest), BLOCKS_MAX_SEVERAL)
     };
     let (min, max) = match (length.min_runs, length.max_runs) {

@@ -37,6 +37,9 @@ pub struct Plan {
     /// Whether the session may end before its last block because everything is decided.
     #[serde(default)]
     pub stopping: Stopping,
+    /// Slowdown, as a fraction, that `--fail-on` asks about: decided is whether it is more or less than this.
+    #[serde(default)]
+    pub slower_limit: f64,
     /// When to stop before the last block for another reason.
     pub precision: Option<Precision>,
     /// Limit for one run.

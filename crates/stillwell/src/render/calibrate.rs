@@ -7,6 +7,8 @@ use crate::analysis::calibrate::{Calibration, Power, Visible};
 use crate::render::columns::wrap;
 use crate::render::uncertain;
 
+/// A session has no more blocks unless it is told.
+const PAIRS_BY_DEFAULT: usize = 500;
 /// Columns of a bar for 100 %.
 const BAR: usize = 50;
 /// Column of the mark at the power that counts as visible.
@@ -96,10 +98,11 @@ fn sizes(out: &mut String, found: &Calibration) {
     for budget in &found.budgets {
         writeln!(
             out,
-            "{:>8}  {:>8}  ({} pairs)",
+            "{:>8}  {:>8}  ({} pairs{})",
             length(budget.budget_ns),
             visible(budget.visible),
-            budget.n_pairs
+            budget.n_pairs,
+            if budget.n_pairs > PAIRS_BY_DEFAULT { ", with as many --max-blocks" } else { "" }
         )
         .ok();
     }

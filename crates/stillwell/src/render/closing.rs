@@ -28,7 +28,7 @@ pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styl
     not_measured(out, plan, analysis);
     shell(out, plan);
     order(out, record);
-    end(out, record, analysis.end, styles);
+    end(out, record, analysis, styles);
     writeln!(out, "record: {}", record.path.display()).ok();
 }
 
@@ -74,9 +74,13 @@ fn order(out: &mut String, record: &Record) {
     }
 }
 
-fn end(out: &mut String, record: &Record, reason: Option<EndReason>, styles: &Styles) {
+fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
+    let reason = analysis.end;
     let text = match reason {
         Some(EndReason::Complete | EndReason::Decided | EndReason::Precise) => None,
+        Some(EndReason::Interrupted) if analysis.comparisons.is_empty() => {
+            Some("interrupted: every finished run is kept")
+        }
         // The looks' errors are counted whatever ends the session.
         Some(EndReason::Interrupted) if record.header.plan.stopping == Stopping::WhenDecided => {
             Some("interrupted: every finished run is kept; the verdict is that of the last look")

@@ -63,19 +63,30 @@ pub(super) fn flow(out: &mut String, indent: usize, items: &[String]) {
 /// The words of a text in lines of at most [`COLUMNS`]; the first line continues what is already there.
 pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
     out.push_str(first);
-    let start = out.len();
     let line = one_line(text);
-    fill(out, indent, " ", line.split_whitespace());
-    out.replace_range(start..(start + indent).min(out.len()), "");
+    fill_after(out, width(first), indent, " ", line.split_whitespace());
 }
 
 fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator<Item = &'a str>) {
-    let mut used = 0;
+    out.extend(std::iter::repeat_n(' ', indent));
+    fill_after(out, indent, indent, between, items);
+}
+
+/// Goes on after `n_columns` of the first line.
+fn fill_after<'a>(
+    out: &mut String,
+    n_columns: usize,
+    indent: usize,
+    between: &str,
+    items: impl Iterator<Item = &'a str>,
+) {
+    let mut used = n_columns.saturating_sub(indent);
+    let mut is_first = true;
     for item in items {
         let item = shorten(item, COLUMNS - indent);
         let wide = width(&item);
-        if used == 0 {
-            out.extend(std::iter::repeat_n(' ', indent));
+        if is_first {
+            is_first = false;
         } else if used + between.len() + wide > COLUMNS - indent {
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', indent));

@@ -11,14 +11,16 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// Writes one line for each finished run, in the order of execution, warm-ups included: tim, too, keeps them, and leaves
 /// out as many again when it reads. Times are in seconds, to the nanosecond, as measured. Runs that were ended by the
-/// timeout have no time.
+/// timeout have no time, and the twin of the reference is no command of its own.
 ///
 /// # Errors
 /// `to` cannot be written.
 pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let names = names(&record.header.plan);
     let rows = &record.rows;
-    for index in (0..rows.len()).filter(|&index| !rows.timed_out(index)) {
+    let twin = record.header.plan.twin();
+    let is_shown = |index: &usize| !rows.timed_out(*index) && Some(rows.arm(*index)) != twin;
+    for index in (0..rows.len()).filter(is_shown) {
         let Some(wall_ns) = rows.get(index, Metric::WallNs) else { continue };
         let (seconds, rest_ns) = (wall_ns / SECOND_NS, wall_ns % SECOND_NS);
         writeln!(to, "{seconds}.{rest_ns:09}\t{}", names[rows.arm(index)])?;

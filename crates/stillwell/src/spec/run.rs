@@ -92,8 +92,8 @@ pub struct LengthOptions {
     #[arg(short = 'r', long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs", "budget"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
-    /// Most time to spend on timed runs, hooks included, for example 30s or 5min; a bare number is in seconds
-    /// [default: 10s, or 3s for a single command]
+    /// Most time to spend on timed runs, hooks included, for example 30s or 5min, unless that is too short for
+    /// --min-runs; a bare number is in seconds [default: 10s, or 3s for a single command]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<TimeSpan>,
     /// Stop when the error falls below this many percent: that of t0 with a single command, of every ratio (half its

@@ -94,6 +94,28 @@ fn the_budget_ends_what_is_not_decided() {
 }
 
 #[test]
+fn a_limit_is_what_is_to_be_decided() {
+    let limited = |ratio, code| {
+        let bench = Bench::new();
+        let options = ["--fail-on", "slower:4", "--max-blocks", "400", "--budget", "1h"];
+        let ran = play(&bench, &[1.0, ratio], &options).ends_with(code);
+        let found = document(&ran);
+        assert_eq!(
+            (verdicts(&found), &found["analysis"]["end"]),
+            (vec!["slower"], &"decided".into())
+        );
+        let shown = bench.stillwell(&["show", "--fail-on", "slower:4", "r.swell"]);
+        shown.ends_with(code);
+        bench.record().rows.len()
+    };
+    // That it is slower is clear long before it is clear on which side of 4 % it is.
+    let n_runs = limited(1.05, 1);
+    assert!(n_runs > 2 * 40, "{n_runs}");
+    limited(1.03, 0);
+    assert!(limited(1.5, 1) < 2 * 40);
+}
+
+#[test]
 fn runs_that_time_out_use_up_the_budget() {
     let bench = Bench::new();
     let options = ["--timeout", "5ms", "-i", "--budget", "1s"];

@@ -147,10 +147,18 @@ pub(in crate::render) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
 /// `1.0183 +- 0.0055  [1.0129, 1.0238]`.
 fn ratio_and_interval(interval: RatioInterval) -> String {
     let half = half_width(interval);
-    let end = |end: f64| match uncertain::decimals(interval.ratio, Some(half)) {
-        Some(decimals) => uncertain::fixed(end, decimals),
-        None if half.is_finite() => uncertain::significant(end, RATIO_DECIMALS as i32),
-        None => uncertain::fixed(end, RATIO_DECIMALS),
+    if !half.is_finite() {
+        return format!("{}  [no interval]", ratio_text(interval.ratio, Some(half)));
+    }
+    let end = |end: f64| {
+        apart(
+            end,
+            match uncertain::decimals(interval.ratio, Some(half)) {
+                Some(decimals) => uncertain::fixed(end, decimals),
+                None if half.is_finite() => uncertain::significant(end, RATIO_DECIMALS as i32),
+                None => uncertain::fixed(end, RATIO_DECIMALS),
+            },
+        )
     };
     format!(
         "{}  [{}, {}]",
@@ -158,6 +166,17 @@ fn ratio_and_interval(interval: RatioInterval) -> String {
         end(interval.lo),
         end(interval.hi)
     )
+}
+
+/// An end that is not 1 is not to be written as 1: it is what the verdict rests on.
+fn apart(end: f64, text: String) -> String {
+    let n_decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let is_one = |text: &str| text.parse() == Ok(1.0);
+    let longer = (n_decimals + 1..=n_decimals + 4).map(|n| uncertain::fixed(end, n));
+    if end == 1.0 || !is_one(&text) {
+        return text;
+    }
+    longer.into_iter().find(|longer| !is_one(longer)).unwrap_or(text)
 }
 
 fn sentences(
@@ -217,7 +236,7 @@ fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &
         }
         Verdict::Undecided => match paired.to_decide {
             Some(to_decide) => format!(
-                "about {} blocks would decide ({}); these were {}",
+                "about {} blocks would decide{}; these were {}",
                 to_decide.n_pairs,
                 longer(to_decide, plan.blocks),
                 paired.n_pairs
@@ -227,14 +246,18 @@ fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &
     }
 }
 
-/// How to ask for so many blocks. They have to be new ones: those that were seen have spent their share of errors.
+/// How to ask for so many blocks, where they do not fit. They have to be new ones: those that were seen have spent their
+/// share of errors.
 fn longer(to_decide: ToDecide, blocks: BlockRule) -> String {
     let ToDecide { n_pairs, time_ns } = to_decide;
-    let BlockRule::Budget { max, .. } = blocks else { return format!("--runs {n_pairs}") };
+    let BlockRule::Budget { max, budget_ns, .. } = blocks else {
+        return format!(" (--runs {n_pairs})");
+    };
     let beyond = (n_pairs > max as usize).then(|| format!("--max-blocks {n_pairs}"));
-    let budget = time_ns.map(|time_ns| format!("--budget {}", budget(time_ns)));
+    let longer = time_ns.filter(|time_ns| 1.1 * time_ns > budget_ns as f64);
+    let budget = longer.map(|time_ns| format!("--budget {}", budget(time_ns)));
     let options: Vec<String> = budget.into_iter().chain(beyond).collect();
-    if options.is_empty() { "a larger --budget".into() } else { options.join(" ") }
+    if options.is_empty() { String::new() } else { format!(" ({})", options.join(" ")) }
 }
 
 /// A little more than this, as `--budget` takes it.

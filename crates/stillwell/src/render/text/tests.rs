@@ -163,6 +163,7 @@ fn verdicts_in_words() {
         "SLOWER  1.0183 +- 0.0055  [1.0129, 1.0238] at 99 %, floor, p = 0.0005\n",
     );
     is(paired(1.0183, 1.0129, 1.0238), "        1.8 % slower\n");
+    is(paired(1.017, 1.0002, 1.03), "[1.0002, 1.030]");
     is(paired(0.7, 0.6, 0.8), "FASTER");
     is(paired(0.7, 0.6, 0.8), "        takes 30 % less time\n");
     is(paired(3.456, 3.0, 4.0), "        takes 3.46 times as long\n");
@@ -177,9 +178,10 @@ fn verdicts_in_words() {
         to_decide: Some(ToDecide { n_pairs, time_ns }),
         ..paired(1.01, 0.98, 1.04)
     };
-    is(to_decide(240, Some(3e9)), "about 240 blocks would decide (--budget 4s); these were 60");
+    is(to_decide(240, Some(30e9)), "about 240 blocks would decide (--budget 34s); these were 60");
+    is(to_decide(240, Some(3e9)), "about 240 blocks would decide; these were 60");
+    is(to_decide(800, Some(3e9)), "would decide (--max-blocks 800); these");
     is(to_decide(540, Some(300e9)), "(--budget 6min --max-blocks 540)");
-    is(to_decide(240, None), "(a larger --budget)");
     let contradicted = Paired { is_contradicted: true, ..paired(1.01, 0.98, 1.04) };
     is(contradicted, "the looks contradict each other");
     is(paired(1.0183, 1.0129, 1.0238), "smallest difference this run could have seen: 0.73 %");
@@ -203,7 +205,7 @@ fn two_ratios_instead_of_one() {
 fn an_interval_without_an_end() {
     let unbounded = Paired { smallest_visible: f64::INFINITY, ..paired(1.2, 0.0, f64::INFINITY) };
     insta::assert_snapshot!(show_comparison(Evidence::Paired(unbounded)), @r#"
-    2 vs 1  UNDECIDED  1.2000  [0.0000, inf] at 99 %, floor, p = 0.0005
+    2 vs 1  UNDECIDED  1.2000  [no interval] at 99 %, floor, p = 0.0005
             60 blocks are too few to say how many would decide
             too few pairs to see any difference
     "#);
