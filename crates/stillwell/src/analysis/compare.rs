@@ -196,23 +196,7 @@ fn net(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Uncertain;
-
-    fn times(value: f64, err: f64) -> Times {
-        let uncertain = Uncertain { value, err: Some(err) };
-        Times {
-            t0: uncertain,
-            has_floor: true,
-            min: value,
-            max: value,
-            low20: uncertain,
-            median: uncertain,
-            mean: uncertain,
-            sd: Some(0.0),
-            cv: Some(0.0),
-            quantiles: [value; 4],
-        }
-    }
+    use crate::analysis::fixture::times;
 
     #[test]
     fn a_control_is_taken_out_of_a_ratio() {

@@ -5,6 +5,8 @@ pub mod calibrate;
 mod compare;
 pub mod distributions;
 pub mod estimators;
+#[cfg(test)]
+mod fixture;
 pub mod histogram;
 pub mod live;
 mod notes;

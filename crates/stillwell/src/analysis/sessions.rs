@@ -64,23 +64,7 @@ pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Times;
-
-    fn times(value: f64, err: f64) -> Times {
-        let uncertain = Uncertain { value, err: Some(err) };
-        Times {
-            t0: uncertain,
-            has_floor: true,
-            min: value,
-            max: value,
-            low20: uncertain,
-            median: uncertain,
-            mean: uncertain,
-            sd: Some(0.0),
-            cv: Some(0.0),
-            quantiles: [value; 4],
-        }
-    }
+    use crate::analysis::fixture::times;
 
     fn session(t0: f64) -> ArmSummary {
         ArmSummary {

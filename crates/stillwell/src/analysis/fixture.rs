@@ -1,0 +1,20 @@
+//! Summaries for the tests, built in memory.
+
+use crate::analysis::{Times, Uncertain};
+
+/// Times of which everything is this value with this error.
+pub(super) fn times(value: f64, err: f64) -> Times {
+    let uncertain = Uncertain { value, err: Some(err) };
+    Times {
+        t0: uncertain,
+        has_floor: true,
+        min: value,
+        max: value,
+        low20: uncertain,
+        median: uncertain,
+        mean: uncertain,
+        sd: Some(0.0),
+        cv: Some(0.0),
+        quantiles: [value; 4],
+    }
+}
