@@ -238,8 +238,8 @@ impl Sequential {
         Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
     }
 
-    /// An interval without the ends of the margin and the side of the limit that a look rejected: the accepted ratios can have
-    /// gaps, and those beyond one are left out.
+    /// An interval without the ends of the margin and the side of the limit that a look rejected:
+    /// the accepted ratios can have gaps, and those beyond one are left out.
     fn without_margin(&self, interval: Interval, seen: &Seen, share: f64) -> Interval {
         let margin = self.question.margin * (1.0 - 1e-6);
         let is_out = |p: f64| self.is_rejected(p, seen.look, share);
