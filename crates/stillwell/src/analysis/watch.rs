@@ -184,7 +184,7 @@ impl Watch {
 
     /// Whether nothing more has to be waited for.
     pub fn is_decided(&self) -> bool {
-        self.awaited().iter().all(|(watched, share)| is_decided(watched, *share))
+        self.awaited().iter().all(|(watched, share)| watched.seen.is_settled(*share))
     }
 
     /// How it stands after the last look: how many comparisons are decided, and the first that is not.
@@ -192,7 +192,7 @@ impl Watch {
         let awaited = self.awaited();
         let open: Vec<&Watched> = awaited
             .iter()
-            .filter(|(watched, share)| !is_decided(watched, *share))
+            .filter(|(watched, share)| !watched.seen.is_settled(*share))
             .map(|(watched, _)| *watched)
             .collect();
         let (log_ratio, err) = open.first()?.seen.rough()?;
@@ -220,10 +220,6 @@ impl Watch {
         }
         Ok(true)
     }
-}
-
-fn is_decided(watched: &Watched, share: f64) -> bool {
-    watched.seen.is_settled(share)
 }
 
 /// No look before this many blocks.

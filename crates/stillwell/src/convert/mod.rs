@@ -15,7 +15,7 @@ use crate::metric::{METRICS, Metric};
 use crate::plan::{Arm, Control, Order, Plan, Role, decide};
 use crate::record::Row;
 use crate::spec::RunSpec;
-use crate::spec::values::{OutputTarget, Padding};
+use crate::spec::values::Padding;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -211,18 +211,8 @@ fn plan(commands: &[String], arm_of: &[usize], n_warmups: u32, n_blocks: u32) ->
 }
 
 fn arm(command: &str, role: Role) -> Arm {
-    Arm {
-        name: command.is_empty().then(|| "empty shell".into()),
-        command: command.into(),
-        argv: Vec::new(),
-        role,
-        parameters: Vec::new(),
-        environment: Vec::new(),
-        prepare: None,
-        conclude: None,
-        output: OutputTarget::Null,
-        accept: None,
-    }
+    let name = command.is_empty().then(|| "empty shell".into());
+    Arm { name, ..Arm::bare(command, role) }
 }
 
 #[cfg(test)]

@@ -185,15 +185,8 @@ fn add_control(spec: &RunSpec, in_shell: bool, arms: &mut Vec<Arm>) -> Option<Co
     };
     arms.push(Arm {
         name: (role == Role::EmptyShell).then(|| "empty shell".into()),
-        command,
-        argv: Vec::new(),
-        role,
-        parameters: Vec::new(),
-        environment: Vec::new(),
-        prepare: None,
-        conclude: None,
-        output: OutputTarget::Null,
         accept: if role == Role::Subtract { accepted_statuses(spec) } else { Some(vec![0]) },
+        ..Arm::bare(&command, role)
     });
     Some(Control { arm: arms.len() - 1, role })
 }

@@ -107,6 +107,22 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// A command with nothing around it: no hooks, no variables, its output thrown away, any exit fine.
+    pub fn bare(command: &str, role: Role) -> Self {
+        Self {
+            name: None,
+            command: command.into(),
+            argv: Vec::new(),
+            role,
+            parameters: Vec::new(),
+            environment: Vec::new(),
+            prepare: None,
+            conclude: None,
+            output: OutputTarget::Null,
+            accept: None,
+        }
+    }
+
     /// What to call it in output.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.command)
