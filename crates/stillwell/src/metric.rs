@@ -25,6 +25,9 @@ pub enum Metric {
     CacheReferences,
     CacheMisses,
     RunningPpm,
+    Loops,
+    CpuNs,
+    EmptyLoopPs,
 }
 
 /// How a metric's integers are to be read.
@@ -35,6 +38,8 @@ pub enum Quantity {
         /// Nanoseconds per stored unit.
         ns_per_unit: u32,
     },
+    /// A duration in thousandths of a nanosecond.
+    Picoseconds,
     /// An amount of memory; the factor gives the bytes in one unit of the stored integer.
     Memory {
         /// Bytes per stored unit.
@@ -55,6 +60,8 @@ pub enum Source {
     Software,
     /// A perf hardware event: only where the machine has a performance monitoring unit.
     Hardware,
+    /// What a worker answers, or is known of its process.
+    Worker,
 }
 
 /// One line of the metric table.
@@ -77,6 +84,7 @@ pub struct MetricInfo {
 }
 
 const NS: Quantity = Quantity::Time { ns_per_unit: 1 };
+const PS: Quantity = Quantity::Picoseconds;
 const US: Quantity = Quantity::Time { ns_per_unit: 1000 };
 const KIB: Quantity = Quantity::Memory { bytes_per_unit: 1024 };
 
@@ -92,7 +100,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 20] = {
+pub static METRICS: [MetricInfo; 23] = {
     use Metric::*;
     use Quantity::Count;
     use Source::*;
@@ -220,6 +228,27 @@ pub static METRICS: [MetricInfo; 20] = {
             "parts per million of the run during which the least scheduled hardware event was counting; \
              empty when all counted all the time",
         ),
+        info(
+            Loops,
+            ["loops", "loops", ""],
+            Count,
+            Worker,
+            "how often the worker ran the benchmark in this slice",
+        ),
+        info(
+            CpuNs,
+            ["cpu_ns", "cpu-clock", ""],
+            NS,
+            Worker,
+            "CPU time of all threads of the worker during this slice, by its own clock",
+        ),
+        info(
+            EmptyLoopPs,
+            ["empty_loop_ps", "empty-loop", ""],
+            PS,
+            Worker,
+            "what one turn of an empty loop took in this worker, ps",
+        ),
     ]
 };
 
@@ -230,6 +259,7 @@ impl MetricInfo {
         let stored = stored as f64;
         match self.quantity {
             Quantity::Time { ns_per_unit } => stored * f64::from(ns_per_unit),
+            Quantity::Picoseconds => stored / 1e3,
             Quantity::Memory { bytes_per_unit } => stored * f64::from(bytes_per_unit),
             Quantity::Count
                 if self.metric != Metric::RunningPpm && self.source == Source::Hardware =>

@@ -4,20 +4,30 @@ use rayon::prelude::*;
 use stats::endpoint::{self, Estimator};
 use stats::{Measured, Sorted};
 
-use crate::analysis::{ArmSummary, MetricSummary, Net, Times, Uncertain};
+use crate::analysis::{ArmSummary, MetricSummary, Net, Times, Uncertain, launches, sliced};
 use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::plan::Role;
 use crate::record::{Record, Rows};
 use crate::spec::metrics::CPU;
+
+/// Fewer runs have no error; stats::endpoint.
+const RUNS_FOR_FLOOR: usize = 3;
 
 /// Summaries of all arms, controls included.
 pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let walls = walls_by_arm(record);
-    let times: Vec<Option<Times>> = walls.par_iter().map(|wall| times(wall)).collect();
-    drop(walls);
-    let mut metrics = metrics_by_arm(&record.rows, n_arms);
+    let n_runs: Vec<usize> = walls.iter().map(Vec::len).collect();
+    let slices = record.slices.as_ref().map(|slices| launches::values_by_arm(plan, slices));
+    let of_arm = |(arm, runs): (usize, &Vec<f64>)| match &slices {
+        Some(slices) => sliced_times(runs, &slices[arm]),
+        None => times(runs),
+    };
+    let times: Vec<Option<Times>> = walls.par_iter().enumerate().map(of_arm).collect();
+    drop((walls, slices));
+    let mut sliced = sliced::of_arms(record);
+    let mut metrics = metrics_by_arm(&record.rows, n_arms, plan.in_slices);
     let mut counts = vec![(0, 0); n_arms];
     for index in (0..record.rows.len()).filter(|&index| record.rows.block(index).is_some()) {
         let (n_timed_out, n_nonzero) = &mut counts[record.rows.arm(index)];
@@ -37,15 +47,13 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
                 arm,
                 label: planned.label().into(),
                 is_hidden,
-                n_runs: metrics[arm]
-                    .iter()
-                    .find(|metric| metric.name == "wall")
-                    .map_or(0, |wall| wall.n),
+                n_runs: n_runs[arm],
                 n_timed_out: counts[arm].0,
                 n_nonzero_exits: counts[arm].1,
                 net: net.map(|(wall, control)| net_of(wall, control)),
                 wall,
                 metrics: std::mem::take(&mut metrics[arm]),
+                sliced: sliced[arm].take(),
             }
         })
         .collect()
@@ -54,7 +62,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
 /// The wall times of each arm's measured runs, in run order, ns.
 pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
     let n_arms = record.header.plan.arms.len();
-    by_arm(&record.rows, n_arms, |rows, index| rows.get(index, Metric::WallNs).map(|ns| ns as f64))
+    by_arm(&record.rows, n_arms, Rows::headline)
 }
 
 /// The values of each arm's measured runs, in run order.
@@ -68,6 +76,17 @@ pub(super) fn by_arm<T>(
         series[rows.arm(index)].extend(value(rows, index));
     }
     series
+}
+
+/// Runs with several slices each: the floor is of the runs, because the slices of one are not independent; what there was
+/// is of the slices. With next to no runs the slices are all there is.
+fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<Times> {
+    let mut all = times(slices)?;
+    if runs.len() >= RUNS_FOR_FLOOR {
+        let of_runs = times(runs)?;
+        (all.t0, all.low20, all.has_floor) = (of_runs.t0, of_runs.low20, of_runs.has_floor);
+    }
+    Some(all)
 }
 
 fn times(wall: &[f64]) -> Option<Times> {
@@ -117,8 +136,12 @@ impl Uncertain {
     }
 }
 
-fn metrics_by_arm(rows: &Rows, n_arms: usize) -> Vec<Vec<MetricSummary>> {
-    let present: Vec<&MetricInfo> = METRICS.iter().filter(|info| rows.has(info.metric)).collect();
+fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<MetricSummary>> {
+    // Sums over slices are of no number of loops in particular: `Sliced` has what they are good for.
+    let is_shown = |info: &&MetricInfo| {
+        rows.has(info.metric) && (!in_slices || info.metric == Metric::MaxrssKib)
+    };
+    let present: Vec<&MetricInfo> = METRICS.iter().filter(is_shown).collect();
     let summaries_of = |name: &str, value: &(dyn Fn(&Rows, usize) -> Option<f64> + Sync)| {
         by_arm(rows, n_arms, value).iter().map(|xs| summary(name, xs)).collect::<Vec<_>>()
     };

@@ -17,12 +17,13 @@ use crate::record::Record;
 /// Every candidate against the reference of the same record, and the reference against its twin.
 pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option<Comparison>) {
     let plan = &record.header.plan;
-    let reference = plan.reference;
-    let comparison = |arm, evidence| Comparison { arm, reference, evidence };
+    let comparison =
+        |arm, evidence| Comparison { arm, reference: plan.reference_of(arm), evidence };
     if plan.order == Order::Sequential {
         let is_imported = record.header.imported.is_some();
         let because = if is_imported { NoTest::Imported } else { NoTest::Sequential };
-        let one = |arm| comparison(arm, unpaired(&arms[reference], &arms[arm], because));
+        let one =
+            |arm| comparison(arm, unpaired(&arms[plan.reference_of(arm)], &arms[arm], because));
         return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
     }
     let walls = Walls::of(record);
@@ -69,7 +70,7 @@ impl Session<'_> {
     }
 
     fn conclusion(&self, watched: &Watched, share: f64) -> Result<Conclusion, NoTest> {
-        let reference = self.plan().reference;
+        let reference = watched.reference;
         let have = self.walls.n_pairs(reference, watched.arm);
         if watched.seen.n_pairs_seen() == 0 {
             let need = watched.seen.spending().n_pairs_needed();
@@ -134,7 +135,7 @@ impl Session<'_> {
             return None;
         }
         let control = plan.control.and_then(|control| self.arms[control.arm].wall.as_ref())?;
-        net(ratio, self.arms[plan.reference].wall.as_ref()?, control, statistic)
+        net(ratio, self.arms[watched.reference].wall.as_ref()?, control, statistic)
     }
 
     /// Blocks that would decide, and how long they would take at the pace of this session.

@@ -10,7 +10,6 @@ use stats::{Invalid, Sorted};
 use crate::analysis::walls::{Slots, Walls};
 use crate::analysis::watch::ORBIT_STREAM;
 use crate::analysis::{Comparison, Evidence, NoTest};
-use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::record::Record;
 
@@ -186,8 +185,7 @@ fn unpaired(
 fn log_walls(record: &Record, arm: usize) -> Option<Sorted> {
     let rows = &record.rows;
     let measured = (0..rows.len()).filter(|&row| rows.arm(row) == arm && rows.is_measurement(row));
-    let walls: Vec<f64> =
-        measured.filter_map(|row| rows.get(row, Metric::WallNs)).map(|ns| ns as f64).collect();
+    let walls: Vec<f64> = measured.filter_map(|row| rows.headline(row)).collect();
     let used = evenly_spaced(walls.len(), RUNS_MAX);
     let used: Vec<f64> = used.into_iter().map(|run| walls[run]).collect();
     Sorted::new(&stats::logs(&used).ok()?).ok()

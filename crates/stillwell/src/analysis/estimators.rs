@@ -91,7 +91,7 @@ pub fn estimators(
         subtract(&mut found, control, shape);
     }
     for arm in plan.compared().into_iter().chain(plan.twin()) {
-        let ratios = ratios(&found, arms, [arm, plan.reference], control);
+        let ratios = ratios(&found, arms, [arm, plan.reference_of(arm)], control);
         if let Some(estimators) = &mut found[arm] {
             estimators.ratios = ratios;
         }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::metric::Metric;
+use crate::analysis::launches;
 use crate::plan::Role;
 use crate::record::Record;
 
@@ -24,12 +24,21 @@ impl Histogram {
     /// Bins the measured runs of every candidate; a control's bins are empty. `None` without any run.
     pub fn of(record: &Record, n_bins: usize) -> Option<Self> {
         let arms = &record.header.plan.arms;
+        if let Some(slices) = &record.slices {
+            let mut values = launches::values_by_arm(&record.header.plan, slices);
+            let is_candidate = |arm: usize| arms[arm].role == Role::Candidate;
+            values
+                .iter_mut()
+                .enumerate()
+                .filter(|(arm, _)| !is_candidate(*arm))
+                .for_each(|(_, series)| series.clear());
+            return Self::of_series(&values, n_bins);
+        }
         let mut walls: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
         for index in (0..record.rows.len()).filter(|&index| record.rows.is_measurement(index)) {
             let arm = record.rows.arm(index);
             if arms[arm].role == Role::Candidate {
-                walls[arm]
-                    .extend(record.rows.get(index, Metric::WallNs).map(|wall_ns| wall_ns as f64));
+                walls[arm].extend(record.rows.headline(index));
             }
         }
         Self::of_series(&walls, n_bins)

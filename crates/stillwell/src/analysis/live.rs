@@ -35,6 +35,7 @@ impl Live {
     /// Takes in a row; warm-ups and runs that timed out do not count.
     pub fn add(&mut self, row: &Row) {
         let (Some(block), Some(wall_ns)) = (row.block, row.get(Metric::WallNs)) else { return };
+        let Some(value) = row.headline() else { return };
         // Runs that time out use up the budget like any other.
         let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
         self.span_ns = Some((started_ns, row.started_ns + wall_ns));
@@ -43,7 +44,7 @@ impl Live {
             self.last_spoiled_block = Some(block);
             return;
         }
-        self.arms[row.arm as usize].add(wall_ns as f64);
+        self.arms[row.arm as usize].add(value);
         let open = self.open_block.filter(|open| open.0 == block);
         let n_runs = open.map_or(0, |open| open.1) + 1;
         self.open_block = Some((block, n_runs));
@@ -156,18 +157,8 @@ mod tests {
 
     #[test]
     fn only_complete_blocks_count() {
-        use crate::metric::METRICS;
         let row = |arm, block, wall| {
-            let mut row = Row {
-                step: 0,
-                arm,
-                block: Some(block),
-                started_ns: 0,
-                cpu: None,
-                exit: 0,
-                timed_out: false,
-                values: [None; METRICS.len()],
-            };
+            let mut row = Row::new(0, arm, Some(block), 0);
             row.set(Metric::WallNs, Some(wall));
             row
         };

@@ -8,10 +8,12 @@ pub mod estimators;
 #[cfg(test)]
 mod fixture;
 pub mod histogram;
+pub mod launches;
 pub mod live;
 mod notes;
 mod outliers;
 mod sessions;
+mod sliced;
 mod steadiness;
 pub mod walls;
 pub mod watch;
@@ -54,7 +56,7 @@ pub struct ArmSummary {
     pub label: String,
     /// Whether it is only there for others: to be subtracted, or as the twin of the reference.
     pub is_hidden: bool,
-    /// Timed runs that count.
+    /// Timed runs that count: processes.
     pub n_runs: usize,
     /// Timed runs that were ended by the timeout and do not count.
     pub n_timed_out: usize,
@@ -66,9 +68,30 @@ pub struct ArmSummary {
     pub net: Option<Net>,
     /// Every metric that was measured, as measured, wall time included; also `cpu`, user + system time.
     pub metrics: Vec<MetricSummary>,
+    /// What its slices say beside their values, where it was measured in slices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sliced: Option<Sliced>,
 }
 
-/// A series of times, as measured, ns.
+/// The slices of an arm, all its runs together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sliced {
+    /// How many there are.
+    pub n_slices: usize,
+    /// Loops of the largest one.
+    pub loops: u64,
+    /// t0 of the CPU time of a loop, ns; the workers' own clocks.
+    pub cpu: Option<Uncertain>,
+    /// Share of their time for which they were ready and had no CPU.
+    pub wait_share: Option<f64>,
+    /// Median cost of one turn of an empty loop, ns.
+    pub empty_loop_ns: Option<f64>,
+    /// Whether it is taken off the values.
+    pub is_empty_loop_off: bool,
+}
+
+/// A series of times, as measured, ns (or of what else the arm's values are, in its unit). t0 and low20 are of the runs;
+/// all others, where runs have slices, of these.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Times {
     /// Noise-free time.

@@ -77,6 +77,7 @@ mod tests {
             wall: Some(times(t0, 1.0)),
             net: None,
             metrics: Vec::new(),
+            sliced: None,
         }
     }
 

@@ -149,13 +149,12 @@ pub fn raised(checks: &[Check]) -> Vec<Flag> {
 /// The rows of each arm's runs that count, in run order.
 fn runs_by_arm(record: &Record) -> Vec<Vec<usize>> {
     by_arm(&record.rows, record.header.plan.arms.len(), |rows, index| {
-        rows.get(index, Metric::WallNs).map(|_| index)
+        rows.headline(index).map(|_| index)
     })
 }
 
 fn times(record: &Record, indices: &[usize]) -> Vec<f64> {
-    let wall_ns = indices.iter().filter_map(|&index| record.rows.get(index, Metric::WallNs));
-    wall_ns.map(|ns| ns as f64).collect()
+    indices.iter().filter_map(|&index| record.rows.headline(index)).collect()
 }
 
 /// The verdict on a series of times in run order, and the checks it rests on.

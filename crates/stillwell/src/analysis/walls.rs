@@ -1,4 +1,4 @@
-//! The wall times of a session by arm and block, and two arms of it in pairs.
+//! What is compared in a session, by arm and block, and two arms of it in pairs.
 
 use stats::Invalid;
 use stats::relabel::Pairs;
@@ -6,7 +6,7 @@ use stats::relabel::Pairs;
 use crate::metric::Metric;
 use crate::record::{Record, Row};
 
-/// The measured run of an arm in one block: its step and wall time, ns.
+/// The measured run of an arm in one block: its step and its value: the wall time, ns, of a command.
 type Run = Option<(u32, f64)>;
 
 /// Wall times by arm, then by block.
@@ -30,14 +30,14 @@ impl Walls {
         let mut walls = Self::new(record.header.plan.arms.len());
         let rows = &record.rows;
         for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-            let (Some(block), Some(wall_ns)) = (rows.block(index), rows.get(index, Metric::WallNs))
-            else {
+            let (Some(block), Some(value)) = (rows.block(index), rows.headline(index)) else {
                 continue;
             };
             // Blocks come in order; a damaged record may skip some, but not by more than it has rows.
             if block < rows.len() {
-                let run = (rows.step(index), wall_ns as f64);
-                walls.put(rows.arm(index), block, run, rows.started_ns(index));
+                let wall_ns = rows.get(index, Metric::WallNs).unwrap_or(0);
+                let times_ns = (rows.started_ns(index), wall_ns);
+                walls.put(rows.arm(index), block, (rows.step(index), value), times_ns);
             }
         }
         walls
@@ -46,20 +46,22 @@ impl Walls {
     /// Takes in a row; warm-ups and runs that timed out do not count.
     pub fn add(&mut self, row: &Row) {
         let block = row.block.filter(|_| !row.timed_out);
-        if let (Some(block), Some(wall_ns)) = (block, row.get(Metric::WallNs)) {
-            let run = (row.step, wall_ns as f64);
-            self.put(row.arm as usize, block as usize, run, row.started_ns);
+        if let (Some(block), Some(value)) = (block, row.headline()) {
+            let times_ns = (row.started_ns, row.get(Metric::WallNs).unwrap_or(0));
+            self.put(row.arm as usize, block as usize, (row.step, value), times_ns);
         }
     }
 
-    fn put(&mut self, arm: usize, block: usize, run: (u32, f64), started_ns: u64) {
+    /// `times_ns`: when the run was started, and how long it took.
+    fn put(&mut self, arm: usize, block: usize, run: (u32, f64), times_ns: (u64, u64)) {
+        let (started_ns, wall_ns) = times_ns;
         let runs = &mut self.arms[arm];
         runs.resize(runs.len().max(block + 1), None);
         runs[block] = Some(run);
         self.started_ns.get_or_insert(started_ns);
         let n_blocks = self.ended_ns.len().max(block + 1);
         self.ended_ns.resize(n_blocks, 0);
-        self.ended_ns[block] = self.ended_ns[block].max(started_ns + run.1 as u64);
+        self.ended_ns[block] = self.ended_ns[block].max(started_ns.saturating_add(wall_ns));
     }
 
     /// Time from the start of the first timed run to the end of the block of the n-th pair of these arms, ns.

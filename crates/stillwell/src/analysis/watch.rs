@@ -19,6 +19,8 @@ pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 pub struct Watched {
     /// The arm.
     pub arm: usize,
+    /// What it is compared with.
+    pub reference: usize,
     /// How many comparisons it is judged together with, itself included.
     pub family: usize,
     /// What has been seen of it.
@@ -43,7 +45,6 @@ pub struct Standing {
 /// All comparisons of a session.
 #[derive(Debug)]
 pub struct Watch {
-    reference: usize,
     /// In the order of the plan; the twin of the reference last.
     comparisons: Vec<Watched>,
     n_compared: usize,
@@ -111,16 +112,11 @@ impl Watch {
                     limit: plan.slower_limit.ln_1p(),
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
-                Watched { arm, family, seen: Sequential::new(question) }
+                let reference = plan.reference_of(arm);
+                Watched { arm, reference, family, seen: Sequential::new(question) }
             })
             .collect();
-        Self {
-            reference: plan.reference,
-            comparisons,
-            n_compared,
-            rule: Rule::of(plan),
-            is_over: false,
-        }
+        Self { comparisons, n_compared, rule: Rule::of(plan), is_over: false }
     }
 
     /// The comparisons of a record, at the looks that its session had.
@@ -144,9 +140,9 @@ impl Watch {
     /// # Errors
     /// The times are unfit for a test.
     pub fn take(&mut self, walls: &Walls) -> Result<bool, Invalid> {
-        let (reference, rule) = (self.reference, self.rule);
-        let is_over = self.is_over;
+        let (rule, is_over) = (self.rule, self.is_over);
         let taken = self.comparisons.par_iter_mut().map(|watched| {
+            let reference = watched.reference;
             let points = rule.points(walls, reference, watched.arm, is_over);
             if points.last().is_none_or(|last| last.n_pairs <= watched.seen.n_pairs_seen()) {
                 return Ok(false);
@@ -212,7 +208,7 @@ impl Watch {
     /// The times are unfit for a test.
     pub fn is_within(&self, walls: &Walls, half_width: f64) -> Result<bool, Invalid> {
         for (watched, share) in self.awaited() {
-            let pairs = walls.slots(self.reference, watched.arm).pairs()?;
+            let pairs = walls.slots(watched.reference, watched.arm).pairs()?;
             let found = watched.seen.conclude(&pairs, share)?;
             if found.is_none_or(|found| found.interval.half_width() > half_width) {
                 return Ok(false);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions};
+use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, launches};
 use crate::cli::CompareVerb;
 use crate::cmd::judged::Judged;
 use crate::record::Record;
@@ -104,7 +104,7 @@ fn refuse_twice(sessions: &[Summarised]) -> Result<()> {
 }
 
 fn read(path: &Path) -> Result<Summarised> {
-    let record = Record::read(path)?;
+    let record = launches::gather(Record::read(path)?);
     let arms = analysis::summarise(&record);
     Ok((record, arms))
 }

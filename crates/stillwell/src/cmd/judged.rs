@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::analysis::{self, histogram::Histogram};
+use crate::analysis::{self, histogram::Histogram, launches};
 use crate::record::Record;
 use crate::render::{Styles, json, text};
 use crate::spec::values::FailOn;
@@ -29,7 +29,7 @@ impl Judged {
     /// # Errors
     /// The record cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
-        let record = Record::read(path)?;
+        let record = launches::gather(Record::read(path)?);
         let analysis = analysis::analyse(&record);
         let policy = &record.header.plan.policy;
         let judgements =

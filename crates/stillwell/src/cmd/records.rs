@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use crate::analysis::{self, histogram::Histogram};
+use crate::analysis::{self, histogram::Histogram, launches};
 use crate::cli::{DumpFormat, DumpVerb, HistVerb, RecordVerb, ShowVerb, StatsVerb};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
@@ -23,7 +23,7 @@ impl RecordVerb {
     /// # Errors
     /// There is none, or it cannot be read.
     pub fn read(&self) -> Result<Record> {
-        Record::read(&self.path()?)
+        Ok(launches::gather(Record::read(&self.path()?)?))
     }
 }
 
@@ -64,7 +64,7 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
 
 /// `dump`.
 pub fn dump(verb: &DumpVerb) -> Result<u8> {
-    let record = verb.record.read()?;
+    let record = Record::read(&verb.record.path()?)?;
     let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
     match verb.format {
         DumpFormat::Csv => dump_rows::csv(&mut stdout, &record)?,

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 
 use crate::host::{Facts, Gap};
-use crate::metric::{METRICS, Metric};
+use crate::metric::Metric;
 use crate::plan::{Arm, Control, Order, Plan, Role, decide};
 use crate::record::Row;
 use crate::spec::RunSpec;
@@ -142,16 +142,9 @@ pub fn session(found: &Runs, n_warmups: u32, reference: Option<&str>) -> Result<
     let mut n_seen = vec![0u32; found.commands.len()];
     let (mut rows, mut started_ns) = (Vec::with_capacity(found.runs.len()), 0u64);
     for (index, &(command, wall_ns)) in found.runs.iter().enumerate() {
-        let mut row = Row {
-            step: u32::try_from(index)?,
-            arm: u32::try_from(arm_of[command])?,
-            block: n_seen[command].checked_sub(n_warmups),
-            started_ns,
-            cpu: None,
-            exit: 0,
-            timed_out: false,
-            values: [None; METRICS.len()],
-        };
+        let (step, arm) = (u32::try_from(index)?, u32::try_from(arm_of[command])?);
+        let block = n_seen[command].checked_sub(n_warmups);
+        let mut row = Row::new(step, arm, block, started_ns);
         row.set(Metric::WallNs, Some(wall_ns));
         rows.push(row);
         n_seen[command] += 1;

@@ -23,7 +23,7 @@ use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
     self, Batch, Done, ErrorOutput, Job, Keep, Open, Opened, Output, Reply, Request, RowId, Stop,
 };
-use crate::metric::{METRICS, Metric};
+use crate::metric::Metric;
 use crate::record::{Layout, Row, Writer};
 use crate::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, Environment, LaunchError, Launched, Policy,
@@ -327,15 +327,12 @@ impl Session {
 }
 
 fn row_of(ran: &Ran, id: RowId, clock_origin_ns: u64) -> Row {
+    let started_ns = ran.launched.exec_ns.saturating_sub(clock_origin_ns);
     let mut row = Row {
-        step: id.step,
-        arm: id.arm,
-        block: id.block,
-        started_ns: ran.launched.exec_ns.saturating_sub(clock_origin_ns),
         cpu: Some(ran.launched.cpu),
         exit: ran.exit,
         timed_out: ran.timed_out,
-        values: [None; METRICS.len()],
+        ..Row::new(id.step, id.arm, id.block, started_ns)
     };
     let usage = &ran.usage;
     for (metric, value) in [

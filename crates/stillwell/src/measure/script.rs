@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, ensure};
 
 use crate::measure::{Failure, Hook, Outcome, Runner};
-use crate::metric::{METRICS, Metric};
+use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::record::{Layout, Row, Writer};
 use crate::schedule::Step;
@@ -128,14 +128,10 @@ impl Runner for ScriptRunner<'_> {
             self.n_taken[arm] += 1;
             let timed_out = self.plan.timeout_ns.is_some_and(|limit_ns| turn.wall_ns > limit_ns);
             let mut row = Row {
-                step: step.step,
-                arm: step.arm,
-                block: step.block,
-                started_ns: self.now_ns,
                 cpu: Some(0),
                 exit: if timed_out { -libc::SIGTERM } else { turn.exit },
                 timed_out,
-                values: [None; METRICS.len()],
+                ..Row::new(step.step, step.arm, step.block, self.now_ns)
             };
             row.set(Metric::WallNs, Some(turn.wall_ns));
             row.set(Metric::UserUs, Some(turn.wall_ns / 1000));

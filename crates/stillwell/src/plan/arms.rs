@@ -121,14 +121,13 @@ fn candidate(
     Ok(Arm {
         name: position.name(spec)?.map(|name| substitute(&name, assignment)),
         command,
-        argv: Vec::new(),
-        role: Role::Candidate,
         parameters: assignment.clone(),
         environment,
         prepare: hook("--prepare", &spec.hooks.prepare)?,
         conclude: hook("--conclude", &spec.hooks.conclude)?,
         output,
         accept: accepted_statuses(spec),
+        ..Arm::bare("", Role::Candidate)
     })
 }
 

@@ -85,6 +85,8 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
             estimand: spec.judging.estimand.unwrap_or_default(),
         },
         arms,
+        workers: None,
+        in_slices: false,
     })
 }
 

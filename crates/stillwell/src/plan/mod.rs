@@ -3,6 +3,7 @@
 mod arms;
 mod decide;
 mod parameters;
+pub mod workers;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::spec::rlimit::Rlimit;
 use crate::spec::values::{OutputTarget, Padding, Sched};
 
 pub use decide::decide;
+use workers::{Source, Unit, Workers};
 
 /// A whole session, decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +64,12 @@ pub struct Plan {
     pub metrics: Vec<Shown>,
     /// How differences are judged.
     pub policy: Policy,
+    /// How workers are used; `None` where every run is a process that is timed as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
+    /// Whether a run has several rows: the slices of one process, from which a value of the run is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_slices: bool,
 }
 
 impl Plan {
@@ -70,9 +78,24 @@ impl Plan {
         self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
     }
 
-    /// The arms that are compared with the reference: a family, judged together.
+    /// The arms that are compared with a reference: a family, judged together.
     pub fn compared(&self) -> Vec<usize> {
-        self.candidates().map(|(arm, _)| arm).filter(|&arm| arm != self.reference).collect()
+        self.candidates().map(|(arm, _)| arm).filter(|&arm| arm != self.reference_of(arm)).collect()
+    }
+
+    /// What an arm is compared with: the reference, or in another benchmark that one's first arm.
+    pub fn reference_of(&self, arm: usize) -> usize {
+        let benchmark = &self.arms[arm].benchmark;
+        if *benchmark == self.arms[self.reference].benchmark {
+            return self.reference;
+        }
+        let mut arms = self.candidates();
+        arms.find(|(_, other)| other.benchmark == *benchmark).map_or(arm, |(first, _)| first)
+    }
+
+    /// Whether there are several benchmarks, each with arms of its own.
+    pub fn has_benchmarks(&self) -> bool {
+        self.arms.iter().any(|arm| arm.benchmark != self.arms[0].benchmark)
     }
 
     /// The second copy of the reference, for the self-check.
@@ -104,6 +127,27 @@ pub struct Arm {
     pub output: OutputTarget,
     /// Exit statuses that are no failure; `None` when all are fine.
     pub accept: Option<Vec<i32>>,
+    /// The benchmark that it is a variant of. Only variants of the same one are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<String>,
+    /// What its values are.
+    #[serde(default, skip_serializing_if = "Unit::is_time")]
+    pub unit: Unit,
+    /// How often what is timed is repeated within one loop.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub inner_loops: u64,
+    /// The code that its worker is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_one(n: &u64) -> bool {
+    *n == 1
 }
 
 impl Arm {
@@ -120,6 +164,10 @@ impl Arm {
             conclude: None,
             output: OutputTarget::Null,
             accept: None,
+            benchmark: None,
+            unit: Unit::Time,
+            inner_loops: 1,
+            source: None,
         }
     }
 

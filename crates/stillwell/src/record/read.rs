@@ -17,6 +17,8 @@ pub struct Record {
     pub header: Header,
     /// Every finished run, warm-ups included.
     pub rows: Rows,
+    /// The slices of the runs, where `rows` was made from them (`analysis::launches`).
+    pub slices: Option<Rows>,
     /// Everything else, in order.
     pub events: Vec<Event>,
     /// Length of an unfinished last line, which was dropped; 0 when there was none.
@@ -50,7 +52,7 @@ impl Record {
             }
             Ok(())
         })?;
-        Ok(Self { path: path.into(), header, rows, events, torn_bytes })
+        Ok(Self { path: path.into(), header, rows, slices: None, events, torn_bytes })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::metric::{METRICS, Metric};
 use crate::record::describe;
 
 /// What was measured in one step. A value that this machine cannot give is `None`, never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Position of the step in the order of execution, from 0.
     pub step: u32,
@@ -22,11 +22,33 @@ pub struct Row {
     pub exit: i32,
     /// Whether the run was ended because it took longer than `--timeout`.
     pub timed_out: bool,
+    /// What is compared, in the base unit of the arm, where it is no integer of a metric: a time per loop in ns, say.
+    pub value: Option<f64>,
     /// The metrics, indexed by [`Metric`].
     pub values: [Option<u64>; METRICS.len()],
 }
 
 impl Row {
+    /// A row in which nothing was measured yet.
+    pub fn new(step: u32, arm: u32, block: Option<u32>, started_ns: u64) -> Self {
+        Self {
+            step,
+            arm,
+            block,
+            started_ns,
+            cpu: None,
+            exit: 0,
+            timed_out: false,
+            value: None,
+            values: [None; METRICS.len()],
+        }
+    }
+
+    /// What is compared: the value of its own, or else the wall time, ns.
+    pub fn headline(&self) -> Option<f64> {
+        self.value.or_else(|| self.get(Metric::WallNs).map(|ns| ns as f64))
+    }
+
     /// The value of one metric.
     pub fn get(&self, metric: Metric) -> Option<u64> {
         self.values[metric as usize]
@@ -52,14 +74,32 @@ const CELLS_MAX: usize = 64;
 /// The columns of a record: which metric each cell after the fixed ones holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// `None` for a column that this version does not know, written by a later one.
-    metrics: Vec<Option<Metric>>,
+    cells: Vec<Cell>,
 }
+
+/// What a cell after the fixed ones holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cell {
+    Metric(Metric),
+    /// The row's own value, which is no integer.
+    Value,
+    /// A column that this version does not know, written by a later one.
+    Unknown,
+}
+
+/// Name of the column of the row's own value.
+const VALUE: &str = "value";
 
 impl Layout {
     /// The layout that stores these metrics.
     pub fn new(metrics: &[Metric]) -> Self {
-        Self { metrics: metrics.iter().copied().map(Some).collect() }
+        Self { cells: metrics.iter().copied().map(Cell::Metric).collect() }
+    }
+
+    /// The layout that stores a value of each row's own as well.
+    pub fn with_value(mut self) -> Self {
+        self.cells.push(Cell::Value);
+        self
     }
 
     /// The layout that a header's column names describe.
@@ -76,20 +116,28 @@ impl Layout {
         if names.len() > CELLS_MAX {
             return Err(format!("{} columns; this version reads at most {CELLS_MAX}", names.len()));
         }
-        let metrics = &names[FIXED_COLUMNS.len()..];
-        Ok(Self { metrics: metrics.iter().map(|name| Metric::from_column(name)).collect() })
+        let cell = |name: &String| match Metric::from_column(name) {
+            Some(metric) => Cell::Metric(metric),
+            None if name == VALUE => Cell::Value,
+            None => Cell::Unknown,
+        };
+        Ok(Self { cells: names[FIXED_COLUMNS.len()..].iter().map(cell).collect() })
     }
 
     /// The names of all columns, for the header.
     pub fn names(&self) -> Vec<String> {
-        let metrics = self.metrics.iter().flatten().map(|metric| metric.info().column);
-        FIXED_COLUMNS.into_iter().chain(metrics).map(String::from).collect()
+        let names = self.cells.iter().filter_map(|cell| match cell {
+            Cell::Metric(metric) => Some(metric.info().column),
+            Cell::Value => Some(VALUE),
+            Cell::Unknown => None,
+        });
+        FIXED_COLUMNS.into_iter().chain(names).map(String::from).collect()
     }
 
     /// Appends a row as one line, with its newline.
     pub fn encode(&self, row: &Row, line: &mut Vec<u8>) {
-        let mut cells = [None; CELLS_MAX];
-        cells[..FIXED_COLUMNS.len()].copy_from_slice(&[
+        let mut cells = [Number::Integer(None); CELLS_MAX];
+        let fixed = [
             Some(i64::from(row.step)),
             Some(i64::from(row.arm)),
             row.block.map(i64::from),
@@ -97,13 +145,20 @@ impl Layout {
             row.cpu.map(i64::from),
             Some(i64::from(row.exit)),
             Some(i64::from(row.timed_out)),
-        ]);
-        let n_cells = FIXED_COLUMNS.len() + self.metrics.len();
-        for (cell, metric) in cells[FIXED_COLUMNS.len()..].iter_mut().zip(&self.metrics) {
-            *cell = metric.and_then(|metric| row.get(metric)).map(u64::cast_signed);
+        ];
+        for (cell, value) in cells.iter_mut().zip(fixed) {
+            *cell = Number::Integer(value);
+        }
+        let n_cells = FIXED_COLUMNS.len() + self.cells.len();
+        for (cell, kind) in cells[FIXED_COLUMNS.len()..].iter_mut().zip(&self.cells) {
+            *cell = match kind {
+                Cell::Metric(metric) => Number::Integer(row.get(*metric).map(u64::cast_signed)),
+                Cell::Value => Number::Real(row.value),
+                Cell::Unknown => Number::Integer(None),
+            };
         }
         serde_json::to_writer(&mut *line, &cells[..n_cells])
-            .expect("integers and nulls always serialise into memory");
+            .expect("numbers and nulls always serialise into memory");
         line.push(b'\n');
     }
 
@@ -113,9 +168,12 @@ impl Layout {
     /// What is wrong with the line, naming the column.
     pub fn decode(&self, line: &[u8]) -> Result<Row, String> {
         let mut json = serde_json::Deserializer::from_slice(line);
-        let (cells, n_cells) = json.deserialize_seq(Cells).map_err(|error| describe(&error))?;
+        let value_at = self.cells.iter().position(|cell| *cell == Cell::Value);
+        let cells = Cells { value_at: value_at.map(|at| at + FIXED_COLUMNS.len()) };
+        let found = json.deserialize_seq(cells).map_err(|error| describe(&error))?;
+        let Read { cells, n_cells, value } = found;
         json.end().map_err(|error| describe(&error))?;
-        let n_columns = FIXED_COLUMNS.len() + self.metrics.len();
+        let n_columns = FIXED_COLUMNS.len() + self.cells.len();
         if n_cells != n_columns {
             return Err(format!("{n_cells} cells in a record of {n_columns} columns"));
         }
@@ -127,10 +185,11 @@ impl Layout {
             cpu: optional(&cells, 4)?,
             exit: required(&cells, 5)?,
             timed_out: cells[6] == Some(1),
+            value,
             values: [None; METRICS.len()],
         };
-        for (index, metric) in self.metrics.iter().enumerate() {
-            if let Some(metric) = metric {
+        for (index, cell) in self.cells.iter().enumerate() {
+            if let Cell::Metric(metric) = cell {
                 row.set(*metric, optional(&cells, FIXED_COLUMNS.len() + index)?);
             }
         }
@@ -154,26 +213,48 @@ fn required<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<T, S
     optional(cells, index)?.ok_or_else(|| format!("column {} is null", FIXED_COLUMNS[index]))
 }
 
-/// Reads a JSON array of integers and nulls without allocating: a record can have millions of these lines.
-struct Cells;
+/// A cell on its way into a line.
+#[derive(Clone, Copy, serde::Serialize)]
+#[serde(untagged)]
+enum Number {
+    Integer(Option<i64>),
+    Real(Option<f64>),
+}
+
+/// Reads a JSON array of integers and nulls, and one cell that may be any number, without allocating: a record can have
+/// millions of these lines.
+struct Cells {
+    value_at: Option<usize>,
+}
+
+/// What was read.
+struct Read {
+    cells: [Option<i64>; CELLS_MAX],
+    n_cells: usize,
+    value: Option<f64>,
+}
 
 impl<'de> Visitor<'de> for Cells {
-    type Value = ([Option<i64>; CELLS_MAX], usize);
+    type Value = Read;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "an array of integers and nulls")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut cells = [None; CELLS_MAX];
-        let mut n_cells = 0;
-        while let Some(cell) = seq.next_element::<Option<i64>>()? {
-            if n_cells < CELLS_MAX {
-                cells[n_cells] = cell;
+        let mut read = Read { cells: [None; CELLS_MAX], n_cells: 0, value: None };
+        loop {
+            if self.value_at == Some(read.n_cells) {
+                let Some(value) = seq.next_element::<Option<f64>>()? else { return Ok(read) };
+                read.value = value;
+            } else {
+                let Some(cell) = seq.next_element::<Option<i64>>()? else { return Ok(read) };
+                if let Some(slot) = read.cells.get_mut(read.n_cells) {
+                    *slot = cell;
+                }
             }
-            n_cells += 1;
+            read.n_cells += 1;
         }
-        Ok((cells, n_cells))
     }
 }
 
@@ -195,28 +276,22 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(step: u32, block: Option<u32>, exit in -64..256i32, timed_out: bool,
-                                   wall in 0..i64::MAX as u64, cycles in proptest::option::of(0..i64::MAX as u64)) {
-            let mut row = Row { step, arm: 3, block, started_ns: 17, cpu: Some(1), exit, timed_out, values: [None; METRICS.len()] };
+                                   wall in 0..i64::MAX as u64, cycles in proptest::option::of(0..i64::MAX as u64),
+                                   value in proptest::option::of(1e-300..1e300)) {
+            let layout = layout().with_value();
+            let mut row = Row { cpu: Some(1), exit, timed_out, value, ..Row::new(step, 3, block, 17) };
             row.set(Metric::WallNs, Some(wall));
             row.set(Metric::Cycles, cycles);
             let mut line = Vec::new();
-            layout().encode(&row, &mut line);
-            prop_assert_eq!(layout().decode(&line).unwrap(), row);
+            layout.encode(&row, &mut line);
+            prop_assert_eq!(layout.decode(&line).unwrap(), row);
+            prop_assert_eq!(Layout::from_names(&layout.names()).unwrap(), layout);
         }
     }
 
     #[test]
     fn a_line_is_short_and_plain() {
-        let mut row = Row {
-            step: 2,
-            arm: 1,
-            block: None,
-            started_ns: 5,
-            cpu: None,
-            exit: -9,
-            timed_out: false,
-            values: [None; METRICS.len()],
-        };
+        let mut row = Row { exit: -9, ..Row::new(2, 1, None, 5) };
         row.set(Metric::WallNs, Some(39_000));
         let mut line = Vec::new();
         layout().encode(&row, &mut line);

@@ -55,6 +55,8 @@ pub struct Rows {
     cpu: Column,
     exit: Vec<i16>,
     timed_out: Vec<bool>,
+    /// NaN where there is none; empty where no row has one.
+    own: Vec<f64>,
     values: [Column; METRICS.len()],
 }
 
@@ -74,6 +76,10 @@ impl Rows {
         self.cpu.push(len, row.cpu.map(u64::from));
         self.exit.push(i16::try_from(row.exit).unwrap_or(i16::MAX));
         self.timed_out.push(row.timed_out);
+        if row.value.is_some() || !self.own.is_empty() {
+            self.own.resize(len, f64::NAN);
+            self.own.push(row.value.unwrap_or(f64::NAN));
+        }
         for (column, value) in self.values.iter_mut().zip(row.values) {
             column.push(len, value);
         }
@@ -90,8 +96,18 @@ impl Rows {
             cpu: self.cpu.get(index).map(narrow),
             exit: i32::from(self.exit[index]),
             timed_out: self.timed_out[index],
+            value: self.own(index),
             values: std::array::from_fn(|metric| self.values[metric].get(index)),
         }
+    }
+
+    fn own(&self, index: usize) -> Option<f64> {
+        self.own.get(index).copied().filter(|value| !value.is_nan())
+    }
+
+    /// What is compared: the row's own value, or else its wall time, ns.
+    pub fn headline(&self, index: usize) -> Option<f64> {
+        self.own(index).or_else(|| self.get(index, Metric::WallNs).map(|ns| ns as f64))
     }
 
     /// One metric of one row.
@@ -161,8 +177,8 @@ mod tests {
             let mut rows = Rows::default();
             let mut expected = Vec::new();
             for (step, (wall, cycles)) in (0u32..).zip(walls) {
-                let mut row = Row { step, arm: 1, block: Some(2), started_ns: 3, cpu: None, exit: -9,
-                                    timed_out: true, values: [None; METRICS.len()] };
+                let value = wall.filter(|wall| wall % 2 == 0).map(|wall| wall as f64 / 3.0);
+                let mut row = Row { exit: -9, timed_out: true, value, ..Row::new(step, 1, Some(2), 3) };
                 row.set(Metric::WallNs, wall);
                 row.set(Metric::Cycles, cycles);
                 rows.push(&row);

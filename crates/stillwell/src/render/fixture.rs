@@ -6,7 +6,7 @@ use crate::analysis::{
     Note, Paired, RatioInterval, Ratios, StatisticName, Times, Uncertain,
 };
 use crate::host::Facts;
-use crate::metric::{METRICS, Metric};
+use crate::metric::Metric;
 use crate::plan::decide;
 use crate::record::{EndReason, Event, FORMAT, Header, Layout, Record, Row, Rows, VERSION};
 use crate::spec::RunSpec;
@@ -39,7 +39,14 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
         imported: None,
     };
     let events = vec![Event::End { reason: EndReason::Complete }];
-    Record { path: "/tmp/a.swell".into(), header, rows: Rows::default(), events, torn_bytes: 0 }
+    Record {
+        path: "/tmp/a.swell".into(),
+        header,
+        rows: Rows::default(),
+        slices: None,
+        events,
+        torn_bytes: 0,
+    }
 }
 
 /// Appends a run of an arm with this wall time.
@@ -51,14 +58,9 @@ pub(crate) fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u6
 /// A run; the first one of the session was ended by a signal.
 pub(crate) fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
     let mut row = Row {
-        step,
-        arm,
-        block,
-        started_ns: 1000 * u64::from(step),
         cpu: (step > 0).then_some(1),
         exit: if step == 0 { -9 } else { 0 },
-        timed_out: false,
-        values: [None; METRICS.len()],
+        ..Row::new(step, arm, block, 1000 * u64::from(step))
     };
     row.set(Metric::WallNs, Some(wall_ns));
     row.set(Metric::UserUs, Some(600));
@@ -149,6 +151,7 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
             n_timed_out: 0,
             n_nonzero_exits: 0,
             metrics: metrics.collect(),
+            sliced: None,
             net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(
                 |(wall, control)| Net {
                     t0: wall.t0.minus(control.t0),

@@ -124,7 +124,7 @@ fn units(kind: Kind) -> &'static [Unit] {
 /// What the metric of this name measures; `cpu` is a time that no column holds.
 pub fn kind_of(name: &str) -> Kind {
     match Metric::from_name(name).map(|metric| metric.info().quantity) {
-        Some(Quantity::Time { .. }) | None => Kind::Time,
+        Some(Quantity::Time { .. } | Quantity::Picoseconds) | None => Kind::Time,
         Some(Quantity::Memory { .. }) => Kind::Memory,
         Some(Quantity::Count) => Kind::Count,
     }

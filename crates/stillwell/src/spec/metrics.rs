@@ -75,7 +75,7 @@ fn parse_one(word: &str) -> Result<Shown, String> {
         }
     };
     let units: &[&str] = match quantity {
-        Quantity::Time { .. } => &TIME_UNITS,
+        Quantity::Time { .. } | Quantity::Picoseconds => &TIME_UNITS,
         Quantity::Memory { .. } => &MEMORY_UNITS,
         Quantity::Count => &COUNT_UNITS,
     };

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use anyhow::{Context as _, Result};
 
+use crate::analysis::launches::Launches;
 use crate::analysis::live::Live;
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::Watch;
@@ -12,7 +13,7 @@ use crate::cmd::run::progress::Progress;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::{Failure, Hook, Outcome, Runner};
 use crate::plan::{BlockRule, Order, Plan, Stopping};
-use crate::record::{EndReason, Event, Line, Tail, Writer};
+use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
 use crate::schedule::{Schedule, Step, n_blocks};
 
 /// Steps are handed to the runner in pieces of about this length, so that the progress line moves and a decision to
@@ -37,6 +38,8 @@ pub struct Session<'a> {
     tail: Tail,
     live: Live,
     walls: Walls,
+    /// Makes runs of slices, where there are any.
+    launches: Option<Launches>,
     /// The comparisons that may end the session.
     watch: Option<Watch>,
     progress: Progress,
@@ -57,7 +60,20 @@ impl<'a> Session<'a> {
         let live = Live::new(plan.arms.len());
         let walls = Walls::new(plan.arms.len());
         let watch = (plan.stopping == Stopping::WhenDecided).then(|| Watch::new(plan));
-        Self { plan, runner, writer, tail, live, walls, watch, progress, spent_ns: 0, n_steps: 0 }
+        let launches = plan.in_slices.then(|| Launches::new(plan));
+        Self {
+            plan,
+            runner,
+            writer,
+            tail,
+            live,
+            walls,
+            launches,
+            watch,
+            progress,
+            spent_ns: 0,
+            n_steps: 0,
+        }
     }
 
     /// Measures.
@@ -197,6 +213,7 @@ impl<'a> Session<'a> {
     fn pieces(&mut self, mut steps: VecDeque<Step>) -> Result<Option<Ended>> {
         while !steps.is_empty() {
             let n_steps = self.piece_steps().min(steps.len());
+            let n_steps = if self.plan.in_slices { self.plan.arms.len() } else { n_steps };
             let piece: Vec<Step> = steps.drain(..n_steps).collect();
             let started_ns = monotonic_ns();
             let outcome = self.runner.run(&piece)?;
@@ -219,16 +236,26 @@ impl<'a> Session<'a> {
     fn take_rows(&mut self) -> Result<()> {
         let (live, walls) = (&mut self.live, &mut self.walls);
         let has_looks = self.plan.stopping == Stopping::WhenDecided;
+        let mut take = |run: Row| {
+            live.add(&run);
+            // They are only kept where they are looked at: a long session of one arm takes no memory.
+            if has_looks {
+                walls.add(&run);
+            }
+        };
+        let launches = &mut self.launches;
         self.tail.follow(|line| {
-            if let Line::Row(row) = line {
-                live.add(&row);
-                // They are only kept where they are looked at: a long session of one arm takes no memory.
-                if has_looks {
-                    walls.add(&row);
-                }
+            match (line, launches.as_mut()) {
+                (Line::Row(slice), Some(launches)) => launches.add(&slice, &mut take),
+                (Line::Row(run), None) => take(run),
+                (Line::Event(_), _) => {}
             }
             Ok(())
         })?;
+        // A piece of a session in slices is whole blocks.
+        if let Some(launches) = launches {
+            launches.flush(&mut take);
+        }
         Ok(())
     }
 

@@ -1,0 +1,296 @@
+//! Slices → runs. A worker's process has many rows, which share the layout and the hashes it was started with: they are
+//! not independent. What is compared is one value of each process; statistics.md §2.7.
+
+use std::collections::HashMap;
+
+use stats::Sorted;
+
+use crate::metric::Metric;
+use crate::plan::workers::{Headline, Workers};
+use crate::plan::{Estimand, Plan};
+use crate::record::{Record, Row, Rows};
+
+/// Share of the slices of a run that its value is made of.
+const LOW: f64 = 0.2;
+
+/// Counters and times of slices that add up to those of their run.
+const SUMS: [Metric; 6] = [
+    Metric::WallNs,
+    Metric::CpuNs,
+    Metric::RunQueueWaitNs,
+    Metric::VoluntarySwitches,
+    Metric::InvoluntarySwitches,
+    Metric::Loops,
+];
+
+/// Makes runs of slices while they come in.
+#[derive(Debug)]
+pub struct Launches {
+    rule: Rule,
+    /// The block whose slices are coming in.
+    block: Option<u32>,
+    open: HashMap<u32, Launch>,
+}
+
+/// How the value of a run is made.
+#[derive(Clone, Debug)]
+struct Rule {
+    estimand: Estimand,
+    headline: Headline,
+    delta: bool,
+    subtract_empty_loop: bool,
+    /// Of each arm.
+    inner_loops: Vec<u64>,
+}
+
+/// The slices of one process.
+#[derive(Debug)]
+struct Launch {
+    row: Row,
+    ended_ns: u64,
+    /// Loops and value of each.
+    slices: Vec<(u64, f64)>,
+}
+
+impl Rule {
+    fn of(plan: &Plan, headline: Option<Headline>) -> Self {
+        let workers = plan.workers.as_ref();
+        let is = |what: fn(&Workers) -> bool| workers.is_some_and(what);
+        Self {
+            estimand: plan.policy.estimand,
+            headline: headline.or(workers.map(|workers| workers.headline)).unwrap_or_default(),
+            delta: is(|workers| workers.delta),
+            subtract_empty_loop: is(|workers| workers.subtract_empty_loop),
+            inner_loops: plan.arms.iter().map(|arm| arm.inner_loops.max(1)).collect(),
+        }
+    }
+
+    /// The loops of a slice and what it measured for each of them, in the base unit of the arm.
+    fn slice(&self, row: &Row) -> Option<(u64, f64)> {
+        let loops = row.get(Metric::Loops).unwrap_or(1).max(1);
+        if let Some(value) = row.value {
+            return Some((loops, value));
+        }
+        let total_ns = match self.headline {
+            Headline::Wall => row.get(Metric::WallNs)?,
+            Headline::Cpu => row.get(Metric::CpuNs)?,
+            Headline::Memory => return Some((loops, row.get(Metric::MaxrssKib)? as f64 * 1024.0)),
+            Headline::Tracemalloc => return None,
+        };
+        let empty = row.get(Metric::EmptyLoopPs).filter(|_| self.subtract_empty_loop);
+        let per_loop = total_ns as f64 / loops as f64 - empty.unwrap_or(0) as f64 / 1e3;
+        Some((loops, per_loop / self.inner_loops[row.arm as usize] as f64))
+    }
+
+    /// The value of a run: the mean of its lowest fifth of slices, or of all where the mean is compared. With `delta`,
+    /// the slope between the two numbers of loops.
+    fn value(&self, slices: &[(u64, f64)]) -> Option<f64> {
+        let of = |values: &[f64]| match self.estimand {
+            Estimand::Mean => stats::mean(values).ok(),
+            Estimand::Adaptive | Estimand::Typical | Estimand::Floor => {
+                Sorted::new(values).ok().map(|sorted| sorted.low_mean(LOW))
+            }
+        };
+        if !self.delta {
+            return of(&slices.iter().map(|slice| slice.1).collect::<Vec<_>>());
+        }
+        let few = slices.iter().map(|slice| slice.0).min()?;
+        let many = slices.iter().map(|slice| slice.0).max().filter(|&many| many > few)?;
+        let total = |loops: u64| {
+            let of_these = slices.iter().filter(|slice| slice.0 == loops);
+            Some(of(&of_these.map(|slice| slice.1).collect::<Vec<_>>())? * loops as f64)
+        };
+        Some((total(many)? - total(few)?) / (many - few) as f64)
+    }
+}
+
+impl Launches {
+    /// Nothing has come in yet.
+    pub fn new(plan: &Plan) -> Self {
+        Self { rule: Rule::of(plan, None), block: None, open: HashMap::new() }
+    }
+
+    /// Takes in a slice; hands over the runs of the block before when a new one begins. Warm-up slices do not count.
+    pub fn add(&mut self, row: &Row, each: impl FnMut(Row)) {
+        let Some(block) = row.block else { return };
+        if self.block != Some(block) {
+            self.flush(each);
+            self.block = Some(block);
+        }
+        let launch = self.open.entry(row.arm).or_insert_with(|| Launch::of(row));
+        launch.take(row, self.rule.slice(row));
+    }
+
+    /// Hands over the runs that are open: their block is complete, or all there will be of it.
+    pub fn flush(&mut self, mut each: impl FnMut(Row)) {
+        let mut runs: Vec<Launch> = self.open.drain().map(|(_, launch)| launch).collect();
+        runs.sort_by_key(|launch| launch.row.step);
+        for run in runs {
+            each(run.finish(&self.rule));
+        }
+    }
+}
+
+impl Launch {
+    fn of(row: &Row) -> Self {
+        let first = Row { cpu: row.cpu, ..Row::new(row.step, row.arm, row.block, row.started_ns) };
+        Self { row: first, ended_ns: 0, slices: Vec::new() }
+    }
+
+    fn take(&mut self, row: &Row, slice: Option<(u64, f64)>) {
+        let total = &mut self.row;
+        total.exit = if total.exit == 0 { row.exit } else { total.exit };
+        total.timed_out |= row.timed_out;
+        for metric in SUMS {
+            let sum = total.get(metric).into_iter().chain(row.get(metric)).reduce(|a, b| a + b);
+            total.set(metric, sum);
+        }
+        let peak = total.get(Metric::MaxrssKib).max(row.get(Metric::MaxrssKib));
+        total.set(Metric::MaxrssKib, peak);
+        let least = total.get(Metric::EmptyLoopPs).into_iter().chain(row.get(Metric::EmptyLoopPs));
+        total.set(Metric::EmptyLoopPs, least.min());
+        self.ended_ns = row.started_ns.saturating_add(row.get(Metric::WallNs).unwrap_or(0));
+        self.slices.extend(slice);
+    }
+
+    /// The run as one row. Its start is put so that start and wall time, the sum of the slices', give its end.
+    fn finish(mut self, rule: &Rule) -> Row {
+        let wall_ns = self.row.get(Metric::WallNs).unwrap_or(0);
+        self.row.started_ns = self.ended_ns.saturating_sub(wall_ns);
+        self.row.value = rule.value(&self.slices);
+        self.row
+    }
+}
+
+/// A record with one row for each run, and its slices beside. Any other record stays as it is.
+pub fn gather(mut record: Record) -> Record {
+    if record.header.plan.in_slices && record.slices.is_none() {
+        let runs = gathered(&record.header.plan, &record.rows, None);
+        record.slices = Some(std::mem::replace(&mut record.rows, runs));
+    }
+    record
+}
+
+/// The runs with another value than the plan's.
+pub fn gathered(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows {
+    let rule = Rule::of(plan, headline);
+    let mut launches = Launches { rule, block: None, open: HashMap::new() };
+    let mut runs = Rows::default();
+    for row in slices.iter() {
+        launches.add(&row, |run| runs.push(&run));
+    }
+    launches.flush(|run| runs.push(&run));
+    runs
+}
+
+/// What each slice of each arm measured for one loop, in the order of the session.
+pub fn values_by_arm(plan: &Plan, slices: &Rows) -> Vec<Vec<f64>> {
+    let rule = Rule::of(plan, None);
+    let mut values = vec![Vec::new(); plan.arms.len()];
+    for index in (0..slices.len()).filter(|&index| slices.is_measurement(index)) {
+        values[slices.arm(index)].extend(rule.slice(&slices.row(index)).map(|slice| slice.1));
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::fixture::record;
+
+    fn slice(step: u32, arm: u32, block: Option<u32>, loops: u64, wall_ns: u64) -> Row {
+        let mut row = Row::new(step, arm, block, 1000 * u64::from(step));
+        row.set(Metric::Loops, Some(loops));
+        row.set(Metric::WallNs, Some(wall_ns));
+        row.set(Metric::CpuNs, Some(wall_ns / 2));
+        row.set(Metric::EmptyLoopPs, Some(500));
+        row
+    }
+
+    fn sliced(rows: &[Row], change: impl FnOnce(&mut Plan)) -> Record {
+        let mut record = record(&["a", "b"]);
+        record.header.plan.in_slices = true;
+        change(&mut record.header.plan);
+        rows.iter().for_each(|row| record.rows.push(row));
+        record
+    }
+
+    fn workers() -> Workers {
+        Workers {
+            slice_ns: 1,
+            loops: None,
+            n_slices: None,
+            n_warmup_slices: None,
+            gc: crate::plan::workers::Gc::On,
+            delta: false,
+            subtract_empty_loop: false,
+            headline: Headline::Wall,
+            inherit: None,
+        }
+    }
+
+    fn values(record: &Record) -> Vec<(usize, u32, Option<f64>)> {
+        let rows = &record.rows;
+        (0..rows.len()).map(|at| (rows.arm(at), rows.step(at), rows.headline(at))).collect()
+    }
+
+    #[test]
+    fn a_run_has_the_lowest_fifth_of_its_slices() {
+        let rows = [
+            slice(0, 0, None, 10, 9),
+            slice(1, 1, Some(0), 10, 300),
+            slice(2, 0, Some(0), 10, 100),
+            slice(3, 0, Some(0), 10, 900),
+            slice(4, 1, Some(0), 10, 200),
+            slice(5, 0, Some(1), 10, 110),
+        ];
+        let record = gather(sliced(&rows, |_| ()));
+        // In the order of their first slices, which says who ran first.
+        let expected = [(1, 1, Some(20.0)), (0, 2, Some(10.0)), (0, 5, Some(11.0))];
+        assert_eq!(values(&record), expected);
+        assert_eq!(record.rows.get(1, Metric::WallNs), Some(1000));
+        assert_eq!(record.rows.get(1, Metric::Loops), Some(20));
+        assert_eq!(record.slices.as_ref().unwrap().len(), 6);
+        // From the end of its last slice: 3000 + 900, back by the sum of its slices.
+        assert_eq!(record.rows.started_ns(1), 2900);
+    }
+
+    #[test]
+    fn the_mean_is_of_all_slices() {
+        let rows = [slice(0, 0, Some(0), 1, 100), slice(1, 0, Some(0), 1, 900)];
+        let record = gather(sliced(&rows, |plan| plan.policy.estimand = Estimand::Mean));
+        assert_eq!(values(&record), [(0, 0, Some(500.0))]);
+    }
+
+    #[test]
+    fn what_is_compared_can_be_changed() {
+        let rows = [slice(0, 0, Some(0), 10, 100), slice(1, 0, Some(0), 20, 180)];
+        let value = |change: fn(&mut Workers)| {
+            let set = |plan: &mut Plan| {
+                let mut workers = workers();
+                change(&mut workers);
+                plan.arms[0].inner_loops = 2;
+                plan.workers = Some(workers);
+            };
+            values(&gather(sliced(&rows, set)))[0].2.unwrap()
+        };
+        assert_eq!(value(|_| ()), 4.5);
+        assert_eq!(value(|workers| workers.headline = Headline::Cpu), 2.25);
+        assert_eq!(value(|workers| workers.subtract_empty_loop = true), 4.25);
+        // 80 ns for ten more loops of two: what does not grow with the loops, 20 ns, is gone.
+        assert_eq!(value(|workers| workers.delta = true), 4.0);
+    }
+
+    #[test]
+    fn runs_that_come_in_are_those_of_the_record() {
+        let rows: Vec<Row> = (0..40)
+            .map(|step| slice(step, step % 2, Some(step / 8), 3, u64::from(100 + step * 7 % 11)))
+            .collect();
+        let record = sliced(&rows, |_| ());
+        let mut launches = Launches::new(&record.header.plan);
+        let mut runs = Vec::new();
+        rows.iter().for_each(|row| launches.add(row, |run| runs.push(run)));
+        launches.flush(|run| runs.push(run));
+        assert_eq!(runs, gather(record).rows.iter().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,58 @@
+//! What the slices of an arm say beside their values.
+
+use stats::{Sorted, endpoint};
+
+use crate::analysis::arm::by_arm;
+use crate::analysis::launches::gathered;
+use crate::analysis::{Sliced, Uncertain};
+use crate::metric::Metric;
+use crate::plan::workers::Headline;
+use crate::record::{Record, Rows};
+
+/// Of each arm of the plan; `None` for all where the record has no slices.
+pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {
+    let plan = &record.header.plan;
+    let n_arms = plan.arms.len();
+    let Some(slices) = &record.slices else { return vec![None; n_arms] };
+    let cpu = if slices.has(Metric::CpuNs) {
+        let runs = gathered(plan, slices, Some(Headline::Cpu));
+        by_arm(&runs, n_arms, Rows::headline)
+    } else {
+        vec![Vec::new(); n_arms]
+    };
+    let totals = |metric| by_arm(&record.rows, n_arms, |rows, index| rows.get(index, metric));
+    let (walls, waits) = (totals(Metric::WallNs), totals(Metric::RunQueueWaitNs));
+    let empty = totals(Metric::EmptyLoopPs);
+    let loops = by_arm(slices, n_arms, |rows, index| rows.get(index, Metric::Loops));
+    let n_slices = by_arm(slices, n_arms, Rows::headline);
+    let of_arm = |arm: usize| {
+        (!n_slices[arm].is_empty()).then(|| Sliced {
+            n_slices: n_slices[arm].len(),
+            loops: loops[arm].iter().copied().max().unwrap_or(1),
+            cpu: floor(&cpu[arm]),
+            wait_share: share(&waits[arm], &walls[arm]),
+            empty_loop_ns: median_ps(&empty[arm]).map(|ps| ps / 1e3),
+            is_empty_loop_off: plan
+                .workers
+                .as_ref()
+                .is_some_and(|workers| workers.subtract_empty_loop),
+        })
+    };
+    (0..n_arms).map(of_arm).collect()
+}
+
+fn floor(runs: &[f64]) -> Option<Uncertain> {
+    let floor = endpoint::floor(runs).ok()?;
+    Some(Uncertain { value: floor.value, err: floor.err })
+}
+
+fn share(waits_ns: &[u64], walls_ns: &[u64]) -> Option<f64> {
+    let total_ns = walls_ns.iter().sum::<u64>();
+    (!waits_ns.is_empty() && total_ns > 0)
+        .then(|| waits_ns.iter().sum::<u64>() as f64 / total_ns as f64)
+}
+
+fn median_ps(series: &[u64]) -> Option<f64> {
+    let series: Vec<f64> = series.iter().map(|&ps| ps as f64).collect();
+    Some(Sorted::new(&series).ok()?.median())
+}
