@@ -1,7 +1,14 @@
 //! How many runs at the start were slower because they came first.
 
+use crate::changepoint::pelt;
 use crate::invalid::Invalid;
+use crate::series::ranks;
 use crate::sorted::Sorted;
+
+/// Times ln n: statistics.md section 2.9.
+const STEADY_PENALTY: f64 = 15.0;
+/// Levels that differ by less, in logarithms, are one.
+const STEADY_WITHIN: f64 = 0.05;
 
 /// Length of the longest prefix, at most `floor(n / 5)`, whose every value exceeds the 90 %
 /// quantile of all later values; 0 if there is none.
@@ -26,6 +33,42 @@ pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
     Ok(0)
 }
 
+/// Where a series of slices has come to the level at which it stays: the first value of the earliest segment from which
+/// on no segment is more than 5 % above the last one. 0 if there was no warm-up; `None` if the last segment is shorter
+/// than a fifth of the series, so that nothing shows that it stays.
+///
+/// `xs`: natural logarithms of times in the order of one process. Segments are those of [`pelt`](crate::changepoint::pelt)
+/// on ranks, so that spikes are none (Barrett et al. 2017, "Virtual machine warmup blows hot and cold", section 4); their
+/// levels are medians. Fails for fewer than 2 values, NaN and infinity.
+///
+/// ```
+/// let mut xs = vec![2.0; 8];
+/// xs.extend((0..40).map(|i| 1.0 + 0.001 * f64::from(i * 7 % 10)));
+/// assert_eq!(stats::warmup::steady_from(&xs), Ok(Some(8)));
+/// ```
+pub fn steady_from(xs: &[f64]) -> Result<Option<usize>, Invalid> {
+    crate::invalid::at_least(2, xs)?;
+    crate::invalid::finite(xs)?;
+    let n = xs.len();
+    let starts = match pelt(&ranks(xs), STEADY_PENALTY * (n as f64).ln()) {
+        Ok(starts) => starts,
+        Err(Invalid::NoSpread) => vec![0],
+        Err(other) => return Err(other),
+    };
+    let ends = starts.iter().copied().skip(1).chain([n]);
+    let levels: Vec<(usize, f64)> = starts
+        .iter()
+        .zip(ends)
+        .map(|(&start, end)| Ok((start, Sorted::new(&xs[start..end])?.median())))
+        .collect::<Result<_, Invalid>>()?;
+    let (last_start, last_level) = levels[levels.len() - 1];
+    if n - last_start < n / 5 {
+        return Ok(None);
+    }
+    let steady = levels.iter().rev().take_while(|(_, level)| *level <= last_level + STEADY_WITHIN);
+    Ok(steady.last().map(|(start, _)| *start))
+}
+
 /// No longer prefix can qualify. Every prefix leaves at least the last four fifths, so its bound is at least the value
 /// in them that is the bound's rank even if all the other runs were below: with long series only a few prefixes are
 /// left to look at, each of which takes a sort.
@@ -42,6 +85,29 @@ fn longest_possible(xs: &[f64]) -> usize {
 mod tests {
     use super::*;
     use crate::prng::Stream;
+
+    /// `n` values around a level.
+    fn around(level: f64, n: usize, stream: &mut Stream) -> Vec<f64> {
+        (0..n).map(|_| level + 0.02 * stream.unit()).collect()
+    }
+
+    #[test]
+    fn a_process_is_steady_where_it_has_come_down() {
+        let mut stream = Stream::new(5);
+        let mut xs = around(3.0, 7, &mut stream);
+        xs.extend(around(2.0, 30, &mut stream));
+        xs.extend(around(1.0, 60, &mut stream));
+        assert_eq!(steady_from(&xs), Ok(Some(37)));
+        let flat = around(1.0, 97, &mut stream);
+        assert_eq!(steady_from(&flat), Ok(Some(0)));
+        // It became slower, and stays so: there is nothing to leave out.
+        xs.reverse();
+        assert_eq!(steady_from(&xs), Ok(Some(0)));
+        let mut late = around(2.0, 90, &mut stream);
+        late.extend(around(1.0, 12, &mut stream));
+        assert_eq!(steady_from(&late), Ok(None));
+        assert_eq!(steady_from(&[1.0; 30]), Ok(Some(0)));
+    }
 
     fn every_prefix(xs: &[f64]) -> usize {
         let qualifies = |len: &usize| {

@@ -188,7 +188,7 @@ fn plan(commands: &[String], arm_of: &[usize], n_warmups: u32, n_blocks: u32) ->
     spec.length.runs = Some(n_blocks);
     spec.length.order = Some(Order::Sequential);
     spec.process.env_padding = Some(Padding::Off);
-    spec.output.metrics = Some("wall".parse().map_err(anyhow::Error::msg)?);
+    spec.shown.metrics = Some("wall".parse().map_err(anyhow::Error::msg)?);
     let mut plan = decide(&spec, &Facts::default(), 0)?;
     let has_others = commands.len() > 1;
     plan.arms = vec![arm("", Role::Candidate); commands.len()];

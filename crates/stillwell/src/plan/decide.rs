@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
-use crate::plan::{BlockRule, Order, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
+use crate::plan::{Arm, BlockRule, Order, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
 use crate::spec::metrics::{CPU, Shown};
 
@@ -33,10 +33,19 @@ const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 /// # Errors
 /// The user asked for something that contradicts itself or that this machine does not have.
 pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
-    let Arms { arms, control, shell, shell_reason } = arms(spec)?;
-    let n_compared = arms.len() - usize::from(control.is_some());
-    let n_candidates = arms.iter().filter(|arm| arm.role == Role::Candidate).count();
-    let metrics = match &spec.output.metrics {
+    decide_for(spec, arms(spec)?, facts, drawn_seed)
+}
+
+/// As [`decide`], for these arms.
+pub(super) fn decide_for(
+    spec: &RunSpec,
+    arms: Arms,
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let Arms { arms, control, shell, shell_reason } = arms;
+    let n_comparisons = n_comparisons(&arms);
+    let metrics = match &spec.shown.metrics {
         Some(list) => list.0.clone(),
         None => ["wall", CPU, "user", "sys", "maxrss"]
             .map(|name| Shown { name: name.into(), unit: None })
@@ -44,7 +53,7 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     };
     let order = spec.length.order.unwrap_or_default();
     ensure!(
-        spec.judging.fail_on.is_none() || n_candidates > 1,
+        spec.judging.fail_on.is_none() || n_comparisons > usize::from(spec.judging.aa),
         "--fail-on needs something to compare, but there is only one command"
     );
     let alpha_pct = spec.judging.alpha.map_or(ALPHA_PCT, |percent| percent.0);
@@ -52,8 +61,8 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
         ALPHA_PCT_RANGE.contains(&alpha_pct),
         "--alpha {alpha_pct} is out of range: from 0.01 to 50 percent"
     );
-    let blocks = block_rule(spec, n_compared, alpha_pct / 100.0)?;
-    let is_sequence = n_compared > 1 && order == Order::Interleave;
+    let blocks = block_rule(spec, n_comparisons, alpha_pct / 100.0)?;
+    let is_sequence = n_comparisons > 0 && order == Order::Interleave;
     let stopping = match blocks {
         BlockRule::Budget { .. } if is_sequence => Stopping::WhenDecided,
         _ => Stopping::AtTheEnd,
@@ -69,7 +78,7 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
         blocks,
         stopping,
         slower_limit: spec.judging.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
-        precision: precision(spec, n_compared, order)?,
+        precision: precision(spec, n_comparisons, order)?,
         timeout_ns: spec.length.timeout.map(|timeout| timeout.ns),
         setup: spec.hooks.setup.clone(),
         cleanup: spec.hooks.cleanup.clone(),
@@ -77,7 +86,7 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
         cold_cache: spec.hooks.cold_cache,
         input: spec.process.input.clone().filter(|input| input != "null"),
         process: process(spec, facts)?,
-        evidence: spec.output.metrics.as_ref().is_none_or(|list| list.needs_evidence()),
+        evidence: spec.shown.metrics.as_ref().is_none_or(|list| list.needs_evidence()),
         metrics,
         policy: Policy {
             alpha: alpha_pct / 100.0,
@@ -90,17 +99,26 @@ pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     })
 }
 
-/// `n_compared`: arms without controls.
-fn block_rule(spec: &RunSpec, n_compared: usize, alpha: f64) -> Result<BlockRule> {
+/// Arms that are compared with one before them, the twin included.
+fn n_comparisons(arms: &[Arm]) -> usize {
+    let has_reference = |&(index, arm): &(usize, &Arm)| {
+        let is_before =
+            |other: &Arm| other.role == Role::Candidate && other.benchmark == arm.benchmark;
+        !arm.role.is_control() && arms[..index].iter().any(is_before)
+    };
+    arms.iter().enumerate().filter(has_reference).count()
+}
+
+fn block_rule(spec: &RunSpec, n_comparisons: usize, alpha: f64) -> Result<BlockRule> {
     let length = &spec.length;
     if let Some(runs) = length.runs {
         return Ok(BlockRule::Exactly(runs));
     }
-    let (budget_ns, default_min, default_max) = if n_compared == 1 {
+    let (budget_ns, default_min, default_max) = if n_comparisons == 0 {
         (BUDGET_ONE_NS, BLOCKS_MIN_ONE, u32::MAX)
     } else {
         // Fewer could not decide anything about so many at once, or only where every pair says the same.
-        let family = n_compared - 1;
+        let family = n_comparisons;
         let fewest = stats::verdict::minimum_pairs(alpha / family as f64);
         let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
         let fewest = if family > 1 { fewest + FAMILY_BLOCKS_MORE } else { 0 };
@@ -122,13 +140,13 @@ fn block_rule(spec: &RunSpec, n_compared: usize, alpha: f64) -> Result<BlockRule
     })
 }
 
-fn precision(spec: &RunSpec, n_compared: usize, order: Order) -> Result<Option<Precision>> {
+fn precision(spec: &RunSpec, n_comparisons: usize, order: Order) -> Result<Option<Precision>> {
     let asked = spec.length.precision.map(|percent| percent.0);
     ensure!(
         asked.is_none() || order == Order::Interleave,
         "--precision needs complete blocks while it measures, so it does not go with --order sequential"
     );
-    let default = (n_compared == 1 && spec.length.runs.is_none() && order == Order::Interleave)
+    let default = (n_comparisons == 0 && spec.length.runs.is_none() && order == Order::Interleave)
         .then_some(PRECISION_ONE_PCT);
     let n_blocks_min = spec.length.min_runs.unwrap_or(PRECISION_BLOCKS_MIN);
     let time_min_ns = PRECISION_TIME_MIN_NS;
@@ -222,7 +240,7 @@ mod tests {
     fn the_clock_alone_needs_no_evidence() {
         let mut spec = spec(&["a"]);
         assert!(decide(&spec, &Facts::default(), 1).unwrap().evidence);
-        spec.output.metrics = Some("wall".parse().unwrap());
+        spec.shown.metrics = Some("wall".parse().unwrap());
         assert!(!decide(&spec, &Facts::default(), 1).unwrap().evidence);
     }
 }

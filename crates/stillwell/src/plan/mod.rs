@@ -3,6 +3,7 @@
 mod arms;
 mod decide;
 mod parameters;
+pub mod programs;
 pub mod workers;
 
 use clap::ValueEnum;

@@ -5,5 +5,6 @@ pub mod rlimit;
 pub mod run;
 pub mod tim;
 pub mod values;
+pub mod workers;
 
 pub use run::RunSpec;

@@ -29,7 +29,19 @@ pub struct RunSpec {
     #[command(flatten)]
     pub judging: JudgingOptions,
     #[command(flatten)]
+    pub shown: ShownOptions,
+    #[command(flatten)]
     pub output: OutputOptions,
+}
+
+/// What the summary shows.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct ShownOptions {
+    /// Metrics to show, each with an optional :UNIT, or default, time, all; `wall` alone also collects nothing else,
+    /// which is fastest [default: wall, CPU times, memory]
+    #[arg(long, value_name = "METRIC[:UNIT],...")]
+    pub metrics: Option<MetricList>,
 }
 
 /// What is compared.
@@ -220,10 +232,6 @@ pub struct OutputOptions {
     /// Print the analysis as JSON instead of text
     #[arg(long)]
     pub json: bool,
-    /// Metrics to show, each with an optional :UNIT, or default, time, all; `wall` alone also collects nothing else,
-    /// which is fastest [default: wall, CPU times, memory]
-    #[arg(long, value_name = "METRIC[:UNIT],...")]
-    pub metrics: Option<MetricList>,
     /// Style of the output: auto, basic (no progress), full, nocolor, color (no progress), none (errors only)
     /// [default: auto]
     #[arg(long, value_name = "STYLE")]

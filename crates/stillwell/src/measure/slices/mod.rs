@@ -1,0 +1,184 @@
+//! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on the
+//! same CPU, and take turns in slices of about a millisecond, in random order; so whatever is slower than a few
+//! milliseconds meets all arms alike. docs/methodology.md, "Slices".
+#![expect(clippy::disallowed_methods, reason = "appends to the record")]
+
+mod generation;
+mod pace;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use stats::Stream;
+
+use crate::measure::commands::inherited_environment;
+use crate::measure::interrupt::Interrupt;
+use crate::measure::worker::{self, Launch, Patience, Worker};
+use crate::measure::{Failure, Hook, Outcome, Runner};
+use crate::plan::Plan;
+use crate::plan::workers::Workers;
+use crate::record::{Event, Layout, Row};
+use crate::schedule::Step;
+
+use generation::Team;
+use pace::Pace;
+
+/// Separates the stream of the order of slices from those of the schedule.
+const SLICE_STREAM: u64 = 0x2545_f491_4f6c_dd1d;
+
+/// Runs steps by workers. Each step is one process with many slices.
+#[derive(Debug)]
+pub struct SliceRunner<'a> {
+    plan: &'a Plan,
+    workers: &'a Workers,
+    maker: worker::Maker,
+    patience: Patience,
+    record: Option<Keep>,
+    orders: Stream,
+    /// Of each benchmark, by its name.
+    paces: HashMap<Option<String>, Pace>,
+}
+
+/// Where the rows go.
+#[derive(Debug)]
+struct Keep {
+    file: File,
+    layout: Layout,
+    clock_origin_ns: u64,
+    next_step: u32,
+}
+
+/// Why a block is not complete.
+#[derive(Debug)]
+enum Broken {
+    /// A worker, by its arm.
+    Worker(usize, worker::Failure),
+    /// The record could not be written; the row that did not fit.
+    Record(std::io::Error, Vec<u8>),
+}
+
+impl<'a> SliceRunner<'a> {
+    /// Puts a runner together; no process is started yet.
+    ///
+    /// # Errors
+    /// ^C cannot be caught.
+    pub fn new(plan: &'a Plan, workers: &'a Workers, maker: worker::Maker) -> Result<Self> {
+        let interrupt = Interrupt::catch().context("cannot catch ^C")?;
+        Ok(Self {
+            plan,
+            workers,
+            maker,
+            patience: Patience {
+                timeout: plan.timeout_ns.map(Duration::from_nanos),
+                interrupt: Some(Rc::new(interrupt)),
+            },
+            record: None,
+            orders: Stream::new(plan.seed ^ SLICE_STREAM),
+            paces: HashMap::new(),
+        })
+    }
+
+    /// Says where the rows go.
+    ///
+    /// # Errors
+    /// The record cannot be opened.
+    pub fn keep(&mut self, record: &Path, layout: Layout, clock_origin_ns: u64) -> Result<()> {
+        let file = File::options().append(true).open(record);
+        let file = file.with_context(|| format!("cannot append to {}", record.display()))?;
+        self.record = Some(Keep { file, layout, clock_origin_ns, next_step: 0 });
+        Ok(())
+    }
+
+    /// One benchmark of one block.
+    fn benchmark(&mut self, steps: &[Step]) -> Result<(), Broken> {
+        let benchmark = &self.plan.arms[steps[0].arm as usize].benchmark;
+        if steps[0].block.is_none() {
+            let pace = self.find_pace(steps)?;
+            self.paces.insert(benchmark.clone(), pace);
+            return Ok(());
+        }
+        let mut pace = match self.paces.remove(benchmark) {
+            Some(pace) => pace,
+            None => self.find_pace(steps)?,
+        };
+        let measured = self.generation(steps, &mut pace);
+        self.paces.insert(benchmark.clone(), pace);
+        measured
+    }
+
+    fn team(&mut self, steps: &[Step]) -> Result<Team, Broken> {
+        Team::start(self.plan, self.workers, &mut self.maker, &self.patience, steps)
+    }
+
+    fn append(&mut self, row: &mut Row) -> Result<(), Broken> {
+        let Some(keep) = &mut self.record else { return Ok(()) };
+        row.step = keep.next_step;
+        row.started_ns = row.started_ns.saturating_sub(keep.clock_origin_ns);
+        keep.next_step += 1;
+        let mut line = Vec::with_capacity(160);
+        keep.layout.encode(row, &mut line);
+        keep.file.write_all(&line).map_err(|error| Broken::Record(error, line))
+    }
+
+    fn append_event(&mut self, event: &Event) -> Result<(), Broken> {
+        let Some(keep) = &mut self.record else { return Ok(()) };
+        let mut line = serde_json::to_vec(event).expect("events serialise into memory");
+        line.push(b'\n');
+        keep.file.write_all(&line).map_err(|error| Broken::Record(error, line))
+    }
+}
+
+impl Runner for SliceRunner<'_> {
+    fn run(&mut self, steps: &[Step]) -> Result<Outcome> {
+        let mut left = steps.to_vec();
+        while let Some(first) = left.first() {
+            let (block, arms) = (first.block, &self.plan.arms);
+            let benchmark = &arms[first.arm as usize].benchmark;
+            let is_of_it =
+                |step: &Step| step.block == block && arms[step.arm as usize].benchmark == *benchmark;
+            let (team, others): (Vec<_>, Vec<_>) = left.iter().partition(|step| is_of_it(step));
+            if let Err(broken) = self.benchmark(&team) {
+                return Ok(outcome(broken));
+            }
+            left = others;
+        }
+        Ok(Outcome::default())
+    }
+
+    fn hook(&mut self, _hook: Hook, _command: &str) -> Result<Outcome> {
+        unreachable!("a plan with workers has no hooks")
+    }
+}
+
+fn outcome(broken: Broken) -> Outcome {
+    match broken {
+        Broken::Worker(_, failure) if failure.what == worker::What::Interrupted => {
+            Outcome { interrupted: true, failure: None }
+        }
+        Broken::Worker(arm, failure) => {
+            Outcome::failed(Failure::Worker { arm, failure: Box::new(failure) })
+        }
+        Broken::Record(error, line) => {
+            let error = format!("cannot write the record: {error}");
+            Outcome::failed(Failure::Record { error, line })
+        }
+    }
+}
+
+/// How a worker of this arm is started in this step.
+fn launch(plan: &Plan, workers: &Workers, step: &Step) -> Launch {
+    generation::launch(plan, workers, step, inherited_environment())
+}
+
+/// Ends workers that have done their work.
+fn quit(workers: impl IntoIterator<Item = (usize, Worker)>) -> Result<(), Broken> {
+    for (arm, worker) in workers {
+        worker.quit().map_err(|failure| Broken::Worker(arm, failure))?;
+    }
+    Ok(())
+}

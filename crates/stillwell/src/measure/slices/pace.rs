@@ -1,0 +1,285 @@
+//! How many loops make a slice, how many slices are left out at the beginning of a process, and how many are worth
+//! taking from one. All of it is found without looking at which arm is which.
+
+use stats::two_level::two_level;
+use stats::warmup::steady_from;
+
+use crate::measure::clock::monotonic_ns;
+use crate::measure::slices::generation::Member;
+use crate::measure::slices::{Broken, SliceRunner};
+use crate::plan::workers::Workers;
+use crate::record::Event;
+use crate::schedule::Step;
+
+/// Time for the slices of one process, to begin with.
+const PROCESS_NS: u64 = 25_000_000;
+const SLICES_RANGE: std::ops::RangeInclusive<u64> = 5..=25;
+/// A process is not worth more slices than this.
+const SLICES_MAX: u32 = 50;
+/// Slices that take longer than this are taken three at a time, and one at a time.
+const LONG_NS: u64 = 100_000_000;
+const VERY_LONG_NS: u64 = 1_000_000_000;
+/// Generations from which the noise within and between processes is learnt.
+const LEARNT_FROM: usize = 6;
+/// Slices in which a warm-up is looked for, and the time for them; an interpreter that compiles what it runs takes
+/// longer.
+const WARMUP_SLICES: [usize; 2] = [40, 400];
+const WARMUP_NS: [u64; 2] = [300_000_000, 2_000_000_000];
+/// Fewer slices show no warm-up.
+const WARMUP_SLICES_MIN: usize = 8;
+/// Most slices that are left out.
+const WARMUPS_MAX: usize = 1000;
+/// The number of loops grows by at least and at most this factor while it is looked for.
+const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=10.0;
+/// The shortest of so many slices counts: others have met what else the machine does.
+const TRIES: u32 = 3;
+const LOOPS_MAX: u64 = 1 << 40;
+
+/// The pace of one benchmark.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    pub(super) loops: u64,
+    pub(super) n_warmups: u32,
+    pub(super) n_slices: u32,
+    /// Times per loop by process, until enough is learnt; `None` from then on.
+    learning: Option<Vec<Vec<f64>>>,
+    launches_ns: Vec<u64>,
+}
+
+/// What one arm has shown.
+struct Tried {
+    per_loop_ns: f64,
+    n_warmups: usize,
+    is_steady: bool,
+}
+
+impl SliceRunner<'_> {
+    /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their slices
+    /// are in the record as warm-ups.
+    pub(super) fn find_pace(&mut self, steps: &[Step]) -> Result<Pace, Broken> {
+        let loops = match self.workers.loops {
+            Some(loops) => loops,
+            None => self.find_loops(steps)?,
+        };
+        let mut team = self.team(steps)?;
+        let mut tried = Vec::new();
+        for member in &mut team.members {
+            let found = self.try_out(member, loops)?;
+            self.note(member, &found, loops)?;
+            tried.push(found);
+        }
+        team.quit()?;
+        Ok(Pace::of(self.workers, loops, &tried))
+    }
+
+    /// Loops that make the slice of the fastest arm long enough.
+    fn find_loops(&mut self, steps: &[Step]) -> Result<u64, Broken> {
+        let mut team = self.team(steps)?;
+        let mut fewest = 1;
+        for member in &mut team.members {
+            fewest = fewest.max(self.loops_of(member)?);
+        }
+        team.quit()?;
+        Ok(fewest)
+    }
+
+    fn loops_of(&mut self, member: &mut Member) -> Result<u64, Broken> {
+        let target_ns = self.workers.slice_ns as f64;
+        let mut loops = 1;
+        loop {
+            let mut least_ns = self.busy_ns(member, loops)?;
+            // One more look before the number is settled: a slice that met something else is too long.
+            if least_ns >= target_ns && loops > 1 {
+                for _ in 1..TRIES {
+                    least_ns = least_ns.min(self.busy_ns(member, loops)?);
+                }
+            }
+            if least_ns >= target_ns || loops >= LOOPS_MAX {
+                // The last step was a large one: back to what is needed.
+                let needed = (loops as f64 * target_ns / least_ns.max(1.0)).ceil();
+                return Ok((needed as u64).clamp(1, loops));
+            }
+            let growth = (target_ns / least_ns.max(1.0) * 1.1).clamp(*GROWTH.start(), *GROWTH.end());
+            loops = (loops as f64 * growth).ceil() as u64;
+        }
+    }
+
+    /// Time of a slice without the waits for a CPU.
+    fn busy_ns(&mut self, member: &mut Member, loops: u64) -> Result<f64, Broken> {
+        let slice = member.slice(loops)?;
+        let waited_ns = slice.run_queue_wait_ns.unwrap_or(0);
+        Ok(slice.wall_ns.saturating_sub(waited_ns).max(slice.cpu_ns.min(slice.wall_ns)) as f64)
+    }
+
+    /// Runs a fresh process until it is steady.
+    fn try_out(&mut self, member: &mut Member, loops: u64) -> Result<Tried, Broken> {
+        let jit = usize::from(member.is_jit);
+        let started_ns = monotonic_ns();
+        let mut times = Vec::new();
+        while times.len() < WARMUP_SLICES[jit] && monotonic_ns() - started_ns < WARMUP_NS[jit] {
+            times.push(self.slice_row(member, None, loops)?.max(1) as f64);
+            if self.workers.n_warmup_slices.is_some() && times.len() >= WARMUP_SLICES_MIN {
+                break;
+            }
+        }
+        let steady = match stats::logs(&times) {
+            Ok(logs) if times.len() >= WARMUP_SLICES_MIN => steady_from(&logs).ok().flatten(),
+            _ => Some(0),
+        };
+        let from = steady.unwrap_or(times.len() * 4 / 5);
+        let rest = stats::Sorted::new(&times[from.min(times.len() - 1)..]);
+        Ok(Tried {
+            per_loop_ns: rest.map_or(1.0, |rest| rest.min()) / loops as f64,
+            n_warmups: from,
+            is_steady: steady.is_some(),
+        })
+    }
+
+    /// Says in the record what the worker says of itself, and how it warmed up.
+    fn note(&mut self, member: &mut Member, tried: &Tried, loops: u64) -> Result<(), Broken> {
+        let arm = u32::try_from(member.arm).expect("arms are counted in u32");
+        let facts = member.worker.facts();
+        let mut values: Vec<(String, String)> = facts.map_or_else(Vec::new, |facts| facts.pairs.clone());
+        let told = member.worker.metadata().map_err(|failure| Broken::Worker(member.arm, failure))?;
+        values.extend(told);
+        let n_threads = member.worker.n_threads();
+        self.append_event(&Event::Worker {
+            arm,
+            loops,
+            n_warmup_slices: u32::try_from(tried.n_warmups).unwrap_or(u32::MAX),
+            is_steady: tried.is_steady,
+            n_threads,
+            values: values.into_iter().collect(),
+        })
+    }
+}
+
+impl Pace {
+    fn of(workers: &Workers, loops: u64, tried: &[Tried]) -> Self {
+        let fastest_ns = tried.iter().map(|tried| tried.per_loop_ns).fold(f64::INFINITY, f64::min);
+        // A compiler may have made it faster since the loops were counted.
+        let needed = (workers.slice_ns as f64 / fastest_ns.max(1e-3)).ceil() as u64;
+        let wanted = workers.loops.unwrap_or_else(|| needed.clamp(loops, loops.saturating_mul(1000)));
+        let shown = tried.iter().map(|tried| tried.n_warmups).max().unwrap_or(0);
+        // As many loops as they took, in the slices there will be; one slice at least for caches and inline caches.
+        let n_warmups = (shown as u64 * loops).div_ceil(wanted).clamp(1, WARMUPS_MAX as u64);
+        let slice_ns = tried.iter().map(|tried| tried.per_loop_ns).sum::<f64>() / tried.len().max(1) as f64
+            * wanted as f64;
+        let n_slices = match slice_ns as u64 {
+            ns if ns >= VERY_LONG_NS => 1,
+            ns if ns >= LONG_NS => 3,
+            ns => (PROCESS_NS / ns.max(1)).clamp(*SLICES_RANGE.start(), *SLICES_RANGE.end()),
+        };
+        // What takes long is not warmed up by more than one loop at a time.
+        let n_warmups = if slice_ns as u64 >= VERY_LONG_NS && shown == 0 { 0 } else { n_warmups };
+        Self {
+            loops: wanted,
+            n_warmups: workers.n_warmup_slices.unwrap_or_else(|| u32::try_from(n_warmups).unwrap_or(u32::MAX)),
+            n_slices: workers.n_slices.unwrap_or_else(|| u32::try_from(n_slices).unwrap_or(1)),
+            learning: (workers.n_slices.is_none() && n_slices > 3).then(Vec::new),
+            launches_ns: Vec::new(),
+        }
+    }
+
+    /// Takes in a generation: times per loop of each process, and what a launch cost. After a few it is known how many
+    /// slices a process is worth (Kalibera & Jones 2013, section 5).
+    pub(super) fn learn(&mut self, seen: &[Vec<f64>], launch_ns: u64) {
+        let Some(learning) = &mut self.learning else { return };
+        // The value of a process is made of its lowest slices; so it is their noise that more slices make smaller.
+        let low = |times: &Vec<f64>| {
+            let sorted = stats::Sorted::new(times).ok()?;
+            stats::logs(&sorted.as_slice()[..times.len().div_ceil(2)]).ok()
+        };
+        learning.extend(seen.iter().filter_map(low));
+        self.launches_ns.push(launch_ns);
+        if self.launches_ns.len() < LEARNT_FROM {
+            return;
+        }
+        let launches = self.learning.take().unwrap_or_default();
+        let mean_ns = self.launches_ns.iter().sum::<u64>() as f64 / self.launches_ns.len() as f64;
+        let slice_ns = seen.iter().flatten().sum::<f64>() / seen.iter().map(Vec::len).sum::<usize>().max(1) as f64
+            * self.loops as f64;
+        let warmups_ns = f64::from(self.n_warmups) * slice_ns;
+        let found = two_level(&launches)
+            .and_then(|found| found.optimal_loops((mean_ns + warmups_ns) / slice_ns.max(1.0)));
+        if let Ok(found) = found {
+            // Of the slices, half were counted.
+            let n_slices = u32::try_from(2 * found).unwrap_or(SLICES_MAX);
+            self.n_slices = n_slices.clamp(*SLICES_RANGE.start() as u32, SLICES_MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::workers::{Gc, Headline};
+
+    fn workers() -> Workers {
+        Workers {
+            slice_ns: 1_000_000,
+            loops: None,
+            n_slices: None,
+            n_warmup_slices: None,
+            gc: Gc::On,
+            delta: false,
+            subtract_empty_loop: false,
+            headline: Headline::Wall,
+            inherit: None,
+        }
+    }
+
+    fn tried(per_loop_ns: f64, n_warmups: usize) -> Tried {
+        Tried { per_loop_ns, n_warmups, is_steady: true }
+    }
+
+    #[test]
+    fn a_compiled_loop_gets_more_loops_and_as_much_warmup() {
+        // 100 ns at first, 1 ns when it is compiled, after 20 slices of 10 000 loops.
+        let pace = Pace::of(&workers(), 10_000, &[tried(1.0, 20)]);
+        assert_eq!((pace.loops, pace.n_warmups, pace.n_slices), (1_000_000, 1, 25));
+        // An interpreter that stays as it was.
+        let pace = Pace::of(&workers(), 10_000, &[tried(100.0, 0), tried(120.0, 3)]);
+        assert_eq!((pace.loops, pace.n_warmups), (10_000, 3));
+    }
+
+    #[test]
+    fn long_loops_are_taken_one_by_one() {
+        let n = |ms: f64| {
+            let pace = Pace::of(&workers(), 1, &[tried(ms * 1e6, 0)]);
+            (pace.n_warmups, pace.n_slices)
+        };
+        assert_eq!(n(1.0), (1, 25));
+        assert_eq!(n(3.0), (1, 8));
+        assert_eq!(n(20.0), (1, 5));
+        assert_eq!(n(200.0), (1, 3));
+        assert_eq!(n(2000.0), (0, 1));
+    }
+
+    #[test]
+    fn what_was_said_is_done() {
+        let said = Workers { loops: Some(7), n_slices: Some(3), n_warmup_slices: Some(0), ..workers() };
+        let pace = Pace::of(&said, 7, &[tried(1.0, 5)]);
+        assert_eq!((pace.loops, pace.n_warmups, pace.n_slices), (7, 0, 3));
+        assert!(pace.learning.is_none());
+    }
+
+    #[test]
+    fn noise_within_a_process_makes_it_worth_more_slices() {
+        let learn = |within: f64, between: f64| {
+            let mut pace = Pace::of(&workers(), 10_000, &[tried(100.0, 0)]);
+            let mut stream = stats::Stream::new(4);
+            for _ in 0..LEARNT_FROM {
+                let process = |stream: &mut stats::Stream| -> Vec<f64> {
+                    let level = 100.0 * (1.0 + between * stream.unit());
+                    (0..25).map(|_| level * (1.0 + within * stream.unit())).collect()
+                };
+                let seen = [process(&mut stream), process(&mut stream)];
+                pace.learn(&seen, 15_000_000);
+            }
+            pace.n_slices
+        };
+        assert_eq!(learn(0.001, 0.1), 5);
+        assert_eq!(learn(0.1, 0.0001), SLICES_MAX);
+    }
+}

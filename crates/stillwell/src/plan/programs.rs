@@ -1,0 +1,238 @@
+//! What is measured by workers: statements in interpreters, and the benchmarks of programs.
+
+use std::collections::HashSet;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::host::{Facts, parse_cpu_list};
+use crate::plan::arms::Arms;
+use crate::plan::decide::decide_for;
+use crate::plan::workers::{Headline, Source, Workers};
+use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
+use crate::spec::RunSpec;
+use crate::spec::run::{JudgingOptions, OutputOptions};
+use crate::spec::values::Cpus;
+use crate::spec::workers::{Affinity, BenchSpec, CodeOptions, TimeitSpec, WorkerOptions};
+
+/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is a
+/// thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
+const SLICE_NS: u64 = 1_000_000;
+/// Of the whole session, for --rigorous and --fast.
+const LONGER: u64 = 3;
+const BUDGET_ONE_NS: u64 = 3_000_000_000;
+const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
+/// The name that the standard library's module gives it.
+const TIMEIT: &str = "timeit";
+const PYTHON: &str = "python3";
+
+/// A benchmark of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// How often what it times is repeated in one loop.
+    pub inner_loops: u64,
+}
+
+/// Decides everything about statements.
+///
+/// # Errors
+/// As [`crate::plan::decide`].
+pub fn decide_timeit(spec: &TimeitSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
+    let arms = statements(&spec.statement.join("\n"), &spec.code)?;
+    decide_workers(arms, &spec.workers, &spec.judging, &spec.output, facts, drawn_seed)
+}
+
+/// Decides everything about programs; `found` are the benchmarks of each command.
+///
+/// # Errors
+/// As [`crate::plan::decide`]; and a benchmark that is asked for is in none of the programs.
+pub fn decide_bench(
+    spec: &BenchSpec,
+    commands: &[Arm],
+    found: &[Vec<Listed>],
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let mut arms = Vec::new();
+    for name in names(&spec.benchmark, found)? {
+        for (command, listed) in commands.iter().zip(found) {
+            let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
+            let benchmark = Some(name.clone());
+            arms.push(Arm { benchmark, inner_loops: listed.inner_loops, ..command.clone() });
+        }
+    }
+    decide_workers(arms, &spec.workers, &spec.judging, &spec.output, facts, drawn_seed)
+}
+
+/// The programs that `bench` is told of, without their benchmarks.
+///
+/// # Errors
+/// A command cannot be split into words, or there are too many names.
+pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
+    if spec.fork_server.is_some() {
+        let forks = spec.arm_name.iter().map(|name| Arm::bare(name, Role::Candidate));
+        return Ok(forks.collect());
+    }
+    let n_commands = spec.commands.len();
+    let names = &spec.arm_name;
+    ensure!(
+        names.len() <= n_commands,
+        "--arm is given {} times for {n_commands} programs",
+        names.len()
+    );
+    let program = |(index, command): (usize, &String)| {
+        let argv = shell_words::split(command)
+            .with_context(|| format!("program {} ({command:?})", index + 1))?;
+        ensure!(!argv.is_empty(), "program {} is empty", index + 1);
+        let name = names.get(index).cloned();
+        Ok(Arm { name, argv, ..Arm::bare(command, Role::Candidate) })
+    };
+    spec.commands.iter().enumerate().map(program).collect()
+}
+
+/// The benchmarks that are asked for, or all, in the order of the programs.
+fn names(asked: &[String], found: &[Vec<Listed>]) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    for listed in found.iter().flatten() {
+        if !names.contains(&listed.name) {
+            names.push(listed.name.clone());
+        }
+    }
+    if let Some(missing) = asked.iter().find(|asked| !names.contains(asked)) {
+        bail!("no program has a benchmark {missing:?}; they have {}", names.join(", "));
+    }
+    ensure!(!names.is_empty(), "the programs have no benchmark");
+    names.retain(|name| asked.is_empty() || asked.contains(name));
+    Ok(names)
+}
+
+/// Each statement in each interpreter.
+fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
+    let mut pythons: Vec<&str> = code.compare_to.iter().map(String::as_str).collect();
+    pythons.extend(code.python.iter().map(String::as_str));
+    if code.python.is_empty() {
+        pythons.push(PYTHON);
+    }
+    let statements: Vec<&str> =
+        std::iter::once(statement).chain(code.vs.iter().map(String::as_str)).collect();
+    let n_arms = pythons.len() * statements.len();
+    ensure!(
+        code.arm_name.len() <= n_arms,
+        "--arm-name is given {} times, but {n_arms} are compared",
+        code.arm_name.len()
+    );
+    let duplicate = code.duplicate.unwrap_or(1);
+    let mut arms = Vec::new();
+    for python in &pythons {
+        for statement in &statements {
+            ensure!(!python.trim().is_empty(), "--python is empty");
+            ensure!(!statement.contains('\0'), "a statement contains a NUL byte");
+            let argv = std::iter::once(*python).chain(code.python_arg.iter().map(String::as_str));
+            let label = match (pythons.len(), statements.len()) {
+                (1, _) => (*statement).to_owned(),
+                (_, 1) => (*python).to_owned(),
+                _ => format!("{python}: {statement}"),
+            };
+            arms.push(Arm {
+                name: Some(code.arm_name.get(arms.len()).cloned().unwrap_or(label)),
+                argv: argv.map(String::from).collect(),
+                benchmark: Some(code.name.clone().unwrap_or_else(|| TIMEIT.into())),
+                inner_loops: code.inner_loops.unwrap_or(1) * u64::from(duplicate),
+                source: Some(Source {
+                    setup: code.setup.join("\n"),
+                    statement: (*statement).into(),
+                    teardown: code.teardown.join("\n"),
+                    duplicate,
+                }),
+                ..Arm::bare(statement, Role::Candidate)
+            });
+        }
+    }
+    Ok(arms)
+}
+
+fn decide_workers(
+    mut arms: Vec<Arm>,
+    said: &WorkerOptions,
+    judging: &JudgingOptions,
+    output: &OutputOptions,
+    facts: &Facts,
+    drawn_seed: u64,
+) -> Result<Plan> {
+    let headline = said.headline();
+    ensure!(
+        !said.delta || headline.unit().is_time(),
+        "--delta is about times; it does not go with --track-memory or --tracemalloc"
+    );
+    ensure!(
+        headline != Headline::Tracemalloc || arms.iter().all(|arm| arm.source.is_some()),
+        "--tracemalloc is for Python statements"
+    );
+    arms.iter_mut().for_each(|arm| arm.unit = headline.unit());
+    let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
+    if judging.aa {
+        arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
+    }
+    let compares = arms.len() > n_benchmarks;
+    let mut spec =
+        RunSpec { judging: judging.clone(), output: output.clone(), ..RunSpec::default() };
+    spec.length.warmup = Some(1);
+    spec.length.runs = said.processes.or(said.debug_single_value.then_some(1));
+    spec.length.budget = said.budget;
+    spec.length.precision = said.precision;
+    spec.length.timeout = said.timeout;
+    spec.length.seed = said.seed;
+    spec.process.affinity = affinity(said, facts)?;
+    spec.process.nice = said.nice;
+    spec.process.sched = said.sched;
+    spec.process.no_aslr = said.no_aslr;
+    spec.process.env_padding = said.env_padding;
+    let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
+    let mut plan = decide_for(&spec, arms, facts, drawn_seed)?;
+    if let BlockRule::Budget { budget_ns, .. } = &mut plan.blocks
+        && said.budget.is_none()
+    {
+        let usual_ns = if compares { BUDGET_SEVERAL_NS } else { BUDGET_ONE_NS };
+        *budget_ns = usual_ns * n_benchmarks as u64;
+        *budget_ns = if said.rigorous { *budget_ns * LONGER } else { *budget_ns };
+        *budget_ns = if said.fast { *budget_ns / LONGER } else { *budget_ns };
+    }
+    if said.rigorous {
+        // The time is to be spent, not saved.
+        plan.precision = plan.precision.filter(|_| said.precision.is_some());
+    }
+    plan.in_slices = true;
+    plan.workers = Some(workers(said, headline));
+    Ok(plan)
+}
+
+fn workers(said: &WorkerOptions, headline: Headline) -> Workers {
+    let single = said.debug_single_value.then_some(1);
+    Workers {
+        slice_ns: said.min_time.map_or(SLICE_NS, |time| time.ns.max(1)),
+        loops: said.loops.map(|loops| loops.0).or(single.map(u64::from)),
+        n_slices: said.values.or(single),
+        n_warmup_slices: said.warmups.or(single.map(|_| 0)),
+        gc: said.gc.unwrap_or_default(),
+        delta: said.delta,
+        subtract_empty_loop: said.subtract_loop,
+        headline,
+        inherit: said.inherit_environ.clone(),
+    }
+}
+
+/// One CPU for all workers: they take turns on it, so it is the same for all, and no migration is part of a time. An
+/// isolated one if there is one; else the last, because the first serves most interrupts.
+fn affinity(said: &WorkerOptions, facts: &Facts) -> Result<Option<Cpus>> {
+    match &said.affinity {
+        Some(Affinity::All) => return Ok(None),
+        Some(Affinity::Cpus(cpus)) => return Ok(Some(cpus.clone())),
+        None => {}
+    }
+    let last = |list: &Option<String>| -> Option<usize> {
+        parse_cpu_list(list.as_deref()?).ok()?.last().copied()
+    };
+    let cpu = last(&facts.isolated_cpus).or_else(|| last(&facts.cpus_allowed));
+    Ok(cpu.map(|cpu| Cpus(vec![cpu])))
+}

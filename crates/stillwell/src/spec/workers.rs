@@ -1,0 +1,225 @@
+//! What was said on the command lines of `stillwell timeit` and `stillwell bench`. Where an option does what pyperf's of
+//! the same name does, it has that name.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::plan::workers::{Gc, Headline};
+use crate::spec::run::{JudgingOptions, OutputOptions};
+use crate::spec::values::{Count, Cpus, Padding, Percent, Sched, TimeSpan};
+
+/// Options of `stillwell timeit`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TimeitSpec {
+    /// Python statement to time; several are the lines of one
+    #[arg(value_name = "STMT", required = true)]
+    pub statement: Vec<String>,
+    #[command(flatten)]
+    pub code: CodeOptions,
+    #[command(flatten)]
+    pub workers: WorkerOptions,
+    #[command(flatten)]
+    pub judging: JudgingOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub pyperf: PyperfOptions,
+}
+
+/// What is compared.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "What is compared")]
+pub struct CodeOptions {
+    /// Code to run before the loops of each slice, not timed; several are lines
+    #[arg(short = 's', long, value_name = "CODE", allow_hyphen_values = true)]
+    pub setup: Vec<String>,
+    /// Code to run after them, not timed; several are lines
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    pub teardown: Vec<String>,
+    /// Compare with this statement too; can be repeated
+    #[arg(long, value_name = "STMT", allow_hyphen_values = true)]
+    pub vs: Vec<String>,
+    /// Interpreter; several are compared with the first. Nothing needs to be installed in it [default: python3]
+    #[arg(long, value_name = "PYTHON")]
+    pub python: Vec<String>,
+    /// Compare the interpreter of --python with this one
+    #[arg(long, value_name = "PYTHON")]
+    pub compare_to: Option<String>,
+    /// Argument for the interpreters, for example -E or -Xfrozen_modules=off; can be repeated
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub python_arg: Vec<String>,
+    /// Name to show for what is compared; give it once for each
+    #[arg(long, value_name = "NAME")]
+    pub arm_name: Vec<String>,
+    /// Name of the benchmark [default: timeit]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// How often the statement repeats itself inside: the time is divided by it [default: 1]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u64).range(1..))]
+    pub inner_loops: Option<u64>,
+    /// Repeat the statement so many times in each loop, to make the cost of the loop small [default: 1]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub duplicate: Option<u32>,
+}
+
+/// Options of `stillwell bench`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct BenchSpec {
+    /// Benchmark programs, each with its arguments in one word, quoted as in a shell; the first is the reference
+    #[arg(value_name = "COMMAND", required_unless_present = "fork_server")]
+    pub commands: Vec<String>,
+    /// Only this benchmark; can be repeated [default: all that the programs have]
+    #[arg(short = 'b', long, value_name = "NAME")]
+    pub benchmark: Vec<String>,
+    /// Print the names of the benchmarks, and measure nothing
+    #[arg(long)]
+    pub list: bool,
+    /// Name to show for a program; give it once for each
+    #[arg(long = "arm", value_name = "NAME")]
+    pub arm_name: Vec<String>,
+    /// Socket on which forks of a running program are asked for (docs/worker-protocol.md)
+    #[arg(long, value_name = "FD", hide = true, conflicts_with = "commands")]
+    pub fork_server: Option<i32>,
+    #[command(flatten)]
+    pub workers: WorkerOptions,
+    #[command(flatten)]
+    pub judging: JudgingOptions,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub pyperf: PyperfOptions,
+}
+
+/// How long to measure, and how.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "How long, and how")]
+pub struct WorkerOptions {
+    /// Exactly this many processes of each [default: until everything is decided, or --budget is used up]
+    #[arg(short = 'p', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget")]
+    pub processes: Option<u32>,
+    /// Slices that each process is timed for [default: found out: 5 to 50]
+    #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    pub values: Option<u32>,
+    /// Slices at the beginning of each process that are left out [default: found out: 1 or more]
+    #[arg(short = 'w', long, value_name = "NUM")]
+    pub warmups: Option<u32>,
+    /// Loops in each slice, the same for all; 2^8 is 256 [default: as many as take --min-time]
+    #[arg(short = 'l', long, value_name = "NUM")]
+    pub loops: Option<Count>,
+    /// How long a slice should take. Short ones fit between what else the machine does [default: 1ms]
+    #[arg(long, value_name = "TIME")]
+    pub min_time: Option<TimeSpan>,
+    /// Most time to spend on timed processes [default: 10s, or 3s for each benchmark where nothing is compared]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<TimeSpan>,
+    /// Stop when the error falls below this many percent: that of t0 where nothing is compared, else of every ratio (half
+    /// its interval) [default: 0.5 where nothing is compared]
+    #[arg(long, value_name = "PCT")]
+    pub precision: Option<Percent>,
+    /// Take three times as long
+    #[arg(long, conflicts_with_all = ["fast", "budget", "processes"])]
+    pub rigorous: bool,
+    /// Take a third of the time
+    #[arg(long, conflicts_with_all = ["budget", "processes"])]
+    pub fast: bool,
+    /// One process, one slice, one loop: to see that it works
+    #[arg(long, conflicts_with_all = ["fast", "rigorous", "processes", "values", "warmups", "loops"])]
+    pub debug_single_value: bool,
+    /// End a process that takes longer to answer, as a failure, for example 30s [default: no limit]
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<TimeSpan>,
+    /// What is compared: wall or cpu time [default: wall]
+    #[arg(long, value_name = "CLOCK", value_enum, conflicts_with_all = ["track_memory", "tracemalloc"])]
+    pub clock: Option<Clock>,
+    /// Compare the peak memory of the processes instead of times
+    #[arg(long, conflicts_with = "tracemalloc")]
+    pub track_memory: bool,
+    /// Compare the peak of the memory that Python has given out, by its module tracemalloc, instead of times
+    #[arg(long)]
+    pub tracemalloc: bool,
+    /// Garbage collection while it is timed: on (as the interpreter has it), off, or collect (on, and a collection
+    /// before each slice) [default: on]
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub gc: Option<Gc>,
+    /// Take turns with n and 2n loops, and show the difference: what does not grow with the loops cancels
+    #[arg(long)]
+    pub delta: bool,
+    /// Take off what an empty loop costs; it is shown in any case
+    #[arg(long)]
+    pub subtract_loop: bool,
+    /// CPUs for the processes, for example 2 or 0-3; or all [default: one: the last that is isolated, or allowed]
+    #[arg(long, value_name = "CPUS")]
+    pub affinity: Option<Affinity>,
+    /// Variables that the processes inherit, separated by commas; PATH, HOME and the locale always [default: all]
+    #[arg(long, value_name = "VARS", value_delimiter = ',')]
+    pub inherit_environ: Option<Vec<String>>,
+    /// Nice level, -20 (needs root) to 19 [default: as it is now]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: Option<i32>,
+    /// Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO] (needs root) [default: as it is now]
+    #[arg(long, value_name = "POLICY")]
+    pub sched: Option<Sched>,
+    /// Switch address space randomisation off [default: left on, so that the layout is averaged]
+    #[arg(long)]
+    pub no_aslr: bool,
+    /// Bytes of padding in the environment: random, off, or a number [default: random, below 4096]
+    #[arg(long, value_name = "BYTES")]
+    pub env_padding: Option<Padding>,
+    /// Seed of all random choices [default: drawn anew, and recorded]
+    #[arg(long, value_name = "NUM")]
+    pub seed: Option<u64>,
+}
+
+/// Files and output as pyperf has them.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PyperfOptions {
+    /// Write results for another program, for example pyperf FILE; can be repeated
+    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"], action = clap::ArgAction::Append)]
+    pub export: Vec<String>,
+    /// Add the results to this file, in pyperf's format
+    #[arg(long, value_name = "FILE")]
+    pub append: Option<PathBuf>,
+    /// Show each process
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
+    /// Print nothing but errors
+    #[arg(short = 'q', long, conflicts_with_all = ["verbose", "style"])]
+    pub quiet: bool,
+}
+
+/// A clock of the workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Clock {
+    Wall,
+    Cpu,
+}
+
+impl WorkerOptions {
+    /// What is compared.
+    pub fn headline(&self) -> Headline {
+        match (self.track_memory, self.tracemalloc, self.clock) {
+            (true, _, _) => Headline::Memory,
+            (_, true, _) => Headline::Tracemalloc,
+            (_, _, Some(Clock::Cpu)) => Headline::Cpu,
+            _ => Headline::Wall,
+        }
+    }
+}
+
+/// CPUs for the workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Affinity {
+    /// Wherever the scheduler puts them.
+    All,
+    /// These.
+    Cpus(Cpus),
+}
+
+impl std::str::FromStr for Affinity {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" { Ok(Self::All) } else { text.parse().map(Self::Cpus) }
+    }
+}
