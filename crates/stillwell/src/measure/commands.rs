@@ -1,13 +1,12 @@
 //! Plan → what is executed: programs found, environments put together, streams chosen.
-#![expect(clippy::disallowed_methods, reason = "looks for programs and reads the environment")]
+#![expect(clippy::disallowed_methods, reason = "looks at files and reads the environment")]
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{Access, access};
-
+use crate::measure::programs;
 use crate::measure::wire::{Accept, Bytes, Command, ErrorOutput, Output};
 use crate::plan::{Arm, Plan};
 use crate::spec::values::OutputTarget;
@@ -129,26 +128,8 @@ impl Commands {
         Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
     }
 
-    /// Looks for a program as execvp(3) does.
     fn find(&self, program: &str, environment: u32) -> Result<Bytes, String> {
-        if program.contains('/') {
-            return match executable(Path::new(program)) {
-                Ok(()) => Ok(program.as_bytes().to_vec()),
-                Err(why) => Err(format!("cannot execute {program:?}: {why}")),
-            };
-        }
-        let variables = &self.environments[environment as usize];
-        let path = variables.iter().find_map(|entry| entry.strip_prefix(b"PATH="));
-        let path = OsString::from_vec(path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin").to_vec());
-        let found = std::env::split_paths(&path).map(|directory| {
-            // An empty element is the current directory.
-            if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory }
-        });
-        let found =
-            found.map(|directory| directory.join(program)).find(|file| executable(file).is_ok());
-        found
-            .map(|file| file.into_os_string().into_vec())
-            .ok_or_else(|| format!("cannot execute {program:?}: there is no such program in PATH"))
+        programs::find(program.as_bytes(), &self.environments[environment as usize])
     }
 }
 
@@ -160,14 +141,6 @@ fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
         }
         _ => Ok(()),
     }
-}
-
-fn executable(file: &Path) -> Result<(), String> {
-    let meta = std::fs::metadata(file).map_err(|error| error.to_string())?;
-    if meta.is_dir() {
-        return Err("it is a directory".into());
-    }
-    access(file, Access::EXEC_OK).map_err(|_| "it is not executable (chmod +x?)".into())
 }
 
 fn environment(inherited: &[(OsString, OsString)], set: &[(String, String)]) -> Vec<Bytes> {

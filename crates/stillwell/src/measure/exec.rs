@@ -334,6 +334,9 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Strin
             "switch address space randomisation off".into(),
             "a seccomp filter forbids it; leave --no-aslr out",
         ),
+        (Stage::Descriptor, _) => {
+            ("hand a pipe to it".into(), "check the limit on open files (ulimit -n)")
+        }
         (Stage::Rlimit, _) => (
             "set a resource limit".into(),
             "a soft limit cannot be above the hard one (ulimit -aH); check --rlimit",

@@ -43,6 +43,14 @@ impl Interrupt {
         Ok(Self { pipe, over })
     }
 
+    /// One that no signal causes, only what is written to the second value.
+    #[cfg(test)]
+    pub fn by_hand() -> (Self, UnixStream) {
+        let (pipe, writer) = UnixStream::pair().expect("a test has descriptors");
+        pipe.set_nonblocking(true).expect("a socket can be made not to block");
+        (Self { pipe, over: Arc::default() }, writer)
+    }
+
     /// Whether one has come since the last call.
     pub fn take(&self) -> bool {
         let mut buffer = [0; 64];

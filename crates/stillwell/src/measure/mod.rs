@@ -8,10 +8,12 @@ pub mod interrupt;
 pub mod launcher;
 mod prepared;
 mod process;
+mod programs;
 pub mod script;
 mod streams;
 mod switches;
 pub mod wire;
+pub mod worker;
 
 use anyhow::Result;
 

@@ -61,6 +61,7 @@ pub enum Stage {
     Policy,
     Personality,
     Rlimit,
+    Descriptor,
     Exec,
 }
 
@@ -100,6 +101,7 @@ struct ChildJob<'a> {
     argv: *const *const c_char,
     envp: *const *const c_char,
     stdio: [ChildStdio<'a>; 3],
+    kept: &'a [RawFd],
     attributes: &'a Attributes,
     affinity: Option<libc::cpu_set_t>,
     shared: *mut Shared,
@@ -140,12 +142,30 @@ impl Launcher {
         stdio: [ChildStdio<'_>; 3],
         attributes: &Attributes,
     ) -> Result<Launched, LaunchError> {
+        self.launch_with(path, argv, envp, stdio, attributes, &[])
+    }
+
+    /// Starts a child that has these descriptors open as well, under the numbers that they have here. They stay
+    /// FD_CLOEXEC in this process, so no other child gets them.
+    ///
+    /// # Errors
+    /// As [`Launcher::launch`].
+    pub fn launch_with(
+        &mut self,
+        path: &CStr,
+        argv: &CStrings,
+        envp: &Environment,
+        stdio: [ChildStdio<'_>; 3],
+        attributes: &Attributes,
+        kept: &[RawFd],
+    ) -> Result<Launched, LaunchError> {
         let mut shared = Shared { exec_ns: 0, cpu: 0, failure: None };
         let mut job = ChildJob {
             path,
             argv: argv.pointers.as_ptr(),
             envp: envp.pointers.as_ptr(),
             stdio,
+            kept,
             attributes,
             affinity: attributes.affinity.as_deref().map(cpu_set),
             shared: &raw mut shared,
@@ -215,10 +235,19 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         // A group of its own, so that a timeout ends the whole run; and no orphan if the launcher is killed.
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // Every Rust program ignores SIGPIPE (std::rt), and an ignored signal stays ignored (execve(2)): `yes | head`
+        // in a program under test would not end. The launcher has a handler for it, the front end has not.
+        let mut default: libc::sigaction = std::mem::zeroed();
+        default.sa_sigaction = libc::SIG_DFL;
+        libc::sigaction(libc::SIGPIPE, &raw const default, std::ptr::null_mut());
         for (fd, (stdio, stage)) in
             job.stdio.into_iter().zip([Stage::Stdin, Stage::Stdout, Stage::Stderr]).enumerate()
         {
             redirect(stdio, fd as c_int).ok_or(stage)?;
+        }
+        for &fd in job.kept {
+            // A child made without CLONE_FILES has a table of its own: the parent's flag stays (clone(2)).
+            check(libc::fcntl(fd, libc::F_SETFD, 0), Stage::Descriptor)?;
         }
         for &(resource, value) in &attributes.rlimits {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

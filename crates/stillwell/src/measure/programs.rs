@@ -1,0 +1,43 @@
+//! Where a program is, as execvp(3) finds it.
+#![expect(clippy::disallowed_methods, reason = "looks for programs")]
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::measure::wire::Bytes;
+
+/// Looks for a program in the PATH of the environment that it will have.
+///
+/// # Errors
+/// What cannot be executed, and why.
+pub fn find(program: &[u8], environment: &[Bytes]) -> Result<Bytes, String> {
+    let shown = String::from_utf8_lossy(program);
+    if program.contains(&b'/') {
+        return match executable(Path::new(OsStr::from_bytes(program))) {
+            Ok(()) => Ok(program.to_vec()),
+            Err(why) => Err(format!("cannot execute {shown:?}: {why}")),
+        };
+    }
+    let path = environment.iter().find_map(|entry| entry.strip_prefix(b"PATH="));
+    let path = OsString::from_vec(path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin").to_vec());
+    let found = std::env::split_paths(&path).map(|directory| {
+        // An empty element is the current directory.
+        if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory }
+    });
+    let mut files = found.map(|directory| directory.join(OsStr::from_bytes(program)));
+    files
+        .find(|file| executable(file).is_ok())
+        .map(|file| file.into_os_string().into_vec())
+        .ok_or_else(|| format!("cannot execute {shown:?}: there is no such program in PATH"))
+}
+
+fn executable(file: &Path) -> Result<(), String> {
+    let meta = std::fs::metadata(file).map_err(|error| error.to_string())?;
+    if meta.is_dir() {
+        return Err("it is a directory".into());
+    }
+    access(file, Access::EXEC_OK).map_err(|_| "it is not executable (chmod +x?)".into())
+}

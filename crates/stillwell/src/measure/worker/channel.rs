@@ -1,0 +1,251 @@
+//! The parent's ends of the two pipes of a worker. Both do not block here, so that every wait is a `poll` that the
+//! worker's end, ^C and the deadline end as well.
+
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::measure::clock::monotonic_ns;
+use crate::measure::interrupt::Interrupt;
+use crate::measure::worker::failure::Why;
+use crate::measure::worker::process::Process;
+
+/// A line, with its end, may have this many bytes.
+const LINE_BYTES_MAX: usize = 65_536;
+/// How often the parent looks at the worker's output while it waits for an answer.
+const LOOK_NS: u64 = 50_000_000;
+/// How often it asks whether a process without a pidfd has ended.
+const ASK_AGAIN_NS: u64 = 2_000_000;
+
+/// Requests out, answers in.
+#[derive(Debug)]
+pub struct Channel {
+    requests: OwnedFd,
+    answers: OwnedFd,
+    /// What has been read; what comes before `start` has been taken.
+    buffer: Vec<u8>,
+    start: usize,
+}
+
+/// The worker's ends.
+#[derive(Debug)]
+pub struct WorkerEnds {
+    /// Where it reads requests.
+    pub requests: OwnedFd,
+    /// Where it writes answers.
+    pub answers: OwnedFd,
+}
+
+/// What ends a wait other than an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits<'a> {
+    /// CLOCK_MONOTONIC.
+    pub deadline_ns: Option<u64>,
+    /// ^C and the like.
+    pub interrupt: Option<&'a Interrupt>,
+}
+
+/// Why no answer came.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The process has ended, or closed its end.
+    Gone,
+    TimedOut,
+    Interrupted,
+    Rubbish(Vec<u8>, Why),
+    System(Errno),
+}
+
+/// What has happened when a wait is over; nothing, when it was only time to look.
+#[derive(Debug, Default)]
+struct Woken {
+    interrupted: bool,
+    ended: bool,
+    late: bool,
+}
+
+impl Limits<'_> {
+    /// Within this time, if it is limited.
+    pub fn new(limit: Option<Duration>, interrupt: Option<&Interrupt>) -> Limits<'_> {
+        let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = limit.map(|limit| monotonic_ns().saturating_add(ns(limit)));
+        Limits { deadline_ns, interrupt }
+    }
+}
+
+impl Woken {
+    /// Whether to give up. ^C is taken only now: one that comes with an answer is for the next wait.
+    fn check(&self, limits: &Limits<'_>) -> Result<(), Broken> {
+        if self.interrupted {
+            limits.interrupt.map(Interrupt::take);
+            return Err(Broken::Interrupted);
+        }
+        if self.ended {
+            return Err(Broken::Gone);
+        }
+        if self.late { Err(Broken::TimedOut) } else { Ok(()) }
+    }
+}
+
+impl Channel {
+    /// Makes both pipes. All four ends are FD_CLOEXEC: other workers do not get them.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn open() -> io::Result<(Self, WorkerEnds)> {
+        let (their_requests, requests) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (answers, their_answers) = pipe_with(PipeFlags::CLOEXEC)?;
+        // O_NONBLOCK belongs to one end, not to the pipe: the worker's ends block.
+        fcntl_setfl(&requests, OFlags::NONBLOCK)?;
+        fcntl_setfl(&answers, OFlags::NONBLOCK)?;
+        let channel = Self { requests, answers, buffer: Vec::new(), start: 0 };
+        Ok((channel, WorkerEnds { requests: their_requests, answers: their_answers }))
+    }
+
+    /// Sends all of it.
+    pub fn send(
+        &mut self,
+        mut bytes: &[u8],
+        process: &mut Process,
+        limits: &Limits<'_>,
+    ) -> Result<(), Broken> {
+        while !bytes.is_empty() {
+            match rustix::io::write(&self.requests, bytes) {
+                Ok(n_written) => bytes = &bytes[n_written..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let fd = Some((self.requests.as_fd(), PollFlags::OUT));
+                    wait(fd, process, limits)?.check(limits)?;
+                }
+                Err(Errno::PIPE) => return Err(Broken::Gone),
+                Err(error) => return Err(Broken::System(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next line, without its end. One that has come is returned even if its sender has ended since.
+    pub fn line(&mut self, process: &mut Process, limits: &Limits<'_>) -> Result<Vec<u8>, Broken> {
+        loop {
+            if let Some(line) = self.take_line()? {
+                return Ok(line);
+            }
+            let woken = wait(Some((self.answers.as_fd(), PollFlags::IN)), process, limits)?;
+            let open = self.read_what_is_there();
+            if let Some(line) = self.take_line()? {
+                return Ok(line);
+            }
+            open?;
+            woken.check(limits)?;
+        }
+    }
+
+    /// Checks that nothing has come that was not asked for.
+    pub fn silence(&mut self) -> Result<(), Broken> {
+        let open = self.read_what_is_there();
+        self.nothing_left()?;
+        open
+    }
+
+    /// Checks that nothing came together with the last line.
+    pub fn nothing_left(&mut self) -> Result<(), Broken> {
+        match &self.buffer[self.start..] {
+            [] => Ok(()),
+            rest => Err(Broken::Rubbish(rest.to_vec(), Why::Unasked)),
+        }
+    }
+
+    /// Device and inode of both pipes.
+    #[cfg(test)]
+    pub fn inodes(&self) -> Vec<(u64, u64)> {
+        let stat = |fd: &OwnedFd| rustix::fs::fstat(fd).expect("an open descriptor has a status");
+        [&self.requests, &self.answers].map(stat).map(|it| (it.st_dev, it.st_ino)).to_vec()
+    }
+
+    fn take_line(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+        let rest = &self.buffer[self.start..];
+        let line = rest.iter().take(LINE_BYTES_MAX).position(|&byte| byte == b'\n');
+        let Some(n_bytes) = line else {
+            return if rest.len() < LINE_BYTES_MAX {
+                Ok(None)
+            } else {
+                Err(Broken::Rubbish(rest.to_vec(), Why::TooLong))
+            };
+        };
+        let line = rest[..n_bytes].to_vec();
+        self.start += n_bytes + 1;
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            self.start = 0;
+        }
+        Ok(Some(line))
+    }
+
+    /// Reads until there is nothing more, or more than enough.
+    fn read_what_is_there(&mut self) -> Result<(), Broken> {
+        self.buffer.drain(..std::mem::take(&mut self.start));
+        let mut chunk = [0; 8192];
+        while self.buffer.len() <= LINE_BYTES_MAX {
+            match rustix::io::read(&self.answers, &mut chunk) {
+                Ok(0) => return Err(Broken::Gone),
+                Ok(n_bytes) => self.buffer.extend_from_slice(&chunk[..n_bytes]),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(Broken::System(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl WorkerEnds {
+    /// Their numbers, as the worker's argument has them.
+    pub fn numbers(&self) -> [RawFd; 2] {
+        [self.requests.as_raw_fd(), self.answers.as_raw_fd()]
+    }
+}
+
+/// Waits for the end of the process: whether it came in time.
+pub fn wait_for_end(process: &mut Process, limits: &Limits<'_>) -> Result<bool, Broken> {
+    while !process.has_ended() {
+        match wait(None, process, limits)?.check(limits) {
+            Err(Broken::TimedOut) => return Ok(false),
+            Err(Broken::Interrupted) => return Err(Broken::Interrupted),
+            _ => {}
+        }
+    }
+    Ok(true)
+}
+
+/// Waits until something happens.
+fn wait(
+    fd: Option<(BorrowedFd<'_>, PollFlags)>,
+    process: &mut Process,
+    limits: &Limits<'_>,
+) -> Result<Woken, Broken> {
+    let now_ns = monotonic_ns();
+    let look_ns = if process.pidfd().is_some() { LOOK_NS } else { ASK_AGAIN_NS };
+    let left_ns = limits.deadline_ns.map_or(look_ns, |deadline| deadline.saturating_sub(now_ns));
+    let timeout = Timespec::try_from(Duration::from_nanos(left_ns.min(look_ns)));
+    let mut fds = Vec::with_capacity(3);
+    fds.extend(limits.interrupt.map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)));
+    fds.extend(fd.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+    fds.extend(process.pidfd().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    let n_ready = match poll(&mut fds, Some(&timeout.expect("50 ms fit"))) {
+        Ok(n_ready) => n_ready,
+        Err(Errno::INTR) => 0,
+        Err(error) => return Err(Broken::System(error)),
+    };
+    let interrupted = limits.interrupt.is_some() && !fds[0].revents().is_empty();
+    drop(fds);
+    if n_ready == 0 {
+        process.trim_output();
+    }
+    let late = limits.deadline_ns.is_some_and(|deadline| monotonic_ns() >= deadline);
+    Ok(Woken { interrupted, ended: process.has_ended(), late })
+}

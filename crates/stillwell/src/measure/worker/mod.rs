@@ -1,0 +1,310 @@
+//! The parent's half of the worker protocol (docs/worker-protocol.md): a process is started, asked, timed from outside,
+//! and ended. One [`Worker`] is one process; sessions keep those of all arms alive together.
+//!
+//! Works in the front end, in the thread that measures: the kernel kills a child when the *thread* that made it ends
+//! (prctl(2), PR_SET_PDEATHSIG), so that no worker outlives the session, not even one in a long loop after `kill -9`.
+//! A worker has eight descriptors open here, nine where there are pidfds.
+#![expect(dead_code, unused_imports, reason = "sessions of workers come next")]
+
+mod answer;
+mod channel;
+mod failure;
+mod output;
+mod proc_files;
+mod process;
+mod requests;
+mod slice;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::ffi::CString;
+use std::os::fd::AsRawFd as _;
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::measure::interrupt::Interrupt;
+use crate::measure::prepared::{PADDING_VARIABLE, c_string, environment};
+use crate::measure::programs;
+use crate::measure::wire::Bytes;
+use crate::sys::{Attributes, CStrings, ChildStdio, Environment, LaunchError, Launcher, Usage};
+
+use channel::{Broken, Channel, Limits, wait_for_end};
+use output::Output;
+use proc_files::ProcFiles;
+use process::Process;
+
+pub use answer::{Benchmark, Facts};
+pub use failure::{Failure, Said, What, Why};
+pub use proc_files::Status;
+pub use requests::Part;
+pub use slice::Slice;
+
+/// The argument that makes a program a worker.
+const ARGUMENT: &str = "--stillwell-worker=";
+/// How long a request may take that is none of the user's code, and the start: nobody waits longer for a program that
+/// is no worker.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How long a worker may take to end after `quit`.
+const QUIT_LIMIT: Duration = Duration::from_secs(5);
+/// How long a process that has closed its pipes may take to end: the kernel closes them first (kernel/exit.c, do_exit).
+const EXIT_LIMIT: Duration = Duration::from_secs(1);
+
+/// How a worker is to be started.
+#[derive(Debug)]
+pub struct Launch {
+    /// Program and arguments. The program is looked for in the PATH of `environment`; the worker's argument is added.
+    pub argv: Vec<Bytes>,
+    /// `NAME=VALUE`, all of it, the padding included.
+    pub environment: Vec<Bytes>,
+    /// What the process sets on itself.
+    pub attributes: Attributes,
+}
+
+/// How long an answer may take, and what ends the wait before.
+#[derive(Clone, Debug, Default)]
+pub struct Patience {
+    /// Limit for each request. Without one, only what runs the user's code may take more than a minute.
+    pub timeout: Option<Duration>,
+    /// ^C and the like. One that comes while no worker is asked anything ends the next request.
+    pub interrupt: Option<Rc<Interrupt>>,
+}
+
+/// How a worker ended that was asked to.
+#[derive(Debug)]
+pub struct Ended {
+    /// Exit status, or minus the signal; `None` if nobody can know.
+    pub exit: Option<i32>,
+    /// Whether it did not end in time and was killed.
+    pub killed: bool,
+    /// What wait4 says of it. Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
+    pub usage: Option<Usage>,
+    /// The end of what it wrote.
+    pub said: Said,
+}
+
+/// A running worker. When this is dropped, its process group is killed.
+#[derive(Debug)]
+pub struct Worker {
+    channel: Channel,
+    process: Process,
+    files: ProcFiles,
+    facts: Option<Facts>,
+    patience: Patience,
+    /// Whether it has failed, and is gone.
+    over: bool,
+}
+
+impl Worker {
+    /// Starts the process and returns when it executes the program; [`Worker::hello`] waits for its first line.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(
+        launcher: &mut Launcher,
+        launch: &Launch,
+        patience: &Patience,
+    ) -> Result<Self, Failure> {
+        let failed = |what| Failure { request: None, what, said: Said::default() };
+        let refused = |what, error: std::io::Error| {
+            failed(What::System { what, errno: error.raw_os_error().unwrap_or(0) })
+        };
+        let path = programs::find(&launch.argv[0], &launch.environment)
+            .map_err(|why| failed(What::NoProgram(why)))?;
+        let (channel, theirs) = Channel::open().map_err(|e| refused("make pipes", e))?;
+        let output = Output::open().map_err(|e| refused("make files for its output", e))?;
+        let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| refused("open /dev/null", error.into()))?;
+        let [requests, answers] = theirs.numbers();
+        let argument = format!("{ARGUMENT}{requests},{answers}").into_bytes();
+        let words = launch.argv.iter().chain([&argument]);
+        let argv = CStrings::new(words.map(|word| c_string(word)));
+        let base = environment(&launch.environment);
+        let mut all = Environment::new(PADDING_VARIABLE);
+        all.assemble(&base, std::iter::empty::<CString>(), None);
+        let (stdout, stderr) = output.fds();
+        let stdio = [null.as_raw_fd(), stdout, stderr].map(ChildStdio::Fd);
+        let kept = [requests, answers];
+        let launched = launcher
+            .launch_with(&c_string(&path), &argv, &all, stdio, &launch.attributes, &kept)
+            .map_err(|LaunchError { stage, errno }| failed(What::Start { stage, errno }))?;
+        Ok(Self::new(channel, Process::child(launched.pid, output), patience))
+    }
+
+    fn new(channel: Channel, process: Process, patience: &Patience) -> Self {
+        let files = ProcFiles::open(process.pid());
+        let patience = patience.clone();
+        Self { channel, process, files, facts: None, patience, over: false }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.process.pid()
+    }
+
+    /// Awaits the first line, unless it has come already.
+    ///
+    /// # Errors
+    /// It does not come, or is not what it should be.
+    pub fn hello(&mut self) -> Result<&Facts, Failure> {
+        if self.facts.is_none() {
+            let line = self.exchange(None, b"", Some(LIMIT), true)?;
+            let facts = answer::hello(&line).map_err(|error| match error {
+                answer::NoHello::Rubbish => self.rubbish(None, &line, Why::Form),
+                answer::NoHello::Version(version) => self.end_by(None, What::WrongVersion(version)),
+            })?;
+            self.facts = Some(facts);
+        }
+        Ok(self.facts.as_ref().expect("set just now"))
+    }
+
+    /// What the kernel says of the process as a whole.
+    pub fn status(&self) -> Status {
+        self.files.status()
+    }
+
+    /// How many threads it has.
+    pub fn n_threads(&self) -> Option<u32> {
+        self.status().n_threads
+    }
+
+    /// Asks it to end, waits for that, and ends what is left of its group. A program that has ended by itself, as it
+    /// may after `list`, is fine.
+    ///
+    /// # Errors
+    /// ^C came, or it answered rubbish; it has ended then, too.
+    pub fn quit(mut self) -> Result<Ended, Failure> {
+        if self.over {
+            return Err(self.end_by(Some("quit"), What::Over));
+        }
+        let limits = Limits::new(Some(QUIT_LIMIT), self.patience.interrupt.as_deref());
+        let process = &mut self.process;
+        let asked = self.channel.silence();
+        let asked = asked.and_then(|()| self.channel.send(b"quit\n", process, &limits));
+        let answer = asked.and_then(|()| self.channel.line(process, &limits));
+        let answer = match answer {
+            Ok(line) if line == b"bye" => self.channel.silence(),
+            Ok(line) => Err(Broken::Rubbish(line, Why::Form)),
+            Err(broken) => Err(broken),
+        };
+        let in_time = match answer {
+            Ok(()) | Err(Broken::Gone) => wait_for_end(process, &limits),
+            Err(Broken::TimedOut) => Ok(false),
+            Err(broken) => Err(broken),
+        };
+        let in_time =
+            in_time.map_err(|broken| self.broken(Some("quit"), broken, Some(QUIT_LIMIT)))?;
+        let end = self.process.finish();
+        Ok(Ended { exit: end.exit, killed: !in_time, usage: end.usage, said: self.process.said() })
+    }
+
+    /// Sends a request, `None` for the one that is never sent, and returns the first line of the answer.
+    fn exchange(
+        &mut self,
+        request: Option<&str>,
+        payload: &[u8],
+        limit: Option<Duration>,
+        is_one_line: bool,
+    ) -> Result<Vec<u8>, Failure> {
+        if self.over {
+            return Err(self.end_by(request, What::Over));
+        }
+        let limit = self.patience.timeout.or(limit);
+        let limits = Limits::new(limit, self.patience.interrupt.as_deref());
+        let (channel, process) = (&mut self.channel, &mut self.process);
+        let sent = request.map_or(Ok(()), |request| {
+            let bytes = [request.as_bytes(), b"\n", payload].concat();
+            channel.silence().and_then(|()| channel.send(&bytes, process, &limits))
+        });
+        let line = sent.and_then(|()| channel.line(process, &limits)).and_then(|line| {
+            if is_one_line { channel.nothing_left().map(|()| line) } else { Ok(line) }
+        });
+        process.trim_output();
+        let line = line.map_err(|broken| self.broken(request, broken, limit))?;
+        self.without_error(request, line)
+    }
+
+    fn next_line(
+        &mut self,
+        request: Option<&str>,
+        limit: Option<Duration>,
+    ) -> Result<Vec<u8>, Failure> {
+        let limit = self.patience.timeout.or(limit);
+        let limits = Limits::new(limit, self.patience.interrupt.as_deref());
+        let line = self.channel.line(&mut self.process, &limits);
+        let line = line.map_err(|broken| self.broken(request, broken, limit))?;
+        self.without_error(request, line)
+    }
+
+    fn without_error(&self, request: Option<&str>, line: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        match answer::error(&line) {
+            Some(text) => Err(self.failure(request, What::ErrorAnswer(text))),
+            None => Ok(line),
+        }
+    }
+
+    fn rubbish(&mut self, request: Option<&str>, line: &[u8], why: Why) -> Failure {
+        self.end_by(request, What::Rubbish { line: failure::shown(line), why })
+    }
+
+    /// What it means that no answer came.
+    fn broken(
+        &mut self,
+        request: Option<&str>,
+        broken: Broken,
+        limit: Option<Duration>,
+    ) -> Failure {
+        let what = match broken {
+            Broken::Interrupted => What::Interrupted,
+            Broken::TimedOut => What::TimedOut(limit.unwrap_or_default()),
+            Broken::Rubbish(line, why) => return self.rubbish(request, &line, why),
+            Broken::System(error) => {
+                What::System { what: "talk to it", errno: error.raw_os_error() }
+            }
+            Broken::Gone => {
+                let limits = Limits::new(Some(EXIT_LIMIT), None);
+                if wait_for_end(&mut self.process, &limits) == Ok(true) {
+                    self.how_it_died()
+                } else {
+                    What::HungUp
+                }
+            }
+        };
+        self.end_by(request, what)
+    }
+
+    fn how_it_died(&mut self) -> What {
+        let exit = self.process.finish().exit;
+        match exit {
+            Some(status) if self.facts.is_none() && is_no_worker(status, &self.process.said()) => {
+                What::NotAWorker { exit: status }
+            }
+            _ => What::Died { exit },
+        }
+    }
+
+    /// Ends the process and says why.
+    fn end_by(&mut self, request: Option<&str>, what: What) -> Failure {
+        self.process.finish();
+        self.over = true;
+        self.failure(request, what)
+    }
+
+    fn failure(&self, request: Option<&str>, what: What) -> Failure {
+        let request = request.map(|request| failure::shown(request.as_bytes()));
+        Failure { request, what, said: self.process.said() }
+    }
+}
+
+/// Whether a process that ended before its first line looks as if it never wanted to be a worker: it did what it always
+/// does, or it did not know the argument.
+fn is_no_worker(status: i32, said: &Said) -> bool {
+    let lines = || said.stderr.lines().chain(said.stdout.lines());
+    let is_usage = |line: &str| {
+        let line = line.trim_start().to_ascii_lowercase();
+        line.starts_with("usage") || line.contains(ARGUMENT.trim_end_matches('='))
+    };
+    status == 0 || (status > 0 && lines().any(is_usage))
+}

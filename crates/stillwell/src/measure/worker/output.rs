@@ -1,0 +1,117 @@
+//! Standard output and error of a worker: two files in memory, of which only the end is kept.
+//!
+//! Files and not pipes, so that nobody has to read along: a worker never blocks in a write, whatever the parent is
+//! waiting for, so the two cannot wait for each other; and output during a slice wakes no parent up, which would take
+//! the CPU from the worker where they share one. In return something must keep the files short: the parent looks at
+//! their lengths when an answer has come, and now and then while it waits for one.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::unix::fs::FileExt as _;
+
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+
+use crate::measure::worker::failure::Said;
+
+/// How much of the end is shown.
+const TAIL_BYTES: usize = 4 << 10;
+/// A file longer than this is emptied.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Both streams.
+#[derive(Debug)]
+pub struct Output {
+    stdout: Captured,
+    stderr: Captured,
+}
+
+#[derive(Debug)]
+struct Captured {
+    file: File,
+    /// The end of what was in it when it was emptied.
+    before: Vec<u8>,
+}
+
+impl Output {
+    /// Makes the files.
+    ///
+    /// # Errors
+    /// There is no memfd (Linux before 3.17), or no descriptor left.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self {
+            stdout: Captured::open("stillwell-stdout")?,
+            stderr: Captured::open("stillwell-stderr")?,
+        })
+    }
+
+    /// What the child gets as standard output and error.
+    pub fn fds(&self) -> (RawFd, RawFd) {
+        (self.stdout.file.as_raw_fd(), self.stderr.file.as_raw_fd())
+    }
+
+    /// Keeps the files short.
+    pub fn trim(&mut self) {
+        self.stdout.trim();
+        self.stderr.trim();
+    }
+
+    /// The ends of both.
+    pub fn said(&self) -> Said {
+        let text = |captured: &Captured| String::from_utf8_lossy(&captured.end()).into_owned();
+        Said { stdout: text(&self.stdout), stderr: text(&self.stderr) }
+    }
+}
+
+impl Captured {
+    fn open(name: &str) -> io::Result<Self> {
+        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+        // Appending, so that the program goes on at the new end when the file is emptied.
+        fcntl_setfl(&file, OFlags::APPEND)?;
+        Ok(Self { file: file.into(), before: Vec::new() })
+    }
+
+    fn n_bytes(&self) -> u64 {
+        self.file.metadata().map_or(0, |meta| meta.len())
+    }
+
+    fn trim(&mut self) {
+        if self.n_bytes() > FILE_BYTES_MAX {
+            self.before = self.end();
+            self.file.set_len(0).ok();
+        }
+    }
+
+    fn end(&self) -> Vec<u8> {
+        let n_bytes = self.n_bytes();
+        let mut tail = vec![0; TAIL_BYTES];
+        // pread: the offset belongs to the program as well.
+        let from = n_bytes.saturating_sub(TAIL_BYTES as u64);
+        let n_read = self.file.read_at(&mut tail, from).unwrap_or(0);
+        tail.truncate(n_read);
+        let n_missing = TAIL_BYTES - n_read;
+        let before = &self.before[self.before.len().saturating_sub(n_missing)..];
+        [before, &tail].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn only_the_end_is_kept() {
+        let mut output = Output::open().unwrap();
+        let mut file = output.stdout.file.try_clone().unwrap();
+        file.write_all(&vec![b'x'; FILE_BYTES_MAX as usize]).unwrap();
+        file.write_all(b"before").unwrap();
+        output.trim();
+        assert_eq!(output.stdout.n_bytes(), 0);
+        file.write_all(b"after").unwrap();
+        let Said { stdout, stderr } = output.said();
+        assert!(stdout.len() == TAIL_BYTES && stdout.ends_with("xbeforeafter"), "{stdout}");
+        assert_eq!(stderr, "");
+    }
+}

@@ -1,0 +1,145 @@
+//! What `/proc` says of a worker. The files stay open and are read anew at offset 0, which makes the kernel write them
+//! anew (fs/seq_file.c, `seq_read_iter`); nothing is allocated.
+//!
+//! Measured on Linux 6.18 in a virtual machine: schedstat 0.7, stat 2.8, status 6.2, sched 4.9 µs. Before and after a
+//! slice together 17 µs, in which the worker sleeps.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+
+/// The open files of one process. A file that cannot be opened says nothing.
+#[derive(Debug)]
+pub struct ProcFiles {
+    schedstat: Option<OwnedFd>,
+    stat: Option<OwnedFd>,
+    status: Option<OwnedFd>,
+}
+
+/// What `status` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// `VmHWM`: peak resident set since exec, KiB.
+    pub maxrss_kib: Option<u64>,
+    /// `voluntary_ctxt_switches` of the main thread.
+    pub voluntary_switches: Option<u64>,
+    /// `nonvoluntary_ctxt_switches` of the main thread.
+    pub involuntary_switches: Option<u64>,
+    /// `Threads`.
+    pub n_threads: Option<u32>,
+}
+
+impl ProcFiles {
+    /// Opens them.
+    pub fn open(pid: i32) -> Self {
+        let open = |name: &str| {
+            let path = format!("/proc/{pid}/{name}");
+            rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+        };
+        Self { schedstat: open("schedstat"), stat: open("stat"), status: open("status") }
+    }
+
+    /// Second field of schedstat: time that the main thread waited on a run queue, ns (Documentation/scheduler/
+    /// sched-stats.rst).
+    pub fn run_queue_wait_ns(&self) -> Option<u64> {
+        read::<128, _>(self.schedstat.as_ref(), run_queue_wait_ns)
+    }
+
+    /// Field 39 of stat: the CPU that the main thread ran on last (proc_pid_stat(5)).
+    pub fn cpu(&self) -> Option<u32> {
+        read::<1024, _>(self.stat.as_ref(), cpu)
+    }
+
+    /// What status says (proc_pid_status(5)).
+    pub fn status(&self) -> Status {
+        // The list of allowed CPUs may be long on large machines; the switches come after it.
+        read::<8192, _>(self.status.as_ref(), |text| Some(status(text))).unwrap_or_default()
+    }
+}
+
+/// A file that fills the buffer may have been cut off, but never within what is looked for: that comes in whole lines.
+fn read<const N: usize, T>(
+    file: Option<&OwnedFd>,
+    parse: impl FnOnce(&[u8]) -> Option<T>,
+) -> Option<T> {
+    let mut buffer = [0; N];
+    let n_bytes = rustix::io::pread(file?, &mut buffer, 0).ok()?;
+    parse(&buffer[..n_bytes])
+}
+
+fn run_queue_wait_ns(schedstat: &[u8]) -> Option<u64> {
+    number(schedstat.split(|&byte| byte == b' ').nth(1)?)
+}
+
+fn cpu(stat: &[u8]) -> Option<u32> {
+    // The second field is the name in parentheses, in which everything may occur.
+    let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
+    let field = stat.get(after_name..)?.split(|&byte| byte == b' ').nth(39 - 3)?;
+    number(field)?.try_into().ok()
+}
+
+fn status(status: &[u8]) -> Status {
+    let mut found = Status::default();
+    // What is looked for comes after the name, in which a newline is escaped.
+    for line in status.split_inclusive(|&byte| byte == b'\n') {
+        let Some(line) = line.strip_suffix(b"\n") else { break };
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+        let value = || {
+            number(
+                line[colon + 1..]
+                    .trim_ascii()
+                    .strip_suffix(b" kB")
+                    .unwrap_or_else(|| line[colon + 1..].trim_ascii()),
+            )
+        };
+        match &line[..colon] {
+            b"VmHWM" => found.maxrss_kib = value(),
+            b"Threads" => found.n_threads = value().and_then(|n| n.try_into().ok()),
+            b"voluntary_ctxt_switches" => found.voluntary_switches = value(),
+            b"nonvoluntary_ctxt_switches" => found.involuntary_switches = value(),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_process() {
+        assert_eq!(run_queue_wait_ns(b"36550462 271361 26\n"), Some(271_361));
+        let stat = b"1156 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 \
+            30 31 32 33 34 35 36 37 38\n";
+        // State is field 3, so the field after it, 1 here, is field 4.
+        assert_eq!(cpu(stat), Some(36));
+        let text = b"Name:\tsh\\nVmHWM:\t1\nVmHWM:\t    3456 kB\nThreads:\t2\nvoluntary_ctxt_switches:\t20\n\
+            nonvoluntary_ctxt_switches:\t6";
+        let expected = Status {
+            maxrss_kib: Some(3456),
+            voluntary_switches: Some(20),
+            involuntary_switches: None,
+            n_threads: Some(2),
+        };
+        assert_eq!(status(text), expected, "the last line was cut off");
+        assert_eq!(
+            (run_queue_wait_ns(b""), cpu(b""), status(b"")),
+            (None, None, Status::default())
+        );
+    }
+
+    #[test]
+    fn an_open_file_is_read_anew() {
+        let files = ProcFiles::open(std::process::id().cast_signed());
+        let first = files.status().voluntary_switches;
+        // Blocks until the other process has ended, which is a voluntary switch of whoever waits; the main thread's
+        // count may stay, so only that it can be read again is looked at.
+        assert!(first.is_some() && files.status().voluntary_switches >= first);
+        assert!(files.cpu().is_some() && files.status().maxrss_kib > Some(0));
+    }
+}

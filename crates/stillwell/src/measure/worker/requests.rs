@@ -1,0 +1,129 @@
+//! The requests, one method each. All may fail as [`What`](super::What) says.
+
+use std::time::Duration;
+
+use crate::measure::worker::answer::Benchmark;
+use crate::measure::worker::failure::{Failure, Why};
+use crate::measure::worker::{LIMIT, Worker, answer, text};
+
+/// All lines of one answer together.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// A part of the code of a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Setup,
+    Statement,
+    Teardown,
+}
+
+impl Worker {
+    /// The benchmarks of the program. A program that makes its benchmarks while it runs ends afterwards.
+    ///
+    /// # Errors
+    /// As for every request: see [`What`].
+    pub fn list(&mut self) -> Result<Vec<Benchmark>, Failure> {
+        self.lines("list", None, answer::benchmark)
+    }
+
+    /// Chooses the benchmark to run.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn select(&mut self, name: &str) -> Result<(), Failure> {
+        self.ok(&format!("select {}", text::escape(name)), b"", None)
+    }
+
+    /// Sends a part of the code; only to a worker with the fact `source`.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn source(&mut self, part: Part, code: &str) -> Result<(), Failure> {
+        let part = match part {
+            Part::Setup => "setup",
+            Part::Statement => "statement",
+            Part::Teardown => "teardown",
+        };
+        self.ok(&format!("source {part} {}", code.len()), code.as_bytes(), Some(LIMIT))
+    }
+
+    /// Makes a benchmark of the parts, with the statement repeated in each loop.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn compile(&mut self, duplicate: u64) -> Result<(), Failure> {
+        self.ok(&format!("compile {duplicate}"), b"", Some(LIMIT))
+    }
+
+    /// Whether garbage is collected during runs; only to a worker with the fact `gc`.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn gc(&mut self, on: bool) -> Result<(), Failure> {
+        self.ok(if on { "gc on" } else { "gc off" }, b"", Some(LIMIT))
+    }
+
+    /// Collects garbage now.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn collect(&mut self) -> Result<(), Failure> {
+        self.ok("collect", b"", Some(LIMIT))
+    }
+
+    /// What the worker knows of itself. Finding it out may disturb measurements.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn metadata(&mut self) -> Result<Vec<(String, String)>, Failure> {
+        self.lines("metadata", Some(LIMIT), answer::meta)
+    }
+
+    /// Peak of the memory that the language allocated in so many loops, bytes.
+    ///
+    /// # Errors
+    /// As for every request; an error answer where the worker does not know this one.
+    pub fn tracemalloc(&mut self, loops: u64) -> Result<u64, Failure> {
+        let request = format!("tracemalloc {loops}");
+        let line = self.exchange(Some(&request), b"", None, true)?;
+        answer::number(&line, b"memory")
+            .ok_or_else(|| self.rubbish(Some(&request), &line, Why::Form))
+    }
+
+    /// A request that is answered by `ok`.
+    fn ok(
+        &mut self,
+        request: &str,
+        payload: &[u8],
+        limit: Option<Duration>,
+    ) -> Result<(), Failure> {
+        let line = self.exchange(Some(request), payload, limit, true)?;
+        if line == b"ok" { Ok(()) } else { Err(self.rubbish(Some(request), &line, Why::Form)) }
+    }
+
+    /// A request that is answered by many lines and `end`. Each line has its own time limit.
+    fn lines<T>(
+        &mut self,
+        request: &str,
+        limit: Option<Duration>,
+        parse: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut line = self.exchange(Some(request), b"", limit, false)?;
+        let mut found = Vec::new();
+        let mut n_bytes = 0;
+        while line != b"end" {
+            n_bytes += line.len();
+            if n_bytes > ANSWER_BYTES_MAX {
+                return Err(self.rubbish(Some(request), &line, Why::TooLong));
+            }
+            match parse(&line) {
+                Some(one) => found.push(one),
+                None => return Err(self.rubbish(Some(request), &line, Why::Form)),
+            }
+            line = self.next_line(Some(request), limit)?;
+        }
+        let nothing_left = self.channel.nothing_left();
+        nothing_left.map_err(|broken| self.broken(Some(request), broken, limit))?;
+        Ok(found)
+    }
+}
