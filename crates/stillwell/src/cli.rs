@@ -10,6 +10,7 @@ use crate::spec::RunSpec;
 use crate::spec::run::{ExportOptions, NumberOptions};
 use crate::spec::tim::TimShape;
 use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
+use crate::spec::workers::{BenchSpec, TimeitSpec};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
 #[derive(Debug, Parser)]
@@ -24,6 +25,10 @@ pub struct Cli {
 pub enum Verb {
     /// Time shell commands, interleaved, and compare them
     Run(Box<RunVerb>),
+    /// Time Python statements in any interpreter, with nothing installed there
+    Timeit(Box<TimeitVerb>),
+    /// Time and compare the benchmarks of programs that speak the worker protocol
+    Bench(Box<BenchVerb>),
     /// Show the summary of a saved record
     Show(ShowVerb),
     /// Show every statistic of a saved record
@@ -57,6 +62,26 @@ pub struct RunVerb {
     /// Play these times instead of running anything (for tests)
     #[arg(long, hide = true, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
+
+/// `timeit`.
+#[derive(Debug, clap::Args)]
+pub struct TimeitVerb {
+    #[command(flatten)]
+    pub spec: TimeitSpec,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
+
+/// `bench`.
+#[derive(Debug, clap::Args)]
+pub struct BenchVerb {
+    #[command(flatten)]
+    pub spec: BenchSpec,
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,
@@ -240,6 +265,8 @@ impl Verb {
     pub fn numbers(&self) -> NumberOptions {
         match self {
             Self::Run(verb) => verb.spec.output.numbers,
+            Self::Timeit(verb) => verb.spec.output.numbers,
+            Self::Bench(verb) => verb.spec.output.numbers,
             Self::Show(verb) => verb.numbers,
             Self::Stats(verb) => verb.numbers,
             Self::Compare(verb) => verb.numbers,

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::analysis::calibrate::{Calibration, RATIOS, RUNS_MIN, Settings, calibrate as replay};
 use crate::cli::{CalibrateVerb, RunVerb};
-use crate::cmd::run;
+use crate::cmd::{measuring, run};
 use crate::metric::Metric;
 use crate::plan::Policy;
 use crate::record::Record;
@@ -24,7 +24,7 @@ const SERIES_RUNS_MIN: u32 = 600;
 
 /// Measures or reads a series, and replays experiments from it.
 pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
-    let seed = verb.seed.map_or_else(run::drawn_seed, Ok)?;
+    let seed = verb.seed.map_or_else(measuring::drawn_seed, Ok)?;
     let path = match &verb.from {
         Some(path) => path.clone(),
         None => {

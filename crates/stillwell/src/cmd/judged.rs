@@ -37,6 +37,11 @@ impl Judged {
         Ok(Self { record, analysis, judgements })
     }
 
+    /// Whether it was measured in slices, of which there are some, be it only warm-ups.
+    pub fn has_slices(&self) -> bool {
+        self.record.slices.as_ref().is_some_and(|slices| slices.len() > 0)
+    }
+
     /// The summary as text, or everything as JSON.
     ///
     /// # Errors

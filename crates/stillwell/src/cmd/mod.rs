@@ -1,6 +1,7 @@
 //! The verbs: each reads its options, calls the stages in order, and prints. All output to the terminal leaves from
 //! here.
 
+mod bench;
 mod calibrate;
 mod check;
 mod compare;
@@ -8,8 +9,10 @@ mod convert;
 mod documents;
 mod exports;
 mod judged;
+mod measuring;
 mod records;
 mod run;
+mod timeit;
 
 use std::io::Write as _;
 
@@ -27,7 +30,9 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         uncertain::use_unicode();
     }
     match verb {
-        Verb::Run(verb) => run::run(*verb),
+        Verb::Run(verb) => run::run(&verb),
+        Verb::Timeit(verb) => timeit::timeit(&verb),
+        Verb::Bench(verb) => bench::bench(&verb),
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => records::hist(&verb),

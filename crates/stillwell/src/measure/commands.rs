@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "looks at files and reads the environment")]
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
@@ -141,6 +141,11 @@ fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// The variables of this process.
+pub(super) fn inherited_environment() -> Vec<(Bytes, Bytes)> {
+    std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec())).collect()
 }
 
 fn environment(inherited: &[(OsString, OsString)], set: &[(String, String)]) -> Vec<Bytes> {

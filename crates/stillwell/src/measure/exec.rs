@@ -280,6 +280,12 @@ fn job(step: &Step, purpose: Purpose, command: u32) -> Job {
     }
 }
 
+/// As the kernel takes it.
+pub(super) fn policy(sched: Sched) -> crate::sys::Policy {
+    let (policy, priority) = policy_numbers(sched);
+    crate::sys::Policy { policy, priority }
+}
+
 fn policy_numbers(sched: Sched) -> (i32, i32) {
     match sched {
         Sched::Other => (libc::SCHED_OTHER, 0),

@@ -10,6 +10,7 @@ mod prepared;
 mod process;
 mod programs;
 pub mod script;
+pub mod slices;
 mod streams;
 mod switches;
 pub mod wire;
@@ -88,6 +89,13 @@ pub enum Failure {
         timed_out: bool,
         /// The end of its standard error.
         stderr: String,
+    },
+    /// A worker did not do what it was asked to.
+    Worker {
+        /// Its arm.
+        arm: usize,
+        /// What went wrong.
+        failure: Box<worker::Failure>,
     },
     /// A hook failed.
     Hook {

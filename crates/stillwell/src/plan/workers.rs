@@ -55,6 +55,11 @@ pub enum Headline {
 }
 
 impl Headline {
+    /// Whether each row has a value of its own for it, instead of a metric.
+    pub fn is_own(self) -> bool {
+        self == Self::Tracemalloc
+    }
+
     /// The unit of its values.
     pub fn unit(self) -> Unit {
         match self {

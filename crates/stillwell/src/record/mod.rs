@@ -9,6 +9,8 @@ mod row;
 mod rows;
 mod write;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::host::{Facts, Gap};
@@ -86,6 +88,32 @@ pub enum Event {
         step: u32,
         /// Last lines of its standard error.
         stderr: String,
+    },
+    /// What a worker says of itself, and how its benchmark warmed up. From a process of its own, before the first block.
+    Worker {
+        /// Index of the arm.
+        arm: u32,
+        /// Loops in each of its slices.
+        loops: u64,
+        /// Slices until it was steady.
+        n_warmup_slices: u32,
+        /// Whether it became steady while it was watched.
+        is_steady: bool,
+        /// Threads of the process, at the end.
+        n_threads: Option<u32>,
+        /// Facts and metadata, as it wrote them.
+        values: BTreeMap<String, String>,
+    },
+    /// Counters of the user's that a slice answered, for all its loops together.
+    Counters {
+        /// Step of its row.
+        step: u32,
+        /// Index of the arm.
+        arm: u32,
+        /// Loops.
+        loops: u64,
+        /// By name.
+        counters: BTreeMap<String, u64>,
     },
     /// The session ended in order; without this line it was killed.
     End {

@@ -5,9 +5,9 @@ use stats::Stream;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::prepared::PADDING_VARIABLE;
 use crate::measure::slices::pace::Pace;
-use crate::measure::slices::{Broken, SliceRunner, quit};
+use crate::measure::slices::{Broken, Maker, SliceRunner, quit};
 use crate::measure::wire::Bytes;
-use crate::measure::worker::{Launch, Maker, Part, Patience, Slice, Worker};
+use crate::measure::worker::{Launch, Part, Patience, Slice, Worker};
 use crate::metric::Metric;
 use crate::plan::workers::{Gc, Headline, Workers};
 use crate::plan::{Arm, Plan, ProcessPlan};
@@ -205,6 +205,16 @@ pub(super) fn launch(
         argv.extend([b"-c".to_vec(), PYTHON_WORKER.to_vec()]);
     }
     Launch { argv, environment, attributes: attributes(&plan.process) }
+}
+
+/// How a program is started to be asked for its benchmarks.
+pub(super) fn launch_to_list(program: &Arm) -> Launch {
+    let inherited = crate::measure::commands::inherited_environment().into_iter();
+    Launch {
+        argv: program.argv.iter().map(|word| word.clone().into_bytes()).collect(),
+        environment: inherited.map(|(name, value)| [name, b"=".to_vec(), value].concat()).collect(),
+        attributes: Attributes::default(),
+    }
 }
 
 /// Sent to every interpreter: nothing has to be installed there.

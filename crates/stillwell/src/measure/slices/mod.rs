@@ -20,10 +20,14 @@ use crate::measure::commands::inherited_environment;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::worker::{self, Launch, Patience, Worker};
 use crate::measure::{Failure, Hook, Outcome, Runner};
-use crate::plan::Plan;
+use crate::metric::Metric;
+use crate::plan::programs::Listed;
 use crate::plan::workers::Workers;
+use crate::plan::{Arm, Plan};
 use crate::record::{Event, Layout, Row};
 use crate::schedule::Step;
+use crate::spec::values::TimeSpan;
+use crate::sys::Launcher;
 
 use generation::Team;
 use pace::Pace;
@@ -36,12 +40,52 @@ const SLICE_STREAM: u64 = 0x2545_f491_4f6c_dd1d;
 pub struct SliceRunner<'a> {
     plan: &'a Plan,
     workers: &'a Workers,
-    maker: worker::Maker,
+    maker: Maker,
     patience: Patience,
     record: Option<Keep>,
     orders: Stream,
     /// Of each benchmark, by its name.
     paces: HashMap<Option<String>, Pace>,
+}
+
+/// Metrics of a slice.
+pub const SLICE_METRICS: [Metric; 8] = [
+    Metric::WallNs,
+    Metric::CpuNs,
+    Metric::Loops,
+    Metric::RunQueueWaitNs,
+    Metric::VoluntarySwitches,
+    Metric::InvoluntarySwitches,
+    Metric::MaxrssKib,
+    Metric::EmptyLoopPs,
+];
+
+/// Where workers come from.
+#[derive(Debug)]
+pub enum Maker {
+    /// They are programs.
+    Programs(Launcher),
+}
+
+impl Maker {
+    /// From the socket of a running program, or of their own.
+    ///
+    /// # Errors
+    /// The socket is none.
+    pub fn new(_fork_server: Option<i32>) -> Result<Self> {
+        Ok(Self::Programs(Launcher::default()))
+    }
+
+    fn make(
+        &mut self,
+        launch: &Launch,
+        _arm: usize,
+        patience: &Patience,
+    ) -> Result<Worker, worker::Failure> {
+        match self {
+            Self::Programs(launcher) => Worker::start(launcher, launch, patience),
+        }
+    }
 }
 
 /// Where the rows go.
@@ -67,7 +111,7 @@ impl<'a> SliceRunner<'a> {
     ///
     /// # Errors
     /// ^C cannot be caught.
-    pub fn new(plan: &'a Plan, workers: &'a Workers, maker: worker::Maker) -> Result<Self> {
+    pub fn new(plan: &'a Plan, workers: &'a Workers, maker: Maker) -> Result<Self> {
         let interrupt = Interrupt::catch().context("cannot catch ^C")?;
         Ok(Self {
             plan,
@@ -139,8 +183,9 @@ impl Runner for SliceRunner<'_> {
         while let Some(first) = left.first() {
             let (block, arms) = (first.block, &self.plan.arms);
             let benchmark = &arms[first.arm as usize].benchmark;
-            let is_of_it =
-                |step: &Step| step.block == block && arms[step.arm as usize].benchmark == *benchmark;
+            let is_of_it = |step: &Step| {
+                step.block == block && arms[step.arm as usize].benchmark == *benchmark
+            };
             let (team, others): (Vec<_>, Vec<_>) = left.iter().partition(|step| is_of_it(step));
             if let Err(broken) = self.benchmark(&team) {
                 return Ok(outcome(broken));
@@ -153,6 +198,30 @@ impl Runner for SliceRunner<'_> {
     fn hook(&mut self, _hook: Hook, _command: &str) -> Result<Outcome> {
         unreachable!("a plan with workers has no hooks")
     }
+}
+
+/// Asks programs for the names of their benchmarks.
+///
+/// # Errors
+/// One is no benchmark program, or cannot be started.
+pub fn list_benchmarks(
+    programs: &[Arm],
+    timeout: Option<TimeSpan>,
+) -> Result<Vec<Vec<Listed>>, worker::Failure> {
+    let patience =
+        Patience { timeout: timeout.map(|time| Duration::from_nanos(time.ns)), interrupt: None };
+    let mut launcher = Launcher::default();
+    let list = |program: &Arm| {
+        let launch = generation::launch_to_list(program);
+        let mut worker = Worker::start(&mut launcher, &launch, &patience)?;
+        worker.hello()?;
+        let found = worker.list()?;
+        worker.quit()?;
+        let listed =
+            |found: worker::Benchmark| Listed { name: found.name, inner_loops: found.inner_loops };
+        Ok(found.into_iter().map(listed).collect())
+    };
+    programs.iter().map(list).collect()
 }
 
 fn outcome(broken: Broken) -> Outcome {

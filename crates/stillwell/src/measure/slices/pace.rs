@@ -99,7 +99,8 @@ impl SliceRunner<'_> {
                 let needed = (loops as f64 * target_ns / least_ns.max(1.0)).ceil();
                 return Ok((needed as u64).clamp(1, loops));
             }
-            let growth = (target_ns / least_ns.max(1.0) * 1.1).clamp(*GROWTH.start(), *GROWTH.end());
+            let growth =
+                (target_ns / least_ns.max(1.0) * 1.1).clamp(*GROWTH.start(), *GROWTH.end());
             loops = (loops as f64 * growth).ceil() as u64;
         }
     }
@@ -138,10 +139,9 @@ impl SliceRunner<'_> {
     /// Says in the record what the worker says of itself, and how it warmed up.
     fn note(&mut self, member: &mut Member, tried: &Tried, loops: u64) -> Result<(), Broken> {
         let arm = u32::try_from(member.arm).expect("arms are counted in u32");
-        let facts = member.worker.facts();
-        let mut values: Vec<(String, String)> = facts.map_or_else(Vec::new, |facts| facts.pairs.clone());
-        let told = member.worker.metadata().map_err(|failure| Broken::Worker(member.arm, failure))?;
-        values.extend(told);
+        let told = member.worker.hello().map(|facts| facts.pairs.clone());
+        let told = told.and_then(|facts| Ok([facts, member.worker.metadata()?].concat()));
+        let values = told.map_err(|failure| Broken::Worker(member.arm, failure))?;
         let n_threads = member.worker.n_threads();
         self.append_event(&Event::Worker {
             arm,
@@ -159,11 +159,13 @@ impl Pace {
         let fastest_ns = tried.iter().map(|tried| tried.per_loop_ns).fold(f64::INFINITY, f64::min);
         // A compiler may have made it faster since the loops were counted.
         let needed = (workers.slice_ns as f64 / fastest_ns.max(1e-3)).ceil() as u64;
-        let wanted = workers.loops.unwrap_or_else(|| needed.clamp(loops, loops.saturating_mul(1000)));
+        let wanted =
+            workers.loops.unwrap_or_else(|| needed.clamp(loops, loops.saturating_mul(1000)));
         let shown = tried.iter().map(|tried| tried.n_warmups).max().unwrap_or(0);
         // As many loops as they took, in the slices there will be; one slice at least for caches and inline caches.
         let n_warmups = (shown as u64 * loops).div_ceil(wanted).clamp(1, WARMUPS_MAX as u64);
-        let slice_ns = tried.iter().map(|tried| tried.per_loop_ns).sum::<f64>() / tried.len().max(1) as f64
+        let slice_ns = tried.iter().map(|tried| tried.per_loop_ns).sum::<f64>()
+            / tried.len().max(1) as f64
             * wanted as f64;
         let n_slices = match slice_ns as u64 {
             ns if ns >= VERY_LONG_NS => 1,
@@ -174,7 +176,9 @@ impl Pace {
         let n_warmups = if slice_ns as u64 >= VERY_LONG_NS && shown == 0 { 0 } else { n_warmups };
         Self {
             loops: wanted,
-            n_warmups: workers.n_warmup_slices.unwrap_or_else(|| u32::try_from(n_warmups).unwrap_or(u32::MAX)),
+            n_warmups: workers
+                .n_warmup_slices
+                .unwrap_or_else(|| u32::try_from(n_warmups).unwrap_or(u32::MAX)),
             n_slices: workers.n_slices.unwrap_or_else(|| u32::try_from(n_slices).unwrap_or(1)),
             learning: (workers.n_slices.is_none() && n_slices > 3).then(Vec::new),
             launches_ns: Vec::new(),
@@ -197,7 +201,8 @@ impl Pace {
         }
         let launches = self.learning.take().unwrap_or_default();
         let mean_ns = self.launches_ns.iter().sum::<u64>() as f64 / self.launches_ns.len() as f64;
-        let slice_ns = seen.iter().flatten().sum::<f64>() / seen.iter().map(Vec::len).sum::<usize>().max(1) as f64
+        let slice_ns = seen.iter().flatten().sum::<f64>()
+            / seen.iter().map(Vec::len).sum::<usize>().max(1) as f64
             * self.loops as f64;
         let warmups_ns = f64::from(self.n_warmups) * slice_ns;
         let found = two_level(&launches)
@@ -258,7 +263,8 @@ mod tests {
 
     #[test]
     fn what_was_said_is_done() {
-        let said = Workers { loops: Some(7), n_slices: Some(3), n_warmup_slices: Some(0), ..workers() };
+        let said =
+            Workers { loops: Some(7), n_slices: Some(3), n_warmup_slices: Some(0), ..workers() };
         let pace = Pace::of(&said, 7, &[tried(1.0, 5)]);
         assert_eq!((pace.loops, pace.n_warmups, pace.n_slices), (7, 0, 3));
         assert!(pace.learning.is_none());

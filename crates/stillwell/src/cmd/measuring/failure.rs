@@ -43,6 +43,9 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
                 tail(stderr)
             )
         }
+        Failure::Worker { arm, failure } => {
+            format!("{:?}: {failure:?}; {kept}", plan.arms[*arm].label())
+        }
         Failure::Start { why } => why.clone(),
         Failure::Record { error, .. } => format!("{error}; {kept}"),
     }

@@ -9,8 +9,9 @@ use crate::analysis::launches::Launches;
 use crate::analysis::live::Live;
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::Watch;
-use crate::cmd::run::progress::Progress;
+use crate::cmd::measuring::progress::Progress;
 use crate::measure::clock::monotonic_ns;
+use crate::measure::worker::What;
 use crate::measure::{Failure, Hook, Outcome, Runner};
 use crate::plan::{BlockRule, Order, Plan, Stopping};
 use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
@@ -300,6 +301,9 @@ fn ended(outcome: Outcome) -> Option<Ended> {
         _ if outcome.interrupted => EndReason::Interrupted,
         None => return None,
         Some(Failure::Run { timed_out: true, .. }) => EndReason::TimedOut,
+        Some(Failure::Worker { failure, .. }) if matches!(failure.what, What::TimedOut(_)) => {
+            EndReason::TimedOut
+        }
         Some(Failure::Record { .. }) => EndReason::RecordFull,
         Some(_) => EndReason::Failed,
     };

@@ -1,0 +1,44 @@
+//! `run`: ask, look, decide; then measure and show.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::cli::RunVerb;
+use crate::cmd::measuring::{Measuring, drawn_seed};
+use crate::host::{self, Host};
+use crate::plan::{Plan, decide};
+use crate::record::EndReason;
+
+/// Measures, then shows.
+pub fn run(verb: &RunVerb) -> Result<u8> {
+    measuring(verb, |_| ())?.run()
+}
+
+/// Measures a series of one command, to its last run however precise it is. Returns the record and the exit code; what
+/// went wrong is said.
+pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
+    let measuring = measuring(verb, |plan| plan.precision = None)?;
+    let (path, ended) = measuring.measure()?;
+    let code = match ended.reason {
+        EndReason::Complete => 0,
+        _ => measuring.finish(&path, &ended)?,
+    };
+    Ok((path, code))
+}
+
+/// `adjust` has the last word on the plan.
+fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring<'_>> {
+    let (facts, gaps) = host::look(&Host::new(&verb.host_root));
+    let mut plan = decide(&verb.spec, &facts, drawn_seed()?)?;
+    adjust(&mut plan);
+    Ok(Measuring {
+        plan,
+        facts,
+        gaps,
+        output: &verb.spec.output,
+        fail_on: verb.spec.judging.fail_on,
+        script: verb.script.as_deref(),
+        fork_server: None,
+    })
+}
