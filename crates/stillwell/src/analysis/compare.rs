@@ -4,6 +4,8 @@ use rayon::prelude::*;
 use stats::relabel::Statistic;
 use stats::sequential::{Conclusion, is_uneven};
 
+use crate::analysis::launches::gathered;
+use crate::analysis::notes::WAIT_MIN;
 use crate::analysis::sessions::unpaired;
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::{Watch, Watched};
@@ -11,6 +13,7 @@ use crate::analysis::{
     ArmSummary, Comparison, Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName, Times,
     ToDecide,
 };
+use crate::plan::workers::Headline;
 use crate::plan::{Order, Plan};
 use crate::record::Record;
 
@@ -42,6 +45,27 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
     let twin =
         watch.twin().map(|twin| comparison(twin.arm, session.paired(twin, 1.0, twin.seen.p())));
     (comparisons.collect(), twin)
+}
+
+/// The comparisons of a record by the CPU times of its slices, where the wall times have waits in them.
+pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
+    let plan = &record.header.plan;
+    let is_of_wall =
+        plan.workers.as_ref().is_some_and(|workers| workers.headline == Headline::Wall);
+    let waited =
+        arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).any(|it| it > WAIT_MIN);
+    let Some(slices) = record.slices.as_ref().filter(|_| is_of_wall && waited) else {
+        return Vec::new();
+    };
+    let by_cpu = Record {
+        path: record.path.clone(),
+        header: record.header.clone(),
+        rows: gathered(plan, slices, Some(Headline::Cpu)),
+        slices: None,
+        events: record.events.clone(),
+        torn_bytes: 0,
+    };
+    compare(&by_cpu, arms).0
 }
 
 /// What a comparison is read from.

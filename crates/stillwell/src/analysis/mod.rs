@@ -21,7 +21,7 @@ pub mod watch;
 use serde::Serialize;
 
 pub use arm::summarise;
-pub use compare::compare;
+pub use compare::{compare, cpu_comparisons};
 pub use estimators::{Estimators, Ratios, estimators};
 pub use notes::{Finding, Note, notes};
 pub use outliers::{Cause, CountName, Lost, Outlier, Outliers};
@@ -39,6 +39,8 @@ pub struct Analysis {
     pub arms: Vec<ArmSummary>,
     /// One comparison for each candidate but the reference.
     pub comparisons: Vec<Comparison>,
+    /// The same of the CPU times of slices, where waiting for a CPU was a large share of their wall times.
+    pub cpu_comparisons: Vec<Comparison>,
     /// The reference against its twin, with `--aa`.
     pub self_check: Option<Comparison>,
     /// What a reader should know, the most important first.
@@ -312,7 +314,8 @@ pub fn analyse(record: &Record) -> Analysis {
     let arms = summarise(record);
     let (comparisons, self_check) = compare(record, &arms);
     let notes = notes(record, &arms, &comparisons);
-    Analysis { arms, comparisons, self_check, notes, end: end_reason(record) }
+    let cpu_comparisons = cpu_comparisons(record, &arms);
+    Analysis { arms, comparisons, cpu_comparisons, self_check, notes, end: end_reason(record) }
 }
 
 /// How the session ended.

@@ -44,6 +44,17 @@ pub enum Finding {
     Unstable { arm: usize, flags: Vec<Flag>, n_warmups: Option<usize> },
     /// Blocks at the beginning were slower than the rest and are left out of a comparison.
     SlowStart { n_blocks: usize },
+    /// Workers were ready and had no CPU, for a large share of their slices' time.
+    WorkersWaited { share: f64 },
+    /// A loop of the arm takes hardly any time: what was to be measured may not be there any more.
+    HardlyAnything { arm: usize, per_loop_ns: f64 },
+    /// Slices at the beginning of each process of the arm were slower; they are left out. `is_steady`: it was seen to
+    /// come to an end.
+    WarmUp { arm: usize, n_slices: u32, is_steady: bool },
+    /// The arm has several threads, and all of them one CPU.
+    OneCpu { arm: usize, n_threads: u32 },
+    /// All runs of all arms are forks of one process: they have one layout of memory.
+    OneLayout,
 }
 
 /// Shares of the measured time below this are not worth a note.
@@ -51,9 +62,16 @@ const SHARE_MIN: f64 = 0.002;
 
 /// All remarks, the heaviest first.
 pub fn notes(record: &Record, arms: &[ArmSummary], comparisons: &[Comparison]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(slices) = &record.slices {
+        notes.extend(sliced(record, slices, arms));
+        notes.extend(load(record));
+        notes.extend(warmups(comparisons));
+        notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        return notes;
+    }
     let total_ns: f64 =
         arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.mean.value * arm.n_runs as f64)).sum();
-    let mut notes = Vec::new();
     notes.extend(failed_runs(arms));
     notes.extend(memory_floor(record, arms));
     if total_ns > 0.0 {
@@ -69,6 +87,50 @@ pub fn notes(record: &Record, arms: &[ArmSummary], comparisons: &[Comparison]) -
     notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     notes
 }
+
+/// A loop that takes less is most likely empty: CPython's own takes some 5 ns, a compiled one 0.3 ns or less.
+const HARDLY_NS: f64 = 1.0;
+/// A smaller share of waiting is what blocking and waking costs.
+pub(super) const WAIT_MIN: f64 = 0.1;
+
+/// What is to be said of slices.
+fn sliced(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let wait = arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).fold(0.0, f64::max);
+    if wait > WAIT_MIN {
+        notes.push(Note { finding: Finding::WorkersWaited { share: wait }, weight: wait });
+    }
+    for arm in arms.iter().filter(|arm| !arm.is_hidden) {
+        let is_timed = slices.has(Metric::Loops) && record.header.plan.arms[arm.arm].unit.is_time();
+        let per_loop_ns = arm.wall.as_ref().map(|wall| wall.t0.value).filter(|_| is_timed);
+        if let Some(per_loop_ns) = per_loop_ns.filter(|&ns| ns < HARDLY_NS) {
+            let finding = Finding::HardlyAnything { arm: arm.arm, per_loop_ns };
+            notes.push(Note { finding, weight: 1.0 });
+        }
+    }
+    let n_cpus = record.header.plan.process.affinity.as_ref().map_or(usize::MAX, Vec::len);
+    for event in &record.events {
+        let Event::Worker { arm, n_warmup_slices, is_steady, n_threads, .. } = event else {
+            continue;
+        };
+        let arm = *arm as usize;
+        if *n_warmup_slices >= WARMUP_SLICES_MIN || !is_steady {
+            let finding =
+                Finding::WarmUp { arm, n_slices: *n_warmup_slices, is_steady: *is_steady };
+            notes.push(Note { finding, weight: 0.02 });
+        }
+        if let Some(n_threads) = n_threads.filter(|&n| n > 1 && n_cpus == 1) {
+            notes.push(Note { finding: Finding::OneCpu { arm, n_threads }, weight: 0.5 });
+        }
+    }
+    if record.header.plan.is_forked() {
+        notes.push(Note { finding: Finding::OneLayout, weight: 0.03 });
+    }
+    notes
+}
+
+/// Fewer slices at the beginning are always left out, and not worth a word.
+const WARMUP_SLICES_MIN: u32 = 2;
 
 /// Sum of a metric over the measured runs; `None` if no run has it.
 fn total(record: &Record, metric: Metric) -> Option<f64> {

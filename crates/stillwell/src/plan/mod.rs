@@ -94,6 +94,11 @@ impl Plan {
         arms.find(|(_, other)| other.benchmark == *benchmark).map_or(arm, |(first, _)| first)
     }
 
+    /// Whether its workers are forks of a running program, and not started from one.
+    pub fn is_forked(&self) -> bool {
+        self.workers.is_some() && self.arms.iter().all(|arm| arm.argv.is_empty())
+    }
+
     /// Whether there are several benchmarks, each with arms of its own.
     pub fn has_benchmarks(&self) -> bool {
         self.arms.iter().any(|arm| arm.benchmark != self.arms[0].benchmark)

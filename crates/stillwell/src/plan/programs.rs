@@ -10,6 +10,7 @@ use crate::plan::decide::decide_for;
 use crate::plan::workers::{Headline, Source, Workers};
 use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
 use crate::spec::RunSpec;
+use crate::spec::metrics::Shown;
 use crate::spec::run::{JudgingOptions, OutputOptions};
 use crate::spec::values::Cpus;
 use crate::spec::workers::{Affinity, BenchSpec, CodeOptions, TimeitSpec, WorkerOptions};
@@ -202,6 +203,7 @@ fn decide_workers(
         // The time is to be spent, not saved.
         plan.precision = plan.precision.filter(|_| said.precision.is_some());
     }
+    plan.metrics = ["wall", "maxrss"].map(|name| Shown { name: name.into(), unit: None }).to_vec();
     plan.in_slices = true;
     plan.workers = Some(workers(said, headline));
     Ok(plan)

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::analysis::ArmSummary;
 use crate::analysis::Analysis;
 use crate::plan::{Order, Plan, ShellReason, Stopping};
 use crate::record::{EndReason, Event, Record};
@@ -35,7 +36,9 @@ pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styl
 /// Metrics that were asked for and that no run has.
 fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
     let is_measured = |name: &str| {
-        analysis.arms.iter().any(|arm| arm.metrics.iter().any(|metric| metric.name == name))
+        let has = |arm: &ArmSummary| arm.metrics.iter().any(|metric| metric.name == name);
+        let is_sliced = |arm: &ArmSummary| name == "wall" && arm.sliced.is_some();
+        analysis.arms.iter().any(|arm| has(arm) || is_sliced(arm))
     };
     if analysis.arms.iter().all(|arm| arm.n_runs == 0) {
         return;

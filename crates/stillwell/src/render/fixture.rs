@@ -166,6 +166,7 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
     Analysis {
         arms,
         comparisons: Vec::new(),
+        cpu_comparisons: Vec::new(),
         self_check: None,
         notes: Vec::new(),
         end: Some(EndReason::Complete),

@@ -41,6 +41,31 @@ pub(super) fn what(finding: &Finding) -> String {
         Finding::SlowStart { n_blocks } => format!(
             "the first {n_blocks} blocks were slower than the rest and are left out of the comparison"
         ),
+        Finding::WorkersWaited { share } => format!(
+            "the processes waited for a CPU for {} of the time of their slices; mostly other slices than those that \
+             count, which are the lowest fifth",
+            percent(*share)
+        ),
+        Finding::HardlyAnything { arm, per_loop_ns } => format!(
+            "one loop of {} takes {} ns: perhaps nothing is left in it of what was to be measured",
+            arm + 1,
+            uncertain::significant(*per_loop_ns, 2)
+        ),
+        Finding::WarmUp { arm, n_slices, is_steady: true } => format!(
+            "the first {n_slices} slices of a process of {} were slower than the rest; as many are left out",
+            arm + 1
+        ),
+        Finding::WarmUp { arm, .. } => {
+            format!("{} did not become steady while it was watched: it still gets faster", arm + 1)
+        }
+        Finding::OneCpu { arm, n_threads } => {
+            format!("{} has {n_threads} threads, and all of them one CPU", arm + 1)
+        }
+        Finding::OneLayout => {
+            "all processes are forks of one, with the same layout of memory: what a layout does to the times is not \
+             averaged, and part of a difference"
+                .into()
+        }
     }
 }
 
@@ -60,7 +85,13 @@ pub(super) fn advice(finding: &Finding) -> Option<String> {
             return Some(format!("{trust}{start}; `stillwell check` shows more"));
         }
         Finding::SlowStart { n_blocks } => return Some(format!("--warmup {}", n_blocks + 1)),
-        Finding::Busy { .. }
+        Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
+        Finding::WarmUp { is_steady: false, .. } => "more --warmups",
+        Finding::OneCpu { .. } => "--affinity all",
+        Finding::OneLayout => "stillwell bench, with a script",
+        Finding::WorkersWaited { .. }
+        | Finding::WarmUp { .. }
+        | Finding::Busy { .. }
         | Finding::FailedRuns { .. }
         | Finding::TimedOutRuns { .. }
         | Finding::MemoryFloor { .. } => return None,

@@ -130,10 +130,21 @@ pub fn kind_of(name: &str) -> Kind {
     }
 }
 
+/// What values of this unit measure.
+pub fn kind_of_unit(unit: crate::plan::workers::Unit) -> Kind {
+    use crate::plan::workers::Unit;
+    match unit {
+        Unit::Time => Kind::Time,
+        Unit::Bytes => Kind::Memory,
+        Unit::Count => Kind::Count,
+    }
+}
+
 /// The unit of a table of wall times: the one asked for, or else that of the largest value as it is shown.
 pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = Uncertain>) -> Unit {
     let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
-    Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), shown)
+    let kind = plan.arms.get(plan.reference).map_or(Kind::Time, |arm| kind_of_unit(arm.unit));
+    Unit::choose(kind, asked(&plan.metrics, "wall"), shown)
 }
 
 /// The unit that was asked for a metric.

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{ArmSummary, MetricSummary, Times};
+use crate::analysis::{ArmSummary, MetricSummary, Sliced, Times};
 use crate::plan::Role;
 use crate::render::columns::{COLUMNS, flow, shorten};
 use crate::render::styles::paint;
 use crate::render::text::Page;
+use crate::render::uncertain;
 use crate::render::units::{Unit, kind_of, percent};
 
 const INDENT: usize = 3;
@@ -54,6 +55,9 @@ pub(super) fn block(
     if let Some(first) = items.first_mut() {
         first.insert_str(0, "means: ");
         flow(out, INDENT, &items);
+    }
+    if let Some(found) = &arm.sliced {
+        slices(out, page, arm, found);
     }
     if let Some(line) = histogram.filter(|line| !line.is_empty()) {
         writeln!(out, "   {line}").ok();
@@ -115,9 +119,34 @@ fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
         items.extend(arm.net.map(|_| format!("t0 {}", number(wall.t0.value))));
     }
     items.extend(wall.cv.map(|cv| format!("CV {}", percent(cv))));
-    items.push(format!("n {}", arm.n_runs));
+    items.push(format!("n {}", arm.sliced.as_ref().map_or(arm.n_runs, |found| found.n_slices)));
     if arm.net.is_some() {
         items[0].insert_str(0, "as measured: ");
+    }
+    flow(out, INDENT, &items);
+}
+
+/// What the slices say: how many, their CPU time, the wait for a CPU, the empty loop.
+fn slices(out: &mut String, page: &Page<'_>, arm: &ArmSummary, found: &Sliced) {
+    let per_process = found.n_slices as f64 / arm.n_runs.max(1) as f64;
+    let processes = if arm.n_runs == 1 { "process" } else { "processes" };
+    let mut items = vec![format!(
+        "{} {processes}, {} slices each of {} loops",
+        arm.n_runs,
+        uncertain::fixed(per_process, usize::from(per_process.fract() != 0.0)),
+        found.loops
+    )];
+    let is_time = page.plan.arms[arm.arm].unit.is_time();
+    if let Some(cpu) = found.cpu.filter(|_| is_time) {
+        let text = format!("cpu t0 {}", page.unit.uncertain(cpu.value, cpu.err));
+        items.push(page.unit.label(&text));
+    }
+    if let Some(share) = found.wait_share {
+        items.push(format!("waited {}", percent(share)));
+    }
+    if let Some(empty) = found.empty_loop_ns {
+        let off = if found.is_empty_loop_off { " (taken off)" } else { "" };
+        items.push(format!("empty loop {} ns{off}", uncertain::significant(empty, 3)));
     }
     flow(out, INDENT, &items);
 }

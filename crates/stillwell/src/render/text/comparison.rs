@@ -56,6 +56,14 @@ pub(in crate::render) fn comparison(
     out
 }
 
+/// The ratio of the CPU times, beside that of the wall times: an interval of its own, no verdict.
+pub(super) fn by_cpu(paired: &Paired) -> String {
+    let mut out = String::new();
+    let level = percent_of_level(paired.alpha);
+    line(&mut out, &format!("by CPU time: {} at {level}", ratio_and_interval(paired.ratio)));
+    out
+}
+
 /// The self-check: how the reference compares with itself.
 pub(super) fn self_check(evidence: &Evidence, judgement: &Judgement, policy: Policy) -> String {
     let mut out = String::new();

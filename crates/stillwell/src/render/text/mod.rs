@@ -1,6 +1,7 @@
 //! What `run` and `show` print.
 
 mod arms;
+mod benchmarks;
 mod comparison;
 mod many;
 
@@ -48,7 +49,9 @@ pub fn summary(
     let plan = &record.header.plan;
     let page = Page { plan, analysis, unit: wall_unit(plan, analysis), styles };
     let mut out = String::new();
-    if page.candidates().count() > BLOCKS_MAX {
+    if plan.has_benchmarks() {
+        benchmarks::table(&mut out, &page, judgements);
+    } else if page.candidates().count() > BLOCKS_MAX {
         many::table(&mut out, &page, judgements);
     } else {
         blocks(&mut out, &page, judgements, histogram);
@@ -98,6 +101,10 @@ fn blocks(
     for (found, judgement) in page.analysis.comparisons.iter().zip(judgements) {
         let heading = format!("{} vs {}", found.arm + 1, found.reference + 1);
         out.push_str(&comparison(&heading, &found.evidence, judgement, page.plan, page.styles));
+        let by_cpu = page.analysis.cpu_comparisons.iter().find(|by_cpu| by_cpu.arm == found.arm);
+        if let Some(Evidence::Paired(paired)) = by_cpu.map(|by_cpu| &by_cpu.evidence) {
+            out.push_str(&comparison::by_cpu(paired));
+        }
         out.push('\n');
     }
 }

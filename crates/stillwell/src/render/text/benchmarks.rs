@@ -1,0 +1,145 @@
+//! Several benchmarks: a line for each, with one column for each program.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::analysis::{ArmSummary, Comparison, Evidence};
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::exported::ratio;
+use crate::render::text::Page;
+use crate::render::text::comparison::{no_test, ratio_text, verdict_word};
+use crate::render::units::{Unit, kind_of_unit};
+use crate::verdict::Judgement;
+
+/// Columns of a name, at most.
+const NAME_MAX: usize = 30;
+
+/// Appends the programs, if there are several, and the table.
+pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement]) {
+    let programs = programs(page);
+    let is_compared = !page.analysis.comparisons.is_empty();
+    if is_compared {
+        for (index, program) in programs.iter().enumerate() {
+            let mark = if index == 0 { "  (reference)" } else { "" };
+            let label = shorten(program, COLUMNS - 3 - mark.len());
+            writeln!(out, "{:<3}{label}{mark}", index + 1).ok();
+        }
+        out.push('\n');
+    }
+    let rows = if is_compared {
+        page.analysis
+            .comparisons
+            .iter()
+            .zip(judgements)
+            .map(|(found, judgement)| compared(page, found, judgement, &programs))
+            .collect()
+    } else {
+        page.candidates().map(|arm| alone(page, arm)).collect()
+    };
+    let headings: &[&str] = match (is_compared, programs.len() > 2) {
+        (true, true) => &["benchmark", "", "t0 of 1", "t0", "ratio", ""],
+        (true, false) => &["benchmark", "t0 of 1", "t0 of 2", "ratio", ""],
+        (false, _) => &["benchmark", "t0", "median", "CV", "n"],
+    };
+    let unpaired: Vec<Vec<String>> = if is_compared { not_compared(page) } else { Vec::new() };
+    draw(out, headings, rows);
+    if !unpaired.is_empty() {
+        let names: Vec<String> = unpaired.into_iter().flatten().collect();
+        wrap(out, "in one program only: ", 6, &names.join(", "));
+    }
+    let mut reasons = page.analysis.comparisons.iter().filter_map(|found| match found.evidence {
+        Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
+        Evidence::Paired(_) | Evidence::AcrossSessions(_) => None,
+    });
+    if let Some(because) = reasons.next() {
+        wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
+    }
+    out.push('\n');
+}
+
+/// The labels of the variants, each once, in the order of the plan.
+fn programs(page: &Page<'_>) -> Vec<String> {
+    let mut programs: Vec<String> = Vec::new();
+    for arm in page.candidates() {
+        if !programs.contains(&arm.label) {
+            programs.push(arm.label.clone());
+        }
+    }
+    programs
+}
+
+fn name<'a>(page: &'a Page<'_>, arm: usize) -> &'a str {
+    page.plan.arms[arm].benchmark.as_deref().unwrap_or_default()
+}
+
+fn t0(page: &Page<'_>, arm: &ArmSummary) -> String {
+    let Some(wall) = &arm.wall else { return "no run".into() };
+    let unit = Unit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
+    unit.label(&unit.uncertain(wall.t0.value, wall.t0.err))
+}
+
+fn compared(
+    page: &Page<'_>,
+    found: &Comparison,
+    judgement: &Judgement,
+    programs: &[String],
+) -> Vec<String> {
+    let (old, new) = (&page.analysis.arms[found.reference], &page.analysis.arms[found.arm]);
+    let ratio = ratio(&found.evidence, judgement)
+        .map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err));
+    let verdict = match &found.evidence {
+        Evidence::Paired(_) | Evidence::AcrossSessions(_) => {
+            verdict_word(judgement.verdict).to_lowercase()
+        }
+        Evidence::Unpaired { .. } | Evidence::None { .. } => "no verdict".into(),
+    };
+    let mut row = vec![shorten(name(page, found.arm), NAME_MAX)];
+    if programs.len() > 2 {
+        let number = programs.iter().position(|program| *program == new.label).unwrap_or(0) + 1;
+        row.push(format!("{number} vs 1"));
+    }
+    row.extend([t0(page, old), t0(page, new), ratio, verdict]);
+    row
+}
+
+fn alone(page: &Page<'_>, arm: &ArmSummary) -> Vec<String> {
+    let mut row = vec![shorten(name(page, arm.arm), NAME_MAX), t0(page, arm)];
+    if let Some(wall) = &arm.wall {
+        let unit = Unit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
+        let decimals = unit.decimals(wall.t0.value, wall.t0.err);
+        row.push(unit.label(&unit.number(wall.median.value, decimals)));
+        row.push(wall.cv.map_or_else(String::new, crate::render::units::percent));
+    } else {
+        row.extend([String::new(), String::new()]);
+    }
+    row.push(arm.n_runs.to_string());
+    row
+}
+
+/// Benchmarks that only one program has.
+fn not_compared(page: &Page<'_>) -> Vec<Vec<String>> {
+    let is_in = |arm: &ArmSummary| {
+        page.analysis.comparisons.iter().any(|found| found.arm == arm.arm || found.reference == arm.arm)
+    };
+    let alone = page.candidates().filter(|arm| !is_in(arm));
+    alone.map(|arm| vec![name(page, arm.arm).to_owned()]).collect()
+}
+
+fn draw(out: &mut String, headings: &[&str], rows: Vec<Vec<String>>) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.add_row(headings.iter().copied());
+    table.add_rows(rows);
+    let last = headings.len() - 1;
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if index > 0 && (index < last || headings[last] == "n") {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+}
