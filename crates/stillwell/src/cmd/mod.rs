@@ -10,6 +10,8 @@ mod exports;
 mod judged;
 mod records;
 mod run;
+#[cfg_attr(not(test), expect(dead_code, reason = "sessions of workers come next"))]
+mod worker_failure;
 
 use std::io::Write as _;
 

@@ -48,7 +48,8 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
     }
 }
 
-fn exit_in_words(exit: i32) -> String {
+/// How a process ended: a status, or minus a signal.
+pub fn exit_in_words(exit: i32) -> String {
     if exit < 0 {
         let name = signal_hook::low_level::signal_name(-exit).unwrap_or("unknown signal");
         format!("was ended by signal {} ({name})", -exit)

@@ -5,7 +5,7 @@
     reason = "reads NO_COLOR and the script of a test, removes an empty record"
 )]
 
-mod failure;
+pub mod failure;
 mod progress;
 mod session;
 
