@@ -2,12 +2,15 @@
 
 use std::io::Write as _;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use crate::cli::BenchVerb;
+use crate::cmd::measuring::worker_failure;
 use crate::cmd::measuring::{Measuring, drawn_seed};
 use crate::host::{self, Host};
 use crate::measure::slices::list_benchmarks;
+use crate::measure::worker::Failure;
+use crate::plan::Arm;
 use crate::plan::programs::{Listed, decide_bench, programs};
 
 /// Lists the benchmarks, measures them, then shows.
@@ -17,7 +20,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let commands = programs(spec)?;
     let found = match spec.fork_server {
         None => list_benchmarks(&commands, spec.workers.timeout)
-            .map_err(|failure| anyhow::anyhow!("{failure:?}"))?,
+            .map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?,
         // A forked worker runs the one function that it was forked for.
         Some(_) => {
             let name = spec.benchmark.first().cloned().unwrap_or_else(|| "function".into());
@@ -38,6 +41,11 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         fork_server: spec.fork_server,
     };
     measuring.run()
+}
+
+fn not_listed(program: &Arm, index: usize, failure: &Failure) -> anyhow::Error {
+    let program = format!("program {} ({:?})", index + 1, program.label());
+    anyhow!("{}", worker_failure::explain(&program, "nothing was measured", failure))
 }
 
 /// Each name once.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::ArmSummary;
 use crate::analysis::Analysis;
+use crate::analysis::ArmSummary;
 use crate::plan::{Order, Plan, ShellReason, Stopping};
 use crate::record::{EndReason, Event, Record};
 use crate::render::columns::{COLUMNS, shorten, wrap};

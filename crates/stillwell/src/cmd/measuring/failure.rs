@@ -1,5 +1,6 @@
 //! A failure in words: what failed, how, and the end of what it said.
 
+use crate::cmd::measuring::worker_failure;
 use crate::measure::{Failure, Hook};
 use crate::record::Record;
 
@@ -44,14 +45,16 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
             )
         }
         Failure::Worker { arm, failure } => {
-            format!("{:?}: {failure:?}; {kept}", plan.arms[*arm].label())
+            let label = plan.arms[*arm].label();
+            worker_failure::explain(&format!("{} ({label:?})", arm + 1), &kept, failure)
         }
         Failure::Start { why } => why.clone(),
         Failure::Record { error, .. } => format!("{error}; {kept}"),
     }
 }
 
-fn exit_in_words(exit: i32) -> String {
+/// How a process ended: a status, or minus a signal.
+pub fn exit_in_words(exit: i32) -> String {
     if exit < 0 {
         let name = signal_hook::low_level::signal_name(-exit).unwrap_or("unknown signal");
         format!("was ended by signal {} ({name})", -exit)

@@ -8,6 +8,7 @@
 mod failure;
 mod progress;
 mod session;
+pub mod worker_failure;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};

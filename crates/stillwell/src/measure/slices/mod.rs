@@ -207,7 +207,7 @@ impl Runner for SliceRunner<'_> {
 pub fn list_benchmarks(
     programs: &[Arm],
     timeout: Option<TimeSpan>,
-) -> Result<Vec<Vec<Listed>>, worker::Failure> {
+) -> Result<Vec<Vec<Listed>>, (usize, worker::Failure)> {
     let patience =
         Patience { timeout: timeout.map(|time| Duration::from_nanos(time.ns)), interrupt: None };
     let mut launcher = Launcher::default();
@@ -221,7 +221,8 @@ pub fn list_benchmarks(
             |found: worker::Benchmark| Listed { name: found.name, inner_loops: found.inner_loops };
         Ok(found.into_iter().map(listed).collect())
     };
-    programs.iter().map(list).collect()
+    let numbered = programs.iter().map(list).enumerate();
+    numbered.map(|(index, found)| found.map_err(|failure| (index, failure))).collect()
 }
 
 fn outcome(broken: Broken) -> Outcome {

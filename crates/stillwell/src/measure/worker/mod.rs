@@ -4,7 +4,6 @@
 //! Works in the front end, in the thread that measures: the kernel kills a child when the *thread* that made it ends
 //! (prctl(2), PR_SET_PDEATHSIG), so that no worker outlives the session, not even one in a long loop after `kill -9`.
 //! A worker has eight descriptors open here, nine where there are pidfds.
-#![expect(dead_code, unused_imports, reason = "sessions of workers come next")]
 
 mod answer;
 mod channel;

@@ -120,7 +120,10 @@ fn alone(page: &Page<'_>, arm: &ArmSummary) -> Vec<String> {
 /// Benchmarks that only one program has.
 fn not_compared(page: &Page<'_>) -> Vec<Vec<String>> {
     let is_in = |arm: &ArmSummary| {
-        page.analysis.comparisons.iter().any(|found| found.arm == arm.arm || found.reference == arm.arm)
+        page.analysis
+            .comparisons
+            .iter()
+            .any(|found| found.arm == arm.arm || found.reference == arm.arm)
     };
     let alone = page.candidates().filter(|arm| !is_in(arm));
     alone.map(|arm| vec![name(page, arm.arm).to_owned()]).collect()
