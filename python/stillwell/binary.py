@@ -1,0 +1,73 @@
+"""Finds and runs the program `stillwell`."""
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from typing import Iterator, List
+
+ENVIRONMENT = "STILLWELL"
+# `--fail-on`: slower, and cannot be told yet. The record is complete in both cases.
+STATUSES_WITH_A_RECORD = (0, 1, 3)
+
+
+class Error(RuntimeError):
+    """The program `stillwell` is missing, or could not do what it was asked."""
+
+
+def _candidates() -> Iterator[str]:
+    yield os.path.join(os.path.dirname(sys.executable or ""), "stillwell")
+    yield os.path.join(sysconfig.get_path("scripts"), "stillwell")
+    user_scheme = "posix_user"  # pip install --user
+    if user_scheme in sysconfig.get_scheme_names():
+        yield os.path.join(sysconfig.get_path("scripts", user_scheme), "stillwell")
+    # pip install --target FOLDER
+    yield os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin", "stillwell")
+    yield shutil.which("stillwell") or ""
+
+
+def find() -> str:
+    """Path of the program: that of $STILLWELL, else beside this Python, in its folders of scripts, or in $PATH.
+
+    Raises `Error` if it is in none of them.
+    """
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        path = shutil.which(named)
+        if path is None:
+            raise Error("$%s is %r, which is not a program; set it to the path of stillwell, or unset it" % (ENVIRONMENT, named))
+        return path
+    tried = [path for path in _candidates() if path]
+    for path in tried:
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    raise Error(
+        "the program stillwell is not installed: it is neither in %s nor in $PATH; `pip install stillwell` or "
+        "`cargo install --path crates/stillwell`, or set $%s to its path" % (", ".join(tried), ENVIRONMENT)
+    )
+
+
+def _run(words: List[str]) -> "subprocess.CompletedProcess[bytes]":
+    done = subprocess.run([find()] + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(done.returncode, words, done.stderr.decode("utf-8", "replace"))
+    return done
+
+
+def output_of(words: List[str]) -> str:
+    """Standard output of `stillwell WORDS`. Raises `Error`, with what it wrote to standard error, if it fails."""
+    return _run(words).stdout.decode("utf-8", "replace")
+
+
+def status_of(words: List[str]) -> int:
+    """0, or what `--fail-on` makes of it: 1 is slower, 3 undecided. Raises `Error` if it fails."""
+    return _run(words).returncode
+
+
+def check(status: int, words: List[str], stderr: str = "") -> None:
+    """Raises for an exit status that means there is no result; `stderr` is shown if it was not shown already."""
+    if status in STATUSES_WITH_A_RECORD:
+        return
+    if status == 130:
+        raise KeyboardInterrupt
+    how = "was ended by signal %d" % -status if status < 0 else "ended with status %d" % status
+    raise Error("`stillwell %s …` %s; %s" % (words[0], how, stderr.strip() or "it has said above why"))

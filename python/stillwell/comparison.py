@@ -1,0 +1,179 @@
+"""`compare` and `timeit` for a REPL, a notebook or a test: functions and statements of this process, measured in forks of it."""
+import inspect
+import json
+import os
+from html import escape
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import binary, forks
+from .benchmarks import Coroutine, Function, statement
+from .histogram import svg
+from .record import Arm, Benchmark, read_arms
+from .runner import new_record_path
+
+ONE_LAYOUT = (
+    "note: the workers are forks of one process, so they share its memory layout and hash seed; a difference of a percent\n"
+    "      may be the layout's. A script with a Runner has fresh processes."
+)
+
+
+class Judgement(NamedTuple):
+    """What can be said of one arm against the reference."""
+
+    name: str
+    verdict: str  # faster, slower, same or undecided.
+    ratio: Optional[float]  # Time of the arm ÷ time of the reference; above 1 is slower.
+    interval: Optional[Tuple[float, float]]  # Of the ratio, at 1 - alpha.
+
+
+class Comparison:
+    """Compared arms, the first of which is the reference. `verdict`, `ratio` and `interval` are those of the second arm."""
+
+    def __init__(self, record: str, text: str, arms: Sequence[Arm], judgements: Sequence[Judgement]) -> None:
+        self.record, self.arms, self.judgements, self._text = record, list(arms), list(judgements), text
+
+    @classmethod
+    def read(cls, record: str, note: str = "") -> "Comparison":
+        """The comparison in a record. Raises `Error` if it has less than two arms, or is none."""
+        text = binary.output_of(["show", record]).rstrip("\n")
+        document = json.loads(binary.output_of(["show", "--json", record]))
+        arms = read_arms(record)
+        pairs = zip(document["analysis"]["comparisons"], document["judgements"])
+        judgements = [_judgement(arms, comparison, judged) for comparison, judged in pairs]
+        if not judgements:
+            raise binary.Error("%s compares nothing: it has %d arm" % (record, len(arms)))
+        return cls(record, text + ("\n\n" + note if note else ""), arms, judgements)
+
+    @property
+    def verdict(self) -> str:
+        return self.judgements[0].verdict
+
+    @property
+    def ratio(self) -> Optional[float]:
+        return self.judgements[0].ratio
+
+    @property
+    def interval(self) -> Optional[Tuple[float, float]]:
+        return self.judgements[0].interval
+
+    def benchmarks(self) -> List[Benchmark]:
+        """Each arm for itself."""
+        return [Benchmark(arm.name, arm, self.record) for arm in self.arms]
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the text, and a histogram of the arms' launches."""
+        return '<pre style="line-height:1.2">%s</pre>%s' % (escape(self._text), svg([(arm.name, arm.values) for arm in self.arms]))
+
+
+def _judgement(arms: Sequence[Arm], comparison: Dict[str, Any], judged: Dict[str, Any]) -> Judgement:
+    interval = judged.get("interval")
+    if interval is not None:
+        ratio, between = interval["ratio"], (interval["lo"], interval["hi"])
+    else:  # No test, but perhaps an estimate.
+        estimate = comparison["evidence"].get("ratio") or {}
+        ratio, between = estimate.get("ratio", estimate.get("value")), None
+    return Judgement(arms[comparison["arm"]].name, judged["verdict"], ratio, between)
+
+
+Code = Union[str, Callable[[], Any]]
+
+
+def compare(
+    reference: Code,
+    candidate: Code,
+    *more: Code,
+    setup: Optional[Code] = None,
+    names: Optional[Sequence[str]] = None,
+    globals: Optional[Dict[str, Any]] = None,
+    record: Optional[str] = None,
+    **stillwell_options: Any
+) -> Comparison:
+    """Compares functions that take no arguments, coroutine functions, or statements; all others with the first.
+
+        >>> stillwell.compare(lambda: d[5], lambda: d.get(5), budget="5s")
+        >>> stillwell.compare("d[5]", "d.get(5)", setup="d = {5: 1}")
+
+    `setup` is a function that each worker calls before its first measurement, or, for statements, one that is run
+    before each slice; `globals` are the statements' globals. `record` is a new file to keep the measurements in. All other keywords
+    are options of `stillwell bench`: `budget="5s"` is `--budget 5s`, `fast=True` is `--fast`.
+    Raises `Error` if stillwell is missing or fails, for example because a function raises.
+    """
+    codes = (reference, candidate) + more
+    path = os.fspath(record) if record is not None else new_record_path()
+    arms, call = _arms(codes, setup, names, globals)
+    forks.measure(arms, _words(stillwell_options), path, call)
+    return Comparison.read(path, ONE_LAYOUT)
+
+
+def timeit(
+    stmt: Code = "pass",
+    setup: Optional[Code] = None,
+    teardown: str = "pass",
+    globals: Optional[Dict[str, Any]] = None,
+    name: Optional[str] = None,
+    duplicate: Optional[int] = None,
+    record: Optional[str] = None,
+    **stillwell_options: Any
+) -> Benchmark:
+    """Measures one statement or function; see `compare`. The statement has the semantics of the standard timeit."""
+    path = os.fspath(record) if record is not None else new_record_path()
+    arms, call = _arms([stmt], setup, [name] if name is not None else None, globals, teardown, duplicate)
+    forks.measure(arms, _words(stillwell_options), path, call)
+    text = binary.output_of(["show", path]).rstrip("\n") + "\n\n" + ONE_LAYOUT
+    return Benchmark(arms[0][0], read_arms(path)[0], path, text)
+
+
+def _arms(
+    codes: Sequence[Code],
+    setup: Optional[Code],
+    names: Optional[Sequence[str]],
+    namespace: Optional[Dict[str, Any]],
+    teardown: str = "pass",
+    duplicate: Optional[int] = None,
+) -> Tuple[List[forks.Arm], Optional[Callable[[], Any]]]:
+    if isinstance(setup, str) and not all(isinstance(code, str) for code in codes):
+        raise TypeError("setup is a text, which is for statements; for functions it must be a function")
+    if names is not None and len(names) != len(codes):
+        raise ValueError("there are %d names for %d arms" % (len(names), len(codes)))
+    benchmarks = []
+    for code in codes:
+        if isinstance(code, str):
+            text = setup if isinstance(setup, str) else "pass"
+            benchmarks.append((statement(text, code, teardown, duplicate, namespace), duplicate))
+        else:
+            benchmarks.append((Coroutine(code) if inspect.iscoroutinefunction(code) else Function(code), None))
+    chosen = _unique([_name(code) for code in codes] if names is None else list(names))
+    arms = [(name, benchmark, inner_loops) for name, (benchmark, inner_loops) in zip(chosen, benchmarks)]
+    return arms, None if setup is None or isinstance(setup, str) else setup
+
+
+def _name(code: Code) -> str:
+    return code.strip() or "pass" if isinstance(code, str) else getattr(code, "__name__", None) or repr(code)
+
+
+def _unique(names: List[str]) -> List[str]:
+    """Two lambdas have one name: all but the first get a number."""
+    found: List[str] = []
+    for name in names:
+        number, unique = 1, name
+        while unique in found:
+            number += 1
+            unique = "%s %d" % (name, number)
+        found.append(unique)
+    return found
+
+
+def _words(given: Dict[str, Any]) -> List[str]:
+    """Keywords as options: True is a flag, a list repeats the option, None and False leave it out."""
+    words = []
+    for name, value in given.items():
+        option = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                words.append(option)
+            elif one is not None and one is not False:
+                words += [option, str(one)]
+    return words

@@ -1,0 +1,108 @@
+"""The options of a script with a `Runner`: pyperf's names. They are handed on to `stillwell bench`, which knows their meaning."""
+import argparse
+import sys
+from typing import List, Optional
+
+FLAGS = {
+    "rigorous": "spend longer to get a narrower interval",
+    "fast": "a rough answer, quickly",
+    "debug-single-value": "run each benchmark once, to see that it works",
+    "copy-env": "let the workers inherit all environment variables",
+    "no-locale": "do not let the workers inherit LANG and LC_*",
+    "track-memory": "measure memory instead of time",
+    "tracemalloc": "measure Python's allocations instead of time",
+}
+SHORT_FLAGS = {
+    "-v": ("verbose", "say more"),
+    "-q": ("quiet", "print nothing but errors"),
+    "-d": ("dump", "print the rows, too"),
+    "-m": ("metadata", "print the metadata, too"),
+    "-g": ("hist", "print the histogram, too"),
+    "-t": ("stats", "print all statistics, too"),
+}
+VALUES = {
+    "processes": ("-p", "launches of each benchmark, each a fresh process"),
+    "values": ("-n", "slices of each launch"),
+    "warmups": ("-w", "slices of each launch that come before and do not count"),
+    "loops": ("-l", "loops of one slice; 0 finds it out; 2^8 is understood"),
+    "min-time": (None, "least duration of a slice in seconds"),
+    "timeout": (None, "most seconds for a slice"),
+    "affinity": (None, "CPUs for the workers, for example 2 or 0-3,6"),
+    "inherit-environ": (None, "environment variables for the workers, separated by commas"),
+}
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Benchmark")
+    for name, text in FLAGS.items():
+        parser.add_argument("--" + name, action="store_true", help=text)
+    for short, (name, text) in SHORT_FLAGS.items():
+        parser.add_argument(short, "--" + name, action="store_true", help=text)
+    for name, (short_name, text) in VALUES.items():
+        kind = loops if name == "loops" else {"processes": int, "values": int, "warmups": int, "min-time": float, "timeout": float}.get(name, str)
+        names = [short_name] if short_name else []
+        parser.add_argument(*names, "--" + name, type=kind, help=text)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the results to a new file, as pyperf's JSON")
+    parser.add_argument("--append", metavar="FILE", help="add the results to a file, as pyperf's JSON")
+    parser.add_argument("--python", default=sys.executable, metavar="PYTHON", help="measure in this Python")
+    parser.add_argument("--compare-to", metavar="PYTHON", help="compare with this Python, which is the reference")
+    parser.add_argument("--python-names", metavar="REFERENCE:CHANGED", type=_names, help="names of the two for the output")
+    parser.set_defaults(worker=False)
+    return parser
+
+
+def loops(text: str) -> int:
+    """A number of loops, also as a power: `2^8`."""
+    base, caret, exponent = text.partition("^")
+    number = int(base) ** int(exponent) if caret else int(base)
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def _names(text: str) -> List[str]:
+    names = text.split(":")
+    if len(names) != 2 or not all(names):
+        raise argparse.ArgumentTypeError("%r is not REFERENCE:CHANGED" % text)
+    return names
+
+
+def to_words(args: argparse.Namespace) -> List[str]:
+    """The words for `stillwell bench` that say what `args` says. What was not said is left to its defaults."""
+    words = []
+    for name in list(FLAGS) + [name for name, _ in SHORT_FLAGS.values()]:
+        if getattr(args, name.replace("-", "_")):
+            words.append("--" + name)
+    for name in VALUES:
+        value = getattr(args, name.replace("-", "_"))
+        if value is not None and (name, value) != ("loops", 0):
+            words += ["--" + name, "%.15g" % value if isinstance(value, float) else str(value)]
+    if args.python_names is not None and args.compare_to is not None:
+        for arm_name in args.python_names:
+            words += ["--command-name", arm_name]
+    return words + saved_to(args)
+
+
+def to_run_words(args: argparse.Namespace) -> List[str]:
+    """The same for `stillwell run`, which measures commands: each run is a launch of one loop."""
+    words = []
+    if args.debug_single_value:
+        words += ["--runs", "1", "--warmup", "0"]
+    elif args.processes is not None or args.values is not None:
+        words += ["--runs", str((args.processes or 20) * (args.values or 3))]
+    if args.warmups is not None and not args.debug_single_value:
+        words += ["--warmup", str(args.warmups)]
+    if args.timeout is not None:
+        words += ["--timeout", "%.15g" % args.timeout]
+    if args.affinity is not None:
+        words += ["--affinity", args.affinity]
+    if args.quiet:
+        words += ["--style", "none"]
+    return words + saved_to(args)
+
+
+def saved_to(args: argparse.Namespace) -> List[str]:
+    # A script has several benchmarks, and each is measured by a call of its own: so all are appended. That the file of -o is
+    # new was seen to when the options were read.
+    path: Optional[str] = args.output or args.append
+    return ["--append", path] if path else []

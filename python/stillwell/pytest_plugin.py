@@ -1,0 +1,183 @@
+"""The pytest fixture `stillwell`: measures functions in tests, in forks of the test process.
+
+    def test_parse(stillwell):
+        stillwell(parse, TEXT)                    # a line in the table at the end
+
+    def test_not_slower(stillwell):
+        stillwell.baseline(parse_old, TEXT)       # measured in turn with
+        result = stillwell(parse, TEXT)           # this: a calibrated verdict
+        assert result.verdict != "slower"
+
+`--stillwell-fail slower:5` fails a test that is certainly more than 5 % slower than its baseline, or than five or more records
+of earlier sessions (`--stillwell-compare`). From fewer sessions nobody can tell how much sessions differ by themselves, so those
+give no verdict and fail no test. Undecided fails only with `--stillwell-fail undecided`.
+"""
+import inspect
+import json
+import os
+import re
+import statistics
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
+
+import pytest
+
+from . import binary, forks
+from .benchmarks import Coroutine, Function
+from .comparison import Comparison
+from .histogram import time_text
+from .record import Benchmark, read_arms
+from .runner import new_record_path
+
+RECORDS_AT_LEAST = 5
+
+
+class Policy(NamedTuple):
+    """What `--stillwell-fail` says."""
+
+    slower: Optional[str]  # `slower:PCT`, as --fail-on takes it.
+    is_undecided_a_failure: bool
+
+
+def pytest_addoption(parser: Any) -> None:
+    group = parser.getgroup("stillwell", "benchmarks")
+    add = group.addoption
+    add("--stillwell-fail", action="append", default=[], metavar="slower:PCT|undecided", help="fail tests with this verdict; repeatable")
+    add("--stillwell-record", metavar="FOLDER", help="keep a record for each test there, numbered from 1")
+    text = "compare with the records of the same test in this folder, of --stillwell-record; five at least for a verdict"
+    add("--stillwell-compare", metavar="FOLDER", help=text)
+    add("--stillwell-disable", action="store_true", help="call each function once, and measure nothing")
+    add("--stillwell-option", action="append", default=[], metavar="OPTION", help="an option for `stillwell bench`; repeatable")
+
+
+def pytest_configure(config: Any) -> None:
+    config._stillwell_lines = []
+    config._stillwell_policy = _policy(config.getoption("--stillwell-fail"))
+
+
+def _policy(given: List[str]) -> Policy:
+    slower = None
+    for word in given:
+        if re.fullmatch(r"slower(:[0-9]+(\.[0-9]+)?%?)?", word):
+            slower = word
+        elif word != "undecided":
+            raise pytest.UsageError("--stillwell-fail takes slower, slower:PCT or undecided, not %r" % word)
+    return Policy(slower, "undecided" in given)
+
+
+@pytest.fixture
+def stillwell(request: Any) -> "Measure":
+    return Measure(request)
+
+
+class Measure:
+    """What a test gets: call it with the function to measure, once."""
+
+    def __init__(self, request: Any) -> None:
+        self.config, self.test = request.config, request.node.nodeid
+        self._baseline: Optional[Tuple[Callable[..., Any], Tuple[Any, ...]]] = None
+        self._is_used = False
+
+    def baseline(self, function: Callable[..., Any], *args: Any) -> None:
+        """What the function of this test is to be compared with, in the same session."""
+        if not callable(function):
+            raise TypeError("a baseline is a function, not %r" % (function,))
+        self._baseline = (function, args)
+
+    def __call__(self, function: Callable[..., Any], *args: Any) -> Union[Comparison, Benchmark, None]:
+        """Measures `function(*args)`. A `Comparison` if there is a baseline, else a `Benchmark`; None with `--stillwell-disable`."""
+        if self._is_used:
+            raise binary.Error("%s measures twice; give each measurement a test of its own" % self.test)
+        self._is_used = True
+        todo = ([self._baseline] if self._baseline else []) + [(function, args)]
+        if self.config.getoption("--stillwell-disable"):
+            for one, its_args in todo:
+                _benchmark(one, its_args).measure(1, int, int)
+            return None
+        names = ["baseline", _label(function)] if self._baseline else [_label(function)]
+        arms = [(name, _benchmark(one, its_args), None) for name, (one, its_args) in zip(names, todo)]
+        words = [word for option in self.config.getoption("--stillwell-option") for word in option.split("=", 1)]
+        slower = self.config._stillwell_policy.slower
+        if self._baseline and slower:
+            words += ["--fail-on", slower]
+        past = self._past()
+        path = self._record_path()
+        forks.measure(arms, words, path)
+        if self._baseline:
+            return self._compared(path)
+        return self._alone(path, past)
+
+    def _compared(self, path: str) -> Comparison:
+        found = Comparison.read(path)
+        between = "  [%.3f, %.3f]" % found.interval if found.interval else ""
+        ratio = "%.3f" % found.ratio if found.ratio is not None else ""
+        self._say("%s %s%s" % (found.verdict.upper(), ratio, between))
+        if self.config._stillwell_policy.slower:
+            self._judge(["show", path], repr(found))
+        return found
+
+    def _alone(self, path: str, past: List[str]) -> Benchmark:
+        found = Benchmark(self.test, read_arms(path)[0], path)
+        self._say("%s  n %d" % (time_text(statistics.median(found.get_values())), found.get_nvalue()))
+        if len(past) >= RECORDS_AT_LEAST:
+            words = ["compare"] + past + [path]
+            text = binary.output_of(words)
+            document = json.loads(binary.output_of(["compare", "--json"] + past + [path]))
+            self._say("    against %d sessions: %s" % (len(past), ", ".join(one["verdict"] for one in document["judgements"])))
+            if self.config._stillwell_policy.slower:
+                self._judge(words, text)
+        elif self.config.getoption("--stillwell-compare"):
+            self._say("    no verdict: %d records of earlier sessions, and it takes %d" % (len(past), RECORDS_AT_LEAST))
+        return found
+
+    def _judge(self, words: List[str], text: str) -> None:
+        """Lets stillwell say whether it is too slow, so that there is one rule for that."""
+        policy = self.config._stillwell_policy
+        status = binary.status_of(words[:1] + ["--fail-on", policy.slower] + words[1:])
+        if status == 1:
+            pytest.fail("%s: too slow (--stillwell-fail %s)\n%s" % (self.test, policy.slower, text), pytrace=False)
+        if status == 3 and policy.is_undecided_a_failure:
+            pytest.fail("%s: undecided (--stillwell-fail undecided); allow more time\n%s" % (self.test, text), pytrace=False)
+
+    def _file_stem(self) -> str:
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", self.test)
+
+    def _past(self) -> List[str]:
+        """Earlier records of this test, the oldest first."""
+        folder = self.config.getoption("--stillwell-compare")
+        if not folder:
+            return []
+        if not os.path.isdir(folder):
+            raise binary.Error("--stillwell-compare %s is not a folder of records; --stillwell-record makes one" % folder)
+        wanted = re.compile(re.escape(self._file_stem()) + r"\.[0-9]+\.swell")
+        paths = [os.path.join(folder, name) for name in os.listdir(folder) if wanted.fullmatch(name)]
+        return sorted(paths, key=lambda path: int(path.split(".")[-2]))
+
+    def _record_path(self) -> str:
+        folder = self.config.getoption("--stillwell-record")
+        if not folder:
+            return new_record_path()
+        os.makedirs(folder, exist_ok=True)
+        number = 1
+        while os.path.exists(os.path.join(folder, "%s.%d.swell" % (self._file_stem(), number))):
+            number += 1
+        return os.path.join(folder, "%s.%d.swell" % (self._file_stem(), number))
+
+    def _say(self, text: str) -> None:
+        self.config._stillwell_lines.append((self.test, text))
+
+
+def _benchmark(function: Callable[..., Any], args: Tuple[Any, ...]) -> Any:
+    return (Coroutine if inspect.iscoroutinefunction(function) else Function)(function, args)
+
+
+def _label(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", None) or repr(function)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    lines = config._stillwell_lines
+    if lines:
+        terminalreporter.section("stillwell")
+        width = max(len(test) for test, _ in lines)
+        for test, text in lines:
+            terminalreporter.write_line("%-*s  %s" % (width, test, text))
