@@ -46,7 +46,10 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
         }
         Failure::Worker { arm, failure } => {
             let label = plan.arms[*arm].label();
-            worker_failure::explain(&format!("{} ({label:?})", arm + 1), &kept, failure)
+            {
+                let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
+                worker_failure::explain(&format!("{kind} {} ({label:?})", arm + 1), &kept, failure)
+            }
         }
         Failure::Start { why } => why.clone(),
         Failure::Record { error, .. } => format!("{error}; {kept}"),
