@@ -9,6 +9,7 @@
 mod answer;
 mod channel;
 mod failure;
+mod fork_server;
 mod output;
 mod proc_files;
 mod process;
@@ -38,6 +39,7 @@ use process::Process;
 
 pub use answer::{Benchmark, Facts};
 pub use failure::{Failure, Said, What, Why};
+pub use fork_server::ForkServer;
 pub use proc_files::Status;
 pub use requests::Part;
 pub use slice::Slice;
