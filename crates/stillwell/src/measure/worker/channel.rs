@@ -16,7 +16,7 @@ use crate::measure::worker::failure::Why;
 use crate::measure::worker::process::Process;
 
 /// A line, with its end, may have this many bytes.
-const LINE_BYTES_MAX: usize = 65_536;
+pub const LINE_BYTES_MAX: usize = 65_536;
 /// How often the parent looks at the worker's output while it waits for an answer.
 const LOOK_NS: u64 = 50_000_000;
 /// How often it asks whether a process without a pidfd has ended.
@@ -75,6 +75,12 @@ impl Limits<'_> {
         let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = limit.map(|limit| monotonic_ns().saturating_add(ns(limit)));
         Limits { deadline_ns, interrupt }
+    }
+
+    /// What is left until the deadline.
+    pub fn left(&self) -> Option<Timespec> {
+        let left_ns = self.deadline_ns?.saturating_sub(monotonic_ns());
+        Timespec::try_from(Duration::from_nanos(left_ns)).ok()
     }
 }
 

@@ -8,6 +8,7 @@
 mod answer;
 mod channel;
 mod failure;
+mod fork_server;
 mod output;
 mod proc_files;
 mod process;
@@ -37,6 +38,7 @@ use process::Process;
 
 pub use answer::{Benchmark, Facts};
 pub use failure::{Failure, Said, What, Why};
+pub use fork_server::ForkServer;
 pub use proc_files::Status;
 pub use requests::Part;
 pub use slice::Slice;

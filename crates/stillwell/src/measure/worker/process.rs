@@ -1,10 +1,13 @@
 //! The process behind a worker: made, watched, ended with its whole group, reaped.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::measure::worker::failure::Said;
+use crate::measure::worker::fork_server::ForkServer;
 use crate::measure::worker::output::Output;
 use crate::sys::{self, Usage};
 
@@ -14,8 +17,17 @@ pub struct Process {
     pid: i32,
     /// Becomes readable when the process ends. Linux before 5.3 has none; there the end is asked for now and then.
     pidfd: Option<OwnedFd>,
-    output: Output,
+    origin: Origin,
     end: Option<End>,
+}
+
+/// Whose child it is.
+#[derive(Debug)]
+enum Origin {
+    /// Ours, with its output.
+    Child(Output),
+    /// Of another program, which reaps it when it is asked to.
+    Forked(Rc<ForkServer>),
 }
 
 /// How a process ended.
@@ -30,7 +42,12 @@ pub struct End {
 impl Process {
     /// Takes a child of ours that leads its own process group.
     pub fn child(pid: i32, output: Output) -> Self {
-        Self { pid, pidfd: pidfd(pid), output, end: None }
+        Self { pid, pidfd: pidfd(pid), origin: Origin::Child(output), end: None }
+    }
+
+    /// Takes a process that another program has forked and will not reap by itself.
+    pub fn forked(pid: i32, server: Rc<ForkServer>) -> Self {
+        Self { pid, pidfd: pidfd(pid), origin: Origin::Forked(server), end: None }
     }
 
     /// Its process id.
@@ -43,19 +60,30 @@ impl Process {
         self.pidfd.as_ref().map(|pidfd| pidfd.as_fd())
     }
 
-    /// Whether it has ended; it may still have to be reaped.
+    /// Whether it has ended; it may still have to be reaped. Of a forked one without a pidfd nobody can know: there only
+    /// the end of its answers tells.
     pub fn has_ended(&self) -> bool {
-        self.end.is_some() || sys::has_exited(self.pid)
+        self.end.is_some()
+            || match (&self.origin, &self.pidfd) {
+                (Origin::Child(_), _) => sys::has_exited(self.pid),
+                (Origin::Forked(_), Some(pidfd)) => is_readable(pidfd),
+                (Origin::Forked(_), None) => false,
+            }
     }
 
     /// Keeps its output short.
     pub fn trim_output(&mut self) {
-        self.output.trim();
+        if let Origin::Child(output) = &mut self.origin {
+            output.trim();
+        }
     }
 
     /// The end of what it wrote.
     pub fn said(&self) -> Said {
-        self.output.said()
+        match &self.origin {
+            Origin::Child(output) => output.said(),
+            Origin::Forked(_) => Said::default(),
+        }
     }
 
     /// Ends the whole group, if there is anything left of it, and reaps. As long as the leader is not reaped, the
@@ -65,12 +93,12 @@ impl Process {
             return end;
         }
         sys::signal_group(self.pid, libc::SIGKILL);
-        let end = loop {
-            match sys::reap(self.pid) {
-                Ok((exit, usage)) => break End { exit: Some(exit), usage: Some(usage) },
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // Cannot be: it is a child of ours that nobody else reaps. A benchmark is no reason to panic in drop.
-                Err(_) => break End { exit: None, usage: None },
+        let end = match &self.origin {
+            Origin::Child(_) => reap(self.pid),
+            Origin::Forked(server) => {
+                // It need not lead a group.
+                Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
+                End { exit: server.reap(self.pid), usage: None }
             }
         };
         *self.end.insert(end)
@@ -81,6 +109,22 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+fn reap(pid: i32) -> End {
+    loop {
+        match sys::reap(pid) {
+            Ok((exit, usage)) => return End { exit: Some(exit), usage: Some(usage) },
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // Cannot be: it is a child of ours that nobody else reaps. No reason to panic in drop.
+            Err(_) => return End { exit: None, usage: None },
+        }
+    }
+}
+
+fn is_readable(fd: &OwnedFd) -> bool {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&at_once)).is_ok_and(|n_ready| n_ready > 0)
 }
 
 fn pidfd(pid: i32) -> Option<OwnedFd> {

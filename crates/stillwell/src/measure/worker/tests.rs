@@ -1,6 +1,8 @@
 //! Real processes: workers written in the shell or in Python, good ones and bad ones.
 #![expect(clippy::disallowed_methods, reason = "these tests look at processes from outside")]
 
+mod forked;
+
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;

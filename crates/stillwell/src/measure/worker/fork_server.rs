@@ -1,0 +1,165 @@
+//! Workers that a running program makes of itself by fork: functions of a REPL, a notebook or a test session, which no
+//! fresh process could have.
+//!
+//! The program holds the other end of a Unix stream socket. One request is outstanding at a time:
+//!
+//! | request | answer | |
+//! |---|---|---|
+//! | `fork ARM`, with the worker's two pipe ends as SCM_RIGHTS: requests, answers | `pid PID` | makes a worker of this arm |
+//! | `reap PID` | `status N` | waits for its end: exit status, or minus the signal |
+//!
+//! Either can be answered by `error TEXT`. Lines, texts and integers are those of the worker protocol; only N may have
+//! a sign. The program closes both descriptors after the fork, and its end of the socket in the worker, which should
+//! make itself the leader of a process group: otherwise only the worker itself is killed, not its children.
+
+use std::cell::{Cell, RefCell};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::rc::Rc;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, send, sendmsg,
+};
+
+use crate::measure::interrupt::Interrupt;
+use crate::measure::worker::channel::{Broken, Channel, LINE_BYTES_MAX, Limits, WorkerEnds};
+use crate::measure::worker::failure::{self, Failure, Said, What, Why};
+use crate::measure::worker::process::Process;
+use crate::measure::worker::{EXIT_LIMIT, LIMIT, Patience, Worker, answer, text};
+
+/// The program that forks. It must outlive its workers: they keep it.
+#[derive(Debug)]
+pub struct ForkServer {
+    socket: OwnedFd,
+    /// What has been read of the next line.
+    buffer: RefCell<Vec<u8>>,
+    /// Whether an answer is missing. What comes next could be that one, so nothing more is asked.
+    lost: Cell<bool>,
+}
+
+impl ForkServer {
+    /// Takes the socket.
+    pub fn new(socket: OwnedFd) -> Rc<Self> {
+        Rc::new(Self { socket, buffer: RefCell::default(), lost: Cell::new(false) })
+    }
+
+    /// Makes a worker of an arm. Its output is that of the program, so it is not captured.
+    ///
+    /// # Errors
+    /// The program is gone, refuses, or does not answer.
+    pub fn fork(self: &Rc<Self>, arm: &str, patience: &Patience) -> Result<Worker, Failure> {
+        let request = format!("fork {}", text::escape(arm));
+        let failed = |what| Failure {
+            request: Some(failure::shown(request.as_bytes())),
+            what,
+            said: Said::default(),
+        };
+        if self.lost.get() {
+            return Err(failed(What::Over));
+        }
+        let (channel, theirs) = Channel::open().map_err(|error| {
+            failed(What::System { what: "make pipes", errno: error.raw_os_error().unwrap_or(0) })
+        })?;
+        let limit = patience.timeout.or(Some(LIMIT));
+        let limits = Limits::new(limit, patience.interrupt.as_deref());
+        let answer = self.send_ends(&request, &theirs).and_then(|()| self.line(&limits));
+        // Its copies keep the pipes open from here on.
+        drop(theirs);
+        let line = answer.map_err(|broken| {
+            self.lost.set(true);
+            failed(match broken {
+                Broken::Gone => What::Died { exit: None },
+                Broken::TimedOut => What::TimedOut(limit.unwrap_or_default()),
+                Broken::Interrupted => What::Interrupted,
+                Broken::Rubbish(line, why) => What::Rubbish { line: failure::shown(&line), why },
+                Broken::System(error) => {
+                    What::System { what: "talk to it", errno: error.raw_os_error() }
+                }
+            })
+        })?;
+        if let Some(text) = answer::error(&line) {
+            return Err(failed(What::ErrorAnswer(text)));
+        }
+        let pid = answer::number(&line, b"pid").and_then(|pid| i32::try_from(pid).ok());
+        // To kill 0 or 1, or minus those, would kill ourselves or everything (kill(2)).
+        let Some(pid) = pid.filter(|&pid| pid > 1) else {
+            let line = failure::shown(&line);
+            return Err(failed(What::Rubbish { line, why: Why::Form }));
+        };
+        Ok(Worker::new(channel, Process::forked(pid, Rc::clone(self)), patience))
+    }
+
+    /// Waits for the end of a worker that has been killed or has ended: exit status, or minus the signal. `None` if the
+    /// program does not say.
+    pub(super) fn reap(&self, pid: i32) -> Option<i32> {
+        let request = format!("reap {pid}\n");
+        if self.lost.get() {
+            return None;
+        }
+        send(&self.socket, request.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok()?;
+        let line = self.line(&Limits::new(Some(EXIT_LIMIT), None));
+        let line = line.inspect_err(|_| self.lost.set(true)).ok()?;
+        let status = line.strip_prefix(b"status ")?;
+        let (sign, digits) = status.strip_prefix(b"-").map_or((1, status), |rest| (-1, rest));
+        i32::try_from(text::integer(digits)?).ok().map(|value| sign * value)
+    }
+
+    fn send_ends(&self, request: &str, ends: &WorkerEnds) -> Result<(), Broken> {
+        let fds = [ends.requests.as_fd(), ends.answers.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fits = control.push(SendAncillaryMessage::ScmRights(&fds));
+        assert!(fits, "the buffer is made for two descriptors");
+        let line = [request.as_bytes(), b"\n"].concat();
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        match sendmsg(&self.socket, &[IoSlice::new(&line)], &mut control, flags) {
+            // A line is far shorter than a socket's buffer, which is empty: one request is outstanding at a time.
+            Ok(n_sent) if n_sent == line.len() => Ok(()),
+            Ok(_) => Err(Broken::System(Errno::MSGSIZE)),
+            Err(Errno::PIPE | Errno::CONNRESET) => Err(Broken::Gone),
+            Err(error) => Err(Broken::System(error)),
+        }
+    }
+
+    fn line(&self, limits: &Limits<'_>) -> Result<Vec<u8>, Broken> {
+        let mut buffer = self.buffer.borrow_mut();
+        loop {
+            if let Some(at) = buffer.iter().position(|&byte| byte == b'\n') {
+                let line = buffer[..at].to_vec();
+                buffer.drain(..=at);
+                return Ok(line);
+            }
+            if buffer.len() >= LINE_BYTES_MAX {
+                return Err(Broken::Rubbish(buffer.clone(), Why::TooLong));
+            }
+            let mut chunk = [0; 1024];
+            // MSG_DONTWAIT and not O_NONBLOCK, which whoever gave us the socket would have as well.
+            match recv(&self.socket, &mut chunk, RecvFlags::DONTWAIT) {
+                Ok((0, _)) | Err(Errno::CONNRESET) => return Err(Broken::Gone),
+                Ok((n_bytes, _)) => buffer.extend_from_slice(&chunk[..n_bytes]),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait(limits)?,
+                Err(error) => return Err(Broken::System(error)),
+            }
+        }
+    }
+
+    fn wait(&self, limits: &Limits<'_>) -> Result<(), Broken> {
+        let timeout = limits.left();
+        let mut fds = vec![PollFd::new(&self.socket, PollFlags::IN)];
+        fds.extend(limits.interrupt.map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) if !fds[0].revents().is_empty() => Ok(()),
+            Ok(0) => Err(Broken::TimedOut),
+            Ok(_) => {
+                limits.interrupt.map(Interrupt::take);
+                Err(Broken::Interrupted)
+            }
+            Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(Broken::System(error)),
+        }
+    }
+}
