@@ -304,3 +304,6 @@ pub fn remove_all_metadata(results: &mut Results) {
         benchmark.abouts_mut().for_each(|about| about.metadata = None);
     }
 }
+
+#[cfg(test)]
+mod tests;

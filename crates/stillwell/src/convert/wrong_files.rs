@@ -68,7 +68,7 @@ fn pyperf_metadata() {
     bad(r#"{"values":[1],"metadata":{"x":1,"x":2}}"#, "\"x\" is there twice");
     bad(
         r#"{"values":[1],"metadata":{"name":" "}}"#,
-        "benchmarks[0].runs[0].metadata.name: the name is empty",
+        "benchmarks[0].runs[0].metadata: the name is empty",
     );
     bad(
         r#"{"values":[1],"metadata":{"name":"b"}},{"values":[1]}"#,

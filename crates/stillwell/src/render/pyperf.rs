@@ -214,3 +214,6 @@ fn clean(key: &str, value: &MetaValue) -> Option<(String, Value)> {
 fn one_line(text: &str) -> String {
     text.trim().replace(['\n', '\r'], " ")
 }
+
+#[cfg(test)]
+mod tests;
