@@ -76,7 +76,7 @@ impl Log {
         let rest: Vec<&str> = words.collect();
         ensure!(loops > 0, "{name}: 0 iterations");
         ensure!(
-            !rest.is_empty() && rest.len() % 2 == 0,
+            !rest.is_empty() && rest.len().is_multiple_of(2),
             "{name}: pairs of value and unit are expected"
         );
         let mut pairs = Vec::with_capacity(rest.len() / 2);

@@ -36,8 +36,11 @@ struct Metric {
     score: Score,
     score_unit: String,
     raw_data: Option<Vec<Vec<Finite>>>,
-    raw_data_histogram: Option<Vec<Vec<Vec<(Finite, u64)>>>>,
+    raw_data_histogram: Option<Vec<Vec<Histogram>>>,
 }
+
+/// Times, and how often each was measured.
+type Histogram = Vec<(Finite, u64)>;
 
 /// A number; what is not one is a string.
 #[derive(Deserialize)]

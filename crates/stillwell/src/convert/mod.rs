@@ -11,7 +11,7 @@ pub mod criterion;
 pub mod detect;
 pub mod edit;
 #[cfg(test)]
-mod every_sample;
+mod file_tests;
 mod go;
 mod google;
 mod hyperfine;
@@ -25,8 +25,6 @@ pub mod read;
 pub mod results;
 pub mod statistics;
 mod times;
-#[cfg(test)]
-mod wrong_files;
 
 use std::collections::HashMap;
 use std::io::BufRead;

@@ -1,4 +1,4 @@
-//! Old versions, what comes before what, and what happens to metadata. Values: `convert::every_sample`.
+//! Old versions, what comes before what, and what happens to metadata. Values: `convert::file_tests`.
 
 use std::num::NonZeroU64;
 

@@ -1,81 +1,12 @@
 //! Every file that a real tool wrote is read, and says what that tool said.
 
-use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::convert::detect::{detect, is_criterion};
+use crate::convert::file_tests::samples::*;
 use crate::convert::read::{Detail, File, Format, Options, unpacked};
 use crate::convert::results::{Benchmark, CPU, EXIT_CODE, PEAK_MEMORY, Results, Unit};
 use crate::convert::statistics::summary;
-
-/// A file of the samples.
-macro_rules! sample {
-    ($path:literal) => {
-        File { path: $path, bytes: include_bytes!(concat!("../../tests/samples/", $path)) }
-    };
-}
-
-const HYPERFINE: [File<'_>; 3] = [
-    sample!("results/hyperfine_1.15.json"),
-    sample!("hyperfine_1.20.json"),
-    sample!("hyperfine_2.0.json"),
-];
-const CSV: File<'_> = sample!("results/hyperfine_2.0.csv");
-const GOOGLE: File<'_> = sample!("results/google_benchmark.json");
-const GO: File<'_> = sample!("results/go_bench.txt");
-const JMH: File<'_> = sample!("results/jmh.json");
-const PYTEST: File<'_> = sample!("results/pytest_benchmark.json");
-const NANOBENCH: File<'_> = sample!("results/nanobench.json");
-const NANOBENCH_PYPERF: File<'_> = sample!("results/nanobench_pyperf.json");
-const CODSPEED: File<'_> = sample!("results/pytest_codspeed_walltime.json");
-const TIMES: File<'_> = sample!("tim_saved.tsv");
-const ASV: [File<'_>; 2] =
-    [sample!("results/asv/vm/558c2ed6-existing-py.json"), sample!("results/asv/benchmarks.json")];
-const PYPERF: [File<'_>; 7] = [
-    sample!("results/pyperf_timeit.json"),
-    sample!("results/pyperf_suite_ref.json"),
-    sample!("results/pyperf_suite_changed.json"),
-    sample!("results/pyperf_pypy.json"),
-    sample!("results/pyperf_noisy_aa_200procs.json"),
-    sample!("results/pyperf_suite_ref.json.gz"),
-    NANOBENCH_PYPERF,
-];
-const CRITERION: [File<'_>; 9] = [
-    sample!("results/criterion/grp/sum/64/new/benchmark.json"),
-    sample!("results/criterion/grp/sum/64/new/estimates.json"),
-    sample!("results/criterion/grp/sum/64/new/sample.json"),
-    sample!("results/criterion/grp/sum/64/base/benchmark.json"),
-    sample!("results/criterion/grp/sum/64/base/estimates.json"),
-    sample!("results/criterion/grp/sum/64/base/sample.json"),
-    sample!("results/criterion/grp/sum/8/new/benchmark.json"),
-    sample!("results/criterion/grp/sum/8/new/estimates.json"),
-    sample!("results/criterion/grp/sum/8/new/sample.json"),
-];
-/// Written by hand after BenchmarkTools.jl 1.8's `src/serialization.jl`; no Julia was at hand.
-pub(super) const BENCHMARK_TOOLS: File<'_> = File {
-    path: "julia.json",
-    bytes: br#"[{"Julia":"1.11.2","BenchmarkTools":"1.8.0"},[["BenchmarkGroup",{"tags":[],"data":{
-        "utf8":["BenchmarkGroup",{"tags":["a"],"data":{"join":["BenchmarkTools.Trial",{"allocs":3,"memory":96,
-            "gctimes":[0.0,1.5,0.0],"times":[21.5,23.25,22.0],
-            "params":["BenchmarkTools.Parameters",{"evals":997,"samples":3,"seconds":5.0}]}]}}],
-        "guess":["TrialEstimate",{"time":5.0}]}}]]]"#,
-};
-
-/// One file of each format.
-pub(super) const ALL: [(Format, &[File<'_>]); 12] = [
-    (Format::Pyperf, &[PYPERF[1]]),
-    (Format::Hyperfine, &[HYPERFINE[1]]),
-    (Format::Hyperfine, &[HYPERFINE[2]]),
-    (Format::HyperfineCsv, &[CSV]),
-    (Format::GoogleBenchmark, &[GOOGLE]),
-    (Format::Go, &[GO]),
-    (Format::Jmh, &[JMH]),
-    (Format::Pytest, &[PYTEST]),
-    (Format::Asv, &ASV),
-    (Format::Nanobench, &[NANOBENCH]),
-    (Format::Codspeed, &[CODSPEED]),
-    (Format::BenchmarkTools, &[BENCHMARK_TOOLS]),
-];
 
 #[track_caller]
 fn read(files: &[File<'_>]) -> Results {
@@ -385,8 +316,8 @@ fn the_others_say_the_same() {
     check("median", summary(&results.benchmarks[0]).median, median * 1e9);
     assert_eq!(results.benchmarks[0].loops[..2], [35_229, 45_215]);
     let codspeed = summary(&read(&[CODSPEED]).benchmarks[0]);
-    check("mean", codspeed.mean, 1339.473_967_315_430_6);
-    check("q1", codspeed.q1, 1086.184_281_842_818_3);
+    check("mean", codspeed.mean, 1_339.473_967_315_430_6);
+    check("q1", codspeed.q1, 1_086.184_281_842_818_3);
     assert_eq!(codspeed.count, Some(99));
     let julia = read(&[BENCHMARK_TOOLS]);
     assert_eq!((&*julia.benchmarks[0].name, julia.benchmarks.len()), ("utf8/join", 1));
@@ -395,47 +326,4 @@ fn the_others_say_the_same() {
     assert!(julia.notes.iter().any(|note| note.contains("guess is a TrialEstimate")));
     let times = read(&[TIMES]);
     assert!(times.benchmarks.len() > 1 && times.benchmarks[0].n_launches() > 1);
-}
-
-proptest! {
-    /// Whatever happens to a file, there is an answer or an error, and what is read holds together.
-    #[test]
-    fn nothing_panics(
-        which in 0..ALL.len() + 1,
-        cut in 0.0..1.3f64,
-        changes in prop::collection::vec((0.0..1.0f64, prop::sample::select(b"0123456789-+.eE\"[]{},:nulNaI \n\t\\\xff\x00".to_vec())), 0..6),
-    ) {
-        let (format, files) = ALL.get(which).copied().unwrap_or((Format::Criterion, &CRITERION));
-        let mut bytes = files[0].bytes.to_vec();
-        bytes.truncate((cut * bytes.len() as f64) as usize);
-        for (place, byte) in changes {
-            let index = (place * bytes.len() as f64) as usize;
-            if let Some(to) = bytes.get_mut(index) {
-                *to = byte;
-            }
-        }
-        let mut changed = files.to_vec();
-        changed[0].bytes = &bytes;
-        detect(&bytes).ok();
-        for detail in [Detail::Values, Detail::Everything] {
-            if let Ok(results) = format.read(&changed, Options { detail, ..Options::default() }) {
-                for benchmark in &results.benchmarks {
-                    prop_assert!(benchmark.values.iter().all(|value| value.is_finite()));
-                    prop_assert_eq!(benchmark.launches().map(|it| it.values.len()).sum::<usize>(), benchmark.values.len());
-                    prop_assert!(benchmark.extras.iter().all(|it| it.values.len() == benchmark.values.len()));
-                }
-                crate::render::pyperf::write(&mut Vec::new(), &results).ok();
-                crate::render::bmf::write(&mut Vec::new(), &results).ok();
-                crate::render::values::write_csv(&mut Vec::new(), &results).ok();
-            }
-        }
-    }
-
-    /// Also as the wrong format.
-    #[test]
-    fn any_file_as_any_format(which in 0..ALL.len(), other in 0..ALL.len()) {
-        let (format, files) = (ALL[other].0, ALL[which].1);
-        let is_right = ALL[which].0 == format;
-        prop_assert_eq!(format.read(files, Options::default()).is_ok(), is_right);
-    }
 }

@@ -1,7 +1,7 @@
 //! Files that are wrong: each error says where.
 
 use crate::convert::detect::detect;
-use crate::convert::every_sample::BENCHMARK_TOOLS;
+use crate::convert::file_tests::samples::BENCHMARK_TOOLS;
 use crate::convert::read::{File, Format, Options};
 
 #[track_caller]
