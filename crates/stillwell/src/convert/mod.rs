@@ -2,6 +2,28 @@
 //!
 //! A format is a file here, a variant of [`Format`] and a line in its table.
 
+#![cfg_attr(not(test), expect(dead_code, reason = "used when the verbs read foreign files"))]
+
+mod asv;
+mod benchmark_tools;
+mod codspeed;
+pub mod criterion;
+pub mod detect;
+pub mod edit;
+#[cfg(test)]
+mod file_tests;
+mod go;
+mod google;
+mod hyperfine;
+mod hyperfine_csv;
+mod jmh;
+mod json;
+mod nanobench;
+pub mod pyperf;
+mod pytest;
+pub mod read;
+pub mod results;
+pub mod statistics;
 mod times;
 
 use std::collections::HashMap;

@@ -114,7 +114,7 @@ fn markdown(table: &Table) -> String {
 }
 
 /// A code span. A pipe ends the cell even there, and a fence must be longer than any run of backticks inside.
-fn markdown_code(command: &str) -> String {
+pub(super) fn markdown_code(command: &str) -> String {
     let line = one_line(command).replace('|', "\\|");
     let longest = line.split(|char| char != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);

@@ -1,6 +1,9 @@
 //! Analysis → bytes. Pure: no clock, no files, no statistics; every number that is shown was computed by `analysis`.
 
+#![cfg_attr(not(test), expect(dead_code, reason = "used when the verbs read foreign files"))]
+
 pub mod across;
+pub mod bmf;
 pub mod calibrate;
 pub mod check;
 mod closing;
@@ -18,12 +21,14 @@ pub mod json;
 pub mod markup;
 mod notes;
 mod outliers;
+pub mod pyperf;
 pub mod stats_table;
 mod styles;
 pub mod text;
 pub mod times;
 pub mod uncertain;
 pub mod units;
+pub mod values;
 pub mod within;
 
 pub use styles::Styles;

@@ -1,0 +1,138 @@
+//! What criterion keeps in `target/criterion`: a directory for each benchmark, with one for each saved sample in it
+//! (`new`, `base`, or the name of a baseline). A sample is of one process: one launch.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::convert::json::{self, Finite, Positive};
+use crate::convert::read::{File, Options};
+use crate::convert::results::{
+    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+};
+
+/// The sample of the last run.
+pub const NEW: &str = "new";
+const BENCHMARK: &str = "benchmark.json";
+const SAMPLE: &str = "sample.json";
+const ESTIMATES: &str = "estimates.json";
+
+/// Whether a file, by its path from the directory that was given, has to be read for a side.
+pub fn wants(path: &str, side: &str) -> bool {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_side = directory.is_empty() || directory.rsplit('/').next() == Some(side);
+    is_side && [BENCHMARK, SAMPLE, ESTIMATES].contains(&name)
+}
+
+#[derive(Deserialize)]
+struct Named {
+    group_id: String,
+    function_id: Option<String>,
+    value_str: Option<String>,
+    throughput: Option<Value>,
+    full_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Sample {
+    sampling_mode: Option<String>,
+    iters: Vec<Positive>,
+    times: Vec<Positive>,
+}
+
+#[derive(Deserialize)]
+struct Estimates {
+    mean: Estimate,
+    median: Estimate,
+    std_dev: Option<Estimate>,
+}
+
+#[derive(Deserialize)]
+struct Estimate {
+    point_estimate: Finite,
+}
+
+/// Reads all benchmarks under the directory that was given, of one side.
+///
+/// # Errors
+/// There are none, or what is wrong with one, with its path.
+pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+    let mut directories: BTreeMap<&str, BTreeMap<&str, &[u8]>> = BTreeMap::new();
+    for file in files.iter().filter(|file| wants(file.path, options.side)) {
+        let (directory, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
+        directories.entry(directory).or_default().insert(name, file.bytes);
+    }
+    let mut results = Results { tool: "criterion".into(), ..Results::default() };
+    for (directory, files) in directories {
+        let found = benchmark(&files).with_context(|| shown(directory).to_owned())?;
+        if found.summary.is_some() {
+            results.note(NOTE_SUMMARIES);
+        }
+        results.benchmarks.push(found);
+    }
+    if results.benchmarks.is_empty() {
+        bail!(
+            "there is no */{}/{BENCHMARK}; the sides are \"new\", \"base\" and the names of baselines",
+            options.side
+        );
+    }
+    results.metadata.insert("criterion_side".into(), options.side.into());
+    results.note(NOTE_ONE_PROCESS);
+    if results.benchmarks.len() > 1 {
+        results.note(NOTE_ORDER);
+    }
+    Ok(results)
+}
+
+fn shown(directory: &str) -> &str {
+    if directory.is_empty() { "." } else { directory }
+}
+
+fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<Benchmark> {
+    let about = files.get(BENCHMARK).with_context(|| format!("{BENCHMARK} is not there"))?;
+    let about: Named = json::read(about).context(BENCHMARK)?;
+    let parts = [Some(&about.group_id), about.function_id.as_ref(), about.value_str.as_ref()];
+    let joined = parts.into_iter().flatten().cloned().collect::<Vec<_>>().join("/");
+    let mut found = Benchmark::new(about.full_id.as_deref().unwrap_or(&joined), Unit::Time);
+    if let Some(throughput) = &about.throughput {
+        json::flatten("throughput", throughput, &mut found.metadata);
+    }
+    if let Some(sample) = files.get(SAMPLE) {
+        let sample: Sample = json::read(sample).context(SAMPLE)?;
+        values(&mut found, &sample).context(SAMPLE)?;
+        return Ok(found);
+    }
+    let estimates = files
+        .get(ESTIMATES)
+        .with_context(|| format!("neither {SAMPLE} nor {ESTIMATES} is there"))?;
+    let estimates: Estimates = json::read(estimates).context(ESTIMATES)?;
+    found.summary = Some(Summary {
+        mean: Some(estimates.mean.point_estimate.0),
+        median: Some(estimates.median.point_estimate.0),
+        stddev: estimates.std_dev.map(|it| it.point_estimate.0),
+        ..Summary::default()
+    });
+    Ok(found)
+}
+
+/// A time is of all iterations of a sample, in ns.
+fn values(found: &mut Benchmark, sample: &Sample) -> Result<()> {
+    let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
+    ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");
+    ensure!(n_times > 0, "times: there is none");
+    for (index, (time, iters)) in sample.times.iter().zip(&sample.iters).enumerate() {
+        let is_whole = iters.0.fract() == 0.0 && iters.0 < u64::MAX as f64;
+        ensure!(is_whole, "iters[{index}]: {} is not a number of iterations", iters.0);
+        let value = time.0 / iters.0;
+        ensure!(value > 0.0 && value.is_finite(), "times[{index}]: {} is not a time", time.0);
+        found.values.push(value);
+        found.loops.push(iters.0 as u64);
+    }
+    if let Some(mode) = &sample.sampling_mode {
+        found.metadata.insert("sampling_mode".into(), mode.as_str().into());
+    }
+    found.end_launch(About::default());
+    Ok(())
+}

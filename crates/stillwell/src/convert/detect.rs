@@ -1,0 +1,184 @@
+//! Which format a file has: from what is in it, never from its name.
+
+use std::fmt;
+
+use anyhow::{Result, bail, ensure};
+use clap::ValueEnum as _;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::convert::read::{Format, GZIP};
+use crate::convert::{criterion, go};
+
+/// Lines that are looked at before a text is given up.
+const N_LINES_MAX: usize = 10_000;
+
+/// The format of a file, from its unpacked bytes or the first part of them; a JSON document whose keys are sorted may say it
+/// only near its end.
+///
+/// # Errors
+/// It is none that is known; the message lists those.
+pub fn detect(bytes: &[u8]) -> Result<Format> {
+    ensure!(!bytes.starts_with(&GZIP), "it is compressed; unpack it first");
+    ensure!(!bytes.iter().all(u8::is_ascii_whitespace), "the file is empty");
+    let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
+    let found = match bytes[start] {
+        b'{' | b'[' => detect_json(bytes),
+        _ => detect_text(bytes),
+    };
+    match found {
+        Some(format) => Ok(format),
+        None => {
+            let known: Vec<_> =
+                Format::value_variants().iter().map(|format| format.name()).collect();
+            bail!(
+                "what this file is cannot be told; the formats that can be read are: {}",
+                known.join(", ")
+            )
+        }
+    }
+}
+
+/// Whether a directory with these files, by their paths from it, is one of criterion's.
+pub fn is_criterion<'a>(paths: impl IntoIterator<Item = &'a str>, side: &str) -> bool {
+    paths.into_iter().any(|path| criterion::wants(path, side))
+}
+
+fn detect_text(bytes: &[u8]) -> Option<Format> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.lines().take(N_LINES_MAX);
+    if text.starts_with("command,") {
+        return Some(Format::HyperfineCsv);
+    }
+    if lines.clone().any(go::is_result) {
+        return Some(Format::Go);
+    }
+    let first = lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'))?;
+    let time = first.split('\t').next().unwrap_or(first);
+    time.trim().parse::<f64>().is_ok().then_some(Format::Times)
+}
+
+fn detect_json(bytes: &[u8]) -> Option<Format> {
+    let mut keys = Keys::default();
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    // It ends with an error as soon as the format is known, or where the first part of the file ends.
+    drop(Level { keys: &mut keys, place: Place::Root }.deserialize(&mut json));
+    keys.format
+}
+
+/// Where a key is.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Root,
+    /// In the first object of a list at the root.
+    RootList,
+    /// In the first object of the list `benchmarks`.
+    Benchmarks,
+    /// In the first object of the list `results`.
+    Results,
+    /// Of no interest.
+    Elsewhere,
+}
+
+/// A key that only one format has at its place. Keys that several share are not here.
+const TELLING: [(Place, &str, Format); 20] = [
+    (Place::Benchmarks, "runs", Format::Pyperf),
+    (Place::Results, "command", Format::Hyperfine),
+    (Place::Results, "times", Format::Hyperfine),
+    (Place::Benchmarks, "run_name", Format::GoogleBenchmark),
+    (Place::Benchmarks, "run_type", Format::GoogleBenchmark),
+    (Place::Benchmarks, "real_time", Format::GoogleBenchmark),
+    (Place::Benchmarks, "cpu_time", Format::GoogleBenchmark),
+    (Place::RootList, "jmhVersion", Format::Jmh),
+    (Place::RootList, "primaryMetric", Format::Jmh),
+    (Place::Root, "machine_info", Format::Pytest),
+    (Place::Benchmarks, "fullname", Format::Pytest),
+    (Place::Benchmarks, "extra_info", Format::Pytest),
+    (Place::Root, "result_columns", Format::Asv),
+    (Place::Results, "title", Format::Nanobench),
+    (Place::Results, "epochs", Format::Nanobench),
+    (Place::Results, "complexityN", Format::Nanobench),
+    (Place::RootList, "Julia", Format::BenchmarkTools),
+    (Place::RootList, "BenchmarkTools", Format::BenchmarkTools),
+    (Place::Root, "instrument", Format::Codspeed),
+    (Place::Benchmarks, "uri", Format::Codspeed),
+];
+
+#[derive(Default)]
+struct Keys {
+    format: Option<Format>,
+}
+
+/// An object or a list at a place.
+struct Level<'a> {
+    keys: &'a mut Keys,
+    place: Place,
+}
+
+impl<'de> DeserializeSeed<'de> for Level<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        match self.place {
+            Place::Elsewhere => from.deserialize_ignored_any(IgnoredAny).map(drop),
+            _ => from.deserialize_any(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Level<'_> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a list or an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            let telling =
+                TELLING.iter().find(|(place, known, _)| *place == self.place && *known == key);
+            if let Some((_, _, format)) = telling {
+                self.keys.format = Some(*format);
+                return Err(de::Error::custom("known"));
+            }
+            let place = match (self.place, &*key) {
+                (Place::Root, "benchmarks") => Place::Benchmarks,
+                (Place::Root, "results") => Place::Results,
+                _ => Place::Elsewhere,
+            };
+            map.next_value_seed(Level { keys: self.keys, place })?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let place = if self.place == Place::Root { Place::RootList } else { self.place };
+        list.next_element_seed(Level { keys: self.keys, place })?;
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    // What is neither a list nor an object says nothing.
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}

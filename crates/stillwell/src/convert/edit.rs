@@ -1,0 +1,309 @@
+//! Changes to results: what `convert` can do beside changing the format. None leaves results without a value.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::convert::results::{Benchmark, MetaValue, Metadata, Results, Unit};
+
+/// What must be the same in all launches of a benchmark, by pyperf's rule: with one of these changed it is another
+/// measurement.
+const FIXED: [&str; 9] = [
+    "aslr",
+    "cpu_count",
+    "cpu_model_name",
+    "hostname",
+    "platform",
+    "python_executable",
+    "python_implementation",
+    "python_unicode",
+    "python_version",
+];
+
+/// Numbers of launches, from 1: `1-3,7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbers(Vec<RangeInclusive<usize>>);
+
+impl Numbers {
+    fn contains(&self, number: usize) -> bool {
+        self.0.iter().any(|range| range.contains(&number))
+    }
+}
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |part: &str| format!("{part:?} is not a number from 1 or a range such as 1-3");
+        let ranges = text.split(',').map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number =
+                |text: &str| text.trim().parse::<usize>().ok().filter(|&number| number > 0);
+            match (number(first), number(last)) {
+                (Some(first), Some(last)) if first <= last => Ok(first..=last),
+                _ => Err(wrong(part)),
+            }
+        });
+        ranges.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Keeps the benchmarks with these names.
+///
+/// # Errors
+/// There is none with one of the names.
+pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
+    known(results, names)?;
+    results.benchmarks.retain(|it| names.contains(&it.name));
+    Ok(())
+}
+
+/// Drops the benchmarks with these names.
+///
+/// # Errors
+/// There is none with one of the names, or none is left.
+pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
+    known(results, names)?;
+    ensure!(
+        results.benchmarks.iter().any(|it| !names.contains(&it.name)),
+        "no benchmark would be left"
+    );
+    results.benchmarks.retain(|it| !names.contains(&it.name));
+    Ok(())
+}
+
+fn known(results: &Results, names: &[String]) -> Result<()> {
+    for name in names {
+        let is_there = results.benchmarks.iter().any(|it| it.name == *name);
+        let known: BTreeSet<&str> = results.benchmarks.iter().map(|it| &*it.name).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        ensure!(is_there, "there is no benchmark {name:?}; there are: {}", known.join(", "));
+    }
+    Ok(())
+}
+
+/// Keeps the launches with these numbers, in every benchmark.
+///
+/// # Errors
+/// A benchmark would be left without values.
+pub fn include_launches(results: &mut Results, numbers: &Numbers) -> Result<()> {
+    keep_launches(results, |number| numbers.contains(number))
+}
+
+/// Drops the launches with these numbers, in every benchmark.
+///
+/// # Errors
+/// A benchmark would be left without values.
+pub fn exclude_launches(results: &mut Results, numbers: &Numbers) -> Result<()> {
+    keep_launches(results, |number| !numbers.contains(number))
+}
+
+fn keep_launches(results: &mut Results, is_kept: impl Fn(usize) -> bool) -> Result<()> {
+    for benchmark in &results.benchmarks {
+        let name = &benchmark.name;
+        ensure!(benchmark.summary.is_none(), "{name:?} has no runs, only a summary");
+        let kept = benchmark.launches().enumerate().filter(|(index, _)| is_kept(index + 1));
+        let n_values: usize = kept.map(|(_, launch)| launch.values.len()).sum();
+        ensure!(
+            n_values > 0,
+            "{name:?} would have no value left: it has {} runs",
+            benchmark.n_launches()
+        );
+    }
+    for benchmark in &mut results.benchmarks {
+        benchmark.retain_launches(|index, _| is_kept(index + 1));
+    }
+    Ok(())
+}
+
+/// Drops all warm-ups, and the launches that have nothing else.
+///
+/// # Errors
+/// A benchmark would be left without values.
+pub fn remove_warmups(results: &mut Results) -> Result<()> {
+    for benchmark in &mut results.benchmarks {
+        let is_empty = benchmark.values.is_empty() && benchmark.summary.is_none();
+        ensure!(!is_empty, "{:?} has nothing but warm-ups", benchmark.name);
+        benchmark.remove_warmups();
+    }
+    Ok(())
+}
+
+/// Adds the launches and benchmarks of other results.
+///
+/// # Errors
+/// A benchmark that is in both is of another machine or interpreter there, or has no values.
+pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
+    let theirs = std::mem::take(&mut other.metadata);
+    let ours = std::mem::take(&mut results.metadata);
+    let shared: Metadata = ours
+        .iter()
+        .filter(|(key, value)| theirs.get(*key) == Some(*value))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    let mut merged = results.benchmarks.clone();
+    merged.iter_mut().for_each(|it| lower(&ours, &shared, &mut it.metadata));
+    for mut benchmark in other.benchmarks {
+        lower(&theirs, &shared, &mut benchmark.metadata);
+        let is_same = |it: &&mut Benchmark| {
+            it.name == benchmark.name
+                && it.parameters == benchmark.parameters
+                && it.unit == benchmark.unit
+        };
+        match merged.iter_mut().find(is_same) {
+            Some(known) => {
+                merge(known, &mut benchmark).inspect_err(|_| results.metadata.clone_from(&ours))?
+            }
+            None => merged.push(benchmark),
+        }
+    }
+    results.benchmarks = merged;
+    results.metadata = shared;
+    if results.tool != other.tool {
+        results.tool = format!("{}, {}", results.tool, other.tool);
+    }
+    other.notes.into_iter().for_each(|note| results.note(note));
+    Ok(())
+}
+
+/// What is said of all benchmarks and not shared is said of one.
+fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
+    for (key, value) in outer {
+        if !shared.contains_key(key) {
+            inner.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+fn merge(known: &mut Benchmark, added: &mut Benchmark) -> Result<()> {
+    let name = &known.name;
+    let has_summary = known.summary.is_some() || added.summary.is_some();
+    ensure!(!has_summary, "{name:?} is in both, and summaries cannot be added to one another");
+    for key in FIXED {
+        let (before, now) = (known.metadata.get(key), added.metadata.get(key));
+        if before != now {
+            let shown = |it: Option<&MetaValue>| it.map_or("nothing".into(), text);
+            bail!(
+                "{name:?} is in both, but {key} is {} in one and {} in the other",
+                shown(before),
+                shown(now)
+            );
+        }
+    }
+    let inner = |it: &Benchmark| it.launches().map(|launch| launch.inner_loops()).next();
+    ensure!(inner(known) == inner(added), "{name:?} is in both, with other inner loops");
+    // What is not the same goes to the launches.
+    let shared: Metadata = known
+        .metadata
+        .iter()
+        .filter(|(key, value)| added.metadata.get(*key) == Some(*value))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    for benchmark in [&mut *known, added] {
+        let outer = std::mem::replace(&mut benchmark.metadata, shared.clone());
+        if outer.len() == shared.len() {
+            continue;
+        }
+        for about in benchmark.abouts_mut() {
+            lower(&outer, &shared, about.metadata.get_or_insert_default());
+        }
+    }
+    known.append(added);
+    Ok(())
+}
+
+/// As a user reads it.
+pub fn text(value: &MetaValue) -> String {
+    match value {
+        MetaValue::Int(number) => number.to_string(),
+        MetaValue::Float(number) => number.to_string(),
+        MetaValue::Text(text) => text.clone(),
+        MetaValue::List(list) => list.join(", "),
+    }
+}
+
+/// Unit of a metadata value, and how many of the base unit one is.
+fn unit_of(key: &str) -> (Unit, f64) {
+    match key {
+        "duration" | "uptime" => (Unit::Time, 1e9),
+        "mem_max_rss" | "mem_peak_pagefile_usage" | "command_max_rss" => (Unit::Bytes, 1.0),
+        _ => (Unit::Count, 1.0),
+    }
+}
+
+/// The number that each launch with values has under `key` becomes its value. Launches for calibration are dropped.
+///
+/// # Errors
+/// A launch does not have it, or it is no number.
+pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
+    let (unit, scale) = unit_of(key);
+    let mut extracted = Vec::with_capacity(results.benchmarks.len());
+    for benchmark in &results.benchmarks {
+        let outer = benchmark.metadata.get(key).or_else(|| results.metadata.get(key));
+        let mut made = Benchmark::new(&benchmark.name, unit.clone());
+        made.parameters.clone_from(&benchmark.parameters);
+        made.metadata.clone_from(&benchmark.metadata);
+        for (index, launch) in
+            benchmark.launches().enumerate().filter(|(_, launch)| !launch.values.is_empty())
+        {
+            let inner = launch.about.metadata.as_ref().and_then(|metadata| metadata.get(key));
+            let place = || format!("{:?}, run {}", benchmark.name, index + 1);
+            let value = match inner.or(outer) {
+                Some(&MetaValue::Int(number)) => number as f64,
+                Some(&MetaValue::Float(number)) => number,
+                Some(other) => {
+                    bail!("{}: {key} is {:?}, which is not a number", place(), text(other))
+                }
+                None => bail!("{}: it has no {key}", place()),
+            };
+            made.values.push(value * scale);
+            made.end_launch(launch.about.clone());
+        }
+        ensure!(!made.values.is_empty(), "{:?} has no run with values", benchmark.name);
+        extracted.push(made);
+    }
+    results.benchmarks = extracted;
+    Ok(())
+}
+
+/// Sets a metadata value in all launches. `name` renames the benchmark, if there is only one.
+///
+/// # Errors
+/// The key is of something that was measured.
+pub fn update_metadata(results: &mut Results, key: &str, value: &str) -> Result<()> {
+    let (key, value) = (key.trim(), value.trim());
+    ensure!(!key.is_empty() && !value.is_empty(), "a key and a value are expected: KEY=VALUE");
+    ensure!(
+        !matches!(key, "unit" | "loops" | "inner_loops"),
+        "{key} is part of what was measured and cannot be changed"
+    );
+    if key == "name" {
+        let n_benchmarks = results.benchmarks.len();
+        ensure!(n_benchmarks == 1, "{n_benchmarks} benchmarks cannot all be called {value:?}");
+        let benchmark = results.benchmarks.first_mut().context("there is no benchmark")?;
+        benchmark.name = value.into();
+        return Ok(());
+    }
+    for benchmark in &mut results.benchmarks {
+        benchmark.metadata.remove(key);
+        for about in benchmark.abouts_mut() {
+            about.metadata.as_mut().map(|metadata| metadata.remove(key));
+        }
+    }
+    results.metadata.insert(key.into(), value.into());
+    Ok(())
+}
+
+/// Removes all metadata; names, units and loops are not metadata.
+pub fn remove_all_metadata(results: &mut Results) {
+    results.metadata.clear();
+    for benchmark in &mut results.benchmarks {
+        benchmark.metadata.clear();
+        benchmark.abouts_mut().for_each(|about| about.metadata = None);
+    }
+}
+
+#[cfg(test)]
+mod tests;

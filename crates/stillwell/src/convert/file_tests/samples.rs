@@ -1,0 +1,72 @@
+//! Files that real tools wrote.
+
+use crate::convert::read::{File, Format};
+
+/// A file of the samples.
+macro_rules! sample {
+    ($path:literal) => {
+        File { path: $path, bytes: include_bytes!(concat!("../../../tests/samples/", $path)) }
+    };
+}
+
+pub(super) const HYPERFINE: [File<'_>; 3] = [
+    sample!("results/hyperfine_1.15.json"),
+    sample!("hyperfine_1.20.json"),
+    sample!("hyperfine_2.0.json"),
+];
+pub(super) const CSV: File<'_> = sample!("results/hyperfine_2.0.csv");
+pub(super) const GOOGLE: File<'_> = sample!("results/google_benchmark.json");
+pub(super) const GO: File<'_> = sample!("results/go_bench.txt");
+pub(super) const JMH: File<'_> = sample!("results/jmh.json");
+pub(super) const PYTEST: File<'_> = sample!("results/pytest_benchmark.json");
+pub(super) const NANOBENCH: File<'_> = sample!("results/nanobench.json");
+pub(super) const NANOBENCH_PYPERF: File<'_> = sample!("results/nanobench_pyperf.json");
+pub(super) const CODSPEED: File<'_> = sample!("results/pytest_codspeed_walltime.json");
+pub(super) const TIMES: File<'_> = sample!("tim_saved.tsv");
+pub(super) const ASV: [File<'_>; 2] =
+    [sample!("results/asv/vm/558c2ed6-existing-py.json"), sample!("results/asv/benchmarks.json")];
+pub(super) const PYPERF: [File<'_>; 7] = [
+    sample!("results/pyperf_timeit.json"),
+    sample!("results/pyperf_suite_ref.json"),
+    sample!("results/pyperf_suite_changed.json"),
+    sample!("results/pyperf_pypy.json"),
+    sample!("results/pyperf_noisy_aa_200procs.json"),
+    sample!("results/pyperf_suite_ref.json.gz"),
+    NANOBENCH_PYPERF,
+];
+pub(super) const CRITERION: [File<'_>; 9] = [
+    sample!("results/criterion/grp/sum/64/new/benchmark.json"),
+    sample!("results/criterion/grp/sum/64/new/estimates.json"),
+    sample!("results/criterion/grp/sum/64/new/sample.json"),
+    sample!("results/criterion/grp/sum/64/base/benchmark.json"),
+    sample!("results/criterion/grp/sum/64/base/estimates.json"),
+    sample!("results/criterion/grp/sum/64/base/sample.json"),
+    sample!("results/criterion/grp/sum/8/new/benchmark.json"),
+    sample!("results/criterion/grp/sum/8/new/estimates.json"),
+    sample!("results/criterion/grp/sum/8/new/sample.json"),
+];
+/// Written by hand after BenchmarkTools.jl 1.8's `src/serialization.jl`; no Julia was at hand.
+pub(super) const BENCHMARK_TOOLS: File<'_> = File {
+    path: "julia.json",
+    bytes: br#"[{"Julia":"1.11.2","BenchmarkTools":"1.8.0"},[["BenchmarkGroup",{"tags":[],"data":{
+        "utf8":["BenchmarkGroup",{"tags":["a"],"data":{"join":["BenchmarkTools.Trial",{"allocs":3,"memory":96,
+            "gctimes":[0.0,1.5,0.0],"times":[21.5,23.25,22.0],
+            "params":["BenchmarkTools.Parameters",{"evals":997,"samples":3,"seconds":5.0}]}]}}],
+        "guess":["TrialEstimate",{"time":5.0}]}}]]]"#,
+};
+
+/// One file of each format.
+pub(super) const ALL: [(Format, &[File<'_>]); 12] = [
+    (Format::Pyperf, &[PYPERF[1]]),
+    (Format::Hyperfine, &[HYPERFINE[1]]),
+    (Format::Hyperfine, &[HYPERFINE[2]]),
+    (Format::HyperfineCsv, &[CSV]),
+    (Format::GoogleBenchmark, &[GOOGLE]),
+    (Format::Go, &[GO]),
+    (Format::Jmh, &[JMH]),
+    (Format::Pytest, &[PYTEST]),
+    (Format::Asv, &ASV),
+    (Format::Nanobench, &[NANOBENCH]),
+    (Format::Codspeed, &[CODSPEED]),
+    (Format::BenchmarkTools, &[BENCHMARK_TOOLS]),
+];

@@ -1,0 +1,172 @@
+//! Google Benchmark's JSON. Repetitions are in one process: one launch. Aggregates are left out; we compute our own.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::convert::json::{self, NotNegative, Sign};
+use crate::convert::read::{Detail, File, Options};
+use crate::convert::results::{
+    About, Benchmark, CPU, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Unit,
+};
+
+#[derive(Deserialize)]
+struct Document {
+    context: Value,
+    benchmarks: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+    run_name: Option<String>,
+    run_type: Option<String>,
+    aggregate_name: Option<String>,
+    repetition_index: Option<u64>,
+    threads: Option<u64>,
+    iterations: Option<u64>,
+    real_time: Option<NotNegative>,
+    cpu_time: Option<NotNegative>,
+    time_unit: Option<String>,
+    label: Option<String>,
+    #[serde(default)]
+    error_occurred: bool,
+    error_message: Option<String>,
+    #[serde(default)]
+    skipped: bool,
+    skip_message: Option<String>,
+    /// User counters, and keys of other versions.
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
+}
+
+/// Keys that are numbers and not counters.
+const NOT_COUNTERS: [&str; 3] = ["family_index", "per_family_instance_index", "repetitions"];
+
+/// Reads a file.
+///
+/// # Errors
+/// What is wrong with it, with its place.
+pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+    let document: Document = json::read(files[0].bytes)?;
+    let mut results = Results { tool: "Google Benchmark".into(), ..Results::default() };
+    json::flatten("", &document.context, &mut results.metadata);
+    if let Some(MetaValue::Text(version)) = results.metadata.get("library_version") {
+        results.tool = format!("Google Benchmark {version}");
+    }
+    if results.metadata.get("library_build_type") == Some(&"debug".into()) {
+        results.note("the library was built for debugging: its own part of the times is larger than it need be");
+    }
+    for (index, entry) in document.benchmarks.iter().enumerate() {
+        add(&mut results, entry, options.detail).with_context(|| format!("benchmarks[{index}]"))?;
+    }
+    results.benchmarks.retain(|it| !it.values.is_empty() || it.summary.is_some());
+    if results.benchmarks.is_empty()
+        && let Some(note) = results.notes.last()
+    {
+        bail!("there is no benchmark with a time in it: {note}");
+    }
+    for benchmark in &mut results.benchmarks {
+        finish(benchmark);
+    }
+    if results.benchmarks.iter().any(|it| it.summary.is_some()) {
+        results.note(NOTE_SUMMARIES);
+    }
+    results.note(NOTE_ONE_PROCESS);
+    if results.benchmarks.len() > 1 {
+        results.note(NOTE_ORDER);
+    }
+    Ok(results)
+}
+
+fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
+    let name = entry.run_name.as_ref().unwrap_or(&entry.name);
+    if entry.error_occurred || entry.skipped {
+        let why = entry.error_message.as_ref().or(entry.skip_message.as_ref());
+        results.note(format!("{name} has no time: {}", why.map_or("it was skipped", |why| why)));
+        return Ok(());
+    }
+    let known = results.benchmarks.iter().position(|it| it.name == *name);
+    let index = known.unwrap_or_else(|| {
+        results.benchmarks.push(Benchmark::new(name, Unit::Time));
+        results.benchmarks.len() - 1
+    });
+    let found = &mut results.benchmarks[index];
+    match entry.run_type.as_deref() {
+        None | Some("iteration") => repetition(found, entry, detail),
+        Some("aggregate") => aggregate(found, entry),
+        Some(other) => bail!("run_type: {other:?} is not known"),
+    }
+}
+
+fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()> {
+    let index_expected = found.values.len() as u64;
+    let is_next = entry.repetition_index.is_none_or(|index| index == index_expected);
+    ensure!(is_next, "repetition_index: repetition {index_expected} was expected");
+    let scale = scale(entry)?;
+    let time = entry.real_time.context("real_time: it is not there")?;
+    let ns =
+        Sign::Positive.check(time.0 * scale).map_err(anyhow::Error::msg).context("real_time")?;
+    let iterations = entry.iterations.context("iterations: it is not there")?;
+    ensure!(iterations > 0, "iterations: 0");
+    found.values.push(ns);
+    found.loops.push(iterations);
+    if let Some(cpu) = entry.cpu_time {
+        found.push_extra(CPU, &Unit::Time, cpu.0 * scale);
+    }
+    if let Some(threads) = entry.threads {
+        found.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
+    }
+    if let Some(label) = entry.label.as_deref().filter(|label| !label.is_empty()) {
+        found.metadata.insert("label".into(), label.into());
+    }
+    if detail == Detail::Everything {
+        for (key, value) in &entry.others {
+            if let Some(value) = value.as_f64().filter(|_| !NOT_COUNTERS.contains(&&**key)) {
+                let per_second = key.ends_with("_per_second").then(|| Unit::Other("1/s".into()));
+                found.push_extra(key, &per_second.unwrap_or(Unit::Count), value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Used if there are no repetitions beside it (`--benchmark_report_aggregates_only`).
+fn aggregate(found: &mut Benchmark, entry: &Entry) -> Result<()> {
+    let scale = scale(entry)?;
+    let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };
+    let summary = found.summary.get_or_insert_default();
+    match entry.aggregate_name.as_deref() {
+        Some("mean") => summary.mean = Some(time * scale),
+        Some("median") => summary.median = Some(time * scale),
+        Some("stddev") => summary.stddev = Some(time * scale),
+        Some("min") => summary.min = Some(time * scale),
+        Some("max") => summary.max = Some(time * scale),
+        _ => {}
+    }
+    summary.count = entry.iterations.or(summary.count);
+    Ok(())
+}
+
+fn finish(found: &mut Benchmark) {
+    if found.values.is_empty() {
+        return;
+    }
+    found.summary = None;
+    found.end_launch(About::default());
+    found.fill_extras();
+}
+
+fn scale(entry: &Entry) -> Result<f64> {
+    Ok(match entry.time_unit.as_deref() {
+        Some("ns") => 1.0,
+        Some("us") => 1e3,
+        Some("ms") => 1e6,
+        Some("s") => 1e9,
+        // Complexity and percentages are aggregates that have no time of their own.
+        None if entry.run_type.as_deref() == Some("aggregate") => 1.0,
+        other => bail!("time_unit: {other:?} is none of ns, us, ms and s"),
+    })
+}

@@ -1,0 +1,224 @@
+//! hyperfine's JSON: of versions 1, where each result has lists, and of version 2, where each run is an object. A run is a
+//! process, so it is a launch of one value.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::convert::json::{self, Finite, NotNegative};
+use crate::convert::read::{File, Options};
+use crate::convert::results::{
+    About, Benchmark, CPU, EXIT_CODE, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, PEAK_MEMORY, Results,
+    Summary, Unit,
+};
+
+const SECOND_NS: f64 = 1e9;
+/// The only metric of version 2 that is read as the value.
+const WALL: &str = "time_wall_clock";
+
+/// Reads a file.
+///
+/// # Errors
+/// What is wrong with it, with its place.
+pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+    let document: Document = json::read(files[0].bytes)?;
+    ensure!(
+        document.schema_version.is_none_or(|version| version == 2),
+        "schema_version: only 2 is known"
+    );
+    let mut results = Results { tool: "hyperfine".into(), ..Results::default() };
+    if let Some(metadata) = &document.metadata {
+        json::flatten("", metadata, &mut results.metadata);
+        if let Some(MetaValue::Text(version)) = results.metadata.get("hyperfine_version") {
+            results.tool = format!("hyperfine {version}");
+        }
+    }
+    for (index, result) in document.results.into_iter().enumerate() {
+        let found = benchmark(result).with_context(|| format!("results[{index}]"))?;
+        if found.summary.is_some() {
+            results.note(NOTE_SUMMARIES);
+        }
+        results.benchmarks.push(found);
+    }
+    finish(&mut results);
+    Ok(results)
+}
+
+/// What holds for the CSV as well: numbers for commands that were measured twice, and the notes.
+pub(super) fn finish(results: &mut Results) {
+    let mut counts: BTreeMap<(String, Vec<(String, String)>), u32> = BTreeMap::new();
+    let mut twice = None;
+    for benchmark in &mut results.benchmarks {
+        let count =
+            counts.entry((benchmark.name.clone(), benchmark.parameters.clone())).or_default();
+        *count += 1;
+        if *count > 1 {
+            twice = Some(benchmark.name.clone());
+            benchmark.name = format!("{} ({count})", benchmark.name);
+        }
+    }
+    if let Some(name) = twice {
+        results.note(format!("{name:?} was measured more than once: its results are numbered"));
+    }
+    if results.benchmarks.len() > 1 {
+        results.note(NOTE_ORDER);
+    }
+    let n_zero =
+        results.benchmarks.iter().flat_map(|it| &it.values).filter(|&&value| value == 0.0).count();
+    if n_zero > 0 {
+        results.note(format!(
+            "{n_zero} times are 0: hyperfine subtracts the shell and writes 0 where less than nothing is left"
+        ));
+    }
+}
+
+#[derive(Deserialize)]
+struct Document {
+    schema_version: Option<u64>,
+    metadata: Option<Value>,
+    results: Vec<Measured>,
+}
+
+#[derive(Deserialize)]
+struct Measured {
+    command: String,
+    name: Option<String>,
+    mean: Option<NotNegative>,
+    stddev: Option<NotNegative>,
+    median: Option<NotNegative>,
+    user: Option<NotNegative>,
+    system: Option<NotNegative>,
+    min: Option<NotNegative>,
+    max: Option<NotNegative>,
+    times: Option<Vec<NotNegative>>,
+    memory_usage_byte: Option<Vec<NotNegative>>,
+    exit_codes: Option<Vec<Option<i32>>>,
+    #[serde(default)]
+    parameters: BTreeMap<String, Scalar>,
+    measurements: Option<Vec<BTreeMap<String, Measurement>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Measurement {
+    Quantity { value: Option<Finite>, unit: String },
+    Code(Option<i32>),
+}
+
+fn benchmark(result: Measured) -> Result<Benchmark> {
+    let name = result.name.as_deref().unwrap_or(&result.command);
+    let mut found = Benchmark::new(name, Unit::Time);
+    if name != result.command {
+        found.metadata.insert("command".into(), result.command.as_str().into());
+    }
+    found.parameters = result
+        .parameters
+        .iter()
+        .map(|(name, value)| match value {
+            Scalar::Text(text) => (name.clone(), text.clone()),
+            Scalar::Number(number) => (name.clone(), number.to_string()),
+        })
+        .collect();
+    if let Some(measurements) = &result.measurements {
+        for (index, measurement) in measurements.iter().enumerate() {
+            run(&mut found, measurement).with_context(|| format!("measurements[{index}]"))?;
+        }
+        ensure!(!found.values.is_empty(), "measurements: there is none");
+        return Ok(found);
+    }
+    for (key, mean) in [("mean_user_s", result.user), ("mean_system_s", result.system)] {
+        if let Some(mean) = mean {
+            found.metadata.insert(key.into(), MetaValue::Float(mean.0));
+        }
+    }
+    match &result.times {
+        Some(times) => runs(&mut found, times, &result)?,
+        None => {
+            let ns = |value: Option<NotNegative>| value.map(|value| value.0 * SECOND_NS);
+            found.summary = Some(Summary {
+                mean: Some(ns(result.mean).context("it has neither times nor a mean")?),
+                stddev: ns(result.stddev),
+                min: ns(result.min),
+                median: ns(result.median),
+                max: ns(result.max),
+                ..Summary::default()
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn runs(found: &mut Benchmark, times: &[NotNegative], result: &Measured) -> Result<()> {
+    ensure!(!times.is_empty(), "times: there is none");
+    let n_runs = times.len();
+    let n_memory = result.memory_usage_byte.as_ref().map_or(n_runs, Vec::len);
+    ensure!(n_memory == n_runs, "memory_usage_byte: {n_memory} values, but {n_runs} times");
+    let n_codes = result.exit_codes.as_ref().map_or(n_runs, Vec::len);
+    ensure!(n_codes == n_runs, "exit_codes: {n_codes} values, but {n_runs} times");
+    for (index, time) in times.iter().enumerate() {
+        found.values.push(time.0 * SECOND_NS);
+        if let Some(memory) = &result.memory_usage_byte {
+            found.push_extra(PEAK_MEMORY, &Unit::Bytes, memory[index].0);
+        }
+        if let Some(code) = result.exit_codes.as_ref().and_then(|codes| codes[index]) {
+            found.push_extra(EXIT_CODE, &Unit::Count, f64::from(code));
+        }
+        found.end_launch(About::default());
+    }
+    found.fill_extras();
+    Ok(())
+}
+
+/// A run of version 2.
+fn run(found: &mut Benchmark, measurement: &BTreeMap<String, Measurement>) -> Result<()> {
+    let wall = measurement.get(WALL).context("it has no time_wall_clock")?;
+    let Measurement::Quantity { value: Some(value), unit } = wall else {
+        anyhow::bail!("{WALL}: it has no value");
+    };
+    let (unit, scale) = unit_of(unit);
+    ensure!(unit == Unit::Time, "{WALL}.unit: it is not one of time");
+    ensure!(value.0 >= 0.0, "{WALL}: a value must not be negative, not {}", value.0);
+    found.values.push(value.0 * scale);
+    for (key, measured) in measurement {
+        match measured {
+            Measurement::Quantity { value: Some(value), unit } if key != WALL => {
+                let (unit, scale) = unit_of(unit);
+                found.push_extra(extra_name(key), &unit, value.0 * scale);
+            }
+            Measurement::Code(Some(code)) => {
+                found.push_extra(extra_name(key), &Unit::Count, f64::from(*code))
+            }
+            _ => {}
+        }
+    }
+    found.end_launch(About::default());
+    Ok(())
+}
+
+fn extra_name(key: &str) -> &str {
+    match key {
+        "time_cpu" => CPU,
+        "memory_peak_resident" => PEAK_MEMORY,
+        "exit_code" => EXIT_CODE,
+        other => other,
+    }
+}
+
+/// Also what the CSV calls it.
+pub(super) fn unit_of(name: &str) -> (Unit, f64) {
+    match name {
+        "second" | "s" => (Unit::Time, SECOND_NS),
+        "byte" | "B" => (Unit::Bytes, 1.0),
+        "" | "count" => (Unit::Count, 1.0),
+        other => (Unit::Other(other.into()), 1.0),
+    }
+}

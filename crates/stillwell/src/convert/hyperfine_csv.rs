@@ -1,0 +1,76 @@
+//! hyperfine's CSV, of versions 1 and 2: one line of summaries for each command.
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::convert::hyperfine::{self, unit_of};
+use crate::convert::json::Sign;
+use crate::convert::read::{File, Options};
+use crate::convert::results::{Benchmark, MetaValue, NOTE_SUMMARIES, Results, Summary, Unit};
+
+/// What version 2 puts before the names of version 1.
+const WALL: &str = "time_wall_clock_";
+const PARAMETER: &str = "parameter_";
+
+/// Reads a file.
+///
+/// # Errors
+/// What is wrong with it, with its line and column.
+pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+    let mut table = ::csv::Reader::from_reader(files[0].bytes);
+    let header = table.headers().context("line 1")?.clone();
+    let prefix = if header.iter().any(|name| name.starts_with(WALL)) { WALL } else { "" };
+    ensure!(header.get(0) == Some("command"), "line 1: the first column is not \"command\"");
+    let has_mean = header.iter().any(|name| name.strip_prefix(prefix) == Some("mean"));
+    ensure!(has_mean, "line 1: there is no column \"{prefix}mean\"");
+    let mut results = Results { tool: "hyperfine".into(), ..Results::default() };
+    results.note(NOTE_SUMMARIES);
+    for line in table.records() {
+        let line = line?;
+        let number = line.position().map_or(0, ::csv::Position::line);
+        let found = benchmark(&header, &line, prefix).with_context(|| format!("line {number}"))?;
+        results.benchmarks.push(found);
+    }
+    hyperfine::finish(&mut results);
+    Ok(results)
+}
+
+fn benchmark(
+    header: &::csv::StringRecord,
+    line: &::csv::StringRecord,
+    prefix: &str,
+) -> Result<Benchmark> {
+    let cell = |wanted: &str| {
+        let index = header.iter().position(|name| name.strip_prefix(prefix) == Some(wanted));
+        index.and_then(|index| line.get(index)).filter(|cell| !cell.is_empty())
+    };
+    // Version 1 is always in seconds.
+    let (unit, scale) = unit_of(if prefix.is_empty() { "s" } else { cell("unit").unwrap_or("") });
+    ensure!(unit == Unit::Time, "{prefix}unit: it is not one of time");
+    let number = |wanted: &str| -> Result<Option<f64>> {
+        let Some(cell) = cell(wanted) else { return Ok(None) };
+        let parsed: f64 =
+            cell.parse().with_context(|| format!("{prefix}{wanted}: {cell:?} is not a number"))?;
+        let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
+        checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
+    };
+    let mut found = Benchmark::new(&line[0], Unit::Time);
+    found.summary = Some(Summary {
+        mean: Some(number("mean")?.with_context(|| format!("{prefix}mean: it is empty"))?),
+        stddev: number("stddev")?,
+        median: number("median")?,
+        min: number("min")?,
+        max: number("max")?,
+        ..Summary::default()
+    });
+    for (key, wanted) in [("mean_user_s", "user"), ("mean_system_s", "system")] {
+        if let Some(ns) = number(wanted)? {
+            found.metadata.insert(key.into(), MetaValue::Float(ns / scale));
+        }
+    }
+    for (name, value) in header.iter().zip(line) {
+        if let Some(name) = name.strip_prefix(PARAMETER) {
+            found.parameters.push((name.into(), value.into()));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,162 @@
+//! JMH's JSON. A fork is a process, so a launch; an iteration is a value. In the mode `sample` every single time is.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::convert::json::{self, Finite, Sign};
+use crate::convert::read::{File, Options};
+use crate::convert::results::{
+    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+};
+
+/// A histogram is written out; one with more times is not a file that JMH wrote.
+const N_TIMES_MAX: u64 = 100_000_000;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Measured {
+    jmh_version: String,
+    benchmark: String,
+    mode: String,
+    threads: Option<u64>,
+    jvm: Option<String>,
+    jdk_version: Option<String>,
+    vm_name: Option<String>,
+    vm_version: Option<String>,
+    jvm_args: Option<Vec<String>>,
+    params: Option<std::collections::BTreeMap<String, String>>,
+    primary_metric: Metric,
+    secondary_metrics: Option<std::collections::BTreeMap<String, Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metric {
+    score: Score,
+    score_unit: String,
+    raw_data: Option<Vec<Vec<Finite>>>,
+    raw_data_histogram: Option<Vec<Vec<Histogram>>>,
+}
+
+/// Times, and how often each was measured.
+type Histogram = Vec<(Finite, u64)>;
+
+/// A number; what is not one is a string.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Score {
+    Number(f64),
+    Text(String),
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// What is wrong with it, with its place.
+pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+    let document: Vec<Measured> = json::read(files[0].bytes)?;
+    let mut results = Results::default();
+    let mut n_times = 0;
+    for (index, measured) in document.iter().enumerate() {
+        results.tool = format!("JMH {}", measured.jmh_version);
+        let found = benchmark(measured, &mut n_times).with_context(|| format!("[{index}]"))?;
+        if found.summary.is_some() {
+            results.note(NOTE_SUMMARIES);
+        }
+        // Percentiles of the mode `sample` are called like its own metric.
+        let others = measured.secondary_metrics.iter().flatten().map(|(name, _)| name);
+        if others.into_iter().any(|name| !name.starts_with('p')) {
+            results.note("the secondary metrics are not read");
+        }
+        results.benchmarks.push(found);
+    }
+    if results.benchmarks.len() > 1 {
+        results.note(NOTE_ORDER);
+    }
+    Ok(results)
+}
+
+fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
+    let metric = &measured.primary_metric;
+    let (unit, scale) = unit_of(&metric.score_unit);
+    let sign = if unit == Unit::Time { Sign::Positive } else { Sign::NotNegative };
+    let mut found = Benchmark::new(&measured.benchmark, unit);
+    found.parameters =
+        measured.params.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
+    found.parameters.push(("mode".into(), measured.mode.clone()));
+    metadata(&mut found, measured);
+    let value = |value: f64| sign.check(value * scale).map_err(anyhow::Error::msg);
+    match (&metric.raw_data, &metric.raw_data_histogram) {
+        (Some(forks), None) => {
+            for (fork, iterations) in forks.iter().enumerate() {
+                for (index, number) in iterations.iter().enumerate() {
+                    let place = || format!("primaryMetric.rawData[{fork}][{index}]");
+                    found.values.push(value(number.0).with_context(place)?);
+                }
+                found.end_launch(About::default());
+            }
+        }
+        (None, Some(forks)) => {
+            for (fork, iterations) in forks.iter().enumerate() {
+                for (index, (number, count)) in iterations.iter().flatten().enumerate() {
+                    let place = || format!("primaryMetric.rawDataHistogram[{fork}], entry {index}");
+                    *n_times = n_times.saturating_add(*count);
+                    ensure!(*n_times <= N_TIMES_MAX, "{}: more than {N_TIMES_MAX} times", place());
+                    let number = value(number.0).with_context(place)?;
+                    found.values.extend(std::iter::repeat_n(number, usize::try_from(*count)?));
+                }
+                found.end_launch(About::default());
+            }
+        }
+        (Some(_), Some(_)) => bail!("primaryMetric: it has rawData and rawDataHistogram"),
+        (None, None) => {
+            let score = match &metric.score {
+                Score::Number(score) => value(*score).context("primaryMetric.score")?,
+                Score::Text(text) => {
+                    bail!("primaryMetric.score: {text:?} is not a number, and there is no rawData")
+                }
+            };
+            found.summary = Some(Summary { mean: Some(score), ..Summary::default() });
+            return Ok(found);
+        }
+    }
+    ensure!(!found.values.is_empty(), "primaryMetric: there is no value in it");
+    Ok(found)
+}
+
+fn metadata(found: &mut Benchmark, measured: &Measured) {
+    let texts = [
+        ("jvm", measured.jvm.as_ref()),
+        ("jdk_version", measured.jdk_version.as_ref()),
+        ("vm_name", measured.vm_name.as_ref()),
+        ("vm_version", measured.vm_version.as_ref()),
+    ];
+    for (key, text) in texts {
+        if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+            found.metadata.insert(key.into(), text.trim().into());
+        }
+    }
+    let args = measured.jvm_args.as_deref().unwrap_or_default().join(" ");
+    if !args.is_empty() {
+        found.metadata.insert("jvm_args".into(), args.as_str().into());
+    }
+    if let Some(threads) = measured.threads {
+        found.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
+    }
+}
+
+/// Times per operation become nanoseconds; rates stay what they are.
+fn unit_of(name: &str) -> (Unit, f64) {
+    let scale = match name.strip_suffix("/op") {
+        Some("ns") => 1.0,
+        Some("us" | "µs") => 1e3,
+        Some("ms") => 1e6,
+        Some("s") => 1e9,
+        Some("min") => 60e9,
+        Some("hr") => 3600e9,
+        Some("day") => 86400e9,
+        _ => return (Unit::Other(name.into()), 1.0),
+    };
+    (Unit::Time, scale)
+}

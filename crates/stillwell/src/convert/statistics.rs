@@ -1,0 +1,23 @@
+//! What the writers and the tables need of a benchmark: computed from its values, or what the source says if it has none.
+
+use crate::convert::results::{Benchmark, Summary};
+
+/// Summary of a benchmark; quartiles are of Hyndman & Fan's definition 7.
+///
+/// Values of all launches count alike, as in the tools that the formats are of.
+pub fn summary(benchmark: &Benchmark) -> Summary {
+    let values = &benchmark.values;
+    let (Ok(sorted), Ok(mean)) = (stats::Sorted::new(values), stats::mean(values)) else {
+        return benchmark.summary.unwrap_or_default();
+    };
+    Summary {
+        count: Some(values.len() as u64),
+        mean: Some(mean),
+        stddev: stats::sample_sd(values).ok(),
+        min: Some(sorted.min()),
+        q1: Some(sorted.quantile(0.25)),
+        median: Some(sorted.median()),
+        q3: Some(sorted.quantile(0.75)),
+        max: Some(sorted.max()),
+    }
+}

@@ -1,0 +1,54 @@
+//! Results → Bencher Metric Format: for each benchmark the median, with the quartiles as its bounds.
+
+use std::io::Write;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Map, Value, json};
+
+use crate::convert::results::{Results, Unit};
+use crate::convert::statistics::summary;
+
+/// Writes the object; times are in ns, as Bencher's measure `latency` is.
+///
+/// # Errors
+/// A benchmark has neither a median nor a mean, two have one name, or `to` cannot be written.
+pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
+    let mut all = Map::new();
+    for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
+        let summary = summary(benchmark);
+        let value =
+            summary.median.or(summary.mean).with_context(|| format!("{label}: it has no value"))?;
+        let bounds =
+            [("value", Some(value)), ("lower_value", summary.q1), ("upper_value", summary.q3)];
+        let metric: Map<String, Value> = bounds
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), json!(value?))))
+            .collect();
+        let measures = json!({ measure(&benchmark.unit): metric });
+        ensure!(
+            all.insert(label.clone(), measures).is_none(),
+            "two benchmarks are called {label:?}"
+        );
+    }
+    serde_json::to_writer_pretty(&mut *to, &all)?;
+    Ok(to.write_all(b"\n")?)
+}
+
+/// Bencher's own measures where it has one; a name of ours where it has none.
+fn measure(unit: &Unit) -> String {
+    match unit {
+        Unit::Time => "latency".into(),
+        Unit::Bytes => "memory".into(),
+        Unit::Count => "count".into(),
+        Unit::Other(name) if name.starts_with("ops/") || name.ends_with("/s") => {
+            "throughput".into()
+        }
+        Unit::Other(name) => {
+            let lower = name.to_lowercase();
+            let words =
+                lower.split(|it: char| !it.is_alphanumeric()).filter(|word| !word.is_empty());
+            let slug = words.collect::<Vec<_>>().join("-");
+            if slug.is_empty() { "value".into() } else { slug }
+        }
+    }
+}

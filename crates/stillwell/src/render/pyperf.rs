@@ -1,0 +1,219 @@
+//! Results → pyperf's JSON, version "1.0", by its own rules: values above 0, names that differ, metadata of one line, and
+//! what is common to all runs only once.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::{Result, bail, ensure};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::convert::edit;
+use crate::convert::pyperf::calibration_entry;
+use crate::convert::results::{Benchmark, LaunchView, MetaValue, Metadata, Results, Unit};
+
+const SECOND_NS: f64 = 1e9;
+/// Up to here a double is a whole number exactly.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// What is written from the benchmark itself.
+const OURS: [&str; 4] = ["name", "unit", "loops", "inner_loops"];
+
+type Said = BTreeMap<String, Value>;
+
+// The members in the order of their names, as pyperf writes them.
+#[derive(Serialize)]
+struct Suite {
+    benchmarks: Vec<Series>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: Said,
+    version: &'static str,
+}
+
+#[derive(Serialize)]
+struct Series {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: Said,
+    runs: Vec<Run>,
+}
+
+#[derive(Serialize)]
+struct Run {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: Said,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<Number>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warmups: Vec<(u64, Number)>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Number {
+    Float(f64),
+    Whole(u64),
+}
+
+/// Writes a suite.
+///
+/// # Errors
+/// pyperf has no way to say it (a rate, a time of 0, a summary without values), or `to` cannot be written.
+pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
+    ensure!(!results.benchmarks.is_empty(), "pyperf has no file without a benchmark");
+    let labels = results.labels();
+    let mut benchmarks = Vec::with_capacity(labels.len());
+    for (benchmark, label) in results.benchmarks.iter().zip(&labels) {
+        ensure!(
+            labels.iter().filter(|it| *it == label).count() == 1,
+            "two benchmarks are called {label:?}"
+        );
+        benchmarks.push(series(results, benchmark, label)?);
+    }
+    let common = common(benchmarks.iter().map(|it| &it.metadata));
+    for series in &mut benchmarks {
+        series.metadata.retain(|key, _| !common.contains_key(key));
+    }
+    serde_json::to_writer(&mut *to, &Suite { benchmarks, metadata: common, version: "1.0" })?;
+    Ok(to.write_all(b"\n")?)
+}
+
+fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<Series> {
+    let unit = match &benchmark.unit {
+        Unit::Time => "second",
+        Unit::Bytes => "byte",
+        Unit::Count => "integer",
+        Unit::Other(unit) => {
+            bail!("{label}: pyperf has no unit {unit:?}, only second, byte and integer")
+        }
+    };
+    ensure!(
+        benchmark.n_launches() > 0,
+        "{label}: pyperf's files have values; there is only a summary"
+    );
+    let mut outer = Said::new();
+    outer.extend(cleaned(&results.metadata));
+    outer.extend(cleaned(&benchmark.metadata));
+    for (name, value) in &benchmark.parameters {
+        outer.extend(clean(&format!("parameter_{name}"), &value.as_str().into()));
+    }
+    outer.insert("name".into(), one_line(label).into());
+    outer.insert("unit".into(), unit.into());
+    let mut runs = Vec::with_capacity(benchmark.n_launches());
+    for (index, launch) in benchmark.launches().enumerate() {
+        let Some(mut run) = run(benchmark, &launch)
+            .map_err(|why| anyhow::anyhow!("{label}, run {}: {why}", index + 1))?
+        else {
+            continue;
+        };
+        // What the run says itself is the same as outside, or comes before it.
+        run.metadata.retain(|key, value| outer.get(key) != Some(value));
+        runs.push(run);
+    }
+    ensure!(!runs.is_empty(), "{label}: there is no value in it");
+    let metadata = hoisted(outer, &mut runs);
+    Ok(Series { metadata, runs })
+}
+
+/// What all runs say goes to the benchmark; what only some say stays with them, and comes before what is outside.
+fn hoisted(mut outer: Said, runs: &mut [Run]) -> Said {
+    let shared = common(runs.iter().map(|run| &run.metadata));
+    for run in &mut *runs {
+        run.metadata.retain(|key, _| !shared.contains_key(key));
+    }
+    outer.extend(shared);
+    outer
+}
+
+/// Nothing if the launch has neither values nor warm-ups.
+fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<Run>, String> {
+    let number = |value: f64| match benchmark.unit {
+        Unit::Time => Number::Float(seconds(value)),
+        _ if value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) => {
+            Number::Whole(value as u64)
+        }
+        _ => Number::Float(value),
+    };
+    if let Some(value) = launch.values.iter().find(|&&value| value <= 0.0) {
+        return Err(format!("pyperf's values are above 0; one is {value}"));
+    }
+    if launch.values.is_empty() && launch.warmups.is_empty() {
+        return Ok(None);
+    }
+    let metadata = launch.about.metadata.as_deref().map(Cow::Borrowed).unwrap_or_default();
+    let mut metadata: Said = cleaned(&metadata).collect();
+    // pyperf knows one number of loops for a run.
+    let range = launch.first_value..launch.first_value + launch.values.len();
+    let loops = match benchmark.loops.get(range).unwrap_or_default() {
+        [first, rest @ ..] if rest.iter().all(|loops| loops == first) => Some(*first),
+        [_, ..] => None,
+        [] => launch.about.loops.map(std::num::NonZeroU64::get),
+    };
+    let inner_loops = launch.about.inner_loops.map(std::num::NonZeroU64::get);
+    let calibration = launch.about.calibration.map(calibration_entry);
+    let numbers = [("loops", loops), ("inner_loops", inner_loops)];
+    let numbers = numbers.into_iter().filter_map(|(key, number)| Some((key, number?)));
+    metadata
+        .extend(numbers.chain(calibration).map(|(key, number)| (key.to_owned(), number.into())));
+    Ok(Some(Run {
+        metadata,
+        values: launch.values.iter().map(|&value| number(value)).collect(),
+        warmups: launch.warmups.iter().map(|&(loops, value)| (loops, number(value))).collect(),
+    }))
+}
+
+/// The number of seconds that is `ns` when it is read again. Where two neighbours are, the one with fewer digits is what
+/// somebody wrote.
+pub(crate) fn seconds(ns: f64) -> f64 {
+    let value = ns / SECOND_NS;
+    let near = [value, value.next_down(), value.next_up()];
+    let is_same = |value: &f64| *value >= 0.0 && value * SECOND_NS == ns;
+    let n_digits = |value: &f64| format!("{value:e}").len();
+    near.into_iter().filter(is_same).min_by_key(n_digits).unwrap_or(value)
+}
+
+/// What all of them say alike.
+fn common<'a>(mut all: impl Iterator<Item = &'a Said>) -> Said {
+    let mut common = all.next().cloned().unwrap_or_default();
+    all.for_each(|said| common.retain(|key, value| said.get(key) == Some(value)));
+    common
+}
+
+fn cleaned(metadata: &Metadata) -> impl Iterator<Item = (String, Value)> {
+    metadata.iter().filter_map(|(key, value)| clean(key, value))
+}
+
+/// By pyperf's rules for metadata; what it would refuse is left out, since it would refuse the file.
+fn clean(key: &str, value: &MetaValue) -> Option<(String, Value)> {
+    let is_loops = matches!(key, "calibrate_loops" | "recalibrate_loops");
+    let is_warmups = matches!(key, "calibrate_warmups" | "recalibrate_warmups");
+    let is_bytes = matches!(key, "mem_max_rss" | "mem_peak_pagefile_usage" | "command_max_rss");
+    let is_number = matches!(key, "duration" | "uptime" | "load_avg_1min");
+    let cleaned: Value = match value {
+        _ if OURS.contains(&key) || key.trim().is_empty() => return None,
+        MetaValue::List(tags) if key == "tags" => {
+            let is_right = tags.iter().all(|tag| !tag.is_empty() && tag != "all");
+            return is_right.then(|| (key.into(), tags.clone().into()));
+        }
+        _ if key == "tags" => return None,
+        MetaValue::Int(number) if is_loops || is_bytes => {
+            (*number >= 1).then(|| (*number).into())?
+        }
+        MetaValue::Int(number) if is_warmups || is_number => {
+            (*number >= 0).then(|| (*number).into())?
+        }
+        MetaValue::Float(number) if is_number => (*number >= 0.0).then(|| (*number).into())?,
+        _ if is_loops || is_warmups || is_bytes || is_number => return None,
+        MetaValue::Int(number) => (*number).into(),
+        MetaValue::Float(number) => number.is_finite().then(|| (*number).into())?,
+        text => one_line(&edit::text(text)).into(),
+    };
+    let is_empty = cleaned.as_str().is_some_and(str::is_empty);
+    (!is_empty).then(|| (key.into(), cleaned))
+}
+
+fn one_line(text: &str) -> String {
+    text.trim().replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests;

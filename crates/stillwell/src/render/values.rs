@@ -1,0 +1,67 @@
+//! Results as values: one line of CSV for each value, in the base unit; and a table of Markdown for people.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use anyhow::Result;
+
+use crate::convert::results::{Benchmark, Results, Unit};
+use crate::convert::statistics::summary;
+use crate::render::columns::one_line;
+use crate::render::csv::io_error;
+use crate::render::markup::markdown_code;
+use crate::render::units::{self, Kind};
+
+const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
+
+/// Launches and values are counted from 1; `loops` are outer times inner ones. Warm-ups and calibrations are not written.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write_csv(to: &mut impl Write, results: &Results) -> Result<()> {
+    let mut table = ::csv::Writer::from_writer(to);
+    table.write_record(HEADER).map_err(io_error)?;
+    for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
+        for (launch_index, launch) in benchmark.launches().enumerate() {
+            for (index, value) in launch.values.iter().enumerate() {
+                let loops = benchmark.loops.get(launch.first_value + index).copied();
+                let loops = loops.unwrap_or(launch.loops()).saturating_mul(launch.inner_loops());
+                let numbers =
+                    [launch_index as u64 + 1, index as u64 + 1, loops].map(|it| it.to_string());
+                let [launch, index, loops] = &numbers;
+                let value = value.to_string();
+                let row = [&*label, launch, index, loops, &value, benchmark.unit.name()];
+                table.write_record(row).map_err(io_error)?;
+            }
+        }
+    }
+    Ok(table.flush()?)
+}
+
+/// One row for each benchmark; each in the unit that fits it.
+pub fn markdown(results: &Results) -> String {
+    let mut out = String::from("| Benchmark | Values | Median | Mean | Min | Max | Unit |\n");
+    out.push_str("|:---|---:|---:|---:|---:|---:|:---|\n");
+    for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
+        let summary = summary(benchmark);
+        let numbers = [summary.median, summary.mean, summary.min, summary.max];
+        let unit = unit(benchmark, numbers.iter().flatten().copied());
+        let shown = |number: Option<f64>| number.map_or(String::new(), |it| unit.number(it, None));
+        let count = summary.count.map_or(String::new(), |count| count.to_string());
+        let unit_name = match &benchmark.unit {
+            Unit::Other(name) => one_line(name).replace('|', "\\|"),
+            _ => unit.name.into(),
+        };
+        let cells = numbers.map(shown).join(" | ");
+        writeln!(out, "| {} | {count} | {cells} | {unit_name} |", markdown_code(&label)).ok();
+    }
+    out
+}
+
+fn unit(benchmark: &Benchmark, values: impl Iterator<Item = f64>) -> units::Unit {
+    match benchmark.unit {
+        Unit::Time => units::Unit::choose(Kind::Time, None, values),
+        Unit::Bytes => units::Unit::choose(Kind::Memory, None, values),
+        Unit::Count | Unit::Other(_) => units::Unit::ONE,
+    }
+}
