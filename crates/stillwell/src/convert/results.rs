@@ -305,7 +305,18 @@ impl Benchmark {
         self.launches.iter_mut().for_each(|launch| launch.warmups_end = 0);
     }
 
-    /// Name, and the parameters that the name does not already show.
+    /// A value may become too large when its unit is applied.
+    fn is_finite(&self) -> bool {
+        let summary = self.summary.unwrap_or_default();
+        let Summary { count: _, mean, stddev, min, q1, median, q3, max } = summary;
+        let of_summary = [mean, stddev, min, q1, median, q3, max];
+        let of_extras = self.extras.iter().flat_map(|extra| &extra.values);
+        let optional = of_summary.iter().chain(of_extras).flatten();
+        let warmups = self.warmups.iter().map(|(_, value)| value);
+        self.values.iter().chain(warmups).chain(optional).all(|value| value.is_finite())
+    }
+
+    /// Name and parameters.
     pub fn label(&self) -> String {
         let mut label = self.name.clone();
         for (name, value) in &self.parameters {
@@ -333,6 +344,7 @@ impl Results {
                 !is_empty,
                 "benchmarks[{index}] ({name:?}): it has neither values nor a summary"
             );
+            ensure!(benchmark.is_finite(), "benchmarks[{index}] ({name:?}): a value is too large");
             let key = (name.clone(), benchmark.parameters.clone(), benchmark.unit.clone());
             if let Some(first) = seen.insert(key, index) {
                 bail!("benchmarks[{index}]: benchmarks[{first}] is called {name:?} as well");
