@@ -88,7 +88,7 @@ fn finish<const ALL: bool>(suite: Suite<ALL>) -> Result<Results> {
         (_, Version::V6) => "pyperf before 1.0 (format 6)".into(),
         (_, Version::V5) => "pyperf before 1.0 (format 5)".into(),
     };
-    let mut results = Results { tool, metadata, benchmarks, notes: Vec::new() };
+    let mut results = Results { tool, metadata, benchmarks, ..Results::default() };
     if results.benchmarks.len() > 1 {
         results.note(NOTE_ORDER);
     }

@@ -59,6 +59,22 @@ enum Number {
 /// # Errors
 /// pyperf has no way to say it (a rate, a time of 0, a summary without values), or `to` cannot be written.
 pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
+    serde_json::to_writer(&mut *to, &suite(results)?)?;
+    Ok(to.write_all(b"\n")?)
+}
+
+/// The same, indented by four spaces, as `pyperf convert --indent` does.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_indented(to: &mut impl Write, results: &Results) -> Result<()> {
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *to, formatter);
+    suite(results)?.serialize(&mut serializer)?;
+    Ok(to.write_all(b"\n")?)
+}
+
+fn suite(results: &Results) -> Result<Suite> {
     ensure!(!results.benchmarks.is_empty(), "pyperf has no file without a benchmark");
     let labels = results.labels();
     let mut benchmarks = Vec::with_capacity(labels.len());
@@ -73,8 +89,7 @@ pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     for series in &mut benchmarks {
         series.metadata.retain(|key, _| !common.contains_key(key));
     }
-    serde_json::to_writer(&mut *to, &Suite { benchmarks, metadata: common, version: "1.0" })?;
-    Ok(to.write_all(b"\n")?)
+    Ok(Suite { benchmarks, metadata: common, version: "1.0" })
 }
 
 fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<Series> {
