@@ -261,7 +261,13 @@ pub struct ConvertVerb {
     pub file: PathBuf,
     /// Where to write; the file must not exist. Its name says the format, if --to does not: .swell is a record, .csv and
     /// .md are tables, all others are for pyperf; .gz at the end is compressed
-    #[arg(short = 'o', long, visible_alias = "record", value_name = "OUT", required_unless_present = "stdout")]
+    #[arg(
+        short = 'o',
+        long,
+        visible_alias = "record",
+        value_name = "OUT",
+        required_unless_present = "stdout"
+    )]
     pub output: Option<PathBuf>,
     /// Write to standard output
     #[arg(long, conflicts_with = "output")]

@@ -1,7 +1,7 @@
 //! The same benchmarks in several files. Whatever differed between the sessions is part of their difference, so there are
 //! estimates with the error that the scatter of the launches gives them, and no verdicts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -126,11 +126,15 @@ impl Group {
 pub fn compare(files: &[Results], by: Middle) -> Files {
     let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
     let found: Vec<Vec<Option<Cell>>> = files.iter().map(|file| cells(file, by)).collect();
-    let place = |file: usize, name: &str, unit: &Unit| {
-        let benchmarks = files[file].benchmarks.iter().zip(&labels[file]);
-        let mut at = benchmarks.enumerate();
-        at.find(|(_, (it, label))| *label == name && it.unit == *unit).map(|(at, _)| at)
-    };
+    let places: Vec<HashMap<(&str, &Unit), usize>> = files
+        .iter()
+        .zip(&labels)
+        .map(|(file, labels)| {
+            let named = file.benchmarks.iter().zip(labels).enumerate();
+            named.map(|(at, (it, label))| ((label.as_str(), &it.unit), at)).collect()
+        })
+        .collect();
+    let place = |file: usize, name: &str, unit: &Unit| places[file].get(&(name, unit)).copied();
     let mut lines = Vec::new();
     let mut alone = vec![Vec::new(); files.len()];
     let first = files.first().map_or(&[][..], |file| &file.benchmarks);
@@ -152,7 +156,8 @@ pub fn compare(files: &[Results], by: Middle) -> Files {
         lines.push(Line { name: name.clone(), unit, tags, cells });
     }
     for file in 1..files.len() {
-        let is_alone = |at: &usize| place(0, &labels[file][*at], &files[file].benchmarks[*at].unit).is_none();
+        let is_alone =
+            |at: &usize| place(0, &labels[file][*at], &files[file].benchmarks[*at].unit).is_none();
         let names = (0..labels[file].len()).filter(is_alone).map(|at| labels[file][at].clone());
         alone[file] = names.collect();
     }
@@ -289,7 +294,10 @@ mod tests {
     /// Equal, of one value, of unequal numbers of values: never more than an estimate, and a file is as fast as itself.
     #[test]
     fn a_file_against_itself_is_within() {
-        let same = file(&[("one", &[&[5.0]]), ("still", &[&[7.0], &[7.0]]), ("two", &[&[1.0], &[2.0, 3.0]])], "x");
+        let same = file(
+            &[("one", &[&[5.0]]), ("still", &[&[7.0], &[7.0]]), ("two", &[&[1.0], &[2.0, 3.0]])],
+            "x",
+        );
         let found = compare(&[same.clone(), same], Middle::Median);
         for line in &found.lines {
             let ratio = line.cells[1].as_ref().unwrap().ratio.unwrap();

@@ -22,9 +22,7 @@ pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
         let is_there = plan.candidates().any(|(_, arm)| is_named(arm, name));
         ensure!(is_there, "there is no benchmark {name:?}; there are: {}", known.join(", "));
     }
-    let is_kept = |arm: &Arm| {
-        arm.role.is_control() || names.iter().any(|name| is_named(arm, name))
-    };
+    let is_kept = |arm: &Arm| arm.role.is_control() || names.iter().any(|name| is_named(arm, name));
     let kept: Vec<usize> = (0..plan.arms.len()).filter(|&at| is_kept(&plan.arms[at])).collect();
     let mut new_of = vec![None; plan.arms.len()];
     kept.iter().enumerate().for_each(|(new, &old)| new_of[old] = Some(new));
@@ -53,9 +51,8 @@ fn is_named(arm: &Arm, name: &str) -> bool {
 fn select_plan(plan: &mut Plan, kept: &[usize], new_of: &[Option<usize>]) {
     plan.arms = kept.iter().map(|&old| plan.arms[old].clone()).collect();
     plan.reference = new_of[plan.reference].unwrap_or(0);
-    plan.control = plan
-        .control
-        .and_then(|control| Some(Control { arm: new_of[control.arm]?, ..control }));
+    plan.control =
+        plan.control.and_then(|control| Some(Control { arm: new_of[control.arm]?, ..control }));
 }
 
 fn select_rows(rows: &Rows, new_of: &[Option<usize>]) -> Rows {

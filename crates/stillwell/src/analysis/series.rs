@@ -35,7 +35,7 @@ pub struct Series {
     pub duration_ns: Option<f64>,
     /// Time of all values and warm-ups, ns.
     pub measured_ns: Option<f64>,
-    /// When the first launch ended, as the source writes it, and the last.
+    /// Of the first launch and of the last, as the source writes them.
     pub dates: Option<Range<String>>,
     /// Median distance from the median, unscaled, in the base unit.
     pub mad: Option<f64>,
@@ -108,7 +108,8 @@ pub fn measured_ns(benchmark: &Benchmark) -> Option<f64> {
     if benchmark.unit != Unit::Time {
         return None;
     }
-    let values: f64 = raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value).sum();
+    let values: f64 =
+        raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value).sum();
     let of_warmups = |launch: LaunchView<'_>| {
         let inner = launch.inner_loops() as f64;
         launch.warmups.iter().map(|&(loops, value)| loops as f64 * inner * value).sum::<f64>()
@@ -145,7 +146,9 @@ fn said<'a>(
 fn dates(results: &Results, benchmark: &Benchmark) -> Option<Range<String>> {
     let mut found: Option<(&str, &str)> = None;
     for launch in benchmark.launches() {
-        let Some(MetaValue::Text(date)) = said(results, benchmark, &launch, "date") else { continue };
+        let Some(MetaValue::Text(date)) = said(results, benchmark, &launch, "date") else {
+            continue;
+        };
         let (min, max) = found.unwrap_or((date, date));
         found = Some((min.min(date), max.max(date)));
     }
@@ -183,9 +186,15 @@ mod tests {
         assert_eq!(((raw.min / 1e5).round(), (raw.max / 1e6).round()), (823.0, 129.0));
         assert_eq!((found.mad.unwrap() / 10.0).round(), 45.0);
         assert_eq!((found.duration_ns.unwrap() / 1e8).round(), 86.0);
-        assert_eq!(found.tails.map(|tails| tails.map(|ns| (ns / 10.0).round())), Some([517.0, 729.0]));
+        assert_eq!(
+            found.tails.map(|tails| tails.map(|ns| (ns / 10.0).round())),
+            Some([517.0, 729.0])
+        );
         assert_eq!(found.n_outliers, Some(0));
         let dates = found.dates.unwrap();
-        assert_eq!((&dates.min[..19], &dates.max[..19]), ("2026-11-21 18:46:48", "2026-11-21 18:47:00"));
+        assert_eq!(
+            (&dates.min[..19], &dates.max[..19]),
+            ("2026-11-21 18:46:48", "2026-11-21 18:46:59")
+        );
     }
 }

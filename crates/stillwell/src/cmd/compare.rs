@@ -31,8 +31,7 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
     let opened: Vec<Opened> =
         records(&verb.files, &verb.input, Detail::Values)?.collect::<Result<_>>()?;
     let table = &verb.table;
-    let asks_for_table =
-        table.table.is_some() || table.group_by_speed || table.min_speed.is_some();
+    let asks_for_table = table.table.is_some() || table.group_by_speed || table.min_speed.is_some();
     if opened.len() == 1 {
         ensure!(!asks_for_table, "a table compares the benchmarks of several files; one is named");
     } else {
@@ -91,7 +90,9 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
     if analysis.comparisons.is_empty() {
         let path = record.path.display();
         if record.header.plan.has_benchmarks() {
-            bail!("the benchmarks of {path} are not compared with each other; name another file too");
+            bail!(
+                "the benchmarks of {path} are not compared with each other; name another file too"
+            );
         }
         bail!("{path} has only one command; name a record of another session too");
     }

@@ -10,12 +10,12 @@ use crate::cli::ConvertVerb;
 use crate::cmd::exports::{self, directory_of, export_as};
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, open};
+use crate::convert::edit;
 use crate::convert::read::Detail;
 use crate::convert::results::Results;
 use crate::convert::to_record::About;
-use crate::convert::edit;
 use crate::record::{Event, Layout, Record, Writer};
-use crate::render::{bmf, pyperf};
+use crate::render::{bmf, pyperf, values};
 use crate::spec::convert::{EditOptions, WriteFormat};
 
 /// Rows are written in pieces of this size.
@@ -49,7 +49,20 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
             let results = opened.into_results();
             output(verb, to, &results, |mut to| bmf::write(&mut to, &results))
         }
-        WriteFormat::Csv | WriteFormat::Markdown | WriteFormat::Hyperfine | WriteFormat::Json => {
+        WriteFormat::Csv => {
+            let results = opened.into_results();
+            output(verb, to, &results, |mut to| values::write_csv(&mut to, &results))
+        }
+        WriteFormat::Markdown => {
+            let results = opened.into_results();
+            output(
+                verb,
+                to,
+                &results,
+                |to| Ok(to.write_all(values::markdown(&results).as_bytes())?),
+            )
+        }
+        WriteFormat::Hyperfine | WriteFormat::Json => {
             let results = opened.results();
             let judged = Judged::of(opened.into_record_with(about(verb, true))?);
             let export = export_as(to).context("a format without a writer")?;

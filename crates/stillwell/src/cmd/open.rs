@@ -101,7 +101,12 @@ impl Opened {
     }
 
     /// What is left of a file after changes.
-    pub fn of_results(path: &Path, results: Results, created: String, format: Option<Format>) -> Self {
+    pub fn of_results(
+        path: &Path,
+        results: Results,
+        created: String,
+        format: Option<Format>,
+    ) -> Self {
         Self { path: path.into(), content: Content::Foreign(results, format), created }
     }
 
@@ -200,7 +205,12 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<Conten
     of_bytes(path, bytes, options, detail).with_context(|| shown.to_string())
 }
 
-fn of_bytes(path: &Path, bytes: Vec<u8>, options: &InputOptions, detail: Detail) -> Result<Content> {
+fn of_bytes(
+    path: &Path,
+    bytes: Vec<u8>,
+    options: &InputOptions,
+    detail: Detail,
+) -> Result<Content> {
     let bytes = match read::unpacked(&bytes)? {
         std::borrow::Cow::Owned(unpacked) => unpacked,
         std::borrow::Cow::Borrowed(_) => bytes,
@@ -257,8 +267,7 @@ fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Cont
             let bytes = std::fs::read(&file);
             read.push((name, bytes.with_context(|| format!("cannot read {}", file.display()))?));
         }
-        let files: Vec<_> =
-            read.iter().map(|(path, bytes)| read::File { path, bytes }).collect();
+        let files: Vec<_> = read.iter().map(|(path, bytes)| read::File { path, bytes }).collect();
         let results = read_files(Format::Criterion, &files, options, detail);
         return results.with_context(|| shown.to_string());
     }

@@ -217,7 +217,10 @@ pub fn slowest(verb: &SlowestVerb) -> Result<u8> {
     }
     all.sort_by(|a, b| b.took_ns.total_cmp(&a.took_ns));
     all.truncate(verb.n as usize);
-    ensure!(!all.is_empty(), "there is no time in these files: they have no values, or values of another kind");
+    ensure!(
+        !all.is_empty(),
+        "there is no time in these files: they have no values, or values of another kind"
+    );
     super::print(&of_results::slowest(&all)).context("slowest")?;
     Ok(0)
 }

@@ -68,10 +68,7 @@ pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()>
 pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
     known(results, names)?;
     results.order.clear();
-    ensure!(
-        results.benchmarks.iter().any(|it| !is_named(it, names)),
-        "no benchmark would be left"
-    );
+    ensure!(results.benchmarks.iter().any(|it| !is_named(it, names)), "no benchmark would be left");
     results.benchmarks.retain(|it| !is_named(it, names));
     Ok(())
 }
@@ -83,8 +80,7 @@ fn is_named(benchmark: &Benchmark, names: &[String]) -> bool {
 
 fn known(results: &Results, names: &[String]) -> Result<()> {
     for name in names {
-        let is_there =
-            results.benchmarks.iter().any(|it| is_named(it, std::slice::from_ref(name)));
+        let is_there = results.benchmarks.iter().any(|it| is_named(it, std::slice::from_ref(name)));
         let known: BTreeSet<&str> = results.benchmarks.iter().map(|it| &*it.name).collect();
         let known: Vec<&str> = known.into_iter().collect();
         ensure!(is_there, "there is no benchmark {name:?}; there are: {}", known.join(", "));

@@ -77,9 +77,9 @@ fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
         let unit = match arm.unit {
             ArmUnit::Time => Unit::Time,
             ArmUnit::Bytes => Unit::Bytes,
-            ArmUnit::Count => imported
-                .and_then(|it| it.unit_name.clone())
-                .map_or(Unit::Count, Unit::Other),
+            ArmUnit::Count => {
+                imported.and_then(|it| it.unit_name.clone()).map_or(Unit::Count, Unit::Other)
+            }
         };
         let mut made = Benchmark::new(&name(record, index), unit);
         made.parameters.clone_from(&arm.parameters);
@@ -127,7 +127,8 @@ fn workers_said(record: &Record) -> BTreeMap<usize, Metadata> {
         let Event::Worker { arm, values, .. } = event else { continue };
         let has_names = values.contains_key("python_version");
         let is_shown = |key: &str| {
-            let is_said_better = has_names && matches!(key, "language" | "implementation" | "version");
+            let is_said_better =
+                has_names && matches!(key, "language" | "implementation" | "version");
             !is_said_better && !matches!(key, "source" | "gc" | "tracemalloc" | "protocol")
         };
         let shown = values.iter().filter(|(key, _)| is_shown(key));
@@ -173,7 +174,10 @@ fn facts(record: &Record) -> Metadata {
     say("container", text(&facts.container));
     say("date", Some(local(&header.created).as_str().into()));
     say("stillwell_version", Some(header.tool.trim_start_matches("stillwell ").into()));
-    say("stillwell_order", Some(if plan.order == Order::Sequential { "sequential" } else { "interleave" }.into()));
+    say(
+        "stillwell_order",
+        Some(if plan.order == Order::Sequential { "sequential" } else { "interleave" }.into()),
+    );
     say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
     let git = facts.git.as_ref().map(|git| git.revision.as_str());
     say("git_revision", git.map(MetaValue::from));
@@ -252,7 +256,9 @@ fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: 
         let is_new = match open[arm] {
             None => false,
             // A run is a process; so is a launch of which the values have begun.
-            Some(before) => (!in_slices && before.is_some()) || (before.is_some() && before != block),
+            Some(before) => {
+                (!in_slices && before.is_some()) || (before.is_some() && before != block)
+            }
         };
         if is_new {
             end_own(benchmark, tried.get(&arm), record.header.plan.arms[arm].inner_loops);

@@ -383,8 +383,10 @@ impl Results {
 
     /// What is said under a key of all benchmarks alike.
     pub fn agreed(&self, key: &str) -> Option<&MetaValue> {
-        let mut all =
-            self.benchmarks.iter().map(|it| it.metadata.get(key).or_else(|| self.metadata.get(key)));
+        let mut all = self
+            .benchmarks
+            .iter()
+            .map(|it| it.metadata.get(key).or_else(|| self.metadata.get(key)));
         let first = all.next()??;
         all.all(|value| value == Some(first)).then_some(first)
     }

@@ -56,7 +56,9 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
 fn new_benchmark(command: &str) -> Benchmark {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
-    Benchmark { is_control, ..Benchmark::new(name, Unit::Time) }
+    let mut made = Benchmark::new(name, Unit::Time);
+    made.is_control = is_control;
+    made
 }
 
 /// A time in ns. What is written with decimals of a second is whole nanoseconds mostly; a product of doubles may miss that
@@ -121,11 +123,7 @@ mod tests {
             &[(0, 1_500_000.0), (1, 2_000_000.0), (0, 1_250_000.0)],
         );
         check("# a comment\n\n 1e-3 \n2\r\n \t\n", &["file.txt"], &[(0, 1000.0), (0, 2_000_000.0)]);
-        check(
-            "1\t\n2\ta\tb\n",
-            &[EMPTY_COMMAND, "a\tb"],
-            &[(0, 1_000_000.0), (1, 2_000_000.0)],
-        );
+        check("1\t\n2\ta\tb\n", &[EMPTY_COMMAND, "a\tb"], &[(0, 1_000_000.0), (1, 2_000_000.0)]);
         check("1e-7\ta\n", &["a"], &[(0, 0.1)]);
     }
 

@@ -2,7 +2,6 @@
 //!
 //! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are slices.
 
-
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::results::{
@@ -164,8 +163,9 @@ fn plan(results: &Results, arm_of: &[usize], about: &About) -> Result<Plan> {
     plan.in_slices =
         !about.is_flat && results.benchmarks.iter().any(|it| it.values.len() > n_with_values(it));
     if let Some(reference) = &about.reference {
-        let is_it =
-            |arm: &Arm| arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&&**reference);
+        let is_it = |arm: &Arm| {
+            arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&&**reference)
+        };
         let index = plan.arms.iter().position(is_it);
         plan.reference =
             index.with_context(|| format!("--reference {reference:?} is none of its commands"))?;
@@ -294,7 +294,8 @@ impl Making<'_> {
         if loops != 1 {
             row.set(Metric::Loops, Some(loops));
         }
-        if !(is_time && loops == 1 && inner_loops == 1 && whole.map(|ns| ns as f64) == Some(value)) {
+        if !(is_time && loops == 1 && inner_loops == 1 && whole.map(|ns| ns as f64) == Some(value))
+        {
             row.value = Some(value);
         }
         // The pauses in between are not known. A record's integers are those of JSON readers: signed.
@@ -323,7 +324,7 @@ fn usable_order(results: &Results) -> Option<&[u32]> {
         *counts.get_mut(at as usize)? += 1;
     }
     let is_right = |(benchmark, &n): (&Benchmark, &usize)| benchmark.n_launches() == n;
-    let is_usable = !results.order.is_empty() && results.benchmarks.iter().zip(&counts).all(is_right);
+    let is_usable =
+        !results.order.is_empty() && results.benchmarks.iter().zip(&counts).all(is_right);
     is_usable.then_some(&results.order)
 }
-

@@ -42,7 +42,10 @@ impl Record {
         Self::follow(path, Tail::of(path, Cursor::new(bytes))?)
     }
 
-    fn follow<R: BufRead + Seek>(path: &Path, (mut tail, header): (Tail<R>, Header)) -> Result<Self> {
+    fn follow<R: BufRead + Seek>(
+        path: &Path,
+        (mut tail, header): (Tail<R>, Header),
+    ) -> Result<Self> {
         let mut rows = Rows::default();
         let mut events = Vec::new();
         let n_arms = header.plan.arms.len();

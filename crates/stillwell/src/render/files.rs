@@ -5,8 +5,8 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::analysis::files::{Cell, Files, Group, Line, Middle, geometric_mean};
 use crate::analysis::Uncertain;
+use crate::analysis::files::{Cell, Files, Group, Line, Middle, geometric_mean};
 use crate::convert::results::Unit as ValueUnit;
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::json::pretty;
@@ -60,11 +60,18 @@ pub fn text(sides: &[Side], found: &Files, shown: Shown) -> String {
     }
     if !found.lines.is_empty() {
         let of = if found.by == Middle::Mean { "means" } else { "medians" };
-        let text = format!("ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is \
-             that of the scatter between processes");
+        let text = format!(
+            "ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is \
+             that of the scatter between processes"
+        );
         wrap(&mut out, "", 0, &text);
         if has_unknown(found) {
-            wrap(&mut out, "", 0, "a ratio without an error is of one process, or of a summary: how much processes differ is not known");
+            wrap(
+                &mut out,
+                "",
+                0,
+                "a ratio without an error is of one process, or of a summary: how much processes differ is not known",
+            );
         }
         wrap(&mut out, "no verdict: ", 12, NO_VERDICT);
     }
@@ -72,7 +79,8 @@ pub fn text(sides: &[Side], found: &Files, shown: Shown) -> String {
 }
 
 fn has_unknown(found: &Files) -> bool {
-    let mut ratios = found.lines.iter().flat_map(|line| &line.cells).flatten().filter_map(|cell| cell.ratio);
+    let mut ratios =
+        found.lines.iter().flat_map(|line| &line.cells).flatten().filter_map(|cell| cell.ratio);
     ratios.any(|ratio| ratio.err.is_none())
 }
 
@@ -194,8 +202,15 @@ fn groups(out: &mut String, found: &Files, lines: &[&Line], file: usize) {
         }
         writeln!(out, "{heading}, by the estimate ({}):", these.len()).ok();
         let rows = these.iter().map(|(line, cell, found)| {
-            let old = line.cells[0].as_ref().map_or_else(String::new, |old| middle(&line.unit, old));
-            vec![format!("  {}", shorten(&line.name, NAME_MAX)), old, "→".into(), middle(&line.unit, cell), ratio(*found)]
+            let old =
+                line.cells[0].as_ref().map_or_else(String::new, |old| middle(&line.unit, old));
+            vec![
+                format!("  {}", shorten(&line.name, NAME_MAX)),
+                old,
+                "→".into(),
+                middle(&line.unit, cell),
+                ratio(*found),
+            ]
         });
         out.push_str(&table::plain(rows.collect(), &[1, 3, 4]));
     }

@@ -129,7 +129,8 @@ pub fn tall(histogram: &Histogram, blocks: &[Block], is_named: bool) -> String {
     let bar_columns = COLUMNS.saturating_sub(wide + digits + unit.name.len() + 6).max(1);
     let mut out = String::new();
     let benchmark = blocks.first().and_then(|block| block.benchmark.as_deref());
-    let is_one = blocks.iter().all(|block| block.file.is_none() && Some(&*block.label) == benchmark);
+    let is_one =
+        blocks.iter().all(|block| block.file.is_none() && Some(&*block.label) == benchmark);
     let benchmark = benchmark.filter(|_| is_named && !is_one);
     if let Some(benchmark) = benchmark {
         writeln!(out, "{}", shorten(benchmark, COLUMNS)).ok();

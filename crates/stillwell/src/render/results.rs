@@ -79,7 +79,8 @@ pub fn processes(results: &Results) -> String {
             let of = convert::statistics::of_values(launch.values);
             let (Some(mean), Some(min), Some(max)) = (of.mean, of.min, of.max) else { continue };
             let [mean, min, max] = [mean, min, max].map(|x| value(&benchmark.unit, x));
-            let text = format!("{mean} (from {min} to {max}), {}", launch_heading(benchmark, &launch));
+            let text =
+                format!("{mean} (from {min} to {max}), {}", launch_heading(benchmark, &launch));
             wrap(&mut out, &format!("process {}: ", index + 1), 3, &text);
         }
     }
@@ -105,7 +106,11 @@ fn one_launch(
         if off.abs() <= FAR {
             return String::new();
         }
-        format!(" ({}{} %)", if off > 0.0 { "+" } else { "-" }, uncertain::fixed(off.abs() * 100.0, 0))
+        format!(
+            " ({}{} %)",
+            if off > 0.0 { "+" } else { "-" },
+            uncertain::fixed(off.abs() * 100.0, 0)
+        )
     };
     let (word, of_value) = if is_raw { ("raw ", "raw ") } else { ("", "") };
     for (index, &(n, per_loop)) in launch.warmups.iter().enumerate() {
@@ -132,7 +137,8 @@ fn launch_heading(benchmark: &Benchmark, launch: &LaunchView<'_>) -> String {
         None => {}
     }
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let mut items = vec![count(launch.warmups.len(), "warm-up"), count(launch.values.len(), "value")];
+    let mut items =
+        vec![count(launch.warmups.len(), "warm-up"), count(launch.values.len(), "value")];
     let range = launch.first_value..launch.first_value + launch.values.len();
     let own = benchmark.loops.get(range).unwrap_or_default();
     match (own.iter().min(), own.iter().max()) {
@@ -286,7 +292,8 @@ fn of_launches(benchmark: &Benchmark) -> Texts {
             }
         }
     }
-    let mut texts: Texts = said.iter().map(|(key, all)| ((*key).to_owned(), several(key, all))).collect();
+    let mut texts: Texts =
+        said.iter().map(|(key, all)| ((*key).to_owned(), several(key, all))).collect();
     for (key, found) in counts {
         let shown: Vec<String> = found.iter().map(|&n| loops(n)).collect();
         texts.insert(key.into(), shown.join(", "));
@@ -331,7 +338,8 @@ pub struct Took {
 /// The list of `slowest`, which comes in its order.
 pub fn slowest(list: &[Took]) -> String {
     let rows = list.iter().enumerate().map(|(index, took)| {
-        let values = format!("{} value{}", took.n_values, if took.n_values == 1 { "" } else { "s" });
+        let values =
+            format!("{} value{}", took.n_values, if took.n_values == 1 { "" } else { "s" });
         vec![(index + 1).to_string(), shorten(&took.name, 50), short_time(took.took_ns), values]
     });
     table::plain(rows.collect(), &[0, 2, 3])

@@ -8,9 +8,9 @@ use crate::analysis::series::{Range, Series};
 use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, Times, Uncertain};
 use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
+use crate::render::results::loops;
 use crate::render::text::ratio_text;
 use crate::render::uncertain;
-use crate::render::results::loops;
 use crate::render::units::{
     Kind, Unit, asked, kind_of, kind_of_unit, percent, short_time, unit_of_values,
 };
@@ -66,9 +66,10 @@ pub fn stats(statistics: Statistics<'_>) -> String {
 /// The arms of one benchmark, or all.
 fn of_arms(statistics: Statistics<'_>) -> String {
     let Statistics { plan, arms, .. } = statistics;
+    let has_others = arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_some();
     let mut lines = vec![Line {
         name: String::new(),
-        cells: arms.iter().map(|arm| label(plan, arm)).collect(),
+        cells: arms.iter().map(|arm| label(plan, arm, has_others)).collect(),
     }];
     let kind = arms.first().map_or(Kind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
     let unit = unit_of_values(plan, kind, statistics.uncertain());
@@ -95,14 +96,10 @@ fn of_arms(statistics: Statistics<'_>) -> String {
     out
 }
 
-fn label(plan: &Plan, arm: &ArmSummary) -> String {
+fn label(plan: &Plan, arm: &ArmSummary, has_others: bool) -> String {
     let number = if arm.is_hidden { String::new() } else { format!("{} ", arm.arm + 1) };
-    let mark = if arm.arm == plan.reference && has_others(plan) { " (ref)" } else { "" };
+    let mark = if arm.arm == plan.reference_of(arm.arm) && has_others { " (ref)" } else { "" };
     format!("{number}{}{mark}", shorten(&arm.label, LABEL_COLUMNS - number.len() - mark.len()))
-}
-
-fn has_others(plan: &Plan) -> bool {
-    plan.candidates().nth(1).is_some()
 }
 
 /// How many arms from this one on fit; at least one.
@@ -179,7 +176,10 @@ fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit
         ("mean", |found| found.mean),
     ];
     for (name, value) in estimators {
-        add(lines, arms, name, |arm| text(value(statistics.estimators(arm)?)));
+        add(lines, arms, name, |arm| {
+            let of_runs = value(statistics.estimators(arm)?);
+            text(of_all(name, arm).unwrap_or(of_runs))
+        });
     }
     if let Some(TimShape { k, n, m, .. }) = tim {
         add(lines, arms, format!("tim {k},{n},{m}"), |arm| {
@@ -197,12 +197,23 @@ fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit
     }
 }
 
+/// Of the slices, where an arm has them: the estimators are of its processes.
+fn of_all(name: &str, arm: &ArmSummary) -> Option<Uncertain> {
+    let wall = arm.wall.as_ref().filter(|_| arm.sliced.is_some())?;
+    match name {
+        "min" => Some(Uncertain { value: wall.min, err: None }),
+        "median" => Some(wall.median),
+        "mean" => Some(wall.mean),
+        _ => None,
+    }
+}
+
 type OfRatios = fn(&Ratios) -> Option<Uncertain>;
 
 /// Ratios to the reference, of net times where there is a control.
 fn ratio_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
-    let Statistics { plan, arms, tim, .. } = statistics;
-    if !has_others(plan) {
+    let Statistics { arms, tim, .. } = statistics;
+    if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
         return;
     }
     let ratios: [(&str, OfRatios); 4] = [
@@ -306,7 +317,11 @@ fn series_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit) {
         ("inner loops", |it| (it.inner_loops.max > 1).then(|| between(it.inner_loops, loops))),
         ("all loops took", |it| {
             let Range { min, max } = it.raw_ns?;
-            Some(if min == max { short_time(min) } else { format!("{} to {}", short_time(min), short_time(max)) })
+            Some(if min == max {
+                short_time(min)
+            } else {
+                format!("{} to {}", short_time(min), short_time(max))
+            })
         }),
         ("measured", |it| it.measured_ns.map(short_time)),
         ("took", |it| it.duration_ns.map(short_time)),
@@ -420,10 +435,12 @@ mod tests {
         found.floor.is_finite = None;
         found.floor.g_star = None;
         let plan = &record.header.plan;
-        let text = stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
+        let text =
+            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
         assert!(text.contains("needs 240 runs") && text.contains("not tested"), "{text}");
         estimators[0].as_mut().unwrap().floor.is_finite = Some(false);
-        let text = stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
+        let text =
+            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
         assert!(text.contains("no finite floor"), "{text}");
     }
 
