@@ -25,9 +25,9 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
     let mut indices = HashMap::new();
     for (index, line) in files[0].bytes.split(|&byte| byte == b'\n').enumerate() {
         let parsed = parse_line(line, file_name(&files[0])).and_then(|parsed| {
-            let Some((command, value)) = parsed else { return Ok(None) };
-            let ns =
-                Sign::NotNegative.check(value * options.unit.ns()).map_err(anyhow::Error::msg)?;
+            let Some(Run { command, time, value }) = parsed else { return Ok(None) };
+            let ns = Sign::NotNegative.check(value * options.unit.ns());
+            let ns = ns.map_err(anyhow::Error::msg).with_context(|| time.to_owned())?;
             Ok(Some((command, ns)))
         });
         let Some((command, ns)) = parsed.with_context(|| format!("line {}", index + 1))? else {
@@ -67,15 +67,22 @@ pub(super) fn read(file: &mut dyn BufRead, source: Source<'_>) -> Result<Runs> {
 }
 
 fn read_line(runs: &mut Runs, line: &[u8], source: Source<'_>) -> Result<()> {
-    if let Some((command, value)) = parse_line(line, source.name)? {
-        let shown = || value.to_string();
-        runs.push(command, whole_ns(value, source.unit).with_context(shown)?);
+    if let Some(Run { command, time, value }) = parse_line(line, source.name)? {
+        runs.push(command, whole_ns(value, source.unit).with_context(|| time.to_owned())?);
     }
     Ok(())
 }
 
+/// What a line says.
+struct Run<'a> {
+    command: &'a str,
+    /// As it is written.
+    time: &'a str,
+    value: f64,
+}
+
 /// The command and its time, or none if it is a line without one.
-fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<(&'a str, f64)>> {
+fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<Run<'a>>> {
     ensure!(line.len() <= LINE_BYTES_MAX, "longer than {LINE_BYTES_MAX} bytes");
     let line = str::from_utf8(line).context("not UTF-8")?;
     let line = line.strip_suffix('\n').unwrap_or(line);
@@ -88,7 +95,7 @@ fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<(&'a str, f64)
         let shown: String = time.chars().take(SHOWN_CHARS).collect();
         bail!("{shown:?} is not a time; a line is TIME, or TIME, a tab and the command");
     };
-    Ok(Some((command, value)))
+    Ok(Some(Run { command, time, value }))
 }
 
 #[cfg(test)]
@@ -130,7 +137,7 @@ mod tests {
         check_error(b"1\ta\n\nfast\tb\n", "line 3: \"fast\" is not a time");
         check_error(b"1 sleep 1\n", "line 1: \"1 sleep 1\" is not a time");
         check_error(b"-1\ta\n", "line 1: -1: a time is between");
-        check_error(b"nan\ta\n", "line 1: NaN: a time is between");
+        check_error(b"nan\ta\n", "line 1: nan: a time is between");
         check_error(b"inf\ta\n", "line 1: inf: a time is between");
         check_error(b"1e-7\ta\n", "too short");
         check_error(b"1\t\xff\n", "line 1: not UTF-8");
