@@ -28,8 +28,8 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
     let mut indices = HashMap::new();
     for (index, line) in files[0].bytes.split(|&byte| byte == b'\n').enumerate() {
         let parsed = parse_line(line, file_name(&files[0])).and_then(|parsed| {
-            let Some((command, value)) = parsed else { return Ok(None) };
-            Ok(Some((command, ns(value, options.unit)?)))
+            let Some(Run { command, time, value }) = parsed else { return Ok(None) };
+            Ok(Some((command, ns(value, options.unit).with_context(|| time.to_owned())?)))
         });
         let Some((command, ns)) = parsed.with_context(|| format!("line {}", index + 1))? else {
             continue;
@@ -65,13 +65,21 @@ fn new_benchmark(command: &str) -> Benchmark {
 /// by its last bit.
 fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     let ns = value * unit.ns();
-    ensure!((0.0..=NS_MAX).contains(&ns), "{value}: a time is between 0 and 100 years");
+    ensure!((0.0..=NS_MAX).contains(&ns), "a time is between 0 and 100 years");
     let is_whole = (ns - ns.round()).abs() <= 2.0 * f64::EPSILON * ns;
     Ok(if is_whole { ns.round() } else { ns })
 }
 
+/// What a line says.
+struct Run<'a> {
+    command: &'a str,
+    /// As it is written.
+    time: &'a str,
+    value: f64,
+}
+
 /// The command and its time, or none if it is a line without one.
-fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<(&'a str, f64)>> {
+fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<Run<'a>>> {
     ensure!(line.len() <= LINE_BYTES_MAX, "longer than {LINE_BYTES_MAX} bytes");
     let line = str::from_utf8(line).context("not UTF-8")?;
     let line = line.strip_suffix('\n').unwrap_or(line);
@@ -84,7 +92,7 @@ fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<(&'a str, f64)
         let shown: String = time.chars().take(SHOWN_CHARS).collect();
         bail!("{shown:?} is not a time; a line is TIME, or TIME, a tab and the command");
     };
-    Ok(Some((command, value)))
+    Ok(Some(Run { command, time, value }))
 }
 
 #[cfg(test)]
@@ -132,7 +140,7 @@ mod tests {
         check_error(b"1\ta\n\nfast\tb\n", "line 3: \"fast\" is not a time");
         check_error(b"1 sleep 1\n", "line 1: \"1 sleep 1\" is not a time");
         check_error(b"-1\ta\n", "line 1: -1: a time is between");
-        check_error(b"nan\ta\n", "line 1: NaN: a time is between");
+        check_error(b"nan\ta\n", "line 1: nan: a time is between");
         check_error(b"inf\ta\n", "line 1: inf: a time is between");
         check_error(b"1\t\xff\n", "line 1: not UTF-8");
         check_error(&[b'7'; LINE_BYTES_MAX + 2], "line 1: longer than 1048576 bytes");
