@@ -260,7 +260,7 @@ fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Cont
     let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
     let is_wanted = |format| options.format.is_none_or(|wanted| wanted == format);
     let names = || found.iter().map(String::as_str);
-    if is_wanted(Format::Criterion) && names().any(|name| criterion::wants(name, side)) {
+    if is_wanted(Format::Criterion) && detect::is_criterion(names(), side) {
         let mut read = Vec::new();
         for name in found.iter().filter(|name| criterion::wants(name, side)) {
             let file = path.join(name);

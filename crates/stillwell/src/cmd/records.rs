@@ -120,7 +120,9 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
 /// Of each arm; none where every run is a process with one value, and the rest of the table has all of it.
 fn series_of(record: &Record, results: &Results) -> Vec<Option<Series>> {
     let plan = &record.header.plan;
-    let is_of_interest = record.header.imported.is_some() || plan.in_slices;
+    let is_imported = record.header.imported.is_some();
+    let is_of_interest =
+        plan.in_slices || (is_imported && plan.arms.iter().any(|arm| arm.benchmark.is_some()));
     let names = (0..plan.arms.len()).map(|arm| of_record::name(record, arm));
     let found = names.zip(&plan.arms).map(|(name, arm)| {
         let mut benchmarks = results.benchmarks.iter();

@@ -38,7 +38,6 @@ pub fn detect(bytes: &[u8]) -> Result<Format> {
     }
 }
 
-#[cfg(test)]
 /// Whether a directory with these files, by their paths from it, is one of criterion's.
 pub fn is_criterion<'a>(paths: impl IntoIterator<Item = &'a str>, side: &str) -> bool {
     paths.into_iter().any(|path| criterion::wants(path, side))

@@ -132,7 +132,6 @@ mod tests {
         );
         check("# a comment\n\n 1e-3 \n2\r\n \t\n", &["file.txt"], &[(0, 1000.0), (0, 2_000_000.0)]);
         check("1\t\n2\ta\tb\n", &[EMPTY_COMMAND, "a\tb"], &[(0, 1_000_000.0), (1, 2_000_000.0)]);
-        check("1e-7\ta\n", &["a"], &[(0, 0.1)]);
     }
 
     #[test]

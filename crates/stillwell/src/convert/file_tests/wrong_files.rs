@@ -293,7 +293,7 @@ fn the_others() {
     let julia = str::from_utf8(BENCHMARK_TOOLS.bytes).unwrap();
     check(Format::BenchmarkTools, &julia.replace("23.25", "null"), "utf8/join: invalid type: null");
     check(Format::BenchmarkTools, &julia.replace("997", "0"), "utf8/join: invalid value");
-    check(Format::Times, "-1e-3\ta\n", "line 1: -1e-3: a value must not be negative");
+    check(Format::Times, "-1e-3\ta\n", "line 1: -1e-3: a time is between 0 and 100 years");
     check(Format::Times, "1\ta\nfast\tb\n", "line 2: \"fast\" is not a time");
 }
 
