@@ -11,14 +11,14 @@ use crate::plan::programs::decide_timeit;
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     let (facts, gaps) = host::look(&Host::new(&verb.host_root));
     let plan = decide_timeit(&verb.spec, &facts, drawn_seed()?)?;
-    let measuring = Measuring {
+    let mut measuring = Measuring {
         plan,
         facts,
         gaps,
         output: &verb.spec.output,
         fail_on: verb.spec.judging.fail_on,
         script: None,
-        fork_server: None,
+        maker: None,
     };
     measuring.run()
 }

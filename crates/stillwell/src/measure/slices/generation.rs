@@ -90,8 +90,9 @@ impl Member {
                 worker.source(Part::Teardown, &source.teardown)?;
                 worker.compile(source.duplicate.into())?;
             }
-            (None, Some(name)) => worker.select(name)?,
-            (None, None) => {}
+            (None, Some(name)) if !plan.is_forked() => worker.select(name)?,
+            // A fork is of one function.
+            (None, _) => {}
         }
         if has_gc && workers.gc == Gc::Off {
             worker.gc(false)?;
