@@ -114,7 +114,8 @@ __attribute__((weak)) struct sw_all_ sw_all_;
 #endif
 /* How this file was compiled: names and values for `metadata`. */
 static const char *const sw_build_[] __attribute__((unused)) = {
-    "compiler", SW_COMPILER_ " " SW_VERSION_, "compiler_text", __VERSION__, "standard", SW_LANGUAGE_ " " SW_VALUE_(SW_STANDARD_),
+    "compiler", SW_COMPILER_ " " SW_VERSION_, "compiler_text", __VERSION__,
+    "standard", SW_LANGUAGE_ " " SW_VALUE_(SW_STANDARD_),
 #ifdef __OPTIMIZE__
     "optimised", "1",
 #else
@@ -294,7 +295,7 @@ static inline void sw_count_(const char *name, unsigned long long n)
     struct sw_run_ *run = sw_all_.running;
     const char *what = NULL;
     unsigned i = 0;
-    if (!run) return;
+    if (!run || run->error[0]) return; /* the first error is the one that is told */
     while (i < run->counters && strcmp(run->counter[i].name, name) != 0) i++;
     if (strlen(name) > SW_COUNTER_NAME_MAX_) what = "has a name of more than 256 bytes";
     else if (i == SW_COUNTERS_) what = "is one too many: there may be 32";
