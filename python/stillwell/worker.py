@@ -132,8 +132,6 @@ class Statement:
 
     def measure(self, loops, wall, cpu):
         """What the two clocks say of so many loops, in their units."""
-        if IS_PYPY:
-            self.make()  # So that one loop count's compiled code is not used for another.
         result = self.inner(loops if IS_PYPY else itertools.repeat(None, loops), wall, cpu)
         return run_coroutine(result) if self.is_async else result
 
