@@ -108,7 +108,9 @@ class Statement:
     def __init__(self, sources, duplicate, namespace):
         self.namespace, self.duplicate, self.parts, self.starts = namespace, duplicate, [], []
         self.is_async = False
-        first_line = 2  # Each part has lines of its own, by which an error is found in it. Line 1 is for `as_coroutine`.
+        # Each part has lines of its own, by which an error is found in it. None has a line of the template: from Python 3.13 on,
+        # an instruction is joined with the next one if they are of one line, and the loop would be another than timeit's.
+        first_line = TEMPLATE.count("\n") + 5
         for part in PARTS:
             source = sources.get(part, "")
             is_async, body = parse(source, "<%s>" % part, first_line)

@@ -125,7 +125,7 @@ class Worker:
 
 def environment(**changes):
     """This environment, with the package to be imported from this tree. None takes a variable out."""
-    found = dict(os.environ, PYTHONPATH=PACKAGE_FOLDER, PYTHONDONTWRITEBYTECODE="1")
+    found = dict(os.environ, PYTHONPATH=PACKAGE_FOLDER)
     for name, value in changes.items():
         if value is None:
             found.pop(name, None)

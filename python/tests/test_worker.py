@@ -8,8 +8,21 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from client import INTERPRETERS, Worker, decode, environment, find_interpreter, read_text  # noqa: E402
+from client import INTERPRETERS, WORKER_PATH, Worker, decode, environment, find_interpreter, read_text  # noqa: E402
 
+# The instructions of the loop, ours and then the standard timeit's, for some statements.
+LOOPS = """
+import dis, sys, timeit
+sys.path.insert(0, sys.argv[1])
+import worker
+setup = "x = 1; f = id"
+for text in ("x + x", "f(x)  # comment", "y = f(x)\\nz = [y,\\n2]", "[i for i in (x, x)]"):
+    ours = worker.Statement({"setup": setup, "statement": text}, 1, {}).inner
+    for function in (ours, timeit.Timer(text, setup).inner):
+        names = [one.opname for one in dis.get_instructions(function) if one.opname != "CACHE"]
+        names = names[names.index("FOR_ITER"):]
+        print(*names[:[name.startswith("JUMP") for name in names].index(True) + 1])
+"""
 TIME = re.compile(r"time [0-9]+ [0-9]+")
 
 
@@ -275,6 +288,15 @@ class WorkerTests:
             self.assertIn("python_version", [line.split(" ")[1] for line in worker.ask_lines("metadata")])
             self.prepared(worker, setup="import json")
             self.assert_error(worker.ask("run 1"), "RuntimeError: shadowed")
+
+    def test_loop_is_that_of_timeit(self):
+        if self.label in ("pypy3", "graalpy"):
+            self.skipTest("has another bytecode")
+        found = subprocess.check_output([self.python, "-c", LOOPS, os.path.dirname(WORKER_PATH)]).decode().split("\n")[:-1]
+        self.assertEqual(len(found), 8)
+        for ours, timeits in zip(found[::2], found[1::2]):
+            self.assertEqual(ours, timeits)
+            self.assertTrue(ours.startswith("FOR_ITER STORE_FAST "), ours)
 
     def test_garbage_collection(self):
         worker = self.prepared(setup="import gc", statement="assert gc.isenabled()")
