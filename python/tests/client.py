@@ -126,6 +126,7 @@ class Worker:
 def environment(**changes):
     """This environment, with the package to be imported from this tree. None takes a variable out."""
     found = dict(os.environ, PYTHONPATH=PACKAGE_FOLDER)
+    found.pop("PYTHONUNBUFFERED", None)  # It would hide what is not flushed in time.
     for name, value in changes.items():
         if value is None:
             found.pop(name, None)

@@ -82,9 +82,10 @@ def serve_forks(words, fd):
         os.close(theirs_read)
         os.close(theirs_write)
         log("group", os.getpgid(process_id) == process_id)
-        if "FAKE_DIE" in os.environ:
-            os._exit(9)
         worker = Worker([], fds=(read_fd, write_fd))
+        if "FAKE_DIE" in os.environ:
+            worker.send(b"run 1\n")
+            os._exit(9)
         if "FAKE_KILL" in os.environ:
             os.killpg(process_id, signal.SIGKILL)
             ask("reap %d" % process_id)

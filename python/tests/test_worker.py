@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import INTERPRETERS, WORKER_PATH, Worker, decode, environment, find_interpreter, read_text  # noqa: E402
@@ -23,6 +24,7 @@ for text in ("x + x", "f(x)  # comment", "y = f(x)\\nz = [y,\\n2]", "[i for i in
         names = names[names.index("FOR_ITER"):]
         print(*names[:[name.startswith("JUMP") for name in names].index(True) + 1])
 """
+os_write = os.write
 TIME = re.compile(r"time [0-9]+ [0-9]+")
 
 
@@ -170,7 +172,7 @@ class WorkerTests:
         self.assert_error(worker.ask("run 1"), "AssertionError")
 
     def test_syntax_errors(self):
-        worker = self.start()
+        worker = self.prepared()
         for part, text, line in (
             ("statement", "x = 1\ny = = 2", 2), ("setup", "x = )", 1), ("teardown", "if 1:\n  x\n y", 3), ("statement", "\n\nreturn 1", 3),
             ("statement", "break", 1), ("statement", "x\nyield 1", 2), ("statement", "  x", 1),
@@ -386,6 +388,18 @@ class WrongStart(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", text] + words, stderr=subprocess.PIPE)
             self.assertEqual(done.returncode, 1)
             self.assertIn(b"--stillwell-worker=RFD,WFD, two open files", done.stderr)
+
+
+class Writing(unittest.TestCase):
+    def test_short_writes(self):
+        from stillwell import worker
+
+        read_fd, write_fd = os.pipe()
+        self.addCleanup(os.close, read_fd)
+        self.addCleanup(os.close, write_fd)
+        with unittest.mock.patch.object(worker.posix, "write", lambda fd, data: os_write(fd, data[:3])):
+            worker.Channel(read_fd, write_fd).write(["time 1 2", "end"])
+        self.assertEqual(os.read(read_fd, 100), b"time 1 2\nend\n")
 
 
 class Words(unittest.TestCase):
