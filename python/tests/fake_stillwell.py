@@ -84,6 +84,7 @@ def serve_forks(words, fd):
         log("group", os.getpgid(process_id) == process_id)
         worker = Worker([], fds=(read_fd, write_fd))
         if "FAKE_DIE" in os.environ:
+            worker.read_line()
             worker.send(b"run 1\n")
             os._exit(9)
         if "FAKE_KILL" in os.environ:
