@@ -147,6 +147,8 @@ class Runner:
         words = words + ["--record", path]
         done = subprocess.run([binary.find()] + words + ["--"] + commands)
         binary.check(done.returncode, words)
+        for verb in options.verbs(self.parse_args()):
+            print(binary.output_of([verb, path]), end="")
         return Benchmark(name, read_arms(path)[-1], path, metadata=metadata)
 
     def _check_name(self, name: str) -> None:

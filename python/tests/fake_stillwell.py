@@ -24,8 +24,8 @@ def option(words, name):
     return words[words.index(name) + 1]
 
 
-def measure(worker, step, arm, name):
-    """The rows of one launch; the first is a warm-up."""
+def measure(worker, block, arm, name):
+    """The rows of one launch, as they are in a block; the first is a warm-up."""
     log("hello", worker.read_line())
     if name is not None:
         answer = worker.ask("select " + "".join("\\x%02x" % byte for byte in name.encode()))
@@ -36,14 +36,14 @@ def measure(worker, step, arm, name):
         answer = worker.ask("run %d" % LOOPS)
         if answer is None or not answer.startswith("time "):
             sys.exit("fake: " + (decode(answer[6:]) if answer else "the worker died"))
-        rows.append([step, arm, slice_number - 1 if slice_number else None, int(answer.split(" ")[1]), LOOPS, slice_number])
+        rows.append([slice_number, arm, block if slice_number else None, int(answer.split(" ")[1]), LOOPS])
     log("metadata", *(worker.ask_lines("metadata")))
     log("quit", worker.ask("quit"), worker.read_line())
     return rows
 
 
 def write_record(path, arms, rows):
-    header = {"format": "stillwell", "version": 1, "columns": ["step", "arm", "block", "wall_ns", "loops", "slice"], "plan": {"arms": arms}}
+    header = {"format": "stillwell", "version": 1, "columns": ["step", "arm", "block", "wall_ns", "loops"], "plan": {"arms": arms}}
     with open(path, "x") as file:
         for line in [header] + rows + [{"event": "end", "reason": "complete"}]:
             file.write(json.dumps(line) + "\n")
@@ -54,7 +54,7 @@ def bench(words):
     for step in range(N_LAUNCHES * len(commands)):
         arm = step % len(commands)
         worker = Worker(shlex.split(commands[arm]))
-        rows += measure(worker, step, arm, name)
+        rows += measure(worker, step // len(commands), arm, name)
         status = worker.wait()
         log("ended", status, *worker.said())
     arms = [{"name": None, "command": command, "inner_loops": 1} for command in commands]
@@ -91,7 +91,7 @@ def serve_forks(words, fd):
             os.killpg(process_id, signal.SIGKILL)
             ask("reap %d" % process_id)
             continue
-        rows += measure(worker, step, arm, None)
+        rows += measure(worker, step // len(names), arm, None)
         worker.end()
         ask("reap %d" % process_id)
     for text in ("reap 1", "fork 0", "fork x", "dance"):

@@ -44,10 +44,10 @@ class Manager(ScriptCase):
     def test_options_are_handed_on(self):
         path = self.write("bench.py", SMALL)
         self.run_python(path, *"-p 5 -n 2 -w 0 -l 2^8 --min-time 0.05 --fast --rigorous -q -v --affinity 0-1 --inherit-environ A,B --timeout 3 "
-                        "--append out.json --track-memory --no-locale".split())
+                        "--append out.json --track-memory --copy-env".split())
         words = self.asked()[0]
         given = words[3:words.index("--record")]
-        self.assertEqual(given, "--rigorous --fast --no-locale --track-memory --verbose --quiet --processes 5 --values 2 --warmups 0 --loops 256 "
+        self.assertEqual(given, "--rigorous --fast --track-memory --verbose --quiet --processes 5 --values 2 --warmups 0 --loops 256 "
                          "--min-time 0.05 --timeout 3 --affinity 0-1 --inherit-environ A,B --append out.json".split())
         self.assertIn("-p 5 -n 2", words[-1])
 
@@ -185,15 +185,15 @@ class Records(ScriptCase):
         return read_arms(self.path("r.swell"))
 
     def header(self, **changes):
-        columns = ["step", "arm", "block", "exit", "timed_out", "wall_ns", "future", "loops", "slice"]
+        columns = ["step", "arm", "block", "exit", "timed_out", "wall_ns", "future", "loops"]
         arms = [{"name": "a", "inner_loops": 10}, {"name": None, "command": "b c"}, {"name": None, "command": None}]
         return json.dumps(dict({"format": "stillwell", "version": 1, "columns": columns, "plan": {"arms": arms}}, **changes))
 
     def test_launches(self):
         rows = [
-            "[0,0,null,0,0,9999,7,100,0]",  # A warm-up.
-            "[0,0,0,0,0,3000,7,100,1]", "[1,1,0,0,0,500,7,1,1]", "[0,0,1,0,0,2000,7,50,2]", '{"event":"failure"}',
-            "[2,0,2,0,0,4000,7,100,1]", "[3,1,2,0,0,null,7,1,1]", "[4,1,2,0,1,5,7,1,1]", "[5,1,3,0,0,77",
+            "[0,0,null,0,0,9999,7,100]",  # A warm-up.
+            "[1,0,0,0,0,3000,7,100]", "[2,1,0,0,0,500,7,1]", "[3,0,0,0,0,2000,7,50]", '{"event":"failure"}',
+            "[4,0,1,0,0,4000,7,100]", "[5,1,1,0,0,null,7,1]", "[6,1,1,0,1,5,7,1]", "[7,1,2,0,0,77",
         ]
         a, b, c = self.arms([self.header()] + rows)
         self.assertEqual((a.name, b.name, c.name), ("a", "b c", "3"))

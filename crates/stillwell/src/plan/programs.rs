@@ -33,6 +33,8 @@ pub struct Listed {
     pub name: String,
     /// How often what it times is repeated in one loop.
     pub inner_loops: u64,
+    /// Whether it times itself.
+    pub has_own_timer: bool,
 }
 
 /// Decides everything about statements.
@@ -60,7 +62,8 @@ pub fn decide_bench(
         for (command, listed) in commands.iter().zip(found) {
             let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
             let benchmark = Some(name.clone());
-            arms.push(Arm { benchmark, inner_loops: listed.inner_loops, ..command.clone() });
+            let Listed { inner_loops, has_own_timer, .. } = *listed;
+            arms.push(Arm { benchmark, inner_loops, has_own_timer, ..command.clone() });
         }
     }
     decide_workers(arms, &spec.workers, &spec.judging, &spec.output, facts, drawn_seed)
@@ -165,6 +168,10 @@ fn decide_workers(
     ensure!(
         !said.delta || headline.unit().is_time(),
         "--delta is about times; it does not go with --track-memory or --tracemalloc"
+    );
+    ensure!(
+        headline != Headline::Cpu || !arms.iter().any(|arm| arm.has_own_timer),
+        "--clock cpu: a benchmark times itself, so its CPU time is not known"
     );
     ensure!(
         headline != Headline::Tracemalloc || arms.iter().all(|arm| arm.source.is_some()),

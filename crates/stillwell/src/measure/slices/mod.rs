@@ -227,8 +227,11 @@ pub fn list_benchmarks(
         worker.hello()?;
         let found = worker.list()?;
         worker.quit()?;
-        let listed =
-            |found: worker::Benchmark| Listed { name: found.name, inner_loops: found.inner_loops };
+        let listed = |found: worker::Benchmark| Listed {
+            has_own_timer: found.pairs.iter().any(|(key, value)| key == "timer" && value == "own"),
+            name: found.name,
+            inner_loops: found.inner_loops,
+        };
         Ok(found.into_iter().map(listed).collect())
     };
     let numbered = programs.iter().enumerate();
