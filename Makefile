@@ -13,6 +13,7 @@ demo: build ## compare two real commands of this machine
 
 test: lint ## everything that CI checks
 	cargo test --locked --workspace
+	python3 -m unittest discover -s python/tests
 	cargo build --locked --release
 	experiments/check
 	@$(MAKE) --no-print-directory test-vm
@@ -30,6 +31,7 @@ bench: build ## the experiments of docs/experiments.md, side by side with other 
 	experiments/real/run
 	experiments/kill/run
 	experiments/trust/run
+	experiments/timeit/run
 	experiments/files/run
 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`

@@ -1,34 +1,29 @@
 /* Stillwell: benchmarks in C (C99) and C++ (C++11), for GCC and Clang on Linux. One header, nothing but libc.
+ * How to write and compare benchmark programs: docs/benchmark-programs.md.
  *
  *     #include "stillwell.h"
  *     STILLWELL_BENCH(parse)
  *     {
- *         char *text = load();            // not timed, made anew for each run: keep it cheap
+ *         char *text = load();            // not timed; done again for each run
  *         for (SW_LOOP)                   // timed from here
  *             sw_keep(parse(text));
  *         free(text);                     // not timed
  *     }
- *     STILLWELL_MAIN()                    // in one file of the program
+ *     STILLWELL_MAIN()                    // in one file of the program; or call sw_main(argc, argv) in a main of yours
  *
- *     stillwell bench ./bench-old ./bench-new
- *
- * STILLWELL_BENCH(name)              a benchmark called `name`, in C++ also inside a namespace
- * STILLWELL_BENCH_INNER(name, n)     the code is repeated n times in one loop: the time is divided by n
- * STILLWELL_BENCH_NAMED("any text", n)     the same, called by any text in UTF-8
- * for (SW_LOOP) { ... }              the timed loop, once in each benchmark. `continue` is fine; leaving it by break,
- *                                    return or goto is an error, because the loops would be miscounted
- * sw_keep(x)     x must really be computed, and what sw_keep returns is a value that the compiler cannot know.
- *                So `sw_keep(f(sw_keep(20)))` computes f(20) in each loop. What memory x points to counts as read and
- *                changed. In C++ `sw_keep(x);` also changes a variable x. C macros cannot tell variables from
- *                values: there write `f(sw_keep(x))`, `x = sw_keep(x)`, or for a big struct `sw_keep(&x)`.
- * sw_clobber()   all memory that others can reach counts as read and changed
+ * STILLWELL_BENCH_INNER(name, n)        the code is repeated n times in one loop: the time is divided by n
+ * STILLWELL_BENCH_NAMED("any text", n)  the same, called by any text in UTF-8
+ * for (SW_LOOP) { ... }  the timed loop, once in each benchmark. `continue` is fine; leaving it by break, return or goto
+ *                        is an error, because the loops would be miscounted
+ * sw_keep(x)             x must be computed, and what sw_keep returns is a value that the compiler does not know: so
+ *                        `sw_keep(f(sw_keep(20)))` computes f(20) in each loop. Memory that x points to counts as read and
+ *                        changed. In C++ `sw_keep(x);` changes a variable x. A C macro cannot tell variables from values:
+ *                        there write `f(sw_keep(x))`, `x = sw_keep(x)` or, without a copy of a struct, `sw_keep(&x)`
+ * sw_clobber()           all memory that others can reach counts as read and changed
  * sw_count("name", n)    adds n to a counter, shown beside the times; from the benchmark's own thread only
- * STILLWELL_MAIN()       defines main; or call `sw_main(argc, argv)` in your own main and return what it returns
  *
  * Several files may include this; their benchmarks come together in one program, C and C++ mixed if you like.
- * Names that end in _ and names with _sw_ in them are not for you.
- *
- * Protocol: docs/worker-protocol.md, version 1. Licence: MIT or Apache-2.0, as Stillwell itself. */
+ * Names that end in _ and names with _sw_ in them are not for you. Licence: MIT or Apache-2.0, as Stillwell. */
 #ifndef STILLWELL_H
 #define STILLWELL_H
 
@@ -40,10 +35,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 #if !defined(CLOCK_MONOTONIC) || !defined(CLOCK_PROCESS_CPUTIME_ID)
@@ -52,25 +46,19 @@
 #ifdef __cplusplus
 #include <exception>
 #include <type_traits>
-#include <utility>
 #endif
 
 #define SW_LINE_MAX_ 65536 /* docs/worker-protocol.md, "Lines" */
-#define SW_NAME_MAX_ 4096  /* four bytes for each when escaped: an answer stays far below SW_LINE_MAX_ */
-#define SW_COUNTERS_ 32
+#define SW_NAME_MAX_ 4096  /* four bytes for each when escaped: an answer stays below SW_LINE_MAX_ */
 #define SW_COUNTER_NAME_MAX_ 256
+#define SW_COUNTERS_ 32
 #define SW_INT_MAX_ 0x7fffffffffffffffULL /* the protocol's integers are below 2^63 */
-
-/* How a file of the program was compiled. Each file keeps its own, as the files may differ. */
-struct sw_build_ {
-    const char *language, *implementation, *version, *compiler, *standard, *optimised, *assertions, *architecture;
-};
 
 enum sw_state_ { SW_READY_, SW_LOOPING_, SW_DONE_, SW_AGAIN_ };
 
 /* One run of one benchmark. */
 struct sw_run_ {
-    unsigned long long loops, wall_ns, cpu_ns; /* loops: asked for */
+    unsigned long long loops, wall_ns, cpu_ns;
     enum sw_state_ state;
     unsigned counters;
     struct {
@@ -80,10 +68,11 @@ struct sw_run_ {
     char error[1024]; /* empty: none */
 };
 
+/* One benchmark. `guard` and `build` are those of the file that it is in: files may be compiled differently. */
 struct sw_item_ {
     void (*bench)(struct sw_run_ *);
-    void (*guard)(void (*)(struct sw_run_ *), struct sw_run_ *); /* of the file that has the benchmark */
-    const struct sw_build_ *build;
+    void (*guard)(void (*)(struct sw_run_ *), struct sw_run_ *);
+    const char *const *build;
     const char *name, *file;
     int line;
     unsigned long long inner_loops;
@@ -103,60 +92,41 @@ __attribute__((weak)) struct sw_all_ sw_all_;
 }
 #endif
 
-#define SW_STRING_(x) #x
-#define SW_VALUE_(x) SW_STRING_(x)
+#define SW_VALUE__(x) #x
+#define SW_VALUE_(x) SW_VALUE__(x)
 #define SW_CAT__(a, b) a##b
 #define SW_CAT_(a, b) SW_CAT__(a, b)
 #define SW_INLINE_ static inline __attribute__((always_inline, unused))
 
-static const struct sw_build_ sw_build_ __attribute__((unused)) = {
-#ifdef __cplusplus
-    "c++",
-#else
-    "c",
-#endif
 #ifdef __clang__
-    "clang",
-    SW_VALUE_(__clang_major__) "." SW_VALUE_(__clang_minor__) "." SW_VALUE_(__clang_patchlevel__),
-    __VERSION__, /* begins with the compiler's name */
+#define SW_COMPILER_ "clang"
+#define SW_VERSION_ SW_VALUE_(__clang_major__) "." SW_VALUE_(__clang_minor__) "." SW_VALUE_(__clang_patchlevel__)
 #else
-    "gcc",
-    SW_VALUE_(__GNUC__) "." SW_VALUE_(__GNUC_MINOR__) "." SW_VALUE_(__GNUC_PATCHLEVEL__),
-    "GCC " __VERSION__,
+#define SW_COMPILER_ "gcc"
+#define SW_VERSION_ SW_VALUE_(__GNUC__) "." SW_VALUE_(__GNUC_MINOR__) "." SW_VALUE_(__GNUC_PATCHLEVEL__)
 #endif
 #ifdef __cplusplus
-    "C++ " SW_VALUE_(__cplusplus),
+#define SW_LANGUAGE_ "c++"
+#define SW_STANDARD_ __cplusplus
 #else
-    "C " SW_VALUE_(__STDC_VERSION__),
+#define SW_LANGUAGE_ "c"
+#define SW_STANDARD_ __STDC_VERSION__
 #endif
+/* How this file was compiled: names and values for `metadata`. */
+static const char *const sw_build_[] __attribute__((unused)) = {
+    "compiler", SW_COMPILER_ " " SW_VERSION_, "compiler_text", __VERSION__,
+    "standard", SW_LANGUAGE_ " " SW_VALUE_(SW_STANDARD_),
 #ifdef __OPTIMIZE__
-    "1",
+    "optimised", "1",
 #else
-    "0",
+    "optimised", "0",
 #endif
 #ifdef NDEBUG
-    "0",
+    "assertions", "0",
 #else
-    "1",
+    "assertions", "1",
 #endif
-#if defined(__x86_64__)
-    "x86_64"
-#elif defined(__i386__)
-    "i386"
-#elif defined(__aarch64__)
-    "aarch64"
-#elif defined(__arm__)
-    "arm"
-#elif defined(__riscv)
-    "riscv"
-#elif defined(__powerpc__)
-    "powerpc"
-#elif defined(__s390x__)
-    "s390x"
-#else
-    "unknown"
-#endif
-};
+    NULL};
 
 /* ---- Keeping values alive ---- */
 
@@ -173,26 +143,20 @@ static const struct sw_build_ sw_build_ __attribute__((unused)) = {
 #define sw_clobber() __asm__ volatile("" : : : "memory")
 
 #ifdef __cplusplus
-namespace sw_detail_ {
-enum { IN_REGISTER, IN_FLOAT_REGISTER, IN_MEMORY };
-template <class T> struct kind {
-    static const int value =
-        std::is_same<T, float>::value || std::is_same<T, double>::value ? IN_FLOAT_REGISTER
-        : (std::is_integral<T>::value || std::is_enum<T>::value || std::is_pointer<T>::value) && sizeof(T) <= sizeof(void *)
-            ? IN_REGISTER
-            : IN_MEMORY;
+template <class T> struct sw_where_ { /* 0: a float register, 1: a register, 2: memory */
+    static const int value = std::is_same<T, float>::value || std::is_same<T, double>::value ? 0
+                             : std::is_scalar<T>::value && sizeof(T) <= sizeof(void *)       ? 1
+                                                                                             : 2;
 };
-template <int KIND> using tag = std::integral_constant<int, KIND>;
-template <class T> SW_INLINE_ void touch(T &x, tag<IN_REGISTER>) { __asm__ volatile("" : "+r"(x) : : "memory"); }
-template <class T> SW_INLINE_ void touch(T &x, tag<IN_FLOAT_REGISTER>) { __asm__ volatile("" : SW_FLOAT_REGISTER_(x) : : "memory"); }
-template <class T> SW_INLINE_ void touch(T &x, tag<IN_MEMORY>) { __asm__ volatile("" : "+m"(x) : : "memory"); }
-} // namespace sw_detail_
-
+template <int WHERE> using sw_tag_ = std::integral_constant<int, WHERE>;
+template <class T> SW_INLINE_ void sw_touch_(T &x, sw_tag_<0>) { __asm__ volatile("" : SW_FLOAT_REGISTER_(x) : : "memory"); }
+template <class T> SW_INLINE_ void sw_touch_(T &x, sw_tag_<1>) { __asm__ volatile("" : "+r"(x) : : "memory"); }
+template <class T> SW_INLINE_ void sw_touch_(T &x, sw_tag_<2>) { __asm__ volatile("" : "+m"(x) : : "memory"); }
 /* A variable of a simple type: it stays where it is, and is changed. */
 template <class T>
 SW_INLINE_ typename std::enable_if<std::is_scalar<T>::value && !std::is_const<T>::value, T &>::type sw_keep(T &x)
 {
-    sw_detail_::touch(x, sw_detail_::tag<sw_detail_::kind<typename std::remove_cv<T>::type>::value>());
+    sw_touch_(x, sw_tag_<sw_where_<typename std::remove_cv<T>::type>::value>());
     return x;
 }
 /* A constant or a value of a simple type: a copy is changed. */
@@ -207,7 +171,7 @@ SW_INLINE_ typename std::enable_if<!std::is_scalar<typename std::remove_referenc
 sw_keep(T &&x)
 {
     __asm__ volatile("" : : "r"(&reinterpret_cast<const volatile char &>(x)) : "memory");
-    return std::forward<T>(x);
+    return static_cast<T &&>(x);
 }
 #else
 #define SW_IS_(x, type) __builtin_types_compatible_p(__typeof__(x), type)
@@ -252,8 +216,9 @@ static inline unsigned long long sw_clock_ns_(clockid_t clock)
     return (unsigned long long)t.tv_sec * 1000000000ULL + (unsigned long long)t.tv_nsec;
 }
 
-/* The wall clock is the inner one of the two: its time has nothing in it but the loop. */
-static inline unsigned long long sw_begin_(struct sw_run_ *run)
+/* The wall clock is the inner one of the two: its time has nothing in it but the loop. Not inlined, so that the
+ * benchmark's own code has the registers. */
+static __attribute__((noinline, unused)) unsigned long long sw_begin_(struct sw_run_ *run)
 {
     if (run->state != SW_READY_) {
         run->state = SW_AGAIN_;
@@ -265,7 +230,7 @@ static inline unsigned long long sw_begin_(struct sw_run_ *run)
     return run->loops;
 }
 
-static inline int sw_end_(struct sw_run_ *run)
+static __attribute__((noinline, unused)) void sw_end_(struct sw_run_ *run)
 {
     unsigned long long wall_ns = sw_clock_ns_(CLOCK_MONOTONIC), cpu_ns = sw_clock_ns_(CLOCK_PROCESS_CPUTIME_ID);
     if (run->state == SW_LOOPING_) {
@@ -273,7 +238,6 @@ static inline int sw_end_(struct sw_run_ *run)
         run->cpu_ns = cpu_ns - run->cpu_ns;
         run->state = SW_DONE_;
     }
-    return 0;
 }
 
 /* The assembly keeps the compiler from doing all loops at once. It comes before the subtraction, whose flags the
@@ -288,7 +252,7 @@ SW_INLINE_ unsigned long long sw_next_(unsigned long long left)
  * left in any other way is still SW_LOOPING_ afterwards. */
 #define SW_LOOP                                                                                  \
     unsigned long long left_sw_ = sw_begin_(run_sw_);                                            \
-    __builtin_expect(left_sw_ != 0, 1) || sw_end_(run_sw_);                                      \
+    __builtin_expect(left_sw_ != 0, 1) || (sw_end_(run_sw_), 0);                                     \
     left_sw_ = sw_next_(left_sw_)
 
 #define STILLWELL_BENCH(name) SW_BENCH_(name##_sw_, #name, 1)
@@ -297,7 +261,7 @@ SW_INLINE_ unsigned long long sw_next_(unsigned long long left)
 #define SW_BENCH__(id, text, inner_loops) SW_BENCH_(id, text, inner_loops) /* pastes the line's number, not its name */
 #define SW_BENCH_(id, text, inner_loops)                                                                        \
     static void id##bench(struct sw_run_ *);                                                                    \
-    static struct sw_item_ id##item = {id##bench, sw_guard_, &sw_build_, text, __FILE__, __LINE__, inner_loops, NULL}; \
+    static struct sw_item_ id##item = {id##bench, sw_guard_, sw_build_, text, __FILE__, __LINE__, inner_loops, NULL}; \
     __attribute__((constructor)) static void id##add(void) { sw_add_(&id##item); }                              \
     static void id##bench(struct sw_run_ *run_sw_ __attribute__((unused)))
 
@@ -329,23 +293,19 @@ static inline void sw_guard_(void (*bench)(struct sw_run_ *), struct sw_run_ *ru
 static inline void sw_count_(const char *name, unsigned long long n)
 {
     struct sw_run_ *run = sw_all_.running;
+    const char *what = NULL;
     unsigned i = 0;
-    if (!run || run->error[0]) return;
+    if (!run || run->error[0]) return; /* the first error is the one that is told */
     while (i < run->counters && strcmp(run->counter[i].name, name) != 0) i++;
-    if (i == SW_COUNTERS_ || !name[0] || strlen(name) > SW_COUNTER_NAME_MAX_) {
-        snprintf(run->error, sizeof run->error, "counter \"%.300s\": at most %d counters, with names of 1 to %d bytes", name,
-                 SW_COUNTERS_, SW_COUNTER_NAME_MAX_);
+    if (strlen(name) > SW_COUNTER_NAME_MAX_) what = "has a name of more than 256 bytes";
+    else if (i == SW_COUNTERS_) what = "is one too many: there may be 32";
+    else if (n > SW_INT_MAX_ - (i < run->counters ? run->counter[i].count : 0)) what = "is negative, or 2^63 and more";
+    if (what) {
+        snprintf(run->error, sizeof run->error, "counter %.300s %s", name, what);
         return;
     }
-    if (i == run->counters) {
-        run->counter[i].name = name;
-        run->counter[i].count = 0;
-        run->counters++;
-    }
-    if (n > SW_INT_MAX_ - run->counter[i].count)
-        snprintf(run->error, sizeof run->error, "counter \"%s\": its sum is negative, or 2^63 and more", name);
-    else
-        run->counter[i].count += n;
+    if (i == run->counters) run->counter[run->counters++].name = name; /* its count is 0: sw_measure_ */
+    run->counter[i].count += n;
 }
 
 /* Whether the time in `run` is one; if not, why is in run->error. */
@@ -367,321 +327,242 @@ static inline int sw_measure_(const struct sw_item_ *item, unsigned long long lo
 
 /* ---- The worker ---- */
 
-struct sw_worker_ {
-    int in, out, too_long;
-    size_t begin, end, length; /* of what was read and not used; of the answer */
-    char request[SW_LINE_MAX_], answer[SW_LINE_MAX_];
+/* `s` as one word, also without the byte `also`; with no more of `s` than fits in `room`. */
+static inline const char *sw_escape_(char *to, size_t room, const char *s, char also)
+{
+    char *at = to;
+    if (!*s) return "\\x";
+    for (; *s && (size_t)(at - to) + 5 <= room; s++)
+        if (*s >= '!' && *s <= '~' && *s != '\\' && *s != also)
+            *at++ = *s;
+        else
+            at += snprintf(at, 5, "\\x%02x", (unsigned)(unsigned char)*s);
+    *at = 0;
+    return to;
+}
+
+/* Writes a line; whether somebody is still there to read it. The texts are limited, so that every line fits. */
+__attribute__((format(printf, 2, 3))) static inline int sw_say_(int out, const char *format, ...)
+{
+    static char line[SW_LINE_MAX_];
+    char *at = line;
+    size_t left;
+    va_list values;
+    va_start(values, format);
+    left = (size_t)vsnprintf(line, sizeof line - 1, format, values);
+    va_end(values);
+    line[left++] = '\n';
+    while (left) {
+        ssize_t n = write(out, at, left);
+        if (n < 0 && errno != EINTR) return 0;
+        if (n > 0) {
+            at += n;
+            left -= (size_t)n;
+        }
+    }
+    return 1;
+}
+
+static inline int sw_refuse_(int out, const char *why)
+{
+    char word[4 * sizeof(((struct sw_run_ *)0)->error)];
+    return sw_say_(out, "error %s", sw_escape_(word, sizeof word, why, 0));
+}
+
+struct sw_input_ {
+    int fd, too_long;
+    size_t begin, end; /* of what was read and not yet taken */
+    char bytes[SW_LINE_MAX_];
 };
 
-/* Answers are short by the limits above; one that is not is cut here rather than let over the end. */
-static inline void sw_put_(struct sw_worker_ *w, const char *s)
-{
-    while (*s && w->length < sizeof w->answer - 1) w->answer[w->length++] = *s++;
-}
-
-/* `also` is escaped too: an equals sign in NAME=COUNT. */
-static inline void sw_text_(struct sw_worker_ *w, const char *s, char also)
-{
-    if (!*s) sw_put_(w, "\\x");
-    for (; *s; s++) {
-        char c[5] = {*s, 0, 0, 0, 0};
-        if (*s < '!' || *s > '~' || *s == '\\' || *s == also) snprintf(c, sizeof c, "\\x%02x", (unsigned)(unsigned char)*s);
-        sw_put_(w, c);
-    }
-}
-
-static inline void sw_number_(struct sw_worker_ *w, const char *before, unsigned long long n)
-{
-    char s[32];
-    snprintf(s, sizeof s, "%llu", n);
-    sw_put_(w, before);
-    sw_put_(w, s);
-}
-
-static inline int sw_send_(struct sw_worker_ *w)
-{
-    size_t sent = 0;
-    w->answer[w->length++] = '\n';
-    while (sent < w->length) {
-        ssize_t n = write(w->out, w->answer + sent, w->length - sent);
-        if (n >= 0)
-            sent += (size_t)n;
-        else if (errno != EINTR)
-            return 0; /* nobody is there any more */
-    }
-    w->length = 0;
-    return 1;
-}
-
-static inline int sw_say_(struct sw_worker_ *w, const char *line)
-{
-    sw_put_(w, line);
-    return sw_send_(w);
-}
-
-static inline int sw_refuse_(struct sw_worker_ *w, const char *why)
-{
-    sw_put_(w, "error ");
-    sw_text_(w, why, 0);
-    return sw_send_(w);
-}
-
 /* The next request without its line end, or NULL at the end of input. */
-static inline char *sw_request_(struct sw_worker_ *w)
+static inline char *sw_request_(struct sw_input_ *in)
 {
     for (;;) {
-        char *line = w->request + w->begin, *stop = (char *)memchr(line, '\n', w->end - w->begin);
+        char *line = in->bytes + in->begin, *stop = (char *)memchr(line, '\n', in->end - in->begin);
+        ssize_t n;
         if (stop) {
             *stop = 0;
-            w->begin = (size_t)(stop + 1 - w->request);
+            in->begin = (size_t)(stop + 1 - in->bytes);
             return line;
         }
-        if (w->begin == 0 && w->end == sizeof w->request) {
-            w->too_long = 1; /* the rest of the line is read and thrown away */
-            w->end = 0;
+        in->end -= in->begin;
+        memmove(in->bytes, line, in->end);
+        in->begin = 0;
+        if (in->end == sizeof in->bytes) {
+            in->too_long = 1; /* its end is still to come: what is here is thrown away */
+            in->end = 0;
         }
-        memmove(w->request, w->request + w->begin, w->end - w->begin);
-        w->end -= w->begin;
-        w->begin = 0;
-        ssize_t n = read(w->in, w->request + w->end, sizeof w->request - w->end);
-        if (n > 0)
-            w->end += (size_t)n;
-        else if (n == 0 || errno != EINTR)
-            return NULL;
+        n = read(in->fd, in->bytes + in->end, sizeof in->bytes - in->end);
+        if (n == 0 || (n < 0 && errno != EINTR)) return NULL;
+        if (n > 0) in->end += (size_t)n;
     }
 }
 
-/* Makes a text of its escaped form, in place; 0 if that is malformed. */
-static inline int sw_unescape_(char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    char *to = text;
-    if (strcmp(text, "\\x") == 0) *text = 0;
-    for (; *text; text++) {
-        const char *high, *low;
-        if (*text < '!' || *text > '~') return 0;
-        if (*text != '\\') {
-            *to++ = *text;
-            continue;
-        }
-        if (text[1] != 'x' || !text[2] || !text[3]) return 0;
-        high = strchr(digits, text[2]);
-        low = strchr(digits, text[3]);
-        if (!high || !low) return 0;
-        *to++ = (char)((high - digits) * 16 + (low - digits));
-        text += 3;
-    }
-    *to = 0;
-    return 1;
-}
-
-/* A whole number from 1 to 2^63-1, or 0. */
-static inline unsigned long long sw_loops_(const char *s)
-{
-    unsigned long long n = 0;
-    do {
-        if (*s < '0' || *s > '9' || n > (SW_INT_MAX_ - (unsigned)(*s - '0')) / 10) return 0;
-        n = n * 10 + (unsigned)(*s - '0');
-    } while (*++s);
-    return n;
-}
-
-static inline const struct sw_item_ *sw_find_(const char *name)
+/* The benchmark of this name, or of this word if `escaped`: a name has only one escaped form. */
+static inline const struct sw_item_ *sw_find_(const char *name, int escaped)
 {
     const struct sw_item_ *item = sw_all_.first;
-    while (item && strcmp(item->name, name) != 0) item = item->next;
+    char word[4 * SW_NAME_MAX_ + 5];
+    while (item && strcmp(escaped ? sw_escape_(word, sizeof word, item->name, 0) : item->name, name) != 0)
+        item = item->next;
     return item;
 }
 
-static inline int sw_answer_list_(struct sw_worker_ *w)
+static inline int sw_answer_list_(int out)
 {
     const struct sw_item_ *item;
-    for (item = sw_all_.first; item; item = item->next) {
-        sw_put_(w, "benchmark ");
-        sw_text_(w, item->name, 0);
-        if (item->inner_loops != 1) sw_number_(w, " inner_loops=", item->inner_loops);
-        if (!sw_send_(w)) return 0;
-    }
-    return sw_say_(w, "end");
+    char word[4 * SW_NAME_MAX_ + 5];
+    for (item = sw_all_.first; item; item = item->next)
+        if (!sw_say_(out, "benchmark %s inner_loops=%llu", sw_escape_(word, sizeof word, item->name, 0), item->inner_loops))
+            return 0;
+    return sw_say_(out, "end");
 }
 
-static inline int sw_answer_run_(struct sw_worker_ *w, const struct sw_item_ *item, const char *loops)
+static inline int sw_answer_run_(int out, const struct sw_item_ *item, const char *s)
 {
     static struct sw_run_ run;
+    char counters[SW_COUNTERS_ * (4 * SW_COUNTER_NAME_MAX_ + 32)], word[4 * SW_COUNTER_NAME_MAX_ + 5], *at = counters;
+    unsigned long long loops = 0;
     unsigned i;
-    if (!sw_loops_(loops)) return sw_refuse_(w, "run LOOPS: LOOPS must be a whole number from 1 to 9223372036854775807");
-    if (!item) return sw_refuse_(w, "no benchmark is selected: send select NAME before run");
-    if (!sw_measure_(item, sw_loops_(loops), &run)) return sw_refuse_(w, run.error);
-    sw_number_(w, "time ", run.wall_ns);
-    sw_number_(w, " ", run.cpu_ns);
-    for (i = 0; i < run.counters; i++) {
-        sw_put_(w, " ");
-        sw_text_(w, run.counter[i].name, '=');
-        sw_number_(w, "=", run.counter[i].count);
-    }
-    return sw_send_(w);
+    for (; *s >= '0' && *s <= '9' && loops <= (SW_INT_MAX_ - (unsigned)(*s - '0')) / 10; s++)
+        loops = loops * 10 + (unsigned)(*s - '0');
+    if (*s || !loops) return sw_refuse_(out, "run LOOPS: LOOPS must be a whole number from 1 to 9223372036854775807");
+    if (!item) return sw_refuse_(out, "no benchmark is selected: send select NAME before run");
+    if (!sw_measure_(item, loops, &run)) return sw_refuse_(out, run.error);
+    *at = 0;
+    for (i = 0; i < run.counters; i++) /* '=' is escaped: the parent looks for it */
+        at += sprintf(at, " %s=%llu", sw_escape_(word, sizeof word, run.counter[i].name, '='), run.counter[i].count);
+    return sw_say_(out, "time %llu %llu%s", run.wall_ns, run.cpu_ns, counters);
 }
 
-/* Of the file that has the benchmark: it may be compiled in another way than the one with sw_main. */
-static inline int sw_answer_metadata_(struct sw_worker_ *w, const struct sw_item_ *item)
+static inline int sw_answer_metadata_(int out, const struct sw_item_ *item)
 {
-    const struct sw_build_ *b = item ? item->build : &sw_build_;
-    const char *facts[] = {"compiler", b->compiler, "standard", b->standard, "optimised", b->optimised, "assertions", b->assertions,
-                           "architecture", b->architecture, "source_file", item ? item->file : ""};
-    size_t i;
-    for (i = 0; i < sizeof facts / sizeof *facts; i += 2) {
-        char value[SW_NAME_MAX_];
-        snprintf(value, sizeof value, "%s", facts[i + 1]);
-        if (!*value) continue;
-        sw_put_(w, "meta ");
-        sw_put_(w, facts[i]);
-        sw_put_(w, " ");
-        sw_text_(w, value, 0);
-        if (!sw_send_(w)) return 0;
-    }
-    return sw_say_(w, "end");
+    const char *const *fact = item ? item->build : sw_build_;
+    char word[4 * SW_NAME_MAX_ + 5];
+    struct utsname machine;
+    for (; *fact; fact += 2)
+        if (!sw_say_(out, "meta %s %s", fact[0], sw_escape_(word, sizeof word, fact[1], 0))) return 0;
+    if (item && !sw_say_(out, "meta source_file %s", sw_escape_(word, sizeof word, item->file, 0))) return 0;
+    if (uname(&machine) == 0 && !sw_say_(out, "meta architecture %s", sw_escape_(word, sizeof word, machine.machine, 0)))
+        return 0;
+    return sw_say_(out, "meta pointer_bits %u", (unsigned)sizeof(void *) * 8) && sw_say_(out, "end");
 }
 
-static inline int sw_answer_select_(struct sw_worker_ *w, char *name, const struct sw_item_ **selected)
+static inline int sw_answer_(int out, const char *line, const struct sw_item_ **selected)
 {
-    const struct sw_item_ *item;
     char why[1024];
-    if (!sw_unescape_(name)) return sw_refuse_(w, "select NAME: NAME is not one text with its bytes escaped as \\xHH");
-    item = sw_find_(name);
-    snprintf(why, sizeof why, "no benchmark is called \"%.800s\": list tells those there are", name);
-    if (!item) return sw_refuse_(w, why);
-    *selected = item;
-    return sw_say_(w, "ok");
+    if (strcmp(line, "list") == 0) return sw_answer_list_(out);
+    if (strncmp(line, "run ", 4) == 0) return sw_answer_run_(out, *selected, line + 4);
+    if (strcmp(line, "metadata") == 0) return sw_answer_metadata_(out, *selected);
+    if (strncmp(line, "select ", 7) == 0) {
+        *selected = sw_find_(line + 7, 1);
+        if (*selected) return sw_say_(out, "ok");
+        snprintf(why, sizeof why, "no benchmark is called %.800s: list tells those there are", line + 7);
+        return sw_refuse_(out, why);
+    }
+    return sw_refuse_(out, "unknown request");
 }
 
-static inline int sw_serve_(int in, int out)
+static inline int sw_serve_(int in_fd, int out)
 {
-    static struct sw_worker_ w; /* too big for some stacks */
+    static struct sw_input_ in; /* too big for some stacks */
     const struct sw_item_ *selected = NULL;
-    char *line;
+    const char *line;
     int alive;
-    w.in = in;
-    w.out = out;
-    sw_put_(&w, "stillwell 1 language=");
-    sw_put_(&w, sw_build_.language);
-    sw_put_(&w, " implementation=");
-    sw_put_(&w, sw_build_.implementation);
-    sw_put_(&w, " version=");
-    sw_put_(&w, sw_build_.version);
-    alive = sw_send_(&w);
-    while (alive && (line = sw_request_(&w)) != NULL) {
-        if (w.too_long) {
-            w.too_long = 0;
-            alive = sw_refuse_(&w, "the request is longer than 65536 bytes");
-        } else if (strcmp(line, "list") == 0)
-            alive = sw_answer_list_(&w);
-        else if (strncmp(line, "select ", 7) == 0)
-            alive = sw_answer_select_(&w, line + 7, &selected);
-        else if (strncmp(line, "run ", 4) == 0)
-            alive = sw_answer_run_(&w, selected, line + 4);
-        else if (strcmp(line, "metadata") == 0)
-            alive = sw_answer_metadata_(&w, selected);
-        else if (strcmp(line, "quit") == 0) {
-            sw_say_(&w, "bye");
-            break;
-        } else
-            alive = sw_refuse_(&w, "unknown request");
+    in.fd = in_fd;
+    alive = sw_say_(out, "stillwell 1 language=%s implementation=%s version=%s", SW_LANGUAGE_, SW_COMPILER_, SW_VERSION_);
+    while (alive && (line = sw_request_(&in)) != NULL) {
+        if (strcmp(line, "quit") == 0 && !in.too_long) return sw_say_(out, "bye"), 0;
+        alive = in.too_long ? sw_refuse_(out, "the request is longer than 65536 bytes") : sw_answer_(out, line, &selected);
+        in.too_long = 0;
     }
     return 0;
 }
 
-/* ---- The program ---- */
+/* ---- The program by itself ---- */
 
-static inline void sw_print_(const char *name, int width, double ns)
+/* Columns, not bytes: the bytes of a UTF-8 character after its first take no room. */
+static inline int sw_width_(const char *s)
 {
-    static const char *const unit[] = {"ns", "us", "ms", "s"};
-    int u = 0;
-    /* Columns, not bytes: the bytes of a UTF-8 character after its first one take no room. */
-    for (; *name; name++) {
-        putchar(*name);
-        if (((unsigned char)*name & 0xC0) != 0x80) width--;
-    }
-    for (; u < 3 && ns >= 999.5; u++) ns /= 1000;
-    printf("%*s  %7.*f %s\n", width > 0 ? width : 0, "", ns < 9.995 ? 2 : ns < 99.95 ? 1 : 0, ns, unit[u]);
+    int width = 0;
+    while (*s) width += ((unsigned char)*s++ & 0xC0) != 0x80;
+    return width;
 }
 
-/* A rough time for people: the best of five runs of 10 ms and more. Whether an interruption was in it is not known. */
+/* A rough time: the best of five runs of 10 ms and more. Nobody looks whether something else ran meanwhile. */
 static inline int sw_show_(const struct sw_item_ *item, int width)
 {
+    static const char *const unit[] = {"ns", "us", "ms", "s"};
     static struct sw_run_ run;
-    unsigned long long loops = 1;
-    double best = 0;
-    int i, ok;
+    unsigned long long loops = 1, best = SW_INT_MAX_;
+    double ns;
+    int i, u = 0, ok;
     while ((ok = sw_measure_(item, loops, &run)) && run.wall_ns < 10000000 && loops < 1ULL << 40) loops *= 2;
-    for (i = 0; ok && i < 5; i++) {
-        double ns = (double)run.wall_ns / (double)loops / (double)item->inner_loops;
-        if (i == 0 || ns < best) best = ns;
-        if (i < 4) ok = sw_measure_(item, loops, &run);
-    }
-    if (ok)
-        sw_print_(item->name, width, best);
-    else
-        fprintf(stderr, "stillwell: %s: %s\n", item->name, run.error);
+    for (i = 0; i < 5 && ok; i++, ok = i == 5 || sw_measure_(item, loops, &run))
+        if (run.wall_ns < best) best = run.wall_ns;
+    if (!ok) return fprintf(stderr, "stillwell: %s: %s\n", item->name, run.error), 0;
+    ns = (double)best / (double)loops / (double)item->inner_loops;
+    for (; u < 3 && ns >= 999.5; u++) ns /= 1000;
+    printf("%s%*s  ", item->name, width - sw_width_(item->name), "");
+    printf("%7.*f %s\n", ns < 9.995 ? 2 : ns < 99.95 ? 1 : 0, ns, unit[u]);
     fflush(stdout);
-    return ok;
+    return 1;
 }
 
-/* What is wrong with the program itself; 0 if so. */
-static inline int sw_check_(void)
-{
-    const struct sw_item_ *item;
-    if (!sw_all_.first) fprintf(stderr, "stillwell: no benchmark in this program: define one with STILLWELL_BENCH(name)\n");
-    for (item = sw_all_.first; item; item = item->next) {
-        const struct sw_item_ *same = sw_find_(item->name);
-        if (same != item)
-            return fprintf(stderr, "stillwell: two benchmarks are called \"%s\": %s:%d and %s:%d; rename one\n", item->name,
-                           same->file, same->line, item->file, item->line), 0;
-        if (strlen(item->name) > SW_NAME_MAX_ || item->inner_loops < 1 || item->inner_loops > SW_INT_MAX_)
-            return fprintf(stderr, "stillwell: %s:%d: a name has at most %d bytes, and there is at least one inner loop\n", item->file,
-                           item->line, SW_NAME_MAX_), 0;
-    }
-    return sw_all_.first != NULL;
-}
-
-static inline int sw_show_all_(int argc, char **argv)
+/* The benchmarks named, or all. */
+static inline int sw_show_all_(int names, char **name)
 {
     const struct sw_item_ *item;
     int i, width = 0, ok = 1;
-    for (i = 1; i < argc; i++)
-        if (!sw_find_(argv[i]))
-            return fprintf(stderr, "stillwell: no benchmark is called \"%s\": see %s --list\n", argv[i], argv[0]), 2;
+    for (i = 0; i < names; i++)
+        if (!sw_find_(name[i], 0)) return fprintf(stderr, "stillwell: no benchmark is called %s: see --list\n", name[i]), 2;
     for (item = sw_all_.first; item; item = item->next)
-        if ((int)strlen(item->name) > width) width = (int)strlen(item->name);
+        if (sw_width_(item->name) > width) width = sw_width_(item->name);
     for (item = sw_all_.first; item; item = item->next) {
-        for (i = 1; i < argc && strcmp(argv[i], item->name) != 0;) i++;
-        if (argc < 2 || i < argc) ok &= sw_show_(item, width);
+        for (i = 0; i < names && strcmp(name[i], item->name) != 0;) i++;
+        if (!names || i < names) ok &= sw_show_(item, width);
     }
     printf("\nRough times. To compare two builds: stillwell bench ./old ./new\n");
     return ok ? 0 : 2;
+}
+
+/* Whether the program's benchmarks can be told apart, and their lines fit. */
+static inline int sw_check_(void)
+{
+    const struct sw_item_ *item, *same;
+    for (item = sw_all_.first; item; item = item->next) {
+        if (strlen(item->name) > SW_NAME_MAX_ || !item->inner_loops || item->inner_loops > SW_INT_MAX_)
+            return fprintf(stderr, "stillwell: %s:%d: a name has at most %d bytes, inner loops are at least 1\n", item->file,
+                           item->line, SW_NAME_MAX_), 0;
+        if ((same = sw_find_(item->name, 0)) != item)
+            return fprintf(stderr, "stillwell: %s:%d and %s:%d: both benchmarks are called %s; rename one\n", same->file,
+                           same->line, item->file, item->line, item->name), 0;
+    }
+    if (!sw_all_.first) fprintf(stderr, "stillwell: no benchmark here: define one with STILLWELL_BENCH(name)\n");
+    return sw_all_.first != NULL;
 }
 
 static inline int sw_main(int argc, char **argv)
 {
     const char *last = argc > 1 ? argv[argc - 1] : "";
     const struct sw_item_ *item;
-    int in, out, end = 0;
+    int in, out, used = 0;
     if (!sw_check_()) return 2;
     if (strncmp(last, "--stillwell-worker=", 19) == 0) {
-        if (sscanf(last + 19, "%9d,%9d%n", &in, &out, &end) != 2 || last[19 + end] || in < 0 || out < 0)
-            return fprintf(stderr, "stillwell: %s: it must end in two numbers of file descriptors, as in =3,4\n", last), 2;
-        /* The benchmark's own children must not hold the pipes open. */
+        if (sscanf(last, "--stillwell-worker=%9d,%9d%n", &in, &out, &used) != 2 || last[used])
+            return fprintf(stderr, "stillwell: %s: two file descriptors must come after =, as in =3,4\n", last), 2;
+        /* What the benchmark starts must not hold the pipes open. */
         if (fcntl(in, F_SETFD, FD_CLOEXEC) != 0 || fcntl(out, F_SETFD, FD_CLOEXEC) != 0)
-            return fprintf(stderr, "stillwell: %s: %s; only stillwell itself gives this argument\n", last, strerror(errno)), 2;
+            return fprintf(stderr, "stillwell: %s: %s; this option is for stillwell bench only\n", last, strerror(errno)), 2;
         return sw_serve_(in, out);
     }
     if (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0)
         return printf("Usage: %s [--list | NAME...]\n\nPrints a rough time of each benchmark, or of those named.\n"
                       "To compare two builds: stillwell bench ./old ./new\n", argv[0]), 0;
-    if (strcmp(last, "--list") == 0) {
-        for (item = sw_all_.first; item; item = item->next) puts(item->name);
-        return 0;
-    }
-    return sw_show_all_(argc, argv);
+    if (strcmp(last, "--list") != 0) return sw_show_all_(argc - 1, argv + 1);
+    for (item = sw_all_.first; item; item = item->next) puts(item->name);
+    return 0;
 }
 
 #define STILLWELL_MAIN() \

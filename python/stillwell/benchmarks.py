@@ -7,6 +7,7 @@ import functools
 import os
 import resource
 import subprocess
+import sys
 from typing import Any, Awaitable, Callable, List, Optional, Sequence, Tuple
 
 from . import worker
@@ -19,8 +20,6 @@ NS_PER_SECOND = 1_000_000_000
 
 def python_implementation() -> str:
     """`cpython`, `pypy`, …: lower case."""
-    import sys
-
     return sys.implementation.name.lower()
 
 
@@ -97,6 +96,8 @@ class Coroutine:
 
         if self.loop_factory is None:
             return asyncio.run(all_loops())
+        if sys.version_info >= (3, 12):
+            return asyncio.run(all_loops(), loop_factory=self.loop_factory)
         loop = self.loop_factory()
         try:
             asyncio.set_event_loop(loop)

@@ -7,14 +7,15 @@ FLAGS = {
     "rigorous": "spend longer to get a narrower interval",
     "fast": "a rough answer, quickly",
     "debug-single-value": "run each benchmark once, to see that it works",
-    "copy-env": "let the workers inherit all environment variables",
-    "no-locale": "do not let the workers inherit LANG and LC_*",
     "track-memory": "measure memory instead of time",
     "tracemalloc": "measure Python's allocations instead of time",
 }
 SHORT_FLAGS = {
-    "-v": ("verbose", "say more"),
+    "-v": ("verbose", "show each process"),
     "-q": ("quiet", "print nothing but errors"),
+}
+# Verbs of stillwell that look at the record after the benchmark.
+VERBS = {
     "-d": ("dump", "print the rows, too"),
     "-m": ("metadata", "print the metadata, too"),
     "-g": ("hist", "print the histogram, too"),
@@ -38,6 +39,10 @@ def make_parser() -> argparse.ArgumentParser:
         parser.add_argument("--" + name, action="store_true", help=text)
     for short, (name, text) in SHORT_FLAGS.items():
         parser.add_argument(short, "--" + name, action="store_true", help=text)
+    for short, (name, text) in VERBS.items():
+        parser.add_argument(short, "--" + name, action="store_true", help=text)
+    # Everything is inherited anyway; scripts that are called with it go on working.
+    parser.add_argument("--copy-env", action="store_true", help=argparse.SUPPRESS)
     for name, (short_name, text) in VALUES.items():
         kind = loops if name == "loops" else {"processes": int, "values": int, "warmups": int, "min-time": float, "timeout": float}.get(name, str)
         names = [short_name] if short_name else []
@@ -81,6 +86,11 @@ def to_words(args: argparse.Namespace) -> List[str]:
         for arm_name in args.python_names:
             words += ["--command-name", arm_name]
     return words + saved_to(args)
+
+
+def verbs(args: argparse.Namespace) -> List[str]:
+    """The verbs to be shown of each record."""
+    return [name for name, _ in VERBS.values() if getattr(args, name)]
 
 
 def to_run_words(args: argparse.Namespace) -> List[str]:

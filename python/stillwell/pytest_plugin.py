@@ -10,7 +10,8 @@
 
 `--stillwell-fail slower:5` fails a test that is certainly more than 5 % slower than its baseline, or than five or more records
 of earlier sessions (`--stillwell-compare`). From fewer sessions nobody can tell how much sessions differ by themselves, so those
-give no verdict and fail no test. Undecided fails only with `--stillwell-fail undecided`.
+give no verdict and fail no test. Undecided fails only with `--stillwell-fail undecided`, which
+alone means `slower` as well.
 """
 import inspect
 import json
@@ -61,6 +62,8 @@ def _policy(given: List[str]) -> Policy:
             slower = word
         elif word != "undecided":
             raise pytest.UsageError("--stillwell-fail takes slower, slower:PCT or undecided, not %r" % word)
+    if "undecided" in given and slower is None:
+        slower = "slower"  # Who wants certainty that it is not slower does not want it to be slower.
     return Policy(slower, "undecided" in given)
 
 

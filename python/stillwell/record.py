@@ -29,7 +29,7 @@ def read_arms(path: str) -> List[Arm]:
         if not isinstance(header, dict) or header.get("format") != "stillwell" or header.get("version") != 1:
             raise Error("%s is not a record that this version of stillwell reads; update the Python package" % path)
         columns = {name: place for place, name in enumerate(header["columns"])}
-        launches: Dict[int, _Launch] = {}
+        launches: Dict[Tuple[int, int], _Launch] = {}
         loops_max = [1] * len(header["plan"]["arms"])
         for number, line in enumerate(lines, 2):
             if not line.endswith("\n"):  # Torn by a kill; the format allows it at the end only.
@@ -47,14 +47,15 @@ def _parse(path: str, number: int, line: str) -> Any:
         raise Error("%s, line %d: not a record of stillwell (%s)" % (path, number, error)) from None
 
 
-def _add(row: List[Any], columns: Columns, launches: Dict[int, _Launch], loops_max: List[int]) -> None:
+def _add(row: List[Any], columns: Columns, launches: Dict[Tuple[int, int], _Launch], loops_max: List[int]) -> None:
     def cell(name: str) -> Any:
         return row[columns[name]] if name in columns else None
 
     if cell("block") is None or cell("timed_out") or cell("wall_ns") is None:  # A warm-up, or without a time.
         return
     loops = cell("loops") or 1
-    launch = launches.setdefault(cell("step"), _Launch(cell("arm")))
+    # Each block has one launch of each arm, with a row for each of its slices.
+    launch = launches.setdefault((cell("arm"), cell("block")), _Launch(cell("arm")))
     launch.wall_ns += cell("wall_ns")
     launch.loops += loops
     loops_max[launch.arm] = max(loops_max[launch.arm], loops)

@@ -1,7 +1,9 @@
 """`Runner`: the benchmarks of a script, with pyperf's signatures."""
 import argparse
+import atexit
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,14 +14,20 @@ from .benchmarks import Command, Coroutine, Function, TimeFunction, statement
 from .record import Benchmark, read_arms
 from .script import ARGV, SCRIPT
 
-_FOLDERS: List["tempfile.TemporaryDirectory[str]"] = []
+_FOLDERS: List[str] = []
 
 
 def new_record_path() -> str:
     """A path for a record that nobody has asked to keep. Its folder goes when this process ends."""
     if not _FOLDERS:
-        _FOLDERS.append(tempfile.TemporaryDirectory(prefix="stillwell-"))
-    return os.path.join(tempfile.mkdtemp(dir=_FOLDERS[0].name), "record.swell")
+        _FOLDERS.append(tempfile.mkdtemp(prefix="stillwell-"))
+        atexit.register(_remove_folder, _FOLDERS[0], os.getpid())
+    return os.path.join(tempfile.mkdtemp(dir=_FOLDERS[0]), "record.swell")
+
+
+def _remove_folder(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # Not in a fork that the user's program has made.
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Runner:
@@ -139,6 +147,8 @@ class Runner:
         words = words + ["--record", path]
         done = subprocess.run([binary.find()] + words + ["--"] + commands)
         binary.check(done.returncode, words)
+        for verb in options.verbs(self.parse_args()):
+            print(binary.output_of([verb, path]), end="")
         return Benchmark(name, read_arms(path)[-1], path, metadata=metadata)
 
     def _check_name(self, name: str) -> None:

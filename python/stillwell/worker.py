@@ -52,7 +52,7 @@ def escape(text):
 def unescape(word):
     """The text of a word; ValueError if it is not one."""
     first, *rest = word.split("\\x") if word != "\\x" else [""]
-    return b"".join([first.encode()] + [bytes.fromhex(part[:2]) + part[2:].encode() for part in rest]).decode()
+    return b"".join([first.encode()] + [bytes([int(part[:2].rjust(2, "?"), 16)]) + part[2:].encode() for part in rest]).decode()
 
 
 def describe(error, where=""):
@@ -84,7 +84,7 @@ class Channel:
             if not self._fill():
                 return None
         line, self.buffer = self.buffer.split(b"\n", 1)
-        return line.decode("ascii", "replace")
+        return line.decode("utf-8", "replace")  # Python has utf-8 at hand; the ascii codec it may load from the disk.
 
     def read_bytes(self, n_bytes):
         while len(self.buffer) < n_bytes:
@@ -94,7 +94,7 @@ class Channel:
         return data
 
     def write(self, lines):
-        data = "".join(line + "\n" for line in lines).encode("ascii")
+        data = "".join(line + "\n" for line in lines).encode("utf-8")
         while data:
             data = data[posix.write(self.write_fd, data):]
 
@@ -108,7 +108,9 @@ class Statement:
     def __init__(self, sources, duplicate, namespace):
         self.namespace, self.duplicate, self.parts, self.starts = namespace, duplicate, [], []
         self.is_async = False
-        first_line = 2  # Each part has lines of its own, by which an error is found in it. Line 1 is for `as_coroutine`.
+        # Each part has lines of its own, by which an error is found in it. None has a line of the template: from Python 3.13 on,
+        # an instruction is joined with the next one if they are of one line, and the loop would be another than timeit's.
+        first_line = TEMPLATE.count("\n") + 5
         for part in PARTS:
             source = sources.get(part, "")
             is_async, body = parse(source, "<%s>" % part, first_line)
@@ -132,8 +134,6 @@ class Statement:
 
     def measure(self, loops, wall, cpu):
         """What the two clocks say of so many loops, in their units."""
-        if IS_PYPY:
-            self.make()  # So that one loop count's compiled code is not used for another.
         result = self.inner(loops if IS_PYPY else itertools.repeat(None, loops), wall, cpu)
         return run_coroutine(result) if self.is_async else result
 
@@ -192,8 +192,10 @@ class Server:
         self.sources, self.gc_is_on, self.process_id = {}, None, posix.getpid()
         self.requests = {
             "list": (self.list, 0), "select": (self.select, 1), "run": (self.run, 1), "gc": (self.gc, 1), "collect": (self.collect, 0),
-            "metadata": (self.metadata, 0), "tracemalloc": (self.tracemalloc, 1), "quit": (lambda: ["bye"], 0),
+            "metadata": (self.metadata, 0), "quit": (lambda: ["bye"], 0),
         }
+        if "_tracemalloc" in sys.builtin_module_names:
+            self.requests["tracemalloc"] = (self.tracemalloc, 1)
         if new_namespace is not None:
             self.requests.update(source=(self.source, 2), compile=(self.compile, 1))
 
@@ -227,7 +229,7 @@ class Server:
             self.channel.write(lines)
         except BrokenPipeError:  # The parent is gone.
             return False
-        return name != "quit"
+        return lines != ["bye"]
 
     def failed(self, error):
         """The answer to a request that failed; the whole traceback goes to standard error."""

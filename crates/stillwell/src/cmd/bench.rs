@@ -8,37 +8,40 @@ use crate::cli::BenchVerb;
 use crate::cmd::measuring::worker_failure;
 use crate::cmd::measuring::{Measuring, drawn_seed};
 use crate::host::{self, Host};
-use crate::measure::slices::list_benchmarks;
+use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::Failure;
 use crate::plan::Arm;
 use crate::plan::programs::{Listed, decide_bench, programs};
+
+/// What forked functions are called together.
+const FUNCTION: &str = "function";
 
 /// Lists the benchmarks, measures them, then shows.
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let spec = &verb.spec;
     let (facts, gaps) = host::look(&Host::new(&verb.host_root));
     let commands = programs(spec)?;
-    let found = match spec.fork_server {
-        None => list_benchmarks(&commands, spec.workers.timeout)
-            .map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?,
-        // A forked worker runs the one function that it was forked for.
-        Some(_) => {
-            let name = spec.benchmark.first().cloned().unwrap_or_else(|| "function".into());
-            commands.iter().map(|_| vec![Listed { name: name.clone(), inner_loops: 1 }]).collect()
-        }
-    };
+    let mut maker = Maker::new(spec.fork_server)?;
+    let found = list_benchmarks(&mut maker, &commands, spec.workers.timeout);
+    let mut found =
+        found.map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?;
+    if spec.fork_server.is_some() {
+        // Each fork is of one function; what is compared are variants of one benchmark.
+        let name = spec.benchmark.first().map_or(FUNCTION, String::as_str);
+        found.iter_mut().flatten().for_each(|listed| listed.name = name.into());
+    }
     if spec.list {
         return list(&found);
     }
     let plan = decide_bench(spec, &commands, &found, &facts, drawn_seed()?)?;
-    let measuring = Measuring {
+    let mut measuring = Measuring {
         plan,
         facts,
         gaps,
         output: &spec.output,
         fail_on: spec.judging.fail_on,
         script: None,
-        fork_server: spec.fork_server,
+        maker: Some(maker),
         pyperf: Some(&spec.pyperf),
     };
     measuring.run()

@@ -18,7 +18,7 @@ pub fn run(verb: &RunVerb) -> Result<u8> {
 /// Measures a series of one command, to its last run however precise it is. Returns the record and the exit code; what
 /// went wrong is said.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
-    let measuring = measuring(verb, |plan| plan.precision = None)?;
+    let mut measuring = measuring(verb, |plan| plan.precision = None)?;
     let (path, ended) = measuring.measure()?;
     let code = match ended.reason {
         EndReason::Complete => 0,
@@ -39,7 +39,7 @@ fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring
         output: &verb.spec.output,
         fail_on: verb.spec.judging.fail_on,
         script: verb.script.as_deref(),
-        fork_server: None,
+        maker: None,
         pyperf: None,
     })
 }

@@ -8,7 +8,7 @@ pub mod interrupt;
 pub mod launcher;
 mod prepared;
 mod process;
-mod programs;
+pub mod programs;
 pub mod script;
 pub mod slices;
 mod streams;

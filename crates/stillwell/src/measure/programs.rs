@@ -34,6 +34,25 @@ pub fn find(program: &[u8], environment: &[Bytes]) -> Result<Bytes, String> {
         .ok_or_else(|| format!("cannot execute {shown:?}: there is no such program in PATH"))
 }
 
+/// The interpreter behind a version manager's shim (pyenv, asdf), which is a shell script that takes several times as long
+/// as the interpreter to start: the interpreter is asked where it is. `None` for anything that is no shim.
+pub fn behind_shim(python: &str) -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let entry = [b"PATH=", path.as_bytes()].concat();
+    let found = find(python.as_bytes(), &[entry]).ok()?;
+    let file = PathBuf::from(OsString::from_vec(found));
+    if file.parent()?.file_name()? != "shims" {
+        return None;
+    }
+    let output = std::process::Command::new(&file)
+        .args(["-c", "import sys; print(sys.executable)"])
+        .stderr(std::process::Stdio::null())
+        .output()
+        .ok()?;
+    let executable = String::from_utf8(output.stdout).ok()?.trim_end().to_owned();
+    executable.starts_with('/').then_some(executable)
+}
+
 fn executable(file: &Path) -> Result<(), String> {
     let meta = std::fs::metadata(file).map_err(|error| error.to_string())?;
     if meta.is_dir() {

@@ -142,6 +142,9 @@ pub struct Arm {
     /// How often what is timed is repeated within one loop.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub inner_loops: u64,
+    /// Whether it times itself: the CPU time of the whole call is then of no use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_own_timer: bool,
     /// The code that its worker is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
@@ -173,6 +176,7 @@ impl Arm {
             benchmark: None,
             unit: Unit::Time,
             inner_loops: 1,
+            has_own_timer: false,
             source: None,
         }
     }

@@ -76,7 +76,7 @@ pub struct BenchSpec {
     #[arg(long)]
     pub list: bool,
     /// Name to show for a program; give it once for each
-    #[arg(long = "arm", value_name = "NAME")]
+    #[arg(long = "arm", visible_alias = "command-name", value_name = "NAME")]
     pub arm_name: Vec<String>,
     /// Socket on which forks of a running program are asked for (docs/worker-protocol.md)
     #[arg(long, value_name = "FD", hide = true, conflicts_with = "commands")]

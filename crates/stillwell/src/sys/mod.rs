@@ -8,12 +8,29 @@ mod spawn;
 mod strings;
 
 use std::io;
+use std::os::fd::{FromRawFd as _, OwnedFd};
 
 pub use signals::{
     Alarm, install_launcher_signals, is_ignored, stop_ignoring_children, take_stop_request,
 };
 pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage};
 pub use strings::{CStrings, Environment};
+
+/// Takes a descriptor that the parent process has left open for this one, by its number.
+///
+/// # Errors
+/// It is one of the standard streams, or not open.
+pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
+    if number <= libc::STDERR_FILENO {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    // SAFETY: F_SETFD of any number is safe; a descriptor that is not open is EBADF.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and nothing in this program owns it: it was there before the program started.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
 
 /// What `wait4` says of a finished child.
 #[derive(Clone, Copy, Debug)]

@@ -74,8 +74,12 @@ impl Bench {
     /// `stillwell run -o r.swell`, going on. Its output goes to files: whoever survives it holds no pipe that somebody
     /// waits for.
     pub fn start(&self, arguments: &[&str]) -> Running {
+        self.spawn(self.run_command(arguments))
+    }
+
+    /// Any command, as [`Bench::start`].
+    pub fn spawn(&self, mut command: Command) -> Running {
         let output = |name: &str| std::fs::File::create(self.path(name)).unwrap();
-        let mut command = self.run_command(arguments);
         command.stdout(output("stdout")).stderr(output("stderr"));
         let outputs = [self.path("stdout"), self.path("stderr")];
         Running { child: command.spawn().unwrap(), outputs }

@@ -26,3 +26,4 @@ mod schedule;
 mod streams;
 mod tidy;
 mod times;
+mod workers;

@@ -50,8 +50,8 @@ pub struct Measuring<'a> {
     pub fail_on: Option<FailOn>,
     /// Times to play instead of running anything, for tests.
     pub script: Option<&'a Path>,
-    /// Socket on which forks of a running program are asked for.
-    pub fork_server: Option<i32>,
+    /// Where workers come from; `None`: programs.
+    pub maker: Option<Maker>,
     /// What pyperf's options add.
     pub pyperf: Option<&'a PyperfOptions>,
 }
@@ -61,7 +61,7 @@ impl Measuring<'_> {
     ///
     /// # Errors
     /// Nothing could be measured, or not be kept or shown.
-    pub fn run(&self) -> Result<u8> {
+    pub fn run(&mut self) -> Result<u8> {
         let (path, ended) = self.measure()?;
         self.finish(&path, &ended)
     }
@@ -77,7 +77,8 @@ impl Measuring<'_> {
     ///
     /// # Errors
     /// Nothing could be measured, or it could not be kept.
-    pub fn measure(&self) -> Result<(PathBuf, Ended)> {
+    pub fn measure(&mut self) -> Result<(PathBuf, Ended)> {
+        let maker = self.maker.take();
         let style = self.style();
         set_colours(style);
         exports::check(&self.output.exports)?;
@@ -92,7 +93,7 @@ impl Measuring<'_> {
         let progress = Progress::new(&self.plan, shown, colours_allowed(style));
         let ended = match (self.script, &self.plan.workers) {
             (Some(script), _) => start.play(script, progress)?,
-            (None, Some(workers)) => start.ask(workers, self.fork_server, progress)?,
+            (None, Some(workers)) => start.ask(workers, maker, progress)?,
             (None, None) => start.execute(progress)?,
         };
         Ok((path, ended))
@@ -196,9 +197,10 @@ impl Start<'_> {
     }
 
     /// Asks workers.
-    fn ask(self, workers: &Workers, fork_server: Option<i32>, progress: Progress) -> Result<Ended> {
+    fn ask(self, workers: &Workers, maker: Option<Maker>, progress: Progress) -> Result<Ended> {
         let (plan, path) = (self.plan, self.path.to_owned());
-        let mut runner = SliceRunner::new(plan, workers, Maker::new(fork_server)?)?;
+        let mut runner =
+            SliceRunner::new(plan, workers, maker.map_or_else(|| Maker::new(None), Ok)?)?;
         let clock_origin_ns = monotonic_ns();
         let (writer, tail, columns) = self.create_with(SLICE_METRICS.to_vec(), clock_origin_ns)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;

@@ -51,14 +51,16 @@ impl Team {
         steps: &[Step],
     ) -> Result<Self, Broken> {
         let started_ns = monotonic_ns();
-        let member = |step: &Step| {
+        let broken = |arm| move |failure| Broken::Worker(arm, failure);
+        let mut start = |step: &Step| {
             let arm = step.arm as usize;
             let launch = super::launch(plan, workers, step);
-            let worker = maker.make(&launch, arm, patience);
-            let ready = worker.and_then(|worker| Member::ready(worker, arm, plan, workers));
-            ready.map_err(|failure| Broken::Worker(arm, failure))
+            Ok((arm, maker.make(&launch, arm, patience).map_err(broken(arm))?))
         };
-        let members: Vec<Member> = steps.iter().map(member).collect::<Result<_, _>>()?;
+        // All are started before the first is waited for: on a busy machine a start is mostly waiting.
+        let started: Vec<_> = steps.iter().map(&mut start).collect::<Result<_, Broken>>()?;
+        let ready = |(arm, worker)| Member::ready(worker, arm, plan, workers).map_err(broken(arm));
+        let members: Vec<Member> = started.into_iter().map(ready).collect::<Result<_, _>>()?;
         let launch_ns = (monotonic_ns() - started_ns) / members.len().max(1) as u64;
         Ok(Self { members, launch_ns })
     }
@@ -90,8 +92,9 @@ impl Member {
                 worker.source(Part::Teardown, &source.teardown)?;
                 worker.compile(source.duplicate.into())?;
             }
-            (None, Some(name)) => worker.select(name)?,
-            (None, None) => {}
+            (None, Some(name)) if !plan.is_forked() => worker.select(name)?,
+            // A fork is of one function.
+            (None, _) => {}
         }
         if has_gc && workers.gc == Gc::Off {
             worker.gc(false)?;
@@ -150,9 +153,10 @@ impl SliceRunner<'_> {
         let slice = member.slice(loops)?;
         let arm = u32::try_from(member.arm).expect("arms are counted in u32");
         let mut row = Row { cpu: slice.cpu, ..Row::new(0, arm, block, slice.started_ns) };
+        let has_own_timer = self.plan.arms[member.arm].has_own_timer;
         for (metric, value) in [
             (Metric::WallNs, Some(slice.wall_ns)),
-            (Metric::CpuNs, Some(slice.cpu_ns)),
+            (Metric::CpuNs, Some(slice.cpu_ns).filter(|_| !has_own_timer)),
             (Metric::Loops, Some(loops)),
             (Metric::RunQueueWaitNs, slice.run_queue_wait_ns),
             (Metric::VoluntarySwitches, slice.voluntary_switches),

@@ -18,7 +18,7 @@ use stats::Stream;
 
 use crate::measure::commands::inherited_environment;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::worker::{self, Launch, Patience, Worker};
+use crate::measure::worker::{self, ForkServer, Launch, Patience, Worker};
 use crate::measure::{Failure, Hook, Outcome, Runner};
 use crate::metric::Metric;
 use crate::plan::programs::Listed;
@@ -27,7 +27,7 @@ use crate::plan::{Arm, Plan};
 use crate::record::{Event, Layout, Row};
 use crate::schedule::Step;
 use crate::spec::values::TimeSpan;
-use crate::sys::Launcher;
+use crate::sys::{self, Launcher};
 
 use generation::Team;
 use pace::Pace;
@@ -65,6 +65,8 @@ pub const SLICE_METRICS: [Metric; 8] = [
 pub enum Maker {
     /// They are programs.
     Programs(Launcher),
+    /// A running program forks them.
+    Forks(Rc<ForkServer>),
 }
 
 impl Maker {
@@ -72,18 +74,26 @@ impl Maker {
     ///
     /// # Errors
     /// The socket is none.
-    pub fn new(_fork_server: Option<i32>) -> Result<Self> {
-        Ok(Self::Programs(Launcher::default()))
+    pub fn new(fork_server: Option<i32>) -> Result<Self> {
+        match fork_server {
+            None => Ok(Self::Programs(Launcher::default())),
+            Some(number) => {
+                let socket = sys::inherited_descriptor(number)
+                    .with_context(|| format!("--fork-server: cannot use descriptor {number}"))?;
+                Ok(Self::Forks(ForkServer::new(socket)))
+            }
+        }
     }
 
     fn make(
         &mut self,
         launch: &Launch,
-        _arm: usize,
+        arm: usize,
         patience: &Patience,
     ) -> Result<Worker, worker::Failure> {
         match self {
             Self::Programs(launcher) => Worker::start(launcher, launch, patience),
+            Self::Forks(server) => server.fork(&arm.to_string(), patience),
         }
     }
 }
@@ -200,29 +210,32 @@ impl Runner for SliceRunner<'_> {
     }
 }
 
-/// Asks programs for the names of their benchmarks.
+/// Asks programs, or forks, for the names of their benchmarks.
 ///
 /// # Errors
 /// One is no benchmark program, or cannot be started.
 pub fn list_benchmarks(
+    maker: &mut Maker,
     programs: &[Arm],
     timeout: Option<TimeSpan>,
 ) -> Result<Vec<Vec<Listed>>, (usize, worker::Failure)> {
     let patience =
         Patience { timeout: timeout.map(|time| Duration::from_nanos(time.ns)), interrupt: None };
-    let mut launcher = Launcher::default();
-    let list = |program: &Arm| {
+    let mut list = |(index, program): (usize, &Arm)| {
         let launch = generation::launch_to_list(program);
-        let mut worker = Worker::start(&mut launcher, &launch, &patience)?;
+        let mut worker = maker.make(&launch, index, &patience)?;
         worker.hello()?;
         let found = worker.list()?;
         worker.quit()?;
-        let listed =
-            |found: worker::Benchmark| Listed { name: found.name, inner_loops: found.inner_loops };
+        let listed = |found: worker::Benchmark| Listed {
+            has_own_timer: found.pairs.iter().any(|(key, value)| key == "timer" && value == "own"),
+            name: found.name,
+            inner_loops: found.inner_loops,
+        };
         Ok(found.into_iter().map(listed).collect())
     };
-    let numbered = programs.iter().map(list).enumerate();
-    numbered.map(|(index, found)| found.map_err(|failure| (index, failure))).collect()
+    let numbered = programs.iter().enumerate();
+    numbered.map(|arm| list(arm).map_err(|failure| (arm.0, failure))).collect()
 }
 
 fn outcome(broken: Broken) -> Outcome {

@@ -75,6 +75,10 @@ pub struct Patience {
 
 /// How a worker ended that was asked to.
 #[derive(Debug)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "what was measured before is as good whatever it ended with")
+)]
 pub struct Ended {
     /// Exit status, or minus the signal; `None` if nobody can know.
     pub exit: Option<i32>,
@@ -141,6 +145,7 @@ impl Worker {
     }
 
     /// Its process id.
+    #[cfg(test)]
     pub fn pid(&self) -> i32 {
         self.process.pid()
     }

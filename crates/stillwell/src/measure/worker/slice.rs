@@ -18,10 +18,10 @@ pub struct Slice {
     /// How long the main thread waited on a run queue from the request to the answer. The wait before it got the CPU to
     /// read the request is part of it, so this can be a little more than wall minus CPU time.
     pub run_queue_wait_ns: Option<u64>,
-    /// Times the main thread went to sleep. Waiting for requests is part of it: 1 for a loop that never sleeps, or 0 or
-    /// 2 when the files were read just before or just after it slept.
+    /// Times the main thread went to sleep. Waiting for requests is part of it, mostly 1; not corrected.
     pub voluntary_switches: Option<u64>,
-    /// Times the main thread was preempted.
+    /// Times the main thread was preempted. Where this process shares the worker's CPU, its own waking up at the answer
+    /// counts, after the loop: up to 2 then mean nothing, and the sleep above may be missing.
     pub involuntary_switches: Option<u64>,
     /// Peak resident set so far, KiB.
     pub maxrss_kib: Option<u64>,

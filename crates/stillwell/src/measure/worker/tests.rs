@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "these tests look at processes from outside")]
 
 mod forked;
+mod orphans;
 
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;

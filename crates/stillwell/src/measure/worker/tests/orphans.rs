@@ -1,0 +1,45 @@
+//! A worker does not outlive the process that started it, however that ends.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use super::*;
+
+/// Set in the process that is to be killed.
+const VARIABLE: &str = "STILLWELL_TEST_ORPHANS";
+
+/// Executed again by the other test, to be killed in the middle of a request.
+#[test]
+fn starts_a_worker_and_waits() {
+    if std::env::var_os(VARIABLE).is_none() {
+        return;
+    }
+    let mut worker = shell("say stillwell 1; ask; echo >&2; while :; do :; done");
+    worker.hello().unwrap();
+    // Not by print!, which the test harness captures.
+    writeln!(std::io::stdout(), "{ARGUMENT}{}", worker.pid()).unwrap();
+    worker.run_loops(1).unwrap_err();
+}
+
+#[test]
+fn a_worker_in_a_long_loop_dies_with_its_parent() {
+    let name = "measure::worker::tests::orphans::starts_a_worker_and_waits";
+    let mut parent = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(VARIABLE, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(parent.stdout.take().unwrap()).lines();
+    let pid = lines.find_map(|line| {
+        let line = line.unwrap();
+        Some(line.split_once(ARGUMENT)?.1.parse().unwrap())
+    });
+    let worker = pidfd_open(Pid::from_raw(pid.unwrap()).unwrap(), PidfdFlags::empty());
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    if let Ok(worker) = worker {
+        // Returns when it has ended.
+        poll(&mut [PollFd::new(&worker, PollFlags::IN)], None).unwrap();
+    }
+}

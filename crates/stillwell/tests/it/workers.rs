@@ -1,0 +1,328 @@
+//! `timeit` and `bench`, with real interpreters, and with workers that answer what a test wants.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran, Row, STILLWELL, wait_until};
+
+/// A worker of which a test says how long its loops take. `NS` a loop, `OVERHEAD` a slice; a file with the environment
+/// of each of its processes; `BAD` is what it does at its third slice.
+const WORKER: &str = r#"#!/usr/bin/env python3
+import os, sys, time
+ns, overhead, bad = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+r, w = map(int, sys.argv[-1].split('=')[1].split(','))
+with open('started', 'a') as log:
+    print(sys.argv[1], os.environ.get('PYTHONHASHSEED', 'none'), len(os.environ.get('STILLWELL_PADDING', '')), os.getpid(), file=log)
+def say(line): os.write(w, line.encode() + b'\n')
+say('stillwell 1 language=none')
+slices = 0
+for line in os.fdopen(r):
+    words = line.split()
+    if words[0] == 'list':
+        say('benchmark one'); say('benchmark two inner_loops=10'); say('end')
+    elif words[0] == 'select':
+        name = words[1]; say('ok')
+    elif words[0] == 'metadata':
+        say('meta flavour plain'); say('end')
+    elif words[0] == 'run':
+        slices += 1
+        if bad != 'no' and slices == 3 and os.path.exists('armed'):
+            if bad == 'die': os.kill(os.getpid(), 11)
+            if bad == 'exit': print('so long', file=sys.stderr, flush=True); os._exit(7)
+            if bad == 'rubbish': say('42 apples'); continue
+            if bad == 'error': say('error ValueError:\\x20no\\x20luck'); continue
+            if bad == 'flood': sys.stdout.write('y' * 10_000_000); sys.stdout.flush()
+            if bad == 'hang':
+                if os.fork() == 0:
+                    print(0, 0, 0, os.getpid(), file=open('started', 'a'), flush=True)
+                while True: time.sleep(1000)
+        n = int(words[1])
+        wall = overhead + ns * n // 1000
+        # The times are made up, but they must not be longer than it took.
+        end = time.monotonic_ns() + wall
+        while time.monotonic_ns() < end: pass
+        say('time %d %d cats=%d' % (wall, wall // 2, 3 * n))
+    elif words[0] == 'quit':
+        say('bye'); break
+    else:
+        say('error unknown\\x20request')
+"#;
+
+fn bench_with_worker() -> Bench {
+    let bench = Bench::new();
+    bench.script("worker", WORKER);
+    bench
+}
+
+/// `stillwell bench -o r.swell` of workers that take so many ps a loop and ns a slice.
+fn workers(bench: &Bench, options: &[&str], programs: &[&str]) -> Ran {
+    bench.stillwell(&[&["bench", "-o", "r.swell", "-b", "one"], options, programs].concat())
+}
+
+fn analysis(bench: &Bench) -> Value {
+    let ran = bench.stillwell(&["show", "--json", "r.swell"]).ends_with(0);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    document["analysis"].clone()
+}
+
+fn events(bench: &Bench, kind: &str) -> Vec<Value> {
+    let events = bench.record().events.into_iter();
+    events.filter(|event| event["event"] == kind).collect()
+}
+
+fn is_running(pid: &str) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+#[test]
+fn a_statement_is_timed_in_the_processes_slices_and_loops_that_were_asked_for() {
+    let bench = Bench::new();
+    let ran = bench.stillwell(&[
+        "timeit", "-o", "r.swell", "-p", "4", "-n", "3", "-w", "2", "-l", "2^10", "-s", "x = 1",
+        "x + 1", "--vs", "x - 1",
+    ]);
+    ran.ends_with(0);
+    let record = bench.record();
+    let timed: Vec<&Row> = record.timed().collect();
+    assert_eq!(timed.len(), 4 * 3 * 2);
+    let warm = record.rows.len() - timed.len();
+    assert!(warm >= 4 * 2 * 2, "{warm} warm-up slices");
+    for row in &timed {
+        assert_eq!(row.get("loops"), Some(1024));
+        for (column, least) in [("wall_ns", 1024), ("cpu_ns", 1), ("empty_loop_ps", 1)] {
+            assert!(row.get(column) >= Some(least), "{column}: {row:?}");
+        }
+    }
+    // Slices of the two take turns: in each block and round both are there, and not always in the same order.
+    let orders: BTreeSet<i64> = timed.chunks(2).map(|pair| pair[0].arm).collect();
+    assert!(timed.chunks(2).all(|pair| pair[0].arm != pair[1].arm));
+    assert_eq!(orders.len(), 2, "one arm always came first");
+    let analysis = analysis(&bench);
+    assert_eq!(analysis["arms"][0]["n_runs"], 4);
+    assert_eq!(analysis["arms"][1]["sliced"]["n_slices"], 12);
+    let worker = &events(&bench, "worker")[0]["values"];
+    assert!(worker["python_version"].as_str().unwrap().starts_with("3."), "{worker}");
+}
+
+#[test]
+fn a_difference_is_found_and_its_size_is_right() {
+    let bench = bench_with_worker();
+    workers(&bench, &["-l", "1000", "-n", "2"], &["./worker 50000 0 no", "./worker 60000 0 no"])
+        .ends_with(0);
+    let analysis = analysis(&bench);
+    let paired = &analysis["comparisons"][0]["evidence"];
+    assert_eq!(paired["kind"], "paired");
+    assert!((paired["ratio"]["ratio"].as_f64().unwrap() - 1.2).abs() < 1e-9, "{paired}");
+    assert_eq!(analysis["arms"][0]["wall"]["t0"]["value"], 50.0);
+    assert_eq!(analysis["end"], "decided");
+    let counted = &events(&bench, "counters")[0];
+    assert_eq!((&counted["counters"]["cats"], &counted["loops"]), (&3000.into(), &1000.into()));
+}
+
+#[test]
+fn the_difference_of_n_and_2n_loops_has_no_overhead() {
+    let bench = bench_with_worker();
+    let programs = ["./worker 50000 70000 no"];
+    workers(&bench, &["-l", "1000", "-p", "3", "-n", "2", "--delta"], &programs).ends_with(0);
+    assert_eq!(analysis(&bench)["arms"][0]["wall"]["t0"]["value"], 50.0);
+    std::fs::remove_file(bench.path("r.swell")).unwrap();
+    workers(&bench, &["-l", "1000", "-p", "3", "-n", "2"], &programs).ends_with(0);
+    assert_eq!(analysis(&bench)["arms"][0]["wall"]["t0"]["value"], 120.0);
+    std::fs::remove_file(bench.path("r.swell")).unwrap();
+    workers(&bench, &["-l", "1000", "-p", "3", "--clock", "cpu"], &programs).ends_with(0);
+    assert_eq!(analysis(&bench)["arms"][0]["wall"]["t0"]["value"], 60.0);
+}
+
+#[test]
+fn inner_loops_divide() {
+    let bench = bench_with_worker();
+    let arguments = ["bench", "-o", "r.swell", "-p", "2", "-l", "1000", "./worker 50000 0 no"];
+    bench.stillwell(&arguments).ends_with(0);
+    let analysis = analysis(&bench);
+    let t0 = |arm: usize| analysis["arms"][arm]["wall"]["t0"]["value"].as_f64().unwrap();
+    assert_eq!((t0(0), t0(1)), (50.0, 5.0));
+    let ran = bench.stillwell(&["bench", "--list", "./worker 1 0 no"]).ends_with(0);
+    assert_eq!(ran.stdout, "one\ntwo\n");
+}
+
+#[test]
+fn the_workers_of_a_block_have_one_environment_and_those_of_the_next_another() {
+    let bench = bench_with_worker();
+    let programs = ["./worker 1000 0 no", "./worker 1001 0 no"];
+    workers(&bench, &["-l", "10", "-p", "6", "-n", "1", "-w", "0"], &programs).ends_with(0);
+    let log = bench.read("started");
+    let started: Vec<Vec<&str>> = log.lines().map(|line| line.split(' ').collect()).collect();
+    // Each program once to be listed, once to be tried out, and six times to be measured.
+    assert_eq!(started.len(), 2 * 8, "{log}");
+    let measured = &started[4..];
+    let mut seen = BTreeSet::new();
+    for pair in measured.chunks(2) {
+        assert_ne!(pair[0][0], pair[1][0], "{log}");
+        assert_eq!(pair[0][1..3], pair[1][1..3], "{log}");
+        seen.insert((pair[0][1], pair[0][2]));
+    }
+    assert_eq!(seen.len(), 6, "{log}");
+}
+
+#[track_caller]
+fn check_failure(bad: &str, code: i32, says: &[&str]) {
+    let bench = bench_with_worker();
+    let programs = ["./worker 1000 0 no", &format!("./worker 1001 0 {bad}")];
+    let sound = workers(&bench, &["-l", "10", "-p", "2", "-n", "9", "-w", "0"], &programs);
+    sound.ends_with(0);
+    std::fs::remove_file(bench.path("r.swell")).unwrap();
+    bench.write("armed", "");
+    let limit = if bad == "hang" { "4s" } else { "1min" };
+    let options = ["-l", "10", "-p", "2", "-n", "9", "-w", "0", "--timeout", limit];
+    let ran = workers(&bench, &options, &programs).ends_with(code).says(says);
+    assert!(ran.stderr.contains("program 2"), "{ran:#?}");
+    for line in bench.read("started").lines() {
+        let pid = line.split(' ').nth(3).unwrap();
+        assert!(!is_running(pid), "{pid} is still there");
+    }
+}
+
+#[test]
+fn a_worker_that_goes_wrong_is_named_with_what_it_said() {
+    check_failure("die", 2, &["signal 11 (SIGSEGV)", "asked to \"run 10\""]);
+    check_failure("exit", 2, &["exited with 7", "| so long"]);
+    check_failure("rubbish", 2, &["'42 apples'"]);
+    check_failure("error", 2, &["ValueError: no luck"]);
+}
+
+#[test]
+fn a_worker_that_hangs_is_ended_with_its_children() {
+    check_failure("hang", 124, &["did not answer within 4s"]);
+}
+
+#[test]
+fn a_worker_may_say_what_it_likes_on_its_standard_output() {
+    let bench = bench_with_worker();
+    bench.write("armed", "");
+    let options = ["-l", "10", "-p", "2", "-n", "9", "-w", "0"];
+    let ran = workers(&bench, &options, &["./worker 1000 0 flood"]).ends_with(0);
+    assert!(ran.stdout.len() < 10_000, "its output is not ours");
+}
+
+#[test]
+fn what_was_measured_before_a_failure_is_kept() {
+    let bench = Bench::new();
+    // The fourth process of it raises.
+    let statement = "if len(open('log').read()) > 3: raise ValueError('enough')";
+    bench.write("log", "");
+    let options = ["timeit", "-o", "r.swell", "-p", "6", "-n", "1", "-w", "0", "-l", "1"];
+    let setup =
+        "import os, sys\nif not hasattr(sys, 'seen'): sys.seen = open('log', 'a').write('x')";
+    let arguments = [&options[..], &["-s", setup, statement]].concat();
+    let ran = bench.stillwell(&arguments).ends_with(2);
+    ran.says(&["ValueError: enough", "the finished runs are in"]);
+    assert!(bench.n_rows() >= 2, "{}", bench.read("r.swell"));
+    assert_eq!(events(&bench, "end")[0]["reason"], "failed");
+}
+
+#[test]
+fn the_interrupted_session_keeps_its_slices_and_leaves_no_worker() {
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::KILL] {
+        let bench = bench_with_worker();
+        let mut command = bench.command(STILLWELL);
+        command.args(["bench", "-o", "r.swell", "-b", "one", "-l", "10", "--budget", "1h"]);
+        command.args(["--alpha", "0.01", "./worker 1000 0 no", "./worker 1000 0 no"]);
+        let running = bench.spawn(command);
+        wait_until("there are timed slices", || {
+            bench
+                .read("r.swell")
+                .lines()
+                .any(|line| line.starts_with('[') && !line.contains(",null,"))
+        });
+        running.signal(signal);
+        let ran = running.finish();
+        let workers = || -> Vec<String> {
+            let log = bench.read("started");
+            log.lines().filter_map(|line| line.split(' ').nth(3)).map(String::from).collect()
+        };
+        wait_until("all workers are gone", || workers().iter().all(|pid| !is_running(pid)));
+        if signal == rustix::process::Signal::INT {
+            assert_eq!(ran.code, Some(130), "{ran:#?}");
+            assert_eq!(events(&bench, "end")[0]["reason"], "interrupted");
+        } else {
+            assert!(events(&bench, "end").is_empty());
+        }
+        bench.stillwell(&["show", "r.swell"]).ends_with(0);
+    }
+}
+
+#[test]
+fn memory_can_be_what_is_compared() {
+    let bench = Bench::new();
+    let options = ["timeit", "-o", "r.swell", "-p", "2", "-n", "2", "-l", "1"];
+    let statement = ["bytearray(50_000_000)"];
+    bench.stillwell(&[&options[..], &["--tracemalloc"], &statement].concat()).ends_with(0);
+    let t0 = analysis(&bench)["arms"][0]["wall"]["t0"]["value"].as_f64().unwrap();
+    assert!((50e6..51e6).contains(&t0), "{t0}");
+    std::fs::remove_file(bench.path("r.swell")).unwrap();
+    let ran = bench.stillwell(&[&options[..], &["--track-memory"], &statement].concat());
+    assert!(ran.ends_with(0).stdout.contains("MiB"));
+    let t0 = analysis(&bench)["arms"][0]["wall"]["t0"]["value"].as_f64().unwrap();
+    assert!((50e6..200e6).contains(&t0), "{t0}");
+}
+
+#[test]
+fn nothing_of_the_directory_gets_into_the_worker_but_what_the_statement_asks_for() {
+    let bench = Bench::new();
+    for name in ["time.py", "json.py", "gc.py", "itertools.py", "random.py"] {
+        bench.write(name, "raise SystemExit('shadowed')");
+    }
+    bench.write("mine.py", "value = 7");
+    let arguments =
+        ["timeit", "-p", "1", "-n", "1", "-l", "1", "-s", "import mine", "assert mine.value == 7"];
+    bench.stillwell(&arguments).ends_with(0);
+}
+
+#[test]
+fn what_cannot_be_timed_says_why() {
+    let bench = Bench::new();
+    let timeit = |arguments: &[&str]| bench.stillwell(&[&["timeit"], arguments].concat());
+    timeit(&["x = (1"]).ends_with(2).says(&["statement 1", "SyntaxError", "line 1"]);
+    timeit(&["1/0"]).ends_with(2).says(&["ZeroDivisionError"]);
+    timeit(&["--python", "no-such-python", "pass"]).ends_with(2).says(&["no-such-python", "PATH"]);
+    timeit(&["--python", "/bin/true", "pass"]).ends_with(2).says(&["without having offered"]);
+    timeit(&["--affinity", "4000", "pass"]).ends_with(2).says(&["CPU 4000"]);
+    timeit(&["--fail-on", "slower", "pass"]).ends_with(2).says(&["something to compare"]);
+    timeit(&["-l", "0", "pass"]).ends_with(2).says(&["2^10"]);
+    let bench_of = |arguments: &[&str]| bench.stillwell(&[&["bench"], arguments].concat());
+    bench_of(&["true"]).ends_with(2).says(&["program 1", "benchmark program", "stillwell run"]);
+    bench_of(&["./none"]).ends_with(2).says(&["./none"]);
+    bench_of(&["a 'b"]).ends_with(2).says(&["program 1"]);
+    bench_of(&["--fork-server", "77"]).ends_with(2).says(&["descriptor 77"]);
+}
+
+/// The repository.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+#[test]
+fn two_builds_of_a_c_program_are_compared_function_by_function() {
+    let bench = Bench::new();
+    for (name, define) in [("old", "-DSIZE=64"), ("new", "-DSIZE=128")] {
+        let source = root().join("crates/stillwell/tests/it/two_builds.c");
+        let include = root().join("c");
+        let mut compiler = bench.command("cc");
+        compiler.args(["-O2", define, "-I"]).arg(include).arg(source).args(["-o", name]);
+        let ran = compiler.output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    bench.stillwell(&["bench", "-o", "r.swell", "./old", "./new"]).ends_with(0);
+    let analysis = analysis(&bench);
+    let ratios: Vec<f64> = analysis["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| found["evidence"]["ratio"]["ratio"].as_f64().unwrap())
+        .collect();
+    // One does twice the work, the other the same: far enough apart for any machine.
+    assert!(ratios[0] > 1.5 && ratios[0] > 1.3 * ratios[1], "{ratios:?}");
+}

@@ -1,0 +1,110 @@
+"""The pytest fixture, with a stand-in for the program. Skipped where there is no pytest."""
+import importlib.util
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from scripts import ScriptCase  # noqa: E402
+
+TESTS = """
+    calls = []
+    def work(*args):
+        calls.append(args)
+    async def wait():
+        calls.append(())
+    def test_alone(stillwell):
+        found = stillwell(work, 1, 2)
+        assert found is None or found.get_nvalue() == 2
+        assert calls in ([], [(1, 2)])
+        calls.clear()
+    def test_pair(stillwell):
+        stillwell.baseline(wait)
+        found = stillwell(work, 3)
+        assert found is None or found.verdict in ("slower", "undecided", "same")
+        assert calls in ([], [(), (3,)])
+    def test_without():
+        pass
+"""
+
+
+@unittest.skipUnless(importlib.util.find_spec("pytest"), "pytest is not installed")
+class Plugin(ScriptCase):
+    def pytest(self, *words, status=0, tests=TESTS, **changes):
+        path = self.write("test_it.py", tests)
+        flags = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "stillwell.pytest_plugin", "-q", path]
+        out, err = self.run_python(*flags, *words, status=status, **changes)
+        return out + err
+
+    def asked(self, verb):
+        return [words for words in self.log("asked") if words[0] == verb]
+
+    def test_table(self):
+        out = self.pytest()
+        self.assertIn("3 passed", out)
+        self.assertRegex(out, r"test_it\.py::test_alone  [0-9.]+ .?s  n 2\n")
+        self.assertRegex(out, r"test_it\.py::test_pair   SLOWER 1\.500  \[1\.250, 2\.000\]\n")
+        self.assertEqual([words[-2:] for words in self.asked("bench")], [["--arm", "work"]] * 2)
+        self.assertEqual(self.asked("bench")[1][-4:], ["--arm", "baseline", "--arm", "work"])
+
+    def test_disable(self):
+        out = self.pytest("--stillwell-disable")
+        self.assertIn("3 passed", out)
+        self.assertEqual(self.log(), [])
+
+    def test_slower_fails(self):
+        out = self.pytest("--stillwell-fail", "slower:5", status=1)
+        self.assertIn("1 failed, 2 passed", out)
+        self.assertIn("test_it.py::test_pair: too slow (--stillwell-fail slower:5)", out)
+        self.assertIn("TEXT <of>", out)
+        self.assertIn("--fail-on slower:5", " ".join(self.asked("bench")[1]))
+        self.assertNotIn("--fail-on", self.asked("bench")[0])
+        self.assertIn("3 passed", self.pytest("--stillwell-fail", "slower:5", FAKE_VERDICT="same"))
+
+    def test_undecided_fails_when_asked(self):
+        self.assertIn("3 passed", self.pytest("--stillwell-fail", "slower", FAKE_VERDICT="undecided"))
+        out = self.pytest("--stillwell-fail", "slower", "--stillwell-fail", "undecided", status=1, FAKE_VERDICT="undecided")
+        self.assertIn("test_pair: undecided", out)
+        self.assertIn("UNDECIDED 1.100\n", out)
+
+    def test_undecided_alone(self):
+        self.assertIn("test_pair: undecided", self.pytest("--stillwell-fail", "undecided", status=1, FAKE_VERDICT="undecided"))
+        self.assertIn("test_pair: too slow", self.pytest("--stillwell-fail", "undecided", status=1))
+
+    def test_wrong_option(self):
+        self.assertIn("--stillwell-fail takes slower, slower:PCT or undecided, not 'faster'", self.pytest("--stillwell-fail", "faster", status=4))
+
+    def test_records(self):
+        for _ in range(5):
+            out = self.pytest("--stillwell-record", "kept", "--stillwell-compare", "kept" if os.path.exists(self.path("kept")) else "")
+        self.assertEqual(len(os.listdir(self.path("kept"))), 10)
+        self.assertIn("no verdict: 4 records of earlier sessions, and it takes 5", out)
+        self.assertEqual(self.asked("compare"), [])
+        out = self.pytest("--stillwell-record", "kept", "--stillwell-compare", "kept", "--stillwell-fail", "slower:10", status=1)
+        self.assertIn("against 5 sessions: slower", out)
+        self.assertIn("test_alone: too slow", out)
+        judged = [words for words in self.asked("compare") if "--fail-on" in words][0]
+        self.assertEqual(judged[1:3], ["--fail-on", "slower:10"])
+        self.assertEqual(judged[3:], ["kept/test_it.py-test_alone.%d.swell" % number for number in range(1, 7)])
+
+    def test_missing_folder(self):
+        self.assertIn("--stillwell-compare none is not a folder of records", self.pytest("--stillwell-compare", "none", status=1))
+
+    def test_options_for_the_program(self):
+        self.pytest("--stillwell-option=--budget=2s", "--stillwell-option=--fast")
+        self.assertIn("--budget 2s --fast --arm work", " ".join(self.asked("bench")[0]))
+
+    def test_mistakes(self):
+        out = self.pytest(tests="""
+            def test_twice(stillwell):
+                stillwell(len, ())
+                stillwell(len, ())
+            def test_baseline(stillwell):
+                stillwell.baseline(5)
+        """, status=1)
+        self.assertIn("test_twice measures twice", out)
+        self.assertIn("a baseline is a function, not 5", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
