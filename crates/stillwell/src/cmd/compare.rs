@@ -159,7 +159,9 @@ fn refuse_twice(sessions: &[Summarised]) -> Result<()> {
     let mut seen = HashMap::new();
     for (record, _) in sessions {
         let header = &record.header;
-        let session = (&header.created, header.clock_origin_ns, &header.command_line);
+        // What is imported on the way has the time and the command line of its file and of this moment.
+        let file = header.imported.as_ref().map(|imported| &imported.file);
+        let session = (&header.created, header.clock_origin_ns, &header.command_line, file);
         if let Some(other) = seen.insert(session, &record.path) {
             bail!("{} and {} are the same session", other.display(), record.path.display());
         }

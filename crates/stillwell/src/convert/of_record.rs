@@ -232,7 +232,7 @@ fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, r
         }
         let mut about = said.about.clone();
         about.metadata = (!said.metadata.is_empty()).then(|| Box::new(said.metadata.clone()));
-        end(benchmark, about);
+        benchmark.end_launch(about);
     }
 }
 

@@ -143,7 +143,7 @@ fn wrong_files_are_named_with_what_is_wrong() {
         ("cut.json.gz", "cannot unpack gzip"),
         ("empty.json", "the file is empty"),
         ("other.txt", "what this file is cannot be told"),
-        ("none.json", "there is no benchmark"),
+        ("none.json", "what this file is cannot be told"),
         ("twice.json", "benchmarks[0] is called \"a\" as well"),
         ("warm.json", "there are no values"),
         ("no-such.json", "cannot read no-such.json"),
