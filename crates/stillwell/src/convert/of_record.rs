@@ -120,7 +120,8 @@ fn described(arm: &Arm) -> Metadata {
     said
 }
 
-/// What the workers said of themselves, but for words of the protocol.
+/// What the workers said of themselves, but for words of the protocol, and for the seed of the hashes, which is another one
+/// in each block.
 fn workers_said(record: &Record) -> BTreeMap<usize, Metadata> {
     let mut said = BTreeMap::new();
     for event in &record.events {
@@ -129,7 +130,8 @@ fn workers_said(record: &Record) -> BTreeMap<usize, Metadata> {
         let is_shown = |key: &str| {
             let is_said_better =
                 has_names && matches!(key, "language" | "implementation" | "version");
-            !is_said_better && !matches!(key, "source" | "gc" | "tracemalloc" | "protocol")
+            !is_said_better
+                && !matches!(key, "source" | "gc" | "tracemalloc" | "protocol" | "python_hash_seed")
         };
         let shown = values.iter().filter(|(key, _)| is_shown(key));
         let entry = |(key, value): (&String, &String)| (key.clone(), value.as_str().into());
