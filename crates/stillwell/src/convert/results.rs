@@ -9,12 +9,14 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use anyhow::{Result, bail, ensure};
+use serde::{Deserialize, Serialize};
 
 /// What is known beside the values, by its key.
 pub type Metadata = BTreeMap<String, MetaValue>;
 
 /// One thing that is known.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum MetaValue {
     Int(i64),
     Float(f64),
@@ -64,6 +66,10 @@ pub struct Results {
     pub benchmarks: Vec<Benchmark>,
     /// What cannot be claimed from this source, and why.
     pub notes: Vec<String>,
+    /// Whether these are commands, which were measured to be compared with one another.
+    pub are_commands: bool,
+    /// Which benchmark each launch is of, in the order of measurement; empty where the source does not say.
+    pub order: Vec<u32>,
 }
 
 /// A series of values.
@@ -86,6 +92,8 @@ pub struct Benchmark {
     pub extras: Vec<Extra>,
     /// If the source has only this and no values.
     pub summary: Option<Summary>,
+    /// Whether it is there to be subtracted from the others: the empty command.
+    pub is_control: bool,
     launches: Vec<Launch>,
 }
 
@@ -107,7 +115,8 @@ pub const EXIT_CODE: &str = "exit_code";
 pub const PEAK_MEMORY: &str = "peak_memory";
 
 /// What a source says of values that it does not keep, in the base unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Summary {
     /// Number of values.
     pub count: Option<u64>,
@@ -122,7 +131,8 @@ pub struct Summary {
 }
 
 /// What a launch without values was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Calibration {
     Loops(NonZeroU64),
     LoopsAgain(NonZeroU64),
@@ -187,6 +197,7 @@ impl Benchmark {
             loops: Vec::new(),
             extras: Vec::new(),
             summary: None,
+            is_control: false,
             launches: Vec::new(),
         }
     }
@@ -200,6 +211,23 @@ impl Benchmark {
     /// Number of launches, those for calibration too.
     pub fn n_launches(&self) -> usize {
         self.launches.len()
+    }
+
+    /// How many values and warm-ups are of launches that have ended.
+    pub fn n_ended(&self) -> (usize, usize) {
+        self.launches.last().map_or((0, 0), |last| (last.values_end, last.warmups_end))
+    }
+
+    /// Forgets the loops of each value where those of the launches say the same.
+    pub fn simplify_loops(&mut self) {
+        let is_same = |launch: LaunchView<'_>| {
+            let range = launch.first_value..launch.first_value + launch.values.len();
+            let loops = self.loops.get(range).unwrap_or_default();
+            loops.iter().all(|&loops| loops == launch.loops())
+        };
+        if self.launches().all(is_same) {
+            self.loops = Vec::new();
+        }
     }
 
     /// The launches in the order of the source.
@@ -305,7 +333,18 @@ impl Benchmark {
         self.launches.iter_mut().for_each(|launch| launch.warmups_end = 0);
     }
 
-    /// Name, and the parameters that the name does not already show.
+    /// A value may become too large when its unit is applied.
+    fn is_finite(&self) -> bool {
+        let summary = self.summary.unwrap_or_default();
+        let Summary { count: _, mean, stddev, min, q1, median, q3, max } = summary;
+        let of_summary = [mean, stddev, min, q1, median, q3, max];
+        let of_extras = self.extras.iter().flat_map(|extra| &extra.values);
+        let optional = of_summary.iter().chain(of_extras).flatten();
+        let warmups = self.warmups.iter().map(|(_, value)| value);
+        self.values.iter().chain(warmups).chain(optional).all(|value| value.is_finite())
+    }
+
+    /// Name and parameters.
     pub fn label(&self) -> String {
         let mut label = self.name.clone();
         for (name, value) in &self.parameters {
@@ -333,12 +372,23 @@ impl Results {
                 !is_empty,
                 "benchmarks[{index}] ({name:?}): it has neither values nor a summary"
             );
+            ensure!(benchmark.is_finite(), "benchmarks[{index}] ({name:?}): a value is too large");
             let key = (name.clone(), benchmark.parameters.clone(), benchmark.unit.clone());
             if let Some(first) = seen.insert(key, index) {
                 bail!("benchmarks[{index}]: benchmarks[{first}] is called {name:?} as well");
             }
         }
         Ok(self)
+    }
+
+    /// What is said under a key of all benchmarks alike.
+    pub fn agreed(&self, key: &str) -> Option<&MetaValue> {
+        let mut all = self
+            .benchmarks
+            .iter()
+            .map(|it| it.metadata.get(key).or_else(|| self.metadata.get(key)));
+        let first = all.next()??;
+        all.all(|value| value == Some(first)).then_some(first)
     }
 
     /// One name for each benchmark, each different: its name if that is enough, with its parameters and its unit if not.

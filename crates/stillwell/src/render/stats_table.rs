@@ -1,13 +1,19 @@
 //! The verb `stats`: every statistic, the arms side by side.
 
+use std::fmt::Write as _;
+
 use comfy_table::{CellAlignment, Table, presets};
 
+use crate::analysis::series::{Range, Series};
 use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, Times, Uncertain};
 use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
+use crate::render::results::loops;
 use crate::render::text::ratio_text;
 use crate::render::uncertain;
-use crate::render::units::{Unit, asked, kind_of, percent, unit_of_walls};
+use crate::render::units::{
+    Kind, Unit, asked, kind_of, kind_of_unit, percent, short_time, unit_of_values,
+};
 use crate::spec::tim::TimShape;
 
 /// A label above its numbers is not wider, so that several arms fit.
@@ -31,20 +37,47 @@ pub struct Statistics<'a> {
     pub estimators: &'a [Option<Estimators>],
     /// How the numbers of tim were taken, if they were.
     pub tim: Option<TimShape>,
+    /// What their launches say, where that is not all here already.
+    pub series: &'a [Option<Series>],
 }
 
 /// All statistics of all arms, controls included, as measured; as many arms beside each other as 80 columns hold.
 pub fn stats(statistics: Statistics<'_>) -> String {
     let Statistics { plan, arms, .. } = statistics;
+    if !plan.has_benchmarks() {
+        return of_arms(statistics);
+    }
+    let mut out = String::new();
+    let mut names: Vec<&Option<String>> = Vec::new();
+    for benchmark in plan.arms.iter().map(|arm| &arm.benchmark) {
+        if names.contains(&benchmark) {
+            continue;
+        }
+        names.push(benchmark);
+        let these = arms.iter().filter(|arm| plan.arms[arm.arm].benchmark == *benchmark);
+        let these: Vec<ArmSummary> = these.cloned().collect();
+        let gap = if out.is_empty() { "" } else { "\n" };
+        writeln!(out, "{gap}{}", shorten(benchmark.as_deref().unwrap_or_default(), COLUMNS)).ok();
+        out.push_str(&of_arms(Statistics { arms: &these, ..statistics }));
+    }
+    out
+}
+
+/// The arms of one benchmark, or all.
+fn of_arms(statistics: Statistics<'_>) -> String {
+    let Statistics { plan, arms, .. } = statistics;
+    let has_others = arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_some();
     let mut lines = vec![Line {
         name: String::new(),
-        cells: arms.iter().map(|arm| label(plan, arm)).collect(),
+        cells: arms.iter().map(|arm| label(plan, arm, has_others)).collect(),
     }];
-    let unit = unit_of_walls(plan, statistics.uncertain());
+    let kind = arms.first().map_or(Kind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
+    let unit = unit_of_values(plan, kind, statistics.uncertain());
     estimator_lines(&mut lines, statistics, unit);
     ratio_lines(&mut lines, statistics);
     floor_lines(&mut lines, statistics);
     time_lines(&mut lines, arms, unit);
+    series_lines(&mut lines, statistics, unit);
     for name in metric_names(arms) {
         metric_lines(&mut lines, plan, arms, name);
     }
@@ -63,14 +96,10 @@ pub fn stats(statistics: Statistics<'_>) -> String {
     out
 }
 
-fn label(plan: &Plan, arm: &ArmSummary) -> String {
+fn label(plan: &Plan, arm: &ArmSummary, has_others: bool) -> String {
     let number = if arm.is_hidden { String::new() } else { format!("{} ", arm.arm + 1) };
-    let mark = if arm.arm == plan.reference && has_others(plan) { " (ref)" } else { "" };
+    let mark = if arm.arm == plan.reference_of(arm.arm) && has_others { " (ref)" } else { "" };
     format!("{number}{}{mark}", shorten(&arm.label, LABEL_COLUMNS - number.len() - mark.len()))
-}
-
-fn has_others(plan: &Plan) -> bool {
-    plan.candidates().nth(1).is_some()
 }
 
 /// How many arms from this one on fit; at least one.
@@ -147,7 +176,10 @@ fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit
         ("mean", |found| found.mean),
     ];
     for (name, value) in estimators {
-        add(lines, arms, name, |arm| text(value(statistics.estimators(arm)?)));
+        add(lines, arms, name, |arm| {
+            let of_runs = value(statistics.estimators(arm)?);
+            text(of_all(name, arm).unwrap_or(of_runs))
+        });
     }
     if let Some(TimShape { k, n, m, .. }) = tim {
         add(lines, arms, format!("tim {k},{n},{m}"), |arm| {
@@ -165,12 +197,23 @@ fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit
     }
 }
 
+/// Of the slices, where an arm has them: the estimators are of its processes.
+fn of_all(name: &str, arm: &ArmSummary) -> Option<Uncertain> {
+    let wall = arm.wall.as_ref().filter(|_| arm.sliced.is_some())?;
+    match name {
+        "min" => Some(Uncertain { value: wall.min, err: None }),
+        "median" => Some(wall.median),
+        "mean" => Some(wall.mean),
+        _ => None,
+    }
+}
+
 type OfRatios = fn(&Ratios) -> Option<Uncertain>;
 
 /// Ratios to the reference, of net times where there is a control.
 fn ratio_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
-    let Statistics { plan, arms, tim, .. } = statistics;
-    if !has_others(plan) {
+    let Statistics { arms, tim, .. } = statistics;
+    if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
         return;
     }
     let ratios: [(&str, OfRatios); 4] = [
@@ -250,6 +293,60 @@ fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
     names
 }
 
+type OfSeries = fn(&Series) -> Option<String>;
+
+/// What the launches say: how many, how long, when.
+fn series_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit) {
+    let arms = statistics.arms;
+    let of = |arm: &ArmSummary| statistics.series.get(arm.arm)?.as_ref();
+    if arms.iter().all(|arm| of(arm).is_none()) {
+        return;
+    }
+    let tail = |arm: &ArmSummary, at: usize| number(unit, arm, of(arm)?.tails?[at]);
+    add(lines, arms, "5 %", |arm| tail(arm, 0));
+    add(lines, arms, "95 %", |arm| tail(arm, 1));
+    add(lines, arms, "MAD", |arm| number(unit, arm, of(arm)?.mad?));
+    let rows: [(&str, OfSeries); 12] = [
+        ("launches", |it| Some(it.n_launches.to_string())),
+        ("  for calibration", |it| (it.n_calibrations > 0).then(|| it.n_calibrations.to_string())),
+        ("values", |it| Some(it.n_values.to_string())),
+        ("  of a launch", |it| Some(between(it.values_per_launch, |n| n.to_string()))),
+        ("  beyond 1.5 IQR", |it| it.n_outliers.map(|n| n.to_string())),
+        ("warm-ups of a launch", |it| Some(between(it.warmups_per_launch, |n| n.to_string()))),
+        ("loops of a value", |it| Some(between(it.loops, loops))),
+        ("inner loops", |it| (it.inner_loops.max > 1).then(|| between(it.inner_loops, loops))),
+        ("all loops took", |it| {
+            let Range { min, max } = it.raw_ns?;
+            Some(if min == max {
+                short_time(min)
+            } else {
+                format!("{} to {}", short_time(min), short_time(max))
+            })
+        }),
+        ("measured", |it| it.measured_ns.map(short_time)),
+        ("took", |it| it.duration_ns.map(short_time)),
+        ("dates", |it| {
+            let Range { min, max } = it.dates.as_ref()?;
+            let short = |date: &str| date.get(..19).unwrap_or(date).to_owned();
+            Some(if min == max { short(min) } else { format!("{} to {}", short(min), short(max)) })
+        }),
+    ];
+    for (name, cell) in rows {
+        let cells: Vec<String> =
+            arms.iter().map(|arm| of(arm).and_then(cell).unwrap_or_default()).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            lines.push(Line { name: name.into(), cells });
+        }
+    }
+}
+
+fn between<T: PartialEq>(range: Range<T>, shown: impl Fn(T) -> String) -> String {
+    if range.min == range.max {
+        return shown(range.min);
+    }
+    format!("{} to {}", shown(range.min), shown(range.max))
+}
+
 type OfMetric = fn(&MetricSummary) -> f64;
 
 fn metric_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary], name: &str) {
@@ -283,7 +380,7 @@ mod tests {
     }
 
     fn table(plan: &Plan, arms: &[ArmSummary], tim: Option<TimShape>) -> String {
-        stats(Statistics { plan, arms, estimators: &estimators(arms, tim), tim })
+        stats(Statistics { plan, arms, estimators: &estimators(arms, tim), tim, series: &[] })
     }
 
     #[test]
@@ -338,10 +435,12 @@ mod tests {
         found.floor.is_finite = None;
         found.floor.g_star = None;
         let plan = &record.header.plan;
-        let text = stats(Statistics { plan, arms: &arms, estimators: &estimators, tim });
+        let text =
+            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
         assert!(text.contains("needs 240 runs") && text.contains("not tested"), "{text}");
         estimators[0].as_mut().unwrap().floor.is_finite = Some(false);
-        let text = stats(Statistics { plan, arms: &arms, estimators: &estimators, tim });
+        let text =
+            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
         assert!(text.contains("no finite floor"), "{text}");
     }
 
