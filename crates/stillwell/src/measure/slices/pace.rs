@@ -283,6 +283,7 @@ mod tests {
             pace.n_slices
         };
         assert_eq!(learn(0.001, 0.1), 5);
-        assert_eq!(learn(0.1, 0.0001), SLICES_MAX);
+        let noisy = learn(0.1, 0.0001);
+        assert!((26..=SLICES_MAX).contains(&noisy), "{noisy}");
     }
 }
