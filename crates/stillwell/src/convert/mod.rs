@@ -5,6 +5,7 @@
 
 mod asv;
 mod benchmark_tools;
+mod checked;
 mod codspeed;
 pub mod criterion;
 pub mod detect;

@@ -4,11 +4,10 @@
 //! The values of a benchmark are in one vector, whatever number of launches they are from: a file may have 200 000
 //! launches of five values.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 /// What is known beside the values, by its key.
@@ -334,7 +333,7 @@ impl Benchmark {
     }
 
     /// A value may become too large when its unit is applied.
-    fn is_finite(&self) -> bool {
+    pub(super) fn is_finite(&self) -> bool {
         let summary = self.summary.unwrap_or_default();
         let Summary { count: _, mean, stddev, min, q1, median, q3, max } = summary;
         let of_summary = [mean, stddev, min, q1, median, q3, max];
@@ -351,70 +350,6 @@ impl Benchmark {
             label.push_str(&format!(" {name}={value}"));
         }
         label
-    }
-}
-
-impl Results {
-    /// Refuses what no writer and no analysis can use.
-    ///
-    /// # Errors
-    /// There is no benchmark, one has no name or nothing measured, or two cannot be told from one another.
-    pub fn checked(mut self) -> Result<Self> {
-        ensure!(!self.benchmarks.is_empty(), "there is no benchmark in it");
-        let mut seen = HashMap::new();
-        for (index, benchmark) in self.benchmarks.iter_mut().enumerate() {
-            benchmark.fill_extras();
-            let name = &benchmark.name;
-            ensure!(!name.trim().is_empty(), "benchmarks[{index}]: it has no name");
-            let has_summary = benchmark.summary.is_some_and(|it| it != Summary::default());
-            let is_empty = benchmark.launches.is_empty() && !has_summary;
-            ensure!(
-                !is_empty,
-                "benchmarks[{index}] ({name:?}): it has neither values nor a summary"
-            );
-            ensure!(benchmark.is_finite(), "benchmarks[{index}] ({name:?}): a value is too large");
-            let key = (name.clone(), benchmark.parameters.clone(), benchmark.unit.clone());
-            if let Some(first) = seen.insert(key, index) {
-                bail!("benchmarks[{index}]: benchmarks[{first}] is called {name:?} as well");
-            }
-        }
-        Ok(self)
-    }
-
-    /// What is said under a key of all benchmarks alike.
-    pub fn agreed(&self, key: &str) -> Option<&MetaValue> {
-        let mut all = self
-            .benchmarks
-            .iter()
-            .map(|it| it.metadata.get(key).or_else(|| self.metadata.get(key)));
-        let first = all.next()??;
-        all.all(|value| value == Some(first)).then_some(first)
-    }
-
-    /// One name for each benchmark, each different: its name if that is enough, with its parameters and its unit if not.
-    pub fn labels(&self) -> Vec<String> {
-        let mut labels: Vec<String> = self.benchmarks.iter().map(|it| it.name.clone()).collect();
-        for longer in
-            [Benchmark::label, |it: &Benchmark| format!("{} ({})", it.label(), it.unit.name())]
-        {
-            let mut counts: HashMap<&str, usize> = HashMap::new();
-            labels.iter().for_each(|label| *counts.entry(label).or_default() += 1);
-            let is_taken: Vec<bool> = labels.iter().map(|label| counts[&**label] > 1).collect();
-            for (index, benchmark) in self.benchmarks.iter().enumerate() {
-                if is_taken[index] {
-                    labels[index] = longer(benchmark);
-                }
-            }
-        }
-        labels
-    }
-
-    /// Adds a note once.
-    pub fn note(&mut self, note: impl Into<String>) {
-        let note = note.into();
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran, STILLWELL};
+use crate::bench::{Bench, Ran, STILLWELL, skipped};
 
 /// Every sample that has values.
 const SAMPLES: [&str; 14] = [
@@ -306,7 +306,7 @@ fn pyperf_reads_what_timeit_appends() {
     };
     let first = timeit(&["-o", "one.swell"]);
     if first.code != Some(0) && first.stderr.contains("python3") {
-        println!("skipped: there is no python3: {}", first.stderr);
+        skipped(&format!("there is no python3: {}", first.stderr));
         return;
     }
     first.ends_with(0);
@@ -346,8 +346,8 @@ fn python_with_pyperf(bench: &Bench) -> Option<String> {
     };
     let found = pythons.into_iter().find(has_pyperf);
     if found.is_none() {
-        println!(
-            "skipped: no Python has pyperf: python3 -m pip install pyperf, or set PYPERF to one that has it"
+        skipped(
+            "no Python has pyperf: python3 -m pip install pyperf, or set PYPERF to one that has it",
         );
     }
     found
