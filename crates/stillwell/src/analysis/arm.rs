@@ -90,10 +90,13 @@ fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<Times> {
 }
 
 fn times(wall: &[f64]) -> Option<Times> {
-    let sorted = Sorted::new(wall).ok()?;
-    let floor = endpoint::floor(wall).ok()?;
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
-    let errs = endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok();
+    // Of a million values each takes as long as reading them does.
+    let ((sorted, floor), errs) = rayon::join(
+        || (Sorted::new(wall), endpoint::floor(wall)),
+        || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
+    );
+    let (sorted, floor) = (sorted.ok()?, floor.ok()?);
     let [low20, median, mean] = [0, 1, 2].map(|at: usize| Uncertain {
         value: estimators[at].of(&sorted),
         err: errs.map(|errs| errs[at]),
