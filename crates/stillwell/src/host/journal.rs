@@ -84,6 +84,8 @@ pub struct Item {
     pub ours: Vec<String>,
     /// Whether it was written; if not, it only changes with others.
     pub is_written: bool,
+    /// Whether a knob is being turned that changes it: whatever it holds now is our doing.
+    pub is_pending: bool,
     /// Whether putting it back has begun.
     pub is_restoring: bool,
 }
@@ -121,7 +123,7 @@ impl Journal {
             }
             Entry::Keep { knob, files } => {
                 for kept in files {
-                    self.add(&knob, kept)?;
+                    self.add(&knob, kept)?.is_pending = true;
                 }
             }
             Entry::Change { knob, path, old, new, identity } => {
@@ -130,6 +132,7 @@ impl Journal {
                 item.is_written = true;
             }
             Entry::Seen { files } => {
+                self.items.iter_mut().for_each(|item| item.is_pending = false);
                 for (path, value) in files {
                     let item = self.items.iter_mut().find(|item| item.kept.path == path);
                     item.with_context(|| format!("{path:?} was seen but not kept"))?
@@ -155,8 +158,15 @@ impl Journal {
         let file = file.with_context(|| format!("{path:?} is no file of the knob {name:?}"))?;
         let index = self.items.iter().position(|item| item.kept.path == *path);
         let index = index.unwrap_or_else(|| {
-            let (ours, is_written, is_restoring) = (Vec::new(), false, false);
-            self.items.push(Item { knob, file, kept, ours, is_written, is_restoring });
+            self.items.push(Item {
+                knob,
+                file,
+                kept,
+                ours: Vec::new(),
+                is_written: false,
+                is_pending: false,
+                is_restoring: false,
+            });
             self.items.len() - 1
         });
         Ok(&mut self.items[index])
@@ -247,12 +257,13 @@ impl Store {
         self.append(Entry::Change { knob, path, old, new, identity })
     }
 
-    /// Notes what has changed by itself.
+    /// Notes what has changed by itself; from now on anything else is somebody else's doing.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn saw(&mut self, files: Vec<(String, String)>) -> Result<()> {
-        if files.is_empty() { Ok(()) } else { self.append(Entry::Seen { files }) }
+        let is_pending = self.journal.items.iter().any(|item| item.is_pending);
+        if files.is_empty() && !is_pending { Ok(()) } else { self.append(Entry::Seen { files }) }
     }
 
     /// Notes that tuning came to its end.

@@ -19,6 +19,8 @@ mod look;
 mod mask;
 mod mounts;
 pub mod restore;
+#[cfg(test)]
+mod tests;
 mod topology;
 pub mod tune;
 mod virtualisation;

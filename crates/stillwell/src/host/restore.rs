@@ -45,7 +45,7 @@ impl Restored {
 
 /// How a file stands.
 #[derive(Debug, PartialEq, Eq)]
-enum Standing {
+pub(super) enum Standing {
     /// As at first.
     Original,
     /// As we left it, or as the kernel made it because of us.
@@ -146,7 +146,7 @@ fn now(host: &Host, item: &Item) -> Option<String> {
     host.read_knob(item.file.format, &item.kept.path)
 }
 
-fn standing(host: &Host, item: &Item) -> Standing {
+pub(super) fn standing(host: &Host, item: &Item) -> Standing {
     let Some(now) = now(host, item) else { return Standing::Missing };
     if host.identity(&item.kept.path) != item.kept.identity {
         return Standing::Replaced;
@@ -154,9 +154,8 @@ fn standing(host: &Host, item: &Item) -> Standing {
     if item.file.format.same(&now, &item.kept.old) {
         return Standing::Original;
     }
-    // A file that was only kept and never seen: whoever turned the knob was killed in between.
     let is_ours = item.is_restoring
-        || item.ours.is_empty()
+        || item.is_pending
         || item.ours.iter().any(|ours| item.file.format.is_still(ours, &now));
     if is_ours { Standing::Ours } else { Standing::Foreign(now) }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::host::Host;
 use crate::host::journal::{Kept, Store};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
-use crate::host::restore::is_unmovable;
+use crate::host::restore::{Standing, is_unmovable, standing};
 
 /// A knob to turn, as it was read.
 #[derive(Debug)]
@@ -171,9 +171,8 @@ fn note_changes(host: &Host, store: &mut Store, before: &HashMap<String, String>
         if before.get(&item.kept.path) == Some(&now) {
             continue;
         }
-        let is_known = item.ours.iter().any(|ours| format.same(ours, &now));
-        let is_unseen = item.ours.is_empty() || !format.same(&item.kept.old, &now);
-        if !is_known && is_unseen {
+        let known = item.ours.iter().chain([&item.kept.old]);
+        if !known.into_iter().any(|known| format.same(known, &now)) {
             seen.push((item.kept.path.clone(), now));
         }
     }
