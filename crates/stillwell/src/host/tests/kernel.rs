@@ -159,10 +159,15 @@ fn switch_threads(host: &Host, value: &str) -> io::Result<()> {
             if host.exists(format!("{directory}/online")) {
                 put(host, &format!("{directory}/online"), "0");
             }
-        } else if value == "on" && host.exists(format!("{directory}/online")) {
+        } else if value == "on" {
             // Also one that was offline before.
-            switch_cpu(host, &directory, "1");
-            put(host, &format!("{directory}/online"), "1");
+            let has_switch = host.exists(format!("{directory}/online"));
+            if has_switch || host.exists(format!("fake/away{cpu}")) {
+                switch_cpu(host, &directory, "1");
+            }
+            if has_switch {
+                put(host, &format!("{directory}/online"), "1");
+            }
         }
         std::fs::remove_file(host.root.join(format!("fake/siblings{cpu}"))).ok();
     }

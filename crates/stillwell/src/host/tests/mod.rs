@@ -60,10 +60,7 @@ fn all_knobs() -> Vec<&'static Knob> {
     knobs().filter(|knob| !knob.files.is_empty()).collect()
 }
 
-fn tune(host: &Host, knobs: &[&'static Knob]) -> anyhow::Result<Vec<Turned>> {
-    let cpus = last_cpu(host);
-    let bench =
-        bench_cpus(host, (!cpus.is_empty()).then_some(&cpus)).map_err(anyhow::Error::msg)?;
+fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result<Vec<Turned>> {
     let mut store = Store::open(host)?;
     if store.journal.is_stale() {
         restore(host, &mut store)?;
