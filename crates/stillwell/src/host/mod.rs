@@ -3,6 +3,7 @@
 
 mod caches;
 mod cgroup;
+mod cmdline;
 mod cpu;
 mod cpulist;
 mod facts;
@@ -10,6 +11,7 @@ mod facts;
 mod fixture;
 mod gaps;
 mod git;
+mod interrupts;
 mod look;
 mod mounts;
 mod topology;
@@ -19,10 +21,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 pub use caches::drop_caches;
-pub use cpulist::{format_cpu_list, parse_cpu_list};
+pub use cmdline::CommandLine;
+pub use cpulist::{
+    format_cpu_list, format_cpu_mask, parse_boot_cpu_list, parse_cpu_list, parse_cpu_mask,
+    read_cpu_list,
+};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
 pub(crate) use fixture::fixture;
+pub use interrupts::Interrupts;
 pub use look::look;
 
 /// A capability this machine does not have. Data, not an error: it is shown and saved with the result. The three
@@ -62,6 +69,11 @@ impl Host {
         let mut text = read_capped(&self.below_root(relative.as_ref()), READ_BYTES_MAX)?;
         text.truncate(text.trim_end().len());
         Some(text)
+    }
+
+    /// As [`Host::read`], for a file that may be longer than others.
+    pub fn read_long(&self, relative: impl AsRef<Path>, bytes_max: u64) -> Option<String> {
+        read_capped(&self.below_root(relative.as_ref()), bytes_max)
     }
 
     /// The value of a file that holds one; `None` also when it holds something else.
