@@ -5,15 +5,20 @@ mod caches;
 mod cgroup;
 mod cmdline;
 mod cpu;
+mod cpu_table;
 mod cpulist;
 mod facts;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write their own files")]
+mod fixture_text;
 mod gaps;
 mod git;
 mod interrupts;
 mod look;
 mod mounts;
+mod recommend;
 mod topology;
 mod virtualisation;
 
@@ -22,15 +27,17 @@ use std::path::{Path, PathBuf};
 
 pub use caches::drop_caches;
 pub use cmdline::CommandLine;
+pub use cpu_table::{CpuClass, CpuRow, read_cpu_table, read_uptime_seconds};
 pub use cpulist::{
     format_cpu_list, format_cpu_mask, parse_boot_cpu_list, parse_cpu_list, parse_cpu_mask,
     read_cpu_list,
 };
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
-pub(crate) use fixture::fixture;
+pub(crate) use fixture::{fixture, fixture_names};
 pub use interrupts::Interrupts;
 pub use look::look;
+pub use recommend::{Recommendation, recommend};
 
 /// A capability this machine does not have. Data, not an error: it is shown and saved with the result. The three
 /// parts are pieces of one sentence, "what: why; fix".
