@@ -1,5 +1,5 @@
-//! Sets of CPUs as the kernel and taskset(1) write them: lists like `0-3,6` and masks like `f,ffffffff` (cpuset(7),
-//! "List format" and "Mask format"; lib/bitmap-str.c, `bitmap_parselist` and `bitmap_parse`).
+//! Lists of CPUs as the kernel and taskset(1) write them: `0-3,6` (cpuset(7), "List format"; lib/bitmap-str.c,
+//! `bitmap_parselist`).
 
 /// Largest `NR_CPUS` of any architecture (`MAXSMP`, arch/x86/Kconfig). A bound, so that `0-99999999999` is an error
 /// and not 800 GB of memory.
@@ -126,46 +126,6 @@ impl CpuSet {
     fn cpus(&self) -> Vec<usize> {
         (0..).zip(self.0).filter_map(|(cpu, is_in)| is_in.then_some(cpu)).collect()
     }
-}
-
-/// The CPUs of a mask in hexadecimal, as in /proc/irq/default_smp_affinity: 32 CPUs between commas, the first CPUs at
-/// the end.
-///
-/// # Errors
-/// What is wrong with the mask, as a sentence.
-pub fn parse_cpu_mask(text: &str) -> Result<Vec<usize>, String> {
-    let mask = text.trim();
-    let mask = mask.strip_prefix("0x").unwrap_or(mask);
-    let mistake = |why: &str| Err(format!("CPU mask {text:?} {why}"));
-    let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b',';
-    if mask.is_empty() || !mask.bytes().all(is_digit) {
-        return mistake("is not hexadecimal; write f or ff,ffffffff");
-    }
-    let mut cpus = Vec::new();
-    // A group of more than 8 digits goes on where the next one would.
-    let words = mask.rsplit(',').flat_map(|group| group.as_bytes().rchunks(8));
-    for (index, word) in words.enumerate() {
-        let word = std::str::from_utf8(word).expect("hexadecimal digits are ASCII");
-        let bits = u32::from_str_radix(word, 16).expect("up to 8 hexadecimal digits");
-        let of_word = (0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| 32 * index + bit);
-        cpus.extend(of_word);
-        if cpus.last().is_some_and(|&cpu| cpu >= CPUS_MAX) {
-            return mistake("has a CPU above 8191");
-        }
-    }
-    Ok(cpus)
-}
-
-/// The mask of these CPUs as the kernel writes it on a machine that can have `n_cpus`.
-pub fn format_cpu_mask(cpus: &[usize], n_cpus: usize) -> String {
-    let n_bits = n_cpus.max(cpus.iter().max().map_or(1, |cpu| cpu + 1));
-    let n_words = n_bits.div_ceil(32);
-    let mut words = vec![0_u32; n_words];
-    cpus.iter().for_each(|cpu| words[cpu / 32] |= 1 << (cpu % 32));
-    let first_digits = (n_bits - 32 * (n_words - 1)).div_ceil(4);
-    let widths = std::iter::once(first_digits).chain(std::iter::repeat(8));
-    let words = words.iter().rev().zip(widths).map(|(word, digits)| format!("{word:0digits$x}"));
-    words.collect::<Vec<_>>().join(",")
 }
 
 /// The shortest list that [`parse_cpu_list`] reads as these CPUs, in any order.
@@ -305,49 +265,22 @@ mod tests {
         assert_eq!(read_cpu_list("yes"), None);
     }
 
-    #[test]
-    fn masks_of_the_kernel() {
-        let check = |text: &str, n_cpus: usize, expect: &[usize]| {
-            assert_eq!(parse_cpu_mask(text).as_deref(), Ok(expect), "{text:?}");
-            assert_eq!(format_cpu_mask(expect, n_cpus), text, "{expect:?} of {n_cpus}");
-        };
-        check("3", 2, &[0, 1]);
-        check("03", 8, &[0, 1]);
-        check("0", 1, &[]);
-        check("80000000", 32, &[31]);
-        check("1,00000000", 33, &[32]);
-        check("c,00000001,80000002", 68, &[1, 31, 32, 66, 67]);
-        let read = |text| parse_cpu_mask(text).unwrap();
-        assert_eq!(read("0x5\n"), [0, 2]);
-        // The commas are where a writer puts them.
-        assert_eq!(read("1,1"), [0, 32]);
-        assert_eq!(read("100000001"), [0, 32]);
-        for mistake in ["", "0x", "g", "-1", "(null)", "f f", "é"] {
-            let expect = format!("CPU mask {mistake:?} is not hexadecimal; write f or ff,ffffffff");
-            assert_eq!(parse_cpu_mask(mistake), Err(expect));
-        }
-        let huge = format!("1{}", ",00000000".repeat(256));
-        assert!(parse_cpu_mask(&huge).unwrap_err().ends_with("has a CPU above 8191"));
-    }
-
     proptest::proptest! {
         /// Any set of CPUs of a machine of any size goes through both forms and comes back.
         #[test]
-        fn lists_and_masks_round_trip(
+        fn lists_round_trip(
             cpus in proptest::collection::btree_set(0..CPUS_MAX, 0..200),
-            n_cpus in 1..CPUS_MAX,
         ) {
             let cpus: Vec<usize> = cpus.into_iter().collect();
             let list = format_cpu_list(&cpus);
             proptest::prop_assert_eq!(parse_cpu_list(&list), Ok(cpus.clone()));
-            proptest::prop_assert_eq!(parse_boot_cpu_list(&list, CPUS_MAX), Ok(cpus.clone()));
-            proptest::prop_assert_eq!(parse_cpu_mask(&format_cpu_mask(&cpus, n_cpus)), Ok(cpus));
+            proptest::prop_assert_eq!(parse_boot_cpu_list(&list, CPUS_MAX), Ok(cpus));
         }
 
         #[test]
         fn any_text_is_read_or_refused(text in "(?s).{0,40}", listlike in "[0-9N:/,all x-]{0,30}") {
             for text in [&text, &listlike] {
-                let _ = (parse_cpu_list(text), parse_cpu_mask(text), read_cpu_list(text));
+                let _ = (parse_cpu_list(text), read_cpu_list(text));
                 let _ = parse_boot_cpu_list(text, 127);
             }
         }

@@ -88,7 +88,7 @@ fn memory_kib(host: &Host) -> Option<u64> {
 }
 
 /// `always [madvise] never`: the mode in use is the one in brackets.
-fn transparent_hugepages(host: &Host) -> Option<String> {
+pub(super) fn transparent_hugepages(host: &Host) -> Option<String> {
     let text = host.read("sys/kernel/mm/transparent_hugepage/enabled")?;
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())

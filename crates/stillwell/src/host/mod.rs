@@ -1,5 +1,6 @@
-//! The machine: what it is ([`Facts`]) and what it lacks ([`Gap`]). Nothing here writes, and nothing here fails: what
-//! cannot be read is `None` or a gap.
+//! The machine: what it is ([`Facts`]), what it lacks ([`Gap`]), and what makes noise on it ([`knobs`]). Reading never
+//! writes and never fails: what cannot be read is `None` or a gap. Tuning writes only what the knob table allows, and the
+//! journal puts it back.
 
 mod caches;
 mod cgroup;
@@ -16,11 +17,14 @@ mod fixture_text;
 mod gaps;
 mod git;
 mod interrupts;
+pub mod knobs;
 mod look;
+mod mask;
 mod mounts;
 mod recommend;
 mod topology;
 mod virtualisation;
+mod write;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -28,10 +32,7 @@ use std::path::{Path, PathBuf};
 pub use caches::drop_caches;
 pub use cmdline::CommandLine;
 pub use cpu_table::{CpuClass, CpuRow, read_cpu_table, read_uptime_seconds};
-pub use cpulist::{
-    format_cpu_list, format_cpu_mask, parse_boot_cpu_list, parse_cpu_list, parse_cpu_mask,
-    read_cpu_list,
-};
+pub use cpulist::{format_cpu_list, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
 pub(crate) use fixture::{fixture, fixture_names};
@@ -56,6 +57,9 @@ pub struct Gap {
 #[derive(Clone, Debug)]
 pub struct Host {
     root: PathBuf,
+    /// How the kernel of a machine of captured files answers a write.
+    #[cfg(test)]
+    kernel: Option<fn(&Host, knobs::Format, &str, &str) -> std::io::Result<()>>,
 }
 
 /// No file of the kernel that we need is longer up to the part we need; an uncapped read of a strange file might never
@@ -68,7 +72,11 @@ const LIST_ENTRIES_MAX: usize = 2 * cpulist::CPUS_MAX;
 impl Host {
     /// A machine whose files are below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            #[cfg(test)]
+            kernel: None,
+        }
     }
 
     /// The text of a file without the white space at its end; `None` when it cannot be read.

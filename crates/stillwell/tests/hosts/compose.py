@@ -96,7 +96,8 @@ class Machine:
         self.set("proc/self/status", f"Name:\tstillwell\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nGroups:\t1000\nCapEff:\t0000000000000000\nCpus_allowed_list:\t{allowed}\nMems_allowed_list:\t0")
         self.set("proc/self/cgroup", o.get("cgroup", "0::/user.slice/user-1000.slice/session-2.scope"))
         flags = o.get("flags", "fpu msr tsc ht constant_tsc nonstop_tsc aperfmperf")
-        blocks = "\n\n".join(f"processor\t: {cpu}\nmodel name\t: {o['model']}\nflags\t\t: {flags}" for cpu in self.online)
+        vendor = "AuthenticAMD" if "AMD" in o["model"] else "GenuineIntel"
+        blocks = "\n\n".join(f"processor\t: {cpu}\nvendor_id\t: {vendor}\nmodel name\t: {o['model']}\nflags\t\t: {flags}" for cpu in self.online)
         self.set("proc/cpuinfo", o.get("cpuinfo", blocks))
         ro = "ro" if o.get("read_only") else "rw"
         mounts = [("/proc", "proc", "rw"), ("/sys", "sysfs", ro), ("/sys/fs/cgroup", "cgroup2", ro)]
