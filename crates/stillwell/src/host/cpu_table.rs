@@ -55,6 +55,17 @@ pub enum CpuClass {
 }
 
 impl CpuClass {
+    /// In a table.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::Efficiency => "E",
+            Self::Performance => "P",
+            Self::Little => "little",
+            Self::Middle => "middle",
+            Self::Big => "big",
+        }
+    }
+
     /// In the plural.
     pub fn name(self) -> &'static str {
         match self {

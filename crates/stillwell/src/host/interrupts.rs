@@ -43,6 +43,20 @@ impl Interrupts {
         Some(Self { cpus, rows })
     }
 
+    /// What came after an earlier look. An interrupt or a CPU that was not there then has counted from zero.
+    pub fn since(mut self, before: &Self) -> Self {
+        let columns: Vec<Option<usize>> =
+            self.cpus.iter().map(|cpu| before.cpus.iter().position(|known| known == cpu)).collect();
+        for row in &mut self.rows {
+            let Some(old) = before.row(&row.name) else { continue };
+            for (count, column) in row.counts.iter_mut().zip(&columns) {
+                let old = column.and_then(|column| old.counts.get(column)).copied().unwrap_or(0);
+                *count = count.saturating_sub(old);
+            }
+        }
+        self
+    }
+
     /// The row of an interrupt.
     pub fn row(&self, name: &str) -> Option<&InterruptRow> {
         self.rows.iter().find(|row| row.name == name)
@@ -128,6 +142,15 @@ mod tests {
         let found = found.unwrap();
         assert_eq!((found.of_cpu(0), found.of_cpu(1)), (Some(5), Some(6)));
         assert_eq!(found.row("2").unwrap().what, "GICv3 27 Level arch_timer");
+    }
+
+    #[test]
+    fn what_came_since() {
+        let before = Interrupts::parse("CPU0 CPU2\n1: 5 6 x\nLOC: 100 200 t\n").unwrap();
+        let now = Interrupts::parse("CPU0 CPU1 CPU2\n1: 5 1 9 x\n7: 1 2 3 y\nLOC: 90 7 260 t\n");
+        let found = now.unwrap().since(&before);
+        // A counter that went back is a CPU that was off in between.
+        assert_eq!((0..3).map(|cpu| found.of_cpu(cpu).unwrap()).collect::<Vec<_>>(), [1, 10, 66]);
     }
 
     #[test]

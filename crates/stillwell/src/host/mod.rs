@@ -22,6 +22,7 @@ mod look;
 mod mask;
 mod mounts;
 mod recommend;
+mod report;
 mod topology;
 mod virtualisation;
 mod write;
@@ -38,7 +39,9 @@ pub use facts::{Cgroup, Facts, Git, Topology};
 pub(crate) use fixture::{fixture, fixture_names};
 pub use interrupts::Interrupts;
 pub use look::look;
+pub use mask::parse_cpu_mask;
 pub use recommend::{Recommendation, recommend};
+pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 
 /// A capability this machine does not have. Data, not an error: it is shown and saved with the result. The three
 /// parts are pieces of one sentence, "what: why; fix".
