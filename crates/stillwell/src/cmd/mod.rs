@@ -12,6 +12,7 @@ mod judged;
 mod measuring;
 mod records;
 mod run;
+mod system;
 mod timeit;
 
 use std::io::Write as _;
@@ -41,6 +42,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
+        Verb::System(verb) => system::system(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::host::{
-    Facts, Gap, Host, cgroup, cpu, format_cpu_list, gaps, git, mounts, parse_cpu_list, topology,
+    Facts, Gap, Host, cgroup, cpu, format_cpu_list, gaps, git, mounts, read_cpu_list, topology,
     virtualisation,
 };
 
@@ -70,12 +70,9 @@ fn os(host: &Host) -> Option<String> {
     }
 }
 
-/// A list of CPUs in its shortest form. The kernel writes `(null)` for a mask that was never made.
+/// A list of CPUs in its shortest form.
 fn cpu_list(host: &Host, path: &str) -> Option<String> {
-    match host.read(path)?.trim() {
-        "(null)" => Some(String::new()),
-        list => Some(format_cpu_list(&parse_cpu_list(list).ok()?)),
-    }
+    Some(format_cpu_list(&read_cpu_list(&host.read(path)?)?))
 }
 
 fn load_average(host: &Host) -> Option<[f64; 3]> {

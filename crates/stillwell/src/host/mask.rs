@@ -68,4 +68,17 @@ mod tests {
             assert_eq!(parse_cpu_mask(&text), Ok(cpus), "{text:?}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn masks_round_trip(cpus in proptest::collection::btree_set(0..CPUS_MAX, 0..200)) {
+            let cpus: Vec<usize> = cpus.into_iter().collect();
+            proptest::prop_assert_eq!(parse_cpu_mask(&format_cpu_mask(&cpus)), Ok(cpus));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "(?s).{0,40}", masklike in "[0-9a-fA-F, x-]{0,30}") {
+            let _ = (parse_cpu_mask(&text), parse_cpu_mask(&masklike));
+        }
+    }
 }

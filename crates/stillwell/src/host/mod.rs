@@ -4,13 +4,19 @@
 
 mod caches;
 mod cgroup;
+mod cmdline;
 mod cpu;
+mod cpu_table;
 mod cpulist;
 mod facts;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write their own files")]
+mod fixture_text;
 mod gaps;
 mod git;
+mod interrupts;
 pub mod journal;
 #[cfg(test)]
 mod kill;
@@ -18,6 +24,8 @@ pub mod knobs;
 mod look;
 mod mask;
 mod mounts;
+mod recommend;
+mod report;
 pub mod restore;
 #[cfg(test)]
 mod tests;
@@ -30,11 +38,17 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 pub use caches::drop_caches;
-pub use cpulist::{format_cpu_list, parse_cpu_list};
+pub use cmdline::CommandLine;
+pub use cpu_table::{CpuClass, CpuRow, read_cpu_table, read_uptime_seconds};
+pub use cpulist::{format_cpu_list, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
-pub(crate) use fixture::fixture;
+pub(crate) use fixture::{fixture, fixture_names};
+pub use interrupts::Interrupts;
 pub use look::look;
+pub use mask::parse_cpu_mask;
+pub use recommend::{Recommendation, recommend};
+pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 
 /// A capability this machine does not have. Data, not an error: it is shown and saved with the result. The three
 /// parts are pieces of one sentence, "what: why; fix".
@@ -91,6 +105,11 @@ impl Host {
         let mut text = read_capped(&self.below_root(relative.as_ref()), READ_BYTES_MAX)?;
         text.truncate(text.trim_end().len());
         Some(text)
+    }
+
+    /// As [`Host::read`], for a file that may be longer than others.
+    pub fn read_long(&self, relative: impl AsRef<Path>, bytes_max: u64) -> Option<String> {
+        read_capped(&self.below_root(relative.as_ref()), bytes_max)
     }
 
     /// The value of a file that holds one; `None` also when it holds something else.

@@ -20,6 +20,7 @@ mod notes;
 mod outliers;
 pub mod stats_table;
 mod styles;
+pub mod system;
 pub mod text;
 pub mod times;
 pub mod uncertain;

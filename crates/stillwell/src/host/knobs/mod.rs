@@ -111,7 +111,7 @@ pub enum State {
 }
 
 /// A file to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Setting {
     /// Below the root.
     pub path: String,

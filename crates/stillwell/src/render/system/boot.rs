@@ -1,0 +1,1 @@
+//! What `system boot` prints.

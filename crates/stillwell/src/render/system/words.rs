@@ -1,0 +1,66 @@
+//! Values of knobs in words: `0` of `no_turbo` means that turbo is on.
+
+use crate::host::knobs::{Format, Knob};
+use crate::host::{format_cpu_list, parse_cpu_mask};
+
+/// Values as they were read, joined with `, ` when files differ.
+pub(super) fn values(knob: &Knob, values: &str) -> String {
+    let words: Vec<String> = values.split(", ").map(|value| word(knob, value)).collect();
+    words.join(", ")
+}
+
+fn word(knob: &Knob, value: &str) -> String {
+    let number: Option<i64> = value.parse().ok();
+    match (knob.name, value) {
+        ("idle-states", "0") => "any wake-up time".into(),
+        ("idle-states", "n/a") => "up to 0 µs to wake up".into(),
+        ("idle-states", us) => format!("up to {us} µs to wake up"),
+        ("stat-interval", s) => format!("every {s} s"),
+        ("perf-rate", rate) => format!("up to {rate} samples/s"),
+        ("rt-throttling", "-1") => "no limit".into(),
+        ("rt-throttling", us) => format!("{us} µs of each period"),
+        ("aslr", "1") => "partly on".into(),
+        ("aslr", "2") => "on".into(),
+        ("epb", "0") => "0 (performance)".into(),
+        ("epb", "15") => "15 (saving energy)".into(),
+        ("pstate-limits", percent) => format!("{percent} %"),
+        ("frequency" | "uncore", _) => match number {
+            Some(khz) => format!("{} MHz", khz / 1000),
+            None => value.into(),
+        },
+        ("machine-checks", "0") => "polled".into(),
+        ("machine-checks", "1") => "not polled".into(),
+        ("ksm", "2") => "off, and taken apart".into(),
+        (_, "0") if is_switch(knob) => "off".into(),
+        (_, "1") if is_switch(knob) => "on".into(),
+        ("watchdog-cpus", list) if list.starts_with(|char: char| char.is_ascii_digit()) => {
+            format!("CPUs {list}")
+        }
+        ("workqueues", mask) => match parse_cpu_mask(mask) {
+            Ok(cpus) => format!("CPUs {}", format_cpu_list(&cpus)),
+            Err(_) => mask.into(),
+        },
+        (_, "active") if is_unit(knob) => "running".into(),
+        (_, "inactive") if is_unit(knob) => "not running".into(),
+        _ => value.into(),
+    }
+}
+
+/// `turbo` is none: some of its files say that it is off with a 1.
+fn is_switch(knob: &Knob) -> bool {
+    const SWITCHES: [&str; 8] = [
+        "nmi-watchdog",
+        "numa-balancing",
+        "timer-migration",
+        "autogroup",
+        "freeze-on-smi",
+        "ksm",
+        "khugepaged",
+        "hwp-boost",
+    ];
+    knob.name == "aslr" || SWITCHES.contains(&knob.name)
+}
+
+fn is_unit(knob: &Knob) -> bool {
+    knob.files.iter().any(|file| file.format == Format::Unit)
+}
