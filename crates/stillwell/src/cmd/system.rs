@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 
 use crate::cli::{SystemAction, SystemShow, SystemVerb};
+use crate::cmd::tuning;
 use crate::host::knobs::bench_cpus;
-use crate::host::{Host, Interrupts, SystemReport, read_uptime_seconds};
+use crate::host::{self, Host, Interrupts, SystemReport, read_uptime_seconds};
 use crate::render::{Styles, system as shown};
 use crate::spec::values::{Cpus, TimeSpan};
 
@@ -20,6 +21,10 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
     match &verb.action {
         None => show(&verb.show),
         Some(SystemAction::Show(verb)) => show(verb),
+        Some(SystemAction::Tune(verb)) => tuning::tune(verb),
+        Some(SystemAction::Reset(verb)) => tuning::reset(verb),
+        Some(SystemAction::Status(verb)) => tuning::status(verb),
+        Some(SystemAction::Guard(verb)) => host::guardian::serve(&verb.host_root),
     }
 }
 

@@ -16,7 +16,9 @@ mod fixture;
 mod fixture_text;
 mod gaps;
 mod git;
+pub mod guardian;
 mod interrupts;
+mod invoker;
 pub mod journal;
 #[cfg(test)]
 mod kill;
@@ -45,6 +47,7 @@ pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
 pub(crate) use fixture::{fixture, fixture_names};
 pub use interrupts::Interrupts;
+pub use invoker::{Invoker, invoking_user};
 pub use look::look;
 pub use mask::parse_cpu_mask;
 pub use recommend::{Recommendation, recommend};

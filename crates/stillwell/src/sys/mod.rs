@@ -10,7 +10,8 @@ mod strings;
 use std::io;
 
 pub use signals::{
-    Alarm, install_launcher_signals, is_ignored, stop_ignoring_children, take_stop_request,
+    Alarm, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
+    stop_ignoring_children, take_stop_request,
 };
 pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage};
 pub use strings::{CStrings, Environment};
