@@ -1,20 +1,11 @@
 //! Who asked for root: the person who called sudo, doas or pkexec.
 #![expect(clippy::disallowed_methods, reason = "sudo, doas and pkexec say it in the environment")]
 
-/// The person behind root.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Invoker {
-    /// User id.
-    pub uid: u32,
-    /// Primary group.
-    pub gid: u32,
-    /// All groups.
-    pub groups: Vec<u32>,
-}
+use crate::sys::User;
 
 /// `None` unless we are root and somebody else asked for it (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The
 /// variables only ever take rights away.
-pub fn invoking_user() -> Option<Invoker> {
+pub fn invoking_user() -> Option<User> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
@@ -31,7 +22,7 @@ pub fn invoking_user() -> Option<Invoker> {
     let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
     let name =
         entry.map_or_else(|| std::env::var("SUDO_USER").unwrap_or_default(), |entry| entry.0);
-    (uid != 0).then(|| Invoker { uid, gid, groups: groups_of(&groups, &name, gid) })
+    (uid != 0).then(|| User { uid, gid, groups: groups_of(&groups, &name, gid) })
 }
 
 /// Name, user id and group id of the first entry that is wanted (passwd(5)).
