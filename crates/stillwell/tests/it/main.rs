@@ -25,3 +25,4 @@ mod schedule;
 mod streams;
 mod tidy;
 mod times;
+mod tuning;

@@ -15,7 +15,11 @@ const ALL_POINTS: &str = "STILLWELL_TEST_ALL_KILL_POINTS";
 
 /// The machine is as it was, and nothing is left to put back.
 #[track_caller]
-fn check_restored(host: &Host, before: &std::collections::BTreeMap<String, Vec<u8>>, what: &str) {
+pub(super) fn check_restored(
+    host: &Host,
+    before: &std::collections::BTreeMap<String, Vec<u8>>,
+    what: &str,
+) {
     let restored = reset(host);
     assert!(restored.failed.is_empty() && restored.foreign.is_empty(), "{what}: {restored:#?}");
     let after = kernel::files(&host.root);
