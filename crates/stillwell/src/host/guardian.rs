@@ -185,9 +185,7 @@ impl Guardian {
             UnixStream::pair().context("cannot make a socket for the guardian")?;
         let is_allowed = rustix::process::geteuid().is_root() || root != Path::new("/");
         let mut command = if is_allowed {
-            let mut command = Command::new("/proc/self/exe");
-
-            command
+            Command::new("/proc/self/exe")
         } else {
             let Some(lender) = lender() else { bail!("{}", without_rights(&program)) };
             let mut command = Command::new(lender[0]);

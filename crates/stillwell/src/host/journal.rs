@@ -3,7 +3,6 @@
 //!
 //! `/run` is gone after a reboot, as are the changes. The file belongs to the user who may write the knobs; one that
 //! somebody else could have written is refused, because putting it back means writing what it says.
-#![expect(clippy::disallowed_methods, reason = "this is where the journal is kept")]
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;

@@ -72,8 +72,12 @@ pub struct Host {
     root: PathBuf,
     /// How the kernel of a machine of captured files answers a write.
     #[cfg(test)]
-    kernel: Option<fn(&Host, knobs::Format, &str, &str) -> std::io::Result<()>>,
+    kernel: Option<Kernel>,
 }
+
+/// What a write to a file does: its format, its path, the value.
+#[cfg(test)]
+type Kernel = fn(&Host, knobs::Format, &str, &str) -> std::io::Result<()>;
 
 /// No file of the kernel that we need is longer up to the part we need; an uncapped read of a strange file might never
 /// end.

@@ -3,6 +3,7 @@
     clippy::disallowed_methods,
     reason = "tests write their own files and kill their own children"
 )]
+#![expect(clippy::print_stdout, reason = "how many cases were restored is worth reading")]
 
 mod forged;
 mod kernel;
