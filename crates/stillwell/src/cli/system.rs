@@ -22,6 +22,8 @@ pub struct SystemVerb {
 pub enum SystemAction {
     /// Say what makes noise, what is fine, and what cannot be changed here; changes nothing (the default)
     Show(SystemShow),
+    /// Say with which kernel parameters to boot, and how to set them and take them out again; changes nothing
+    Boot(SystemBoot),
 }
 
 /// `system show`.

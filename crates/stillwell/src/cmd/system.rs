@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use crate::cli::{SystemAction, SystemShow, SystemVerb};
+use crate::cli::{SystemAction, SystemBoot, SystemShow, SystemVerb};
 use crate::host::knobs::bench_cpus;
-use crate::host::{Host, Interrupts, SystemReport, read_uptime_seconds};
+use crate::host::{
+    BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
+};
 use crate::render::{Styles, system as shown};
 use crate::spec::values::{Cpus, TimeSpan};
 
@@ -20,6 +22,7 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
     match &verb.action {
         None => show(&verb.show),
         Some(SystemAction::Show(verb)) => show(verb),
+        Some(SystemAction::Boot(verb)) => boot(verb),
     }
 }
 
@@ -35,6 +38,19 @@ fn show(verb: &SystemShow) -> Result<u8> {
         super::print(&shown::text(&report, verb.verbose, &Styles::colored()))?;
     }
     Ok(if report.is_tuned { FINE } else { NOT_TUNED })
+}
+
+fn boot(verb: &SystemBoot) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    let table = read_cpu_table(&host, None);
+    let advice = BootAdvice::new(&host, &table, asked(verb.cpus.as_ref()), verb.no_smt);
+    let advice = advice.map_err(|why| anyhow!("{why}"))?;
+    if verb.json {
+        shown::boot_json(&mut std::io::stdout().lock(), &advice)?;
+    } else {
+        super::print(&shown::boot_text(&advice, &Styles::colored()))?;
+    }
+    Ok(FINE)
 }
 
 fn asked(cpus: Option<&Cpus>) -> Option<&[usize]> {

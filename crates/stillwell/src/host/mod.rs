@@ -2,6 +2,7 @@
 //! writes and never fails: what cannot be read is `None` or a gap. Tuning writes only what the knob table allows, and the
 //! journal puts it back.
 
+mod boot;
 mod caches;
 mod cgroup;
 mod cmdline;
@@ -30,6 +31,7 @@ mod write;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+pub use boot::{BootAdvice, BootParameter, BootState};
 pub use caches::drop_caches;
 pub use cmdline::CommandLine;
 pub use cpu_table::{CpuClass, CpuRow, read_cpu_table, read_uptime_seconds};

@@ -23,5 +23,6 @@ mod process;
 mod processes;
 mod schedule;
 mod streams;
+mod system;
 mod tidy;
 mod times;

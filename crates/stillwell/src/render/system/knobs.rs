@@ -62,6 +62,8 @@ fn state(knob: &Knob, state: &State) -> String {
             format!("{} -> {}", words::values(knob, now), words::values(knob, wanted))
         }
         (_, State::CannotSet { why } | State::Absent { why }) => why.clone(),
+        // What to do is the same for all of them, and in the heading.
+        (_, State::Reported { now, .. }) if !knob.files.is_empty() => words::values(knob, now),
         (_, State::Reported { now, advice: Some(advice) }) => {
             format!("{} -> {advice}", words::values(knob, now))
         }

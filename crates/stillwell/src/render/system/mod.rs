@@ -16,6 +16,8 @@ use crate::render::columns::wrap;
 use crate::render::json::pretty;
 use crate::render::styles::paint;
 
+pub use boot::{json as boot_json, text as boot_text};
+
 /// Writes everything that was found, as one document.
 ///
 /// # Errors
