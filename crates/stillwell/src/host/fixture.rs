@@ -38,7 +38,9 @@ fn directory() -> PathBuf {
 
 /// The machine with the files in `text`.
 pub(crate) fn expand(text: &str) -> (TempDir, Host) {
-    let directory = TempDir::new().expect("a directory for the machine");
+    // In memory where there is such a place: journals are synced to disk for each line.
+    let directory = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
+    let directory = directory.expect("a directory for the machine");
     unpack(text, directory.path());
     let host = Host::new(directory.path());
     (directory, host)

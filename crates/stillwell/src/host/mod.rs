@@ -18,13 +18,20 @@ mod fixture_text;
 mod gaps;
 mod git;
 mod interrupts;
+pub mod journal;
+#[cfg(test)]
+mod kill;
 pub mod knobs;
 mod look;
 mod mask;
 mod mounts;
 mod recommend;
 mod report;
+pub mod restore;
+#[cfg(test)]
+mod tests;
 mod topology;
+pub mod tune;
 mod virtualisation;
 mod write;
 
@@ -74,6 +81,17 @@ const READ_BYTES_MAX: u64 = 64 << 10;
 /// One policy directory for each CPU, and some room.
 const LIST_ENTRIES_MAX: usize = 2 * cpulist::CPUS_MAX;
 
+/// What the kernel shows of every interrupt (kernel/irq/proc.c); anything else is the name of a device.
+const IRQ_FILES: &[&str] = &[
+    "affinity_hint",
+    "effective_affinity",
+    "effective_affinity_list",
+    "node",
+    "smp_affinity",
+    "smp_affinity_list",
+    "spurious",
+];
+
 impl Host {
     /// A machine whose files are below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
@@ -118,6 +136,15 @@ impl Host {
         self.below_root(relative.as_ref()).exists()
     }
 
+    /// What a file is about, where its path may come to mean something else: the devices of an interrupt are the
+    /// directories beside it.
+    fn identity(&self, path: &str) -> Option<String> {
+        let directory = path.strip_suffix("/smp_affinity_list")?;
+        let mut names = self.list(directory);
+        names.retain(|name| !IRQ_FILES.contains(&name.as_str()));
+        Some(names.join(" "))
+    }
+
     fn below_root(&self, relative: &Path) -> PathBuf {
         assert!(relative.is_relative(), "{} must be relative to the root", relative.display());
         self.root.join(relative)
@@ -132,3 +159,12 @@ fn read_capped(path: &Path, bytes_max: u64) -> Option<String> {
     file.take(bytes_max).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
+
+/// Where a test may have the process killed.
+#[cfg(test)]
+fn kill_point() {
+    kill::kill_point();
+}
+
+#[cfg(not(test))]
+fn kill_point() {}

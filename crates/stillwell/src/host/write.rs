@@ -43,6 +43,7 @@ impl Host {
             let why = format!("{path:?} is no file of the knob {:?}", knob.name);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         };
+        super::kill_point();
         #[cfg(test)]
         if let Some(kernel) = self.kernel {
             return kernel(self, file.format, path, value);

@@ -61,6 +61,11 @@ impl<'a> Machine<'a> {
         idle
     }
 
+    /// Whether a CPU goes when sibling threads are switched off.
+    pub(in crate::host) fn is_second_thread(&self, cpu: usize) -> bool {
+        siblings(self.host, cpu).first().is_some_and(|first| *first != cpu)
+    }
+
     /// Whether the file system of a path refuses to be written.
     pub(super) fn is_read_only(&self, path: &str) -> bool {
         let holds = |mount: &&Mount| {
@@ -105,7 +110,7 @@ pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, St
     }
     if online.iter().all(|cpu| asked.contains(cpu)) {
         return Err(format!(
-            "--cpus {} are all CPUs of this machine; leave at least one core to everything else, for example {}",
+            "--cpus {} are all CPUs of this machine; leave at least one core to everything else, for example CPU {}",
             format_cpu_list(asked),
             online.first().unwrap_or(&0)
         ));

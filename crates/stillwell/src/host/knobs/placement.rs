@@ -129,6 +129,12 @@ fn smt(knob: &Knob, machine: &Machine<'_>) -> Reading {
         // It is shown, and the kernel takes nothing back: EPERM (kernel/cpu.c).
         "forceoff" => Reading::only(super::State::Fine { now: control }),
         // A number on machines with more than two threads in a core.
+        _ if machine.bench.iter().any(|cpu| machine.is_second_thread(*cpu)) => {
+            Reading::cannot(format!(
+                "of CPUs {} some are second threads of a core, and would go; choose the first threads",
+                format_cpu_list(&machine.bench)
+            ))
+        }
         _ => {
             let wanted = if control == "1" { "1" } else { "off" };
             knob.compare(machine.host, [(SMT.to_owned(), wanted.to_owned())], "")

@@ -1,0 +1,3 @@
+//! Each trap of the kernel, in a test named after it.
+
+use super::*;
