@@ -63,6 +63,16 @@ fn names() -> Vec<String> {
     names
 }
 
+/// Machines that have only the files of the facts, and so lack most knobs: not shown, but looked at by the other tests.
+const FACTS_ONLY: [&str; 6] = [
+    "aarch64-big-little",
+    "acpi-cpufreq-numa",
+    "amd-pstate-desktop",
+    "docker-cpu-max",
+    "intel-pstate-laptop",
+    "qemu-one-cpu",
+];
+
 /// The pages in tests/hosts/shown: each is read by a person when it changes.
 #[test]
 fn every_machine_is_shown() {
@@ -71,9 +81,9 @@ fn every_machine_is_shown() {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     let _bound = settings.bind_to_scope();
-    for name in names() {
-        let host = Host::new(&name);
+    for name in names().iter().filter(|name| !FACTS_ONLY.contains(&name.as_str())) {
+        let host = Host::new(name);
         let page = host.shown(&["show"]) + &host.shown(&["boot"]);
-        insta::assert_snapshot!(name, page);
+        insta::assert_snapshot!(name.as_str(), page);
     }
 }

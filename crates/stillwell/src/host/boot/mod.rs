@@ -170,6 +170,7 @@ struct Running {
     nohz: Option<Vec<usize>>,
     isolated: Vec<usize>,
     is_guest: bool,
+    is_x86: bool,
 }
 
 impl Running {
@@ -181,6 +182,8 @@ impl Running {
             cpu_last: possible.last().copied().unwrap_or(0),
             nohz: list("sys/devices/system/cpu/nohz_full"),
             isolated: list("sys/devices/system/cpu/isolated").unwrap_or_default(),
+            // ARM has no vendor of this kind.
+            is_x86: host.read("proc/cpuinfo").is_some_and(|text| text.contains("vendor_id")),
             is_guest: virtualisation::machine(host).is_some(),
             line,
         }
@@ -297,6 +300,8 @@ fn others_known(running: &Running) -> Vec<BootParameter> {
             "the ticks of the CPUs do not all come at once and wait for each other",
             "a little more power; it does nothing for CPUs without a tick",
         ));
+    }
+    if !running.is_guest && running.is_x86 {
         known.push(flag(
             "processor.max_cstate",
             "processor.max_cstate=1 intel_idle.max_cstate=0",

@@ -48,7 +48,7 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
         commands(&mut out, &loader.undo);
         out.push('\n');
     }
-    let after = format!("Then boot; `stillwell system boot --cpus {cpus}` says what is set.");
+    let after = format!("Then reboot; `stillwell system boot --cpus {cpus}` says what is set.");
     wrap(&mut out, "", 0, &after);
     out
 }

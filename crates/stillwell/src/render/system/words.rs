@@ -1,12 +1,32 @@
 //! Values of knobs in words: `0` of `no_turbo` means that turbo is on.
 
-use crate::host::knobs::{Format, Knob};
+use crate::host::knobs::{Format, Knob, Setting};
 use crate::host::{format_cpu_list, parse_cpu_mask};
 
 /// Values as they were read, joined with `, ` when files differ.
 pub(super) fn values(knob: &Knob, values: &str) -> String {
+    if let ("pstate-limits" | "frequency", Some(range)) = (knob.name, range(knob, values)) {
+        return range;
+    }
     let words: Vec<String> = values.split(", ").map(|value| word(knob, value)).collect();
     words.join(", ")
+}
+
+/// The least and the most of several numbers.
+fn range(knob: &Knob, values: &str) -> Option<String> {
+    let numbers: Option<Vec<u64>> = values.split(", ").map(|value| value.parse().ok()).collect();
+    let numbers = numbers?;
+    let (least, most) = (numbers.iter().min()?, numbers.iter().max()?);
+    let ends =
+        (least != most).then(|| (word(knob, &least.to_string()), word(knob, &most.to_string())));
+    ends.map(|(least, most)| format!("{least} to {most}"))
+}
+
+/// The names of services, by their control groups.
+pub(super) fn units(settings: &[Setting]) -> String {
+    let names = settings.iter().filter_map(|setting| setting.path.rsplit('/').next());
+    let names = names.map(|name| name.trim_end_matches(".service"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn word(knob: &Knob, value: &str) -> String {
@@ -61,6 +81,7 @@ fn is_switch(knob: &Knob) -> bool {
     knob.name == "aslr" || SWITCHES.contains(&knob.name)
 }
 
-fn is_unit(knob: &Knob) -> bool {
+/// Whether its files are services of systemd.
+pub(super) fn is_unit(knob: &Knob) -> bool {
     knob.files.iter().any(|file| file.format == Format::Unit)
 }
