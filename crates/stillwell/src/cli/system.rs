@@ -24,6 +24,8 @@ pub enum SystemAction {
     Show(SystemShow),
     /// Say with which kernel parameters to boot, and how to set them and take them out again; changes nothing
     Boot(SystemBoot),
+    /// Print the files of this machine that Stillwell looks at, for a bug report; what names it is replaced
+    Capture(SystemCapture),
 }
 
 /// `system show`.

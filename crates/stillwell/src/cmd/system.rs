@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use crate::cli::{SystemAction, SystemBoot, SystemShow, SystemVerb};
+use crate::cli::{SystemAction, SystemBoot, SystemCapture, SystemShow, SystemVerb};
 use crate::host::knobs::bench_cpus;
 use crate::host::{
-    BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
+    self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
 };
 use crate::render::{Styles, system as shown};
 use crate::spec::values::{Cpus, TimeSpan};
@@ -23,6 +23,7 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
         None => show(&verb.show),
         Some(SystemAction::Show(verb)) => show(verb),
         Some(SystemAction::Boot(verb)) => boot(verb),
+        Some(SystemAction::Capture(verb)) => capture(verb),
     }
 }
 
@@ -50,6 +51,12 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
     } else {
         super::print(&shown::boot_text(&advice, &Styles::colored()))?;
     }
+    Ok(FINE)
+}
+
+fn capture(verb: &SystemCapture) -> Result<u8> {
+    let date = jiff::Zoned::now().date().to_string();
+    super::print(&host::capture(&Host::new(&verb.host_root), &date))?;
     Ok(FINE)
 }
 

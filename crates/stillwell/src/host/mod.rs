@@ -4,6 +4,7 @@
 
 mod boot;
 mod caches;
+mod capture;
 mod cgroup;
 mod cmdline;
 mod cpu;
@@ -40,6 +41,7 @@ use std::path::{Path, PathBuf};
 
 pub use boot::{BootAdvice, BootParameter, BootState};
 pub use caches::drop_caches;
+pub use capture::capture;
 pub use cmdline::CommandLine;
 pub use cpu_table::{CpuClass, CpuRow, read_cpu_table, read_uptime_seconds};
 pub use cpulist::{format_cpu_list, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
@@ -69,6 +71,8 @@ pub struct Gap {
 #[derive(Clone, Debug)]
 pub struct Host {
     root: PathBuf,
+    /// Where the paths are noted that are looked at.
+    touched: Option<capture::Touched>,
     /// How the kernel of a machine of captured files answers a write.
     #[cfg(test)]
     kernel: Option<fn(&Host, knobs::Format, &str, &str) -> std::io::Result<()>>,
@@ -97,6 +101,7 @@ impl Host {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
+            touched: None,
             #[cfg(test)]
             kernel: None,
         }
@@ -147,6 +152,9 @@ impl Host {
 
     fn below_root(&self, relative: &Path) -> PathBuf {
         assert!(relative.is_relative(), "{} must be relative to the root", relative.display());
+        if let Some(touched) = &self.touched {
+            touched.add(relative);
+        }
         self.root.join(relative)
     }
 }
