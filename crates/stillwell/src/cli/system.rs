@@ -22,10 +22,49 @@ pub struct SystemVerb {
 pub enum SystemAction {
     /// Say what makes noise, what is fine, and what cannot be changed here; changes nothing (the default)
     Show(SystemShow),
+    /// Turn the knobs, until `system reset` or the next boot
+    Tune(SystemTune),
+    /// Put back what was there before
+    Reset(SystemRoot),
+    /// Say what is changed now, by whom and since when
+    Status(SystemRoot),
     /// Say with which kernel parameters to boot, and how to set them and take them out again; changes nothing
     Boot(SystemBoot),
     /// Print the files of this machine that Stillwell looks at, for a bug report; what names it is replaced
-    Capture(SystemCapture),
+    Capture(SystemRoot),
+    /// Turn knobs while standard input is open (what `run --tune` executes)
+    #[command(hide = true)]
+    Guard(SystemRoot),
+}
+
+/// `system tune`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 if all that was asked for is set, 1 if something could not be, 2 after an error"
+)]
+pub struct SystemTune {
+    /// The CPUs that benchmarks are to have, for example 2,3 [default: those that were isolated at boot]
+    #[arg(long, value_name = "CPUS")]
+    pub cpus: Option<Cpus>,
+    /// Turn only these knobs, for example turbo,governor [default: all but those that do harm too]
+    #[arg(long, value_name = "KNOBS", value_delimiter = ',')]
+    pub only: Option<Vec<String>>,
+    /// Leave these alone
+    #[arg(long, value_name = "KNOBS", value_delimiter = ',')]
+    pub skip: Vec<String>,
+    /// Print what would be written, in this order, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub root: SystemRoot,
+}
+
+/// Which machine.
+#[derive(Debug, clap::Args)]
+pub struct SystemRoot {
+    /// Work on the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
 }
 
 /// `system show`.
@@ -61,14 +100,6 @@ pub struct SystemBoot {
     /// Print the parameters as JSON instead of text
     #[arg(long)]
     pub json: bool,
-    /// Look at the machine whose files are below this directory (for tests)
-    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
-    pub host_root: PathBuf,
-}
-
-/// `system capture`.
-#[derive(Debug, clap::Args)]
-pub struct SystemCapture {
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,

@@ -39,6 +39,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         fail_on: spec.judging.fail_on,
         script: None,
         fork_server: spec.fork_server,
+        run_as: None,
     };
     measuring.run()
 }

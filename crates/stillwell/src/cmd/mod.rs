@@ -14,6 +14,7 @@ mod records;
 mod run;
 mod system;
 mod timeit;
+mod tuning;
 
 use std::io::Write as _;
 

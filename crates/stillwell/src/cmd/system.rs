@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use crate::cli::{SystemAction, SystemBoot, SystemCapture, SystemShow, SystemVerb};
+use crate::cli::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
+use crate::cmd::tuning;
 use crate::host::knobs::bench_cpus;
 use crate::host::{
     self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
@@ -22,6 +23,10 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
     match &verb.action {
         None => show(&verb.show),
         Some(SystemAction::Show(verb)) => show(verb),
+        Some(SystemAction::Tune(verb)) => tuning::tune(verb),
+        Some(SystemAction::Reset(verb)) => tuning::reset(verb),
+        Some(SystemAction::Status(verb)) => tuning::status(verb),
+        Some(SystemAction::Guard(verb)) => host::guardian::serve(&verb.host_root),
         Some(SystemAction::Boot(verb)) => boot(verb),
         Some(SystemAction::Capture(verb)) => capture(verb),
     }
@@ -54,7 +59,7 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
     Ok(FINE)
 }
 
-fn capture(verb: &SystemCapture) -> Result<u8> {
+fn capture(verb: &SystemRoot) -> Result<u8> {
     let date = jiff::Zoned::now().date().to_string();
     super::print(&host::capture(&Host::new(&verb.host_root), &date))?;
     Ok(FINE)

@@ -19,6 +19,7 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
         fail_on: verb.spec.judging.fail_on,
         script: None,
         fork_server: None,
+        run_as: None,
     };
     measuring.run()
 }

@@ -414,3 +414,8 @@ fn start_ticks(pid: u32) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.split(' ').nth(19)?.parse().ok()
 }
+
+/// Who asked: under sudo, doas or pkexec not root, but the person who called that.
+pub fn asking_user() -> u32 {
+    super::invoking_user().map_or_else(|| rustix::process::getuid().as_raw(), |user| user.uid)
+}

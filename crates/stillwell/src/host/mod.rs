@@ -18,7 +18,9 @@ mod fixture;
 mod fixture_text;
 mod gaps;
 mod git;
+pub mod guardian;
 mod interrupts;
+mod invoker;
 pub mod journal;
 #[cfg(test)]
 mod kill;
@@ -43,12 +45,13 @@ pub use boot::{BootAdvice, BootParameter, BootState};
 pub use caches::drop_caches;
 pub use capture::capture;
 pub use cmdline::CommandLine;
-pub use cpu_table::{CpuClass, CpuRow, read_cpu_table, read_uptime_seconds};
+pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
 pub use cpulist::{format_cpu_list, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
 pub(crate) use fixture::{fixture, fixture_names};
 pub use interrupts::Interrupts;
+pub use invoker::invoking_user;
 pub use look::look;
 pub use mask::parse_cpu_mask;
 pub use recommend::{Recommendation, recommend};

@@ -143,7 +143,7 @@ pub(super) fn is_unmovable(error: &io::Error) -> bool {
 }
 
 fn now(host: &Host, item: &Item) -> Option<String> {
-    host.read_knob(item.file.format, &item.kept.path)
+    host.read_item(item)
 }
 
 pub(super) fn standing(host: &Host, item: &Item) -> Standing {

@@ -117,9 +117,16 @@ fn keep_companions(
     knob: &Knob,
     companions: Vec<String>,
 ) -> Result<()> {
-    let is_new = |path: &String| store.journal.item(path).is_none();
-    let kept: Vec<Kept> =
-        companions.into_iter().filter(is_new).filter_map(|path| kept(host, knob, &path)).collect();
+    // What somebody else has changed since an earlier time does not become ours.
+    let is_foreign = |path: &String| {
+        let item = store.journal.item(path);
+        item.is_some_and(|item| matches!(standing(host, item), Standing::Foreign(_)))
+    };
+    let kept: Vec<Kept> = companions
+        .into_iter()
+        .filter(|path| !is_foreign(path))
+        .filter_map(|path| kept(host, knob, &path))
+        .collect();
     store.keep(knob, kept)
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::{Host, READ_BYTES_MAX, read_capped};
 
@@ -18,6 +19,11 @@ impl Host {
     /// The value of a file of a knob, without white space at its end; `None` when it cannot be read.
     pub(super) fn read_knob(&self, format: Format, path: &str) -> Option<String> {
         self.read_original(format, path).map(|text| text.trim_end().to_owned())
+    }
+
+    /// What a file of the journal holds now.
+    pub fn read_item(&self, item: &Item) -> Option<String> {
+        self.read_knob(item.file.format, &item.kept.path)
     }
 
     /// The same with every byte that was there, so that it can be put back. `None` also for bytes that are no text.

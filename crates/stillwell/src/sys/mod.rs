@@ -10,9 +10,10 @@ mod strings;
 use std::io;
 
 pub use signals::{
-    Alarm, install_launcher_signals, is_ignored, stop_ignoring_children, take_stop_request,
+    Alarm, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
+    stop_ignoring_children, take_stop_request,
 };
-pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage};
+pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User};
 pub use strings::{CStrings, Environment};
 
 /// What `wait4` says of a finished child.

@@ -13,16 +13,18 @@ const fn file(path: &'static str, format: Format, undo: Undo) -> File {
 }
 
 const MIN_PERF_PCT_FILE: File = file(MIN_PERF_PCT, Format::Number, Undo::Limits);
-const MIN_FREQ_FILE: File =
+pub(super) const MIN_FREQ_FILE: File =
     file("sys/devices/system/cpu/cpufreq/policy#/scaling_min_freq", Format::Number, Undo::Limits);
-const MAX_FREQ_FILE: File =
+pub(super) const MAX_FREQ_FILE: File =
     file("sys/devices/system/cpu/cpufreq/policy#/scaling_max_freq", Format::Number, Undo::Limits);
-const EPP_FILE: File = file(
+pub(super) const GOVERNOR_FILE: File =
+    file("sys/devices/system/cpu/cpufreq/policy#/scaling_governor", Format::Word, Undo::Governor);
+pub(super) const EPP_FILE: File = file(
     "sys/devices/system/cpu/cpufreq/policy#/energy_performance_preference",
     Format::Word,
     Undo::Energy,
 );
-const POLICY_BOOST_FILE: File =
+pub(super) const POLICY_BOOST_FILE: File =
     file("sys/devices/system/cpu/cpufreq/policy#/boost", Format::Number, Undo::PolicyTurbo);
 /// IA32_MISC_ENABLE, "IDA disable" (Intel SDM volume 4).
 const MSR_TURBO: Format = Format::MsrBit { register: 0x1a0, bit: 38 };
@@ -33,14 +35,7 @@ pub(super) const KNOBS: &[Knob] = &[
         name: "governor",
         group: Group::Frequency,
         noise: "a governor that follows the load makes the clock ramp up during each run",
-        files: &[
-            file(
-                "sys/devices/system/cpu/cpufreq/policy#/scaling_governor",
-                Format::Word,
-                Undo::Governor,
-            ),
-            EPP_FILE,
-        ],
+        files: &[GOVERNOR_FILE, EPP_FILE],
         needs: "root",
         sure: Sure::Tested,
         by_default: true,

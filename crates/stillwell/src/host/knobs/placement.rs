@@ -1,5 +1,8 @@
 //! Which CPUs there are, and what else runs on those of the benchmark.
 
+use crate::host::knobs::frequency::{
+    EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
+};
 use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
 use crate::host::mask::format_cpu_mask;
 use crate::host::{format_cpu_list, parse_cpu_list};
@@ -47,7 +50,16 @@ pub(super) const FIRST: &[Knob] = &[
         name: "smt",
         group: Group::Topology,
         noise: "what runs on the other thread of a core takes part of it; this takes them from the whole machine",
-        files: &[File { path: SMT, format: Format::Word, undo: Undo::Smt }, CPU_ONLINE, IRQ],
+        files: &[
+            File { path: SMT, format: Format::Word, undo: Undo::Smt },
+            CPU_ONLINE,
+            IRQ,
+            GOVERNOR_FILE,
+            EPP_FILE,
+            POLICY_BOOST_FILE,
+            MIN_FREQ_FILE,
+            MAX_FREQ_FILE,
+        ],
         needs: "root",
         sure: Sure::Tested,
         by_default: false,
@@ -57,7 +69,15 @@ pub(super) const FIRST: &[Knob] = &[
         name: "siblings",
         group: Group::Topology,
         noise: "what runs on the other thread of a benchmark's core takes part of it",
-        files: &[CPU_ONLINE, IRQ],
+        files: &[
+            CPU_ONLINE,
+            IRQ,
+            GOVERNOR_FILE,
+            EPP_FILE,
+            POLICY_BOOST_FILE,
+            MIN_FREQ_FILE,
+            MAX_FREQ_FILE,
+        ],
         needs: "root",
         sure: Sure::Tested,
         by_default: true,
@@ -107,7 +127,8 @@ fn daemons(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(machine.host, wanted, "there is no such service of systemd")
 }
 
-/// With the switch CPUs go and come, and the interrupts of a CPU that goes move to another one and stay there.
+/// With the switch CPUs go and come; the interrupts of a CPU that goes move to another one and stay there, and its
+/// policy goes and comes back with what the kernel thinks best.
 fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
     let host = machine.host;
     let cpus = host.list("sys/devices/system/cpu").into_iter();
@@ -115,8 +136,13 @@ fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
     let cpus = cpus.map(|name| format!("sys/devices/system/cpu/{name}/online"));
     let irqs = host.list("proc/irq").into_iter();
     let irqs = irqs.map(|name| format!("proc/irq/{name}/smp_affinity_list"));
+    let policy_files = [GOVERNOR_FILE, EPP_FILE, POLICY_BOOST_FILE, MIN_FREQ_FILE, MAX_FREQ_FILE];
+    let policies = machine.policies.iter().flat_map(move |policy| {
+        policy_files.map(|file| format!("{policy}/{}", file.path.rsplit('/').next().unwrap_or("")))
+    });
     cpus.filter(|path| CPU_ONLINE.matches(path))
         .chain(irqs.filter(|path| IRQ.matches(path)))
+        .chain(policies)
         .filter(|path| host.exists(path))
 }
 

@@ -51,8 +51,14 @@ fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()
         return host.write_value(format, path, value);
     }
     if format == Format::Unit {
-        put(host, &format!("{path}/cgroup.procs"), if value == "active" { "4711" } else { "" });
-        return Ok(());
+        let procs = format!("{path}/cgroup.procs");
+        let (from, to) = match value {
+            "active" => ("fake/procs".to_owned(), procs),
+            _ => (procs, "fake/procs".to_owned()),
+        };
+        let (from, to) = (host.root.join(from), host.root.join(to));
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        return std::fs::rename(from, to);
     }
     if !host.exists(path) {
         return errno(libc::ENOENT);
@@ -99,8 +105,12 @@ fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()
         _ => {}
     }
     put(host, path, value);
-    for policy in cpu::policies(host) {
-        put_limits_in_force(host, &policy);
+    match name {
+        "no_turbo" | "boost" => {
+            cpu::policies(host).iter().for_each(|policy| put_limits_in_force(host, policy));
+        }
+        "scaling_min_freq" | "scaling_max_freq" => put_limits_in_force(host, directory),
+        _ => {}
     }
     Ok(())
 }

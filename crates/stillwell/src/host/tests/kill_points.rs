@@ -8,8 +8,8 @@ use super::*;
 use crate::host::kill;
 
 /// Copied files of a machine, all points together; above it only some points are tried, but at least so many.
-const COPIES_MAX: usize = 60_000;
-const POINTS_MIN: usize = 40;
+const COPIES_MAX: usize = 10_000;
+const POINTS_MIN: usize = 20;
 
 /// The machine is as it was, and nothing is left to put back.
 #[track_caller]

@@ -8,7 +8,7 @@ use crate::host::fixture::expand;
 
 /// Names of the machines of this file.
 pub(super) const MACHINES: &[&str] =
-    &["intel-hwp", "amd-acpi-cpufreq", "intel-acpi-cpufreq-msr", "amd-pstate-before-6.11", "vm"];
+    &["intel-hwp", "amd-boost", "intel-register", "amd-nominal", "vm"];
 
 /// Two sockets' worth of nothing: four cores with two threads each, CPU 7 offline from the start.
 const CPUS: usize = 8;
@@ -16,17 +16,17 @@ const CPUS: usize = 8;
 pub(super) fn machine(name: &str) -> (TempDir, Host) {
     let text = match name {
         "intel-hwp" => common(true) + &intel_hwp(),
-        "amd-acpi-cpufreq" => common(true) + &amd_acpi_cpufreq(),
-        "intel-acpi-cpufreq-msr" => {
+        "amd-boost" => common(true) + &amd_acpi_cpufreq(),
+        "intel-register" => {
             let files = common(true) + &policies("acpi-cpufreq", 1_200_000, 3_001_000, "ondemand");
             files + "proc/cpuinfo = vendor_id\\t: GenuineIntel\n"
         }
-        "amd-pstate-before-6.11" => common(true) + &amd_pstate(),
+        "amd-nominal" => common(true) + &amd_pstate(),
         "vm" => common(false),
         _ => panic!("there is no machine {name}"),
     };
     let (directory, host) = expand(&text);
-    if name == "intel-acpi-cpufreq-msr" {
+    if name == "intel-register" {
         registers(directory.path());
     }
     (directory, host)
@@ -135,7 +135,8 @@ fn amd_pstate() -> String {
     let mut text = policies("amd-pstate-epp", 400_000, 5_000_000, "powersave");
     for cpu in 0..CPUS - 1 {
         let policy = format!("sys/devices/system/cpu/cpufreq/policy{cpu}");
-        text += &format!("{policy}/energy_performance_preference = balance_performance\n");
+        let energy = if cpu == 2 { "performance" } else { "balance_performance" };
+        text += &format!("{policy}/energy_performance_preference = {energy}\n");
         let nominal = format!("sys/devices/system/cpu/cpu{cpu}/acpi_cppc/nominal_freq");
         text += &format!("{nominal} = 3800\n");
     }

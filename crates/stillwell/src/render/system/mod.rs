@@ -3,6 +3,7 @@
 mod boot;
 mod cpus;
 mod knobs;
+pub mod tuned;
 mod words;
 
 use std::fmt::Write as _;
