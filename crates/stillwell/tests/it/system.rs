@@ -229,3 +229,52 @@ fn this_machine_can_be_looked_at() {
         assert!(rate.is_none_or(|rate| (0.0..1e7).contains(&rate)), "{row}");
     }
 }
+
+/// The examples of docs/machine.md are what is printed, and its table is that of the program. `make bless` writes them.
+#[test]
+fn the_documentation_is_true() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/machine.md");
+    let is = std::fs::read_to_string(&path).unwrap();
+    let should = with_knobs(&with_examples(&is));
+    if std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always") {
+        std::fs::write(&path, should).unwrap();
+        return;
+    }
+    assert_eq!(is, should, "docs/machine.md is out of date; run `make bless`");
+}
+
+/// Runs the command in each fence on the machine that the fence names.
+fn with_examples(page: &str) -> String {
+    let mut parts = page.split("```console ");
+    let mut out = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (block, rest) = part.split_once("\n```\n").unwrap();
+        let (name, block) = block.split_once('\n').unwrap();
+        let command = block.lines().next().unwrap();
+        let args = command.strip_prefix("$ stillwell system").unwrap().split_whitespace();
+        let ran = Host::new(name).system(&args.collect::<Vec<_>>());
+        let said = format!("{command}\n{}{}", ran.stdout, ran.stderr);
+        out += &format!("```console {name}\n{}\n```\n{rest}", said.trim_end());
+    }
+    out
+}
+
+fn with_knobs(page: &str) -> String {
+    let ran = Host::of("proc/nothing =\n").system(&["show", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let mut table = "| knob | what makes noise | turned by `tune` | needs | how sure |\n|---|---|---|---|---|\n".to_owned();
+    for knob in document["system"]["knobs"].as_array().unwrap() {
+        let text = |key: &str| knob[key].as_str().unwrap().replace('|', "\\|");
+        let is_shown_only = knob["files"].as_array().unwrap().is_empty();
+        let turned = match (is_shown_only, knob["by_default"].as_bool().unwrap()) {
+            (true, _) => "no, shown",
+            (false, true) => "yes",
+            (false, false) => "with `--only`",
+        };
+        let (name, noise, needs, sure) = (text("name"), text("noise"), text("needs"), text("sure"));
+        table += &format!("| `{name}` | {noise} | {turned} | {needs} | {sure} |\n");
+    }
+    let (before, rest) = page.split_once("<!-- knobs -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- /knobs -->").unwrap();
+    format!("{before}<!-- knobs -->\n{table}<!-- /knobs -->{after}")
+}
