@@ -46,7 +46,7 @@ pub use caches::drop_caches;
 pub use capture::capture;
 pub use cmdline::CommandLine;
 pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
-pub use cpulist::{format_cpu_list, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
+pub use cpulist::{format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
 pub(crate) use fixture::{fixture, fixture_names};

@@ -8,8 +8,8 @@ use serde::Serialize;
 pub use loaders::Loader;
 
 use crate::host::{
-    CommandLine, CpuRow, Host, Recommendation, format_cpu_list, read_cpu_list, recommend,
-    virtualisation,
+    CommandLine, CpuRow, Host, Recommendation, format_cpu_list, name_cpus, read_cpu_list,
+    recommend, virtualisation,
 };
 
 /// Parameters for a machine.
@@ -138,8 +138,8 @@ fn warnings(table: &[CpuRow], cpus: &[usize], no_smt: bool) -> Vec<String> {
     split.dedup();
     if !split.is_empty() && !no_smt {
         warnings.push(format!(
-            "CPUs {} share cores with these and are left to everything else; name both threads of a core, or boot with --no-smt",
-            format_cpu_list(&split)
+            "sibling threads are left to everything else: {}; name both threads of a core, or boot with --no-smt",
+            name_cpus(&split)
         ));
     }
     let differ = |key: &dyn Fn(&CpuRow) -> Option<usize>| {

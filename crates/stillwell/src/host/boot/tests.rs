@@ -82,7 +82,10 @@ fn half_cores_nodes_and_kinds_are_warned_of() {
     let warnings = |name: &str, cpus: &[usize]| advice(name, Some(cpus), false).unwrap().warnings;
     let found = warnings("intel-hwp-active", &[3]);
     assert_eq!(found.len(), 1);
-    assert!(found[0].starts_with("CPUs 7 share cores with these"), "{found:?}");
+    assert!(
+        found[0].starts_with("sibling threads are left to everything else: CPU 7;"),
+        "{found:?}"
+    );
     assert!(advice("intel-hwp-active", Some(&[3]), true).unwrap().warnings.is_empty());
     let found = warnings("numa-128", &[1, 32, 65, 96]);
     assert!(found.iter().any(|text| text.contains("several NUMA nodes")), "{found:?}");

@@ -5,7 +5,7 @@ use crate::host::knobs::frequency::{
 };
 use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
 use crate::host::mask::format_cpu_mask;
-use crate::host::{format_cpu_list, parse_cpu_list};
+use crate::host::{format_cpu_list, name_cpus, parse_cpu_list};
 
 const SMT: &str = "sys/devices/system/cpu/smt/control";
 const CPU_ONLINE: File =
@@ -210,7 +210,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
         let Some(cpus) = cpus else {
             return Reading::cannot(format!("/{DEFAULT_IRQ} is there and cannot be read"));
         };
-        let now = format!("new ones go to CPUs {}", format_cpu_list(&cpus));
+        let now = format!("new ones go to {}", name_cpus(&cpus));
         return Reading::reported(now, Some(CHOOSE));
     }
     let reaches_bench = |cpus: &[usize]| machine.bench.iter().any(|bench| cpus.contains(bench));
@@ -238,8 +238,8 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let n_irqs = wanted.len();
     let mut reading = knob.compare(host, wanted, "");
     reading.state = super::State::NotTuned {
-        now: format!("{n_irqs} may go to CPUs {}", format_cpu_list(&machine.bench)),
-        wanted: format!("CPUs {}", format_cpu_list(&machine.others)),
+        now: format!("{n_irqs} may go to {}", name_cpus(&machine.bench)),
+        wanted: name_cpus(&machine.others),
     };
     reading
 }

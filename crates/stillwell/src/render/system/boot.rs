@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use crate::host::{BootAdvice, BootParameter, BootState, format_cpu_list};
+use crate::host::{BootAdvice, BootParameter, BootState, format_cpu_list, name_cpus};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::json::pretty;
@@ -20,12 +20,10 @@ pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
 /// The parameters with a word on each, and the lines that set them and take them out.
 pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
     let mut out = String::new();
-    let (cpus, others) = (format_cpu_list(&advice.cpus), format_cpu_list(&advice.others));
+    let (cpus, others) = (name_cpus(&advice.cpus), name_cpus(&advice.others));
     let why = advice.recommended.as_ref().map(|found| format!(" ({})", found.why.join(", ")));
-    let head = format!(
-        "benchmarks on CPUs {cpus}{}; everything else on CPUs {others}",
-        why.unwrap_or_default()
-    );
+    let head =
+        format!("benchmarks on {cpus}{}; everything else on {others}", why.unwrap_or_default());
     wrap(&mut out, "", 0, &head);
     for warning in &advice.warnings {
         wrap(&mut out, "note: ", 6, warning);
@@ -48,7 +46,8 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
         commands(&mut out, &loader.undo);
         out.push('\n');
     }
-    let after = format!("Then reboot; `stillwell system boot --cpus {cpus}` says what is set.");
+    let list = format_cpu_list(&advice.cpus);
+    let after = format!("Then reboot; `stillwell system boot --cpus {list}` says what is set.");
     wrap(&mut out, "", 0, &after);
     out
 }

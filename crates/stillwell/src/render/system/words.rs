@@ -1,7 +1,7 @@
 //! Values of knobs in words: `0` of `no_turbo` means that turbo is on.
 
 use crate::host::knobs::{Format, Knob, Setting};
-use crate::host::{format_cpu_list, parse_cpu_mask};
+use crate::host::{name_cpus, parse_cpu_mask, read_cpu_list};
 
 /// Values as they were read, joined with `, ` when files differ.
 pub(super) fn values(knob: &Knob, values: &str) -> String {
@@ -53,11 +53,12 @@ fn word(knob: &Knob, value: &str) -> String {
         ("ksm", "2") => "off, and taken apart".into(),
         (_, "0") if is_switch(knob) => "off".into(),
         (_, "1") if is_switch(knob) => "on".into(),
-        ("watchdog-cpus", list) if list.starts_with(|char: char| char.is_ascii_digit()) => {
-            format!("CPUs {list}")
-        }
+        ("watchdog-cpus", list) => match read_cpu_list(list) {
+            Some(cpus) => name_cpus(&cpus),
+            None => list.into(),
+        },
         ("workqueues", mask) => match parse_cpu_mask(mask) {
-            Ok(cpus) => format!("CPUs {}", format_cpu_list(&cpus)),
+            Ok(cpus) => name_cpus(&cpus),
             Err(_) => mask.into(),
         },
         (_, "active") if is_unit(knob) => "running".into(),
