@@ -108,6 +108,11 @@ impl Journal {
         !self.is_done || self.begun.last().is_some_and(|begin| begin.scoped)
     }
 
+    /// Whether a knob is being turned that changes other files.
+    pub fn is_pending(&self) -> bool {
+        self.items.iter().any(|item| item.is_pending)
+    }
+
     /// The item of a path.
     pub fn item(&self, path: &str) -> Option<&Item> {
         self.items.iter().find(|item| item.kept.path == path)
@@ -262,8 +267,11 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn saw(&mut self, files: Vec<(String, String)>) -> Result<()> {
-        let is_pending = self.journal.items.iter().any(|item| item.is_pending);
-        if files.is_empty() && !is_pending { Ok(()) } else { self.append(Entry::Seen { files }) }
+        if files.is_empty() && !self.journal.is_pending() {
+            Ok(())
+        } else {
+            self.append(Entry::Seen { files })
+        }
     }
 
     /// Notes that tuning came to its end.
@@ -408,11 +416,13 @@ fn boot_id(host: &Host) -> String {
     host.read("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Field 22 of `/proc/PID/stat` of this machine; the name in field 2 may have blanks and parentheses.
+/// Field 22 of `/proc/PID/stat` of this machine; the name in field 2 may have blanks and parentheses. `None` also for one
+/// that has ended and was not waited for yet.
 fn start_ticks(pid: u32) -> Option<u64> {
     let stat = Host::new("/").read(format!("proc/{pid}/stat"))?;
     let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(19)?.parse().ok()
+    let is_zombie = rest.starts_with(['Z', 'X']);
+    rest.split(' ').nth(19)?.parse().ok().filter(|_| !is_zombie)
 }
 
 /// Who asked: under sudo, doas or pkexec not root, but the person who called that.

@@ -104,7 +104,9 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<Planned>) -> Result<Vec
                 Set::Failed(why) => turned.failed.push((setting, why)),
             }
         }
-        note_changes(host, store, &before)?;
+        if turned.n_set + turned.failed.len() > 0 || store.journal.is_pending() {
+            note_changes(host, store, &before)?;
+        }
         all.push(turned);
     }
     store.done()?;

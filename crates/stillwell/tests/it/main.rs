@@ -26,3 +26,4 @@ mod streams;
 mod system;
 mod tidy;
 mod times;
+mod tuning;

@@ -18,10 +18,14 @@ const BASE_PCT: u64 = 66;
 pub(super) fn with_kernel(mut host: Host) -> Host {
     for policy in cpu::policies(&host) {
         for name in ["scaling_min_freq", "scaling_max_freq"] {
-            if let Some(khz) = host.read(format!("{policy}/{name}")) {
+            if let Some(khz) = host.read(format!("{policy}/{name}"))
+                && !host.exists(request(&policy, name))
+            {
                 put(&host, &request(&policy, name), &khz);
             }
         }
+        // A captured machine may show what this kernel would not.
+        put_limits_in_force(&host, &policy);
     }
     host.kernel = Some(answer);
     host
@@ -53,8 +57,8 @@ fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()
     if format == Format::Unit {
         let procs = format!("{path}/cgroup.procs");
         let (from, to) = match value {
-            "active" => ("fake/procs".to_owned(), procs),
-            _ => (procs, "fake/procs".to_owned()),
+            "active" => (format!("fake/{path}"), procs),
+            _ => (procs, format!("fake/{path}")),
         };
         let (from, to) = (host.root.join(from), host.root.join(to));
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();

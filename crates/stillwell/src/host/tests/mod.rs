@@ -4,6 +4,7 @@
     reason = "tests write their own files and kill their own children"
 )]
 
+mod forged;
 mod kernel;
 mod kill_points;
 mod machines;
