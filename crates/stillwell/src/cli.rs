@@ -14,7 +14,7 @@ use crate::spec::tim::TimShape;
 use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 use crate::spec::workers::{BenchSpec, TimeitSpec};
 
-pub use system::{SystemAction, SystemRoot, SystemShow, SystemTune, SystemVerb};
+pub use system::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
 #[derive(Debug, Parser)]

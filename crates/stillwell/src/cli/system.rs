@@ -28,6 +28,10 @@ pub enum SystemAction {
     Reset(SystemRoot),
     /// Say what is changed now, by whom and since when
     Status(SystemRoot),
+    /// Say with which kernel parameters to boot, and how to set them and take them out again; changes nothing
+    Boot(SystemBoot),
+    /// Print the files of this machine that Stillwell looks at, for a bug report; what names it is replaced
+    Capture(SystemRoot),
     /// Turn knobs while standard input is open (what `run --tune` executes)
     #[command(hide = true)]
     Guard(SystemRoot),
@@ -96,14 +100,6 @@ pub struct SystemBoot {
     /// Print the parameters as JSON instead of text
     #[arg(long)]
     pub json: bool,
-    /// Look at the machine whose files are below this directory (for tests)
-    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
-    pub host_root: PathBuf,
-}
-
-/// `system capture`.
-#[derive(Debug, clap::Args)]
-pub struct SystemCapture {
     /// Look at the machine whose files are below this directory (for tests)
     #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
     pub host_root: PathBuf,

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use crate::cli::{SystemAction, SystemShow, SystemVerb};
+use crate::cli::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
 use crate::cmd::tuning;
 use crate::host::knobs::bench_cpus;
-use crate::host::{self, Host, Interrupts, SystemReport, read_uptime_seconds};
+use crate::host::{
+    self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
+};
 use crate::render::{Styles, system as shown};
 use crate::spec::values::{Cpus, TimeSpan};
 
@@ -25,6 +27,8 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
         Some(SystemAction::Reset(verb)) => tuning::reset(verb),
         Some(SystemAction::Status(verb)) => tuning::status(verb),
         Some(SystemAction::Guard(verb)) => host::guardian::serve(&verb.host_root),
+        Some(SystemAction::Boot(verb)) => boot(verb),
+        Some(SystemAction::Capture(verb)) => capture(verb),
     }
 }
 
@@ -40,6 +44,25 @@ fn show(verb: &SystemShow) -> Result<u8> {
         super::print(&shown::text(&report, verb.verbose, &Styles::colored()))?;
     }
     Ok(if report.is_tuned { FINE } else { NOT_TUNED })
+}
+
+fn boot(verb: &SystemBoot) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    let table = read_cpu_table(&host, None);
+    let advice = BootAdvice::new(&host, &table, asked(verb.cpus.as_ref()), verb.no_smt);
+    let advice = advice.map_err(|why| anyhow!("{why}"))?;
+    if verb.json {
+        shown::boot_json(&mut std::io::stdout().lock(), &advice)?;
+    } else {
+        super::print(&shown::boot_text(&advice, &Styles::colored()))?;
+    }
+    Ok(FINE)
+}
+
+fn capture(verb: &SystemRoot) -> Result<u8> {
+    let date = jiff::Zoned::now().date().to_string();
+    super::print(&host::capture(&Host::new(&verb.host_root), &date))?;
+    Ok(FINE)
 }
 
 fn asked(cpus: Option<&Cpus>) -> Option<&[usize]> {

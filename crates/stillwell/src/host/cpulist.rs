@@ -144,6 +144,11 @@ pub fn format_cpu_list(cpus: &[usize]) -> String {
     items.join(",")
 }
 
+/// `CPU 3`, or `CPUs 0-1,4`.
+pub fn name_cpus(cpus: &[usize]) -> String {
+    format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, format_cpu_list(cpus))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

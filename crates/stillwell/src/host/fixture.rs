@@ -10,6 +10,11 @@ use crate::host::fixture_text::unpack;
 
 /// The machine in `tests/hosts/NAME.txt`. It exists as long as the directory that comes with it.
 pub(crate) fn fixture(name: &str) -> (TempDir, Host) {
+    expand(&fixture_text(name))
+}
+
+/// The text of that machine.
+pub(crate) fn fixture_text(name: &str) -> String {
     let path = directory().join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -18,7 +23,7 @@ pub(crate) fn fixture(name: &str) -> (TempDir, Host) {
         "{} must say in its first line where it is from",
         path.display()
     );
-    expand(&text)
+    text
 }
 
 /// The names of all machines in `tests/hosts`, sorted.

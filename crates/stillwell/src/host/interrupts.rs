@@ -88,11 +88,6 @@ impl InterruptRow {
         }
         Some(Self { name: name.trim().to_owned(), counts, what: words(rest) })
     }
-
-    /// Whether a device raises it, and not the CPU itself or another one.
-    pub fn is_device(&self) -> bool {
-        !self.name.is_empty() && self.name.bytes().all(|byte| byte.is_ascii_digit())
-    }
 }
 
 /// The columns are padded for the longest name.
@@ -121,7 +116,6 @@ mod tests {
         assert_eq!(found.of_cpu(1), None);
         let row = found.row("24").unwrap();
         assert_eq!(row.what, "PCI-MSIX-0000:00:1f.2 0-edge ahci[0000:00:1f.2], i2c 3");
-        assert!(row.is_device() && !found.row("LOC").unwrap().is_device());
     }
 
     /// One number for the whole machine is no count of CPU 0.

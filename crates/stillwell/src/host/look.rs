@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn firecracker_vm() {
         let expect = Facts {
-            host: some("vm"),
+            host: some("machine"),
             kernel: some("6.18.44"),
             architecture: "x86_64".to_owned(),
             os: some("Debian GNU/Linux 12 (bookworm)"),

@@ -2,7 +2,9 @@
 //! writes and never fails: what cannot be read is `None` or a gap. Tuning writes only what the knob table allows, and the
 //! journal puts it back.
 
+mod boot;
 mod caches;
+mod capture;
 mod cgroup;
 mod cmdline;
 mod cpu;
@@ -39,10 +41,12 @@ mod write;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+pub use boot::{BootAdvice, BootParameter, BootState};
 pub use caches::drop_caches;
+pub use capture::capture;
 pub use cmdline::CommandLine;
-pub use cpu_table::{CpuClass, CpuRow, read_cpu_table, read_uptime_seconds};
-pub use cpulist::{format_cpu_list, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
+pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
+pub use cpulist::{format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
 pub(crate) use fixture::{fixture, fixture_names};
@@ -70,6 +74,8 @@ pub struct Gap {
 #[derive(Clone, Debug)]
 pub struct Host {
     root: PathBuf,
+    /// Where the paths are noted that are looked at.
+    touched: Option<capture::Touched>,
     /// How the kernel of a machine of captured files answers a write.
     #[cfg(test)]
     kernel: Option<Kernel>,
@@ -102,6 +108,7 @@ impl Host {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
+            touched: None,
             #[cfg(test)]
             kernel: None,
         }
@@ -152,6 +159,9 @@ impl Host {
 
     fn below_root(&self, relative: &Path) -> PathBuf {
         assert!(relative.is_relative(), "{} must be relative to the root", relative.display());
+        if let Some(touched) = &self.touched {
+            touched.add(relative);
+        }
         self.root.join(relative)
     }
 }

@@ -88,7 +88,7 @@ class Machine:
         self.set("proc/sys/kernel/arch", o.get("arch", "x86_64"))
         self.set("proc/sys/kernel/random/boot_id", "5a1c7a0e-3c5e-4f0a-9a51-0d6f0c1b2a3d")
         self.set("proc/cmdline", o.get("cmdline", f"BOOT_IMAGE=/boot/vmlinuz-{release} root=UUID=0 ro quiet"))
-        self.set("etc/os-release", f'PRETTY_NAME="{os}"\nID={o.get("os_id", "debian")}')
+        self.set("etc/os-release", f'PRETTY_NAME="{os}"\nID={o.get("os_id", "debian")}' + ('\nID_LIKE=debian' if o.get('os_id') == 'ubuntu' else ''))
         self.set("proc/loadavg", "0.08 0.03 0.01 1/412 4821")
         self.set("proc/uptime", "100000.00 390000.00")
         self.set("proc/meminfo", f"MemTotal:       {o.get('memory', 32780160)} kB\nMemFree:        16390080 kB\nMemAvailable:   24585120 kB\nDirty:               120 kB\nWriteback:             0 kB\nSwapTotal:       2097148 kB\nSwapFree:        2097148 kB")

@@ -23,6 +23,7 @@ mod process;
 mod processes;
 mod schedule;
 mod streams;
+mod system;
 mod tidy;
 mod times;
 mod tuning;

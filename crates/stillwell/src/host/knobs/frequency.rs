@@ -230,7 +230,7 @@ fn turbo_register(knob: &Knob, machine: &Machine<'_>) -> Reading {
         return Reading::cannot("there is no /dev/cpu/0/msr; run `modprobe msr`");
     }
     let wanted = machine.online.iter().map(|cpu| (format!("dev/cpu/{cpu}/msr"), "1".to_owned()));
-    knob.compare(machine.host, wanted, "the register cannot be read; only root may")
+    knob.compare(machine.host, wanted, "the register cannot be read")
 }
 
 fn hwp_boost(knob: &Knob, machine: &Machine<'_>) -> Reading {
@@ -265,11 +265,18 @@ fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
         wanted.extend(order.map(|path| (path, base_khz.to_string())));
     }
     if wanted.is_empty() {
-        let limits = |name| {
-            let values = per_policy(machine, name).into_iter().filter_map(|path| host.read(path));
-            super::distinct(values.collect::<Vec<_>>().iter())
+        let mhz = |policy: &String, name: &str| {
+            let khz: u64 = host.read_value(format!("{policy}/{name}"))?;
+            Some(khz / 1000)
         };
-        let now = format!("{} to {} kHz", limits("scaling_min_freq"), limits("scaling_max_freq"));
+        let ranges = machine.policies.iter().filter_map(|policy| {
+            let (min, max) = (mhz(policy, "scaling_min_freq")?, mhz(policy, "scaling_max_freq")?);
+            Some(format!("{min} to {max} MHz"))
+        });
+        let now = super::distinct(ranges.collect::<Vec<_>>().iter());
+        if now.is_empty() {
+            return Reading::absent("the limits of the frequency are not shown");
+        }
         return Reading::reported(now, None);
     }
     knob.compare(host, wanted, "")

@@ -66,8 +66,8 @@ impl<'a> Machine<'a> {
         siblings(self.host, cpu).first().is_some_and(|first| *first != cpu)
     }
 
-    /// Whether the file system of a path refuses to be written.
-    pub(super) fn is_read_only(&self, path: &str) -> bool {
+    /// Where the file system of a path is mounted, if it refuses to be written.
+    pub(super) fn sealed_by(&self, path: &str) -> Option<&str> {
         let holds = |mount: &&Mount| {
             let point = mount.relative_point();
             let rest = path.strip_prefix(point);
@@ -75,7 +75,8 @@ impl<'a> Machine<'a> {
         };
         // Of several mounts at one point the last one is on top.
         let mounts = self.mounts.iter().filter(holds);
-        mounts.max_by_key(|mount| mount.relative_point().len()).is_some_and(|m| m.read_only)
+        let mount = mounts.max_by_key(|mount| mount.relative_point().len())?;
+        mount.read_only.then_some(mount.point.as_str())
     }
 }
 

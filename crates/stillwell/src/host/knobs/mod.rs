@@ -156,10 +156,9 @@ impl Knob {
     /// Reads it on a machine. Never fails and never writes.
     pub fn read(&self, machine: &Machine<'_>) -> Reading {
         let mut reading = (self.look)(self, machine);
-        let is_sealed = |setting: &Setting| machine.is_read_only(&setting.path);
-        if let Some(setting) = reading.settings.iter().find(|setting| is_sealed(setting)) {
-            let top: Vec<&str> = setting.path.split('/').take(1).collect();
-            let why = format!("/{} is mounted read-only here, as in a container", top.join("/"));
+        let sealed = reading.settings.iter().find_map(|setting| machine.sealed_by(&setting.path));
+        if let Some(mount) = sealed {
+            let why = format!("{mount} is mounted read-only here, as in a container");
             reading = Reading::only(State::CannotSet { why });
         }
         reading
@@ -179,15 +178,22 @@ impl Knob {
         absent: &str,
     ) -> Reading {
         let (mut all, mut settings) = (Vec::new(), Vec::new());
+        let mut unreadable = None;
         for (path, wanted) in wanted {
             let file = self.file(&path).expect("a knob wants something of its own files only");
-            let Some(now) = host.read_knob(file.format, &path) else { continue };
+            let Some(now) = host.read_knob(file.format, &path) else {
+                unreadable = unreadable.or_else(|| host.exists(&path).then_some(path));
+                continue;
+            };
             let is_fine = file.format.same(&now, &wanted);
             let setting = Setting { path, now, wanted };
             all.push(setting.clone());
             settings.extend((!is_fine).then_some(setting));
         }
         let state = match (all.is_empty(), settings.is_empty()) {
+            (true, _) if let Some(path) = unreadable => State::CannotSet {
+                why: format!("/{path} is there and cannot be read; some files only root may read"),
+            },
             (true, _) => State::Absent { why: absent.to_owned() },
             (_, true) => State::Fine { now: distinct(all.iter().map(|s| &s.now)) },
             _ => State::NotTuned {

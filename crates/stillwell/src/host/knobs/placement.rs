@@ -5,7 +5,7 @@ use crate::host::knobs::frequency::{
 };
 use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
 use crate::host::mask::format_cpu_mask;
-use crate::host::{format_cpu_list, parse_cpu_list};
+use crate::host::{format_cpu_list, name_cpus, parse_cpu_list};
 
 const SMT: &str = "sys/devices/system/cpu/smt/control";
 const CPU_ONLINE: File =
@@ -151,6 +151,10 @@ fn smt(knob: &Knob, machine: &Machine<'_>) -> Reading {
         return Reading::absent("the kernel has no switch for sibling threads");
     };
     match control.as_str() {
+        // A hypervisor shows threads and no switch for them.
+        "notsupported" | "notimplemented" if has_siblings(machine) => Reading::cannot(format!(
+            "the kernel cannot switch sibling threads here (/{SMT} is {control})"
+        )),
         "notsupported" | "notimplemented" => Reading::absent("the CPUs have no sibling threads"),
         // It is shown, and the kernel takes nothing back: EPERM (kernel/cpu.c).
         "forceoff" => Reading::only(super::State::Fine { now: control }),
@@ -167,6 +171,10 @@ fn smt(knob: &Knob, machine: &Machine<'_>) -> Reading {
                 .keeping(hotplug_companions(machine))
         }
     }
+}
+
+fn has_siblings(machine: &Machine<'_>) -> bool {
+    machine.online.iter().any(|cpu| machine.is_second_thread(*cpu))
 }
 
 fn siblings(knob: &Knob, machine: &Machine<'_>) -> Reading {
@@ -197,7 +205,12 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
         return Reading::absent("the kernel shows no interrupts");
     }
     if machine.bench.is_empty() {
-        let now = format!("new ones go to {}", host.read(DEFAULT_IRQ).unwrap_or_default());
+        let default = host.read(DEFAULT_IRQ);
+        let cpus = default.and_then(|mask| crate::host::mask::parse_cpu_mask(&mask).ok());
+        let Some(cpus) = cpus else {
+            return Reading::cannot(format!("/{DEFAULT_IRQ} is there and cannot be read"));
+        };
+        let now = format!("new ones go to {}", name_cpus(&cpus));
         return Reading::reported(now, Some(CHOOSE));
     }
     let reaches_bench = |cpus: &[usize]| machine.bench.iter().any(|bench| cpus.contains(bench));
@@ -225,8 +238,8 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let n_irqs = wanted.len();
     let mut reading = knob.compare(host, wanted, "");
     reading.state = super::State::NotTuned {
-        now: format!("{n_irqs} may go to CPUs {}", format_cpu_list(&machine.bench)),
-        wanted: format!("CPUs {}", format_cpu_list(&machine.others)),
+        now: format!("{n_irqs} may go to {}", name_cpus(&machine.bench)),
+        wanted: name_cpus(&machine.others),
     };
     reading
 }

@@ -50,7 +50,16 @@ pub(super) const KNOBS: &[Knob] = &[
         Group::Kernel,
         "callbacks of RCU run on the CPU that queued them",
         |_, machine| {
-            boot_flag(machine, "rcu_nocbs", Some("boot with rcu_nocbs=LIST; nohz_full= implies it"))
+            // kernel/rcu/tree_nocb.h, `rcu_init_nohz`
+            let nohz = machine.host.read("sys/devices/system/cpu/nohz_full").unwrap_or_default();
+            match nohz.as_str() {
+                "" | "(null)" => boot_flag(
+                    machine,
+                    "rcu_nocbs",
+                    Some("boot with rcu_nocbs=LIST; nohz_full= implies it"),
+                ),
+                list => Reading::reported(format!("{list}, implied by nohz_full="), None),
+            }
         },
     ),
     row("max-cstate", Group::Frequency, "deep idle states wake up late", |_, machine| {

@@ -53,7 +53,7 @@ pub(super) fn table(
 }
 
 const HEADINGS: [&str; 10] =
-    ["CPU", "core", "socket", "node", "siblings", "max MHz", "kind", "isolated", "nohz", "IRQs/s"];
+    ["CPU", "core", "socket", "node", "siblings", "MHz", "kind", "isolated", "nohz", "IRQs/s"];
 
 /// CPUs that differ in nothing but their number, their core and their interrupts.
 fn alike(rows: &[CpuRow], is_recommended: impl Fn(&CpuRow) -> bool) -> Vec<Vec<&CpuRow>> {

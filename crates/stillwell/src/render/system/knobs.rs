@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::host::knobs::{Knob, State, Sure};
+use crate::host::knobs::{Knob, Reading, State, Sure};
 use crate::host::{KnobReport, Standing, SystemReport, format_cpu_list};
 use crate::render::Styles;
 use crate::render::columns::wrap;
@@ -45,16 +45,19 @@ pub(super) fn groups(out: &mut String, report: &SystemReport, is_verbose: bool, 
 
 fn line(out: &mut String, report: &KnobReport, is_verbose: bool) {
     let name = format!("{:INDENT$}{:<room$}", "", report.knob.name, room = NAME_COLUMNS - INDENT);
-    wrap(out, &name, NAME_COLUMNS, &state(report.knob, &report.reading.state));
+    wrap(out, &name, NAME_COLUMNS, &state(report.knob, &report.reading));
     if is_verbose {
         details(out, report);
     }
 }
 
-fn state(knob: &Knob, state: &State) -> String {
-    match (knob.name, state) {
+fn state(knob: &Knob, reading: &Reading) -> String {
+    match (knob.name, &reading.state) {
         ("turbo", State::Fine { .. }) => "off".to_owned(),
         ("turbo", State::NotTuned { .. }) => "on -> off".to_owned(),
+        (_, State::NotTuned { .. }) if words::is_unit(knob) => {
+            format!("running: {} -> stopped", words::units(&reading.settings))
+        }
         (_, State::Fine { now } | State::Reported { now, advice: None }) => {
             words::values(knob, now)
         }
@@ -62,6 +65,8 @@ fn state(knob: &Knob, state: &State) -> String {
             format!("{} -> {}", words::values(knob, now), words::values(knob, wanted))
         }
         (_, State::CannotSet { why } | State::Absent { why }) => why.clone(),
+        // What to do is the same for all of them, and in the heading.
+        (_, State::Reported { now, .. }) if !knob.files.is_empty() => words::values(knob, now),
         (_, State::Reported { now, advice: Some(advice) }) => {
             format!("{} -> {advice}", words::values(knob, now))
         }

@@ -11,11 +11,13 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::host::{CpusFrom, SystemReport, format_cpu_list};
+use crate::host::{CpusFrom, SystemReport, format_cpu_list, name_cpus};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::json::pretty;
 use crate::render::styles::paint;
+
+pub use boot::{json as boot_json, text as boot_text};
 
 /// Writes everything that was found, as one document.
 ///
@@ -42,10 +44,10 @@ pub fn text(report: &SystemReport, is_verbose: bool, styles: &Styles) -> String 
 }
 
 fn head(out: &mut String, report: &SystemReport) {
-    let cpus = format_cpu_list(&report.cpus);
+    let cpus = name_cpus(&report.cpus);
     let text = match report.cpus_from {
-        CpusFrom::Asked => format!("for benchmarks on CPUs {cpus}"),
-        CpusFrom::Isolated => format!("for benchmarks on CPUs {cpus}, which were isolated at boot"),
+        CpusFrom::Asked => format!("for benchmarks on {cpus}"),
+        CpusFrom::Isolated => format!("for benchmarks on {cpus}, isolated at boot"),
         CpusFrom::Nobody => {
             "for the whole machine; nobody has said which CPUs benchmarks are to have".into()
         }

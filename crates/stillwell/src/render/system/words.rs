@@ -1,12 +1,32 @@
 //! Values of knobs in words: `0` of `no_turbo` means that turbo is on.
 
-use crate::host::knobs::{Format, Knob};
-use crate::host::{format_cpu_list, parse_cpu_mask};
+use crate::host::knobs::{Format, Knob, Setting};
+use crate::host::{name_cpus, parse_cpu_mask, read_cpu_list};
 
 /// Values as they were read, joined with `, ` when files differ.
 pub(super) fn values(knob: &Knob, values: &str) -> String {
+    if let ("pstate-limits" | "frequency", Some(range)) = (knob.name, range(knob, values)) {
+        return range;
+    }
     let words: Vec<String> = values.split(", ").map(|value| word(knob, value)).collect();
     words.join(", ")
+}
+
+/// The least and the most of several numbers.
+fn range(knob: &Knob, values: &str) -> Option<String> {
+    let numbers: Option<Vec<u64>> = values.split(", ").map(|value| value.parse().ok()).collect();
+    let numbers = numbers?;
+    let (least, most) = (numbers.iter().min()?, numbers.iter().max()?);
+    let ends =
+        (least != most).then(|| (word(knob, &least.to_string()), word(knob, &most.to_string())));
+    ends.map(|(least, most)| format!("{least} to {most}"))
+}
+
+/// The names of services, by their control groups.
+pub(super) fn units(settings: &[Setting]) -> String {
+    let names = settings.iter().filter_map(|setting| setting.path.rsplit('/').next());
+    let names = names.map(|name| name.trim_end_matches(".service"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn word(knob: &Knob, value: &str) -> String {
@@ -33,11 +53,12 @@ fn word(knob: &Knob, value: &str) -> String {
         ("ksm", "2") => "off, and taken apart".into(),
         (_, "0") if is_switch(knob) => "off".into(),
         (_, "1") if is_switch(knob) => "on".into(),
-        ("watchdog-cpus", list) if list.starts_with(|char: char| char.is_ascii_digit()) => {
-            format!("CPUs {list}")
-        }
+        ("watchdog-cpus", list) => match read_cpu_list(list) {
+            Some(cpus) => name_cpus(&cpus),
+            None => list.into(),
+        },
         ("workqueues", mask) => match parse_cpu_mask(mask) {
-            Ok(cpus) => format!("CPUs {}", format_cpu_list(&cpus)),
+            Ok(cpus) => name_cpus(&cpus),
             Err(_) => mask.into(),
         },
         (_, "active") if is_unit(knob) => "running".into(),
@@ -61,6 +82,7 @@ fn is_switch(knob: &Knob) -> bool {
     knob.name == "aslr" || SWITCHES.contains(&knob.name)
 }
 
-fn is_unit(knob: &Knob) -> bool {
+/// Whether its files are services of systemd.
+pub(super) fn is_unit(knob: &Knob) -> bool {
     knob.files.iter().any(|file| file.format == Format::Unit)
 }
