@@ -8,7 +8,7 @@ import os
 import resource
 import subprocess
 import sys
-from typing import Any, Awaitable, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple
 
 from . import worker
 
@@ -135,7 +135,7 @@ class Command:
         return wall_1 - wall_0, children_cpu_ns() - cpu_0
 
 
-def statement(setup: str, stmt: str, teardown: str, duplicate: Optional[int], namespace: Optional[dict]) -> worker.Statement:
+def statement(setup: str, stmt: str, teardown: str, duplicate: Optional[int], namespace: Optional[Dict[str, Any]]) -> worker.Statement:
     """A statement with the semantics of the standard timeit. SyntaxError if a part of it is none."""
     sources = {"setup": setup, "statement": stmt, "teardown": teardown}
     for part, source in sources.items():

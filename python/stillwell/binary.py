@@ -9,6 +9,8 @@ from typing import Iterator, List
 ENVIRONMENT = "STILLWELL"
 # With `--fail-on`: slower, and cannot be told yet. The record is complete in both cases.
 VERDICT_STATUSES = (1, 3)
+# Ended in order after SIGINT, or by it.
+INTERRUPTED_STATUSES = (130, -2)
 
 
 class Error(RuntimeError):
@@ -63,11 +65,11 @@ def status_of(words: List[str]) -> int:
     return _run(words).returncode
 
 
-def check(status: int, words: List[str], stderr: str = "") -> None:
+def check(status: int, words: List[str], stderr: str = "", record: str = "") -> None:
     """Raises for an exit status that means there is no result; `stderr` is shown if it was not shown already."""
     if status == 0 or ("--fail-on" in words and status in VERDICT_STATUSES):
         return
-    if status == 130:
-        raise KeyboardInterrupt
+    if status in INTERRUPTED_STATUSES:
+        raise KeyboardInterrupt("what was measured is in %s" % record if os.path.exists(record) else "")
     how = "was ended by signal %d" % -status if status < 0 else "ended with status %d" % status
     raise Error("`stillwell %s …` %s; %s" % (words[0], how, stderr.strip() or "it has said above why"))

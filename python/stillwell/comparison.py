@@ -8,13 +8,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 from . import binary, forks
 from .benchmarks import Coroutine, Function, statement
 from .histogram import svg
+from .place import new_record_path
 from .record import Arm, Benchmark, read_arms
-from .runner import new_record_path
-
-ONE_LAYOUT = (
-    "note: the workers are forks of one process, so they share its memory layout and hash seed; a difference of a percent\n"
-    "      may be the layout's. A script with a Runner has fresh processes."
-)
 
 
 class Judgement(NamedTuple):
@@ -33,7 +28,7 @@ class Comparison:
         self.record, self.arms, self.judgements, self._text = record, list(arms), list(judgements), text
 
     @classmethod
-    def read(cls, record: str, note: str = "") -> "Comparison":
+    def read(cls, record: str) -> "Comparison":
         """The comparison in a record. Raises `Error` if it has less than two arms, or is none."""
         text = binary.output_of(["show", record]).rstrip("\n")
         document = json.loads(binary.output_of(["show", "--json", record]))
@@ -42,7 +37,7 @@ class Comparison:
         judgements = [_judgement(arms, comparison, judged) for comparison, judged in pairs]
         if not judgements:
             raise binary.Error("%s compares nothing: it has %d arm" % (record, len(arms)))
-        return cls(record, text + ("\n\n" + note if note else ""), arms, judgements)
+        return cls(record, text, arms, judgements)
 
     @property
     def verdict(self) -> str:
@@ -65,7 +60,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """For a notebook: the text, and a histogram of the arms' launches."""
-        return '<pre style="line-height:1.2">%s</pre>%s' % (escape(self._text), svg([(arm.name, arm.values) for arm in self.arms]))
+        histogram = svg([(arm.name, arm.values) for arm in self.arms], self.arms[0].unit)
+        return '<pre style="line-height:1.2">%s</pre>%s' % (escape(self._text), histogram)
 
 
 def _judgement(arms: Sequence[Arm], comparison: Dict[str, Any], judged: Dict[str, Any]) -> Judgement:
@@ -105,7 +101,7 @@ def compare(
     path = os.fspath(record) if record is not None else new_record_path()
     arms, call = _arms(codes, setup, names, globals)
     forks.measure(arms, _words(stillwell_options), path, call)
-    return Comparison.read(path, ONE_LAYOUT)
+    return Comparison.read(path)
 
 
 def timeit(
@@ -122,8 +118,7 @@ def timeit(
     path = os.fspath(record) if record is not None else new_record_path()
     arms, call = _arms([stmt], setup, [name] if name is not None else None, globals, teardown, duplicate)
     forks.measure(arms, _words(stillwell_options), path, call)
-    text = binary.output_of(["show", path]).rstrip("\n") + "\n\n" + ONE_LAYOUT
-    return Benchmark(arms[0][0], read_arms(path)[0], path, text)
+    return Benchmark(arms[0][0], read_arms(path)[0], path, binary.output_of(["show", path]))
 
 
 def _arms(

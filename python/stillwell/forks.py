@@ -13,6 +13,7 @@ import warnings
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
 
 from . import binary, worker
+from .interrupts import Interrupts
 
 Arm = Tuple[str, Any, Optional[int]]  # Name, benchmark, inner loops.
 
@@ -170,9 +171,9 @@ def measure(arms: Sequence[Arm], words: Sequence[str], record: str, setup: Optio
         command += ["--arm", name]
     # A terminal shows the progress. Elsewhere (a notebook) an error must come with the exception.
     to_terminal = os.isatty(2)
-    with own, theirs, tempfile.TemporaryFile() as said:
+    with own, theirs, tempfile.TemporaryFile() as said, Interrupts() as interrupts:
         server = _Server(own, arms, setup)
-        process = subprocess.Popen(
+        process = interrupts.process = subprocess.Popen(
             [binary.find()] + command,
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
@@ -187,4 +188,4 @@ def measure(arms: Sequence[Arm], words: Sequence[str], record: str, setup: Optio
             server.end()
             status = process.wait()
         said.seek(0)
-        binary.check(status, command, said.read().decode("utf-8", "replace"))
+        binary.check(status, command, said.read().decode("utf-8", "replace"), record)

@@ -6,13 +6,17 @@ N_BINS = 30
 WIDTH_PX, HEIGHT_PX, LINE_PX = 480, 120, 16
 # Okabe & Ito's palette, which can be told apart with any colour vision.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+SCALES = {
+    "second": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "byte": ((1024.0 ** 3, "GiB"), (1024.0 ** 2, "MiB"), (1024.0, "KiB"), (1.0, "B")),
+}
 
 
-def time_text(seconds: float) -> str:
-    """Four significant digits, in the largest unit that leaves at least 1."""
-    scale, unit = next((pair for pair in UNITS if seconds >= pair[0]), UNITS[-1])
-    return "%.4g %s" % (seconds / scale, unit)
+def value_text(value: float, unit: str) -> str:
+    """Four significant digits, in the largest multiple of the unit that leaves at least 1."""
+    scales = SCALES.get(unit, ((1.0, ""),))
+    scale, name = next((pair for pair in scales if value >= pair[0]), scales[-1])
+    return ("%.4g %s" % (value / scale, name)).rstrip()
 
 
 def bins(arms: Sequence[Sequence[float]]) -> Tuple[float, float, List[List[int]]]:
@@ -27,7 +31,7 @@ def bins(arms: Sequence[Sequence[float]]) -> Tuple[float, float, List[List[int]]
     return low, high, counts
 
 
-def svg(arms: Sequence[Tuple[str, Sequence[float]]]) -> str:
+def svg(arms: Sequence[Tuple[str, Sequence[float]]], unit: str) -> str:
     """A histogram of named arms on one scale; empty without values."""
     if not any(values for _, values in arms):
         return ""
@@ -44,8 +48,8 @@ def svg(arms: Sequence[Tuple[str, Sequence[float]]]) -> str:
         y = HEIGHT_PX + LINE_PX * (index + 2)
         shapes.append('<text x="0" y="%d" fill="%s">%s</text>' % (y, colour, escape(name)))
     y = HEIGHT_PX + LINE_PX
-    shapes.append('<text x="0" y="%d">%s</text>' % (y, time_text(low)))
-    shapes.append('<text x="%d" y="%d" text-anchor="end">%s</text>' % (WIDTH_PX, y, time_text(high)))
+    shapes.append('<text x="0" y="%d">%s</text>' % (y, value_text(low, unit)))
+    shapes.append('<text x="%d" y="%d" text-anchor="end">%s</text>' % (WIDTH_PX, y, value_text(high, unit)))
     size = 'width="%d" height="%d"' % (WIDTH_PX, HEIGHT_PX + LINE_PX * (len(arms) + 1) + 6)
     return '<svg xmlns="http://www.w3.org/2000/svg" %s font-family="sans-serif" font-size="12" fill="currentColor">%s</svg>' % (
         size, "".join(shapes))

@@ -17,7 +17,6 @@ import inspect
 import json
 import os
 import re
-import statistics
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
@@ -25,9 +24,9 @@ import pytest
 from . import binary, forks
 from .benchmarks import Coroutine, Function
 from .comparison import Comparison
-from .histogram import time_text
+from .histogram import value_text
+from .place import new_record_path
 from .record import Benchmark, read_arms
-from .runner import new_record_path
 
 RECORDS_AT_LEAST = 5
 
@@ -120,7 +119,7 @@ class Measure:
 
     def _alone(self, path: str, past: List[str]) -> Benchmark:
         found = Benchmark(self.test, read_arms(path)[0], path)
-        self._say("%s  n %d" % (time_text(statistics.median(found.get_values())), found.get_nvalue()))
+        self._say("%s  n %d" % (value_text(found.median(), found.unit), found.get_nvalue()))
         if len(past) >= RECORDS_AT_LEAST:
             words = ["compare"] + past + [path]
             text = binary.output_of(words)

@@ -5,39 +5,91 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .binary import Error
 
-Columns = Dict[str, int]
+# What the program calls the units of values, what they are called here, and what takes a value there.
+UNITS = {"time": ("second", 1e-9), "bytes": ("byte", 1.0), "count": ("integer", 1.0)}
 
 
 class Arm(NamedTuple):
     """One compared thing of a record."""
 
     name: str
-    values: List[float]  # Seconds per loop, one for each launch (process), in the order of execution.
+    values: List[float]  # One for each launch (process), in the order of execution.
     loops: int  # Loops of one slice, at most.
     inner_loops: int
+    unit: str = "second"  # Of the values: second, byte or integer.
 
 
-class _Launch:
-    def __init__(self, arm: int) -> None:
-        self.arm, self.wall_ns, self.loops = arm, 0, 0
+class _Rule:
+    """How a launch's slices make its value: as the program does (docs/format.md, "Rows in slices"), so that the two agree."""
+
+    def __init__(self, header: Dict[str, Any], headline: Optional[str]) -> None:
+        plan = header["plan"]
+        workers = plan.get("workers") or {}
+        self.columns: Dict[str, int] = {name: place for place, name in enumerate(header["columns"])}
+        self.arms: List[Dict[str, Any]] = plan["arms"]
+        self.headline = headline or workers.get("headline", "wall")
+        self.is_mean = plan.get("policy", {}).get("estimand") == "mean"
+        self.is_delta, self.is_empty_loop_off = workers.get("delta", False), workers.get("subtract_empty_loop", False)
+
+    def cell(self, row: List[Any], name: str) -> Any:
+        return row[self.columns[name]] if name in self.columns else None
+
+    def unit(self, arm: int) -> Tuple[str, float]:
+        return UNITS["bytes" if self.headline == "memory" else self.arms[arm].get("unit", "time")]
+
+    def slice(self, row: List[Any], arm: int, loops: int) -> Optional[float]:
+        """What the slice measured for one loop, in the program's unit. None if it measured nothing."""
+        own = self.cell(row, "value")
+        if own is not None or self.headline == "tracemalloc":
+            return own
+        if self.headline == "memory":
+            peak_kib = self.cell(row, "maxrss_kib")
+            return None if peak_kib is None else peak_kib * 1024.0
+        time_ns = self.cell(row, "cpu_ns" if self.headline == "cpu" else "wall_ns")
+        if time_ns is None:
+            return None
+        empty_ps = self.cell(row, "empty_loop_ps") if self.is_empty_loop_off else None
+        return (time_ns / loops - (empty_ps or 0) / 1e3) / _inner_loops(self.arms[arm])
+
+    def value(self, slices: List[Tuple[int, float]]) -> Optional[float]:
+        """Of a launch, from the loops and the value of each of its slices."""
+        if not self.is_delta:
+            return self._of([value for _, value in slices]) if slices else None
+        numbers = sorted({loops for loops, _ in slices})
+        if len(numbers) < 2:
+            return None
+        few, many = numbers[0], numbers[-1]  # What does not grow with the loops is not in the slope.
+        total = {loops: self._of([value for n, value in slices if n == loops]) * loops for loops in (few, many)}
+        return (total[many] - total[few]) / (many - few)
+
+    def _of(self, values: List[float]) -> float:
+        lowest = sorted(values)[: len(values) if self.is_mean else -(-len(values) // 5)]
+        return statistics.fmean(lowest)
 
 
-def read_arms(path: str) -> List[Arm]:
-    """The arms of a record, in its order. Raises `Error` if it is none, or of a later version."""
+def _inner_loops(arm: Dict[str, Any]) -> int:
+    return arm.get("inner_loops") or 1
+
+
+def read_arms(path: str, headline: Optional[str] = None) -> List[Arm]:
+    """The arms of a record, in its order. Raises `Error` if it is none, or of a later version.
+
+    `headline` is what to take for the value instead of what the record compares: `wall`, `cpu`, `memory`.
+    """
     with open(path, encoding="utf-8") as lines:
         header = _parse(path, 1, lines.readline())
         if not isinstance(header, dict) or header.get("format") != "stillwell" or header.get("version") != 1:
             raise Error("%s is not a record that this version of stillwell reads; update the Python package" % path)
-        columns = {name: place for place, name in enumerate(header["columns"])}
-        launches: Dict[Tuple[int, int], _Launch] = {}
-        loops_max = [1] * len(header["plan"]["arms"])
+        rule = _Rule(header, headline)
+        # Each block has one launch of each arm, with a row for each of its slices.
+        launches: Dict[Tuple[int, int], List[Tuple[int, float]]] = {}
         for number, line in enumerate(lines, 2):
             if not line.endswith("\n"):  # Torn by a kill; the format allows it at the end only.
                 break
             row = _parse(path, number, line)
             if isinstance(row, list):
-                _add(row, columns, launches, loops_max)
-    return _arms(header["plan"]["arms"], launches.values(), loops_max)
+                _add(row, rule, launches)
+    return [_arm(index, rule, launches) for index in range(len(rule.arms))]
 
 
 def _parse(path: str, number: int, line: str) -> Any:
@@ -47,31 +99,30 @@ def _parse(path: str, number: int, line: str) -> Any:
         raise Error("%s, line %d: not a record of stillwell (%s)" % (path, number, error)) from None
 
 
-def _add(row: List[Any], columns: Columns, launches: Dict[Tuple[int, int], _Launch], loops_max: List[int]) -> None:
-    def cell(name: str) -> Any:
-        return row[columns[name]] if name in columns else None
-
-    if cell("block") is None or cell("timed_out") or cell("wall_ns") is None:  # A warm-up, or without a time.
+def _add(row: List[Any], rule: _Rule, launches: Dict[Tuple[int, int], List[Tuple[int, float]]]) -> None:
+    arm, block = rule.cell(row, "arm"), rule.cell(row, "block")
+    if block is None or rule.cell(row, "timed_out"):  # A warm-up, or the time until it was killed.
         return
-    loops = cell("loops") or 1
-    # Each block has one launch of each arm, with a row for each of its slices.
-    launch = launches.setdefault((cell("arm"), cell("block")), _Launch(cell("arm")))
-    launch.wall_ns += cell("wall_ns")
-    launch.loops += loops
-    loops_max[launch.arm] = max(loops_max[launch.arm], loops)
+    loops = rule.cell(row, "loops") or 1
+    value = rule.slice(row, arm, loops)
+    if value is not None:
+        launches.setdefault((arm, block), []).append((loops, value))
 
 
-def _arms(planned: List[Dict[str, Any]], launches: Any, loops_max: List[int]) -> List[Arm]:
-    found = []
-    for index, plan in enumerate(planned):
-        inner_loops = plan.get("inner_loops") or 1
-        values = [launch.wall_ns / launch.loops / inner_loops * 1e-9 for launch in launches if launch.arm == index]
-        found.append(Arm(plan.get("name") or plan.get("command") or str(index + 1), values, loops_max[index], inner_loops))
-    return found
+def _arm(index: int, rule: _Rule, launches: Dict[Tuple[int, int], List[Tuple[int, float]]]) -> Arm:
+    plan, (unit, scale) = rule.arms[index], rule.unit(index)
+    own = [slices for (arm, _), slices in launches.items() if arm == index]
+    values = [value * scale for value in map(rule.value, own) if value is not None]
+    loops = max([loops for slices in own for loops, _ in slices], default=1)
+    return Arm(plan.get("name") or plan.get("command") or str(index + 1), values, loops, _inner_loops(plan), unit)
 
 
 class Benchmark:
-    """A measured benchmark. Values are seconds per loop, one for each launch: launches are the units that vary independently."""
+    """A measured benchmark. It has one value for each launch, because launches are the units that vary independently.
+
+    The value of a launch is the mean of the lowest fifth of its slices (of all with `--estimand mean`), in seconds per loop:
+    what the verdicts are made of. With `--track-memory` and `--tracemalloc` it is in bytes, not divided by the loops.
+    """
 
     def __init__(self, name: str, arm: Arm, record: str, text: str = "", metadata: Optional[Dict[str, Any]] = None) -> None:
         self.name, self.record, self._arm, self._text = name, record, arm, text
@@ -81,7 +132,7 @@ class Benchmark:
         return self.name
 
     def get_values(self) -> Tuple[float, ...]:
-        """Seconds per loop of each launch, in the order of execution."""
+        """The value of each launch, in `unit`, in the order of execution."""
         return tuple(self._arm.values)
 
     def get_metadata(self) -> Dict[str, Any]:
@@ -102,10 +153,16 @@ class Benchmark:
     def get_total_loops(self) -> int:
         return self._arm.loops * self._arm.inner_loops
 
+    @property
+    def unit(self) -> str:
+        """Of the values: `second`, `byte` or `integer`."""
+        return self._arm.unit
+
     def get_unit(self) -> str:
-        return "second"
+        return self.unit
 
     def mean(self) -> float:
+        """Of the values of the launches; so are all the others."""
         return statistics.fmean(self._at_least(1))
 
     def median(self) -> float:

@@ -1,33 +1,17 @@
 """`Runner`: the benchmarks of a script, with pyperf's signatures."""
 import argparse
-import atexit
 import os
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from . import binary, forks, options
 from .benchmarks import Command, Coroutine, Function, TimeFunction, statement
+from .interrupts import Interrupts
+from .place import new_record_path
 from .record import Benchmark, read_arms
 from .script import ARGV, SCRIPT
-
-_FOLDERS: List[str] = []
-
-
-def new_record_path() -> str:
-    """A path for a record that nobody has asked to keep. Its folder goes when this process ends."""
-    if not _FOLDERS:
-        _FOLDERS.append(tempfile.mkdtemp(prefix="stillwell-"))
-        atexit.register(_remove_folder, _FOLDERS[0], os.getpid())
-    return os.path.join(tempfile.mkdtemp(dir=_FOLDERS[0]), "record.swell")
-
-
-def _remove_folder(folder: str, owner: int) -> None:
-    if os.getpid() == owner:  # Not in a fork that the user's program has made.
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Runner:
@@ -116,8 +100,11 @@ class Runner:
         if SCRIPT is not None:
             return self._bench(name, benchmark, None, described)
         self._check_name(name)
-        words = ["run", "-N", "--command-name", name] + options.to_run_words(self.parse_args())
-        return self._measured(name, words, [shlex.join(benchmark.argv)], described)
+        args = self.parse_args()
+        if args.tracemalloc:
+            self.argparser.error("--tracemalloc is for Python code; of the command %r --track-memory is known" % name)
+        words = ["run", "-N", "--command-name", name] + options.to_run_words(args)
+        return self._measured(name, words, [shlex.join(benchmark.argv)], described, "memory" if args.track_memory else None)
 
     def _bench(
         self, name: str, benchmark: Any, inner_loops: Optional[int] = None, metadata: Optional[Dict[str, Any]] = None
@@ -140,16 +127,19 @@ class Runner:
         commands = [shlex.join([python] + program) for python in pythons]
         return self._measured(name, ["bench", "--benchmark", name] + words, commands, described)
 
-    def _measured(self, name: str, words: List[str], commands: List[str], metadata: Dict[str, Any]) -> Benchmark:
+    def _measured(
+        self, name: str, words: List[str], commands: List[str], metadata: Dict[str, Any], headline: Optional[str] = None
+    ) -> Benchmark:
         """Lets stillwell measure and print. The benchmark is the last arm: the only one, or the one that is not the reference."""
         path = new_record_path()
         sys.stdout.flush()  # Else what the script has printed comes after the summary when the output is a file.
         words = words + ["--record", path]
-        done = subprocess.run([binary.find()] + words + ["--"] + commands)
-        binary.check(done.returncode, words)
+        with Interrupts() as interrupts:
+            process = interrupts.process = subprocess.Popen([binary.find()] + words + ["--"] + commands)
+            binary.check(process.wait(), words, record=path)
         for verb in options.verbs(self.parse_args()):
             print(binary.output_of([verb, path]), end="")
-        return Benchmark(name, read_arms(path)[-1], path, metadata=metadata)
+        return Benchmark(name, read_arms(path, headline)[-1], path, metadata=metadata)
 
     def _check_name(self, name: str) -> None:
         if not isinstance(name, str) or not name.strip():

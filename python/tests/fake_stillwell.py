@@ -36,14 +36,14 @@ def measure(worker, block, arm, name):
         answer = worker.ask("run %d" % LOOPS)
         if answer is None or not answer.startswith("time "):
             sys.exit("fake: " + (decode(answer[6:]) if answer else "the worker died"))
-        rows.append([slice_number, arm, block if slice_number else None, int(answer.split(" ")[1]), LOOPS])
+        rows.append([slice_number, arm, block if slice_number else None, int(answer.split(" ")[1]), LOOPS, 7])
     log("metadata", *(worker.ask_lines("metadata")))
     log("quit", worker.ask("quit"), worker.read_line())
     return rows
 
 
 def write_record(path, arms, rows):
-    header = {"format": "stillwell", "version": 1, "columns": ["step", "arm", "block", "wall_ns", "loops"], "plan": {"arms": arms}}
+    header = {"format": "stillwell", "version": 1, "columns": ["step", "arm", "block", "wall_ns", "loops", "maxrss_kib"], "plan": {"arms": arms}}
     with open(path, "x") as file:
         for line in [header] + rows + [{"event": "end", "reason": "complete"}]:
             file.write(json.dumps(line) + "\n")
@@ -122,7 +122,7 @@ def main():
     elif words[0] == "bench":
         bench(words)
     elif words[0] == "run":
-        write_record(option(words, "--record"), [{"name": option(words, "--command-name")}], [[0, 0, 0, 2000000, None, None]])
+        write_record(option(words, "--record"), [{"name": option(words, "--command-name")}], [[0, 0, 0, 2000000, None, 3]])
     elif "--fail-on" in words:
         sys.exit({"slower": 1, "undecided": 3}.get(os.environ.get("FAKE_VERDICT", "slower"), 0))
     else:

@@ -20,7 +20,8 @@ class ScriptCase(unittest.TestCase):
         self.log_path = self.path("log")
         fake = self.write("stillwell", "#!/bin/sh\nexec '%s' '%s' \"$@\"\n" % (sys.executable, FAKE_PATH))
         os.chmod(fake, 0o755)
-        self.environment = environment(STILLWELL=fake, FAKE_LOG=self.log_path)
+        # Records are kept in the user's home. A test has its own.
+        self.environment = environment(STILLWELL=fake, FAKE_LOG=self.log_path, XDG_STATE_HOME=self.path("state"))
 
     def path(self, name):
         return os.path.join(self.folder, name)

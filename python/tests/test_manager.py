@@ -36,7 +36,9 @@ class Manager(ScriptCase):
         [words] = self.asked()
         record = words[4]
         self.assertEqual(words, ["bench", "--benchmark", "call é", "--record", record, "--", "%s -X utf8 %s" % (sys.executable, path)])
-        self.assertFalse(os.path.exists(os.path.dirname(record)), "its folder is left over")
+        self.assertEqual(os.path.dirname(record), self.path("state/stillwell"))
+        self.assertRegex(os.path.basename(record), r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}-[0-9]+(-[0-9]+)?\.swell\Z")
+        self.assertTrue(os.path.exists(record), "the summary has said where it is")
         self.assertEqual(self.log("quit"), [["bye", None]] * 2)
         self.assertEqual(self.log("ended"), [[0, "before\n", ""]] * 2)
         self.assertTrue(all("meta size 3" in lines for lines in self.log("metadata")))
@@ -132,6 +134,28 @@ class Manager(ScriptCase):
         self.assertEqual(words[:place], "run -N --command-name sleep --runs 8 --warmup 0 --timeout 9 --affinity 1 --style none".split())
         self.assertEqual(words[place + 2:], ["--", "echo 'a b'"])
 
+    def test_memory_of_a_command(self):
+        path = self.write("bench.py", """
+            import stillwell
+            result = stillwell.Runner().bench_command("true", ["true"])
+            print(result.get_values(), result.unit, result.get_unit())
+        """)
+        self.assertEqual(self.run_python(path, "--track-memory", "-q")[0], "(3072.0,) byte byte\n")
+        _, err = self.run_python(path, "--tracemalloc", status=2)
+        self.assertIn("--tracemalloc is for Python code", err)
+
+    def test_places_for_records(self):
+        path = self.write("bench.py", "import stillwell\nr = stillwell.Runner()\nfor name in 'ab':\n    b = r.bench_func(name, len, ())\n    if b: print(b.record)")
+        _, first, _, second = self.run_python(path, XDG_STATE_HOME="relative", HOME=self.path("home"))[0].splitlines()
+        self.assertNotEqual(first, second)
+        for record in (first, second):
+            self.assertEqual(os.path.dirname(record), self.path("home/.local/state/stillwell"))
+            self.assertTrue(os.path.exists(record))
+        _, err = self.run_python(path, XDG_STATE_HOME="", HOME="", status=1)
+        self.assertIn("Error: there is no place for records: neither XDG_STATE_HOME nor HOME is set", err)
+        _, err = self.run_python(path, XDG_STATE_HOME=self.write("file", ""), status=1)
+        self.assertIn("file/stillwell for records (", err)
+
     def test_mistakes_of_the_script(self):
         for text, message in (
             ("r.bench_func('a', len, ()); r.bench_func('a', len, ())", "ValueError: there are two benchmarks with the name 'a'"),
@@ -197,11 +221,48 @@ class Records(ScriptCase):
         ]
         a, b, c = self.arms([self.header()] + rows)
         self.assertEqual((a.name, b.name, c.name), ("a", "b c", "3"))
-        for value, expected in zip(a.values, (5000 / 150 / 10 * 1e-9, 4000 / 100 / 10 * 1e-9)):
+        for value, expected in zip(a.values, (3000 / 100 / 10 * 1e-9, 4000 / 100 / 10 * 1e-9)):
             self.assertAlmostEqual(value, expected, delta=expected * 1e-12)
         self.assertEqual((len(a.values), len(b.values), c.values), (2, 1, []))
         self.assertAlmostEqual(b.values[0], 500e-9, delta=1e-18)
         self.assertEqual((a.loops, a.inner_loops, b.loops), (100, 10, 1))
+
+    def values(self, columns, rows, unit="time", headline=None, estimand="adaptive", **workers):
+        from stillwell.record import read_arms
+
+        plan = {"arms": [{"name": "a", "unit": unit, "inner_loops": 2}], "policy": {"estimand": estimand}, "workers": workers, "in_slices": True}
+        lines = [{"format": "stillwell", "version": 1, "columns": ["arm", "block"] + columns, "plan": plan}] + [[0, 0] + row for row in rows]
+        with open(self.path("r.swell"), "w") as file:
+            file.write("".join(json.dumps(line) + "\n" for line in lines))
+        [arm] = read_arms(self.path("r.swell"), headline)
+        self.assertEqual(arm.unit, "second" if unit == "time" and headline is None else "byte")
+        return [round(value, 15) for value in arm.values]
+
+    def test_value_of_a_launch(self):
+        # ceil(6 / 5) = 2 lowest of 10, 20, … 60 ns for each of 2 inner loops.
+        rows = [[1000 * place, 100, 0, 0] for place in (3, 1, 6, 2, 5, 4)]
+        columns = ["wall_ns", "loops", "cpu_ns", "empty_loop_ps"]
+        self.assertEqual(self.values(columns, rows), [7.5e-9])
+        self.assertEqual(self.values(columns, rows[:5]), [5e-9])
+        self.assertEqual(self.values(columns, rows, estimand="mean"), [17.5e-9])
+        rows = [[1000, 100, 600, 2000], [900, 100, 700, 2000]]
+        self.assertEqual(self.values(columns, rows), [4.5e-9])
+        self.assertEqual(self.values(columns, rows, subtract_empty_loop=True), [3.5e-9])
+        # 100 loops take 1000 ns, 200 take 1400: each of them 4.
+        self.assertEqual(self.values(columns, [[1000, 100, 0, 0], [1400, 200, 0, 0]], delta=True), [2e-9])
+        self.assertEqual(self.values(columns, [[1000, 100, 0, 0]], delta=True), [])
+
+    def test_other_headlines(self):
+        from stillwell.record import _Rule
+
+        columns = ["wall_ns", "loops", "cpu_ns", "maxrss_kib", "value"]
+        row = [5000, 100, 400, 7, 8008.0]
+        header = {"columns": columns, "plan": {"arms": [{}], "workers": {}}}
+        for headline, value in (("wall", 50.0), ("cpu", 4.0), ("memory", 7168.0), ("tracemalloc", None)):
+            header["plan"]["workers"]["headline"] = headline
+            self.assertEqual(_Rule(header, None).slice(row[:4] + [None], 0, 100), value)
+        self.assertEqual(self.values(columns, [row], unit="bytes"), [8008.0])
+        self.assertEqual(self.values(columns[:4], [row[:4]], unit="bytes", headline="memory"), [7168.0])
 
     def test_no_record(self):
         from stillwell import Error

@@ -1,0 +1,35 @@
+"""Where records are kept when the user does not say: where the program itself keeps them."""
+import os
+import time
+from typing import Set
+
+from .binary import Error
+
+_TAKEN: Set[str] = set()
+
+
+def folder() -> str:
+    """`$XDG_STATE_HOME/stillwell`, by default `~/.local/state/stillwell` (XDG Base Directory Specification 0.8)."""
+    state, home = os.environ.get("XDG_STATE_HOME", ""), os.environ.get("HOME", "")
+    if not os.path.isabs(state):
+        if not os.path.isabs(home):
+            raise Error("there is no place for records: neither XDG_STATE_HOME nor HOME is set")
+        state = os.path.join(home, ".local", "state")
+    return os.path.join(state, "stillwell")
+
+
+def new_record_path() -> str:
+    """A path for a record that is started now, named as the program does. Its folder exists afterwards."""
+    where = folder()
+    try:
+        os.makedirs(where, exist_ok=True)
+    except OSError as error:
+        raise Error("cannot make %s for records (%s); set XDG_STATE_HOME" % (where, error)) from None
+    stem = os.path.join(where, "%s-%d" % (time.strftime("%Y-%m-%dT%H-%M-%S"), os.getpid()))
+    path, number = stem + ".swell", 1
+    # One process can have several in a second. The program makes the file, later: so what was handed out is remembered.
+    while path in _TAKEN or os.path.exists(path):
+        number += 1
+        path = "%s-%d.swell" % (stem, number)
+    _TAKEN.add(path)
+    return path
