@@ -10,7 +10,7 @@ use super::*;
 use crate::host::kill;
 
 /// Points that are tried on a machine that has more; all with the variable.
-const POINTS_MAX: usize = 12;
+const POINTS_MAX: usize = 8;
 const ALL_POINTS: &str = "STILLWELL_TEST_ALL_KILL_POINTS";
 
 /// The machine is as it was, and nothing is left to put back.
