@@ -207,7 +207,7 @@ class Machine:
         self.set(f"{CPU}/cpuidle/current_driver", driver)
         self.set(f"{CPU}/cpuidle/current_governor", "menu")
         for index, (name, latency) in enumerate(states):
-            for file, value in [("name", name), ("latency", latency), ("disable", 0), ("usage", 1000), ("time", 500000)]:
+            for file, value in [("name", name), ("latency", latency), ("disable", 0)]:
                 for cpu in self.online:
                     self.set(f"{CPU}/cpu{cpu}/cpuidle/state{index}/{file}", value)
 
@@ -230,7 +230,7 @@ class Machine:
         if hwp and status == "active":
             self.set(f"{pstate}/hwp_dynamic_boost", 0)
         self.cpu("power/energy_perf_bias", 6)
-        for file in ["core_throttle_count", "package_throttle_count", "core_throttle_total_time_ms", "package_throttle_total_time_ms"]:
+        for file in ["core_throttle_count", "package_throttle_count"]:
             self.cpu(f"thermal_throttle/{file}", 0)
         self.set("sys/devices/cpu/freeze_on_smi", 0)
         self.set("sys/devices/cpu/rdpmc", 1)
@@ -331,7 +331,7 @@ def main():
     m.write()
 
     cores = apart(32, 0, 0, 0, 64) + apart(32, 1, 1, 32, 64)
-    m = Machine("numa-128", "Server with two sockets, 64 cores and 128 CPUs: masks of four words, NUMA balancing, uncore limits, resctrl.", cores, host="big", model="Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz", memory=528280276, dmi=("Dell Inc.", "PowerEdge R750"))
+    m = Machine("numa-128", "Server with two sockets, 64 cores and 128 CPUs: masks of four words, NUMA balancing, uncore limits, resctrl.", cores, host="big", model="Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz", memory=528280276, idle=("intel_idle", [("POLL", 0), ("C6", 170)]), dmi=("Dell Inc.", "PowerEdge R750"))
     m.cpufreq("intel_pstate", "performance", PSTATE, 800000, 3400000, base_frequency=2600000, energy_performance_preference="performance", energy_performance_available_preferences=HWP["energy_performance_available_preferences"])
     m.intel_pstate("active")
     for package in ("package_00_die_00", "package_01_die_00"):
