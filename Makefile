@@ -31,6 +31,8 @@ bench: build ## the experiments of docs/experiments.md, side by side with other 
 	experiments/real/run
 	experiments/kill/run
 	experiments/trust/run
+	experiments/timeit/run
+	experiments/files/run
 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace

@@ -211,6 +211,29 @@ pub fn window_err(xs: &[f64], estimate: impl Fn(&Sorted) -> f64) -> Result<f64, 
     sample_sd(&values[..window_count(xs.len())])
 }
 
+/// [`window_err`] of several estimates at once: each window is sorted once for all of them.
+///
+/// Fails as [`window_err`].
+pub fn window_errs<const N: usize>(
+    xs: &[f64],
+    estimates: impl Fn(&Sorted) -> [f64; N],
+) -> Result<[f64; N], Invalid> {
+    finite(xs)?;
+    if xs.len() < 6 {
+        return Err(Invalid::TooFew { need: 6, got: xs.len() });
+    }
+    let size = xs.len() / window_count(xs.len());
+    let windows = xs.chunks_exact(size).take(window_count(xs.len()));
+    let values: Vec<[f64; N]> = windows
+        .map(|window| Ok(estimates(&Sorted::new(window)?)))
+        .collect::<Result<_, Invalid>>()?;
+    let mut errs = [0.0; N];
+    for (at, err) in errs.iter_mut().enumerate() {
+        *err = sample_sd(&values.iter().map(|of_window| of_window[at]).collect::<Vec<_>>())?;
+    }
+    Ok(errs)
+}
+
 /// `estimate` in each whole consecutive window of `size` runs.
 pub(crate) fn window_values(
     xs: &[f64],

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::analysis::calibrate::RUNS_MIN;
-use crate::convert::{Format, TimeUnit};
+use crate::analysis::files::Middle;
 use crate::spec::RunSpec;
+use crate::spec::convert::{EditOptions, TableStyle, WriteFormat};
+use crate::spec::input::{FromOptions, InputOptions};
 use crate::spec::run::{ExportOptions, NumberOptions};
 use crate::spec::tim::TimShape;
 use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
@@ -29,20 +31,24 @@ pub enum Verb {
     Timeit(Box<TimeitVerb>),
     /// Time and compare the benchmarks of programs that speak the worker protocol
     Bench(Box<BenchVerb>),
-    /// Show the summary of a saved record
+    /// Show the summary of saved records, or of other programs' files
     Show(ShowVerb),
-    /// Show every statistic of a saved record
+    /// Show every statistic of saved records, or of other programs' files
     Stats(StatsVerb),
-    /// Show the histograms of a saved record
+    /// Show histograms on one scale
     Hist(HistVerb),
-    /// Say whether the times of a saved record are steady, and why runs are outliers
+    /// Say whether the times are steady, and why runs are outliers
     Check(CheckVerb),
-    /// Write the rows of a saved record as CSV or JSON
+    /// Write the rows as CSV, JSON or text
     Dump(DumpVerb),
-    /// Compare the commands of one record, or records that were taken in different sessions
+    /// Show what is known beside the values: machine, interpreter, plan
+    Metadata(MetadataVerb),
+    /// Show what took longest to measure
+    Slowest(SlowestVerb),
+    /// Compare the commands of one record, or files of different sessions
     Compare(CompareVerb),
-    /// Make a record of the times that another program has measured
-    Convert(ConvertVerb),
+    /// Change files: their format, their benchmarks, their metadata
+    Convert(Box<ConvertVerb>),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
     Calibrate(Box<CalibrateVerb>),
     /// Print the manual page
@@ -87,19 +93,23 @@ pub struct BenchVerb {
     pub host_root: PathBuf,
 }
 
-/// A verb that reads one record.
+/// A verb that reads files.
 #[derive(Debug, clap::Args)]
-pub struct RecordVerb {
-    /// The record [default: the newest one in $XDG_STATE_HOME/stillwell]
-    pub record: Option<PathBuf>,
+pub struct FilesVerb {
+    /// Records, or files of other programs; - is standard input [default: the newest record in
+    /// $XDG_STATE_HOME/stillwell]
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputOptions,
 }
 
 /// `show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowVerb {
     #[command(flatten)]
-    pub record: RecordVerb,
-    /// Print the analysis as JSON instead of text
+    pub files: FilesVerb,
+    /// Print the analysis as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -116,8 +126,8 @@ pub struct ShowVerb {
 #[derive(Debug, clap::Args)]
 pub struct StatsVerb {
     #[command(flatten)]
-    pub record: RecordVerb,
-    /// Print the statistics as JSON instead of text
+    pub files: FilesVerb,
+    /// Print the statistics as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,
     /// Show also what the program tim makes of these runs with its options -k, -n, -m and -o; --tim alone: its defaults,
@@ -135,8 +145,8 @@ pub struct StatsVerb {
 )]
 pub struct CheckVerb {
     #[command(flatten)]
-    pub record: RecordVerb,
-    /// Print what was found as JSON instead of text
+    pub files: FilesVerb,
+    /// Print what was found as JSON instead of text, one document for each file
     #[arg(long)]
     pub json: bool,
 }
@@ -145,20 +155,27 @@ pub struct CheckVerb {
 #[derive(Debug, clap::Args)]
 pub struct HistVerb {
     #[command(flatten)]
-    pub record: RecordVerb,
+    pub files: FilesVerb,
     /// Number of bins
-    #[arg(long, value_name = "NUM", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(short = 'n', long, value_name = "NUM", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: u16,
 }
 
 /// `dump`.
 #[derive(Debug, clap::Args)]
 pub struct DumpVerb {
+    /// Records, or files of other programs; - is standard input [default: the newest record in
+    /// $XDG_STATE_HOME/stillwell]
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     #[command(flatten)]
-    pub record: RecordVerb,
+    pub input: FromOptions,
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = DumpFormat::Csv)]
     pub format: DumpFormat,
+    /// In text: the times of all loops together, as they were measured, instead of times per loop
+    #[arg(long)]
+    pub raw: bool,
 }
 
 /// Format of `dump`.
@@ -168,15 +185,42 @@ pub enum DumpFormat {
     Csv,
     /// One JSON object a line; what was not measured is null.
     Json,
+    /// Each process with its warm-ups and values.
+    Text,
+}
+
+/// `metadata`.
+#[derive(Debug, clap::Args)]
+pub struct MetadataVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Print it as JSON instead of text, one document for each file
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `slowest`.
+#[derive(Debug, clap::Args)]
+pub struct SlowestVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// How many to show
+    #[arg(short = 'n', value_name = "NUM", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub n: u32,
 }
 
 /// `compare`.
 #[derive(Debug, clap::Args)]
 pub struct CompareVerb {
-    /// One record, whose commands are compared with its reference; or records of past sessions, then the record of
-    /// the new one. From five past sessions on there is a test
-    #[arg(required = true, num_args = 1.., value_name = "RECORD")]
-    pub records: Vec<PathBuf>,
+    /// One record, whose commands are compared with its reference. Or records of past sessions, then the record of the new
+    /// one: from five past sessions on there is a test. Or files with benchmarks: those of the first are compared with the
+    /// same ones in each of the others, as long as they are fewer than six
+    #[arg(required = true, num_args = 1.., value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub table: TableOptions,
     /// Show where they differ too: the ratio at each decile, with a band for all of them, and the distance of the whole
     /// distributions
     #[arg(long)]
@@ -192,26 +236,55 @@ pub struct CompareVerb {
     pub fail_on: Option<FailOn>,
 }
 
+/// How files with benchmarks are compared.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Files with benchmarks")]
+pub struct TableOptions {
+    /// Compare the benchmarks of the first file with those of each other one, in a table
+    #[arg(long, value_name = "STYLE", value_enum, num_args = 0..=1, default_missing_value = "text")]
+    pub table: Option<TableStyle>,
+    /// Group the benchmarks by their ratio: slower, faster, no difference beyond its error
+    #[arg(short = 'G', long)]
+    pub group_by_speed: bool,
+    /// Leave out what differs by less than this many percent
+    #[arg(long, value_name = "PCT")]
+    pub min_speed: Option<Percent>,
+    /// What the ratio is of
+    #[arg(long, value_name = "STATISTIC", value_enum, default_value_t = Middle::Mean)]
+    pub by: Middle,
+}
+
 /// `convert`.
 #[derive(Debug, clap::Args)]
 pub struct ConvertVerb {
-    /// The file to read
+    /// The file to read; - is standard input
     pub file: PathBuf,
-    /// Where to keep the record; the file must not exist
-    #[arg(short = 'o', long = "record", value_name = "RECORD")]
-    pub record: PathBuf,
-    /// What FILE is: times (lines of TIME<TAB>COMMAND, as --export-times and tim -s write, or of TIME alone)
-    #[arg(long, value_enum, default_value_t = Format::Times)]
-    pub from: Format,
-    /// The first NUM runs of each command are warm-ups; tim makes 1
+    /// Where to write; the file must not exist. Its name says the format, if --to does not: .swell is a record, .csv and
+    /// .md are tables, all others are for pyperf; .gz at the end is compressed
+    #[arg(
+        short = 'o',
+        long,
+        visible_alias = "record",
+        value_name = "OUT",
+        required_unless_present = "stdout"
+    )]
+    pub output: Option<PathBuf>,
+    /// Write to standard output
+    #[arg(long, conflicts_with = "output")]
+    pub stdout: bool,
+    /// What to write
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub to: Option<WriteFormat>,
+    #[command(flatten)]
+    pub input: InputOptions,
+    /// In a record: the first NUM runs of each command are warm-ups; tim makes 1
     #[arg(short = 'w', long, value_name = "NUM", default_value_t = 0)]
     pub warmup: u32,
-    /// The command that the others are compared with [default: the first one in FILE]
+    /// In a record: the command that the others are compared with [default: the first one in FILE]
     #[arg(long, value_name = "COMMAND")]
     pub reference: Option<String>,
-    /// Unit of the times in FILE
-    #[arg(long, value_enum, default_value_t = TimeUnit::S)]
-    pub unit: TimeUnit,
+    #[command(flatten)]
+    pub edits: EditOptions,
 }
 
 /// `calibrate`.

@@ -92,18 +92,20 @@ fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<Times> {
 fn times(wall: &[f64]) -> Option<Times> {
     let sorted = Sorted::new(wall).ok()?;
     let floor = endpoint::floor(wall).ok()?;
-    let uncertain = |estimator: Estimator| Uncertain {
-        value: estimator.of(&sorted),
-        err: endpoint::window_err(wall, |window| estimator.of(window)).ok(),
-    };
+    let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
+    let errs = endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok();
+    let [low20, median, mean] = [0, 1, 2].map(|at: usize| Uncertain {
+        value: estimators[at].of(&sorted),
+        err: errs.map(|errs| errs[at]),
+    });
     Some(Times {
         t0: Uncertain { value: floor.value, err: floor.err },
         has_floor: floor.is_finite(),
         min: sorted.min(),
         max: sorted.max(),
-        low20: uncertain(Estimator::Low20),
-        median: uncertain(Estimator::Median),
-        mean: uncertain(Estimator::Mean),
+        low20,
+        median,
+        mean,
         sd: stats::sample_sd(wall).ok(),
         cv: stats::cv(wall).ok(),
         quantiles: [0.10, 0.25, 0.75, 0.90].map(|p| sorted.quantile(p)),

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::analysis::arm::by_arm;
 use crate::analysis::launches;
 use crate::plan::Role;
-use crate::record::Record;
+use crate::record::{Record, Rows};
 
 /// Counts in bins that are the same for all arms.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,28 +21,25 @@ pub struct Histogram {
 /// The upper edge is this quantile of the slowest arm, so that one outlier does not squeeze the rest into one bin.
 const UPPER_QUANTILE: f64 = 0.95;
 
+/// The values of every candidate, be they of runs or of slices; a control has none.
+pub fn series(record: &Record) -> Vec<Vec<f64>> {
+    let plan = &record.header.plan;
+    let mut values = match &record.slices {
+        Some(slices) => launches::values_by_arm(plan, slices),
+        None => by_arm(&record.rows, plan.arms.len(), Rows::headline),
+    };
+    for (series, arm) in values.iter_mut().zip(&plan.arms) {
+        if arm.role != Role::Candidate {
+            series.clear();
+        }
+    }
+    values
+}
+
 impl Histogram {
     /// Bins the measured runs of every candidate; a control's bins are empty. `None` without any run.
     pub fn of(record: &Record, n_bins: usize) -> Option<Self> {
-        let arms = &record.header.plan.arms;
-        if let Some(slices) = &record.slices {
-            let mut values = launches::values_by_arm(&record.header.plan, slices);
-            let is_candidate = |arm: usize| arms[arm].role == Role::Candidate;
-            values
-                .iter_mut()
-                .enumerate()
-                .filter(|(arm, _)| !is_candidate(*arm))
-                .for_each(|(_, series)| series.clear());
-            return Self::of_series(&values, n_bins);
-        }
-        let mut walls: Vec<Vec<f64>> = vec![Vec::new(); arms.len()];
-        for index in (0..record.rows.len()).filter(|&index| record.rows.is_measurement(index)) {
-            let arm = record.rows.arm(index);
-            if arms[arm].role == Role::Candidate {
-                walls[arm].extend(record.rows.headline(index));
-            }
-        }
-        Self::of_series(&walls, n_bins)
+        Self::of_series(&series(record), n_bins)
     }
 
     /// Bins several series.

@@ -34,7 +34,7 @@ pub struct Launches {
 
 /// How the value of a run is made.
 #[derive(Clone, Debug)]
-struct Rule {
+pub struct Rule {
     estimand: Estimand,
     headline: Headline,
     delta: bool,
@@ -65,8 +65,13 @@ impl Rule {
         }
     }
 
+    /// Inner loops of an arm.
+    pub fn inner_loops(&self, arm: u32) -> u64 {
+        self.inner_loops[arm as usize]
+    }
+
     /// The loops of a slice and what it measured for each of them, in the base unit of the arm.
-    fn slice(&self, row: &Row) -> Option<(u64, f64)> {
+    pub fn slice(&self, row: &Row) -> Option<(u64, f64)> {
         let loops = row.get(Metric::Loops).unwrap_or(1).max(1);
         if let Some(value) = row.value {
             return Some((loops, value));
@@ -162,11 +167,24 @@ impl Launch {
     }
 }
 
+/// How the rows of a plan are read.
+pub fn slice_rule(plan: &Plan) -> Rule {
+    Rule::of(plan, None)
+}
+
 /// A record with one row for each run, and its slices beside. Any other record stays as it is.
 pub fn gather(mut record: Record) -> Record {
     if record.header.plan.in_slices && record.slices.is_none() {
         let runs = gathered(&record.header.plan, &record.rows, None);
         record.slices = Some(std::mem::replace(&mut record.rows, runs));
+    }
+    record
+}
+
+/// The opposite: a record whose rows are its slices again.
+pub fn scattered(mut record: Record) -> Record {
+    if let Some(slices) = record.slices.take() {
+        record.rows = slices;
     }
     record
 }

@@ -5,6 +5,7 @@ pub mod calibrate;
 mod compare;
 pub mod distributions;
 pub mod estimators;
+pub mod files;
 #[cfg(test)]
 mod fixture;
 pub mod histogram;
@@ -12,6 +13,8 @@ pub mod launches;
 pub mod live;
 mod notes;
 mod outliers;
+pub mod select;
+pub mod series;
 mod sessions;
 mod sliced;
 mod steadiness;

@@ -22,6 +22,7 @@ pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {
     };
     let totals = |metric| by_arm(&record.rows, n_arms, |rows, index| rows.get(index, metric));
     let (walls, waits) = (totals(Metric::WallNs), totals(Metric::RunQueueWaitNs));
+    let cpus = totals(Metric::CpuNs);
     let empty = totals(Metric::EmptyLoopPs);
     let loops = by_arm(slices, n_arms, |rows, index| rows.get(index, Metric::Loops));
     let n_slices = by_arm(slices, n_arms, Rows::headline);
@@ -30,7 +31,7 @@ pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {
             n_slices: n_slices[arm].len(),
             loops: loops[arm].iter().copied().max().unwrap_or(1),
             cpu: floor(&cpu[arm]),
-            wait_share: share(&waits[arm], &walls[arm]),
+            wait_share: share(&waits[arm], &walls[arm], &cpus[arm]),
             empty_loop_ns: median_ps(&empty[arm]).map(|ps| ps / 1e3),
             is_empty_loop_off: plan
                 .workers
@@ -46,10 +47,13 @@ fn floor(runs: &[f64]) -> Option<Uncertain> {
     Some(Uncertain { value: floor.value, err: floor.err })
 }
 
-fn share(waits_ns: &[u64], walls_ns: &[u64]) -> Option<f64> {
-    let total_ns = walls_ns.iter().sum::<u64>();
-    (!waits_ns.is_empty() && total_ns > 0)
-        .then(|| waits_ns.iter().sum::<u64>() as f64 / total_ns as f64)
+/// The waits are those from each request to its answer, of which the slice's wall time is the most, but not all: a worker
+/// may wait before it can even read the clock.
+fn share(waits_ns: &[u64], walls_ns: &[u64], cpus_ns: &[u64]) -> Option<f64> {
+    let sum = |series: &[u64]| series.iter().sum::<u64>();
+    let wait_ns = sum(waits_ns);
+    let total_ns = sum(walls_ns).max(wait_ns + sum(cpus_ns));
+    (!waits_ns.is_empty() && total_ns > 0).then(|| wait_ns as f64 / total_ns as f64)
 }
 
 fn median_ps(series: &[u64]) -> Option<f64> {

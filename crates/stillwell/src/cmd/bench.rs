@@ -42,6 +42,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         fail_on: spec.judging.fail_on,
         script: None,
         maker: Some(maker),
+        pyperf: Some(&spec.pyperf),
     };
     measuring.run()
 }

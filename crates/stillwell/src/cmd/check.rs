@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::analysis::{RecordCheck, Steadiness, check_record};
 use crate::cli::CheckVerb;
+use crate::convert::read::Detail;
 use crate::render::{Styles, check as shown};
 
 /// Every arm is stable.
@@ -13,16 +14,23 @@ const UNSTABLE: u8 = 1;
 /// None is unstable, of one it cannot be told.
 const UNDECIDED: u8 = 3;
 
-/// Checks every arm of a record.
+/// Checks every arm of every file.
 pub fn check(verb: &CheckVerb) -> Result<u8> {
-    let record = verb.record.read()?;
-    let found = check_record(&record);
-    if verb.json {
-        shown::json(&mut std::io::stdout().lock(), &record, &found)?;
-    } else {
-        super::print(&shown::text(&record, &found, &Styles::colored()))?;
+    let mut codes = Vec::new();
+    for opened in verb.files.open(Detail::Values)? {
+        let record = opened?.into_record()?;
+        let found = check_record(&record);
+        if verb.json {
+            shown::json(&mut std::io::stdout().lock(), &record, &found)?;
+        } else {
+            let gap = if codes.is_empty() { "" } else { "\n" };
+            let text = shown::text(&record, &found, &Styles::colored());
+            super::print(&format!("{gap}{text}"))?;
+        }
+        codes.push(exit_code(&found));
     }
-    Ok(exit_code(&found))
+    let of_all = [UNSTABLE, UNDECIDED].into_iter().find(|code| codes.contains(code));
+    Ok(of_all.unwrap_or(STABLE))
 }
 
 /// A control counts as well: it is subtracted from every other arm.

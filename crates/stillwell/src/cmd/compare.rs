@@ -1,36 +1,100 @@
-//! `compare`: the commands of one record, or records that were taken in different sessions. Whatever changed on the
+//! `compare`: the commands of one record, or files of different sessions. Whatever changed on the
 //! machine between sessions is part of their difference, so one past session allows no verdict; five show how much
 //! sessions differ by themselves.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, launches};
+use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use crate::cli::CompareVerb;
 use crate::cmd::judged::Judged;
+use crate::cmd::open::{Opened, records};
+use crate::convert::read::Detail;
+use crate::convert::results::Results;
 use crate::record::Record;
+use crate::render::files::{self as shown_files, Shown, Side};
 use crate::render::{Styles, across, within};
 use crate::verdict::{self, judge};
+
+/// Files from which on there is a test across sessions, so that benchmarks are not shown in columns.
+const SESSIONS_MIN: usize = 6;
+
+/// Exit code where a verdict was asked for, and there is none.
+const UNDECIDED: u8 = 3;
 
 /// A record and the summaries of its arms.
 type Summarised = (Record, Vec<ArmSummary>);
 
 /// `compare`.
 pub fn compare(verb: &CompareVerb) -> Result<u8> {
-    match &verb.records[..] {
-        [record] => within_record(verb, record),
-        records => across_sessions(verb, records),
+    let opened: Vec<Opened> =
+        records(&verb.files, &verb.input, Detail::Values)?.collect::<Result<_>>()?;
+    let table = &verb.table;
+    let asks_for_table = table.table.is_some() || table.group_by_speed || table.min_speed.is_some();
+    if opened.len() == 1 {
+        ensure!(!asks_for_table, "a table compares the benchmarks of several files; one is named");
+    } else {
+        let has_benchmarks = opened.iter().any(Opened::has_benchmarks);
+        if asks_for_table || (has_benchmarks && opened.len() < SESSIONS_MIN) {
+            return across_files(verb, opened);
+        }
+    }
+    let mut sessions = Vec::with_capacity(opened.len());
+    for opened in opened {
+        sessions.push(opened.into_record()?);
+    }
+    match sessions.len() {
+        1 => within_record(verb, sessions.remove(0)),
+        _ => across_sessions(verb, sessions),
     }
 }
 
+/// Compares the benchmarks of the first file with those of the same names in the others.
+fn across_files(verb: &CompareVerb, opened: Vec<Opened>) -> Result<u8> {
+    ensure!(
+        !verb.distributions,
+        "--distributions is for records of commands; name one benchmark with -b and convert the files to records"
+    );
+    let mut sides = Vec::with_capacity(opened.len());
+    let mut all: Vec<Results> = Vec::with_capacity(opened.len());
+    for opened in opened {
+        let file = opened.path.display().to_string();
+        let results = opened.into_results();
+        sides.push(Side { file, tool: results.tool.clone() });
+        all.push(results);
+    }
+    let found = files::compare(&all, verb.table.by);
+    drop(all);
+    if found.lines.is_empty() {
+        bail!("the files have no benchmark in common");
+    }
+    if verb.json {
+        shown_files::json(&mut std::io::stdout().lock(), &sides, &found)?;
+    } else {
+        let shown = Shown {
+            table: verb.table.table,
+            group_by_speed: verb.table.group_by_speed,
+            less_than: verb.table.min_speed.map_or(0.0, |pct| pct.0 / 100.0),
+        };
+        super::print(&shown_files::text(&sides, &found, shown))?;
+    }
+    // Of separate sessions nothing is decided.
+    Ok(if verb.fail_on.is_some() { UNDECIDED } else { 0 })
+}
+
 /// Compares the arms of a record with its reference.
-fn within_record(verb: &CompareVerb, path: &Path) -> Result<u8> {
-    let judged = Judged::read(path)?;
+fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
+    let judged = Judged::of(record);
     let Judged { record, analysis, judgements } = &judged;
     if analysis.comparisons.is_empty() {
-        bail!("{} has only one command; name a record of another session too", path.display());
+        let path = record.path.display();
+        if record.header.plan.has_benchmarks() {
+            bail!(
+                "the benchmarks of {path} are not compared with each other; name another file too"
+            );
+        }
+        bail!("{path} has only one command; name a record of another session too");
     }
     let distributions = if verb.distributions {
         distributions::within(record, &analysis.comparisons)
@@ -56,8 +120,8 @@ fn within_record(verb: &CompareVerb, path: &Path) -> Result<u8> {
 }
 
 /// Compares the arms of the last record with those of the same name in the others.
-fn across_sessions(verb: &CompareVerb, records: &[PathBuf]) -> Result<u8> {
-    let sessions = records.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
+    let sessions: Vec<Summarised> = records.into_iter().map(summarised).collect();
     refuse_twice(&sessions)?;
     let (new, old) = sessions.split_last().context("no record is named")?;
     let policy = &new.0.header.plan.policy;
@@ -95,7 +159,9 @@ fn refuse_twice(sessions: &[Summarised]) -> Result<()> {
     let mut seen = HashMap::new();
     for (record, _) in sessions {
         let header = &record.header;
-        let session = (&header.created, header.clock_origin_ns, &header.command_line);
+        // What is imported on the way has the time and the command line of its file and of this moment.
+        let file = header.imported.as_ref().map(|imported| &imported.file);
+        let session = (&header.created, header.clock_origin_ns, &header.command_line, file);
         if let Some(other) = seen.insert(session, &record.path) {
             bail!("{} and {} are the same session", other.display(), record.path.display());
         }
@@ -103,10 +169,9 @@ fn refuse_twice(sessions: &[Summarised]) -> Result<()> {
     Ok(())
 }
 
-fn read(path: &Path) -> Result<Summarised> {
-    let record = launches::gather(Record::read(path)?);
+fn summarised(record: Record) -> Summarised {
     let arms = analysis::summarise(&record);
-    Ok((record, arms))
+    (record, arms)
 }
 
 /// Arms of the same name belong together; if there is only one on each side, they do whatever their names.
@@ -116,5 +181,9 @@ fn same_arm<'a>(old: &'a Summarised, new: &Summarised, arm: &ArmSummary) -> Opti
     if is_only(old) && is_only(new) {
         return candidates(old).next();
     }
-    candidates(old).find(|other| other.label == arm.label)
+    let benchmark = |session: &Summarised, arm: &ArmSummary| {
+        session.0.header.plan.arms[arm.arm].benchmark.clone()
+    };
+    let wanted = benchmark(new, arm);
+    candidates(old).find(|other| other.label == arm.label && benchmark(old, other) == wanted)
 }

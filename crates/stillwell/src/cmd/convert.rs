@@ -1,88 +1,244 @@
-//! `convert`: the times that another program has measured, as a record.
+//! `convert`: a file in another format, with other benchmarks, with other metadata.
 
-#![expect(clippy::disallowed_methods, reason = "opens the file and asks how old it is")]
-
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, Write as _};
 use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow, ensure};
-use jiff::{Timestamp, tz::TimeZone};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
+use crate::analysis::launches;
 use crate::cli::ConvertVerb;
-use crate::cmd::exports::directory_of;
-use crate::convert::{self, Session, Source};
-use crate::host::Facts;
-use crate::metric::Metric;
-use crate::record::{EndReason, Event, FORMAT, Header, Imported, Layout, Row, VERSION, Writer};
+use crate::cmd::exports::{self, directory_of, export_as};
+use crate::cmd::judged::Judged;
+use crate::cmd::open::{Content, Opened, open};
+use crate::convert::edit;
+use crate::convert::read::Detail;
+use crate::convert::results::Results;
+use crate::convert::to_record::About;
+use crate::record::{Event, Layout, Record, Writer};
+use crate::render::{bmf, pyperf, values};
+use crate::spec::convert::{EditOptions, WriteFormat};
 
 /// Rows are written in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Reads, and writes a whole record or none.
+/// Reads, changes, and writes a whole file or none.
 pub fn convert(verb: &ConvertVerb) -> Result<u8> {
-    let shown = verb.file.display();
-    ensure!(verb.record.symlink_metadata().is_err(), exists(&verb.record));
-    let file = File::open(&verb.file).with_context(|| format!("cannot read {shown}"))?;
-    let modified = file.metadata().and_then(|meta| meta.modified());
-    let modified = modified.with_context(|| format!("cannot read {shown}"))?;
-    let name = verb.file.file_name().unwrap_or(verb.file.as_os_str()).to_string_lossy();
-    let source = Source { name: &name, unit: verb.unit };
-    let found = verb.from.read(&mut BufReader::new(file), source);
-    let reference = verb.reference.as_deref();
-    let session = found.and_then(|found| convert::session(&found, verb.warmup, reference));
-    let Session { plan, rows } = session.with_context(|| shown.to_string())?;
-    let layout = Layout::new(&[Metric::WallNs]);
-    let created = Timestamp::try_from(modified)?.to_zoned(TimeZone::system());
-    let header = Header {
-        format: FORMAT.into(),
-        version: VERSION,
-        tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
-        created: created.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        clock_origin_ns: 0,
-        columns: layout.names(),
-        plan,
-        facts: Facts::default(),
-        gaps: vec![convert::gap(&shown.to_string())],
-        imported: Some(Imported { file: shown.to_string(), from: verb.from.name().into() }),
+    if let Some(output) = &verb.output {
+        ensure!(output.symlink_metadata().is_err(), exists(output, to(verb)));
+    }
+    let mut opened = open(&verb.file, &verb.input, Detail::Everything)?;
+    let to = to(verb);
+    if !verb.edits.is_empty() {
+        let created = opened.created().to_owned();
+        let format = opened.format();
+        let mut results = opened.into_results();
+        edit(&mut results, &verb.edits)?;
+        opened = Opened::of_results(&verb.file, results, created, format);
+    }
+    match to {
+        WriteFormat::Record => record(verb, opened),
+        WriteFormat::Pyperf => {
+            let results = opened.into_results();
+            let is_indented = verb.edits.indent;
+            output(verb, to, &results, |mut to| match is_indented {
+                true => pyperf::write_indented(&mut to, &results),
+                false => pyperf::write(&mut to, &results),
+            })
+        }
+        WriteFormat::Bmf => {
+            let results = opened.into_results();
+            output(verb, to, &results, |mut to| bmf::write(&mut to, &results))
+        }
+        WriteFormat::Csv => {
+            let results = opened.into_results();
+            output(verb, to, &results, |mut to| values::write_csv(&mut to, &results))
+        }
+        WriteFormat::Markdown => {
+            let results = opened.into_results();
+            output(
+                verb,
+                to,
+                &results,
+                |to| Ok(to.write_all(values::markdown(&results).as_bytes())?),
+            )
+        }
+        WriteFormat::Hyperfine | WriteFormat::Json => {
+            let results = opened.results();
+            let judged = Judged::of(opened.into_record_with(about(verb, true))?);
+            let export = export_as(to).context("a format without a writer")?;
+            output(verb, to, &results, |to| export(&judged, to))
+        }
+    }
+}
+
+/// As it was asked for, or as the name of the output says.
+fn to(verb: &ConvertVerb) -> WriteFormat {
+    let name = verb.output.as_deref().and_then(Path::file_name).unwrap_or_default();
+    let name = name.to_string_lossy().to_lowercase();
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
+    verb.to.unwrap_or(match plain.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("swell") => WriteFormat::Record,
+        Some("csv") => WriteFormat::Csv,
+        Some("md") => WriteFormat::Markdown,
+        _ => WriteFormat::Pyperf,
+    })
+}
+
+fn about(verb: &ConvertVerb, is_flat: bool) -> About {
+    About {
+        n_warmups: verb.warmup,
+        reference: verb.reference.clone(),
+        is_flat,
+        with_launches: !is_flat,
+        ..About::default()
+    }
+}
+
+fn edit(results: &mut Results, edits: &EditOptions) -> Result<()> {
+    if !edits.include_benchmark.is_empty() {
+        edit::include_benchmarks(results, &edits.include_benchmark)
+            .context("--include-benchmark")?;
+    }
+    if !edits.exclude_benchmark.is_empty() {
+        edit::exclude_benchmarks(results, &edits.exclude_benchmark)
+            .context("--exclude-benchmark")?;
+    }
+    if let Some(numbers) = &edits.include_runs {
+        edit::include_launches(results, numbers).context("--include-runs")?;
+    }
+    if let Some(numbers) = &edits.exclude_runs {
+        edit::exclude_launches(results, numbers).context("--exclude-runs")?;
+    }
+    if edits.remove_warmups {
+        edit::remove_warmups(results).context("--remove-warmups")?;
+    }
+    if let Some(path) = &edits.add {
+        let other = open(path, &crate::spec::input::InputOptions::default(), Detail::Everything);
+        let other = other.context("--add")?.into_results();
+        edit::add(results, other).with_context(|| format!("--add {}", path.display()))?;
+    }
+    if let Some(key) = &edits.extract_metadata {
+        edit::extract_metadata(results, key).context("--extract-metadata")?;
+    }
+    if edits.remove_all_metadata {
+        edit::remove_all_metadata(results);
+    }
+    for pair in &edits.update_metadata {
+        let Some((key, value)) = pair.split_once('=') else {
+            bail!("--update-metadata {pair}: a key and a value are expected: KEY=VALUE");
+        };
+        edit::update_metadata(results, key, value).context("--update-metadata")?;
+    }
+    Ok(())
+}
+
+fn exists(output: &Path, to: WriteFormat) -> anyhow::Error {
+    let what = if to == WriteFormat::Record { "the record " } else { "" };
+    anyhow!("{what}{} exists already; choose another name or remove it", output.display())
+}
+
+/// Writes what is no record.
+fn output(
+    verb: &ConvertVerb,
+    to: WriteFormat,
+    results: &Results,
+    export: impl Fn(&mut dyn io::Write) -> Result<()>,
+) -> Result<u8> {
+    let Some(path) = &verb.output else {
+        exports::write_one(Path::new("-"), export).context("cannot write to standard output")?;
+        return Ok(0);
     };
-    write(&verb.record, &header, &layout, &rows)?;
-    let n_commands = header.plan.candidates().count();
-    let n_warmups = rows.iter().filter(|row| row.block.is_none()).count();
-    let n_runs = rows.len() - n_warmups;
+    exports::write_new(path, export)
+        .map_err(|error| match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::AlreadyExists) => exists(path, to),
+            _ => error,
+        })
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
     super::print(&format!(
-        "commands: {n_commands}, runs: {n_runs}, warm-up runs: {n_warmups}\nrecord: {}\n",
-        verb.record.display()
+        "benchmarks: {}, values: {n_values}\nfile: {}\n",
+        results.benchmarks.len(),
+        path.display()
     ))?;
     Ok(0)
 }
 
-fn exists(record: &Path) -> anyhow::Error {
-    anyhow!("the record {} exists already; choose another name or remove it", record.display())
+/// Writes a record.
+fn record(verb: &ConvertVerb, opened: Opened) -> Result<u8> {
+    let shown = verb.file.display();
+    ensure!(
+        matches!(opened.content, Content::Foreign(..)),
+        "{shown} is a record already; --to says what else to write"
+    );
+    let record = launches::scattered(opened.into_record_with(about(verb, false))?);
+    let Some(path) = &verb.output else {
+        let mut stdout = io::BufWriter::new(io::stdout().lock());
+        lines(&record, |piece| Ok(stdout.write_all(piece)?))?;
+        stdout.flush()?;
+        return Ok(0);
+    };
+    write(path, &record)?;
+    let plan = &record.header.plan;
+    let n_warmups = (0..record.rows.len()).filter(|&at| record.rows.block(at).is_none()).count();
+    let n_values = record.rows.len() - n_warmups;
+    let n_arms = plan.candidates().count();
+    let what = if plan.arms.iter().all(|arm| arm.benchmark.is_none()) {
+        format!("commands: {n_arms}, runs: {n_values}, warm-up runs: {n_warmups}")
+    } else {
+        format!("benchmarks: {n_arms}, values: {n_values}, warm-ups: {n_warmups}")
+    };
+    super::print(&format!("{what}\nrecord: {}\n", path.display()))?;
+    Ok(0)
 }
 
-/// Under another name until it is whole; that file is removed if anything goes wrong.
-fn write(path: &Path, header: &Header, layout: &Layout, rows: &[Row]) -> Result<()> {
-    let cannot_write = || format!("cannot write the record {}", path.display());
-    let mut file = tempfile::Builder::new()
-        .make_in(directory_of(path), |path| Writer::create(path, header).map_err(io::Error::other))
-        .with_context(cannot_write)?;
+/// The lines of a record after the header, piece by piece, and before them the header.
+fn lines(record: &Record, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let mut line = serde_json::to_vec(&record.header).context("cannot serialise the header")?;
+    line.push(b'\n');
+    each(&line)?;
+    rest(record, each)
+}
+
+fn rest(record: &Record, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let layout = Layout::from_names(&record.header.columns).map_err(anyhow::Error::msg)?;
     let mut lines = Vec::new();
-    for row in rows {
-        layout.encode(row, &mut lines);
+    let event_line = |event: &Event, lines: &mut Vec<u8>| -> Result<()> {
+        serde_json::to_writer(&mut *lines, event).context("cannot serialise an event")?;
+        lines.push(b'\n');
+        Ok(())
+    };
+    for row in record.rows.iter() {
+        layout.encode(&row, &mut lines);
         if lines.len() >= PIECE_BYTES {
-            file.as_file_mut().append(&lines).with_context(cannot_write)?;
+            each(&lines)?;
             lines.clear();
         }
     }
-    let writer = file.as_file_mut();
-    writer.append(&lines).with_context(cannot_write)?;
-    writer.append_event(&Event::End { reason: EndReason::Complete }).with_context(cannot_write)?;
+    for event in &record.events {
+        event_line(event, &mut lines)?;
+        if lines.len() >= PIECE_BYTES {
+            each(&lines)?;
+            lines.clear();
+        }
+    }
+    each(&lines)
+}
+
+/// Under another name until it is whole; that file is removed if anything goes wrong.
+fn write(path: &Path, record: &Record) -> Result<()> {
+    let cannot_write = || format!("cannot write the record {}", path.display());
+    let mut file = tempfile::Builder::new()
+        .make_in(directory_of(path), |path| {
+            Writer::create(path, &record.header).map_err(io::Error::other)
+        })
+        .with_context(cannot_write)?;
+    rest(record, |piece| file.as_file_mut().append(piece)).with_context(cannot_write)?;
     // Who made a record of this name in the meantime keeps it.
     match file.persist_noclobber(path) {
         Ok(_) => Ok(()),
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(exists(path, WriteFormat::Record))
+        }
         Err(failed) => Err(failed.error).with_context(cannot_write),
     }
 }

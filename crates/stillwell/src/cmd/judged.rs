@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::analysis::{self, histogram::Histogram, launches};
+use crate::convert::of_record;
 use crate::record::Record;
-use crate::render::{Styles, json, text};
+use crate::render::{Styles, json, results, text};
 use crate::spec::values::FailOn;
 use crate::verdict::{self, Judgement, judge};
 
@@ -29,12 +30,16 @@ impl Judged {
     /// # Errors
     /// The record cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
-        let record = launches::gather(Record::read(path)?);
+        Ok(Self::of(launches::gather(Record::read(path)?)))
+    }
+
+    /// Analyses and judges a record with one row for each run.
+    pub fn of(record: Record) -> Self {
         let analysis = analysis::analyse(&record);
         let policy = &record.header.plan.policy;
         let judgements =
             analysis.comparisons.iter().map(|comparison| judge(comparison, policy)).collect();
-        Ok(Self { record, analysis, judgements })
+        Self { record, analysis, judgements }
     }
 
     /// Whether it was measured in slices, of which there are some, be it only warm-ups.
@@ -61,6 +66,14 @@ impl Judged {
             histogram.as_ref(),
             &styles,
         ))
+    }
+
+    /// One line for each process with what it measured.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn print_processes(&self) -> Result<()> {
+        super::print(&results::processes(&of_record::results(&self.record)))
     }
 
     /// The exit code that `--fail-on` asks for.

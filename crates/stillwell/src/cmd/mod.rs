@@ -10,6 +10,7 @@ mod documents;
 mod exports;
 mod judged;
 mod measuring;
+mod open;
 mod records;
 mod run;
 mod timeit;
@@ -38,6 +39,8 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Hist(verb) => records::hist(&verb),
         Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
+        Verb::Metadata(verb) => records::metadata(&verb),
+        Verb::Slowest(verb) => records::slowest(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),

@@ -1,75 +1,228 @@
-//! The verbs that look at one saved record.
+//! The verbs that look at files: records of ours, and what other programs write.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
-use crate::analysis::{self, histogram::Histogram, launches};
-use crate::cli::{DumpFormat, DumpVerb, HistVerb, RecordVerb, ShowVerb, StatsVerb};
+use crate::analysis::histogram::{self, Histogram};
+use crate::analysis::series::{Series, duration_ns, measured_ns, series};
+use crate::analysis::{self, launches};
+use crate::cli::{
+    DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ShowVerb, SlowestVerb, StatsVerb,
+};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
-use crate::record::{self, Record};
+use crate::cmd::open::{Content, Opened, records};
+use crate::convert::of_record;
+use crate::convert::read::Detail;
+use crate::convert::results::Results;
+use crate::record::Record;
+use crate::render::histogram::Block;
+use crate::render::results::{self as of_results, Took};
 use crate::render::stats_table::{self, Statistics};
-use crate::render::{dump as dump_rows, histogram, json};
+use crate::render::{dump as dump_rows, histogram as drawn, json};
+use crate::spec::input::InputOptions;
 
-impl RecordVerb {
-    fn path(&self) -> Result<PathBuf> {
-        self.record.clone().map_or_else(record::newest, Ok)
-    }
-
-    /// Reads it.
+impl FilesVerb {
+    /// All files, one after another.
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
-    pub fn read(&self) -> Result<Record> {
-        Ok(launches::gather(Record::read(&self.path()?)?))
+    /// As [`records`].
+    pub fn open(&self, detail: Detail) -> Result<impl Iterator<Item = Result<Opened>>> {
+        records(&self.files, &self.input, detail)
     }
+
+    /// Whether a heading has to say which file it is.
+    pub fn are_several(&self) -> bool {
+        self.files.len() > 1
+    }
+}
+
+/// Which file what follows is of, if there are several.
+fn heading(opened: &Opened, are_several: bool, is_first: bool) -> Result<()> {
+    if are_several {
+        let gap = if is_first { "" } else { "\n" };
+        super::print(&format!("{gap}== {}\n", opened.path.display()))?;
+    }
+    Ok(())
+}
+
+/// Says what there is of a file without values. Whether it was one.
+fn only_summaries(opened: &Opened) -> Result<bool> {
+    let Content::Foreign(results, _) = &opened.content else { return Ok(false) };
+    let is_it = results.benchmarks.iter().all(|it| it.values.is_empty() && it.summary.is_some());
+    if is_it {
+        super::print(&of_results::summaries(results))?;
+    }
+    Ok(is_it)
 }
 
 /// `show`.
 pub fn show(verb: &ShowVerb) -> Result<u8> {
-    let judged = Judged::read(&verb.record.path()?)?;
-    exports::write(&verb.exports, &judged)?;
-    if !verb.exports.uses_stdout() {
-        judged.print(verb.json)?;
+    exports::check(&verb.exports)?;
+    let n_files = verb.files.files.len();
+    ensure!(
+        n_files < 2 || verb.exports.is_empty(),
+        "an export is of one file; {n_files} are named"
+    );
+    let mut code = 0;
+    for (index, opened) in verb.files.open(Detail::Everything)?.enumerate() {
+        let opened = opened?;
+        let prints = !verb.exports.uses_stdout();
+        if prints && !verb.json {
+            heading(&opened, verb.files.are_several(), index == 0)?;
+        }
+        if verb.exports.is_empty() && !verb.json && only_summaries(&opened)? {
+            continue;
+        }
+        let judged = Judged::of(opened.into_record()?);
+        exports::write(&verb.exports, &judged)?;
+        if prints {
+            judged.print(verb.json)?;
+        }
+        code = worse(code, judged.exit_code(verb.fail_on));
     }
-    Ok(judged.exit_code(verb.fail_on))
+    Ok(code)
+}
+
+/// Of several files: a slowdown comes before what cannot be told.
+fn worse(one: u8, other: u8) -> u8 {
+    if one == 1 || other == 1 { 1 } else { one.max(other) }
 }
 
 /// `stats`.
 pub fn stats(verb: &StatsVerb) -> Result<u8> {
-    let record = verb.record.read()?;
-    let arms = analysis::summarise(&record);
-    let estimators = analysis::estimators(&record, &arms, verb.tim);
-    let plan = &record.header.plan;
-    let found = Statistics { plan, arms: &arms, estimators: &estimators, tim: verb.tim };
-    if verb.json {
-        json::stats(&mut std::io::stdout().lock(), &record, found)?;
-    } else {
-        super::print(&stats_table::stats(found))?;
+    for (index, opened) in verb.files.open(Detail::Everything)?.enumerate() {
+        let opened = opened?;
+        if !verb.json {
+            heading(&opened, verb.files.are_several(), index == 0)?;
+        }
+        if !verb.json && only_summaries(&opened)? {
+            continue;
+        }
+        let (record, results) = opened.into_both()?;
+        let (series, arms) =
+            rayon::join(|| series_of(&record, &results), || analysis::summarise(&record));
+        drop(results);
+        let estimators = analysis::estimators(&record, &arms, verb.tim);
+        let plan = &record.header.plan;
+        let tim = verb.tim;
+        let found = Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &series };
+        if verb.json {
+            json::stats(&mut std::io::stdout().lock(), &record, found)?;
+        } else {
+            super::print(&stats_table::stats(found))?;
+        }
     }
     Ok(0)
 }
 
-/// `hist`.
+/// Of each arm; none where every run is a process with one value, and the rest of the table has all of it.
+fn series_of(record: &Record, results: &Results) -> Vec<Option<Series>> {
+    let plan = &record.header.plan;
+    let is_imported = record.header.imported.is_some();
+    let is_of_interest =
+        plan.in_slices || (is_imported && plan.arms.iter().any(|arm| arm.benchmark.is_some()));
+    let names = (0..plan.arms.len()).map(|arm| of_record::name(record, arm));
+    let found = names.zip(&plan.arms).map(|(name, arm)| {
+        let mut benchmarks = results.benchmarks.iter();
+        benchmarks.find(|it| it.name == name && it.parameters == arm.parameters)
+    });
+    found.map(|it| it.filter(|_| is_of_interest).map(|it| series(results, it))).collect()
+}
+
+/// `hist`: all files on one scale, each benchmark on its own.
 pub fn hist(verb: &HistVerb) -> Result<u8> {
-    let record = verb.record.read()?;
-    let histogram = Histogram::of(&record, verb.bins.into());
-    let histogram =
-        histogram.with_context(|| format!("{} has no finished run", record.path.display()))?;
-    super::print(&histogram::tall(&histogram, &record.header.plan))?;
+    let mut blocks: Vec<Block> = Vec::new();
+    for opened in verb.files.open(Detail::Values)? {
+        let opened = opened?;
+        let file = opened.path.display().to_string();
+        let record = opened.into_record()?;
+        let plan = &record.header.plan;
+        let has_run = (0..record.rows.len()).any(|index| record.rows.is_measurement(index));
+        ensure!(has_run, "{file} has no finished run");
+        for (values, arm) in histogram::series(&record).into_iter().zip(&plan.arms) {
+            let number = blocks.len() + 1;
+            let of_file = verb.files.are_several().then(|| file.clone());
+            blocks.push(Block::new(number, arm, of_file, values, &plan.metrics));
+        }
+    }
+    let mut groups: Vec<Vec<Block>> = Vec::new();
+    for block in blocks {
+        match groups.iter_mut().find(|group| group[0].goes_with(&block)) {
+            Some(group) => group.push(block),
+            None => groups.push(vec![block]),
+        }
+    }
+    let n_groups = groups.len();
+    for (index, group) in groups.into_iter().enumerate() {
+        let series: Vec<Vec<f64>> = group.iter().map(|block| block.values.clone()).collect();
+        let Some(histogram) = Histogram::of_series(&series, verb.bins.into()) else { continue };
+        let gap = if index > 0 { "\n" } else { "" };
+        super::print(&format!("{gap}{}", drawn::tall(&histogram, &group, n_groups > 1)))?;
+    }
     Ok(0)
 }
 
 /// `dump`.
 pub fn dump(verb: &DumpVerb) -> Result<u8> {
-    let record = Record::read(&verb.record.path()?)?;
-    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
-    match verb.format {
-        DumpFormat::Csv => dump_rows::csv(&mut stdout, &record)?,
-        DumpFormat::Json => dump_rows::json_lines(&mut stdout, &record)?,
+    let input = InputOptions::from(&verb.input);
+    for (index, opened) in records(&verb.files, &input, Detail::Everything)?.enumerate() {
+        let opened = opened?;
+        if verb.format == DumpFormat::Text {
+            heading(&opened, verb.files.len() > 1, index == 0)?;
+        }
+        let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+        if verb.format == DumpFormat::Text {
+            of_results::launches(&mut stdout, &opened.into_results(), verb.raw)?;
+            stdout.flush()?;
+            continue;
+        }
+        let record = launches::scattered(opened.into_record()?);
+        match verb.format {
+            DumpFormat::Csv => dump_rows::csv(&mut stdout, &record)?,
+            DumpFormat::Json | DumpFormat::Text => dump_rows::json_lines(&mut stdout, &record)?,
+        }
+        stdout.flush()?;
     }
-    stdout.flush()?;
+    Ok(0)
+}
+
+/// `metadata`.
+pub fn metadata(verb: &MetadataVerb) -> Result<u8> {
+    for (index, opened) in verb.files.open(Detail::Everything)?.enumerate() {
+        let opened = opened?;
+        if verb.json {
+            let document = of_results::metadata_json(&opened.into_results());
+            json::pretty(&mut std::io::stdout().lock(), &document)?;
+            continue;
+        }
+        heading(&opened, verb.files.are_several(), index == 0)?;
+        super::print(&of_results::metadata(&opened.into_results()))?;
+    }
+    Ok(0)
+}
+
+/// `slowest`.
+pub fn slowest(verb: &SlowestVerb) -> Result<u8> {
+    let mut all = Vec::new();
+    for opened in verb.files.open(Detail::Everything)? {
+        let opened = opened?;
+        let file = opened.path.display().to_string();
+        let results = opened.into_results();
+        for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
+            let took = duration_ns(&results, benchmark).or_else(|| measured_ns(benchmark));
+            let name = if verb.files.are_several() { format!("{file}: {label}") } else { label };
+            let n_values = benchmark.values.len();
+            all.extend(took.map(|took_ns| Took { name, took_ns, n_values }));
+        }
+    }
+    all.sort_by(|a, b| b.took_ns.total_cmp(&a.took_ns));
+    all.truncate(verb.n as usize);
+    ensure!(
+        !all.is_empty(),
+        "there is no time in these files: they have no values, or values of another kind"
+    );
+    super::print(&of_results::slowest(&all)).context("slowest")?;
     Ok(0)
 }

@@ -40,5 +40,6 @@ fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring
         fail_on: verb.spec.judging.fail_on,
         script: verb.script.as_deref(),
         maker: None,
+        pyperf: None,
     })
 }

@@ -25,6 +25,7 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
         fail_on: verb.spec.judging.fail_on,
         script: None,
         maker: None,
+        pyperf: Some(&verb.spec.pyperf),
     };
     measuring.run()
 }

@@ -56,7 +56,8 @@ impl FromStr for Numbers {
 /// There is none with one of the names.
 pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
     known(results, names)?;
-    results.benchmarks.retain(|it| names.contains(&it.name));
+    results.order.clear();
+    results.benchmarks.retain(|it| is_named(it, names));
     Ok(())
 }
 
@@ -66,17 +67,20 @@ pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()>
 /// There is none with one of the names, or none is left.
 pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
     known(results, names)?;
-    ensure!(
-        results.benchmarks.iter().any(|it| !names.contains(&it.name)),
-        "no benchmark would be left"
-    );
-    results.benchmarks.retain(|it| !names.contains(&it.name));
+    results.order.clear();
+    ensure!(results.benchmarks.iter().any(|it| !is_named(it, names)), "no benchmark would be left");
+    results.benchmarks.retain(|it| !is_named(it, names));
     Ok(())
+}
+
+/// By its name alone, or with its parameters.
+fn is_named(benchmark: &Benchmark, names: &[String]) -> bool {
+    names.contains(&benchmark.name) || names.contains(&benchmark.label())
 }
 
 fn known(results: &Results, names: &[String]) -> Result<()> {
     for name in names {
-        let is_there = results.benchmarks.iter().any(|it| it.name == *name);
+        let is_there = results.benchmarks.iter().any(|it| is_named(it, std::slice::from_ref(name)));
         let known: BTreeSet<&str> = results.benchmarks.iter().map(|it| &*it.name).collect();
         let known: Vec<&str> = known.into_iter().collect();
         ensure!(is_there, "there is no benchmark {name:?}; there are: {}", known.join(", "));
@@ -112,6 +116,7 @@ fn keep_launches(results: &mut Results, is_kept: impl Fn(usize) -> bool) -> Resu
             benchmark.n_launches()
         );
     }
+    results.order.clear();
     for benchmark in &mut results.benchmarks {
         benchmark.retain_launches(|index, _| is_kept(index + 1));
     }
@@ -123,6 +128,7 @@ fn keep_launches(results: &mut Results, is_kept: impl Fn(usize) -> bool) -> Resu
 /// # Errors
 /// A benchmark would be left without values.
 pub fn remove_warmups(results: &mut Results) -> Result<()> {
+    results.order.clear();
     for benchmark in &mut results.benchmarks {
         let is_empty = benchmark.values.is_empty() && benchmark.summary.is_none();
         ensure!(!is_empty, "{:?} has nothing but warm-ups", benchmark.name);
@@ -136,6 +142,7 @@ pub fn remove_warmups(results: &mut Results) -> Result<()> {
 /// # Errors
 /// A benchmark that is in both is of another machine or interpreter there, or has no values.
 pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
+    results.order.clear();
     let theirs = std::mem::take(&mut other.metadata);
     let ours = std::mem::take(&mut results.metadata);
     let shared: Metadata = ours
@@ -265,6 +272,7 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
         extracted.push(made);
     }
     results.benchmarks = extracted;
+    results.order.clear();
     Ok(())
 }
 

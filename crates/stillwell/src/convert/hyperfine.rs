@@ -50,6 +50,7 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
 pub(super) fn finish(results: &mut Results) {
     let mut counts: BTreeMap<(String, Vec<(String, String)>), u32> = BTreeMap::new();
     let mut twice = None;
+    results.are_commands = true;
     for benchmark in &mut results.benchmarks {
         let count =
             counts.entry((benchmark.name.clone(), benchmark.parameters.clone())).or_default();

@@ -64,9 +64,10 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
         if found.summary.is_some() {
             results.note(NOTE_SUMMARIES);
         }
-        // Percentiles of the mode `sample` are called like its own metric.
+        // The percentiles of the mode `sample` are of the values that are read. They are
+        // called `p0.99`, in some versions with the benchmark's name and a middle dot before it.
         let others = measured.secondary_metrics.iter().flatten().map(|(name, _)| name);
-        if others.into_iter().any(|name| !name.starts_with('p')) {
+        if others.into_iter().any(|name| is_more(name)) {
             results.note("the secondary metrics are not read");
         }
         results.benchmarks.push(found);
@@ -75,6 +76,12 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
         results.note(NOTE_ORDER);
     }
     Ok(results)
+}
+
+/// Whether a secondary metric is more than a percentile of the primary one.
+fn is_more(name: &str) -> bool {
+    let last = name.rsplit('·').next().unwrap_or(name);
+    last.strip_prefix('p').is_none_or(|number| number.parse::<f64>().is_err())
 }
 
 fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {

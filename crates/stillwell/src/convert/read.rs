@@ -104,6 +104,12 @@ impl Format {
         self.entry().0
     }
 
+    /// As `--format` names it.
+    pub fn key(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(|| self.name().into(), |value| value.get_name().to_owned())
+    }
+
     /// Other files that say more of this one, from the directory that it is in; they need not be there.
     pub fn wants_beside(self) -> &'static [&'static str] {
         match self {

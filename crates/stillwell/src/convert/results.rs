@@ -4,17 +4,18 @@
 //! The values of a benchmark are in one vector, whatever number of launches they are from: a file may have 200 000
 //! launches of five values.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use anyhow::{Result, bail, ensure};
+use serde::{Deserialize, Serialize};
 
 /// What is known beside the values, by its key.
 pub type Metadata = BTreeMap<String, MetaValue>;
 
 /// One thing that is known.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum MetaValue {
     Int(i64),
     Float(f64),
@@ -64,6 +65,10 @@ pub struct Results {
     pub benchmarks: Vec<Benchmark>,
     /// What cannot be claimed from this source, and why.
     pub notes: Vec<String>,
+    /// Whether these are commands, which were measured to be compared with one another.
+    pub are_commands: bool,
+    /// Which benchmark each launch is of, in the order of measurement; empty where the source does not say.
+    pub order: Vec<u32>,
 }
 
 /// A series of values.
@@ -86,6 +91,8 @@ pub struct Benchmark {
     pub extras: Vec<Extra>,
     /// If the source has only this and no values.
     pub summary: Option<Summary>,
+    /// Whether it is there to be subtracted from the others: the empty command.
+    pub is_control: bool,
     launches: Vec<Launch>,
 }
 
@@ -107,7 +114,8 @@ pub const EXIT_CODE: &str = "exit_code";
 pub const PEAK_MEMORY: &str = "peak_memory";
 
 /// What a source says of values that it does not keep, in the base unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Summary {
     /// Number of values.
     pub count: Option<u64>,
@@ -122,7 +130,8 @@ pub struct Summary {
 }
 
 /// What a launch without values was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Calibration {
     Loops(NonZeroU64),
     LoopsAgain(NonZeroU64),
@@ -187,6 +196,7 @@ impl Benchmark {
             loops: Vec::new(),
             extras: Vec::new(),
             summary: None,
+            is_control: false,
             launches: Vec::new(),
         }
     }
@@ -200,6 +210,23 @@ impl Benchmark {
     /// Number of launches, those for calibration too.
     pub fn n_launches(&self) -> usize {
         self.launches.len()
+    }
+
+    /// How many values and warm-ups are of launches that have ended.
+    pub fn n_ended(&self) -> (usize, usize) {
+        self.launches.last().map_or((0, 0), |last| (last.values_end, last.warmups_end))
+    }
+
+    /// Forgets the loops of each value where those of the launches say the same.
+    pub fn simplify_loops(&mut self) {
+        let is_same = |launch: LaunchView<'_>| {
+            let range = launch.first_value..launch.first_value + launch.values.len();
+            let loops = self.loops.get(range).unwrap_or_default();
+            loops.iter().all(|&loops| loops == launch.loops())
+        };
+        if self.launches().all(is_same) {
+            self.loops = Vec::new();
+        }
     }
 
     /// The launches in the order of the source.
@@ -305,66 +332,24 @@ impl Benchmark {
         self.launches.iter_mut().for_each(|launch| launch.warmups_end = 0);
     }
 
-    /// Name, and the parameters that the name does not already show.
+    /// A value may become too large when its unit is applied.
+    pub(super) fn is_finite(&self) -> bool {
+        let summary = self.summary.unwrap_or_default();
+        let Summary { count: _, mean, stddev, min, q1, median, q3, max } = summary;
+        let of_summary = [mean, stddev, min, q1, median, q3, max];
+        let of_extras = self.extras.iter().flat_map(|extra| &extra.values);
+        let optional = of_summary.iter().chain(of_extras).flatten();
+        let warmups = self.warmups.iter().map(|(_, value)| value);
+        self.values.iter().chain(warmups).chain(optional).all(|value| value.is_finite())
+    }
+
+    /// Name and parameters.
     pub fn label(&self) -> String {
         let mut label = self.name.clone();
         for (name, value) in &self.parameters {
             label.push_str(&format!(" {name}={value}"));
         }
         label
-    }
-}
-
-impl Results {
-    /// Refuses what no writer and no analysis can use.
-    ///
-    /// # Errors
-    /// There is no benchmark, one has no name or nothing measured, or two cannot be told from one another.
-    pub fn checked(mut self) -> Result<Self> {
-        ensure!(!self.benchmarks.is_empty(), "there is no benchmark in it");
-        let mut seen = HashMap::new();
-        for (index, benchmark) in self.benchmarks.iter_mut().enumerate() {
-            benchmark.fill_extras();
-            let name = &benchmark.name;
-            ensure!(!name.trim().is_empty(), "benchmarks[{index}]: it has no name");
-            let has_summary = benchmark.summary.is_some_and(|it| it != Summary::default());
-            let is_empty = benchmark.launches.is_empty() && !has_summary;
-            ensure!(
-                !is_empty,
-                "benchmarks[{index}] ({name:?}): it has neither values nor a summary"
-            );
-            let key = (name.clone(), benchmark.parameters.clone(), benchmark.unit.clone());
-            if let Some(first) = seen.insert(key, index) {
-                bail!("benchmarks[{index}]: benchmarks[{first}] is called {name:?} as well");
-            }
-        }
-        Ok(self)
-    }
-
-    /// One name for each benchmark, each different: its name if that is enough, with its parameters and its unit if not.
-    pub fn labels(&self) -> Vec<String> {
-        let mut labels: Vec<String> = self.benchmarks.iter().map(|it| it.name.clone()).collect();
-        for longer in
-            [Benchmark::label, |it: &Benchmark| format!("{} ({})", it.label(), it.unit.name())]
-        {
-            let mut counts: HashMap<&str, usize> = HashMap::new();
-            labels.iter().for_each(|label| *counts.entry(label).or_default() += 1);
-            let is_taken: Vec<bool> = labels.iter().map(|label| counts[&**label] > 1).collect();
-            for (index, benchmark) in self.benchmarks.iter().enumerate() {
-                if is_taken[index] {
-                    labels[index] = longer(benchmark);
-                }
-            }
-        }
-        labels
-    }
-
-    /// Adds a note once.
-    pub fn note(&mut self, note: impl Into<String>) {
-        let note = note.into();
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
     }
 }
 

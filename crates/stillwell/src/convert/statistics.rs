@@ -6,9 +6,16 @@ use crate::convert::results::{Benchmark, Summary};
 ///
 /// Values of all launches count alike, as in the tools that the formats are of.
 pub fn summary(benchmark: &Benchmark) -> Summary {
-    let values = &benchmark.values;
+    match benchmark.values.is_empty() {
+        true => benchmark.summary.unwrap_or_default(),
+        false => of_values(&benchmark.values),
+    }
+}
+
+/// Summary of these values; nothing of none.
+pub fn of_values(values: &[f64]) -> Summary {
     let (Ok(sorted), Ok(mean)) = (stats::Sorted::new(values), stats::mean(values)) else {
-        return benchmark.summary.unwrap_or_default();
+        return Summary::default();
     };
     Summary {
         count: Some(values.len() as u64),

@@ -2,45 +2,49 @@
 //! Blank lines and those that start with `#` are passed over.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read as _};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::convert::json::Sign;
+use crate::convert::TimeUnit;
 use crate::convert::read::{File, Options, file_name};
 use crate::convert::results::{About, Benchmark, NOTE_ORDER, Results, Unit};
-use crate::convert::{Runs, Source, whole_ns};
+
+/// 100 years.
+const NS_MAX: f64 = 3.2e18;
+/// Name of the command that is empty.
+pub(super) const EMPTY_COMMAND: &str = "empty shell";
 
 /// The longest line that is taken for a command line.
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// Characters of a wrong line that the error shows.
 const SHOWN_CHARS: usize = 40;
 
-/// Reads all lines; each is a launch of one value. Times are as they are written, not in whole nanoseconds.
+/// Reads all lines; each is a launch of one value.
 ///
 /// # Errors
 /// The first line that cannot be understood, with its number.
 pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
-    let mut results = Results { tool: "times".into(), ..Results::default() };
+    let mut results = Results { tool: "times".into(), are_commands: true, ..Results::default() };
     let mut indices = HashMap::new();
     for (index, line) in files[0].bytes.split(|&byte| byte == b'\n').enumerate() {
         let parsed = parse_line(line, file_name(&files[0])).and_then(|parsed| {
-            let Some((command, value)) = parsed else { return Ok(None) };
-            let ns =
-                Sign::NotNegative.check(value * options.unit.ns()).map_err(anyhow::Error::msg)?;
-            Ok(Some((command, ns)))
+            let Some(Run { command, time, value }) = parsed else { return Ok(None) };
+            Ok(Some((command, ns(value, options.unit).with_context(|| time.to_owned())?)))
         });
         let Some((command, ns)) = parsed.with_context(|| format!("line {}", index + 1))? else {
             continue;
         };
-        // An empty command is what was subtracted from the others.
-        let name = if command.is_empty() { "empty command" } else { command };
-        let benchmark = *indices.entry(name).or_insert_with(|| {
-            results.benchmarks.push(Benchmark::new(name, Unit::Time));
+        let at = *indices.entry(command.to_owned()).or_insert_with(|| {
+            results.benchmarks.push(new_benchmark(command));
             results.benchmarks.len() - 1
         });
-        results.benchmarks[benchmark].values.push(ns);
-        results.benchmarks[benchmark].end_launch(About::default());
+        results.benchmarks[at].values.push(ns);
+        results.benchmarks[at].end_launch(About::default());
+        results.order.push(u32::try_from(at)?);
+    }
+    ensure!(!results.benchmarks.is_empty(), "there is no time in it");
+    if let [only] = &mut results.benchmarks[..] {
+        only.is_control = false;
     }
     if results.benchmarks.len() > 1 {
         results.note(NOTE_ORDER);
@@ -48,34 +52,34 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
     Ok(results)
 }
 
-/// Reads all lines.
-///
-/// # Errors
-/// The first line that cannot be understood, with its number.
-pub(super) fn read(file: &mut dyn BufRead, source: Source<'_>) -> Result<Runs> {
-    let mut runs = Runs::default();
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        let n_bytes = file.take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line)?;
-        if n_bytes == 0 {
-            break;
-        }
-        read_line(&mut runs, &line, source).with_context(|| format!("line {number}"))?;
-    }
-    Ok(runs)
+/// An empty command is what the program tim writes for its overhead, which is subtracted from the others.
+fn new_benchmark(command: &str) -> Benchmark {
+    let is_control = command.is_empty();
+    let name = if is_control { EMPTY_COMMAND } else { command };
+    let mut made = Benchmark::new(name, Unit::Time);
+    made.is_control = is_control;
+    made
 }
 
-fn read_line(runs: &mut Runs, line: &[u8], source: Source<'_>) -> Result<()> {
-    if let Some((command, value)) = parse_line(line, source.name)? {
-        let shown = || value.to_string();
-        runs.push(command, whole_ns(value, source.unit).with_context(shown)?);
-    }
-    Ok(())
+/// A time in ns. What is written with decimals of a second is whole nanoseconds mostly; a product of doubles may miss that
+/// by its last bit.
+fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
+    let ns = value * unit.ns();
+    ensure!((0.0..=NS_MAX).contains(&ns), "a time is between 0 and 100 years");
+    let is_whole = (ns - ns.round()).abs() <= 2.0 * f64::EPSILON * ns;
+    Ok(if is_whole { ns.round() } else { ns })
+}
+
+/// What a line says.
+struct Run<'a> {
+    command: &'a str,
+    /// As it is written.
+    time: &'a str,
+    value: f64,
 }
 
 /// The command and its time, or none if it is a line without one.
-fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<(&'a str, f64)>> {
+fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<Run<'a>>> {
     ensure!(line.len() <= LINE_BYTES_MAX, "longer than {LINE_BYTES_MAX} bytes");
     let line = str::from_utf8(line).context("not UTF-8")?;
     let line = line.strip_suffix('\n').unwrap_or(line);
@@ -88,23 +92,29 @@ fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<(&'a str, f64)
         let shown: String = time.chars().take(SHOWN_CHARS).collect();
         bail!("{shown:?} is not a time; a line is TIME, or TIME, a tab and the command");
     };
-    Ok(Some((command, value)))
+    Ok(Some(Run { command, time, value }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::TimeUnit;
 
-    fn parse(text: &[u8]) -> Result<Runs> {
-        read(&mut &*text, Source { name: "file.txt", unit: TimeUnit::Ms })
+    fn parse(text: &[u8]) -> Result<Results> {
+        let files = [File { path: "file.txt", bytes: text }];
+        read_results(&files, Options { unit: TimeUnit::Ms, ..Options::default() })
     }
 
     #[track_caller]
-    fn check(text: &str, commands: &[&str], runs: &[(usize, u64)]) {
+    fn check(text: &str, commands: &[&str], runs: &[(u32, f64)]) {
         let found = parse(text.as_bytes()).unwrap();
-        assert_eq!(found.commands, commands, "{text:?}");
-        assert_eq!(found.runs, runs, "{text:?}");
+        let names: Vec<&str> = found.benchmarks.iter().map(|it| &*it.name).collect();
+        assert_eq!(names, commands, "{text:?}");
+        let mut next = vec![0; names.len()];
+        let in_order = found.order.iter().map(|&at| {
+            next[at as usize] += 1;
+            (at, found.benchmarks[at as usize].values[next[at as usize] - 1])
+        });
+        assert_eq!(in_order.collect::<Vec<_>>(), runs, "{text:?}");
     }
 
     #[track_caller]
@@ -118,11 +128,10 @@ mod tests {
         check(
             "1.5\ta\n2\tb c\n1.25\ta",
             &["a", "b c"],
-            &[(0, 1_500_000), (1, 2_000_000), (0, 1_250_000)],
+            &[(0, 1_500_000.0), (1, 2_000_000.0), (0, 1_250_000.0)],
         );
-        check("# a comment\n\n 1e-3 \n2\r\n \t\n", &["file.txt"], &[(0, 1000), (0, 2_000_000)]);
-        check("1\t\n2\ta\tb\n", &["", "a\tb"], &[(0, 1_000_000), (1, 2_000_000)]);
-        check("", &[], &[]);
+        check("# a comment\n\n 1e-3 \n2\r\n \t\n", &["file.txt"], &[(0, 1000.0), (0, 2_000_000.0)]);
+        check("1\t\n2\ta\tb\n", &[EMPTY_COMMAND, "a\tb"], &[(0, 1_000_000.0), (1, 2_000_000.0)]);
     }
 
     #[test]
@@ -130,10 +139,20 @@ mod tests {
         check_error(b"1\ta\n\nfast\tb\n", "line 3: \"fast\" is not a time");
         check_error(b"1 sleep 1\n", "line 1: \"1 sleep 1\" is not a time");
         check_error(b"-1\ta\n", "line 1: -1: a time is between");
-        check_error(b"nan\ta\n", "line 1: NaN: a time is between");
+        check_error(b"nan\ta\n", "line 1: nan: a time is between");
         check_error(b"inf\ta\n", "line 1: inf: a time is between");
-        check_error(b"1e-7\ta\n", "too short");
         check_error(b"1\t\xff\n", "line 1: not UTF-8");
         check_error(&[b'7'; LINE_BYTES_MAX + 2], "line 1: longer than 1048576 bytes");
+        check_error(b"# nothing\n", "there is no time in it");
+    }
+
+    /// Decimals of a second are whole nanoseconds, however they multiply.
+    #[test]
+    fn whole_nanoseconds_stay_whole() {
+        let of = |seconds: f64| ns(seconds, TimeUnit::S).unwrap();
+        for whole in [5_100_000_u32, 7_100_001, 123_456_789, 999_999_999] {
+            assert_eq!(of(f64::from(whole) / 1e9), f64::from(whole));
+        }
+        assert_eq!(of(1.25e-10), 0.125);
     }
 }

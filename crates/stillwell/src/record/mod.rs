@@ -10,9 +10,11 @@ mod rows;
 mod write;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
+use crate::convert::results::{Calibration, Metadata, Summary};
 use crate::host::{Facts, Gap};
 use crate::plan::Plan;
 
@@ -56,12 +58,40 @@ pub struct Header {
 }
 
 /// The file that a record was converted from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Imported {
     /// Its path, as it was given.
     pub file: String,
     /// What it was, as `convert --from` names it.
     pub from: String,
+    /// The program that wrote it, and its version if the file says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+    /// What cannot be claimed from such a file, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What the file says of all its benchmarks.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub metadata: Metadata,
+    /// What it says of each, in the order of the arms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benchmarks: Vec<ImportedBenchmark>,
+}
+
+/// What a file says of a benchmark beside its values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ImportedBenchmark {
+    /// Its name there.
+    pub name: String,
+    /// Unit of its values, where it is none that an arm has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit_name: Option<String>,
+    /// Of all its launches.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub metadata: Metadata,
+    /// Where the file has this instead of values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
 }
 
 /// What is wrong with a line. serde counts lines too, but each of ours is a document of its own to it.
@@ -114,6 +144,27 @@ pub enum Event {
         loops: u64,
         /// By name.
         counters: BTreeMap<String, u64>,
+    },
+    /// A launch of an imported benchmark: a process, or what comes nearest to it. Its rows are the next ones of its arm.
+    Launch {
+        /// Index of the arm.
+        arm: u32,
+        /// Its rows that are warm-ups, which come first.
+        n_warmups: u32,
+        /// Its rows that are not.
+        n_values: u32,
+        /// Outer loops of each value.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        loops: Option<NonZeroU64>,
+        /// Inner loops in each outer one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        inner_loops: Option<NonZeroU64>,
+        /// What it was for, if it has no values.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        calibration: Option<Calibration>,
+        /// What the source says of it.
+        #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+        metadata: Metadata,
     },
     /// The session ended in order; without this line it was killed.
     End {

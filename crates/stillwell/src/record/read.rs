@@ -1,7 +1,7 @@
 //! Reading a record back: whole, or the lines that were added since the last look.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek as _, SeekFrom};
+use std::io::{BufRead, BufReader, Cursor, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
@@ -31,7 +31,21 @@ impl Record {
     /// # Errors
     /// The file cannot be read, is not a record, is of a later version, or has a damaged line before its end.
     pub fn read(path: &Path) -> Result<Self> {
-        let (mut tail, header) = Tail::open(path)?;
+        Self::follow(path, Tail::open(path)?)
+    }
+
+    /// Reads a whole record from its bytes; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Record::read`].
+    pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self> {
+        Self::follow(path, Tail::of(path, Cursor::new(bytes))?)
+    }
+
+    fn follow<R: BufRead + Seek>(
+        path: &Path,
+        (mut tail, header): (Tail<R>, Header),
+    ) -> Result<Self> {
         let mut rows = Rows::default();
         let mut events = Vec::new();
         let n_arms = header.plan.arms.len();
@@ -71,8 +85,8 @@ pub enum Line {
 
 /// A reader that remembers how far it has read, for following a record while it grows.
 #[derive(Debug)]
-pub struct Tail {
-    reader: BufReader<File>,
+pub struct Tail<R = BufReader<File>> {
+    reader: R,
     path: PathBuf,
     layout: Layout,
     line_number: usize,
@@ -85,10 +99,15 @@ impl Tail {
     /// # Errors
     /// As [`Record::read`].
     pub fn open(path: &Path) -> Result<(Self, Header)> {
-        let shown = path.display();
         #[expect(clippy::disallowed_methods, reason = "this is where records are read")]
-        let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
-        let mut reader = BufReader::with_capacity(1 << 16, file);
+        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Self::of(path, BufReader::with_capacity(1 << 16, file))
+    }
+}
+
+impl<R: BufRead + Seek> Tail<R> {
+    fn of(path: &Path, mut reader: R) -> Result<(Self, Header)> {
+        let shown = path.display();
         let header = read_header(&mut reader).with_context(|| format!("{shown}"))?;
         let layout = Layout::from_names(&header.columns)
             .map_err(anyhow::Error::msg)

@@ -105,6 +105,11 @@ impl Rows {
         self.own.get(index).copied().filter(|value| !value.is_nan())
     }
 
+    /// Whether any row has a value of its own.
+    pub fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
     /// What is compared: the row's own value, or else its wall time, ns.
     pub fn headline(&self, index: usize) -> Option<f64> {
         self.own(index).or_else(|| self.get(index, Metric::WallNs).map(|ns| ns as f64))

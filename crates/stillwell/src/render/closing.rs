@@ -30,7 +30,11 @@ pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styl
     shell(out, plan);
     order(out, record);
     end(out, record, analysis, styles);
-    writeln!(out, "record: {}", record.path.display()).ok();
+    // What was read for this one time is no record.
+    let file = record.header.imported.as_ref().map(|imported| imported.file.as_str());
+    if record.path.to_str() != file {
+        writeln!(out, "record: {}", record.path.display()).ok();
+    }
 }
 
 /// Metrics that were asked for and that no run has.
@@ -67,6 +71,9 @@ fn shell(out: &mut String, plan: &Plan) {
 fn order(out: &mut String, record: &Record) {
     let plan = &record.header.plan;
     if let Some(imported) = &record.header.imported {
+        for note in &imported.notes {
+            wrap(out, "note: ", 6, note);
+        }
         wrap(out, "imported: ", 6, &format!("{}, from {}", imported.from, imported.file));
     } else if plan.order == Order::Sequential {
         out.push_str("order: sequential; drift between the commands is not controlled\n");

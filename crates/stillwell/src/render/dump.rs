@@ -26,7 +26,8 @@ fn csv_rows(to: &mut impl Write, record: &Record) -> ::csv::Result<()> {
     let metrics = metrics(record);
     let mut table = ::csv::Writer::from_writer(to);
     let names = metrics.iter().map(|metric| metric.info().column);
-    table.write_record(FIXED_COLUMNS.into_iter().chain(names))?;
+    let more = More::of(record);
+    table.write_record(FIXED_COLUMNS.into_iter().chain(names).chain(more.names()))?;
     for row in record.rows.iter() {
         for cell in
             fixed(&row).into_iter().chain(metrics.iter().map(|&metric| signed(row.get(metric))))
@@ -36,9 +37,41 @@ fn csv_rows(to: &mut impl Write, record: &Record) -> ::csv::Result<()> {
                 None => table.write_field("")?,
             }
         }
+        if more.has_value {
+            table.write_field(row.value.map_or_else(String::new, |value| value.to_string()))?;
+        }
+        if more.has_benchmarks {
+            table.write_field(more.benchmark(&row))?;
+        }
         table.write_record(None::<&[u8]>)?;
     }
     Ok(table.flush()?)
+}
+
+/// Columns that only some records need.
+struct More<'a> {
+    record: &'a Record,
+    /// Whether rows have values that no metric has.
+    has_value: bool,
+    has_benchmarks: bool,
+}
+
+impl<'a> More<'a> {
+    fn of(record: &'a Record) -> Self {
+        let has_benchmarks = record.header.plan.arms.iter().any(|arm| arm.benchmark.is_some());
+        Self { record, has_value: record.rows.has_own(), has_benchmarks }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        [("value", self.has_value), ("benchmark", self.has_benchmarks)]
+            .into_iter()
+            .filter_map(|(name, is_there)| is_there.then_some(name))
+    }
+
+    fn benchmark(&self, row: &Row) -> &'a str {
+        let arm = self.record.header.plan.arms.get(row.arm as usize);
+        arm.and_then(|arm| arm.benchmark.as_deref()).unwrap_or_default()
+    }
 }
 
 /// The fixed columns of a row as integers, `timed_out` as 0 or 1.
@@ -65,14 +98,16 @@ fn signed(value: Option<u64>) -> Option<i128> {
 pub fn json_lines(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let metrics = metrics(record);
     let mut to = BufWriter::new(to);
+    let more = More::of(record);
     for row in record.rows.iter() {
-        serde_json::to_writer(&mut to, &Object { row: &row, metrics: &metrics })?;
+        serde_json::to_writer(&mut to, &Object { more: &more, row: &row, metrics: &metrics })?;
         to.write_all(b"\n")?;
     }
     to.flush()
 }
 
 struct Object<'a> {
+    more: &'a More<'a>,
     row: &'a Row,
     metrics: &'a [Metric],
 }
@@ -89,6 +124,12 @@ impl Serialize for Object<'_> {
         }
         for metric in self.metrics {
             map.serialize_entry(metric.info().column, &self.row.get(*metric))?;
+        }
+        if self.more.has_value {
+            map.serialize_entry("value", &self.row.value)?;
+        }
+        if self.more.has_benchmarks {
+            map.serialize_entry("benchmark", self.more.benchmark(self.row))?;
         }
         map.end()
     }

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::analysis::histogram::Histogram;
-use crate::plan::Plan;
+use crate::plan::Arm;
 use crate::render::columns::{COLUMNS, shorten, width};
-use crate::render::units::{Kind, Unit, asked};
+use crate::render::units::{Kind, Unit, asked, kind_of_unit};
+use crate::spec::metrics::Shown;
 
 const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const EIGHTHS_RIGHT: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
@@ -62,11 +63,62 @@ fn decimals(edges: &[f64], unit: Unit) -> Option<usize> {
     Some(decimals as usize)
 }
 
-/// What `stillwell hist` prints: each arm of the plan, one row for each bin, with the lower edge of the bin, a bar and
-/// the number of runs.
-pub fn tall(histogram: &Histogram, plan: &Plan) -> String {
-    let unit =
-        Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), histogram.edges.iter().copied());
+/// One series of the verb `hist`.
+#[derive(Clone, Debug)]
+pub struct Block {
+    number: usize,
+    /// Which file it is from, if there are several.
+    file: Option<String>,
+    label: String,
+    benchmark: Option<String>,
+    kind: Kind,
+    /// The unit that was asked for.
+    asked: Option<String>,
+    /// Its values, in the base unit.
+    pub values: Vec<f64>,
+}
+
+impl Block {
+    /// The values of an arm.
+    pub fn new(
+        number: usize,
+        arm: &Arm,
+        file: Option<String>,
+        values: Vec<f64>,
+        metrics: &[Shown],
+    ) -> Self {
+        Self {
+            number,
+            file,
+            label: arm.label().trim().into(),
+            benchmark: arm.benchmark.clone(),
+            kind: kind_of_unit(arm.unit),
+            asked: asked(metrics, "wall").map(String::from),
+            values,
+        }
+    }
+
+    /// Whether both are shown on one scale: they are of one benchmark, or of none.
+    pub fn goes_with(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.benchmark == other.benchmark
+    }
+
+    fn heading(&self, in_group: bool) -> String {
+        let is_named = in_group && self.benchmark.as_deref() == Some(&self.label);
+        match &self.file {
+            Some(file) if is_named => file.clone(),
+            Some(file) => format!("{file}: {}", self.label),
+            None => self.label.clone(),
+        }
+    }
+}
+
+/// What `stillwell hist` prints of series on one scale: each with one row for each bin, with the lower edge of the bin, a bar
+/// and the number of values. `is_named`: the benchmark they are of is said first.
+pub fn tall(histogram: &Histogram, blocks: &[Block], is_named: bool) -> String {
+    let kind = blocks.first().map_or(Kind::Time, |block| block.kind);
+    let asked = blocks.first().and_then(|block| block.asked.as_deref());
+    let unit = Unit::choose(kind, asked, histogram.edges.iter().copied());
     let decimals = decimals(&histogram.edges, unit);
     let edges: Vec<String> =
         histogram.edges.iter().map(|edge| unit.number(*edge, decimals)).collect();
@@ -74,12 +126,19 @@ pub fn tall(histogram: &Histogram, plan: &Plan) -> String {
     let tallest = tallest(histogram);
     let digits =
         tallest.max(histogram.n_above.iter().copied().max().unwrap_or(0)).to_string().len();
-    let bar_columns = COLUMNS - wide - digits - unit.name.len() - 6;
+    let bar_columns = COLUMNS.saturating_sub(wide + digits + unit.name.len() + 6).max(1);
     let mut out = String::new();
-    for (arm, counts) in histogram.counts.iter().enumerate() {
-        let label = plan.arms.get(arm).map_or("", |arm| arm.label());
-        let number = format!("{}  ", arm + 1);
-        writeln!(out, "{number}{}", shorten(label.trim(), COLUMNS - number.len())).ok();
+    let benchmark = blocks.first().and_then(|block| block.benchmark.as_deref());
+    let is_one =
+        blocks.iter().all(|block| block.file.is_none() && Some(&*block.label) == benchmark);
+    let benchmark = benchmark.filter(|_| is_named && !is_one);
+    if let Some(benchmark) = benchmark {
+        writeln!(out, "{}", shorten(benchmark, COLUMNS)).ok();
+    }
+    for (arm, (counts, block)) in histogram.counts.iter().zip(blocks).enumerate() {
+        let number = format!("{}  ", block.number);
+        let label = block.heading(benchmark.is_some());
+        writeln!(out, "{number}{}", shorten(&label, COLUMNS - number.len())).ok();
         for (bin, &count) in counts.iter().enumerate() {
             let name = if bin == 0 { unit.name } else { "" };
             let edge = edges.get(bin).map_or("", String::as_str);
@@ -120,6 +179,12 @@ fn bar(count: u32, tallest: u32, columns: usize) -> String {
 mod tests {
     use super::*;
     use crate::render::fixture::record;
+
+    fn tall(histogram: &Histogram, plan: &crate::plan::Plan) -> String {
+        let block = |(at, arm)| Block::new(at + 1, arm, None, Vec::new(), &plan.metrics);
+        let blocks: Vec<Block> = plan.arms.iter().enumerate().map(block).collect();
+        super::tall(histogram, &blocks, false)
+    }
 
     fn histogram() -> Histogram {
         Histogram {

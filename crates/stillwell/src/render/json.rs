@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::analysis::series::Series;
 use crate::analysis::{Analysis, ArmSummary, Estimators};
 use crate::host::{Facts, Gap};
 use crate::plan::{Control, Plan};
@@ -65,6 +66,8 @@ struct ArmStatistics<'a> {
     #[serde(flatten)]
     summary: &'a ArmSummary,
     estimators: Option<&'a Estimators>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launches: Option<&'a Series>,
 }
 
 /// Writes all that `stats` shows; times are in ns.
@@ -81,7 +84,11 @@ pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io:
         control: found.plan.control,
         tim: found.tim,
         arms: arms
-            .map(|(summary, estimators)| ArmStatistics { summary, estimators: estimators.as_ref() })
+            .map(|(summary, estimators)| ArmStatistics {
+                summary,
+                estimators: estimators.as_ref(),
+                launches: found.series.get(summary.arm).and_then(Option::as_ref),
+            })
             .collect(),
     };
     pretty(to, &document)
@@ -109,7 +116,7 @@ mod tests {
         let estimators = estimators(&arms, tim);
         let plan = &record.header.plan;
         let mut out = Vec::new();
-        let found = Statistics { plan, arms: &arms, estimators: &estimators, tim };
+        let found = Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] };
         stats(&mut out, &record, found).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let arm = &document["arms"][1];

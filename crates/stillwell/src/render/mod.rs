@@ -1,7 +1,5 @@
 //! Analysis → bytes. Pure: no clock, no files, no statistics; every number that is shown was computed by `analysis`.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "used when the verbs read foreign files"))]
-
 pub mod across;
 pub mod bmf;
 pub mod calibrate;
@@ -12,6 +10,7 @@ pub mod csv;
 mod distributions;
 pub mod dump;
 mod exported;
+pub mod files;
 #[cfg(test)]
 pub mod fixture;
 pub mod histogram;
@@ -22,8 +21,10 @@ pub mod markup;
 mod notes;
 mod outliers;
 pub mod pyperf;
+pub mod results;
 pub mod stats_table;
 mod styles;
+mod table;
 pub mod text;
 pub mod times;
 pub mod uncertain;

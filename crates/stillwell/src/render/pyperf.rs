@@ -2,7 +2,7 @@
 //! what is common to all runs only once.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use anyhow::{Result, bail, ensure};
@@ -59,22 +59,35 @@ enum Number {
 /// # Errors
 /// pyperf has no way to say it (a rate, a time of 0, a summary without values), or `to` cannot be written.
 pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
+    serde_json::to_writer(&mut *to, &suite(results)?)?;
+    Ok(to.write_all(b"\n")?)
+}
+
+/// The same, indented by four spaces, as `pyperf convert --indent` does.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_indented(to: &mut impl Write, results: &Results) -> Result<()> {
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *to, formatter);
+    suite(results)?.serialize(&mut serializer)?;
+    Ok(to.write_all(b"\n")?)
+}
+
+fn suite(results: &Results) -> Result<Suite> {
     ensure!(!results.benchmarks.is_empty(), "pyperf has no file without a benchmark");
-    let labels = results.labels();
-    let mut benchmarks = Vec::with_capacity(labels.len());
-    for (benchmark, label) in results.benchmarks.iter().zip(&labels) {
-        ensure!(
-            labels.iter().filter(|it| *it == label).count() == 1,
-            "two benchmarks are called {label:?}"
-        );
-        benchmarks.push(series(results, benchmark, label)?);
+    let names: Vec<String> = results.labels().iter().map(|label| one_line(label)).collect();
+    let mut seen = HashSet::new();
+    let mut benchmarks = Vec::with_capacity(names.len());
+    for (benchmark, name) in results.benchmarks.iter().zip(&names) {
+        ensure!(seen.insert(name), "two benchmarks are called {name:?}");
+        benchmarks.push(series(results, benchmark, name)?);
     }
     let common = common(benchmarks.iter().map(|it| &it.metadata));
     for series in &mut benchmarks {
         series.metadata.retain(|key, _| !common.contains_key(key));
     }
-    serde_json::to_writer(&mut *to, &Suite { benchmarks, metadata: common, version: "1.0" })?;
-    Ok(to.write_all(b"\n")?)
+    Ok(Suite { benchmarks, metadata: common, version: "1.0" })
 }
 
 fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<Series> {
@@ -96,7 +109,7 @@ fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<Serie
     for (name, value) in &benchmark.parameters {
         outer.extend(clean(&format!("parameter_{name}"), &value.as_str().into()));
     }
-    outer.insert("name".into(), one_line(label).into());
+    outer.insert("name".into(), label.into());
     outer.insert("unit".into(), unit.into());
     let mut runs = Vec::with_capacity(benchmark.n_launches());
     for (index, launch) in benchmark.launches().enumerate() {

@@ -1,13 +1,18 @@
 //! The verb `stats`: every statistic, the arms side by side.
 
+mod launches;
+
+use std::fmt::Write as _;
+
 use comfy_table::{CellAlignment, Table, presets};
 
+use crate::analysis::series::Series;
 use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, Times, Uncertain};
 use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::text::ratio_text;
 use crate::render::uncertain;
-use crate::render::units::{Unit, asked, kind_of, percent, unit_of_walls};
+use crate::render::units::{Kind, Unit, asked, kind_of, kind_of_unit, percent, unit_of_values};
 use crate::spec::tim::TimShape;
 
 /// A label above its numbers is not wider, so that several arms fit.
@@ -31,20 +36,47 @@ pub struct Statistics<'a> {
     pub estimators: &'a [Option<Estimators>],
     /// How the numbers of tim were taken, if they were.
     pub tim: Option<TimShape>,
+    /// What their launches say, where that is not all here already.
+    pub series: &'a [Option<Series>],
 }
 
 /// All statistics of all arms, controls included, as measured; as many arms beside each other as 80 columns hold.
 pub fn stats(statistics: Statistics<'_>) -> String {
     let Statistics { plan, arms, .. } = statistics;
+    if !plan.has_benchmarks() {
+        return of_arms(statistics);
+    }
+    let mut out = String::new();
+    let mut names: Vec<&Option<String>> = Vec::new();
+    for benchmark in plan.arms.iter().map(|arm| &arm.benchmark) {
+        if names.contains(&benchmark) {
+            continue;
+        }
+        names.push(benchmark);
+        let these = arms.iter().filter(|arm| plan.arms[arm.arm].benchmark == *benchmark);
+        let these: Vec<ArmSummary> = these.cloned().collect();
+        let gap = if out.is_empty() { "" } else { "\n" };
+        writeln!(out, "{gap}{}", shorten(benchmark.as_deref().unwrap_or_default(), COLUMNS)).ok();
+        out.push_str(&of_arms(Statistics { arms: &these, ..statistics }));
+    }
+    out
+}
+
+/// The arms of one benchmark, or all.
+fn of_arms(statistics: Statistics<'_>) -> String {
+    let Statistics { plan, arms, .. } = statistics;
+    let has_others = arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_some();
     let mut lines = vec![Line {
         name: String::new(),
-        cells: arms.iter().map(|arm| label(plan, arm)).collect(),
+        cells: arms.iter().map(|arm| label(plan, arm, has_others)).collect(),
     }];
-    let unit = unit_of_walls(plan, statistics.uncertain());
+    let kind = arms.first().map_or(Kind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
+    let unit = unit_of_values(plan, kind, statistics.uncertain());
     estimator_lines(&mut lines, statistics, unit);
     ratio_lines(&mut lines, statistics);
     floor_lines(&mut lines, statistics);
     time_lines(&mut lines, arms, unit);
+    launches::lines(&mut lines, statistics, unit);
     for name in metric_names(arms) {
         metric_lines(&mut lines, plan, arms, name);
     }
@@ -63,14 +95,10 @@ pub fn stats(statistics: Statistics<'_>) -> String {
     out
 }
 
-fn label(plan: &Plan, arm: &ArmSummary) -> String {
+fn label(plan: &Plan, arm: &ArmSummary, has_others: bool) -> String {
     let number = if arm.is_hidden { String::new() } else { format!("{} ", arm.arm + 1) };
-    let mark = if arm.arm == plan.reference && has_others(plan) { " (ref)" } else { "" };
+    let mark = if arm.arm == plan.reference_of(arm.arm) && has_others { " (ref)" } else { "" };
     format!("{number}{}{mark}", shorten(&arm.label, LABEL_COLUMNS - number.len() - mark.len()))
-}
-
-fn has_others(plan: &Plan) -> bool {
-    plan.candidates().nth(1).is_some()
 }
 
 /// How many arms from this one on fit; at least one.
@@ -147,7 +175,10 @@ fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit
         ("mean", |found| found.mean),
     ];
     for (name, value) in estimators {
-        add(lines, arms, name, |arm| text(value(statistics.estimators(arm)?)));
+        add(lines, arms, name, |arm| {
+            let of_runs = value(statistics.estimators(arm)?);
+            text(of_all(name, arm).unwrap_or(of_runs))
+        });
     }
     if let Some(TimShape { k, n, m, .. }) = tim {
         add(lines, arms, format!("tim {k},{n},{m}"), |arm| {
@@ -165,12 +196,23 @@ fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit
     }
 }
 
+/// Of the slices, where an arm has them: the estimators are of its processes.
+fn of_all(name: &str, arm: &ArmSummary) -> Option<Uncertain> {
+    let wall = arm.wall.as_ref().filter(|_| arm.sliced.is_some())?;
+    match name {
+        "min" => Some(Uncertain { value: wall.min, err: None }),
+        "median" => Some(wall.median),
+        "mean" => Some(wall.mean),
+        _ => None,
+    }
+}
+
 type OfRatios = fn(&Ratios) -> Option<Uncertain>;
 
 /// Ratios to the reference, of net times where there is a control.
 fn ratio_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
-    let Statistics { plan, arms, tim, .. } = statistics;
-    if !has_others(plan) {
+    let Statistics { arms, tim, .. } = statistics;
+    if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
         return;
     }
     let ratios: [(&str, OfRatios); 4] = [
@@ -283,7 +325,7 @@ mod tests {
     }
 
     fn table(plan: &Plan, arms: &[ArmSummary], tim: Option<TimShape>) -> String {
-        stats(Statistics { plan, arms, estimators: &estimators(arms, tim), tim })
+        stats(Statistics { plan, arms, estimators: &estimators(arms, tim), tim, series: &[] })
     }
 
     #[test]
@@ -338,10 +380,12 @@ mod tests {
         found.floor.is_finite = None;
         found.floor.g_star = None;
         let plan = &record.header.plan;
-        let text = stats(Statistics { plan, arms: &arms, estimators: &estimators, tim });
+        let text =
+            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
         assert!(text.contains("needs 240 runs") && text.contains("not tested"), "{text}");
         estimators[0].as_mut().unwrap().floor.is_finite = Some(false);
-        let text = stats(Statistics { plan, arms: &arms, estimators: &estimators, tim });
+        let text =
+            stats(Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &[] });
         assert!(text.contains("no finite floor"), "{text}");
     }
 

@@ -142,8 +142,13 @@ pub fn kind_of_unit(unit: crate::plan::workers::Unit) -> Kind {
 
 /// The unit of a table of wall times: the one asked for, or else that of the largest value as it is shown.
 pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = Uncertain>) -> Unit {
-    let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
     let kind = plan.arms.get(plan.reference).map_or(Kind::Time, |arm| kind_of_unit(arm.unit));
+    unit_of_values(plan, kind, values)
+}
+
+/// The same of values of some kind.
+pub fn unit_of_values(plan: &Plan, kind: Kind, values: impl Iterator<Item = Uncertain>) -> Unit {
+    let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
     Unit::choose(kind, asked(&plan.metrics, "wall"), shown)
 }
 

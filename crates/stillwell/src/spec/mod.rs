@@ -1,5 +1,7 @@
 //! What was said, and nothing else: pure, no defaults.
 
+pub mod convert;
+pub mod input;
 pub mod metrics;
 pub mod rlimit;
 pub mod run;

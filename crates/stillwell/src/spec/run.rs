@@ -253,6 +253,10 @@ pub struct NumberOptions {
 /// Files for other programs; `-` is standard output.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportOptions {
+    /// Write a file in a format: pyperf, bmf (Bencher), csv, markdown, hyperfine or json (the whole analysis); can be
+    /// repeated. A name that ends with .gz is compressed
+    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"], action = clap::ArgAction::Append)]
+    pub export: Vec<String>,
     /// Write hyperfine's JSON, schema 2, with our fields beside it
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,

@@ -174,13 +174,10 @@ pub struct WorkerOptions {
 /// Files and output as pyperf has them.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PyperfOptions {
-    /// Write results for another program, for example pyperf FILE; can be repeated
-    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"], action = clap::ArgAction::Append)]
-    pub export: Vec<String>,
-    /// Add the results to this file, in pyperf's format
+    /// Add the results to this file, in pyperf's format; it need not exist
     #[arg(long, value_name = "FILE")]
     pub append: Option<PathBuf>,
-    /// Show each process
+    /// Show each process, after the summary
     #[arg(short = 'v', long)]
     pub verbose: bool,
     /// Print nothing but errors

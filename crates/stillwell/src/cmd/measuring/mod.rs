@@ -28,6 +28,7 @@ use crate::plan::workers::Workers;
 use crate::record::{self, EndReason, FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::values::FailOn;
+use crate::spec::workers::PyperfOptions;
 
 use progress::Progress;
 use session::{Ended, Session};
@@ -51,6 +52,8 @@ pub struct Measuring<'a> {
     pub script: Option<&'a Path>,
     /// Where workers come from; `None`: programs.
     pub maker: Option<Maker>,
+    /// What pyperf's options add.
+    pub pyperf: Option<&'a PyperfOptions>,
 }
 
 impl Measuring<'_> {
@@ -63,13 +66,20 @@ impl Measuring<'_> {
         self.finish(&path, &ended)
     }
 
+    fn style(&self) -> Style {
+        if self.pyperf.is_some_and(|pyperf| pyperf.quiet) {
+            return Style::None;
+        }
+        self.output.style.unwrap_or_default()
+    }
+
     /// Everything up to the finished record.
     ///
     /// # Errors
     /// Nothing could be measured, or it could not be kept.
     pub fn measure(&mut self) -> Result<(PathBuf, Ended)> {
         let maker = self.maker.take();
-        let style = self.output.style.unwrap_or_default();
+        let style = self.style();
         set_colours(style);
         exports::check(&self.output.exports)?;
         let now = Zoned::now();
@@ -100,14 +110,20 @@ impl Measuring<'_> {
             std::fs::remove_file(path).ok();
         }
         let has_runs = judged.analysis.arms.iter().any(|arm| arm.n_runs > 0);
-        let is_quiet = self.output.style == Some(Style::None) || self.output.exports.uses_stdout();
+        let is_quiet = self.style() == Style::None || self.output.exports.uses_stdout();
         if self.output.json || (has_runs && !is_quiet) {
             let kept = || format!("the runs are in {}", path.display());
             judged.print(self.output.json).with_context(kept)?;
+            if !self.output.json && self.pyperf.is_some_and(|pyperf| pyperf.verbose) {
+                judged.print_processes().with_context(kept)?;
+            }
         }
         if has_runs {
             let kept = || format!("the runs are in {}", path.display());
             exports::write(&self.output.exports, &judged).with_context(kept)?;
+            if let Some(path) = self.pyperf.and_then(|pyperf| pyperf.append.as_deref()) {
+                exports::append(path, &judged).with_context(kept)?;
+            }
         }
         let message = match &ended.failure {
             Some(failure) => Some(failure::explain(&judged.record, failure)),

@@ -260,13 +260,16 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether t0 is known well enough; several arms are told apart at looks instead.
+    /// Whether every t0 is known well enough; several arms are told apart at looks instead.
     fn is_precise(&self) -> bool {
         let Some(precision) = self.plan.precision else { return false };
-        let t0 = self.live.arm_t0(self.plan.reference);
+        let is_known = |arm| {
+            let t0 = self.live.arm_t0(arm);
+            t0.is_some_and(|t0| t0.err / t0.value * 100.0 < precision.pct)
+        };
         self.live.n_blocks() >= precision.n_blocks_min as usize
             && self.live.span_ns() >= precision.time_min_ns
-            && t0.is_some_and(|t0| t0.err / t0.value * 100.0 < precision.pct)
+            && self.plan.candidates().all(|(arm, _)| is_known(arm))
     }
 
     fn cleanup(&mut self) -> Result<Outcome> {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::convert::read::{File, Format, Options};
+use crate::convert::statistics::summary;
 
 const SUITE: &str = r#"{"benchmarks":[
     {"metadata":{"name":"a","python_version":"3.11"},"runs":[
@@ -169,4 +170,44 @@ fn metadata_changed() {
     remove_all_metadata(&mut results);
     assert!(results.metadata.is_empty() && results.benchmarks[0].metadata.is_empty());
     assert_eq!((names(&results), values(&results)[0].len()), (vec!["x"], 3));
+}
+
+/// pyperf 2.10.0: `python3 -m pyperf convert pyperf_suite_ref.json …`, then mean() of each benchmark. Its
+/// `--remove-warmups` ends with a ValueError here: the file has calibrations, which are warm-ups and nothing else.
+#[test]
+fn as_pyperf_does() {
+    let file =
+        |bytes| Format::Pyperf.read(&[File { path: "", bytes }], Options::default()).unwrap();
+    let reference = || file(include_bytes!("../../../tests/samples/results/pyperf_suite_ref.json"));
+    let changed = file(include_bytes!("../../../tests/samples/results/pyperf_suite_changed.json"));
+    let check = |results: &Results, n_runs: [usize; 4], means: [f64; 4]| {
+        for ((benchmark, n_runs), mean) in results.benchmarks.iter().zip(n_runs).zip(means) {
+            assert_eq!(benchmark.n_launches(), n_runs);
+            let ours = summary(benchmark).mean.unwrap() / 1e9;
+            assert!((ours / mean - 1.0).abs() < 1e-12, "{}: {ours}", benchmark.name);
+        }
+    };
+    let means = [
+        1.936221401638371e-06,
+        1.5359008873842144e-08,
+        1.0741078270803776e-07,
+        8.538997120327994e-09,
+    ];
+    // --include-runs 2-3,5
+    let mut results = reference();
+    include_launches(&mut results, &numbers("2-3,5")).unwrap();
+    check(&results, [3; 4], means);
+    let means = [
+        1.7579538960772051e-06,
+        1.7638915278120452e-08,
+        9.989366397857979e-08,
+        7.925697072346955e-09,
+    ];
+    // --add pyperf_suite_changed.json
+    let mut results = reference();
+    add(&mut results, changed).unwrap();
+    check(&results, [12, 12, 12, 6], means);
+    let mut out = Vec::new();
+    crate::render::pyperf::write(&mut out, &results).unwrap();
+    check(&file(&out), [12, 12, 12, 6], means);
 }

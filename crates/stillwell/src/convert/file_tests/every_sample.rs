@@ -258,6 +258,10 @@ fn jmh_says_the_same() {
             assert_eq!((ours.n_launches(), ours.values.len()), (2, 4));
         }
     }
+    assert!(
+        !results.notes.iter().any(|note| note.contains("secondary")),
+        "percentiles are of the same values"
+    );
     let histogram = &results.benchmarks[2];
     assert_eq!((histogram.n_launches(), histogram.values.len()), (2, 192));
     check("mean", summary(histogram).mean, 46.619_791_666_666_664);

@@ -30,7 +30,7 @@ fn pyperf_values() {
     bad(r#"{"values":[1,null]}"#, "benchmarks[0].runs[0].values[1]: invalid type: null");
     bad(r#"{"values":[1e999]}"#, "benchmarks[0].runs[0].values[0]: number out of range");
     bad(r#"{"values":[NaN]}"#, "benchmarks[0].runs[0].values[0]");
-    bad(r#"{"values":[1e305]}"#, "benchmarks[0]: a value is too large");
+    bad(r#"{"values":[1e305]}"#, "benchmarks[0] (\"a\"): a value is too large");
     bad(
         r#"{"values":1}"#,
         "benchmarks[0].runs[0].values: invalid type: integer `1`, expected a list of numbers",
@@ -115,6 +115,8 @@ fn hyperfine() {
     bad("", "there is no benchmark");
     bad(r#"{"times":[1]}"#, "results[0]: missing field `command`");
     bad(r#"{"command":"a","times":[1,-1]}"#, "results[0].times[1]: a value must not be negative");
+    bad(r#"{"command":"a","times":[1e305]}"#, "a value is too large");
+    bad(r#"{"command":"a","mean":1e305}"#, "a value is too large");
     bad(r#"{"command":"a","times":[]}"#, "results[0]: times: there is none");
     bad(r#"{"command":"a"}"#, "results[0]: it has neither times nor a mean");
     bad(
@@ -291,6 +293,7 @@ fn the_others() {
     let julia = str::from_utf8(BENCHMARK_TOOLS.bytes).unwrap();
     check(Format::BenchmarkTools, &julia.replace("23.25", "null"), "utf8/join: invalid type: null");
     check(Format::BenchmarkTools, &julia.replace("997", "0"), "utf8/join: invalid value");
+    check(Format::Times, "-1e-3\ta\n", "line 1: -1e-3: a time is between 0 and 100 years");
     check(Format::Times, "1\ta\nfast\tb\n", "line 2: \"fast\" is not a time");
 }
 

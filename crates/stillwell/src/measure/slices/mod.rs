@@ -1,7 +1,6 @@
 //! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on the
 //! same CPU, and take turns in slices of about a millisecond, in random order; so whatever is slower than a few
 //! milliseconds meets all arms alike. docs/methodology.md, "Slices".
-#![expect(clippy::disallowed_methods, reason = "appends to the record")]
 
 mod generation;
 mod pace;

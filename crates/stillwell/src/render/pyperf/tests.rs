@@ -90,6 +90,10 @@ fn what_pyperf_cannot_say() {
     };
     assert!(error("BenchmarkA 1 5 MB/s\n").contains("pyperf has no unit \"MB/s\""));
     assert!(error("BenchmarkA 1 0 B/op\n").contains("run 1: pyperf's values are above 0"));
+    let mut same = read(Format::Go, b"BenchmarkA 1 5 ns/op\nBenchmarkB 1 5 ns/op\n");
+    same.benchmarks[1].name = "BenchmarkA\n".into();
+    let error = write(&mut Vec::new(), &same).unwrap_err().to_string();
+    assert_eq!(error, "two benchmarks are called \"BenchmarkA\"");
     let summaries = read(Format::Codspeed, CODSPEED);
     let error = write(&mut Vec::new(), &summaries).unwrap_err().to_string();
     assert!(error.contains("there is only a summary"), "{error}");

@@ -129,9 +129,14 @@ fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
 /// What the slices say: how many, their CPU time, the wait for a CPU, the empty loop.
 fn slices(out: &mut String, page: &Page<'_>, arm: &ArmSummary, found: &Sliced) {
     let per_process = found.n_slices as f64 / arm.n_runs.max(1) as f64;
-    let processes = if arm.n_runs == 1 { "process" } else { "processes" };
+    let (process, slices) = match (page.plan.workers.is_some(), arm.n_runs) {
+        (true, 1) => ("process", "slices"),
+        (true, _) => ("processes", "slices"),
+        (false, 1) => ("launch", "values"),
+        (false, _) => ("launches", "values"),
+    };
     let mut items = vec![format!(
-        "{} {processes}, {} slices each of {} loops",
+        "{} {process}, {} {slices} each of {} loops",
         arm.n_runs,
         uncertain::fixed(per_process, usize::from(per_process.fract() != 0.0)),
         found.loops

@@ -40,7 +40,7 @@ pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement])
     let headings: &[&str] = match (is_compared, programs.len() > 2) {
         (true, true) => &["benchmark", "", "t0 of 1", "t0", "ratio", ""],
         (true, false) => &["benchmark", "t0 of 1", "t0 of 2", "ratio", ""],
-        (false, _) => &["benchmark", "t0", "median", "CV", "n"],
+        (false, _) => &["benchmark", "t0", "median", "mean", "CV", "n"],
     };
     let unpaired: Vec<Vec<String>> = if is_compared { not_compared(page) } else { Vec::new() };
     draw(out, headings, rows);
@@ -108,10 +108,12 @@ fn alone(page: &Page<'_>, arm: &ArmSummary) -> Vec<String> {
     if let Some(wall) = &arm.wall {
         let unit = Unit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);
-        row.push(unit.label(&unit.number(wall.median.value, decimals)));
+        for middle in [wall.median, wall.mean] {
+            row.push(unit.label(&unit.number(middle.value, decimals)));
+        }
         row.push(wall.cv.map_or_else(String::new, crate::render::units::percent));
     } else {
-        row.extend([String::new(), String::new()]);
+        row.extend([String::new(), String::new(), String::new()]);
     }
     row.push(arm.n_runs.to_string());
     row

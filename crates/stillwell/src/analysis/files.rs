@@ -1,0 +1,311 @@
+//! The same benchmarks in several files. Whatever differed between the sessions is part of their difference, so there are
+//! estimates with the error that the scatter of the launches gives them, and no verdicts.
+
+use std::collections::{BTreeSet, HashMap};
+
+use clap::ValueEnum;
+use serde::Serialize;
+use stats::Measured;
+
+use crate::analysis::Uncertain;
+use crate::convert::results::{Benchmark, MetaValue, Results, Unit};
+use crate::convert::statistics::summary;
+
+/// What a ratio is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Middle {
+    /// Mean of all values.
+    #[default]
+    Mean,
+    /// Median of all values.
+    Median,
+}
+
+/// A benchmark in one file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// Mean or median of all values, in the base unit. Its error is that of the mean of the launches; there is none with one
+    /// launch, nor of a summary.
+    pub middle: Uncertain,
+    /// Standard deviation of the values.
+    pub sd: Option<f64>,
+    /// Launches with values.
+    pub n_launches: usize,
+    /// Values.
+    pub n_values: usize,
+    /// Divided by that of the first file; none in the first file, nor to nothing.
+    pub ratio: Option<Uncertain>,
+}
+
+/// A benchmark that several files have.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// What its values are.
+    #[serde(skip)]
+    pub unit: Unit,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// One for each file; none where the file does not have it.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// What is known of several files together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Files {
+    /// What the ratios are of.
+    pub by: Middle,
+    /// The benchmarks that the first file and another one have, in the order of the first.
+    pub lines: Vec<Line>,
+    /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first; none for the first.
+    pub geometric_means: Vec<Option<Uncertain>>,
+    /// For each file the benchmarks that it has alone: for the first, those that no other has; for another, those that the
+    /// first has not.
+    pub alone: Vec<Vec<String>>,
+    /// What the machines or interpreters differ in.
+    pub differences: Vec<Difference>,
+}
+
+/// Something that should have been the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Index of the file.
+    pub file: usize,
+    /// Key of the metadata.
+    pub key: &'static str,
+    /// What the first file says.
+    pub reference: String,
+    /// What this one says.
+    pub other: String,
+}
+
+/// With one of these changed, a time is of something else.
+const TELLING: [&str; 9] = [
+    "hostname",
+    "cpu_model_name",
+    "cpu_count",
+    "platform",
+    "python_implementation",
+    "python_version",
+    "aslr",
+    "cpu_affinity",
+    "cpu_governors",
+];
+
+/// Where a group of benchmarks stands by its estimates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Group {
+    /// Slower, or more, by more than twice the error of the ratio.
+    More,
+    /// Faster, or less, by as much.
+    Less,
+    /// Within twice the error.
+    Within,
+    /// There is no error to compare the difference with.
+    Unknown,
+}
+
+impl Group {
+    /// Of a ratio.
+    pub fn of(ratio: Uncertain) -> Self {
+        let off = ratio.value - 1.0;
+        match ratio.err {
+            _ if off == 0.0 => Self::Within,
+            None => Self::Unknown,
+            Some(err) if off.abs() <= 2.0 * err => Self::Within,
+            Some(_) if off > 0.0 => Self::More,
+            Some(_) => Self::Less,
+        }
+    }
+}
+
+/// Compares the benchmarks of the first file with those of the others, by their names.
+pub fn compare(files: &[Results], by: Middle) -> Files {
+    let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
+    let found: Vec<Vec<Option<Cell>>> = files.iter().map(|file| cells(file, by)).collect();
+    let places: Vec<HashMap<(&str, &Unit), usize>> = files
+        .iter()
+        .zip(&labels)
+        .map(|(file, labels)| {
+            let named = file.benchmarks.iter().zip(labels).enumerate();
+            named.map(|(at, (it, label))| ((label.as_str(), &it.unit), at)).collect()
+        })
+        .collect();
+    let place = |file: usize, name: &str, unit: &Unit| places[file].get(&(name, unit)).copied();
+    let mut lines = Vec::new();
+    let mut alone = vec![Vec::new(); files.len()];
+    let first = files.first().map_or(&[][..], |file| &file.benchmarks);
+    for (at, benchmark) in first.iter().enumerate() {
+        let name = &labels[0][at];
+        let reference = found[0][at].clone();
+        let of_file = |file: usize| {
+            let mut cell = found[file][place(file, name, &benchmark.unit)?].clone()?;
+            cell.ratio = reference.as_ref().and_then(|old| ratio(old.middle, cell.middle));
+            Some(cell)
+        };
+        let others: Vec<Option<Cell>> = (1..files.len()).map(of_file).collect();
+        if others.iter().all(Option::is_none) {
+            alone[0].push(name.clone());
+            continue;
+        }
+        let cells = std::iter::once(reference.clone()).chain(others).collect();
+        let (unit, tags) = (benchmark.unit.clone(), tags(&files[0], benchmark));
+        lines.push(Line { name: name.clone(), unit, tags, cells });
+    }
+    for file in 1..files.len() {
+        let is_alone =
+            |at: &usize| place(0, &labels[file][*at], &files[file].benchmarks[*at].unit).is_none();
+        let names = (0..labels[file].len()).filter(is_alone).map(|at| labels[file][at].clone());
+        alone[file] = names.collect();
+    }
+    let means = |file| geometric_mean(lines.iter(), file);
+    let geometric_means = (0..files.len()).map(means).collect();
+    Files { by, geometric_means, lines, alone, differences: differences(files) }
+}
+
+fn cells(file: &Results, by: Middle) -> Vec<Option<Cell>> {
+    file.benchmarks.iter().map(|benchmark| cell(benchmark, by)).collect()
+}
+
+fn cell(benchmark: &Benchmark, by: Middle) -> Option<Cell> {
+    let summary = summary(benchmark);
+    let value = match by {
+        Middle::Mean => summary.mean,
+        Middle::Median => summary.median.or(summary.mean),
+    }?;
+    let with_values = benchmark.launches().filter(|launch| !launch.values.is_empty());
+    let middles: Vec<f64> = with_values
+        .filter_map(|launch| match by {
+            Middle::Mean => stats::mean(launch.values).ok(),
+            Middle::Median => stats::Sorted::new(launch.values).ok().map(|it| it.median()),
+        })
+        .collect();
+    let err = stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
+    Some(Cell {
+        middle: Uncertain { value, err },
+        sd: summary.stddev,
+        n_launches: middles.len(),
+        n_values: benchmark.values.len(),
+        ratio: None,
+    })
+}
+
+/// Their errors are independent: the sessions are.
+fn ratio(old: Uncertain, new: Uncertain) -> Option<Uncertain> {
+    if old.value == 0.0 || !(new.value / old.value).is_finite() {
+        return None;
+    }
+    Some(match (old.measured(), new.measured()) {
+        (Some(old), Some(new)) => {
+            let Measured { value, err } = new.over(old);
+            Uncertain { value, err: Some(err) }
+        }
+        _ => Uncertain { value: new.value / old.value, err: None },
+    })
+}
+
+/// Of the ratios of one file. Its error is known if all of theirs are.
+pub fn geometric_mean<'a>(lines: impl Iterator<Item = &'a Line>, file: usize) -> Option<Uncertain> {
+    let ratios: Vec<Uncertain> =
+        lines.filter_map(|line| line.cells.get(file)?.as_ref()?.ratio).collect();
+    let values: Vec<f64> = ratios.iter().map(|ratio| ratio.value).collect();
+    let n = values.len() as f64;
+    let value = stats::mean(&stats::logs(&values).ok()?).ok()?.exp();
+    let relative = |ratio: &Uncertain| ratio.err.map(|err| (err / ratio.value).powi(2));
+    let sum: Option<f64> = ratios.iter().map(relative).sum();
+    Some(Uncertain { value, err: sum.map(|sum| value * sum.sqrt() / n) })
+}
+
+fn tags(file: &Results, benchmark: &Benchmark) -> Vec<String> {
+    match benchmark.metadata.get("tags").or_else(|| file.metadata.get("tags")) {
+        Some(MetaValue::List(tags)) => tags.clone(),
+        Some(MetaValue::Text(tag)) => vec![tag.clone()],
+        _ => Vec::new(),
+    }
+}
+
+fn differences(files: &[Results]) -> Vec<Difference> {
+    let said = |file: &Results, key: &str| -> BTreeSet<String> {
+        let of = |it: &Benchmark| {
+            let in_launch = |launch: crate::convert::results::LaunchView<'_>| {
+                launch.about.metadata.as_ref()?.get(key).map(crate::convert::edit::text)
+            };
+            let outer = it.metadata.get(key).or_else(|| file.metadata.get(key));
+            let outer = outer.map(crate::convert::edit::text);
+            outer.or_else(|| it.launches().next().and_then(in_launch))
+        };
+        file.benchmarks.iter().filter_map(of).collect()
+    };
+    let shown = |said: &BTreeSet<String>| said.iter().cloned().collect::<Vec<_>>().join(" and ");
+    let mut found = Vec::new();
+    let Some((first, others)) = files.split_first() else { return found };
+    for (index, other) in others.iter().enumerate() {
+        for key in TELLING {
+            let (reference, other) = (said(first, key), said(other, key));
+            if reference != other && !reference.is_empty() && !other.is_empty() {
+                let (reference, other) = (shown(&reference), shown(&other));
+                found.push(Difference { file: index + 1, key, reference, other });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::results::About;
+
+    fn file(benchmarks: &[(&str, &[&[f64]])], host: &str) -> Results {
+        let mut results = Results::default();
+        results.metadata.insert("hostname".into(), host.into());
+        for (name, launches) in benchmarks {
+            let mut made = Benchmark::new(name, Unit::Time);
+            for values in *launches {
+                made.values.extend(*values);
+                made.end_launch(About::default());
+            }
+            results.benchmarks.push(made);
+        }
+        results
+    }
+
+    #[test]
+    fn pairs_by_name_with_the_error_of_the_launches() {
+        let old = file(&[("a", &[&[1.0, 3.0], &[4.0]]), ("only old", &[&[1.0]])], "x");
+        let new = file(&[("only new", &[&[1.0]]), ("a", &[&[4.0], &[8.0]])], "y");
+        let found = compare(&[old, new], Middle::Mean);
+        let cell = found.lines[0].cells[1].as_ref().unwrap();
+        assert_eq!(cell.middle, Uncertain { value: 6.0, err: Some(2.0) });
+        let ratio = cell.ratio.unwrap();
+        // 8/3 in the reference, with the error 1 of the launch means 2 and 4.
+        assert_eq!(ratio.value, 6.0 / (8.0 / 3.0));
+        let expected = ratio.value * (2.0_f64 / 6.0).hypot(1.0 / (8.0 / 3.0));
+        assert!((ratio.err.unwrap() - expected).abs() < 1e-12, "{ratio:?}");
+        assert_eq!(found.alone, [vec!["only old"], vec!["only new"]]);
+        assert_eq!(found.differences.len(), 1);
+        assert_eq!(found.geometric_means[1].unwrap().value, ratio.value);
+        assert_eq!(found.geometric_means[0], None);
+    }
+
+    /// Equal, of one value, of unequal numbers of values: never more than an estimate, and a file is as fast as itself.
+    #[test]
+    fn a_file_against_itself_is_within() {
+        let same = file(
+            &[("one", &[&[5.0]]), ("still", &[&[7.0], &[7.0]]), ("two", &[&[1.0], &[2.0, 3.0]])],
+            "x",
+        );
+        let found = compare(&[same.clone(), same], Middle::Median);
+        for line in &found.lines {
+            let ratio = line.cells[1].as_ref().unwrap().ratio.unwrap();
+            assert_eq!((ratio.value, Group::of(ratio)), (1.0, Group::Within), "{}", line.name);
+        }
+        assert!(found.differences.is_empty());
+        let near = Uncertain { value: 1.001, err: None };
+        assert_eq!(Group::of(near), Group::Unknown);
+        assert_eq!(Group::of(Uncertain { err: Some(0.0001), ..near }), Group::More);
+    }
+}

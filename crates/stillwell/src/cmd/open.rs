@@ -1,0 +1,316 @@
+//! Any file that a verb is given → a record, or results: our own records, and what other programs write.
+
+#![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::analysis::{launches, select};
+use crate::convert::read::{self, Detail, Options};
+use crate::convert::results::Results;
+use crate::convert::to_record::{self, About};
+use crate::convert::{Format, criterion, detect, edit, of_record};
+use crate::record::{self, Record};
+use crate::spec::input::InputOptions;
+
+/// How our own records begin.
+const OURS: &[u8] = b"{\"format\":\"stillwell\"";
+/// Extension of our own records.
+const EXTENSION: &str = "swell";
+/// Files below a directory that are looked at.
+const N_FILES_MAX: usize = 100_000;
+
+/// A file that was read.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its path, as it was given.
+    pub path: PathBuf,
+    /// What it holds.
+    pub content: Content,
+    /// When it was made, RFC 3339.
+    created: String,
+}
+
+/// What a file holds.
+#[derive(Debug)]
+pub enum Content {
+    /// One of our own records.
+    Own(Box<Record>),
+    /// Of another program, in this format; or of a record that was changed.
+    Foreign(Results, Option<Format>),
+}
+
+/// Opens a file: a path, `-` for standard input, or a directory of criterion or asv.
+///
+/// # Errors
+/// It cannot be read, is of no format that is known, or has none of the benchmarks that were asked for.
+pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<Opened> {
+    let created = created(path);
+    let content = content(path, options, detail)?;
+    let mut opened = Opened { path: path.into(), content, created };
+    if !options.benchmark.is_empty() {
+        let shown = || path.display().to_string();
+        opened.select(&options.benchmark).with_context(shown)?;
+    }
+    Ok(opened)
+}
+
+/// The record that a verb was given, or the newest of our own.
+///
+/// # Errors
+/// There is none, or as [`open`].
+pub fn records(
+    files: &[PathBuf],
+    options: &InputOptions,
+    detail: Detail,
+) -> Result<impl Iterator<Item = Result<Opened>>> {
+    let files = if files.is_empty() { vec![record::newest()?] } else { files.to_vec() };
+    let n_stdin = files.iter().filter(|path| **path == Path::new("-")).count();
+    ensure!(n_stdin < 2, "standard input (-) can be read only once");
+    Ok(files.into_iter().map(move |path| open(&path, options, detail)))
+}
+
+impl Opened {
+    /// As a record with one row for each run, and its slices beside.
+    ///
+    /// # Errors
+    /// There are no values in it.
+    pub fn into_record(self) -> Result<Record> {
+        self.into_record_with(About::default())
+    }
+
+    /// The same; `about` says how the launches become rows.
+    pub fn into_record_with(self, about: About) -> Result<Record> {
+        let (results, format) = match self.content {
+            Content::Own(record) => return Ok(launches::gather(*record)),
+            Content::Foreign(results, format) => (results, format),
+        };
+        let about = About {
+            file: self.path.display().to_string(),
+            from: format.map_or_else(|| "stillwell".into(), Format::key),
+            created: self.created,
+            command_line: command_line(),
+            ..about
+        };
+        let record = to_record::record(&results, &about);
+        Ok(launches::gather(record.with_context(|| about.file.clone())?))
+    }
+
+    /// What is left of a file after changes.
+    pub fn of_results(
+        path: &Path,
+        results: Results,
+        created: String,
+        format: Option<Format>,
+    ) -> Self {
+        Self { path: path.into(), content: Content::Foreign(results, format), created }
+    }
+
+    /// Its format, if it is of another program.
+    pub fn format(&self) -> Option<Format> {
+        match &self.content {
+            Content::Own(_) => None,
+            Content::Foreign(_, format) => *format,
+        }
+    }
+
+    /// When it was made.
+    pub fn created(&self) -> &str {
+        &self.created
+    }
+
+    /// Whether it has benchmarks, and not commands that were measured to be compared with one another.
+    pub fn has_benchmarks(&self) -> bool {
+        match &self.content {
+            Content::Own(record) => {
+                let plan = &record.header.plan;
+                let is_imported = record.header.imported.is_some();
+                plan.has_benchmarks() || (is_imported && plan.arms[0].benchmark.is_some())
+            }
+            Content::Foreign(results, _) => !results.are_commands,
+        }
+    }
+
+    /// As a record and as results.
+    ///
+    /// # Errors
+    /// There are no values in it.
+    pub fn into_both(self) -> Result<(Record, Results)> {
+        let results = self.results();
+        let record = match self.content {
+            Content::Own(record) => launches::gather(*record),
+            Content::Foreign(..) => self.into_record()?,
+        };
+        Ok((record, results))
+    }
+
+    /// As results.
+    pub fn into_results(self) -> Results {
+        match self.content {
+            Content::Own(record) => of_record::results(&record),
+            Content::Foreign(results, _) => results,
+        }
+    }
+
+    /// As results, a copy.
+    pub fn results(&self) -> Results {
+        match &self.content {
+            Content::Own(record) => of_record::results(record),
+            Content::Foreign(results, _) => results.clone(),
+        }
+    }
+
+    fn select(&mut self, names: &[String]) -> Result<()> {
+        match &mut self.content {
+            Content::Foreign(results, _) => edit::include_benchmarks(results, names),
+            Content::Own(record) => select::arms(record, names),
+        }
+    }
+}
+
+/// The words of our command line.
+pub fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
+    let shown = path.display();
+    let cannot_read = || format!("cannot read {shown}");
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+        return of_bytes(path, bytes, options, detail).context("standard input");
+    }
+    if path.is_dir() {
+        return directory(path, options, detail);
+    }
+    let mut file = File::open(path).with_context(cannot_read)?;
+    let mut start = Vec::new();
+    file.by_ref().take(OURS.len() as u64).read_to_end(&mut start).with_context(cannot_read)?;
+    let is_named_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
+    if options.format.is_none() && (start == OURS || is_named_ours) {
+        return Ok(Content::Own(Box::new(Record::read(path)?)));
+    }
+    let length = file.metadata().map_or(0, |meta| meta.len());
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
+    if file.rewind().is_err() {
+        // A pipe.
+        bytes = start;
+    }
+    file.read_to_end(&mut bytes).with_context(cannot_read)?;
+    of_bytes(path, bytes, options, detail).with_context(|| shown.to_string())
+}
+
+fn of_bytes(
+    path: &Path,
+    bytes: Vec<u8>,
+    options: &InputOptions,
+    detail: Detail,
+) -> Result<Content> {
+    let bytes = match read::unpacked(&bytes)? {
+        std::borrow::Cow::Owned(unpacked) => unpacked,
+        std::borrow::Cow::Borrowed(_) => bytes,
+    };
+    if options.format.is_none() && bytes.starts_with(OURS) {
+        return Ok(Content::Own(Box::new(Record::parse(path, bytes)?)));
+    }
+    let format = match options.format {
+        Some(format) => format,
+        None => detect::detect(&bytes)?,
+    };
+    ensure!(
+        format != Format::Criterion,
+        "--format criterion is for directories; name the directory target/criterion"
+    );
+    let name = path.display().to_string();
+    let beside: Vec<(String, Vec<u8>)> = format
+        .wants_beside()
+        .iter()
+        .filter_map(|other| {
+            let path = path.parent()?.join(other);
+            Some((path.display().to_string(), std::fs::read(path).ok()?))
+        })
+        .collect();
+    let mut files = vec![read::File { path: &name, bytes: &bytes }];
+    files.extend(beside.iter().map(|(path, bytes)| read::File { path, bytes }));
+    read_files(format, &files, options, detail)
+}
+
+fn read_files(
+    format: Format,
+    files: &[read::File<'_>],
+    options: &InputOptions,
+    detail: Detail,
+) -> Result<Content> {
+    let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
+    let options = Options { detail, unit: options.kind.unit.unwrap_or_default(), side };
+    Ok(Content::Foreign(format.read(files, options)?, Some(format)))
+}
+
+/// A directory of criterion; or of asv, if it has one result.
+fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
+    let shown = path.display();
+    let mut found = Vec::new();
+    walk(path, "", &mut found).with_context(|| format!("cannot read {shown}"))?;
+    found.sort();
+    let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
+    let is_wanted = |format| options.format.is_none_or(|wanted| wanted == format);
+    let names = || found.iter().map(String::as_str);
+    if is_wanted(Format::Criterion) && detect::is_criterion(names(), side) {
+        let mut read = Vec::new();
+        for name in found.iter().filter(|name| criterion::wants(name, side)) {
+            let file = path.join(name);
+            let bytes = std::fs::read(&file);
+            read.push((name, bytes.with_context(|| format!("cannot read {}", file.display()))?));
+        }
+        let files: Vec<_> = read.iter().map(|(path, bytes)| read::File { path, bytes }).collect();
+        let results = read_files(Format::Criterion, &files, options, detail);
+        return results.with_context(|| shown.to_string());
+    }
+    let is_result = |name: &&String| {
+        let last = name.rsplit('/').next().unwrap_or(name);
+        last.ends_with(".json") && !matches!(last, "benchmarks.json" | "machine.json")
+    };
+    let of_asv: Vec<&String> = found.iter().filter(is_result).collect();
+    let is_asv = names().any(|name| name.rsplit('/').next() == Some("machine.json"));
+    match &of_asv[..] {
+        [only] if is_asv && is_wanted(Format::Asv) => content(&path.join(only), options, detail),
+        [first, ..] if is_asv => bail!(
+            "{shown} has {} results of asv; name one of them, for example {}",
+            of_asv.len(),
+            path.join(first).display()
+        ),
+        _ => bail!(
+            "{shown} is a directory, and neither one of criterion with the side {side:?} nor one of asv; name a file"
+        ),
+    }
+}
+
+/// The files below a directory, by their paths from it. Links are not followed.
+fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
+    for entry in std::fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            walk(root, &path, found)?;
+        } else if kind.is_file() {
+            ensure!(found.len() < N_FILES_MAX, "it has more than {N_FILES_MAX} files");
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// When a file was last changed; now, if it has no such time.
+fn created(path: &Path) -> String {
+    let modified = path.metadata().and_then(|meta| meta.modified()).ok();
+    let time = modified.and_then(|time| Timestamp::try_from(time).ok());
+    let time = time.unwrap_or_else(Timestamp::now).to_zoned(TimeZone::system());
+    time.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}

@@ -1,0 +1,330 @@
+//! A record → results, for other programs and for what is done with all files alike.
+//!
+//! A process is a launch: of `run` each with one value, of workers with one for each slice. Whatever was only there to be
+//! subtracted, or as the twin of the reference, is no benchmark; a run that the timeout ended has no value.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+use crate::analysis::launches::{Rule, slice_rule};
+use crate::convert::results::{
+    About, Benchmark, CPU, Calibration, EXIT_CODE, MetaValue, Metadata, PEAK_MEMORY, Results, Unit,
+};
+use crate::metric::Metric;
+use crate::plan::workers::Unit as ArmUnit;
+use crate::plan::{Arm, Order, Role};
+use crate::record::{Event, Record, Row, Rows};
+
+/// Makes results of a record, be it one row for each run or slices beside (`analysis::launches`).
+pub fn results(record: &Record) -> Results {
+    let plan = &record.header.plan;
+    let rule = slice_rule(plan);
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    let mut made = benchmarks(record);
+    let launches = launches_said(record);
+    if launches.is_empty() {
+        by_block(&mut made, record, rows, &rule);
+    } else {
+        as_said(&mut made, &launches, rows, &rule);
+    }
+    let mut results = Results {
+        tool: record.header.tool.clone(),
+        metadata: facts(record),
+        are_commands: plan.arms.iter().all(|arm| arm.benchmark.is_none()),
+        ..Results::default()
+    };
+    if let Some(imported) = &record.header.imported {
+        results.metadata = imported.metadata.clone();
+        results.tool.clone_from(&imported.tool);
+        results.notes.clone_from(&imported.notes);
+    } else if plan.order == Order::Sequential {
+        results.note("the order was sequential: drift counts as a difference");
+    }
+    let is_kept = |benchmark: &Benchmark| benchmark.n_launches() > 0 || benchmark.summary.is_some();
+    results.benchmarks = made.into_iter().flatten().filter(is_kept).collect();
+    for benchmark in &mut results.benchmarks {
+        benchmark.fill_extras();
+        benchmark.simplify_loops();
+    }
+    results
+}
+
+/// What each arm is called where all arms are benchmarks: as its benchmark, if that has no other arm.
+pub fn name(record: &Record, arm: usize) -> String {
+    let plan = &record.header.plan;
+    let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
+    if let Some(imported) = imported {
+        return imported.name.clone();
+    }
+    let this = &plan.arms[arm];
+    let of_same = |other: &&Arm| other.benchmark == this.benchmark;
+    match &this.benchmark {
+        None => this.label().into(),
+        Some(name) if plan.arms.iter().filter(of_same).count() == 1 => name.clone(),
+        Some(name) if plan.has_benchmarks() => format!("{name} ({})", this.label()),
+        Some(_) => this.label().into(),
+    }
+}
+
+/// A benchmark for each arm, without a launch; none for what is hidden.
+fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
+    let workers = workers_said(record);
+    let of_arm = |(index, arm): (usize, &Arm)| {
+        let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(index));
+        if arm.role != Role::Candidate && imported.is_none() {
+            return None;
+        }
+        let unit = match arm.unit {
+            ArmUnit::Time => Unit::Time,
+            ArmUnit::Bytes => Unit::Bytes,
+            ArmUnit::Count => {
+                imported.and_then(|it| it.unit_name.clone()).map_or(Unit::Count, Unit::Other)
+            }
+        };
+        let mut made = Benchmark::new(&name(record, index), unit);
+        made.parameters.clone_from(&arm.parameters);
+        made.is_control = arm.role.is_control();
+        if let Some(imported) = imported {
+            made.metadata.clone_from(&imported.metadata);
+            made.summary = imported.summary;
+        } else {
+            made.metadata = described(arm);
+            made.metadata.extend(workers.get(&index).cloned().unwrap_or_default());
+        }
+        Some(made)
+    };
+    record.header.plan.arms.iter().enumerate().map(of_arm).collect()
+}
+
+/// What an arm is, by pyperf's names.
+fn described(arm: &Arm) -> Metadata {
+    let mut said = Metadata::new();
+    let mut say = |key: &str, text: &str| {
+        if !text.trim().is_empty() {
+            said.insert(key.into(), text.into());
+        }
+    };
+    if let Some(source) = &arm.source {
+        say("timeit_stmt", &source.statement);
+        say("timeit_setup", &source.setup);
+        say("timeit_teardown", &source.teardown);
+        if source.duplicate > 1 {
+            say("timeit_duplicate", &source.duplicate.to_string());
+        }
+    } else {
+        say("command", &arm.command);
+    }
+    if arm.name.as_ref().is_some_and(|name| *name != arm.command) && arm.benchmark.is_some() {
+        say("arm", arm.label());
+    }
+    said
+}
+
+/// What the workers said of themselves, but for words of the protocol, and for the seed of the hashes, which is another one
+/// in each block.
+fn workers_said(record: &Record) -> BTreeMap<usize, Metadata> {
+    let mut said = BTreeMap::new();
+    for event in &record.events {
+        let Event::Worker { arm, values, .. } = event else { continue };
+        let has_names = values.contains_key("python_version");
+        let is_shown = |key: &str| {
+            let is_said_better =
+                has_names && matches!(key, "language" | "implementation" | "version");
+            !is_said_better
+                && !matches!(key, "source" | "gc" | "tracemalloc" | "protocol" | "python_hash_seed")
+        };
+        let shown = values.iter().filter(|(key, _)| is_shown(key));
+        let entry = |(key, value): (&String, &String)| (key.clone(), value.as_str().into());
+        said.insert(*arm as usize, shown.map(entry).collect());
+    }
+    said
+}
+
+/// What is known of the machine, by pyperf's names where it has one.
+fn facts(record: &Record) -> Metadata {
+    let (header, plan) = (&record.header, &record.header.plan);
+    let facts = &header.facts;
+    let mut said = Metadata::new();
+    let mut say = |key: &str, value: Option<MetaValue>| {
+        said.extend(value.map(|value| (key.to_owned(), value)));
+    };
+    let text = |fact: &Option<String>| {
+        fact.as_deref().filter(|fact| !fact.trim().is_empty()).map(MetaValue::from)
+    };
+    say("hostname", text(&facts.host));
+    say("cpu_model_name", text(&facts.cpu_model));
+    let n_cpus = facts.topology.as_ref().map(|found| i64::from(found.n_cpus));
+    say("cpu_count", n_cpus.map(MetaValue::Int));
+    let kernel = facts.kernel.as_deref();
+    say("platform", kernel.map(|it| format!("Linux-{it}-{}", facts.architecture).as_str().into()));
+    say("os", text(&facts.os));
+    let aslr = match (plan.process.no_aslr, facts.aslr) {
+        (true, _) | (_, Some(0)) => Some("No randomization"),
+        (false, Some(1)) => Some("Conservative randomization"),
+        (false, Some(2)) => Some("Full randomization"),
+        _ => None,
+    };
+    say("aslr", aslr.map(MetaValue::from));
+    let governors = facts.governors.join(", ");
+    say("cpu_governors", text(&Some(governors)));
+    say("cpu_turbo", facts.turbo.map(|on| if on { "on" } else { "off" }.into()));
+    let affinity = plan.process.affinity.as_ref();
+    let list = affinity.map(|cpus| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    say("cpu_affinity", list.map(|list| list.as_str().into()));
+    say("load_avg_1min", facts.load_average.map(|load| MetaValue::Float(load[0])));
+    say("virtualisation", text(&facts.virtualisation));
+    say("container", text(&facts.container));
+    say("date", Some(local(&header.created).as_str().into()));
+    say("stillwell_version", Some(header.tool.trim_start_matches("stillwell ").into()));
+    say(
+        "stillwell_order",
+        Some(if plan.order == Order::Sequential { "sequential" } else { "interleave" }.into()),
+    );
+    say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
+    let git = facts.git.as_ref().map(|git| git.revision.as_str());
+    say("git_revision", git.map(MetaValue::from));
+    said
+}
+
+/// RFC 3339 → as pyperf writes it: local time, without the offset.
+fn local(created: &str) -> String {
+    let time = created.get(..19).unwrap_or(created);
+    time.replace('T', " ")
+}
+
+/// What an imported record says of a launch.
+struct Said<'a> {
+    arm: usize,
+    n_warmups: u32,
+    n_values: u32,
+    about: About,
+    metadata: &'a Metadata,
+}
+
+fn launches_said(record: &Record) -> Vec<Said<'_>> {
+    let said = record.events.iter().filter_map(|event| match event {
+        Event::Launch { arm, n_warmups, n_values, loops, inner_loops, calibration, metadata } => {
+            let about = About {
+                loops: *loops,
+                inner_loops: *inner_loops,
+                calibration: *calibration,
+                metadata: None,
+            };
+            let (n_warmups, n_values) = (*n_warmups, *n_values);
+            Some(Said { arm: *arm as usize, n_warmups, n_values, about, metadata })
+        }
+        _ => None,
+    });
+    said.collect()
+}
+
+/// The launches as they were imported: so many rows of their arm each.
+fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, rule: &Rule) {
+    let mut of_arm: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
+    (0..rows.len()).for_each(|index| of_arm[rows.arm(index)].push(index));
+    let mut next = vec![0; made.len()];
+    for said in launches {
+        let Some(benchmark) = made.get_mut(said.arm).and_then(Option::as_mut) else { continue };
+        let from = next[said.arm];
+        let n_rows = (said.n_warmups + said.n_values) as usize;
+        next[said.arm] += n_rows;
+        let indices = of_arm[said.arm].iter().skip(from).take(n_rows);
+        for (at, &index) in indices.enumerate() {
+            take(benchmark, &rows.row(index), rule, at < said.n_warmups as usize);
+        }
+        let mut about = said.about.clone();
+        about.metadata = (!said.metadata.is_empty()).then(|| Box::new(said.metadata.clone()));
+        benchmark.end_launch(about);
+    }
+}
+
+/// The launches of our own sessions: the rows of one arm in one block. Warm-ups are of the launch that follows them;
+/// those before the first were to find the loops.
+fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: &Rule) {
+    let in_slices = record.header.plan.in_slices;
+    let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
+    let tried: BTreeMap<usize, u64> = record
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Worker { arm, loops, .. } if in_slices => Some((*arm as usize, *loops)),
+            _ => None,
+        })
+        .collect();
+    for index in 0..rows.len() {
+        let arm = rows.arm(index);
+        let Some(benchmark) = made[arm].as_mut() else { continue };
+        let block = rows.block(index);
+        let is_new = match open[arm] {
+            None => false,
+            // A run is a process; so is a launch of which the values have begun.
+            Some(before) => {
+                (!in_slices && before.is_some()) || (before.is_some() && before != block)
+            }
+        };
+        if is_new {
+            end_own(benchmark, tried.get(&arm), record.header.plan.arms[arm].inner_loops);
+        }
+        take(benchmark, &rows.row(index), rule, block.is_none());
+        open[arm] = Some(block);
+    }
+    for (arm, benchmark) in made.iter_mut().enumerate() {
+        if let Some(benchmark) = benchmark.as_mut().filter(|_| open[arm].is_some()) {
+            end_own(benchmark, tried.get(&arm), record.header.plan.arms[arm].inner_loops);
+        }
+    }
+}
+
+/// Ends a launch of ours. Before the first one of slices there was a process that was only tried.
+fn end_own(benchmark: &mut Benchmark, tried: Option<&u64>, inner_loops: u64) {
+    let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
+    let about = About { inner_loops, ..About::default() };
+    let loops = tried.copied().and_then(NonZeroU64::new);
+    if let Some(loops) = loops.filter(|_| benchmark.n_launches() == 0) {
+        // The last of them, with the loops that were found, are of the launch that follows.
+        let is_own = |(n, _): &&(u64, f64)| *n == loops.get();
+        let n_own = benchmark.warmups.iter().rev().take_while(is_own).count();
+        let own = benchmark.warmups.split_off(benchmark.warmups.len() - n_own);
+        if !benchmark.warmups.is_empty() {
+            let (values, counts) =
+                (std::mem::take(&mut benchmark.values), std::mem::take(&mut benchmark.loops));
+            let calibration = Some(Calibration::Loops(loops));
+            benchmark.end_launch(About { calibration, ..about.clone() });
+            (benchmark.values, benchmark.loops) = (values, counts);
+        }
+        benchmark.warmups.extend(own);
+    }
+    end(benchmark, about);
+}
+
+/// Ends a launch; its loops are said of all its values at once, if they are the same.
+fn end(benchmark: &mut Benchmark, mut about: About) {
+    let from = benchmark.n_ended().0.min(benchmark.loops.len());
+    if let [loops, rest @ ..] = &benchmark.loops[from..]
+        && rest.iter().all(|other| other == loops)
+        && about.loops.is_none()
+    {
+        about.loops = NonZeroU64::new(*loops).filter(|loops| loops.get() > 1);
+    }
+    benchmark.end_launch(about);
+}
+
+fn take(benchmark: &mut Benchmark, row: &Row, rule: &Rule, is_warmup: bool) {
+    let Some((loops, value)) = rule.slice(row).filter(|_| !row.timed_out) else { return };
+    if is_warmup {
+        benchmark.warmups.push((loops, value));
+        return;
+    }
+    benchmark.values.push(value);
+    benchmark.loops.push(loops);
+    if let Some(cpu_ns) = row.get(Metric::CpuNs) {
+        let per_loop = cpu_ns as f64 / loops as f64 / rule.inner_loops(row.arm) as f64;
+        benchmark.push_extra(CPU, &Unit::Time, per_loop);
+    }
+    if let Some(kib) = row.get(Metric::MaxrssKib) {
+        benchmark.push_extra(PEAK_MEMORY, &Unit::Bytes, kib as f64 * 1024.0);
+    }
+    if row.exit != 0 {
+        benchmark.push_extra(EXIT_CODE, &Unit::Count, row.exit.into());
+    }
+}

@@ -1,0 +1,233 @@
+//! What `compare` prints of files with benchmarks.
+
+use std::fmt::Write as _;
+use std::io;
+
+use serde::Serialize;
+
+use crate::analysis::Uncertain;
+use crate::analysis::files::{Cell, Files, Group, Line, Middle, geometric_mean};
+use crate::convert::results::Unit as ValueUnit;
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::json::pretty;
+use crate::render::results::kind;
+use crate::render::table;
+use crate::render::text::ratio_text;
+use crate::render::uncertain;
+use crate::render::units::Unit;
+use crate::spec::convert::TableStyle;
+
+/// Columns of a name in the table, at most.
+const NAME_MAX: usize = 34;
+
+const NO_VERDICT: &str = "they are from separate sessions: drift between them is not controlled; for a verdict, measure \
+                          them interleaved with stillwell bench or timeit";
+
+/// A file that is compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct Side {
+    /// Its path.
+    pub file: String,
+    /// What wrote it.
+    pub tool: String,
+}
+
+/// How the comparison is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    pub table: Option<TableStyle>,
+    pub group_by_speed: bool,
+    /// Benchmarks that differ by less are left out, as a fraction.
+    pub less_than: f64,
+}
+
+/// The files, what they differ in, the benchmarks with their ratios, and what cannot be said.
+pub fn text(sides: &[Side], found: &Files, shown: Shown) -> String {
+    let mut out = String::new();
+    for (index, side) in sides.iter().enumerate() {
+        let mark = if index == 0 { "  (reference)" } else { "" };
+        let tool = if side.tool.is_empty() { String::new() } else { format!("  {}", side.tool) };
+        writeln!(out, "{:<3}{}{mark}{tool}", index + 1, side.file).ok();
+    }
+    for it in &found.differences {
+        let text = format!("{} differs: {}; {} in {}", it.key, it.reference, it.other, it.file + 1);
+        wrap(&mut out, "", 3, &text);
+    }
+    out.push('\n');
+    body(&mut out, found, shown);
+    for (index, names) in found.alone.iter().enumerate().filter(|(_, names)| !names.is_empty()) {
+        wrap(&mut out, &format!("only in {}: ", index + 1), 6, &names.join(", "));
+    }
+    if !found.lines.is_empty() {
+        let of = if found.by == Middle::Mean { "means" } else { "medians" };
+        let text = format!(
+            "ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is \
+             that of the scatter between processes"
+        );
+        wrap(&mut out, "", 0, &text);
+        if has_unknown(found) {
+            wrap(
+                &mut out,
+                "",
+                0,
+                "a ratio without an error is of one process, or of a summary: how much processes differ is not known",
+            );
+        }
+        wrap(&mut out, "no verdict: ", 12, NO_VERDICT);
+    }
+    out
+}
+
+fn has_unknown(found: &Files) -> bool {
+    let mut ratios =
+        found.lines.iter().flat_map(|line| &line.cells).flatten().filter_map(|cell| cell.ratio);
+    ratios.any(|ratio| ratio.err.is_none())
+}
+
+/// The tables: one, or one for each tag.
+fn body(out: &mut String, found: &Files, shown: Shown) {
+    let mut tags: Vec<&str> = Vec::new();
+    for tag in found.lines.iter().flat_map(|line| &line.tags) {
+        if !tags.contains(&tag.as_str()) {
+            tags.push(tag);
+        }
+    }
+    tags.sort_unstable();
+    for tag in &tags {
+        let lines: Vec<&Line> =
+            found.lines.iter().filter(|line| line.tags.iter().any(|it| it == tag)).collect();
+        writeln!(out, "tag {tag}").ok();
+        part(out, found, &lines, shown);
+    }
+    if !tags.is_empty() {
+        out.push_str("all benchmarks\n");
+    }
+    part(out, found, &found.lines.iter().collect::<Vec<_>>(), shown);
+}
+
+fn part(out: &mut String, found: &Files, lines: &[&Line], shown: Shown) {
+    let (kept, hidden): (Vec<&Line>, Vec<&Line>) =
+        lines.iter().copied().partition(|line| differs(line, shown.less_than));
+    let n_files = found.alone.len();
+    if shown.group_by_speed {
+        for file in 1..n_files {
+            groups(out, found, &kept, file);
+        }
+    } else if !kept.is_empty() {
+        out.push_str(&benchmarks(found, &kept, shown.table.unwrap_or_default()));
+    }
+    if !hidden.is_empty() {
+        let names: Vec<&str> = hidden.iter().map(|line| line.name.as_str()).collect();
+        let pct = uncertain::trimmed(shown.less_than * 100.0, 4);
+        let text = format!("{} (differ by less than {pct} %): {}", hidden.len(), names.join(", "));
+        wrap(out, "hidden: ", 8, &text);
+    }
+    out.push('\n');
+}
+
+fn differs(line: &Line, by: f64) -> bool {
+    let ratios = || line.cells.iter().flatten().filter_map(|cell| cell.ratio);
+    by == 0.0 || ratios().next().is_none() || ratios().any(|ratio| (ratio.value - 1.0).abs() >= by)
+}
+
+/// One column for each file, and beside each but the first its ratio.
+fn benchmarks(found: &Files, lines: &[&Line], style: TableStyle) -> String {
+    let n_files = found.alone.len();
+    let mut heading = vec!["benchmark".to_owned(), "1".into()];
+    for file in 2..=n_files {
+        heading.extend([file.to_string(), format!("{file} ÷ 1")]);
+    }
+    let mut rows: Vec<Vec<String>> = lines.iter().map(|line| row(line)).collect();
+    if lines.len() > 1 {
+        let mut means = vec!["geometric mean".to_owned(), String::new()];
+        for file in 1..n_files {
+            let mean = geometric_mean(lines.iter().copied(), file);
+            means.extend([String::new(), mean.map_or_else(String::new, ratio)]);
+        }
+        rows.push(means);
+    }
+    table::styled(style, heading, rows)
+}
+
+fn row(line: &Line) -> Vec<String> {
+    let mut row = vec![shorten(&line.name, NAME_MAX)];
+    for (index, cell) in line.cells.iter().enumerate() {
+        row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(&line.unit, cell)));
+        if index > 0 {
+            let ratio = cell.as_ref().and_then(|cell| cell.ratio).map(ratio);
+            row.push(ratio.unwrap_or_default());
+        }
+    }
+    row
+}
+
+fn middle(unit: &ValueUnit, cell: &Cell) -> String {
+    let Uncertain { value, err } = cell.middle;
+    let shown = Unit::for_largest(kind(unit), value);
+    let number = shown.label(&shown.uncertain(value, err));
+    match unit {
+        ValueUnit::Other(name) => format!("{number} {name}"),
+        _ => number,
+    }
+}
+
+fn ratio(ratio: Uncertain) -> String {
+    ratio_text(ratio.value, ratio.err)
+}
+
+/// Benchmarks of one file by where their ratios stand, the largest differences first.
+fn groups(out: &mut String, found: &Files, lines: &[&Line], file: usize) {
+    if found.alone.len() > 2 {
+        writeln!(out, "{} against 1", file + 1).ok();
+    }
+    let is_all_time = lines.iter().all(|line| line.unit == ValueUnit::Time);
+    let headings = [
+        (Group::More, if is_all_time { "slower" } else { "slower, or more" }),
+        (Group::Less, if is_all_time { "faster" } else { "faster, or less" }),
+        (Group::Within, "no difference beyond twice its error"),
+        (Group::Unknown, "no error is known"),
+    ];
+    for (group, heading) in headings {
+        let mut these: Vec<(&Line, &Cell, Uncertain)> = lines
+            .iter()
+            .filter_map(|line| {
+                let cell = line.cells.get(file)?.as_ref()?;
+                let ratio = cell.ratio.filter(|&ratio| Group::of(ratio) == group)?;
+                Some((*line, cell, ratio))
+            })
+            .collect();
+        these.sort_by(|a, b| b.2.value.ln().abs().total_cmp(&a.2.value.ln().abs()));
+        if these.is_empty() {
+            continue;
+        }
+        writeln!(out, "{heading}, by the estimate ({}):", these.len()).ok();
+        let rows = these.iter().map(|(line, cell, found)| {
+            let old =
+                line.cells[0].as_ref().map_or_else(String::new, |old| middle(&line.unit, old));
+            vec![
+                format!("  {}", shorten(&line.name, NAME_MAX)),
+                old,
+                "→".into(),
+                middle(&line.unit, cell),
+                ratio(*found),
+            ]
+        });
+        out.push_str(&table::plain(rows.collect(), &[1, 3, 4]));
+    }
+    if let Some(mean) = geometric_mean(lines.iter().copied(), file).filter(|_| lines.len() > 1) {
+        writeln!(out, "geometric mean: {}", shorten(&ratio(mean), COLUMNS)).ok();
+    }
+}
+
+/// Writes everything that is known, as one document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(to: &mut impl io::Write, sides: &[Side], found: &Files) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        files: &'a [Side],
+        comparison: &'a Files,
+    }
+    pretty(to, &Document { files: sides, comparison: found })
+}

@@ -1,0 +1,61 @@
+//! What the launches of a benchmark say beside its values.
+
+use crate::analysis::ArmSummary;
+use crate::analysis::series::{Range, Series};
+use crate::render::results::loops;
+use crate::render::stats_table::{Line, Statistics, add, number};
+use crate::render::units::{Unit, short_time};
+
+type OfSeries = fn(&Series) -> Option<String>;
+
+/// What the launches say: how many, how long, when.
+pub(super) fn lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit) {
+    let arms = statistics.arms;
+    let of = |arm: &ArmSummary| statistics.series.get(arm.arm)?.as_ref();
+    if arms.iter().all(|arm| of(arm).is_none()) {
+        return;
+    }
+    let tail = |arm: &ArmSummary, at: usize| number(unit, arm, of(arm)?.tails?[at]);
+    add(lines, arms, "5 %", |arm| tail(arm, 0));
+    add(lines, arms, "95 %", |arm| tail(arm, 1));
+    add(lines, arms, "MAD", |arm| number(unit, arm, of(arm)?.mad?));
+    let rows: [(&str, OfSeries); 12] = [
+        ("launches", |it| Some(it.n_launches.to_string())),
+        ("  for calibration", |it| (it.n_calibrations > 0).then(|| it.n_calibrations.to_string())),
+        ("values", |it| Some(it.n_values.to_string())),
+        ("  of a launch", |it| Some(between(it.values_per_launch, |n| n.to_string()))),
+        ("  beyond 1.5 IQR", |it| it.n_outliers.map(|n| n.to_string())),
+        ("warm-ups of a launch", |it| Some(between(it.warmups_per_launch, |n| n.to_string()))),
+        ("loops of a value", |it| Some(between(it.loops, loops))),
+        ("inner loops", |it| (it.inner_loops.max > 1).then(|| between(it.inner_loops, loops))),
+        ("all loops took", |it| {
+            let Range { min, max } = it.raw_ns?;
+            Some(if min == max {
+                short_time(min)
+            } else {
+                format!("{} to {}", short_time(min), short_time(max))
+            })
+        }),
+        ("measured", |it| it.measured_ns.map(short_time)),
+        ("took", |it| it.duration_ns.map(short_time)),
+        ("dates", |it| {
+            let Range { min, max } = it.dates.as_ref()?;
+            let short = |date: &str| date.get(..19).unwrap_or(date).to_owned();
+            Some(if min == max { short(min) } else { format!("{} to {}", short(min), short(max)) })
+        }),
+    ];
+    for (name, cell) in rows {
+        let cells: Vec<String> =
+            arms.iter().map(|arm| of(arm).and_then(cell).unwrap_or_default()).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            lines.push(Line { name: name.into(), cells });
+        }
+    }
+}
+
+fn between<T: PartialEq>(range: Range<T>, shown: impl Fn(T) -> String) -> String {
+    if range.min == range.max {
+        return shown(range.min);
+    }
+    format!("{} to {}", shown(range.min), shown(range.max))
+}

@@ -1,0 +1,89 @@
+//! What is written, and what is changed before: options of `convert` and of exports.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::convert::edit::Numbers;
+
+/// What can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WriteFormat {
+    /// A record of Stillwell, *.swell.
+    Record,
+    /// pyperf JSON, version 1.0.
+    Pyperf,
+    /// Bencher Metric Format.
+    Bmf,
+    /// One line of comma-separated values for each benchmark or command.
+    Csv,
+    /// A Markdown table.
+    Markdown,
+    /// hyperfine's JSON, schema 2.
+    Hyperfine,
+    /// The whole analysis as JSON, as `show --json`.
+    Json,
+}
+
+/// How a table of benchmarks is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableStyle {
+    /// For a terminal.
+    #[default]
+    Text,
+    /// reStructuredText.
+    Rst,
+    /// Markdown.
+    Md,
+}
+
+/// Changes, made in this order.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Changes, made in this order")]
+pub struct EditOptions {
+    /// Keep only this benchmark; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub include_benchmark: Vec<String>,
+    /// Drop this benchmark; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub exclude_benchmark: Vec<String>,
+    /// Keep only these processes of each benchmark, for example 1-3,7
+    #[arg(long, value_name = "NUMS", conflicts_with = "exclude_runs")]
+    pub include_runs: Option<Numbers>,
+    /// Drop these processes of each benchmark
+    #[arg(long, value_name = "NUMS")]
+    pub exclude_runs: Option<Numbers>,
+    /// Drop warm-ups, and processes that have nothing else
+    #[arg(long)]
+    pub remove_warmups: bool,
+    /// Add the processes and benchmarks of this file
+    #[arg(long, value_name = "FILE")]
+    pub add: Option<PathBuf>,
+    /// The number that each process has under this key becomes its value
+    #[arg(long, value_name = "KEY")]
+    pub extract_metadata: Option<String>,
+    /// Drop all metadata
+    #[arg(long)]
+    pub remove_all_metadata: bool,
+    /// Set metadata; name=NAME renames the only benchmark
+    #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',')]
+    pub update_metadata: Vec<String>,
+    /// Indent JSON for pyperf
+    #[arg(long)]
+    pub indent: bool,
+}
+
+impl EditOptions {
+    /// Whether anything is changed.
+    pub fn is_empty(&self) -> bool {
+        self.include_benchmark.is_empty()
+            && self.exclude_benchmark.is_empty()
+            && self.include_runs.is_none()
+            && self.exclude_runs.is_none()
+            && !self.remove_warmups
+            && self.add.is_none()
+            && self.extract_metadata.is_none()
+            && !self.remove_all_metadata
+            && self.update_metadata.is_empty()
+    }
+}

@@ -1,0 +1,51 @@
+//! How a file is read that may be of another program, and what of it is shown.
+
+use clap::Args;
+
+use crate::convert::{Format, TimeUnit};
+
+/// What the files are.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Files of other programs")]
+pub struct InputOptions {
+    /// What the files are [default: found out from what is in them]
+    #[arg(long, visible_alias = "from", value_name = "FORMAT", value_enum)]
+    pub format: Option<Format>,
+    #[command(flatten)]
+    pub kind: KindOptions,
+    /// Only this benchmark or command; can be repeated
+    #[arg(short = 'b', long, value_name = "NAME")]
+    pub benchmark: Vec<String>,
+}
+
+/// The same for the verb whose --format is what it writes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Files of other programs")]
+pub struct FromOptions {
+    /// What the files are [default: found out from what is in them]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub from: Option<Format>,
+    #[command(flatten)]
+    pub kind: KindOptions,
+    /// Only this benchmark or command; can be repeated
+    #[arg(short = 'b', long, value_name = "NAME")]
+    pub benchmark: Vec<String>,
+}
+
+/// What some formats do not say themselves.
+#[derive(Args, Clone, Debug, Default)]
+pub struct KindOptions {
+    /// Unit of lines of times [default: s]
+    #[arg(long, value_name = "UNIT", value_enum)]
+    pub unit: Option<TimeUnit>,
+    /// Which sample of a criterion directory: new, base or the name of a baseline [default: new]
+    #[arg(long, value_name = "NAME")]
+    pub side: Option<String>,
+}
+
+impl From<&FromOptions> for InputOptions {
+    fn from(options: &FromOptions) -> Self {
+        let FromOptions { from, kind, benchmark } = options.clone();
+        Self { format: from, kind, benchmark }
+    }
+}
