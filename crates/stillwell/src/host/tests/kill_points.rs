@@ -47,8 +47,9 @@ fn points(name: &str, bench: &[usize]) -> (i64, Vec<i64>) {
     kill::arm_unwinding(i64::MAX);
     tune(&host, bench, &all_knobs()).unwrap();
     let n = i64::MAX - kill::disarm();
-    let is_small = machines::MACHINES.contains(&name) || std::env::var(ALL_POINTS).is_ok();
-    let n_max = if is_small { usize::MAX } else { POINTS_MAX };
+    let is_own = machines::MACHINES.contains(&name) && benches(&host)[0] == bench;
+    let is_whole = is_own || std::env::var(ALL_POINTS).is_ok();
+    let n_max = if is_whole { usize::MAX } else { POINTS_MAX };
     let stride = usize::try_from(n).unwrap() / n_max + 1;
     (n, (0..n).step_by(stride).collect())
 }
