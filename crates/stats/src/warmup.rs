@@ -42,9 +42,10 @@ pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
 /// levels are medians. Fails for fewer than 2 values, NaN and infinity.
 ///
 /// ```
-/// let mut xs = vec![2.0; 8];
-/// xs.extend((0..40).map(|i| 1.0 + 0.001 * f64::from(i * 7 % 10)));
-/// assert_eq!(stats::warmup::steady_from(&xs), Ok(Some(8)));
+/// let noise = |i| 0.001 * f64::from(i * 7 % 10);
+/// let mut xs: Vec<f64> = (0..40).map(|i| 2.0 + noise(i)).collect();
+/// xs.extend((0..80).map(|i| 1.0 + noise(i)));
+/// assert_eq!(stats::warmup::steady_from(&xs), Ok(Some(40)));
 /// ```
 pub fn steady_from(xs: &[f64]) -> Result<Option<usize>, Invalid> {
     crate::invalid::at_least(2, xs)?;

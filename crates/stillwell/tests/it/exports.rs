@@ -199,6 +199,7 @@ fn the_help_of_every_valued_option_says_its_default() {
         "--env ",
         "--fail-on",
         "--export",
+        "--tune",
     ];
     for entry in entries.iter().filter(|entry| !optional.iter().any(|o| entry.contains(o))) {
         assert!(entry.contains("[default:"), "{entry}");

@@ -2,7 +2,7 @@
 //! taking from one. All of it is found without looking at which arm is which.
 
 use stats::two_level::two_level;
-use stats::warmup::steady_from;
+use stats::warmup::{prefix, steady_from};
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::slices::generation::Member;
@@ -123,7 +123,7 @@ impl SliceRunner<'_> {
             }
         }
         let steady = match stats::logs(&times) {
-            Ok(logs) if times.len() >= WARMUP_SLICES_MIN => steady_from(&logs).ok().flatten(),
+            Ok(logs) if times.len() >= WARMUP_SLICES_MIN => steady_slice(&logs),
             _ => Some(0),
         };
         let from = steady.unwrap_or(times.len() * 4 / 5);
@@ -151,6 +151,13 @@ impl SliceRunner<'_> {
             values: values.into_iter().collect(),
         })
     }
+}
+
+/// The first slice at the level that stays. A few slow slices are too short a segment for change points; they are
+/// those that exceed nearly all later ones, of which one happens by chance.
+fn steady_slice(logs: &[f64]) -> Option<usize> {
+    let few = prefix(logs).ok().filter(|&n| n >= 2).unwrap_or(0);
+    Some(steady_from(logs).ok().flatten()?.max(few))
 }
 
 impl Pace {
@@ -244,6 +251,17 @@ mod tests {
         // An interpreter that stays as it was.
         let pace = Pace::of(&workers(), 10_000, &[tried(100.0, 0), tried(120.0, 3)]);
         assert_eq!((pace.loops, pace.n_warmups), (10_000, 3));
+    }
+
+    #[test]
+    fn a_few_slow_slices_and_a_long_compilation_are_both_seen() {
+        let mut stream = stats::Stream::new(9);
+        let mut logs = vec![5.0, 4.0, 3.0];
+        logs.extend((0..37).map(|_| 1.0 + 0.02 * stream.unit()));
+        assert_eq!(steady_slice(&logs), Some(3));
+        let mut logs: Vec<f64> = (0..60).map(|_| 2.0 + 0.02 * stream.unit()).collect();
+        logs.extend((0..140).map(|_| 1.0 + 0.02 * stream.unit()));
+        assert_eq!(steady_slice(&logs), Some(60));
     }
 
     #[test]
