@@ -16,6 +16,8 @@ INTERRUPTED_STATUSES = (130, -2)
 class Error(RuntimeError):
     """The program `stillwell` is missing, or could not do what it was asked."""
 
+    __module__ = "stillwell"  # Where users know it from.
+
 
 def _candidates() -> Iterator[str]:
     yield os.path.join(os.path.dirname(sys.executable or ""), "stillwell")
@@ -50,7 +52,11 @@ def find() -> str:
 
 
 def _run(words: List[str]) -> "subprocess.CompletedProcess[bytes]":
-    done = subprocess.run([find()] + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # A notebook asks every program for colours, in variables. This text is a `repr`, or is put into HTML.
+    environment = {name: value for name, value in os.environ.items() if name not in ("CLICOLOR_FORCE", "FORCE_COLOR")}
+    environment["NO_COLOR"] = "1"
+    done = subprocess.run(
+        [find()] + words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(done.returncode, words, done.stderr.decode("utf-8", "replace"))
     return done
 

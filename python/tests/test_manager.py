@@ -172,7 +172,7 @@ class Manager(ScriptCase):
         path = self.write("bench.py", "import stillwell\ndef f(): raise ValueError('deep')\nstillwell.Runner().bench_func('a', f)")
         _, err = self.run_python(path, status=1)
         self.assertIn("fake: ValueError: deep", err)
-        self.assertIn("stillwell.binary.Error: `stillwell bench …` ended with status 1", err)
+        self.assertIn("stillwell.Error: `stillwell bench …` ended with status 1", err)
 
     def test_status(self):
         path = self.write("bench.py", SMALL)
