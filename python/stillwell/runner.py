@@ -137,12 +137,12 @@ class Runner:
     ) -> Benchmark:
         """Lets stillwell measure and print. The benchmark is the last arm: the only one, or the one that is not the reference."""
         path = new_record_path()
-        sys.stdout.flush()  # Else what the script has printed comes after the summary when the output is a file.
+        forks.flush()  # Else what the script has printed comes after the summary when the output is a file.
         words = words + ["--record", path]
         with Interrupts() as interrupts:
             # A script is found, and finds its files, where it was started; a command, where the script is now.
             folder = FOLDER if words[0] == "bench" else None
-            process = interrupts.process = subprocess.Popen([binary.find()] + words + ["--"] + commands, cwd=folder)
+            process = interrupts.process = subprocess.Popen(binary.command(words + ["--"] + commands), cwd=folder)
             binary.check(process.wait(), words, record=path)
         for verb in options.verbs(self.parse_args()):
             print(binary.output_of([verb, path]), end="")

@@ -189,6 +189,11 @@ class Manager(ScriptCase):
         _, err = self.run_python(path, status=1, STILLWELL="", PATH="/nowhere", HOME="/nowhere")
         self.assertIn("the program stillwell is not installed", err)
 
+    def test_locale_of_c(self):
+        path = self.write("bench.py", "import stillwell\nstillwell.Runner().bench_func('\\u00e9', len, ())")
+        self.run_python(path, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+        self.assertEqual(self.asked()[0][2], "é")
+
     def test_program_is_found_in_path(self):
         os.mkdir(self.path("bin"))
         os.rename(self.path("stillwell"), self.path("bin/stillwell"))

@@ -134,6 +134,11 @@ class Scripts(RealCase):
         self.assertIn("KeyError: 'deep \\n é'", err)
         self.assertIn("in f", err)
 
+    def test_closed_output(self):
+        path = self.write("bench.py", "import stillwell\nstillwell.Runner().bench_func('a', len, ())")
+        self.run_words("sh", "-c", 'exec "$0" "$1" -p 2 -n 2 >&-', sys.executable, path)
+        self.assertEqual(self.end_of(self.records()[0])[0], "complete")
+
     def test_flood(self):
         # More than any pipe holds: the worker must not hang, and its words are not the user's.
         path = self.write("bench.py", "import stillwell\nprint('x' * 5000000)\nr = stillwell.Runner()\nr.bench_func('a', print, 'y' * 1000)\nif not r.args.worker: print('done')")
