@@ -265,7 +265,7 @@ class Forks(RealCase):
         self.assertNotIn("\x1b", out)
 
     def test_exceptions(self):
-        out, err = self.run_python("-c", """if True:
+        out, shown = self.run_python("-c", """if True:
             import stillwell
             def bad():
                 raise ValueError("deep é\\n'quoted'")
@@ -280,6 +280,9 @@ class Forks(RealCase):
         self.assertIn("--no-such", option)
         self.assertIn("ValueError: deep é\\n'quoted'", raised.replace("\n'", "\\n'"))
         self.assertIn("bad", raised)
+        # Tracebacks begin in the user's code.
+        self.assertIn("in bad", shown)
+        self.assertNotIn("forks.py", shown)
         self.assertIn("NameError", statement)
         self.assertIn("SystemExit", leaves)
         self.assertEqual(rest, "")
