@@ -1,7 +1,7 @@
 # Each target is one real command or two; CI calls `make test`.
 STILLWELL = target/release/stillwell
 
-.PHONY: build demo test test-vm lint bench bless
+.PHONY: build demo test test-vm lint bench bless capture
 
 build:
 	cargo build --release --locked
@@ -38,3 +38,6 @@ bench: build ## the experiments of docs/experiments.md, side by side with other 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace
 
+
+capture: build ## this machine as a machine to test with: make capture NAME=my-laptop
+	$(STILLWELL) system capture > crates/stillwell/tests/hosts/$(or $(NAME),$(error say NAME=...)).txt

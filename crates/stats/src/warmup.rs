@@ -103,8 +103,8 @@ mod tests {
         // It became slower, and stays so: there is nothing to leave out.
         xs.reverse();
         assert_eq!(steady_from(&xs), Ok(Some(0)));
-        let mut late = around(2.0, 90, &mut stream);
-        late.extend(around(1.0, 12, &mut stream));
+        let mut late = around(2.0, 170, &mut stream);
+        late.extend(around(1.0, 35, &mut stream));
         assert_eq!(steady_from(&late), Ok(None));
         assert_eq!(steady_from(&[1.0; 30]), Ok(Some(0)));
     }

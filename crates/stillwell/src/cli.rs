@@ -1,5 +1,7 @@
 //! The command line: one verb, and its options.
 
+mod system;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -13,6 +15,8 @@ use crate::spec::run::{ExportOptions, NumberOptions};
 use crate::spec::tim::TimShape;
 use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 use crate::spec::workers::{BenchSpec, TimeitSpec};
+
+pub use system::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
 #[derive(Debug, Parser)]
@@ -51,6 +55,8 @@ pub enum Verb {
     Convert(Box<ConvertVerb>),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
     Calibrate(Box<CalibrateVerb>),
+    /// Say what makes noise on this machine, and what can be done about it
+    System(Box<SystemVerb>),
     /// Print the manual page
     Man,
     /// Print the completions for a shell

@@ -90,17 +90,23 @@ fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<Times> {
 }
 
 fn times(wall: &[f64]) -> Option<Times> {
-    let sorted = Sorted::new(wall).ok()?;
-    let floor = endpoint::floor(wall).ok()?;
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
-    let errs = endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok();
+    // Of a million values each takes as long as reading them does.
+    let ((sorted, floor), errs) = rayon::join(
+        || (Sorted::new(wall), endpoint::floor(wall)),
+        || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
+    );
+    let (sorted, floor) = (sorted.ok()?, floor.ok()?);
     let [low20, median, mean] = [0, 1, 2].map(|at: usize| Uncertain {
         value: estimators[at].of(&sorted),
         err: errs.map(|errs| errs[at]),
     });
+    // Of a handful of values that differ by factors the extrapolation can end below zero: no time does.
+    let is_impossible = floor.value <= 0.0 && sorted.min() > 0.0;
+    let t0 = if is_impossible { sorted.min() } else { floor.value };
     Some(Times {
-        t0: Uncertain { value: floor.value, err: floor.err },
-        has_floor: floor.is_finite(),
+        t0: Uncertain { value: t0, err: floor.err },
+        has_floor: floor.is_finite() && !is_impossible,
         min: sorted.min(),
         max: sorted.max(),
         low20,
@@ -177,4 +183,17 @@ fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {
         min: sorted.min(),
         max: sorted.max(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_floor_below_zero_is_none() {
+        let found = times(&[12.0, 40.0, 90.0, 300.0]).unwrap();
+        assert_eq!((found.t0.value, found.has_floor), (12.0, false));
+        // What is a difference may be below zero.
+        assert!(times(&[-3.0, -2.0, -1.0, 5.0]).unwrap().t0.value <= -3.0);
+    }
 }

@@ -14,14 +14,20 @@ pub fn man() -> Result<u8> {
     command.build();
     clap_mangen::Man::new(command.clone()).render(&mut page)?;
     for verb in command.get_subcommands() {
-        let man = clap_mangen::Man::new(verb.clone());
-        man.render_name_section(&mut page)?;
-        man.render_synopsis_section(&mut page)?;
-        man.render_options_section(&mut page)?;
+        section(&mut page, verb)?;
+        // `system` has actions of its own.
+        verb.get_subcommands().try_for_each(|action| section(&mut page, action))?;
     }
     page.extend(metrics_section().bytes());
     super::print(&String::from_utf8_lossy(&page))?;
     Ok(0)
+}
+
+fn section(page: &mut Vec<u8>, verb: &clap::Command) -> std::io::Result<()> {
+    let man = clap_mangen::Man::new(verb.clone());
+    man.render_name_section(page)?;
+    man.render_synopsis_section(page)?;
+    man.render_options_section(page)
 }
 
 /// The metrics of --metrics and of the record, in roff.

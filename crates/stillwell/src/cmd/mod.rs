@@ -13,7 +13,9 @@ mod measuring;
 mod open;
 mod records;
 mod run;
+mod system;
 mod timeit;
+mod tuning;
 
 use std::io::Write as _;
 
@@ -44,6 +46,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
+        Verb::System(verb) => system::system(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

@@ -85,19 +85,12 @@ impl Opened {
 
     /// The same; `about` says how the launches become rows.
     pub fn into_record_with(self, about: About) -> Result<Record> {
-        let (results, format) = match self.content {
-            Content::Own(record) => return Ok(launches::gather(*record)),
-            Content::Foreign(results, format) => (results, format),
-        };
-        let about = About {
-            file: self.path.display().to_string(),
-            from: format.map_or_else(|| "stillwell".into(), Format::key),
-            created: self.created,
-            command_line: command_line(),
-            ..about
-        };
-        let record = to_record::record(&results, &about);
-        Ok(launches::gather(record.with_context(|| about.file.clone())?))
+        match self.content {
+            Content::Own(record) => Ok(launches::gather(*record)),
+            Content::Foreign(results, format) => {
+                imported(&self.path, self.created, &results, format, about)
+            }
+        }
     }
 
     /// What is left of a file after changes.
@@ -129,7 +122,8 @@ impl Opened {
             Content::Own(record) => {
                 let plan = &record.header.plan;
                 let is_imported = record.header.imported.is_some();
-                plan.has_benchmarks() || (is_imported && plan.arms[0].benchmark.is_some())
+                plan.has_benchmarks()
+                    || (is_imported && plan.arms.iter().any(|arm| arm.benchmark.is_some()))
             }
             Content::Foreign(results, _) => !results.are_commands,
         }
@@ -140,12 +134,16 @@ impl Opened {
     /// # Errors
     /// There are no values in it.
     pub fn into_both(self) -> Result<(Record, Results)> {
-        let results = self.results();
-        let record = match self.content {
-            Content::Own(record) => launches::gather(*record),
-            Content::Foreign(..) => self.into_record()?,
-        };
-        Ok((record, results))
+        match self.content {
+            Content::Own(record) => {
+                let results = of_record::results(&record);
+                Ok((launches::gather(*record), results))
+            }
+            Content::Foreign(results, format) => {
+                let (path, about) = (&self.path, About::default());
+                Ok((imported(path, self.created, &results, format, about)?, results))
+            }
+        }
     }
 
     /// As results.
@@ -172,8 +170,27 @@ impl Opened {
     }
 }
 
+/// A record of results.
+fn imported(
+    path: &Path,
+    created: String,
+    results: &Results,
+    format: Option<Format>,
+    about: About,
+) -> Result<Record> {
+    let about = About {
+        file: path.display().to_string(),
+        from: format.map_or_else(|| "stillwell".into(), Format::key),
+        created,
+        command_line: command_line(),
+        ..about
+    };
+    let record = to_record::record(results, &about);
+    Ok(launches::gather(record.with_context(|| about.file.clone())?))
+}
+
 /// The words of our command line.
-pub fn command_line() -> Vec<String> {
+fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 

@@ -101,9 +101,9 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
             continue;
         }
         let (record, results) = opened.into_both()?;
-        let (series, arms) =
-            rayon::join(|| series_of(&record, &results), || analysis::summarise(&record));
+        let series = series_of(&record, &results);
         drop(results);
+        let arms = analysis::summarise(&record);
         let estimators = analysis::estimators(&record, &arms, verb.tim);
         let plan = &record.header.plan;
         let tim = verb.tim;

@@ -74,7 +74,7 @@ const ARM_PARTS: &[(&str, &str, &str)] = &[
 ];
 
 /// The directories of cpufreq in order of their first CPU; none when the kernel does not scale frequencies.
-fn policies(host: &Host) -> Vec<String> {
+pub(super) fn policies(host: &Host) -> Vec<String> {
     let names = host.list(CPUFREQ).into_iter();
     let numbers = names.filter_map(|name| name.strip_prefix("policy")?.parse::<u32>().ok());
     let mut numbers: Vec<u32> = numbers.collect();

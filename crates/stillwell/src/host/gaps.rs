@@ -65,7 +65,7 @@ fn cpufreq(host: &Host, facts: &Facts) -> Option<Gap> {
 
 /// Names of clock sources that are read from a device or by a trap, which takes a microsecond or so, or that only count
 /// ticks. Everything else is read in user space in some 30 ns.
-const SLOW_CLOCK_SOURCES: &[&str] =
+pub(super) const SLOW_CLOCK_SOURCES: &[&str] =
     &["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"];
 
 fn clock(facts: &Facts) -> Option<Gap> {

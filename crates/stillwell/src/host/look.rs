@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::host::{
-    Facts, Gap, Host, cgroup, cpu, format_cpu_list, gaps, git, mounts, parse_cpu_list, topology,
+    Facts, Gap, Host, cgroup, cpu, format_cpu_list, gaps, git, mounts, read_cpu_list, topology,
     virtualisation,
 };
 
@@ -70,12 +70,9 @@ fn os(host: &Host) -> Option<String> {
     }
 }
 
-/// A list of CPUs in its shortest form. The kernel writes `(null)` for a mask that was never made.
+/// A list of CPUs in its shortest form.
 fn cpu_list(host: &Host, path: &str) -> Option<String> {
-    match host.read(path)?.trim() {
-        "(null)" => Some(String::new()),
-        list => Some(format_cpu_list(&parse_cpu_list(list).ok()?)),
-    }
+    Some(format_cpu_list(&read_cpu_list(&host.read(path)?)?))
 }
 
 fn load_average(host: &Host) -> Option<[f64; 3]> {
@@ -91,7 +88,7 @@ fn memory_kib(host: &Host) -> Option<u64> {
 }
 
 /// `always [madvise] never`: the mode in use is the one in brackets.
-fn transparent_hugepages(host: &Host) -> Option<String> {
+pub(super) fn transparent_hugepages(host: &Host) -> Option<String> {
     let text = host.read("sys/kernel/mm/transparent_hugepage/enabled")?;
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())
@@ -257,7 +254,7 @@ mod tests {
     #[test]
     fn firecracker_vm() {
         let expect = Facts {
-            host: some("vm"),
+            host: some("machine"),
             kernel: some("6.18.44"),
             architecture: "x86_64".to_owned(),
             os: some("Debian GNU/Linux 12 (bookworm)"),

@@ -1,29 +1,61 @@
-//! The machine: what it is ([`Facts`]) and what it lacks ([`Gap`]). Nothing here writes, and nothing here fails: what
-//! cannot be read is `None` or a gap.
+//! The machine: what it is ([`Facts`]), what it lacks ([`Gap`]), and what makes noise on it ([`knobs`]). Reading never
+//! writes and never fails: what cannot be read is `None` or a gap. Tuning writes only what the knob table allows, and the
+//! journal puts it back.
 
+mod boot;
 mod caches;
+mod capture;
 mod cgroup;
+mod cmdline;
 mod cpu;
+mod cpu_table;
 mod cpulist;
 mod facts;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write their own files")]
+mod fixture_text;
 mod gaps;
 mod git;
+pub mod guardian;
+mod interrupts;
+mod invoker;
+pub mod journal;
+#[cfg(test)]
+mod kill;
+pub mod knobs;
 mod look;
+mod mask;
 mod mounts;
+mod recommend;
+mod report;
+pub mod restore;
+#[cfg(test)]
+mod tests;
 mod topology;
+pub mod tune;
 mod virtualisation;
+mod write;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+pub use boot::{BootAdvice, BootParameter, BootState};
 pub use caches::drop_caches;
-pub use cpulist::{format_cpu_list, parse_cpu_list};
+pub use capture::capture;
+pub use cmdline::CommandLine;
+pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
+pub use cpulist::{format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
-pub(crate) use fixture::fixture;
+pub(crate) use fixture::{fixture, fixture_names};
+pub use interrupts::Interrupts;
+pub use invoker::invoking_user;
 pub use look::look;
+pub use mask::parse_cpu_mask;
+pub use recommend::{Recommendation, recommend};
+pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 
 /// A capability this machine does not have. Data, not an error: it is shown and saved with the result. The three
 /// parts are pieces of one sentence, "what: why; fix".
@@ -42,7 +74,16 @@ pub struct Gap {
 #[derive(Clone, Debug)]
 pub struct Host {
     root: PathBuf,
+    /// Where the paths are noted that are looked at.
+    touched: Option<capture::Touched>,
+    /// How the kernel of a machine of captured files answers a write.
+    #[cfg(test)]
+    kernel: Option<Kernel>,
 }
+
+/// What a write to a file does: its format, its path, the value.
+#[cfg(test)]
+type Kernel = fn(&Host, knobs::Format, &str, &str) -> std::io::Result<()>;
 
 /// No file of the kernel that we need is longer up to the part we need; an uncapped read of a strange file might never
 /// end.
@@ -51,10 +92,26 @@ const READ_BYTES_MAX: u64 = 64 << 10;
 /// One policy directory for each CPU, and some room.
 const LIST_ENTRIES_MAX: usize = 2 * cpulist::CPUS_MAX;
 
+/// What the kernel shows of every interrupt (kernel/irq/proc.c); anything else is the name of a device.
+const IRQ_FILES: &[&str] = &[
+    "affinity_hint",
+    "effective_affinity",
+    "effective_affinity_list",
+    "node",
+    "smp_affinity",
+    "smp_affinity_list",
+    "spurious",
+];
+
 impl Host {
     /// A machine whose files are below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            touched: None,
+            #[cfg(test)]
+            kernel: None,
+        }
     }
 
     /// The text of a file without the white space at its end; `None` when it cannot be read.
@@ -62,6 +119,11 @@ impl Host {
         let mut text = read_capped(&self.below_root(relative.as_ref()), READ_BYTES_MAX)?;
         text.truncate(text.trim_end().len());
         Some(text)
+    }
+
+    /// As [`Host::read`], for a file that may be longer than others.
+    pub fn read_long(&self, relative: impl AsRef<Path>, bytes_max: u64) -> Option<String> {
+        read_capped(&self.below_root(relative.as_ref()), bytes_max)
     }
 
     /// The value of a file that holds one; `None` also when it holds something else.
@@ -86,8 +148,20 @@ impl Host {
         self.below_root(relative.as_ref()).exists()
     }
 
+    /// What a file is about, where its path may come to mean something else: the devices of an interrupt are the
+    /// directories beside it.
+    fn identity(&self, path: &str) -> Option<String> {
+        let directory = path.strip_suffix("/smp_affinity_list")?;
+        let mut names = self.list(directory);
+        names.retain(|name| !IRQ_FILES.contains(&name.as_str()));
+        Some(names.join(" "))
+    }
+
     fn below_root(&self, relative: &Path) -> PathBuf {
         assert!(relative.is_relative(), "{} must be relative to the root", relative.display());
+        if let Some(touched) = &self.touched {
+            touched.add(relative);
+        }
         self.root.join(relative)
     }
 }
@@ -100,3 +174,12 @@ fn read_capped(path: &Path, bytes_max: u64) -> Option<String> {
     file.take(bytes_max).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
+
+/// Where a test may have the process killed.
+#[cfg(test)]
+fn kill_point() {
+    kill::kill_point();
+}
+
+#[cfg(not(test))]
+fn kill_point() {}

@@ -11,6 +11,8 @@ pub(super) struct Mount {
     pub(super) point: String,
     /// `proc`, `cgroup2` and so on.
     pub(super) fs_type: String,
+    /// Whether nothing can be written through this mount.
+    pub(super) read_only: bool,
     /// Options of the file system; for cgroup v1 these name the controllers.
     pub(super) options: Vec<String>,
 }
@@ -41,6 +43,7 @@ fn parse(line: &str) -> Option<Mount> {
     Some(Mount {
         root: unescape(before.next()?),
         point: unescape(before.next()?),
+        read_only: before.next()?.split(',').any(|option| option == "ro"),
         fs_type: after.next()?.to_owned(),
         options: after.nth(1)?.split(',').map(str::to_owned).collect(),
     })
@@ -75,6 +78,7 @@ mod tests {
             root: root.to_owned(),
             point: point.to_owned(),
             fs_type: fs_type.to_owned(),
+            read_only: false,
             options: options.iter().map(|&option| option.to_owned()).collect(),
         });
         assert_eq!(parse(line), expect, "{line:?}");

@@ -17,7 +17,7 @@ use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::schedule::Step;
 use crate::spec::values::Sched;
-use crate::sys::Stage;
+use crate::sys::{Stage, User};
 
 /// Makes real processes.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl<'a> ExecRunner<'a> {
     ///
     /// # Errors
     /// It cannot be started, or not with what the plan asks for.
-    pub fn start(plan: &'a Plan) -> Result<(Self, Evidence)> {
+    pub fn start(plan: &'a Plan, run_as: Option<User>) -> Result<(Self, Evidence)> {
         let captured = plan.validate.as_ref().map(|_| NamedTempFile::new()).transpose();
         let captured = captured.context("cannot make a temporary file for --validate")?;
         let process = &plan.process;
@@ -72,6 +72,7 @@ impl<'a> ExecRunner<'a> {
             policy: process.sched.map(policy_numbers),
             no_aslr: process.no_aslr,
             rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
+            run_as,
         };
         let (process, opened) = LauncherProcess::start(open)?;
         let commands = Commands::new(plan, captured.as_ref().map(NamedTempFile::path));
@@ -339,6 +340,10 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Strin
         (Stage::Personality, _) => (
             "switch address space randomisation off".into(),
             "a seccomp filter forbids it; leave --no-aslr out",
+        ),
+        (Stage::User, _) => (
+            "become the user who called sudo".into(),
+            "run it as root without sudo, or tune with `stillwell system tune` and run it as that user",
         ),
         (Stage::Descriptor, _) => {
             ("hand a pipe to it".into(), "check the limit on open files (ulimit -n)")

@@ -165,9 +165,11 @@ impl Session {
                 policy: open.policy.map(|(policy, priority)| Policy { policy, priority }),
                 no_aslr: open.no_aslr,
                 rlimits: open.rlimits,
+                run_as: open.run_as.clone(),
             },
             plain: Attributes {
                 affinity: open.launcher_cpus.map(|_| allowed),
+                run_as: open.run_as,
                 ..Attributes::default()
             },
             counters,

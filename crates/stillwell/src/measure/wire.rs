@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::sys::Stage;
+use crate::sys::{Stage, User};
 
 /// A path, argument or environment entry: any bytes but NUL.
 pub type Bytes = Vec<u8>;
@@ -40,6 +40,8 @@ pub struct Open {
     pub no_aslr: bool,
     /// Soft limits of the runs.
     pub rlimits: Vec<(u32, u64)>,
+    /// Whom runs and hooks run as, if not as we are.
+    pub run_as: Option<User>,
 }
 
 /// The record that the launcher appends rows to.

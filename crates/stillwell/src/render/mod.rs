@@ -24,6 +24,7 @@ pub mod pyperf;
 pub mod results;
 pub mod stats_table;
 mod styles;
+pub mod system;
 mod table;
 pub mod text;
 pub mod times;

@@ -9,7 +9,8 @@ use crate::plan::{Estimand, Order};
 use crate::spec::metrics::MetricList;
 use crate::spec::rlimit::Rlimit;
 use crate::spec::values::{
-    Cpus, FailOn, IgnoreFailure, OutputTarget, Padding, Percent, Sched, Shell, Statuses, TimeSpan,
+    Cpus, FailOn, IgnoreFailure, Names, OutputTarget, Padding, Percent, Sched, Shell, Statuses,
+    TimeSpan,
 };
 
 /// Options of `stillwell run`.
@@ -157,6 +158,11 @@ pub struct ProcessOptions {
     /// Allow only these CPUs, for example 2 or 0-3,6 [default: those allowed now]
     #[arg(long, value_name = "CPUS")]
     pub affinity: Option<Cpus>,
+    /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example
+    /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password;
+    /// under sudo the commands still run as the user who called it
+    #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
+    pub tune: Option<Option<Names>>,
     /// Nice level, -20 (needs root) to 19 [default: as it is now]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: Option<i32>,

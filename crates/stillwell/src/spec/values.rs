@@ -86,6 +86,20 @@ impl FromStr for Cpus {
     }
 }
 
+/// Names with commas between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+impl FromStr for Names {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        if names.is_empty() { Err("no name is given".into()) } else { Ok(Self(names)) }
+    }
+}
+
 /// Scheduling policy of the runs: `other`, `batch`, `fifo[:PRIO]` or `rr[:PRIO]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,9 +11,10 @@ use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 
 pub use signals::{
-    Alarm, install_launcher_signals, is_ignored, stop_ignoring_children, take_stop_request,
+    Alarm, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
+    stop_ignoring_children, take_stop_request,
 };
-pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage};
+pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User};
 pub use strings::{CStrings, Environment};
 
 /// Takes a descriptor that the parent process has left open for this one, by its number.

@@ -143,3 +143,14 @@ fn set_timer(first: Duration, repeat: Duration) {
     // SAFETY: timer is a valid itimerval; a null old value is allowed.
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
+
+/// From now on nothing that ends a session, a terminal or its programs ends this process. Not for processes that make
+/// children for others: exec leaves an ignored signal ignored.
+pub fn ignore_what_ends_a_session() {
+    for signal in
+        [libc::SIGINT, libc::SIGHUP, libc::SIGTERM, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP]
+    {
+        // SAFETY: SIG_IGN is always a valid disposition.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}

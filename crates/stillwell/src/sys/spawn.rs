@@ -21,6 +21,17 @@ pub struct Policy {
     pub priority: c_int,
 }
 
+/// Somebody to run as.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct User {
+    /// User id.
+    pub uid: u32,
+    /// Primary group.
+    pub gid: u32,
+    /// All groups.
+    pub groups: Vec<u32>,
+}
+
 /// What a child sets on itself before exec.
 #[derive(Debug, Default)]
 pub struct Attributes {
@@ -34,6 +45,8 @@ pub struct Attributes {
     pub no_aslr: bool,
     /// Soft limits: resource number and value.
     pub rlimits: Vec<(u32, u64)>,
+    /// Whom it runs as.
+    pub run_as: Option<User>,
 }
 
 /// Where one of the standard streams of a child comes from or goes to.
@@ -61,6 +74,7 @@ pub enum Stage {
     Policy,
     Personality,
     Rlimit,
+    User,
     Descriptor,
     Exec,
 }
@@ -270,8 +284,33 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         if let Some(set) = &job.affinity {
             check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set), Stage::Affinity)?;
         }
+        if let Some(user) = &attributes.run_as {
+            become_user(user)?;
+        }
     }
     Ok(())
+}
+
+/// Gives root up for good, groups first. glibc's functions would tell all threads of the process, which here is that of
+/// the parent (nptl/setxid); the system calls change only the child.
+///
+/// # Safety
+/// Only for the child.
+unsafe fn become_user(user: &User) -> Result<(), Stage> {
+    // SAFETY: plain system calls; the list of groups was made before the clone.
+    unsafe {
+        let groups = user.groups.as_ptr();
+        check_call(libc::syscall(libc::SYS_setgroups, user.groups.len(), groups))?;
+        check_call(libc::syscall(libc::SYS_setgid, user.gid))?;
+        check_call(libc::syscall(libc::SYS_setuid, user.uid))?;
+        // Another user takes the signal of the parent's death away (commit_creds() in kernel/cred.c).
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+    Ok(())
+}
+
+fn check_call(result: libc::c_long) -> Result<(), Stage> {
+    if result < 0 { Err(Stage::User) } else { Ok(()) }
 }
 
 fn check(result: c_int, stage: Stage) -> Result<(), Stage> {

@@ -24,6 +24,8 @@ mod process;
 mod processes;
 mod schedule;
 mod streams;
+mod system;
 mod tidy;
 mod times;
+mod tuning;
 mod workers;

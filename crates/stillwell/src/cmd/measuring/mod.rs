@@ -29,6 +29,7 @@ use crate::record::{self, EndReason, FORMAT, Header, Layout, Record, Tail, VERSI
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::values::FailOn;
 use crate::spec::workers::PyperfOptions;
+use crate::sys::User;
 
 use progress::Progress;
 use session::{Ended, Session};
@@ -54,6 +55,8 @@ pub struct Measuring<'a> {
     pub maker: Option<Maker>,
     /// What pyperf's options add.
     pub pyperf: Option<&'a PyperfOptions>,
+    /// Whom the commands run as, if not as we are; the record is theirs too.
+    pub run_as: Option<User>,
 }
 
 impl Measuring<'_> {
@@ -88,7 +91,8 @@ impl Measuring<'_> {
             None => record::new_path(&now)?,
         };
         let (facts, gaps) = (self.facts.clone(), self.gaps.clone());
-        let start = Start { plan: &self.plan, facts, gaps, now, path: &path };
+        let start =
+            Start { plan: &self.plan, facts, gaps, now, path: &path, run_as: self.run_as.clone() };
         let shown = shows_progress(style, self.output);
         let progress = Progress::new(&self.plan, shown, colours_allowed(style));
         let ended = match (self.script, &self.plan.workers) {
@@ -169,12 +173,13 @@ struct Start<'a> {
     gaps: Vec<Gap>,
     now: Zoned,
     path: &'a Path,
+    run_as: Option<User>,
 }
 
 impl Start<'_> {
     fn execute(self, progress: Progress) -> Result<Ended> {
         let plan = self.plan;
-        let (mut runner, evidence) = ExecRunner::start(plan)?;
+        let (mut runner, evidence) = ExecRunner::start(plan, self.run_as.clone())?;
         let clock_origin_ns = monotonic_ns();
         let path = absolute(self.path)?;
         let (writer, tail, columns) = self.create(evidence, clock_origin_ns)?;
@@ -248,6 +253,12 @@ impl Start<'_> {
             imported: None,
         };
         let writer = Writer::create(self.path, &header)?;
+        if let Some(user) = &self.run_as {
+            let (uid, gid) =
+                (rustix::fs::Uid::from_raw(user.uid), rustix::fs::Gid::from_raw(user.gid));
+            rustix::fs::chown(self.path, Some(uid), Some(gid))
+                .context("cannot give the record to its user")?;
+        }
         let (tail, _) = Tail::open(self.path)?;
         Ok((writer, tail, columns))
     }

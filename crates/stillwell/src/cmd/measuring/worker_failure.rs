@@ -91,6 +91,7 @@ fn step(stage: Stage) -> (&'static str, &'static str) {
         Stage::Rlimit => {
             ("set a resource limit", "a soft limit cannot be above the hard one (ulimit -aH)")
         }
+        Stage::User => ("become another user", "run it without sudo"),
         Stage::Exec => (
             "execute it",
             "check that it is a binary for this machine, or a script whose #! line names a program that exists",

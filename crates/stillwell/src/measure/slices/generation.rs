@@ -238,5 +238,6 @@ fn attributes(process: &ProcessPlan) -> Attributes {
         policy: process.sched.map(crate::measure::exec::policy),
         no_aslr: process.no_aslr,
         rlimits: Vec::new(),
+        run_as: None,
     }
 }

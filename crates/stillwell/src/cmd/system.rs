@@ -1,0 +1,81 @@
+//! `system`: what makes noise on this machine, and what can be done about it.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+
+use crate::cli::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
+use crate::cmd::tuning;
+use crate::host::knobs::bench_cpus;
+use crate::host::{
+    self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
+};
+use crate::render::{Styles, system as shown};
+use crate::spec::values::{Cpus, TimeSpan};
+
+/// Everything that could be tuned is.
+const FINE: u8 = 0;
+/// Something is not.
+const NOT_TUNED: u8 = 1;
+
+/// Executes an action; without one it is `show`.
+pub fn system(verb: &SystemVerb) -> Result<u8> {
+    match &verb.action {
+        None => show(&verb.show),
+        Some(SystemAction::Show(verb)) => show(verb),
+        Some(SystemAction::Tune(verb)) => tuning::tune(verb),
+        Some(SystemAction::Reset(verb)) => tuning::reset(verb),
+        Some(SystemAction::Status(verb)) => tuning::status(verb),
+        Some(SystemAction::Guard(verb)) => host::guardian::serve(&verb.host_root),
+        Some(SystemAction::Boot(verb)) => boot(verb),
+        Some(SystemAction::Capture(verb)) => capture(verb),
+    }
+}
+
+fn show(verb: &SystemShow) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    let asked = asked(verb.cpus.as_ref());
+    let bench = bench_cpus(&host, asked).map_err(|why| anyhow!("{why}"))?;
+    let report =
+        SystemReport::new(&host, bench, asked.is_some(), count(&host, verb.count).as_ref());
+    if verb.json {
+        shown::json(&mut std::io::stdout().lock(), &report)?;
+    } else {
+        super::print(&shown::text(&report, verb.verbose, &Styles::colored()))?;
+    }
+    Ok(if report.is_tuned { FINE } else { NOT_TUNED })
+}
+
+fn boot(verb: &SystemBoot) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    let table = read_cpu_table(&host, None);
+    let advice = BootAdvice::new(&host, &table, asked(verb.cpus.as_ref()), verb.no_smt);
+    let advice = advice.map_err(|why| anyhow!("{why}"))?;
+    if verb.json {
+        shown::boot_json(&mut std::io::stdout().lock(), &advice)?;
+    } else {
+        super::print(&shown::boot_text(&advice, &Styles::colored()))?;
+    }
+    Ok(FINE)
+}
+
+fn capture(verb: &SystemRoot) -> Result<u8> {
+    let date = jiff::Zoned::now().date().to_string();
+    super::print(&host::capture(&Host::new(&verb.host_root), &date))?;
+    Ok(FINE)
+}
+
+fn asked(cpus: Option<&Cpus>) -> Option<&[usize]> {
+    cpus.map(|cpus| cpus.0.as_slice())
+}
+
+/// The interrupts of each CPU, and in how many seconds they came.
+fn count(host: &Host, time: Option<TimeSpan>) -> Option<(Interrupts, f64)> {
+    let before = Interrupts::read(host)?;
+    let Some(time) = time else {
+        return Some((before, read_uptime_seconds(host)?));
+    };
+    #[expect(clippy::disallowed_methods, reason = "the user asked to wait for interrupts")]
+    std::thread::sleep(Duration::from_nanos(time.ns));
+    Some((Interrupts::read(host)?.since(&before), time.ns as f64 / 1e9))
+}

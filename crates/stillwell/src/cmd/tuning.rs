@@ -1,0 +1,116 @@
+//! `system tune`, `system reset` and `system status`.
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::cli::{SystemRoot, SystemTune};
+use crate::host::Host;
+use crate::host::guardian::{Guardian, Request};
+use crate::host::journal::{self, Store};
+use crate::host::knobs::{Machine, bench_cpus};
+use crate::host::restore::restore;
+use crate::host::tune::{self, Turned};
+use crate::render::system::tuned as shown;
+use crate::spec::values::Names;
+
+const DONE: u8 = 0;
+/// Something could not be set, or not be put back.
+const NOT_ALL: u8 = 1;
+
+/// Turns the knobs until they are put back.
+pub fn tune(verb: &SystemTune) -> Result<u8> {
+    let host = Host::new(&verb.root.host_root);
+    let knobs = tune::select(verb.only.as_deref(), &verb.skip).map_err(|why| anyhow!("{why}"))?;
+    let asked = verb.cpus.as_ref().map(|cpus| cpus.0.as_slice());
+    let bench = bench_cpus(&host, asked).map_err(|why| anyhow!("{why}"))?;
+    if verb.dry_run {
+        let planned = tune::plan(&Machine::new(&host, bench), &knobs);
+        super::print(&shown::planned(&planned))?;
+        return Ok(DONE);
+    }
+    let mut store = Store::open(&host)?;
+    let mut text = restore_stale(&host, &mut store)?;
+    store.begin(&host, false, journal::asking_user(), Timestamp::now().as_second())?;
+    let planned = tune::plan(&Machine::new(&host, bench), &knobs);
+    let turned = tune::turn(&host, &mut store, planned)?;
+    if store.journal.items.is_empty() {
+        store.remove()?;
+    }
+    text += &shown::turned(&turned);
+    super::print(&text)?;
+    Ok(if turned.iter().all(Turned::is_good) { DONE } else { NOT_ALL })
+}
+
+/// What somebody who was killed has left is put back before anything else is changed.
+fn restore_stale(host: &Host, store: &mut Store) -> Result<String> {
+    if store.journal.begun.is_empty() || !store.journal.is_stale() {
+        return Ok(String::new());
+    }
+    let restored = restore(host, store)?;
+    Ok(format!("what an earlier stillwell has left was put back\n{}", shown::restored(&restored)))
+}
+
+/// Puts back what was there.
+pub fn reset(verb: &SystemRoot) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    if journal::look(&host)?.is_none() {
+        super::print("nothing is changed\n")?;
+        return Ok(DONE);
+    }
+    let mut store = Store::open(&host)?;
+    let restored = restore(&host, &mut store)?;
+    super::print(&shown::restored(&restored))?;
+    Ok(if restored.is_complete() { DONE } else { NOT_ALL })
+}
+
+/// Says what is changed.
+pub fn status(verb: &SystemRoot) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    let text = match journal::look(&host)? {
+        None => "nothing is changed\n".to_owned(),
+        Some(journal) => {
+            let begin = journal.begun.first().context("the journal has no beginning")?;
+            let since = Timestamp::from_second(begin.time_s)
+                .map(|time| {
+                    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+                })
+                .unwrap_or_default();
+            shown::status(&host, &journal, &since)
+        }
+    };
+    super::print(&text)?;
+    Ok(DONE)
+}
+
+/// Has the machine tuned for as long as the guardian lives, and says what could not be.
+///
+/// # Errors
+/// Nobody gives the rights, or the machine is tuned already.
+pub fn start_guardian(
+    root: &Path,
+    cpus: Option<Vec<usize>>,
+    knobs: &Option<Names>,
+) -> Result<Guardian> {
+    let knobs = knobs.as_ref().map(|names| names.0.clone());
+    let request = Request { cpus, knobs, time_s: Timestamp::now().as_second() };
+    let guardian = Guardian::start(root, &request)?;
+    say(&guardian.notes);
+    Ok(guardian)
+}
+
+/// Has it put everything back.
+///
+/// # Errors
+/// The guardian died.
+pub fn end_guardian(guardian: Guardian) -> Result<()> {
+    say(&guardian.end()?);
+    Ok(())
+}
+
+fn say(notes: &[String]) {
+    for note in notes {
+        writeln!(anstream::stderr(), "stillwell: {note}").ok();
+    }
+}

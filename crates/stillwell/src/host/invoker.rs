@@ -1,0 +1,70 @@
+//! Who asked for root: the person who called sudo, doas or pkexec.
+#![expect(clippy::disallowed_methods, reason = "sudo, doas and pkexec say it in the environment")]
+
+use crate::sys::User;
+
+/// `None` unless we are root and somebody else asked for it (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The
+/// variables only ever take rights away.
+pub fn invoking_user() -> Option<User> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let uid = number("SUDO_UID").or_else(|| number("PKEXEC_UID")).or_else(|| {
+        let name = std::env::var("DOAS_USER").ok()?;
+        passwd_entry(&passwd, |entry| entry.first() == Some(&name.as_str())).map(|entry| entry.1)
+    })?;
+    let entry =
+        passwd_entry(&passwd, |entry| entry.get(2).and_then(|id| id.parse().ok()) == Some(uid));
+    // Users of a directory service are not in the file; sudo says the group.
+    let gid = number("SUDO_GID").or_else(|| entry.as_ref().map(|entry| entry.2))?;
+    let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    let name =
+        entry.map_or_else(|| std::env::var("SUDO_USER").unwrap_or_default(), |entry| entry.0);
+    (uid != 0).then(|| User { uid, gid, groups: groups_of(&groups, &name, gid) })
+}
+
+/// Name, user id and group id of the first entry that is wanted (passwd(5)).
+fn passwd_entry(text: &str, is_wanted: impl Fn(&[&str]) -> bool) -> Option<(String, u32, u32)> {
+    let mut entries = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let entry = entries.find(|entry| is_wanted(entry))?;
+    Some((entry[0].to_owned(), entry.get(2)?.parse().ok()?, entry.get(3)?.parse().ok()?))
+}
+
+/// As initgroups(3) finds them: the primary one, and all that name the user as a member (group(5)).
+fn groups_of(text: &str, user: &str, gid: u32) -> Vec<u32> {
+    let mut groups = vec![gid];
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [_, _, id, members] = fields[..] else { continue };
+        if let Ok(id) = id.parse()
+            && !user.is_empty()
+            && members.split(',').any(|member| member == user)
+        {
+            groups.push(id);
+        }
+    }
+    groups.dedup();
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_a_user() {
+        let groups = "root:x:0:\nwheel:x:10:ann,bob\nbad\nann:x:1000:\nvideo:x:44:bob\n";
+        assert_eq!(groups_of(groups, "ann", 1000), [1000, 10]);
+        assert_eq!(groups_of(groups, "", 7), [7]);
+    }
+
+    #[test]
+    fn entries_of_passwd() {
+        let passwd = "root:x:0:0::/root:/bin/sh\nann:x:1000:100::/home/ann:/bin/sh\n";
+        let entry = passwd_entry(passwd, |entry| entry[0] == "ann");
+        assert_eq!(entry, Some(("ann".into(), 1000, 100)));
+        assert_eq!(passwd_entry(passwd, |entry| entry[0] == "bob"), None);
+    }
+}

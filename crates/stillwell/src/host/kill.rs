@@ -1,0 +1,37 @@
+//! Kill points: a test ends at the n-th of them, by a signal or by unwinding. They count for each thread, because tests
+//! run side by side.
+
+use std::cell::Cell;
+
+thread_local! {
+    /// Points that are left, and whether the process is killed there; `None` when nobody is to end.
+    static LEFT: Cell<Option<(i64, bool)>> = const { Cell::new(None) };
+}
+
+/// Has this process killed at the point with this number, from 0 on.
+pub(super) fn arm_killing(point: i64) {
+    LEFT.set(Some((point, true)));
+}
+
+/// Unwinds at that point instead.
+pub(super) fn arm_unwinding(point: i64) {
+    LEFT.set(Some((point, false)));
+}
+
+/// Returns how many points were left.
+pub(super) fn disarm() -> i64 {
+    LEFT.take().map_or(0, |(left, _)| left)
+}
+
+pub(super) fn kill_point() {
+    let Some((left, kills)) = LEFT.get() else { return };
+    if left > 0 {
+        LEFT.set(Some((left - 1, kills)));
+    } else if kills {
+        let me = rustix::process::getpid();
+        rustix::process::kill_process(me, rustix::process::Signal::KILL)
+            .expect("I may kill myself");
+    } else {
+        std::panic::resume_unwind(Box::new("a kill point"));
+    }
+}

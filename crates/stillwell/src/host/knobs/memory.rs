@@ -1,0 +1,49 @@
+//! Background work on memory, and the layout of processes.
+
+use crate::host::knobs::kernel::switch;
+use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
+
+const fn number(path: &'static str) -> File {
+    File { path, format: Format::Number, undo: Undo::Settings }
+}
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        name: "ksm",
+        group: Group::Memory,
+        noise: "a kernel thread merges equal pages, and writing to them faults",
+        files: &[number("sys/kernel/mm/ksm/run")],
+        needs: "root",
+        sure: Sure::Documented,
+        by_default: true,
+        look: ksm,
+    },
+    Knob {
+        name: "khugepaged",
+        group: Group::Memory,
+        noise: "khugepaged compacts memory to make huge pages",
+        files: &[number("sys/kernel/mm/transparent_hugepage/khugepaged/defrag")],
+        needs: "root",
+        sure: Sure::Documented,
+        by_default: true,
+        look: |knob, machine| {
+            switch(knob, machine, "0", "this kernel has no transparent huge pages")
+        },
+    },
+    Knob {
+        name: "aslr",
+        group: Group::Memory,
+        noise: "each process has another layout; better per process (run --no-aslr), or many runs with it on",
+        files: &[number("proc/sys/kernel/randomize_va_space")],
+        needs: "root",
+        sure: Sure::Tested,
+        by_default: false,
+        look: |knob, machine| switch(knob, machine, "0", "this kernel cannot randomise layouts"),
+    },
+];
+
+/// `0` keeps what is merged; `2` would take it apart. Both are quiet.
+fn ksm(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let is_off = machine.host.read(knob.files[0].path).as_deref() == Some("2");
+    switch(knob, machine, if is_off { "2" } else { "0" }, "this kernel does not merge pages")
+}

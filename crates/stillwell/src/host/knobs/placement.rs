@@ -1,0 +1,285 @@
+//! Which CPUs there are, and what else runs on those of the benchmark.
+
+use crate::host::knobs::frequency::{
+    EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
+};
+use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
+use crate::host::mask::format_cpu_mask;
+use crate::host::{format_cpu_list, name_cpus, parse_cpu_list};
+
+const SMT: &str = "sys/devices/system/cpu/smt/control";
+const CPU_ONLINE: File =
+    File { path: "sys/devices/system/cpu/cpu#/online", format: Format::Number, undo: Undo::Cpus };
+const IRQ: File =
+    File { path: "proc/irq/#/smp_affinity_list", format: Format::CpuList, undo: Undo::Irqs };
+const DEFAULT_IRQ: &str = "proc/irq/default_smp_affinity";
+const WORKQUEUES: &str = "sys/devices/virtual/workqueue/cpumask";
+const WATCHDOG: &str = "proc/sys/kernel/watchdog_cpumask";
+/// What a knob says that waits for the CPUs of the benchmark.
+const CHOOSE: &str = "say which CPUs benchmarks are to have, with --cpus LIST";
+
+/// Daemons that rewrite our knobs stop first: they would see each write as something to correct. Then CPUs go, because
+/// their files go with them.
+pub(super) const FIRST: &[Knob] = &[
+    Knob {
+        name: "power-daemons",
+        group: Group::Frequency,
+        noise: "daemons change governor, preference and limits while a benchmark runs",
+        files: &[
+            unit("sys/fs/cgroup/system.slice/power-profiles-daemon.service"),
+            unit("sys/fs/cgroup/system.slice/tlp.service"),
+            unit("sys/fs/cgroup/system.slice/auto-cpufreq.service"),
+            unit("sys/fs/cgroup/system.slice/tuned.service"),
+        ],
+        needs: "root and systemd",
+        sure: Sure::Documented,
+        by_default: true,
+        look: daemons,
+    },
+    Knob {
+        name: "irqbalance",
+        group: Group::Topology,
+        noise: "irqbalance moves interrupts to other CPUs every ten seconds",
+        files: &[unit("sys/fs/cgroup/system.slice/irqbalance.service")],
+        needs: "root and systemd",
+        sure: Sure::Documented,
+        by_default: true,
+        look: daemons,
+    },
+    Knob {
+        name: "smt",
+        group: Group::Topology,
+        noise: "what runs on the other thread of a core takes part of it; this takes them from the whole machine",
+        files: &[
+            File { path: SMT, format: Format::Word, undo: Undo::Smt },
+            CPU_ONLINE,
+            IRQ,
+            GOVERNOR_FILE,
+            EPP_FILE,
+            POLICY_BOOST_FILE,
+            MIN_FREQ_FILE,
+            MAX_FREQ_FILE,
+        ],
+        needs: "root",
+        sure: Sure::Tested,
+        by_default: false,
+        look: smt,
+    },
+    Knob {
+        name: "siblings",
+        group: Group::Topology,
+        noise: "what runs on the other thread of a benchmark's core takes part of it",
+        files: &[
+            CPU_ONLINE,
+            IRQ,
+            GOVERNOR_FILE,
+            EPP_FILE,
+            POLICY_BOOST_FILE,
+            MIN_FREQ_FILE,
+            MAX_FREQ_FILE,
+        ],
+        needs: "root",
+        sure: Sure::Tested,
+        by_default: true,
+        look: siblings,
+    },
+];
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        name: "irqs",
+        group: Group::Topology,
+        noise: "interrupts of devices stop the benchmark for microseconds",
+        files: &[File { path: DEFAULT_IRQ, format: Format::CpuMask, undo: Undo::Irqs }, IRQ],
+        needs: "root",
+        sure: Sure::Tested,
+        by_default: true,
+        look: irqs,
+    },
+    Knob {
+        name: "workqueues",
+        group: Group::Topology,
+        noise: "kernel threads for deferred work run on any CPU",
+        files: &[File { path: WORKQUEUES, format: Format::CpuMask, undo: Undo::Workqueues }],
+        needs: "root",
+        sure: Sure::Tested,
+        by_default: true,
+        look: workqueues,
+    },
+    Knob {
+        name: "watchdog-cpus",
+        group: Group::Topology,
+        noise: "the watchdog's timer wakes each CPU every few seconds",
+        files: &[File { path: WATCHDOG, format: Format::CpuList, undo: Undo::Settings }],
+        needs: "root",
+        sure: Sure::Tested,
+        by_default: true,
+        look: watchdog_cpus,
+    },
+];
+
+const fn unit(path: &'static str) -> File {
+    File { path, format: Format::Unit, undo: Undo::Daemons }
+}
+
+fn daemons(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let wanted = knob.files.iter().map(|file| (file.path.to_owned(), "inactive".to_owned()));
+    knob.compare(machine.host, wanted, "there is no such service of systemd")
+}
+
+/// With the switch CPUs go and come; the interrupts of a CPU that goes move to another one and stay there, and its
+/// policy goes and comes back with what the kernel thinks best.
+fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
+    let host = machine.host;
+    let cpus = host.list("sys/devices/system/cpu").into_iter();
+    let cpus = cpus.filter(|name| name.starts_with("cpu"));
+    let cpus = cpus.map(|name| format!("sys/devices/system/cpu/{name}/online"));
+    let irqs = host.list("proc/irq").into_iter();
+    let irqs = irqs.map(|name| format!("proc/irq/{name}/smp_affinity_list"));
+    let policy_files = [GOVERNOR_FILE, EPP_FILE, POLICY_BOOST_FILE, MIN_FREQ_FILE, MAX_FREQ_FILE];
+    let policies = machine.policies.iter().flat_map(move |policy| {
+        policy_files.map(|file| format!("{policy}/{}", file.path.rsplit('/').next().unwrap_or("")))
+    });
+    cpus.filter(|path| CPU_ONLINE.matches(path))
+        .chain(irqs.filter(|path| IRQ.matches(path)))
+        .chain(policies)
+        .filter(|path| host.exists(path))
+}
+
+fn smt(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let Some(control) = machine.host.read(SMT) else {
+        return Reading::absent("the kernel has no switch for sibling threads");
+    };
+    match control.as_str() {
+        // A hypervisor shows threads and no switch for them.
+        "notsupported" | "notimplemented" if has_siblings(machine) => Reading::cannot(format!(
+            "the kernel cannot switch sibling threads here (/{SMT} is {control})"
+        )),
+        "notsupported" | "notimplemented" => Reading::absent("the CPUs have no sibling threads"),
+        // It is shown, and the kernel takes nothing back: EPERM (kernel/cpu.c).
+        "forceoff" => Reading::only(super::State::Fine { now: control }),
+        // A number on machines with more than two threads in a core.
+        _ if machine.bench.iter().any(|cpu| machine.is_second_thread(*cpu)) => {
+            Reading::cannot(format!(
+                "of CPUs {} some are second threads of a core, and would go; choose the first threads",
+                format_cpu_list(&machine.bench)
+            ))
+        }
+        _ => {
+            let wanted = if control == "1" { "1" } else { "off" };
+            knob.compare(machine.host, [(SMT.to_owned(), wanted.to_owned())], "")
+                .keeping(hotplug_companions(machine))
+        }
+    }
+}
+
+fn has_siblings(machine: &Machine<'_>) -> bool {
+    machine.online.iter().any(|cpu| machine.is_second_thread(*cpu))
+}
+
+fn siblings(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let threads = machine.host.read("sys/devices/system/cpu/smt/active");
+    if machine.bench.is_empty() {
+        return match threads.as_deref() {
+            Some("1") => Reading::reported("sibling threads are in use", Some(CHOOSE)),
+            _ => Reading::absent("no sibling thread is in use"),
+        };
+    }
+    let idle = machine.idle_siblings();
+    if idle.is_empty() {
+        return match threads.as_deref() {
+            Some("1") => Reading::only(super::State::Fine { now: "whole cores".into() }),
+            _ => Reading::absent("no sibling thread is in use"),
+        };
+    }
+    let wanted =
+        idle.iter().map(|cpu| (format!("sys/devices/system/cpu/cpu{cpu}/online"), "0".to_owned()));
+    knob.compare(machine.host, wanted, "the kernel cannot take CPUs offline")
+        .keeping(hotplug_companions(machine))
+}
+
+/// Only interrupts that may go to a CPU of the benchmark are moved: an administrator's layout of the others stays.
+fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let host = machine.host;
+    if !host.exists(DEFAULT_IRQ) {
+        return Reading::absent("the kernel shows no interrupts");
+    }
+    if machine.bench.is_empty() {
+        let default = host.read(DEFAULT_IRQ);
+        let cpus = default.and_then(|mask| crate::host::mask::parse_cpu_mask(&mask).ok());
+        let Some(cpus) = cpus else {
+            return Reading::cannot(format!("/{DEFAULT_IRQ} is there and cannot be read"));
+        };
+        let now = format!("new ones go to {}", name_cpus(&cpus));
+        return Reading::reported(now, Some(CHOOSE));
+    }
+    let reaches_bench = |cpus: &[usize]| machine.bench.iter().any(|bench| cpus.contains(bench));
+    let mut wanted = Vec::new();
+    let default = host.read(DEFAULT_IRQ).unwrap_or_default();
+    let default_cpus = crate::host::mask::parse_cpu_mask(&default).unwrap_or_default();
+    if reaches_bench(&default_cpus) {
+        wanted.push((DEFAULT_IRQ.to_owned(), format_cpu_mask(&machine.others)));
+    }
+    let mut irqs: Vec<u32> =
+        host.list("proc/irq").iter().filter_map(|name| name.parse().ok()).collect();
+    irqs.sort_unstable();
+    for irq in irqs {
+        let path = format!("proc/irq/{irq}/smp_affinity_list");
+        let cpus = host.read(&path).and_then(|list| parse_cpu_list(&list).ok());
+        if cpus.is_some_and(|cpus| reaches_bench(&cpus)) {
+            wanted.push((path, format_cpu_list(&machine.others)));
+        }
+    }
+    if wanted.is_empty() {
+        return Reading::only(super::State::Fine {
+            now: "none on the CPUs of the benchmark".into(),
+        });
+    }
+    let n_irqs = wanted.len();
+    let mut reading = knob.compare(host, wanted, "");
+    reading.state = super::State::NotTuned {
+        now: format!("{n_irqs} may go to {}", name_cpus(&machine.bench)),
+        wanted: name_cpus(&machine.others),
+    };
+    reading
+}
+
+/// The value without the CPUs of the benchmark; nothing may be left empty.
+fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let now = machine.host.read(WORKQUEUES);
+    let cpus = now.as_deref().and_then(|mask| crate::host::mask::parse_cpu_mask(mask).ok());
+    without_bench(knob, machine, WORKQUEUES, now, cpus, format_cpu_mask)
+}
+
+fn watchdog_cpus(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    if machine.host.read("proc/sys/kernel/watchdog").as_deref() == Some("0") {
+        return Reading::only(super::State::Fine { now: "the watchdog is off".into() });
+    }
+    let now = machine.host.read(WATCHDOG);
+    let cpus = now.as_deref().and_then(|list| parse_cpu_list(list).ok());
+    without_bench(knob, machine, WATCHDOG, now, cpus, format_cpu_list)
+}
+
+fn without_bench(
+    knob: &Knob,
+    machine: &Machine<'_>,
+    path: &str,
+    now: Option<String>,
+    cpus: Option<Vec<usize>>,
+    format: fn(&[usize]) -> String,
+) -> Reading {
+    let (Some(now), Some(mut cpus)) = (now, cpus) else {
+        return Reading::absent("this kernel has no such mask");
+    };
+    if machine.bench.is_empty() {
+        return Reading::reported(now, Some(CHOOSE));
+    }
+    let n_before = cpus.len();
+    cpus.retain(|cpu| !machine.bench.contains(cpu));
+    let wanted = match cpus.len() {
+        n if n == n_before => now,
+        0 => format(&machine.others),
+        _ => format(&cpus),
+    };
+    knob.compare(machine.host, [(path.to_owned(), wanted)], "")
+}

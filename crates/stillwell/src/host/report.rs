@@ -1,0 +1,314 @@
+//! What `system show` says: every knob as it was read, the CPUs, and which of them a benchmark should have.
+
+use serde::{Serialize, Serializer};
+
+use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knobs};
+use crate::host::{
+    CpuRow, Host, Interrupts, Recommendation, format_cpu_list, read_cpu_table, recommend,
+};
+
+/// What was found on a machine.
+#[derive(Debug, Serialize)]
+pub struct SystemReport {
+    /// The CPUs of the benchmark that the knobs were read for; empty when nobody has said and none is isolated.
+    pub cpus: Vec<usize>,
+    /// Where they come from.
+    pub cpus_from: CpusFrom,
+    /// Whether nothing is left that `tune` would change without being asked for it by name.
+    pub is_tuned: bool,
+    /// What tunes the machine; `None` when nothing is to be tuned.
+    pub command: Option<String>,
+    /// All knobs, in the order in which they are turned.
+    pub knobs: Vec<KnobReport>,
+    /// All CPUs.
+    pub table: Vec<CpuRow>,
+    /// The CPUs that a benchmark should have.
+    pub recommended: Recommendation,
+}
+
+/// Who has chosen the CPUs of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpusFrom {
+    /// The user.
+    Asked,
+    /// The command line of the kernel.
+    Isolated,
+    /// Nobody.
+    Nobody,
+}
+
+/// A knob and how it stands.
+#[derive(Debug)]
+pub struct KnobReport {
+    /// Its row of the table.
+    pub knob: &'static Knob,
+    /// How it was read.
+    pub reading: Reading,
+    /// What follows for the user.
+    pub standing: Standing,
+}
+
+/// What is to be done about a knob, in the order in which it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// `tune` would change it.
+    NotTuned,
+    /// `tune` would change it if it were asked for by name.
+    OnRequest,
+    /// Whether it is as it should be depends on the CPUs of the benchmark, which nobody has named.
+    NeedsCpus,
+    /// The user can do something about it, `tune` cannot.
+    ByHand,
+    /// It should be different and cannot be set here.
+    CannotSet,
+    /// It is as it should be.
+    Fine,
+    /// It is as it is; a reader of timings should know it.
+    Shown,
+    /// This machine does not have it.
+    Absent,
+}
+
+impl SystemReport {
+    /// Looks at a machine. Only reads.
+    pub fn new(
+        host: &Host,
+        bench: Vec<usize>,
+        is_asked: bool,
+        interrupts: Option<&(Interrupts, f64)>,
+    ) -> Self {
+        let machine = Machine::new(host, bench);
+        let knobs: Vec<KnobReport> =
+            knobs().map(|knob| KnobReport::new(knob, knob.read(&machine))).collect();
+        let table = read_cpu_table(host, interrupts);
+        let recommended = recommend(&table);
+        let is_tuned = knobs.iter().all(|knob| knob.standing != Standing::NotTuned);
+        let cpus = machine.bench.clone();
+        let cpus_from = match (is_asked, cpus.is_empty()) {
+            (true, _) => CpusFrom::Asked,
+            (false, false) => CpusFrom::Isolated,
+            (false, true) => CpusFrom::Nobody,
+        };
+        // Isolated CPUs are what `tune` takes by itself.
+        let named = match cpus_from {
+            CpusFrom::Asked => cpus.as_slice(),
+            CpusFrom::Isolated => &[],
+            CpusFrom::Nobody => recommended.cpus.as_slice(),
+        };
+        let command = (!is_tuned).then(|| tune_command(named));
+        Self { cpus, cpus_from, is_tuned, command, knobs, table, recommended }
+    }
+
+    /// The knobs that stand like this, in their order.
+    pub fn standing(&self, standing: Standing) -> impl Iterator<Item = &KnobReport> {
+        self.knobs.iter().filter(move |knob| knob.standing == standing)
+    }
+}
+
+fn tune_command(cpus: &[usize]) -> String {
+    match cpus {
+        [] => "sudo stillwell system tune".to_owned(),
+        cpus => format!("sudo stillwell system tune --cpus {}", format_cpu_list(cpus)),
+    }
+}
+
+impl KnobReport {
+    fn new(knob: &'static Knob, reading: Reading) -> Self {
+        let standing = match &reading.state {
+            State::Fine { .. } => Standing::Fine,
+            State::NotTuned { .. } if knob.by_default => Standing::NotTuned,
+            State::NotTuned { .. } => Standing::OnRequest,
+            State::CannotSet { .. } => Standing::CannotSet,
+            State::Absent { .. } => Standing::Absent,
+            // What `tune` could write, had it been told where.
+            State::Reported { advice: Some(_), .. } if !knob.files.is_empty() => {
+                Standing::NeedsCpus
+            }
+            State::Reported { advice: Some(_), .. } => Standing::ByHand,
+            State::Reported { advice: None, .. } => Standing::Shown,
+        };
+        Self { knob, reading, standing }
+    }
+}
+
+/// Flat, and without what is a function.
+impl Serialize for KnobReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            name: &'a str,
+            group: super::knobs::Group,
+            standing: Standing,
+            now: Option<&'a str>,
+            wanted: Option<&'a str>,
+            why: Option<&'a str>,
+            advice: Option<&'a str>,
+            noise: &'a str,
+            needs: &'a str,
+            sure: super::knobs::Sure,
+            by_default: bool,
+            files: Vec<&'a str>,
+            settings: &'a [Setting],
+        }
+        let (mut now, mut wanted, mut why, mut advice) = (None, None, None, None);
+        match &self.reading.state {
+            State::Fine { now: found } => now = Some(found.as_str()),
+            State::NotTuned { now: found, wanted: better } => {
+                (now, wanted) = (Some(found.as_str()), Some(better.as_str()));
+            }
+            State::CannotSet { why: reason } | State::Absent { why: reason } => {
+                why = Some(reason.as_str());
+            }
+            State::Reported { now: found, advice: better } => {
+                (now, advice) = (Some(found.as_str()), better.as_deref());
+            }
+        }
+        let knob = self.knob;
+        let files = knob.files.iter().map(|file| file.path).collect();
+        Document {
+            name: knob.name,
+            group: knob.group,
+            standing: self.standing,
+            now,
+            wanted,
+            why,
+            advice,
+            noise: knob.noise,
+            needs: knob.needs,
+            sure: knob.sure,
+            by_default: knob.by_default,
+            files,
+            settings: &self.reading.settings,
+        }
+        .serialize(serializer)
+    }
+}
+
+/// What the kernel's files are easily misread for; the machines are those of tests/hosts with a few files changed.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fixture::{expand, fixture_text};
+
+    /// How a knob stands on a machine with these files instead of its own.
+    fn stands(name: &str, files: &str, bench: &[usize], knob: &str) -> (Standing, State) {
+        let (_directory, host) = expand(&format!("{}\n{files}", fixture_text(name)));
+        let report = SystemReport::new(&host, bench.to_vec(), false, None);
+        let found = report.knobs.into_iter().find(|found| found.knob.name == knob).unwrap();
+        (found.standing, found.reading.state)
+    }
+
+    #[track_caller]
+    fn check(name: &str, files: &str, knob: &str, expect: Standing) {
+        let (standing, state) = stands(name, files, &[], knob);
+        assert_eq!(standing, expect, "{knob} of {name} with {files:?}: {state:?}");
+    }
+
+    /// `scaling_driver` is then intel_cpufreq, and the file is there all the same.
+    #[test]
+    fn passive_intel_pstate_has_no_turbo_too() {
+        check("intel-passive", "", "turbo", Standing::Fine);
+        let on = "sys/devices/system/cpu/intel_pstate/no_turbo = 0\n";
+        check("intel-passive", on, "turbo", Standing::NotTuned);
+    }
+
+    /// Others wrote to a file that is not there, and noticed nothing.
+    #[test]
+    fn amd_pstate_has_no_boost_file_before_6_11() {
+        check("amd-pstate-6.10", "", "turbo", Standing::CannotSet);
+        // The nominal frequency of CPPC is in MHz, the limits are in kHz.
+        let (_, state) = stands("amd-pstate-6.10", "", &[], "frequency");
+        assert!(matches!(state, State::NotTuned { wanted, .. } if wanted == "4500000"));
+        check("amd-pstate-6.12", "", "turbo", Standing::NotTuned);
+    }
+
+    /// The files show the effective limit: to save it now would freeze the firmware's or the heat's in.
+    #[test]
+    fn a_limit_of_the_moment_is_not_the_users() {
+        let capped = "sys/devices/system/cpu/cpufreq/policy{0-7}/bios_limit = 2000000\n";
+        check("intel-hwp-active", capped, "frequency", Standing::CannotSet);
+        let hot = "sys/class/thermal/cooling_device0/type = Processor\n\
+                   sys/class/thermal/cooling_device0/cur_state = 3\n";
+        check("intel-hwp-active", hot, "frequency", Standing::CannotSet);
+    }
+
+    /// `0` is no limit, and zero is written `n/a` (Documentation/ABI/testing/sysfs-devices-power).
+    #[test]
+    fn a_resume_latency_of_0_is_no_limit() {
+        let with = |value| {
+            format!("sys/devices/system/cpu/cpu{{0-7}}/power/pm_qos_resume_latency_us = {value}\n")
+        };
+        check("intel-hwp-active", &with("0"), "idle-states", Standing::NotTuned);
+        check("intel-hwp-active", &with("n/a"), "idle-states", Standing::Fine);
+        check("intel-hwp-active", &with("10"), "idle-states", Standing::Fine);
+        check("intel-hwp-active", &with("1000"), "idle-states", Standing::NotTuned);
+    }
+
+    /// Chargers with a USB-C plug are no mains; the battery of a mouse is not the machine's.
+    #[test]
+    fn usb_chargers_and_batteries_of_mice() {
+        let usb = "sys/class/power_supply/usb/type = USB\nsys/class/power_supply/usb/online = 1\n";
+        check("intel-hwp-active", "", "power-supply", Standing::ByHand);
+        check("intel-hwp-active", usb, "power-supply", Standing::Shown);
+        let mouse = "sys/class/power_supply/hidpp/type = Battery\n\
+                     sys/class/power_supply/hidpp/scope = Device\n";
+        check("amd-acpi-cpufreq", mouse, "power-supply", Standing::Absent);
+    }
+
+    /// A hypervisor shows sibling threads and has no switch for them.
+    #[test]
+    fn threads_without_a_switch() {
+        check("wsl2", "", "smt", Standing::CannotSet);
+        check("intel-passive", "", "smt", Standing::Absent);
+        check("smt-off-sparse", "", "smt", Standing::Fine);
+        // The kernel takes it back from nobody: it is off, and that is all there is to say.
+        let forced = "sys/devices/system/cpu/smt/control = forceoff\n";
+        check("smt-off-sparse", forced, "smt", Standing::Fine);
+    }
+
+    /// It is a register of each CPU, and only root may read it.
+    #[test]
+    fn turbo_of_acpi_cpufreq_is_a_bit_of_a_register() {
+        check("intel-acpi-msr", "", "turbo", Standing::NotTuned);
+        let off =
+            format!("dev/cpu/{{0-15}}/msr = {}\\0\\0\\0\\0\\x40\\0\\0\\0\n", "\\0".repeat(0x1a0));
+        check("intel-acpi-msr", &off, "turbo", Standing::Fine);
+    }
+
+    /// That a file cannot be read is not that there is no such thing.
+    #[test]
+    fn unreadable_is_not_absent() {
+        check("container-ro", "", "nmi-watchdog", Standing::CannotSet);
+        check("container-ro", "", "irqs", Standing::CannotSet);
+    }
+
+    /// With 0 or 100 the kernel answers EINVAL to any rate.
+    #[test]
+    fn the_sample_rate_depends_on_the_percentage() {
+        let full = "proc/sys/kernel/perf_cpu_time_max_percent = 100\n";
+        check("intel-passive", "", "perf-rate", Standing::OnRequest);
+        check("intel-passive", full, "perf-rate", Standing::CannotSet);
+    }
+
+    /// `(null)` is what the kernel writes for a list that was never made; without the file it was built without it.
+    #[test]
+    fn no_tickless_cpus() {
+        check("intel-passive", "", "nohz-full", Standing::ByHand);
+        check("wsl2", "", "nohz-full", Standing::Absent);
+        check("intel-acpi-msr", "", "nohz-full", Standing::Shown);
+    }
+
+    /// The masks of 128 CPUs have four words, and the benchmark's are in the second and the last.
+    #[test]
+    fn masks_of_many_cpus() {
+        let (standing, state) = stands("numa-128", "", &[62, 63, 126, 127], "workqueues");
+        assert_eq!(standing, Standing::NotTuned);
+        let wanted = "3fffffff,ffffffff,3fffffff,ffffffff";
+        assert!(
+            matches!(&state, State::NotTuned { wanted: found, .. } if found == wanted),
+            "{state:?}"
+        );
+    }
+}

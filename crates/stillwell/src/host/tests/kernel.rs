@@ -1,0 +1,249 @@
+//! A kernel for captured machines: what a write to one file does to others. Its own memory is in files below `fake`, so
+//! that it is compared too when a machine is said to be as it was.
+#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
+
+use std::io;
+use std::path::Path;
+
+use crate::host::cpulist::{format_cpu_list, parse_cpu_list};
+use crate::host::knobs::Format;
+use crate::host::mask::parse_cpu_mask;
+use crate::host::{Host, cpu};
+
+const CPU: &str = "sys/devices/system/cpu";
+/// What turbo leaves of `min_perf_pct`: the base frequency in percent of the turbo frequency.
+const BASE_PCT: u64 = 66;
+
+/// Gives a machine this kernel.
+pub(super) fn with_kernel(mut host: Host) -> Host {
+    for policy in cpu::policies(&host) {
+        for name in ["scaling_min_freq", "scaling_max_freq"] {
+            if let Some(khz) = host.read(format!("{policy}/{name}"))
+                && !host.exists(request(&policy, name))
+            {
+                put(&host, &request(&policy, name), &khz);
+            }
+        }
+        // A captured machine may show what this kernel would not.
+        put_limits_in_force(&host, &policy);
+    }
+    host.kernel = Some(answer);
+    host
+}
+
+/// What the user asked for; the file of the policy shows what is in force.
+fn request(policy: &str, name: &str) -> String {
+    let number = policy.rsplit('/').next().unwrap();
+    format!("fake/{number}-{name}")
+}
+
+fn put(host: &Host, path: &str, value: &str) {
+    let path = host.root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("{}\n", value.trim_end())).unwrap();
+}
+
+fn errno(number: i32) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(number))
+}
+
+/// Answers a write.
+fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
+    let value = value.trim_end();
+    let (directory, name) = path.rsplit_once('/').unwrap();
+    if let Format::MsrBit { .. } = format {
+        return host.write_value(format, path, value);
+    }
+    if format == Format::Unit {
+        let procs = format!("{path}/cgroup.procs");
+        let (from, to) = match value {
+            "active" => (format!("fake/{path}"), procs),
+            _ => (procs, format!("fake/{path}")),
+        };
+        let (from, to) = (host.root.join(from), host.root.join(to));
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        return std::fs::rename(from, to);
+    }
+    if !host.exists(path) {
+        return errno(libc::ENOENT);
+    }
+    match name {
+        "scaling_governor" => {
+            let energy = format!("{directory}/energy_performance_preference");
+            if host.exists(&energy) {
+                // Leaving performance brings back a default, not what the user had.
+                let default = if value == "performance" { value } else { "default" };
+                put(host, &energy, default);
+            }
+        }
+        "energy_performance_preference" => {
+            let governor = host.read(format!("{directory}/scaling_governor"));
+            if governor.as_deref() == Some("performance") && value != "performance" {
+                return errno(libc::EBUSY);
+            }
+        }
+        "boost" if path == format!("{CPU}/cpufreq/boost") => {
+            for policy in cpu::policies(host) {
+                if host.exists(format!("{policy}/boost")) {
+                    put(host, &format!("{policy}/boost"), value);
+                }
+            }
+        }
+        "boost" => {
+            let global = host.read(format!("{CPU}/cpufreq/boost"));
+            if global.as_deref() == Some("0") && value == "1" {
+                return errno(libc::EINVAL);
+            }
+        }
+        "no_turbo" if value == "1" => {
+            let path = format!("{CPU}/intel_pstate/min_perf_pct");
+            if let Some(pct) = host.read_value::<u64>(&path) {
+                put(host, &path, &pct.min(BASE_PCT).to_string());
+            }
+        }
+        "scaling_min_freq" | "scaling_max_freq" => put(host, &request(directory, name), value),
+        "smp_affinity_list" => check_affinity(host, path, &parse_cpu_list(value).unwrap())?,
+        "default_smp_affinity" => check_affinity(host, path, &parse_cpu_mask(value).unwrap())?,
+        "control" if directory.ends_with("smt") => switch_threads(host, value)?,
+        "online" => switch_cpu(host, directory, value),
+        _ => {}
+    }
+    put(host, path, value);
+    match name {
+        "no_turbo" | "boost" => {
+            cpu::policies(host).iter().for_each(|policy| put_limits_in_force(host, policy));
+        }
+        "scaling_min_freq" | "scaling_max_freq" => put_limits_in_force(host, directory),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The limits that a policy shows: the user's, but not above what turbo allows.
+fn put_limits_in_force(host: &Host, policy: &str) {
+    let read = |path: String| host.read_value::<u64>(path);
+    let no_turbo = host.read(format!("{CPU}/intel_pstate/no_turbo"));
+    let boost = host.read(format!("{CPU}/cpufreq/boost"));
+    let is_off = no_turbo.as_deref() == Some("1") || boost.as_deref() == Some("0");
+    let base = read(format!("{policy}/base_frequency")).filter(|_| is_off);
+    let asked = |name| read(request(policy, name));
+    let (Some(min), Some(max)) = (asked("scaling_min_freq"), asked("scaling_max_freq")) else {
+        return;
+    };
+    let max = max.min(base.unwrap_or(u64::MAX));
+    put(host, &format!("{policy}/scaling_max_freq"), &max.to_string());
+    put(host, &format!("{policy}/scaling_min_freq"), &min.min(max).to_string());
+}
+
+/// Nobody moves an interrupt of which the directory has a file `fixed`: EPERM since Linux 6.12.
+fn check_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
+    let fixed = path.replace("smp_affinity_list", "fixed");
+    if fixed != path && host.exists(fixed) {
+        return errno(libc::EPERM);
+    }
+    let online = online(host);
+    if cpus.iter().any(|cpu| online.contains(cpu)) { Ok(()) } else { errno(libc::EINVAL) }
+}
+
+fn online(host: &Host) -> Vec<usize> {
+    parse_cpu_list(&host.read(format!("{CPU}/online")).unwrap()).unwrap()
+}
+
+fn switch_threads(host: &Host, value: &str) -> io::Result<()> {
+    if matches!(
+        host.read(format!("{CPU}/smt/control")).as_deref(),
+        Some("notsupported" | "notimplemented")
+    ) {
+        return errno(libc::ENODEV);
+    }
+    let present =
+        host.list(CPU).into_iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok());
+    let present: Vec<usize> = present.collect();
+    for cpu in present {
+        let directory = format!("{CPU}/cpu{cpu}");
+        let siblings = host.read(format!("fake/siblings{cpu}")).or_else(|| {
+            let list = host.read(format!("{directory}/topology/thread_siblings_list"))?;
+            put(host, &format!("fake/siblings{cpu}"), &list);
+            Some(list)
+        });
+        let first = siblings.and_then(|list| parse_cpu_list(&list).ok()?.first().copied());
+        let is_second = first.is_some_and(|first| first != cpu);
+        if value == "off" && is_second {
+            switch_cpu(host, &directory, "0");
+            if host.exists(format!("{directory}/online")) {
+                put(host, &format!("{directory}/online"), "0");
+            }
+        } else if value == "on" {
+            // Also one that was offline before.
+            let has_switch = host.exists(format!("{directory}/online"));
+            if has_switch || host.exists(format!("fake/away{cpu}")) {
+                switch_cpu(host, &directory, "1");
+            }
+            if has_switch {
+                put(host, &format!("{directory}/online"), "1");
+            }
+        }
+        std::fs::remove_file(host.root.join(format!("fake/siblings{cpu}"))).ok();
+    }
+    put(host, &format!("{CPU}/smt/active"), if value == "on" { "1" } else { "0" });
+    Ok(())
+}
+
+/// What a CPU takes with it when it goes.
+fn switch_cpu(host: &Host, directory: &str, value: &str) {
+    let cpu: usize = directory.rsplit_once("cpu").unwrap().1.parse().unwrap();
+    let away = host.root.join(format!("fake/away{cpu}"));
+    let mut now = online(host);
+    now.retain(|other| *other != cpu);
+    let parts = [
+        format!("{directory}/topology"),
+        format!("{directory}/power"),
+        format!("{directory}/cpuidle"),
+        format!("{CPU}/cpufreq/policy{cpu}"),
+    ];
+    for (index, part) in parts.iter().enumerate() {
+        let (here, there) = (host.root.join(part), away.join(index.to_string()));
+        let (from, to) = if value == "0" { (&here, &there) } else { (&there, &here) };
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::rename(from, to).ok();
+    }
+    if value == "1" {
+        now.push(cpu);
+        std::fs::remove_dir_all(&away).ok();
+    }
+    put(host, &format!("{CPU}/online"), &format_cpu_list(&now));
+    if value == "0" {
+        move_interrupts(host, &now);
+    }
+}
+
+/// To all CPUs that are left, when none of theirs is; they do not come back.
+fn move_interrupts(host: &Host, online: &[usize]) {
+    for irq in host.list("proc/irq") {
+        let path = format!("proc/irq/{irq}/smp_affinity_list");
+        let cpus = host.read(&path).and_then(|list| parse_cpu_list(&list).ok());
+        if cpus.is_some_and(|cpus| !cpus.iter().any(|cpu| online.contains(cpu))) {
+            put(host, &path, &format_cpu_list(online));
+        }
+    }
+}
+
+/// All files of a machine but the journal's, with their content.
+pub(super) fn files(root: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let relative = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                if relative != "run/stillwell" {
+                    directories.push(path);
+                }
+            } else {
+                found.insert(relative, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}

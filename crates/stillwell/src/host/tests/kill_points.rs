@@ -1,0 +1,141 @@
+//! Killed at every point: in the middle of a line of the journal, before and after it, before and after each write. Then
+//! put back, the machine is byte for byte as it was.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+
+use rayon::prelude::*;
+
+use super::*;
+use crate::host::kill;
+
+/// Points that are tried on a machine that has more; all with the variable.
+const POINTS_MAX: usize = 8;
+const ALL_POINTS: &str = "STILLWELL_TEST_ALL_KILL_POINTS";
+
+/// The machine is as it was, and nothing is left to put back.
+#[track_caller]
+pub(super) fn check_restored(
+    host: &Host,
+    before: &std::collections::BTreeMap<String, Vec<u8>>,
+    what: &str,
+) {
+    let restored = reset(host);
+    assert!(restored.failed.is_empty() && restored.foreign.is_empty(), "{what}: {restored:#?}");
+    let after = kernel::files(&host.root);
+    for (path, bytes) in before {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let now = after.get(path).map(|bytes| text(bytes));
+        assert_eq!(now, Some(text(bytes)), "{what}: {path}");
+    }
+    let new: Vec<_> = after.keys().filter(|path| !before.contains_key(*path)).collect();
+    assert!(new.is_empty(), "{what}: {new:?}");
+    assert!(!host.exists("run/stillwell/journal"), "{what}: a journal is left");
+}
+
+/// Unwinds at a kill point; nothing on the way tidies up, so the files are as after a kill.
+fn tune_until(host: &Host, bench: &[usize], point: i64) -> bool {
+    kill::arm_unwinding(point);
+    let ended = catch_unwind(AssertUnwindSafe(|| tune(host, bench, &all_knobs()).unwrap()));
+    kill::disarm();
+    ended.is_ok()
+}
+
+/// How many points the tuning of a machine has, and which are tried.
+fn points(name: &str, bench: &[usize]) -> (i64, Vec<i64>) {
+    let (_directory, host) = machine(name);
+    kill::arm_unwinding(i64::MAX);
+    tune(&host, bench, &all_knobs()).unwrap();
+    let n = i64::MAX - kill::disarm();
+    let is_own = machines::MACHINES.contains(&name) && benches(&host)[0] == bench;
+    let is_whole = is_own || std::env::var(ALL_POINTS).is_ok();
+    let n_max = if is_whole { usize::MAX } else { POINTS_MAX };
+    let stride = usize::try_from(n).unwrap() / n_max + 1;
+    (n, (0..n).step_by(stride).collect())
+}
+
+#[test]
+fn killed_at_any_point_every_machine_is_restored() {
+    let machines = all_machines();
+    let with_benches = machines.iter().flat_map(|name| {
+        let benches = benches(&machine(name).1);
+        benches.into_iter().map(move |bench| (name, bench))
+    });
+    let with_benches: Vec<_> = with_benches.collect();
+    let n_cases: usize = with_benches
+        .par_iter()
+        .map(|(name, bench)| {
+            let (n_points, tried) = points(name, bench);
+            for point in &tried {
+                let (_directory, host) = machine(name);
+                let before = kernel::files(&host.root);
+                let ended = tune_until(&host, bench, *point);
+                assert!(!ended, "{name}: there are only {point} points");
+                let what = format!("{name}, CPUs {bench:?}, killed at {point}");
+                check_restored(&host, &before, &what);
+            }
+            println!("{name}, CPUs {bench:?}: {} of {n_points} kill points", tried.len());
+            tried.len()
+        })
+        .sum();
+    println!("{n_cases} cases restored");
+    assert!(n_cases > 500, "only {n_cases} cases");
+}
+
+/// What is killed while it puts back is put back by the next.
+#[test]
+fn killed_while_restoring_the_next_goes_on() {
+    for name in machines::MACHINES {
+        let bench = benches(&machine(name).1).remove(0);
+        for point in 0.. {
+            let (_directory, host) = machine(name);
+            let before = kernel::files(&host.root);
+            tune(&host, &bench, &all_knobs()).unwrap();
+            kill::arm_unwinding(point);
+            let ended = catch_unwind(AssertUnwindSafe(|| reset(&host)));
+            kill::disarm();
+            let is_over = ended.is_ok();
+            check_restored(&host, &before, &format!("{name}, restore killed at {point}"));
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+const TREE: &str = "STILLWELL_TEST_TREE";
+const POINT: &str = "STILLWELL_TEST_POINT";
+
+/// The child of the next test; does nothing without its environment.
+#[test]
+fn as_child() {
+    let (Ok(tree), Ok(point)) = (std::env::var(TREE), std::env::var(POINT)) else { return };
+    let host = kernel::with_kernel(Host::new(tree));
+    let bench = benches(&host).pop().unwrap();
+    kill::arm_killing(point.parse().unwrap());
+    tune(&host, &bench, &all_knobs()).unwrap();
+}
+
+/// The same with a real process and a real SIGKILL, on three machines; the next start of a verb that tunes restores.
+#[test]
+fn killed_by_sigkill_at_any_point_the_machine_is_restored() {
+    use std::os::unix::process::ExitStatusExt as _;
+    for name in ["vm", "firecracker-vm", "qemu-one-cpu"] {
+        let (n_points, _) = points(name, &benches(&machine(name).1).pop().unwrap());
+        for point in 0..=n_points {
+            let (directory, host) = machine(name);
+            let before = kernel::files(&host.root);
+            let status = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "host::tests::kill_points::as_child"])
+                .env(TREE, directory.path())
+                .env(POINT, point.to_string())
+                .stdout(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            let expected = (point < n_points).then_some(libc::SIGKILL);
+            assert_eq!(status.signal(), expected, "{name} at {point}: {status}");
+            check_restored(&host, &before, &format!("{name} killed at {point}"));
+        }
+        println!("{name}: {n_points} kill points restored after SIGKILL");
+    }
+}

@@ -1,0 +1,79 @@
+//! Turning the knobs of captured machines, being killed at any point, and putting them back.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests write their own files and kill their own children"
+)]
+#![expect(clippy::print_stdout, reason = "how many cases were restored is worth reading")]
+
+mod forged;
+mod kernel;
+mod kill_points;
+mod machines;
+mod traps;
+
+use tempfile::TempDir;
+
+use crate::host::fixture::fixture;
+use crate::host::journal::Store;
+use crate::host::knobs::{Knob, Machine, knobs};
+use crate::host::restore::{Restored, restore};
+use crate::host::tune::{self, Turned};
+use crate::host::{Host, parse_cpu_list};
+
+/// Machines of this directory and of `tests/hosts`.
+fn all_machines() -> Vec<String> {
+    let captured = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts")).unwrap();
+    let captured = captured.filter_map(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        Some(name.strip_suffix(".txt")?.to_owned())
+    });
+    let mut names: Vec<String> = captured.collect();
+    names.sort();
+    names.extend(machines::MACHINES.iter().map(|name| (*name).to_owned()));
+    names
+}
+
+/// A machine with the kernel's behaviour.
+fn machine(name: &str) -> (TempDir, Host) {
+    let (directory, host) =
+        if machines::MACHINES.contains(&name) { machines::machine(name) } else { fixture(name) };
+    // Docker's /sys is read-only; what could be turned there is turned all the same.
+    std::fs::remove_file(directory.path().join("proc/self/mountinfo")).ok();
+    let host = kernel::with_kernel(host);
+    (directory, host)
+}
+
+/// CPUs for a benchmark: the last first thread of a core, with which sibling threads may go; and the last CPU of all.
+fn benches(host: &Host) -> Vec<Vec<usize>> {
+    let online = host.read("sys/devices/system/cpu/online").unwrap_or_default();
+    let online = parse_cpu_list(&online).unwrap_or_default();
+    if online.len() < 2 {
+        return vec![Vec::new()];
+    }
+    let machine = Machine::new(host, Vec::new());
+    let first = online.iter().rfind(|cpu| !machine.is_second_thread(**cpu));
+    let mut benches = vec![vec![*first.unwrap()], vec![online[online.len() - 1]]];
+    benches.dedup();
+    benches
+}
+
+/// All knobs that can be turned, also those that nobody turns by default.
+fn all_knobs() -> Vec<&'static Knob> {
+    knobs().filter(|knob| !knob.files.is_empty()).collect()
+}
+
+fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result<Vec<Turned>> {
+    let mut store = Store::open(host)?;
+    if store.journal.is_stale() {
+        restore(host, &mut store)?;
+    }
+    store.begin(host, false, 0, 0)?;
+    let planned = tune::plan(&Machine::new(host, bench.to_vec()), knobs);
+    tune::turn(host, &mut store, planned)
+}
+
+fn reset(host: &Host) -> Restored {
+    // A child that another test has just made holds a copy of our lock until it executes something else.
+    let mut store = (0..1000).find_map(|_| Store::open(host).ok()).expect("the lock is free");
+    restore(host, &mut store).unwrap()
+}

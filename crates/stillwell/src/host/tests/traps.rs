@@ -1,0 +1,232 @@
+//! Each trap of the kernel, in a test named after it.
+
+use super::*;
+use crate::host::knobs::{Reading, State, knob};
+
+const CPU: &str = "sys/devices/system/cpu";
+
+fn read(host: &Host, path: &str) -> String {
+    host.read(path).unwrap_or_else(|| panic!("{path} cannot be read"))
+}
+
+fn write(host: &Host, path: &str, value: &str) {
+    let path = host.root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("{value}\n")).unwrap();
+}
+
+fn named(names: &[&str]) -> Vec<&'static Knob> {
+    names.iter().map(|name| knob(name).unwrap()).collect()
+}
+
+fn reading(host: &Host, name: &str, bench: &[usize]) -> Reading {
+    knob(name).unwrap().read(&Machine::new(host, bench.to_vec()))
+}
+
+/// Turns these knobs, looks, and puts everything back.
+#[track_caller]
+fn tuned(name: &str, bench: &[usize], knobs: &[&str], look: impl FnOnce(&Host, &[Turned])) {
+    let (_directory, host) = machine(name);
+    let before = kernel::files(&host.root);
+    let turned = tune(&host, bench, &named(knobs)).unwrap();
+    look(&host, &turned);
+    kill_points::check_restored(&host, &before, name);
+}
+
+#[test]
+fn no_turbo_squashes_min_perf_pct_and_both_come_back() {
+    tuned("intel-hwp", &[3], &["turbo"], |host, turned| {
+        assert_eq!(read(host, &format!("{CPU}/intel_pstate/min_perf_pct")), "66");
+        assert_eq!(turned[0].n_set, 1);
+    });
+}
+
+/// The limit in force falls with turbo; a restored one must not be frozen at the base frequency.
+#[test]
+fn limits_are_saved_before_turbo_lowers_them() {
+    tuned("intel-hwp", &[3], &["turbo", "frequency"], |host, _| {
+        assert_eq!(read(host, &format!("{CPU}/cpufreq/policy0/scaling_max_freq")), "2400000");
+    });
+}
+
+#[test]
+fn boost_goes_back_globally_first_and_then_per_policy() {
+    tuned("amd-boost", &[3], &["turbo"], |host, _| {
+        assert_eq!(read(host, &format!("{CPU}/cpufreq/policy0/boost")), "0");
+    });
+}
+
+#[test]
+fn the_governor_goes_back_before_the_energy_preference() {
+    tuned("intel-hwp", &[3], &["governor", "epp"], |host, _| {
+        let energy = format!("{CPU}/cpufreq/policy0/energy_performance_preference");
+        assert_eq!(read(host, &energy), "performance");
+    });
+}
+
+#[test]
+fn amd_pstate_before_6_11_has_no_boost_and_is_kept_at_its_nominal_frequency() {
+    tuned("amd-nominal", &[3], &["turbo", "frequency"], |host, turned| {
+        assert!(matches!(&turned[0].state, State::CannotSet { why } if why.contains("6.11")));
+        for limit in ["min", "max"] {
+            let path = format!("{CPU}/cpufreq/policy0/scaling_{limit}_freq");
+            assert_eq!(read(host, &path), "3800000");
+        }
+    });
+}
+
+#[test]
+fn only_one_bit_of_the_turbo_register_changes() {
+    tuned("intel-register", &[3], &["turbo"], |host, _| {
+        let bytes = std::fs::read(host.root.join("dev/cpu/0/msr")).unwrap();
+        let register = u64::from_ne_bytes(bytes[0x1a0..0x1a8].try_into().unwrap());
+        assert_eq!(register, 0x0040_0085_0089);
+    });
+}
+
+#[test]
+fn a_limit_of_the_firmware_is_not_frozen_in() {
+    let (_directory, host) = machine("intel-hwp");
+    write(&host, &format!("{CPU}/cpufreq/policy0/bios_limit"), "2000000");
+    assert!(matches!(reading(&host, "frequency", &[3]).state, State::CannotSet { .. }));
+}
+
+#[test]
+fn smt_off_makes_cpu_ids_sparse() {
+    tuned("intel-hwp", &[3], &["smt", "governor"], |host, turned| {
+        assert_eq!(read(host, &format!("{CPU}/online")), "0-3");
+        // The policies that went with their CPUs are no failure.
+        assert!(turned.iter().all(Turned::is_good), "{turned:#?}");
+    });
+    let (_directory, host) = machine("smt-off-sparse");
+    let planned = tune::plan(&Machine::new(&host, vec![2]), &all_knobs());
+    assert!(
+        planned.iter().all(|planned| planned
+            .reading
+            .settings
+            .iter()
+            .all(|s| !s.path.contains("cpu1/")))
+    );
+}
+
+#[test]
+fn smt_forceoff_cannot_be_undone_and_is_left_alone() {
+    let (_directory, host) = machine("intel-hwp");
+    write(&host, &format!("{CPU}/smt/control"), "forceoff");
+    assert!(matches!(reading(&host, "smt", &[3]).state, State::Fine { .. }));
+}
+
+#[test]
+fn smt_off_may_not_take_the_cpus_of_the_benchmark() {
+    let (_directory, host) = machine("intel-hwp");
+    assert!(matches!(reading(&host, "smt", &[6]).state, State::CannotSet { .. }));
+}
+
+/// EPERM since Linux 6.12, EIO before: the first such interrupt must not end the loop.
+#[test]
+fn interrupts_that_cannot_be_moved_are_skipped_and_the_rest_is_moved() {
+    tuned("vm", &[6], &["irqs"], |host, turned| {
+        assert_eq!((turned[0].n_unmovable, turned[0].n_set), (1, 3), "{turned:#?}");
+        assert_eq!(read(host, "proc/irq/25/smp_affinity_list"), "0-1,3-5");
+        // Nobody's layout is touched that does not reach the CPUs of the benchmark.
+        assert_eq!(read(host, "proc/irq/26/smp_affinity_list"), "0-1");
+    });
+}
+
+#[test]
+fn an_interrupt_that_went_to_another_device_is_not_put_back() {
+    let (_directory, host) = machine("vm");
+    tune(&host, &[6], &named(&["irqs"])).unwrap();
+    std::fs::rename(host.root.join("proc/irq/25/eth0"), host.root.join("proc/irq/25/usb1"))
+        .unwrap();
+    assert_eq!(reset(&host).gone, ["proc/irq/25/smp_affinity_list"]);
+}
+
+#[test]
+fn a_virtual_machine_has_no_cpufreq() {
+    let (_directory, host) = machine("firecracker-vm");
+    for name in ["governor", "turbo", "frequency"] {
+        assert!(matches!(reading(&host, name, &[1]).state, State::Absent { .. }), "{name}");
+    }
+}
+
+#[test]
+fn a_percentage_of_0_or_100_makes_the_kernel_refuse_a_rate() {
+    let (_directory, host) = machine("vm");
+    write(&host, "proc/sys/kernel/perf_cpu_time_max_percent", "100");
+    assert!(matches!(reading(&host, "perf-rate", &[]).state, State::CannotSet { .. }));
+}
+
+#[test]
+fn ksm_that_has_unmerged_everything_is_left_so() {
+    let (_directory, host) = machine("vm");
+    write(&host, "sys/kernel/mm/ksm/run", "2");
+    assert!(matches!(reading(&host, "ksm", &[]).state, State::Fine { .. }));
+}
+
+#[test]
+fn a_read_only_sys_is_a_reason_and_no_failure() {
+    let (_directory, host) = fixture("container-ro");
+    let machine = Machine::new(&host, Vec::new());
+    let read: Vec<_> = knobs().map(|knob| knob.read(&machine)).collect();
+    assert!(read.iter().all(|reading| reading.settings.is_empty()));
+    let is_sealed = |reading: &Reading| matches!(&reading.state, State::CannotSet { why } if why.contains("read-only"));
+    assert!(read.iter().any(is_sealed));
+}
+
+#[test]
+fn tuned_twice_the_first_originals_are_put_back() {
+    let (_directory, host) = machine("vm");
+    let before = kernel::files(&host.root);
+    tune(&host, &[6], &named(&["irqs", "ksm"])).unwrap();
+    tune(&host, &[3], &all_knobs()).unwrap();
+    kill_points::check_restored(&host, &before, "tuned twice");
+}
+
+#[test]
+fn what_somebody_else_has_changed_is_left_and_reported() {
+    let (_directory, host) = machine("intel-hwp");
+    tune(&host, &[3], &all_knobs()).unwrap();
+    write(&host, "proc/sys/vm/stat_interval", "7");
+    // Not even a second tune makes it ours.
+    tune(&host, &[3], &named(&["ksm"])).unwrap();
+    let restored = reset(&host);
+    assert!(restored.is_complete());
+    let foreign: Vec<_> =
+        restored.foreign.iter().map(|f| (f.path.as_str(), f.now.as_str())).collect();
+    assert_eq!(foreign, [("proc/sys/vm/stat_interval", "7")]);
+    assert_eq!(read(&host, "proc/sys/vm/stat_interval"), "7");
+    assert_eq!(read(&host, "sys/kernel/mm/ksm/run"), "1");
+}
+
+#[test]
+fn a_value_that_the_kernel_writes_differently_is_not_somebody_elses() {
+    let (_directory, host) = machine("vm");
+    tune(&host, &[6], &named(&["workqueues"])).unwrap();
+    write(&host, "sys/devices/virtual/workqueue/cpumask", "00000000,000000bf");
+    assert_eq!(reset(&host).restored, ["sys/devices/virtual/workqueue/cpumask"]);
+}
+
+#[test]
+fn a_link_out_of_the_root_is_not_followed() {
+    let (directory, host) = machine("vm");
+    std::fs::write(directory.path().join("victim"), "1").unwrap();
+    let path = host.root.join("proc/sys/vm/stat_interval");
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(directory.path().join("victim"), path).unwrap();
+    let plain = Host::new(directory.path());
+    let written =
+        plain.write_knob(knob("stat-interval").unwrap(), "proc/sys/vm/stat_interval", "9");
+    assert_eq!(written.unwrap_err().raw_os_error(), Some(libc::ELOOP));
+    let written = plain.write_knob(knob("ksm").unwrap(), "proc/sys/vm/stat_interval", "9");
+    assert!(written.unwrap_err().to_string().contains("no file of the knob"));
+    assert_eq!(read(&host, "victim"), "1");
+}
+
+#[test]
+fn only_one_tunes_at_a_time() {
+    let (_directory, host) = machine("vm");
+    let _first = Store::open(&host).unwrap();
+    let second = Store::open(&host).unwrap_err();
+    assert!(second.to_string().contains("another stillwell"), "{second:#}");
+}

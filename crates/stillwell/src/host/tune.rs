@@ -1,0 +1,189 @@
+//! Turning the knobs: plan, then for each knob journal → write → read back.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+
+use crate::host::Host;
+use crate::host::journal::{Kept, Store};
+use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
+use crate::host::restore::{Standing, is_unmovable, standing};
+
+/// A knob to turn, as it was read.
+#[derive(Debug)]
+pub struct Planned {
+    /// The knob.
+    pub knob: &'static Knob,
+    /// How it stands, and what is to be written.
+    pub reading: Reading,
+}
+
+/// What came of a knob.
+#[derive(Debug)]
+pub struct Turned {
+    /// The knob.
+    pub knob: &'static Knob,
+    /// How it stood.
+    pub state: State,
+    /// Files that were written and hold what was wanted.
+    pub n_set: usize,
+    /// Files that the kernel lets nobody write: interrupts that cannot be moved.
+    pub n_unmovable: usize,
+    /// Files that could not be set, and why.
+    pub failed: Vec<(Setting, String)>,
+}
+
+impl Turned {
+    /// Whether it is as it should be, as far as this machine allows.
+    pub fn is_good(&self) -> bool {
+        self.failed.is_empty() && !matches!(self.state, State::CannotSet { .. })
+    }
+}
+
+/// The knobs that were asked for, or those that are turned by default, in order.
+///
+/// # Errors
+/// A name that is none.
+pub fn select(only: Option<&[String]>, skip: &[String]) -> Result<Vec<&'static Knob>, String> {
+    for name in only.unwrap_or_default().iter().chain(skip) {
+        match knob(name) {
+            None => return Err(unknown(name)),
+            Some(knob) if knob.files.is_empty() && !skip.contains(name) => {
+                return Err(format!("{name} can only be shown: it {}", knob.needs));
+            }
+            Some(_) => {}
+        }
+    }
+    let is_wanted = |knob: &&Knob| {
+        let is_named = |names: &[String]| names.iter().any(|name| name == knob.name);
+        only.map_or(knob.by_default, is_named) && !is_named(skip)
+    };
+    Ok(knobs().filter(is_wanted).collect())
+}
+
+fn unknown(name: &str) -> String {
+    let names: Vec<&str> =
+        knobs().filter(|knob| !knob.files.is_empty()).map(|knob| knob.name).collect();
+    let near = names.iter().map(|&known| (strsim::jaro_winkler(known, name), known));
+    let best = near.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(likeness, _)| *likeness > 0.7);
+    match best {
+        Some((_, known)) => format!("there is no knob {name:?}; did you mean {known:?}?"),
+        None => format!("there is no knob {name:?}; the knobs are {}", names.join(", ")),
+    }
+}
+
+/// Reads the knobs: what would be written, in order.
+pub fn plan(machine: &Machine<'_>, knobs: &[&'static Knob]) -> Vec<Planned> {
+    knobs.iter().map(|knob| Planned { knob, reading: knob.read(machine) }).collect()
+}
+
+/// Turns the knobs. One that fails is reported, and the rest goes on.
+///
+/// # Errors
+/// The journal cannot be written: then nothing more is changed.
+pub fn turn(host: &Host, store: &mut Store, planned: Vec<Planned>) -> Result<Vec<Turned>> {
+    let before: HashMap<String, String> = store
+        .journal
+        .items
+        .iter()
+        .filter_map(|item| {
+            let now = host.read_knob(item.file.format, &item.kept.path)?;
+            Some((item.kept.path.clone(), now))
+        })
+        .collect();
+    let mut all = Vec::new();
+    for Planned { knob, reading } in planned {
+        let mut turned =
+            Turned { knob, state: reading.state, n_set: 0, n_unmovable: 0, failed: Vec::new() };
+        keep_companions(host, store, knob, reading.companions)?;
+        for setting in reading.settings {
+            match set(host, store, knob, &setting)? {
+                Set::Done => turned.n_set += 1,
+                Set::Needless => {}
+                Set::Unmovable => turned.n_unmovable += 1,
+                Set::Failed(why) => turned.failed.push((setting, why)),
+            }
+        }
+        if turned.n_set + turned.failed.len() > 0 || store.journal.is_pending() {
+            note_changes(host, store, &before)?;
+        }
+        all.push(turned);
+    }
+    store.done()?;
+    Ok(all)
+}
+
+fn keep_companions(
+    host: &Host,
+    store: &mut Store,
+    knob: &Knob,
+    companions: Vec<String>,
+) -> Result<()> {
+    // What somebody else has changed since an earlier time does not become ours.
+    let is_foreign = |path: &String| {
+        let item = store.journal.item(path);
+        item.is_some_and(|item| matches!(standing(host, item), Standing::Foreign(_)))
+    };
+    let kept: Vec<Kept> = companions
+        .into_iter()
+        .filter(|path| !is_foreign(path))
+        .filter_map(|path| kept(host, knob, &path))
+        .collect();
+    store.keep(knob, kept)
+}
+
+/// A file as it is now.
+fn kept(host: &Host, knob: &Knob, path: &str) -> Option<Kept> {
+    let old = host.read_original(knob.file(path)?.format, path)?;
+    Some(Kept { path: path.to_owned(), old, identity: host.identity(path) })
+}
+
+/// What came of one file.
+enum Set {
+    Done,
+    /// It has the value already, or it went with a CPU.
+    Needless,
+    Unmovable,
+    Failed(String),
+}
+
+fn set(host: &Host, store: &mut Store, knob: &Knob, setting: &Setting) -> Result<Set> {
+    let Setting { path, wanted, .. } = setting;
+    let format = knob.file(path).map(|file| file.format);
+    let (Some(format), Some(kept)) = (format, kept(host, knob, path)) else {
+        return Ok(Set::Needless);
+    };
+    if format.same(&kept.old, wanted) {
+        return Ok(Set::Needless);
+    }
+    store.change(knob, kept, wanted)?;
+    if let Err(error) = host.write_knob(knob, path, wanted) {
+        if path.starts_with("proc/irq/") && is_unmovable(&error) {
+            return Ok(Set::Unmovable);
+        }
+        return Ok(Set::Failed(error.to_string()));
+    }
+    Ok(match host.read_knob(format, path) {
+        Some(now) if format.is_still(wanted, &now) => Set::Done,
+        Some(now) => Set::Failed(format!("the kernel took it and made it {now:?}")),
+        None => Set::Failed("it was written and cannot be read any more".into()),
+    })
+}
+
+/// A knob may change what others hold, at once or through another knob: all of that is ours. What had been different
+/// before we began (`before`) is somebody else's.
+fn note_changes(host: &Host, store: &mut Store, before: &HashMap<String, String>) -> Result<()> {
+    let mut seen = Vec::new();
+    for item in &store.journal.items {
+        let format = item.file.format;
+        let Some(now) = host.read_knob(format, &item.kept.path) else { continue };
+        if before.get(&item.kept.path) == Some(&now) {
+            continue;
+        }
+        let known = item.ours.iter().chain([&item.kept.old]);
+        if !known.into_iter().any(|known| format.same(known, &now)) {
+            seen.push((item.kept.path.clone(), now));
+        }
+    }
+    store.saw(seen)
+}

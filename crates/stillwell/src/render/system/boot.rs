@@ -1,0 +1,73 @@
+//! What `system boot` prints.
+
+use std::fmt::Write as _;
+use std::io;
+
+use crate::host::{BootAdvice, BootParameter, BootState, format_cpu_list, name_cpus};
+use crate::render::Styles;
+use crate::render::columns::wrap;
+use crate::render::json::pretty;
+use crate::render::system::heading;
+
+/// Writes the advice as one document.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
+    pretty(to, advice)
+}
+
+/// The parameters with a word on each, and the lines that set them and take them out.
+pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
+    let mut out = String::new();
+    let (cpus, others) = (name_cpus(&advice.cpus), name_cpus(&advice.others));
+    let why = advice.recommended.as_ref().map(|found| format!(" ({})", found.why.join(", ")));
+    let head =
+        format!("benchmarks on {cpus}{}; everything else on {others}", why.unwrap_or_default());
+    wrap(&mut out, "", 0, &head);
+    for warning in &advice.warnings {
+        wrap(&mut out, "note: ", 6, warning);
+    }
+    out.push('\n');
+    heading(&mut out, styles, "boot with", "");
+    advice.parameters.iter().for_each(|parameter| block(&mut out, parameter));
+    out.push('\n');
+    heading(&mut out, styles, "not part of it", "");
+    advice.others_known.iter().for_each(|parameter| block(&mut out, parameter));
+    out.push('\n');
+    if advice.line.is_empty() {
+        out.push_str("all of it is set already\n");
+        return out;
+    }
+    for loader in &advice.loaders {
+        heading(&mut out, styles, "to set it", &format!(", {}", loader.name));
+        commands(&mut out, &loader.apply);
+        heading(&mut out, styles, "to take it out again", "");
+        commands(&mut out, &loader.undo);
+        out.push('\n');
+    }
+    let list = format_cpu_list(&advice.cpus);
+    let after = format!("Then reboot; `stillwell system boot --cpus {list}` says what is set.");
+    wrap(&mut out, "", 0, &after);
+    out
+}
+
+/// Commands are not broken into lines: they are there to be copied.
+fn commands(out: &mut String, lines: &[String]) {
+    for line in lines {
+        writeln!(out, "  {line}").ok();
+    }
+}
+
+fn block(out: &mut String, parameter: &BootParameter) {
+    let now = match &parameter.now {
+        BootState::Set => "set".to_owned(),
+        BootState::Implied { by } => format!("not needed, {by} does it"),
+        BootState::Different { value } => format!("now {value}"),
+        BootState::Missing => "not set".to_owned(),
+        BootState::Unsupported => "this kernel is built without it".to_owned(),
+    };
+    writeln!(out, "  {}  [{now}]", parameter.text).ok();
+    wrap(out, "      ", 6, parameter.what);
+    wrap(out, "      ", 6, &format!("costs: {}", parameter.cost));
+}

@@ -1,0 +1,89 @@
+//! One line for each knob, in groups by what is to be done about it.
+
+use std::fmt::Write as _;
+
+use crate::host::knobs::{Knob, Reading, State, Sure};
+use crate::host::{KnobReport, Standing, SystemReport, format_cpu_list};
+use crate::render::Styles;
+use crate::render::columns::wrap;
+use crate::render::system::{heading, words};
+
+/// Room for the names; the longest has 15 letters.
+const NAME_COLUMNS: usize = 18;
+const INDENT: usize = 2;
+
+pub(super) fn groups(out: &mut String, report: &SystemReport, is_verbose: bool, styles: &Styles) {
+    let tune = report.command.as_deref().map(|command| format!(" -> {command}"));
+    let needs_cpus = match report.recommended.cpus.as_slice() {
+        [] => " -> stillwell system --cpus LIST".to_owned(),
+        cpus => format!(" -> stillwell system --cpus {}", format_cpu_list(cpus)),
+    };
+    let groups = [
+        (Standing::NotTuned, "not tuned", tune.as_deref().unwrap_or_default()),
+        (
+            Standing::OnRequest,
+            "left alone",
+            " -> only with `tune --only NAME`, because it costs something",
+        ),
+        (Standing::NeedsCpus, "depends on the CPUs of the benchmark", &needs_cpus),
+        (Standing::ByHand, "by hand, or when the machine boots", ""),
+        (Standing::CannotSet, "cannot be set here", ""),
+        (Standing::Fine, "fine", ""),
+        (Standing::Shown, "good to know", ""),
+        (Standing::Absent, "not on this machine", ""),
+    ];
+    for (standing, title, then) in groups {
+        let mut knobs = report.standing(standing).peekable();
+        if knobs.peek().is_none() {
+            continue;
+        }
+        heading(out, styles, title, then);
+        knobs.for_each(|knob| line(out, knob, is_verbose));
+        out.push('\n');
+    }
+}
+
+fn line(out: &mut String, report: &KnobReport, is_verbose: bool) {
+    let name = format!("{:INDENT$}{:<room$}", "", report.knob.name, room = NAME_COLUMNS - INDENT);
+    wrap(out, &name, NAME_COLUMNS, &state(report.knob, &report.reading));
+    if is_verbose {
+        details(out, report);
+    }
+}
+
+fn state(knob: &Knob, reading: &Reading) -> String {
+    match (knob.name, &reading.state) {
+        ("turbo", State::Fine { .. }) => "off".to_owned(),
+        ("turbo", State::NotTuned { .. }) => "on -> off".to_owned(),
+        (_, State::NotTuned { .. }) if words::is_unit(knob) => {
+            format!("running: {} -> stopped", words::units(&reading.settings))
+        }
+        (_, State::Fine { now } | State::Reported { now, advice: None }) => {
+            words::values(knob, now)
+        }
+        (_, State::NotTuned { now, wanted }) => {
+            format!("{} -> {}", words::values(knob, now), words::values(knob, wanted))
+        }
+        (_, State::CannotSet { why } | State::Absent { why }) => why.clone(),
+        // What to do is the same for all of them, and in the heading.
+        (_, State::Reported { now, .. }) if !knob.files.is_empty() => words::values(knob, now),
+        (_, State::Reported { now, advice: Some(advice) }) => {
+            format!("{} -> {advice}", words::values(knob, now))
+        }
+    }
+}
+
+fn details(out: &mut String, report: &KnobReport) {
+    let knob = report.knob;
+    let sure = match knob.sure {
+        Sure::Tested => "tested on real kernels",
+        Sure::Documented => "by the kernel's documentation, not tested by us",
+    };
+    let start = " ".repeat(NAME_COLUMNS);
+    wrap(out, &start, NAME_COLUMNS, &format!("noise: {}", knob.noise));
+    wrap(out, &start, NAME_COLUMNS, &format!("needs: {}; {sure}", knob.needs));
+    for file in knob.files {
+        // A path is not broken: it is there to be copied.
+        writeln!(out, "{start}/{}", file.path).ok();
+    }
+}

@@ -1,0 +1,132 @@
+//! What `system tune`, `system reset` and `system status` say.
+
+use std::fmt::Write as _;
+
+use crate::host::Host;
+use crate::host::journal::{self, Journal};
+use crate::host::knobs::{Format, State};
+use crate::host::restore::Restored;
+use crate::host::tune::{Planned, Turned};
+
+/// Width of the names of knobs.
+const NAME_COLUMNS: usize = 16;
+
+/// The writes of `--dry-run` as commands of a shell, in order; what cannot be set as comments.
+pub fn planned(planned: &[Planned]) -> String {
+    let mut text = String::new();
+    for Planned { knob, reading } in planned {
+        for setting in &reading.settings {
+            let (path, wanted) = (&setting.path, &setting.wanted);
+            match knob.file(path).map(|file| file.format) {
+                Some(Format::Unit) => {
+                    let unit = path.rsplit('/').next().unwrap_or(path);
+                    writeln!(text, "systemctl stop {unit}  # {}", knob.name)
+                }
+                Some(Format::MsrBit { register, bit }) => {
+                    writeln!(
+                        text,
+                        "# {}: bit {bit} of register {register:#x} in /{path} = {wanted}",
+                        knob.name
+                    )
+                }
+                _ => {
+                    writeln!(text, "echo {wanted} > /{path}  # {}, was {}", knob.name, setting.now)
+                }
+            }
+            .expect("a string takes anything");
+        }
+        if let State::CannotSet { why } = &reading.state {
+            writeln!(text, "# {}: cannot be set: {why}", knob.name).expect("as above");
+        }
+    }
+    if text.is_empty() { "# nothing is to be written\n".into() } else { text }
+}
+
+/// One line for each knob that was turned or could not be.
+pub fn turned(turned: &[Turned]) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, what: &str| {
+        writeln!(text, "{name:NAME_COLUMNS$}{what}").expect("a string takes anything");
+    };
+    let mut n_set = 0;
+    for knob in turned {
+        let name = knob.knob.name;
+        n_set += knob.n_set;
+        match &knob.state {
+            State::NotTuned { now, wanted } if knob.n_set > 0 => {
+                let unmovable = match knob.n_unmovable {
+                    0 => String::new(),
+                    n => format!("; the kernel lets nobody move {n} of them"),
+                };
+                line(
+                    name,
+                    &format!("{now} -> {wanted} ({}{unmovable})", count(knob.n_set, "file")),
+                );
+            }
+            State::NotTuned { now, .. } if knob.failed.is_empty() && knob.n_unmovable > 0 => {
+                line(name, &format!("{now}; the kernel lets nobody move them"));
+            }
+            State::CannotSet { why } => line(name, &format!("cannot be set: {why}")),
+            _ => {}
+        }
+        for (setting, why) in &knob.failed {
+            line(name, &format!("cannot write {:?} to /{}: {why}", setting.wanted, setting.path));
+        }
+    }
+    let end = match n_set {
+        0 => "nothing was changed".to_owned(),
+        n => format!("{} changed; `stillwell system reset` puts them back", count(n, "file")),
+    };
+    text + &end + "\n"
+}
+
+/// What came of putting back.
+pub fn restored(restored: &Restored) -> String {
+    let mut text = format!("{} put back\n", count(restored.restored.len(), "file"));
+    for foreign in &restored.foreign {
+        writeln!(
+            text,
+            "left alone: /{} holds {:?}, which stillwell did not write; it was {:?}",
+            foreign.path, foreign.now, foreign.old
+        )
+        .expect("a string takes anything");
+    }
+    for path in &restored.gone {
+        writeln!(text, "gone: /{path}").expect("as above");
+    }
+    for (path, why) in &restored.failed {
+        writeln!(text, "cannot put back /{path}: {why}").expect("as above");
+    }
+    text
+}
+
+/// What is changed now.
+pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
+    let mut text = String::new();
+    if let (Some(first), Some(last)) = (journal.begun.first(), journal.begun.last()) {
+        let how =
+            if last.scoped { "while a benchmark runs" } else { "until `stillwell system reset`" };
+        let process = match (journal::is_alive(last), journal.is_stale()) {
+            (true, _) => format!("process {} is running", last.pid),
+            (false, false) => format!("process {} has ended", last.pid),
+            (false, true) => format!("process {} was ended before it had put it back", last.pid),
+        };
+        writeln!(text, "changed since {since} by user {}, {how}; {process}", first.user_id)
+            .expect("a string takes anything");
+    }
+    for item in &journal.items {
+        let now = host.read_item(item);
+        let now = now.as_deref().unwrap_or("gone");
+        let old = item.kept.old.trim_end();
+        if item.file.format.same(now, old) {
+            continue;
+        }
+        writeln!(text, "{:NAME_COLUMNS$}/{}: {now}, was {old}", item.knob.name, item.kept.path)
+            .expect("as above");
+    }
+    text
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

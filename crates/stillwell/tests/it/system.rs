@@ -1,0 +1,274 @@
+//! `system`: what is said about every machine in tests/hosts. Nothing here reads the machine that runs the tests, but one
+//! test that says so.
+
+use std::path::{Path, PathBuf};
+
+use crate::bench::{Bench, Ran};
+
+#[path = "../../src/host/fixture_text.rs"]
+mod fixture_text;
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts")
+}
+
+/// A machine below the directory of a test.
+struct Host {
+    bench: Bench,
+}
+
+impl Host {
+    fn new(name: &str) -> Self {
+        let text = std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap();
+        Self::of(&text)
+    }
+
+    fn of(text: &str) -> Self {
+        let bench = Bench::new();
+        fixture_text::unpack(text, &bench.path("machine"));
+        Self { bench }
+    }
+
+    fn system(&self, args: &[&str]) -> Ran {
+        let root = self.bench.path("machine");
+        let root = root.to_str().unwrap();
+        let mut all = vec!["system"];
+        all.extend(args);
+        all.extend(["--host-root", root]);
+        self.bench.stillwell(&all)
+    }
+
+    /// What an action prints, after its exit code.
+    fn shown(&self, args: &[&str]) -> String {
+        let ran = self.system(args);
+        for line in ran.stdout.lines() {
+            assert_eq!(line.trim_end(), line);
+        }
+        format!(
+            "$ stillwell system {}\n{}{}exit code {}\n\n",
+            args.join(" "),
+            ran.stdout,
+            ran.stderr,
+            ran.code.unwrap()
+        )
+    }
+}
+
+fn names() -> Vec<String> {
+    let entries = std::fs::read_dir(directory()).unwrap().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> =
+        names.filter_map(|name| Some(name.strip_suffix(".txt")?.to_owned())).collect();
+    names.sort();
+    names
+}
+
+/// Machines that have only the files of the facts, and so lack most knobs: not shown, but looked at by the other tests.
+const FACTS_ONLY: [&str; 6] = [
+    "aarch64-big-little",
+    "acpi-cpufreq-numa",
+    "amd-pstate-desktop",
+    "docker-cpu-max",
+    "intel-pstate-laptop",
+    "qemu-one-cpu",
+];
+
+/// The pages in tests/hosts/shown: each is read by a person when it changes.
+#[test]
+fn every_machine_is_shown() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(directory().join("shown"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let _bound = settings.bind_to_scope();
+    // One loop for three checks: to unpack a machine takes longest.
+    for name in &names() {
+        let host = Host::new(name);
+        let show = host.shown(&["show"]);
+        check_document(name, &host, &show);
+        check_width(name, &host, &show);
+        if !FACTS_ONLY.contains(&name.as_str()) {
+            insta::assert_snapshot!(name.as_str(), show + &host.shown(&["boot"]));
+        }
+    }
+}
+
+/// No file, no content, no name and no time of a file below a directory is another one afterwards.
+fn tree(directory: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        let modified = entry.metadata().unwrap().modified().unwrap();
+        if path.is_dir() {
+            found.extend(tree(&path));
+            found.push((path, Vec::new(), modified));
+        } else {
+            let content = std::fs::read(&path).unwrap();
+            found.push((path, content, modified));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn nothing_is_written() {
+    let host = Host::new("intel-hwp-active");
+    let before = tree(&host.bench.path("machine"));
+    for args in
+        [&["show", "-v"][..], &["show", "--cpus", "3,7"], &["boot", "--no-smt"], &["capture"]]
+    {
+        host.system(args);
+    }
+    assert_eq!(tree(&host.bench.path("machine")), before);
+}
+
+/// The exit code and the document agree with what is shown.
+#[track_caller]
+fn check_document(name: &str, host: &Host, show: &str) {
+    let ran = host.system(&["show", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let system = &document["system"];
+    let knobs = system["knobs"].as_array().unwrap();
+    assert!(knobs.len() >= 40, "{name}: {} knobs", knobs.len());
+    let is_tuned = knobs.iter().all(|knob| knob["standing"] != "not_tuned");
+    assert_eq!(system["is_tuned"], is_tuned, "{name}");
+    assert_eq!(system["command"].is_null(), is_tuned, "{name}");
+    assert_eq!(ran.code, Some(i32::from(!is_tuned)), "{name}");
+    for knob in knobs {
+        // Nothing is not tuned without something to write, and the other way round.
+        let writes = !knob["settings"].as_array().unwrap().is_empty();
+        let is_open = ["not_tuned", "on_request"].contains(&knob["standing"].as_str().unwrap());
+        assert_eq!(writes, is_open, "{name}: {knob}");
+        let said = ["now", "why", "advice"].iter().any(|key| knob[key].is_string());
+        assert!(said, "{name}: {knob}");
+        let line = format!("\n  {} ", knob["name"].as_str().unwrap());
+        assert!(show.contains(&line), "{name}: no line for {line:?}\n{show}");
+    }
+}
+
+/// Lines are cut for 80 columns, whatever the terminal; what is to be copied is never cut.
+#[track_caller]
+fn check_width(name: &str, host: &Host, show: &str) {
+    for columns in ["40", "200"] {
+        let mut command = host.bench.command(crate::bench::STILLWELL);
+        let root = host.bench.path("machine");
+        command.env("COLUMNS", columns).args(["system", "show", "--host-root"]).arg(root);
+        let ran = Ran::from(command.output().unwrap());
+        assert!(show.contains(&ran.stdout), "{name} at {columns} columns: {}", ran.stdout);
+    }
+    let long = show.lines().filter(|line| line.chars().count() > 80);
+    let long: Vec<&str> = long.filter(|line| !line.contains(" -> ")).collect();
+    assert!(long.is_empty(), "{name}: {long:#?}");
+}
+
+#[test]
+fn bad_cpus_are_refused_in_a_sentence() {
+    let host = Host::new("intel-passive");
+    host.system(&["show", "--cpus", "9"])
+        .ends_with(2)
+        .says(&["CPU 9 is not online; the CPUs of this machine are 0-3"]);
+    host.system(&["show", "--cpus", "0-3"])
+        .ends_with(2)
+        .says(&["--cpus 0-3 are all CPUs of this machine; leave at least one core"]);
+    host.system(&["boot", "--cpus", "0-1"]).ends_with(2).says(&["contains CPU 0"]);
+    host.system(&["show", "--cpus", "(null)"]).ends_with(2).says(&["is not a CPU number"]);
+    host.system(&["show", "--cpus", "0-7:3/2"]).ends_with(2).says(&["is not USED/GROUP"]);
+    host.system(&["sho"]).ends_with(2).says(&["show"]);
+    // Numbers with holes: CPU 3 is there and off.
+    let sparse = Host::new("smt-off-sparse");
+    sparse
+        .system(&["show", "--cpus", "2-3"])
+        .ends_with(2)
+        .says(&["CPU 3 is not online; the CPUs of this machine are 0,2,4,6"]);
+    // A list that others cannot read is read.
+    assert_eq!(sparse.system(&["show", "--cpus", "2-6:1/2"]).code, Some(1));
+}
+
+/// Every file of a machine that cannot be read, or that holds something else, gives sentences.
+#[test]
+fn strange_files_are_no_panic() {
+    let text = std::fs::read_to_string(directory().join("intel-hwp-active.txt")).unwrap();
+    let paths = || {
+        text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" ="))
+    };
+    for content in [" !", " = -1", " = \\0\\xff\\xfe", " = 99999999999999999999", " = (null)", " ="]
+    {
+        let strange: String = paths().map(|(path, _)| format!("{path}{content}\n")).collect();
+        let host = Host::of(&strange);
+        for args in [&["show", "-v"][..], &["show", "--json"], &["boot"], &["capture"]] {
+            let ran = host.system(args);
+            assert!(matches!(ran.code, Some(0..=2)), "{content} {args:?}: {ran:?}");
+            assert!(!ran.stderr.contains("panicked"), "{content}: {}", ran.stderr);
+        }
+    }
+    let nothing = Host::of("proc/nothing =\n");
+    let ran = nothing.system(&["show"]).ends_with(0);
+    assert!(ran.stdout.contains("the kernel does not show its CPUs"), "{}", ran.stdout);
+    nothing.system(&["boot"]).ends_with(2).says(&["name some with --cpus LIST"]);
+    nothing.system(&["show", "--cpus", "1"]).ends_with(2).says(&["CPU 1 is not online"]);
+}
+
+/// The one test that looks at the machine it runs on, as whoever runs it.
+#[test]
+fn this_machine_can_be_looked_at() {
+    let bench = Bench::new();
+    let ran = bench.stillwell(&["system"]);
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
+    assert!(ran.stdout.contains("\nCPUs\n"), "{}", ran.stdout);
+    let counted = bench.stillwell(&["system", "show", "--count", "20ms", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&counted.stdout).unwrap();
+    for row in document["system"]["table"].as_array().unwrap() {
+        let rate = row["irqs_per_second"].as_f64();
+        assert!(rate.is_none_or(|rate| (0.0..1e7).contains(&rate)), "{row}");
+    }
+}
+
+/// The examples of docs/machine.md are what is printed, and its table is that of the program. `make bless` writes them.
+#[test]
+fn the_documentation_is_true() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/machine.md");
+    let is = std::fs::read_to_string(&path).unwrap();
+    let should = with_knobs(&with_examples(&is));
+    if std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always") {
+        std::fs::write(&path, should).unwrap();
+        return;
+    }
+    assert_eq!(is, should, "docs/machine.md is out of date; run `make bless`");
+}
+
+/// Runs the command in each fence on the machine that the fence names.
+fn with_examples(page: &str) -> String {
+    let mut parts = page.split("```console ");
+    let mut out = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (block, rest) = part.split_once("\n```\n").unwrap();
+        let (name, block) = block.split_once('\n').unwrap();
+        let command = block.lines().next().unwrap();
+        let args = command.strip_prefix("$ stillwell system").unwrap().split_whitespace();
+        let ran = Host::new(name).system(&args.collect::<Vec<_>>());
+        let said = format!("{command}\n{}{}", ran.stdout, ran.stderr);
+        out += &format!("```console {name}\n{}\n```\n{rest}", said.trim_end());
+    }
+    out
+}
+
+fn with_knobs(page: &str) -> String {
+    let ran = Host::of("proc/nothing =\n").system(&["show", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let mut table = "| knob | what makes noise | turned by `tune` | needs | how sure |\n|---|---|---|---|---|\n".to_owned();
+    for knob in document["system"]["knobs"].as_array().unwrap() {
+        let text = |key: &str| knob[key].as_str().unwrap().replace('|', "\\|");
+        let is_shown_only = knob["files"].as_array().unwrap().is_empty();
+        let turned = match (is_shown_only, knob["by_default"].as_bool().unwrap()) {
+            (true, _) => "no, shown",
+            (false, true) => "yes",
+            (false, false) => "with `--only`",
+        };
+        let (name, noise, needs, sure) = (text("name"), text("noise"), text("needs"), text("sure"));
+        table += &format!("| `{name}` | {noise} | {turned} | {needs} | {sure} |\n");
+    }
+    let (before, rest) = page.split_once("<!-- knobs -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- /knobs -->").unwrap();
+    format!("{before}<!-- knobs -->\n{table}<!-- /knobs -->{after}")
+}

@@ -1,0 +1,169 @@
+//! Tuning the machine in a directory: what `system tune` says, and who puts it back when somebody is killed.
+
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::bench::{Bench, Ran, STILLWELL, send, wait_until};
+
+const INTERVAL: &str = "host/proc/sys/vm/stat_interval";
+
+/// Four CPUs, one of which may be the benchmark's, and two knobs.
+fn machine() -> Bench {
+    let bench = Bench::new();
+    for (path, value) in [
+        ("sys/devices/system/cpu/online", "0-3"),
+        ("sys/devices/system/cpu/isolated", ""),
+        ("proc/sys/kernel/random/boot_id", "5a1c"),
+        ("proc/sys/vm/stat_interval", "1"),
+        ("sys/kernel/mm/ksm/run", "1"),
+        ("sys/devices/virtual/workqueue/cpumask", "f"),
+    ] {
+        let path = bench.path("host").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("{value}\n")).unwrap();
+    }
+    bench
+}
+
+fn system(bench: &Bench, arguments: &[&str]) -> Ran {
+    let action = [&["system"], arguments, &["--host-root", "host"]].concat();
+    bench.stillwell(&action)
+}
+
+#[test]
+fn what_is_tuned_is_shown_and_put_back() {
+    let bench = machine();
+    let ran = system(&bench, &["tune", "--cpus", "3", "--dry-run"]).ends_with(0);
+    assert_eq!(
+        ran.stdout,
+        "echo 7 > /sys/devices/virtual/workqueue/cpumask  # workqueues, was f\n\
+         echo 120 > /proc/sys/vm/stat_interval  # stat-interval, was 1\n\
+         echo 0 > /sys/kernel/mm/ksm/run  # ksm, was 1\n"
+    );
+    assert_eq!(bench.read(INTERVAL), "1\n");
+    system(&bench, &["tune", "--cpus", "3", "--skip", "ksm"]).ends_with(0);
+    assert_eq!(
+        (bench.read(INTERVAL), bench.read("host/sys/kernel/mm/ksm/run")),
+        ("120".into(), "1\n".into())
+    );
+    let status = system(&bench, &["status"]).ends_with(0).stdout;
+    assert!(status.contains("stat-interval   /proc/sys/vm/stat_interval: 120, was 1"), "{status}");
+    let reset = system(&bench, &["reset"]).ends_with(0).stdout;
+    assert_eq!((reset.as_str(), bench.read(INTERVAL)), ("2 files put back\n", "1\n".into()));
+    assert_eq!(system(&bench, &["reset"]).ends_with(0).stdout, "nothing is changed\n");
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let bench = machine();
+    for (arguments, expected) in [
+        (
+            &["tune", "--cpus", "9"] as &[&str],
+            "CPU 9 is not online; the CPUs of this machine are 0-3",
+        ),
+        (&["tune", "--cpus", "0-3"], "leave at least one core to everything else"),
+        (&["tune", "--only", "swapp"], "there is no knob \"swapp\""),
+        (&["tune", "--only", "stat-intervall"], "did you mean \"stat-interval\"?"),
+        (&["tune", "--only", "nohz-full"], "nohz-full can only be shown"),
+    ] {
+        system(&bench, arguments).ends_with(2).says(&[expected]);
+    }
+    assert!(!bench.path("host/run").exists());
+}
+
+fn run_tuned(bench: &Bench) -> crate::bench::Running {
+    let running =
+        bench.start(&["--host-root", "host", "--tune=stat-interval", "-r", "100000", "sleep 0.01"]);
+    wait_until("it is tuned and runs", || bench.read(INTERVAL) == "120" && bench.n_rows() > 1);
+    running
+}
+
+/// The guardian of a front end.
+fn guardian(front_end: i32) -> i32 {
+    let children =
+        Command::new("pgrep").args(["-P", &front_end.to_string(), "-f", "system guard"]).output();
+    String::from_utf8(children.unwrap().stdout).unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn it_is_tuned_only_while_it_runs() {
+    let bench = machine();
+    let ran = bench.run(&[
+        "--host-root",
+        "host",
+        "--tune",
+        "-r",
+        "2",
+        "cat host/proc/sys/vm/stat_interval >> seen",
+    ]);
+    ran.ends_with(0);
+    assert!(bench.read("seen").starts_with("120"));
+    assert_eq!(bench.read(INTERVAL), "1\n");
+}
+
+#[test]
+fn an_interrupt_and_kill_9_of_the_front_end_put_it_back() {
+    for signal in [Signal::INT, Signal::HUP, Signal::KILL] {
+        let bench = machine();
+        let running = run_tuned(&bench);
+        running.signal(signal);
+        running.finish();
+        wait_until("it is put back", || bench.read(INTERVAL) == "1\n");
+        wait_until("the journal is gone", || !bench.path("host/run/stillwell/journal").exists());
+    }
+}
+
+#[test]
+fn the_guardian_survives_what_ends_a_session() {
+    let bench = machine();
+    let running = run_tuned(&bench);
+    for signal in [Signal::INT, Signal::HUP, Signal::TERM] {
+        send(guardian(running.pid()), signal);
+    }
+    system(&bench, &["tune", "--only", "ksm"]).ends_with(2).says(&["another stillwell is tuning"]);
+    running.signal(Signal::KILL);
+    running.finish();
+    wait_until("it is put back", || bench.read(INTERVAL) == "1\n");
+}
+
+#[test]
+fn what_both_have_left_the_next_start_puts_back() {
+    let bench = machine();
+    let running = run_tuned(&bench);
+    send(guardian(running.pid()), Signal::KILL);
+    running.signal(Signal::KILL);
+    running.finish();
+    assert_eq!(bench.read(INTERVAL), "120");
+    let status = system(&bench, &["status"]).ends_with(0).stdout;
+    assert!(status.contains("was ended before it had put it back"), "{status}");
+    let ran = system(&bench, &["tune", "--only", "ksm"]).ends_with(0);
+    assert!(ran.stdout.contains("1 file put back"), "{ran:?}");
+    assert_eq!(
+        (bench.read(INTERVAL), bench.read("host/sys/kernel/mm/ksm/run")),
+        ("1\n".into(), "0".into())
+    );
+}
+
+/// The helper may have rights that whoever asks has not: it takes names only.
+#[test]
+fn the_helper_takes_no_path_and_no_other_root() {
+    use std::io::Write as _;
+    let bench = machine();
+    for request in [
+        "{\"cpus\":null,\"knobs\":[\"../etc\"],\"time_s\":0}",
+        "garbage",
+        "{\"path\":\"/etc/passwd\"}",
+    ] {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut child = bench
+            .command(STILLWELL)
+            .args(["system", "guard", "--host-root", "host"])
+            .stdin(std::os::fd::OwnedFd::from(theirs))
+            .spawn()
+            .unwrap();
+        writeln!(&ours, "{request}").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{request}");
+    }
+    assert_eq!(bench.read(INTERVAL), "1\n");
+}
