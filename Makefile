@@ -13,8 +13,9 @@ demo: build ## compare two real commands of this machine
 
 test: lint ## everything that CI checks
 	cargo test --locked --workspace
-	python3 -m unittest discover -s python/tests
 	cargo build --locked --release
+	python3 -m unittest discover -s python/tests
+	python3 -m unittest discover -s c/tests
 	experiments/check
 	@$(MAKE) --no-print-directory test-vm
 

@@ -16,6 +16,8 @@ INTERRUPTED_STATUSES = (130, -2)
 class Error(RuntimeError):
     """The program `stillwell` is missing, or could not do what it was asked."""
 
+    __module__ = "stillwell"  # Where users know it from.
+
 
 def _candidates() -> Iterator[str]:
     yield os.path.join(os.path.dirname(sys.executable or ""), "stillwell")
@@ -49,8 +51,17 @@ def find() -> str:
     )
 
 
+def command(words: List[str]) -> List[bytes]:
+    """The program and its words. They are UTF-8 whatever the locale is: in that of C, Python would refuse a name with an é."""
+    return [word.encode("utf-8", "surrogateescape") for word in [find()] + words]
+
+
 def _run(words: List[str]) -> "subprocess.CompletedProcess[bytes]":
-    done = subprocess.run([find()] + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # A notebook asks every program for colours, in variables. This text is a `repr`, or is put into HTML.
+    environment = {name: value for name, value in os.environ.items() if name not in ("CLICOLOR_FORCE", "FORCE_COLOR")}
+    environment["NO_COLOR"] = "1"
+    done = subprocess.run(
+        command(words), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(done.returncode, words, done.stderr.decode("utf-8", "replace"))
     return done
 

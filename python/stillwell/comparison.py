@@ -133,6 +133,8 @@ def _arms(
         raise TypeError("setup is a text, which is for statements; for functions it must be a function")
     if names is not None and len(names) != len(codes):
         raise ValueError("there are %d names for %d arms" % (len(names), len(codes)))
+    if names is not None and len(set(names)) != len(names):
+        raise ValueError("two arms have one name: %r" % (names,))
     benchmarks: List[Tuple[Any, Optional[int]]] = []
     for code in codes:
         if isinstance(code, str):

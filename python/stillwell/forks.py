@@ -79,7 +79,7 @@ class _Server:
             if len(self.fds) != 2 or arm >= len(self.arms):
                 reason = "fork takes the index of an arm, below %d, and two files; it had %d" % (len(self.arms), len(self.fds))
                 return "error " + worker.escape(reason)
-            _flush()  # Else the child prints again what this process has printed.
+            flush()  # Else the child prints again what this process has printed.
             with warnings.catch_warnings():
                 # From Python 3.12 on, a fork with threads is warned of. The child runs one thread, and only the benchmark.
                 warnings.simplefilter("ignore", DeprecationWarning)
@@ -113,7 +113,7 @@ class _Server:
         except BaseException:
             sys.__excepthook__(*sys.exc_info())
         finally:
-            _flush()
+            flush()
             os._exit(status)
 
     def _reap(self, process_id: int) -> str:
@@ -152,11 +152,12 @@ class _ForkedServer(worker.Server):
         return super().measure(loops, wall, cpu)
 
 
-def _flush() -> None:
+def flush() -> None:
+    """Of what Python holds back for the standard streams."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:  # Closed, or none, or a notebook's own.
+        except Exception:  # Closed, or None, or a notebook's own.
             pass
 
 
@@ -174,7 +175,7 @@ def measure(arms: Sequence[Arm], words: Sequence[str], record: str, setup: Optio
     with own, theirs, tempfile.TemporaryFile() as said, Interrupts() as interrupts:
         server = _Server(own, arms, setup)
         process = interrupts.process = subprocess.Popen(
-            [binary.find()] + command,
+            binary.command(command),
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

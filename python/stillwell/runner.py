@@ -2,6 +2,7 @@
 import argparse
 import os
 import shlex
+import stat
 import subprocess
 import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -11,7 +12,7 @@ from .benchmarks import Command, Coroutine, Function, TimeFunction, statement
 from .interrupts import Interrupts
 from .place import new_record_path
 from .record import Benchmark, read_arms
-from .script import ARGV, SCRIPT
+from .script import ARGV, FOLDER, SCRIPT
 
 
 class Runner:
@@ -52,7 +53,11 @@ class Runner:
             self.args = self.argparser.parse_args([] if args is None and _is_interactive() else args)
             self.args.worker = SCRIPT is not None
             output = self.args.output
-            if output and os.path.exists(output) and SCRIPT is None:
+            if os.getcwd() != FOLDER:
+                for name in ("output", "append"):
+                    path = getattr(self.args, name)
+                    setattr(self.args, name, path and os.path.join(FOLDER, path))
+            if output and os.path.exists(os.path.join(FOLDER, output)) and SCRIPT is None:
                 self.argparser.error("the file %s of -o exists; remove it, or use --append" % output)
         return self.args
 
@@ -132,10 +137,12 @@ class Runner:
     ) -> Benchmark:
         """Lets stillwell measure and print. The benchmark is the last arm: the only one, or the one that is not the reference."""
         path = new_record_path()
-        sys.stdout.flush()  # Else what the script has printed comes after the summary when the output is a file.
+        forks.flush()  # Else what the script has printed comes after the summary when the output is a file.
         words = words + ["--record", path]
         with Interrupts() as interrupts:
-            process = interrupts.process = subprocess.Popen([binary.find()] + words + ["--"] + commands)
+            # A script is found, and finds its files, where it was started; a command, where the script is now.
+            folder = FOLDER if words[0] == "bench" else None
+            process = interrupts.process = subprocess.Popen(binary.command(words + ["--"] + commands), cwd=folder)
             binary.check(process.wait(), words, record=path)
         for verb in options.verbs(self.parse_args()):
             print(binary.output_of([verb, path]), end="")
@@ -165,8 +172,8 @@ def _is_interactive() -> bool:
 
 
 def _own_program() -> Optional[List[str]]:
-    """Python's own options, and the script or `-m MODULE` or `-c CODE`."""
-    if _is_interactive():
+    """Python's own options, and the script or `-m MODULE` or `-c CODE`; None if it cannot be read a second time."""
+    if _is_interactive() or ARGV[0] in ("", "-") or _is_pipe(os.path.join(FOLDER, ARGV[0])):
         return None
     n_arguments = len(ARGV) - 1
     if hasattr(sys, "orig_argv"):  # From Python 3.10 on.
@@ -179,6 +186,14 @@ def _own_program() -> Optional[List[str]]:
         return flags + [ARGV[0]]
     module = spec.name[: -len(".__main__")] if spec.name.endswith(".__main__") else spec.name
     return flags + ["-m", module]
+
+
+def _is_pipe(path: str) -> bool:
+    """Such as the /dev/fd/63 of a shell's `<(…)`."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _only(given: Dict[str, Any], *names: str) -> Dict[str, Any]:

@@ -103,3 +103,5 @@ def _from_argv() -> Optional[Script]:
 SCRIPT = _from_argv()
 # A script may take its own options out of sys.argv; a process that runs it again needs them.
 ARGV = list(sys.argv)
+# So may it go elsewhere, while its path on the command line is relative to where it was.
+FOLDER = os.getcwd()

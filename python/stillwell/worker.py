@@ -235,7 +235,7 @@ class Server:
         """The answer to a request that failed; the whole traceback goes to standard error."""
         traceback = error.__traceback__
         where = getattr(self.benchmark, "where", lambda _: "")(traceback)
-        while traceback.tb_next is not None and traceback.tb_frame.f_globals is globals():
+        while traceback.tb_next is not None and is_own(traceback.tb_frame.f_globals):
             traceback = traceback.tb_next
         try:
             sys.__excepthook__(type(error), error.with_traceback(traceback), traceback)
@@ -301,6 +301,11 @@ class Server:
 
     def metadata(self):
         return ["meta %s %s" % (escape(name), escape(str(value))) for name, value in metadata().items()] + ["end"]
+
+
+def is_own(names):
+    """Whether these are the globals of this file, or of the package that it may be in: the user's code begins after its frames."""
+    return names is globals() or names.get("__package__") == "stillwell"
 
 
 def number(word, least=1):

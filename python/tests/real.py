@@ -15,7 +15,8 @@ from client import PACKAGE_FOLDER, environment
 ROOT = os.path.dirname(PACKAGE_FOLDER)
 
 
-def _built(profile):
+def built(profile):
+    """Where cargo puts the program."""
     target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
     return os.path.join(target, profile, "stillwell")
 
@@ -25,8 +26,8 @@ def find_program():
     named = os.environ.get("STILLWELL")
     if named:
         return shutil.which(named)
-    built = [path for path in map(_built, ("release", "debug")) if os.path.exists(path)]
-    return max(built, key=os.path.getmtime, default=None)
+    found = [path for path in map(built, ("release", "debug")) if os.path.exists(path)]
+    return max(found, key=os.path.getmtime, default=None)
 
 
 # Nothing passes or fails by being quicker than this.

@@ -18,7 +18,7 @@ class ScriptCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.log_path = self.path("log")
-        fake = self.write("stillwell", "#!/bin/sh\nexec '%s' '%s' \"$@\"\n" % (sys.executable, FAKE_PATH))
+        fake = self.write("stillwell", "#!/bin/sh\nexec '%s' -X utf8 '%s' \"$@\"\n" % (sys.executable, FAKE_PATH))
         os.chmod(fake, 0o755)
         # Records are kept in the user's home. A test has its own.
         self.environment = environment(STILLWELL=fake, FAKE_LOG=self.log_path, XDG_STATE_HOME=self.path("state"))

@@ -123,7 +123,7 @@ class Forks(ScriptCase):
     def test_mistakes(self):
         for text, message in (
             ("compare(len, len, setup='x = 1')", "TypeError: setup is a text, which is for statements"), ("compare(len, 5)", "TypeError: a benchmark is a function"),
-            ("compare(len, len, names=['a'])", "ValueError: there are 1 names for 2 arms"), ("timeit('x = = 1')", "SyntaxError"),
+            ("compare(len, len, names=['a'])", "ValueError: there are 1 names for 2 arms"), ("timeit('x = = 1')", "SyntaxError"), ("compare(len, len, names=['a', 'a'])", "ValueError: two arms have one name"),
         ):
             _, err = self.run_python("-c", "import stillwell\nstillwell." + text, status=1)
             self.assertIn(message, err)

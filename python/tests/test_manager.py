@@ -172,7 +172,7 @@ class Manager(ScriptCase):
         path = self.write("bench.py", "import stillwell\ndef f(): raise ValueError('deep')\nstillwell.Runner().bench_func('a', f)")
         _, err = self.run_python(path, status=1)
         self.assertIn("fake: ValueError: deep", err)
-        self.assertIn("stillwell.binary.Error: `stillwell bench …` ended with status 1", err)
+        self.assertIn("stillwell.Error: `stillwell bench …` ended with status 1", err)
 
     def test_status(self):
         path = self.write("bench.py", SMALL)
@@ -188,6 +188,11 @@ class Manager(ScriptCase):
         self.assertIn("$STILLWELL is '/no/such', which is not a program", err)
         _, err = self.run_python(path, status=1, STILLWELL="", PATH="/nowhere", HOME="/nowhere")
         self.assertIn("the program stillwell is not installed", err)
+
+    def test_locale_of_c(self):
+        path = self.write("bench.py", "import stillwell\nstillwell.Runner().bench_func('\\u00e9', len, ())")
+        self.run_python(path, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+        self.assertEqual(self.asked()[0][2], "é")
 
     def test_program_is_found_in_path(self):
         os.mkdir(self.path("bin"))

@@ -84,6 +84,17 @@ class Scripts(RealCase):
         self.run_python("../bench.py", *FAST, cwd=self.path("else where"))
         self.assertEqual(len(self.records()), 2)
 
+    def test_script_that_goes_elsewhere(self):
+        os.mkdir(self.path("sub"))
+        self.write("bench.py", "import os, stillwell\nr = stillwell.Runner()\nos.chdir('sub')\nr.bench_func('a', len, ())\nr.bench_command('b', ['true'])")
+        self.run_python("bench.py", *FAST)
+
+    def test_script_that_cannot_be_read_twice(self):
+        # Standard input, or a shell's <(…): the workers are forks, and the options are read all the same.
+        text = "import stillwell\nb = stillwell.Runner().bench_func('a', len, ())\nprint('n', b.get_nvalue())"
+        for out, _ in (self.run_python("-", "-p", "3", text=text.encode()), self.run_words("sh", "-c", 'exec "$1" /dev/fd/3 -p 3 3<&0', "sh", sys.executable, text=text.encode())):
+            self.assertEqual(out.splitlines()[-1], "n 3")
+
     def test_module_and_code_and_flags(self):
         os.mkdir(self.path("package"))
         self.write("package/__init__.py", "")
@@ -122,6 +133,11 @@ class Scripts(RealCase):
         _, err = self.run_python(path, *FAST, status=1)
         self.assertIn("KeyError: 'deep \\n é'", err)
         self.assertIn("in f", err)
+
+    def test_closed_output(self):
+        path = self.write("bench.py", "import stillwell\nstillwell.Runner().bench_func('a', len, ())")
+        self.run_words("sh", "-c", 'exec "$0" "$1" -p 2 -n 2 >&-', sys.executable, path)
+        self.assertEqual(self.end_of(self.records()[0])[0], "complete")
 
     def test_flood(self):
         # More than any pipe holds: the worker must not hang, and its words are not the user's.
@@ -243,8 +259,13 @@ class Forks(RealCase):
         for text in ("2 vs 1", "in a repl", "\n4\n", "1  d[5]"):
             self.assertIn(text, out)
 
+    def test_no_colours_in_texts(self):
+        # ipykernel sets these for all programs.
+        out, _ = self.run_python("-c", "import stillwell\nprint(stillwell.timeit('1', processes=2, values=2))", CLICOLOR_FORCE="1", FORCE_COLOR="1")
+        self.assertNotIn("\x1b", out)
+
     def test_exceptions(self):
-        out, err = self.run_python("-c", """if True:
+        out, shown = self.run_python("-c", """if True:
             import stillwell
             def bad():
                 raise ValueError("deep é\\n'quoted'")
@@ -259,6 +280,9 @@ class Forks(RealCase):
         self.assertIn("--no-such", option)
         self.assertIn("ValueError: deep é\\n'quoted'", raised.replace("\n'", "\\n'"))
         self.assertIn("bad", raised)
+        # Tracebacks begin in the user's code.
+        self.assertIn("in bad", shown)
+        self.assertNotIn("forks.py", shown)
         self.assertIn("NameError", statement)
         self.assertIn("SystemExit", leaves)
         self.assertEqual(rest, "")

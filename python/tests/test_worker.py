@@ -6,10 +6,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import unittest.mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from client import INTERPRETERS, WORKER_PATH, Worker, decode, environment, find_interpreter, read_text  # noqa: E402
+from client import INTERPRETERS, WORKER_PATH, Worker, decode, environment, find_interpreter  # noqa: E402
 
 # The instructions of the loop, ours and then the standard timeit's, for some statements.
 LOOPS = """
@@ -24,7 +23,6 @@ for text in ("x + x", "f(x)  # comment", "y = f(x)\\nz = [y,\\n2]", "[i for i in
         names = names[names.index("FOR_ITER"):]
         print(*names[:[name.startswith("JUMP") for name in names].index(True) + 1])
 """
-os_write = os.write
 TIME = re.compile(r"time [0-9]+ [0-9]+")
 
 
@@ -379,39 +377,6 @@ class WorkerTests:
 for _label in INTERPRETERS:
     _name = "Worker_" + re.sub(r"\W", "_", _label)
     globals()[_name] = type(_name, (WorkerTests, unittest.TestCase), {"label": _label, "__module__": __name__})
-
-
-class WrongStart(unittest.TestCase):
-    def test_without_its_argument(self):
-        text = read_text(os.path.join(os.path.dirname(__file__), "..", "stillwell", "worker.py"))
-        for words in ([], ["--stillwell-worker=x"], ["--stillwell-worker=1000,1001"], ["5,6"]):
-            done = subprocess.run([sys.executable, "-c", text] + words, stderr=subprocess.PIPE)
-            self.assertEqual(done.returncode, 1)
-            self.assertIn(b"--stillwell-worker=RFD,WFD, two open files", done.stderr)
-
-
-class Writing(unittest.TestCase):
-    def test_short_writes(self):
-        from stillwell import worker
-
-        read_fd, write_fd = os.pipe()
-        self.addCleanup(os.close, read_fd)
-        self.addCleanup(os.close, write_fd)
-        with unittest.mock.patch.object(worker.posix, "write", lambda fd, data: os_write(fd, data[:3])):
-            worker.Channel(read_fd, write_fd).write(["time 1 2", "end"])
-        self.assertEqual(os.read(read_fd, 100), b"time 1 2\nend\n")
-
-
-class Words(unittest.TestCase):
-    def test_escape(self):
-        from stillwell import worker
-
-        for text, word in (("", r"\x"), ("a", "a"), ("a b", r"a\x20b"), ("\\x41", r"\x5cx41"), ("é\n~!", r"\xc3\xa9\x0a~!"), ("\x7f", r"\x7f")):
-            self.assertEqual(worker.escape(text), word)
-            self.assertEqual(worker.unescape(word), text)
-        for word in ("\\x4", "\\xzz", "a\\x", "\\xff"):
-            with self.assertRaises(ValueError, msg=word):
-                worker.unescape(word)
 
 
 if __name__ == "__main__":
