@@ -175,10 +175,6 @@ fn decide_workers(
         headline != Headline::Cpu || !arms.iter().any(|arm| arm.has_own_timer),
         "--clock cpu: a benchmark times itself, so its CPU time is not known"
     );
-    ensure!(
-        headline != Headline::Tracemalloc || arms.iter().all(|arm| arm.source.is_some()),
-        "--tracemalloc is for Python statements"
-    );
     arms.iter_mut().for_each(|arm| arm.unit = headline.unit());
     let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
     if judging.aa {

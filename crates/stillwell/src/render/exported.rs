@@ -54,6 +54,8 @@ impl Exported {
     /// The value of one run; `None` if it was not measured.
     pub(super) fn value(&self, row: &Row) -> Option<f64> {
         let base = match Metric::from_name(self.name) {
+            // A value per loop, which no metric holds.
+            Some(Metric::WallNs) if row.value.is_some() => row.headline()?,
             Some(metric) => base_value(row, metric)?,
             None => base_value(row, Metric::UserUs)? + base_value(row, Metric::SysUs)?,
         };
@@ -62,6 +64,19 @@ impl Exported {
 
     /// The summary of one arm's runs; `None` if none has this metric.
     pub(super) fn summary(&self, arm: &ArmSummary) -> Option<Summary> {
+        if let Some(times) =
+            arm.wall.as_ref().filter(|_| self.name == "wall" && arm.sliced.is_some())
+        {
+            let net = |base: f64| (base - self.subtracted) / self.size;
+            return Some(Summary {
+                count: arm.n_runs,
+                mean: net(times.mean.value),
+                stddev: times.sd.map(|sd| sd / self.size),
+                median: net(times.median.value),
+                min: net(times.min),
+                max: net(times.max),
+            });
+        }
         let found: &MetricSummary = arm.metrics.iter().find(|metric| metric.name == self.name)?;
         let net = |base: f64| (base - self.subtracted) / self.size;
         Some(Summary {

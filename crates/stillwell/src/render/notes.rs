@@ -62,8 +62,8 @@ pub(super) fn what(finding: &Finding) -> String {
             format!("{} has {n_threads} threads, and all of them one CPU", arm + 1)
         }
         Finding::OneLayout => {
-            "all processes are forks of one, with the same layout of memory: what a layout does to the times is not \
-             averaged, and part of a difference"
+            "all processes are forks of one, with the same layout of memory: what it does to the times is not \
+             averaged, and may be a part of a difference"
                 .into()
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn advice(finding: &Finding) -> Option<String> {
         Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
         Finding::WarmUp { is_steady: false, .. } => "more --warmups",
         Finding::OneCpu { .. } => "--affinity all",
-        Finding::OneLayout => "stillwell bench, with a script",
+        Finding::OneLayout => "a script with a Runner, and stillwell bench",
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }
         | Finding::Busy { .. }

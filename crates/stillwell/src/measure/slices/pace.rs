@@ -32,6 +32,9 @@ const WARMUPS_MAX: usize = 1000;
 const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=10.0;
 /// The shortest of so many slices counts: others have met what else the machine does.
 const TRIES: u32 = 3;
+/// The slice of the slowest arm is at most so many times as long as a slice should be: of arms that differ by more, the
+/// fast one's slices are short, but nobody needs to know such a ratio closely.
+const LONGER_MAX: u64 = 50;
 const LOOPS_MAX: u64 = 1 << 40;
 
 /// The pace of one benchmark.
@@ -71,15 +74,17 @@ impl SliceRunner<'_> {
         Ok(Pace::of(self.workers, loops, &tried))
     }
 
-    /// Loops that make the slice of the fastest arm long enough.
+    /// Loops that make the slice of the fastest arm long enough, if that of the slowest is not out of all proportion then.
     fn find_loops(&mut self, steps: &[Step]) -> Result<u64, Broken> {
         let mut team = self.team(steps)?;
-        let mut fewest = 1;
+        let mut found = Vec::new();
         for member in &mut team.members {
-            fewest = fewest.max(self.loops_of(member)?);
+            found.push(self.loops_of(member)?);
         }
         team.quit()?;
-        Ok(fewest)
+        let most = found.iter().copied().max().unwrap_or(1);
+        let fewest = found.iter().copied().min().unwrap_or(1);
+        Ok(most.min(fewest.saturating_mul(LONGER_MAX)))
     }
 
     fn loops_of(&mut self, member: &mut Member) -> Result<u64, Broken> {
@@ -165,8 +170,10 @@ impl Pace {
         let fastest_ns = tried.iter().map(|tried| tried.per_loop_ns).fold(f64::INFINITY, f64::min);
         // A compiler may have made it faster since the loops were counted.
         let needed = (workers.slice_ns as f64 / fastest_ns.max(1e-3)).ceil() as u64;
-        let wanted =
-            workers.loops.unwrap_or_else(|| needed.clamp(loops, loops.saturating_mul(1000)));
+        let slowest_ns = tried.iter().map(|tried| tried.per_loop_ns).fold(1e-3, f64::max);
+        let bearable = (LONGER_MAX * workers.slice_ns) as f64 / slowest_ns;
+        let most = loops.saturating_mul(1000).min(bearable as u64).max(loops);
+        let wanted = workers.loops.unwrap_or_else(|| needed.clamp(loops, most));
         let shown = tried.iter().map(|tried| tried.n_warmups).max().unwrap_or(0);
         // As many loops as they took, in the slices there will be; one slice at least for caches and inline caches.
         let n_warmups = (shown as u64 * loops).div_ceil(wanted).clamp(1, WARMUPS_MAX as u64);
@@ -274,6 +281,13 @@ mod tests {
         assert_eq!(n(3.0), (1, 8));
         assert_eq!(n(20.0), (1, 5));
         assert_eq!(n(200.0), (0, 1));
+    }
+
+    #[test]
+    fn arms_of_different_worlds_share_few_loops() {
+        // The fast arm alone would get 200 000 loops, which take the slow one 200 s.
+        let pace = Pace::of(&workers(), 50, &[tried(5.0, 0), tried(1e6, 0)]);
+        assert_eq!(pace.loops, 50);
     }
 
     #[test]
