@@ -1,5 +1,5 @@
 //! What can go wrong with a worker, with everything that a message needs. It is put into words in
-//! `cmd::worker_failure`.
+//! `cmd::measuring::worker_failure`.
 
 use std::time::Duration;
 
