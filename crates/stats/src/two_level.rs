@@ -3,8 +3,8 @@
 
 use statrs::distribution::ContinuousCDF;
 
-use crate::invalid::{Invalid, between, finite};
-use crate::sorted::{Sorted, mean_of, sample_variance};
+use crate::invalid::{Invalid, between};
+use crate::sorted::{mean_of, sample_variance};
 use crate::two_sample::students_t;
 
 /// Most loops worth planning for one launch.
@@ -76,21 +76,5 @@ impl TwoLevel {
         }
         let loops = (cost_ratio * self.within / self.between).sqrt().ceil();
         Ok(loops.clamp(1.0, MOST_LOOPS) as usize)
-    }
-}
-
-/// Value of one launch: natural logarithm of the mean of its lowest `ceil(0.2 L)` loop times.
-///
-/// One number a launch, because loops of one process share its luck. Fails on an empty slice and
-/// times that are not finite or not above zero.
-///
-/// ```
-/// assert_eq!(stats::two_level::launch_value(&[1.0, 7.0, 9.0]), Ok(0.0));
-/// ```
-pub fn launch_value(times: &[f64]) -> Result<f64, Invalid> {
-    finite(times)?;
-    match times.iter().position(|&t| t <= 0.0) {
-        Some(index) => Err(Invalid::NotPositive { index }),
-        None => Ok(Sorted::new(times)?.low_mean(0.2).ln()),
     }
 }

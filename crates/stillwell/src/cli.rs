@@ -344,8 +344,8 @@ impl Verb {
     pub fn numbers(&self) -> NumberOptions {
         match self {
             Self::Run(verb) => verb.spec.output.numbers,
-            Self::Timeit(verb) => verb.spec.output.numbers,
-            Self::Bench(verb) => verb.spec.output.numbers,
+            Self::Timeit(verb) => verb.spec.session.output.numbers,
+            Self::Bench(verb) => verb.spec.session.output.numbers,
             Self::Show(verb) => verb.numbers,
             Self::Stats(verb) => verb.numbers,
             Self::Compare(verb) => verb.numbers,

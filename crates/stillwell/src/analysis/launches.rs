@@ -233,20 +233,6 @@ mod tests {
         record
     }
 
-    fn workers() -> Workers {
-        Workers {
-            slice_ns: 1,
-            loops: None,
-            n_slices: None,
-            n_warmup_slices: None,
-            gc: crate::plan::workers::Gc::On,
-            delta: false,
-            subtract_empty_loop: false,
-            headline: Headline::Wall,
-            inherit: None,
-        }
-    }
-
     fn values(record: &Record) -> Vec<(usize, u32, Option<f64>)> {
         let rows = &record.rows;
         (0..rows.len()).map(|at| (rows.arm(at), rows.step(at), rows.headline(at))).collect()
@@ -285,7 +271,7 @@ mod tests {
         let rows = [slice(0, 0, Some(0), 10, 100), slice(1, 0, Some(0), 20, 180)];
         let value = |change: fn(&mut Workers)| {
             let set = |plan: &mut Plan| {
-                let mut workers = workers();
+                let mut workers = Workers::default();
                 change(&mut workers);
                 plan.arms[0].inner_loops = 2;
                 plan.workers = Some(workers);

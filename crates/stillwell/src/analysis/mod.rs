@@ -91,6 +91,8 @@ pub struct Sliced {
     pub wait_share: Option<f64>,
     /// Median cost of one turn of an empty loop, ns.
     pub empty_loop_ns: Option<f64>,
+    /// What the user's counters counted in a loop, on average; by name.
+    pub counters: Vec<(String, f64)>,
     /// Whether it is taken off the values.
     pub is_empty_loop_off: bool,
 }

@@ -1,5 +1,7 @@
 //! What the slices of an arm say beside their values.
 
+use std::collections::BTreeMap;
+
 use stats::{Sorted, endpoint};
 
 use crate::analysis::arm::by_arm;
@@ -7,7 +9,7 @@ use crate::analysis::launches::gathered;
 use crate::analysis::{Sliced, Uncertain};
 use crate::metric::Metric;
 use crate::plan::workers::Headline;
-use crate::record::{Record, Rows};
+use crate::record::{Event, Record, Rows};
 
 /// Of each arm of the plan; `None` for all where the record has no slices.
 pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {
@@ -33,6 +35,7 @@ pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {
             cpu: floor(&cpu[arm]),
             wait_share: share(&waits[arm], &walls[arm], &cpus[arm]),
             empty_loop_ns: median_ps(&empty[arm]).map(|ps| ps / 1e3),
+            counters: counters(record, arm, loops[arm].iter().sum()),
             is_empty_loop_off: plan
                 .workers
                 .as_ref()
@@ -40,6 +43,21 @@ pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {
         })
     };
     (0..n_arms).map(of_arm).collect()
+}
+
+/// Counters of all slices by all their loops; a slice that does not say a counter has not counted it.
+fn counters(record: &Record, arm: usize, n_loops: u64) -> Vec<(String, f64)> {
+    let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
+    for event in &record.events {
+        let Event::Counters { arm: of, counters, .. } = event else { continue };
+        if *of as usize == arm {
+            for (name, count) in counters {
+                *totals.entry(name).or_default() += *count as f64;
+            }
+        }
+    }
+    let per_loop = |total: f64| total / n_loops.max(1) as f64;
+    totals.into_iter().map(|(name, total)| (name.to_owned(), per_loop(total))).collect()
 }
 
 fn floor(runs: &[f64]) -> Option<Uncertain> {

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 
 use crate::cli::BenchVerb;
 use crate::cmd::measuring::worker_failure;
@@ -11,7 +11,7 @@ use crate::host::{self, Host};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::Failure;
 use crate::plan::Arm;
-use crate::plan::programs::{Listed, decide_bench, programs};
+use crate::plan::programs::{decide_bench, names, programs};
 
 /// What forked functions are called together.
 const FUNCTION: &str = "function";
@@ -22,7 +22,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let (facts, gaps) = host::look(&Host::new(&verb.host_root));
     let commands = programs(spec)?;
     let mut maker = Maker::new(spec.fork_server)?;
-    let found = list_benchmarks(&mut maker, &commands, spec.workers.timeout);
+    let found = list_benchmarks(&mut maker, &commands, spec.session.workers.timeout);
     let mut found =
         found.map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?;
     if spec.fork_server.is_some() {
@@ -31,18 +31,18 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         found.iter_mut().flatten().for_each(|listed| listed.name = name.into());
     }
     if spec.list {
-        return list(&found);
+        return list(&names(&spec.benchmark, &found)?);
     }
     let plan = decide_bench(spec, &commands, &found, &facts, drawn_seed()?)?;
     let mut measuring = Measuring {
         plan,
         facts,
         gaps,
-        output: &spec.output,
-        fail_on: spec.judging.fail_on,
+        output: &spec.session.output,
+        fail_on: spec.session.judging.fail_on,
         script: None,
         maker: Some(maker),
-        pyperf: Some(&spec.pyperf),
+        pyperf: Some(&spec.session.pyperf),
         run_as: None,
     };
     measuring.run()
@@ -53,17 +53,8 @@ fn not_listed(program: &Arm, index: usize, failure: &Failure) -> anyhow::Error {
     anyhow!("{}", worker_failure::explain(&program, "nothing was measured", failure))
 }
 
-/// Each name once.
-fn list(found: &[Vec<Listed>]) -> Result<u8> {
-    let mut names: Vec<&str> = Vec::new();
-    for listed in found.iter().flatten() {
-        if !names.contains(&listed.name.as_str()) {
-            names.push(&listed.name);
-        }
-    }
-    if names.is_empty() {
-        bail!("the programs have no benchmark");
-    }
+/// Prints the names.
+fn list(names: &[String]) -> Result<u8> {
     let mut stdout = std::io::stdout().lock();
     names.iter().try_for_each(|name| writeln!(stdout, "{name}"))?;
     Ok(0)

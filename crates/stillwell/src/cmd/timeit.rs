@@ -21,11 +21,11 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
         plan,
         facts,
         gaps,
-        output: &verb.spec.output,
-        fail_on: verb.spec.judging.fail_on,
+        output: &verb.spec.session.output,
+        fail_on: verb.spec.session.judging.fail_on,
         script: None,
         maker: None,
-        pyperf: Some(&verb.spec.pyperf),
+        pyperf: Some(&verb.spec.session.pyperf),
         run_as: None,
     };
     measuring.run()

@@ -243,11 +243,13 @@ fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, r
 fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: &Rule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
-    let tried: BTreeMap<usize, u64> = record
+    let tried: BTreeMap<usize, Tried> = record
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Worker { arm, loops, .. } if in_slices => Some((*arm as usize, *loops)),
+            Event::Worker { arm, loops, n_slices, .. } if in_slices => {
+                Some((*arm as usize, Tried { loops: *loops, n_slices: *n_slices as usize }))
+            }
             _ => None,
         })
         .collect();
@@ -275,23 +277,24 @@ fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: 
     }
 }
 
-/// Ends a launch of ours. Before the first one of slices there was a process that was only tried.
-fn end_own(benchmark: &mut Benchmark, tried: Option<&u64>, inner_loops: u64) {
+/// The process of an arm that was only tried, before the first block.
+struct Tried {
+    loops: u64,
+    n_slices: usize,
+}
+
+/// Ends a launch of ours. What comes before the warm-ups of the first one is of the process that was only tried.
+fn end_own(benchmark: &mut Benchmark, tried: Option<&Tried>, inner_loops: u64) {
     let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
     let about = About { inner_loops, ..About::default() };
-    let loops = tried.copied().and_then(NonZeroU64::new);
-    if let Some(loops) = loops.filter(|_| benchmark.n_launches() == 0) {
-        // The last of them, with the loops that were found, are of the launch that follows.
-        let is_own = |(n, _): &&(u64, f64)| *n == loops.get();
-        let n_own = benchmark.warmups.iter().rev().take_while(is_own).count();
-        let own = benchmark.warmups.split_off(benchmark.warmups.len() - n_own);
-        if !benchmark.warmups.is_empty() {
-            let (values, counts) =
-                (std::mem::take(&mut benchmark.values), std::mem::take(&mut benchmark.loops));
-            let calibration = Some(Calibration::Loops(loops));
-            benchmark.end_launch(About { calibration, ..about.clone() });
-            (benchmark.values, benchmark.loops) = (values, counts);
-        }
+    let calibration = tried.and_then(|tried| NonZeroU64::new(tried.loops)).map(Calibration::Loops);
+    if let Some(tried) = tried.filter(|tried| tried.n_slices > 0 && benchmark.n_launches() == 0) {
+        let n_tried = tried.n_slices.min(benchmark.warmups.len());
+        let own = benchmark.warmups.split_off(n_tried);
+        let (values, counts) =
+            (std::mem::take(&mut benchmark.values), std::mem::take(&mut benchmark.loops));
+        benchmark.end_launch(About { calibration, ..about.clone() });
+        (benchmark.values, benchmark.loops) = (values, counts);
         benchmark.warmups.extend(own);
     }
     end(benchmark, about);

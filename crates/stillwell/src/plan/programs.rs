@@ -11,9 +11,10 @@ use crate::plan::workers::{Headline, Source, Workers};
 use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
 use crate::spec::RunSpec;
 use crate::spec::metrics::Shown;
-use crate::spec::run::{JudgingOptions, OutputOptions};
 use crate::spec::values::Cpus;
-use crate::spec::workers::{Affinity, BenchSpec, CodeOptions, TimeitSpec, WorkerOptions};
+use crate::spec::workers::{
+    Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
+};
 
 /// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is a
 /// thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
@@ -45,7 +46,7 @@ pub struct Listed {
 /// As [`crate::plan::decide`].
 pub fn decide_timeit(spec: &TimeitSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
     let arms = statements(&spec.statement.join("\n"), &spec.code)?;
-    decide_workers(arms, &spec.workers, &spec.judging, &spec.output, facts, drawn_seed)
+    decide_workers(arms, &spec.session, facts, drawn_seed)
 }
 
 /// Decides everything about programs; `found` are the benchmarks of each command.
@@ -68,7 +69,7 @@ pub fn decide_bench(
             arms.push(Arm { benchmark, inner_loops, has_own_timer, ..command.clone() });
         }
     }
-    decide_workers(arms, &spec.workers, &spec.judging, &spec.output, facts, drawn_seed)
+    decide_workers(arms, &spec.session, facts, drawn_seed)
 }
 
 /// The programs that `bench` is told of, without their benchmarks.
@@ -97,8 +98,11 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     spec.commands.iter().enumerate().map(program).collect()
 }
 
-/// The benchmarks that are asked for, or all, in the order of the programs.
-fn names(asked: &[String], found: &[Vec<Listed>]) -> Result<Vec<String>> {
+/// The benchmarks that are asked for, or all, each once, in the order of the programs.
+///
+/// # Errors
+/// There is none, or not one that is asked for.
+pub fn names(asked: &[String], found: &[Vec<Listed>]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for listed in found.iter().flatten() {
         if !names.contains(&listed.name) {
@@ -160,12 +164,11 @@ fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
 
 fn decide_workers(
     mut arms: Vec<Arm>,
-    said: &WorkerOptions,
-    judging: &JudgingOptions,
-    output: &OutputOptions,
+    session: &SessionOptions,
     facts: &Facts,
     drawn_seed: u64,
 ) -> Result<Plan> {
+    let SessionOptions { workers: said, judging, output, .. } = session;
     let headline = said.headline();
     ensure!(
         !said.delta || headline.unit().is_time(),

@@ -125,6 +125,9 @@ pub enum Event {
         arm: u32,
         /// Loops in each of its slices.
         loops: u64,
+        /// Slices for which it was watched: the first rows of its arm, in the order of the record.
+        #[serde(default)]
+        n_slices: u32,
         /// Slices until it was steady.
         n_warmup_slices: u32,
         /// Whether it became steady while it was watched.

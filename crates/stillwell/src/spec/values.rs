@@ -33,27 +33,6 @@ impl FromStr for TimeSpan {
     }
 }
 
-/// A number of loops: `1000`, or `2^10`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count(pub u64);
-
-impl FromStr for Count {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let count = match text.split_once('^') {
-            Some((base, exponent)) => base
-                .parse::<u64>()
-                .ok()
-                .zip(exponent.parse().ok())
-                .and_then(|(base, exponent)| base.checked_pow(exponent)),
-            None => text.parse().ok(),
-        };
-        let count = count.filter(|&count| (1..=1 << 62).contains(&count)).map(Self);
-        count.ok_or_else(|| format!("{text:?} is not a number from 1 to 2^62, like 1000 or 2^10"))
-    }
-}
-
 /// A percentage: `1`, `0.5` or `0.5%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percent(pub f64);

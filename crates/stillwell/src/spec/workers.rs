@@ -2,12 +2,13 @@
 //! the same name does, it has that name.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 
 use crate::plan::workers::{Gc, Headline};
 use crate::spec::run::{JudgingOptions, OutputOptions};
-use crate::spec::values::{Count, Cpus, Padding, Percent, Sched, TimeSpan};
+use crate::spec::values::{Cpus, Padding, Percent, Sched, TimeSpan};
 
 /// Options of `stillwell timeit`.
 #[derive(Args, Clone, Debug, Default)]
@@ -18,13 +19,7 @@ pub struct TimeitSpec {
     #[command(flatten)]
     pub code: CodeOptions,
     #[command(flatten)]
-    pub workers: WorkerOptions,
-    #[command(flatten)]
-    pub judging: JudgingOptions,
-    #[command(flatten)]
-    pub output: OutputOptions,
-    #[command(flatten)]
-    pub pyperf: PyperfOptions,
+    pub session: SessionOptions,
 }
 
 /// What is compared.
@@ -82,6 +77,13 @@ pub struct BenchSpec {
     #[arg(long, value_name = "FD", hide = true, conflicts_with = "commands")]
     pub fork_server: Option<i32>,
     #[command(flatten)]
+    pub session: SessionOptions,
+}
+
+/// What both have.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SessionOptions {
+    #[command(flatten)]
     pub workers: WorkerOptions,
     #[command(flatten)]
     pub judging: JudgingOptions,
@@ -98,7 +100,7 @@ pub struct WorkerOptions {
     /// Exactly this many processes of each [default: until everything is decided, or --budget is used up]
     #[arg(short = 'p', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget")]
     pub processes: Option<u32>,
-    /// Slices that each process is timed for [default: found out: 5 to 50]
+    /// Slices that each process is timed for [default: found out: 1 to 50]
     #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub values: Option<u32>,
     /// Slices at the beginning of each process that are left out [default: found out: 1 or more]
@@ -213,10 +215,31 @@ pub enum Affinity {
     Cpus(Cpus),
 }
 
-impl std::str::FromStr for Affinity {
+impl FromStr for Affinity {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "all" { Ok(Self::All) } else { text.parse().map(Self::Cpus) }
+    }
+}
+
+/// A number of loops: `1000`, or `2^10`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(pub u64);
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let count = match text.split_once('^') {
+            Some((base, exponent)) => base
+                .parse::<u64>()
+                .ok()
+                .zip(exponent.parse().ok())
+                .and_then(|(base, exponent)| base.checked_pow(exponent)),
+            None => text.parse().ok(),
+        };
+        let count = count.filter(|&count| (1..=1 << 62).contains(&count)).map(Self);
+        count.ok_or_else(|| format!("{text:?} is not a number from 1 to 2^62, like 1000 or 2^10"))
     }
 }

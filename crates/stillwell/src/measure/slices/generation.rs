@@ -130,13 +130,14 @@ impl SliceRunner<'_> {
                 self.slice_row(member, None, pace.loops)?;
             }
         }
-        let mut seen = vec![Vec::new(); team.members.len()];
+        let mut seen: Vec<(usize, Vec<f64>)> =
+            team.members.iter().map(|member| (member.arm, Vec::new())).collect();
         let n_factors = if self.workers.delta { 2 } else { 1 };
         for round in 0..pace.n_slices * n_factors {
             let loops = pace.loops * u64::from(round % n_factors + 1);
             for at in self.orders.permutation(team.members.len()) {
                 let slice_ns = self.slice_row(&mut team.members[at], block, loops)?;
-                seen[at].push(slice_ns as f64 / loops as f64);
+                seen[at].1.push(slice_ns as f64 / loops as f64);
             }
         }
         pace.learn(&seen, team.launch_ns);

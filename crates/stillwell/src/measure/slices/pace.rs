@@ -1,7 +1,9 @@
 //! How many loops make a slice, how many slices are left out at the beginning of a process, and how many are worth
 //! taking from one. All of it is found without looking at which arm is which.
 
-use stats::two_level::two_level;
+use std::collections::BTreeMap;
+
+use stats::two_level::{TwoLevel, two_level};
 use stats::warmup::{prefix, steady_from};
 
 use crate::measure::clock::monotonic_ns;
@@ -43,14 +45,15 @@ pub(super) struct Pace {
     pub(super) loops: u64,
     pub(super) n_warmups: u32,
     pub(super) n_slices: u32,
-    /// Times per loop by process, until enough is learnt; `None` from then on.
-    learning: Option<Vec<Vec<f64>>>,
+    /// Logarithms of the lower half of the times of each process, by arm, until enough is learnt; `None` from then on.
+    learning: Option<BTreeMap<usize, Vec<Vec<f64>>>>,
     launches_ns: Vec<u64>,
 }
 
 /// What one arm has shown.
 struct Tried {
     per_loop_ns: f64,
+    n_slices: usize,
     n_warmups: usize,
     is_steady: bool,
 }
@@ -135,6 +138,7 @@ impl SliceRunner<'_> {
         let rest = stats::Sorted::new(&times[from.min(times.len() - 1)..]);
         Ok(Tried {
             per_loop_ns: rest.map_or(1.0, |rest| rest.min()) / loops as f64,
+            n_slices: times.len(),
             n_warmups: from,
             is_steady: steady.is_some(),
         })
@@ -150,6 +154,7 @@ impl SliceRunner<'_> {
         self.append_event(&Event::Worker {
             arm,
             loops,
+            n_slices: u32::try_from(tried.n_slices).unwrap_or(u32::MAX),
             n_warmup_slices: u32::try_from(tried.n_warmups).unwrap_or(u32::MAX),
             is_steady: tried.is_steady,
             n_threads,
@@ -192,34 +197,34 @@ impl Pace {
                 .n_warmup_slices
                 .unwrap_or_else(|| u32::try_from(n_warmups).unwrap_or(u32::MAX)),
             n_slices: workers.n_slices.unwrap_or_else(|| u32::try_from(n_slices).unwrap_or(1)),
-            learning: (workers.n_slices.is_none() && n_slices > 1).then(Vec::new),
+            learning: (workers.n_slices.is_none() && n_slices > 1).then(BTreeMap::new),
             launches_ns: Vec::new(),
         }
     }
 
-    /// Takes in a generation: times per loop of each process, and what a launch cost. After a few it is known how many
-    /// slices a process is worth (Kalibera & Jones 2013, section 5).
-    pub(super) fn learn(&mut self, seen: &[Vec<f64>], launch_ns: u64) {
+    /// Takes in a generation: arm and times per loop of each process, and what a launch cost. After a few it is known how
+    /// many slices a process is worth (Kalibera & Jones 2013, section 5).
+    pub(super) fn learn(&mut self, seen: &[(usize, Vec<f64>)], launch_ns: u64) {
         let Some(learning) = &mut self.learning else { return };
         // The value of a process is made of its lowest slices; so it is their noise that more slices make smaller.
-        let low = |times: &Vec<f64>| {
+        let low = |times: &[f64]| {
             let sorted = stats::Sorted::new(times).ok()?;
             stats::logs(&sorted.as_slice()[..times.len().div_ceil(2)]).ok()
         };
-        learning.extend(seen.iter().filter_map(low));
+        for (arm, times) in seen {
+            learning.entry(*arm).or_default().extend(low(times));
+        }
         self.launches_ns.push(launch_ns);
         if self.launches_ns.len() < LEARNT_FROM {
             return;
         }
         let launches = self.learning.take().unwrap_or_default();
         let mean_ns = self.launches_ns.iter().sum::<u64>() as f64 / self.launches_ns.len() as f64;
-        let slice_ns = seen.iter().flatten().sum::<f64>()
-            / seen.iter().map(Vec::len).sum::<usize>().max(1) as f64
-            * self.loops as f64;
+        let times: Vec<f64> = seen.iter().flat_map(|(_, times)| times).copied().collect();
+        let slice_ns = stats::mean(&times).unwrap_or(1.0) * self.loops as f64;
         let warmups_ns = f64::from(self.n_warmups) * slice_ns;
-        let found = two_level(&launches)
-            .and_then(|found| found.optimal_loops((mean_ns + warmups_ns) / slice_ns.max(1.0)));
-        if let Ok(found) = found {
+        let cost_ratio = (mean_ns + warmups_ns) / slice_ns.max(1.0);
+        if let Some(found) = pooled(&launches).and_then(|it| it.optimal_loops(cost_ratio).ok()) {
             // Of the slices, half were counted.
             let n_slices = u32::try_from(2 * found).unwrap_or(SLICES_MAX);
             self.n_slices = n_slices.clamp(*SLICES_RANGE.start() as u32, SLICES_MAX);
@@ -227,27 +232,28 @@ impl Pace {
     }
 }
 
+/// The noise within and between the processes of an arm, on average over the arms: how much arms differ is no noise.
+fn pooled(launches: &BTreeMap<usize, Vec<Vec<f64>>>) -> Option<TwoLevel> {
+    let arms: Vec<TwoLevel> =
+        launches.values().map(|launches| two_level(launches)).collect::<Result<_, _>>().ok()?;
+    let mean =
+        |of: fn(&TwoLevel) -> f64| stats::mean(&arms.iter().map(of).collect::<Vec<_>>()).ok();
+    let (within, of_means) = (mean(|arm| arm.within)?, mean(|arm| arm.of_means)?);
+    let n_slices = launches.values().next()?.first()?.len() as f64;
+    let between = (of_means - within / n_slices).max(0.0);
+    Some(TwoLevel { within, of_means, between, ..*arms.first()? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::workers::{Gc, Headline};
 
     fn workers() -> Workers {
-        Workers {
-            slice_ns: 1_000_000,
-            loops: None,
-            n_slices: None,
-            n_warmup_slices: None,
-            gc: Gc::On,
-            delta: false,
-            subtract_empty_loop: false,
-            headline: Headline::Wall,
-            inherit: None,
-        }
+        Workers { slice_ns: 1_000_000, ..Workers::default() }
     }
 
     fn tried(per_loop_ns: f64, n_warmups: usize) -> Tried {
-        Tried { per_loop_ns, n_warmups, is_steady: true }
+        Tried { per_loop_ns, n_slices: 40, n_warmups, is_steady: true }
     }
 
     #[test]
@@ -301,7 +307,7 @@ mod tests {
 
     #[test]
     fn noise_within_a_process_makes_it_worth_more_slices() {
-        let learn = |within: f64, between: f64| {
+        let learn = |within: f64, between: f64, slower: f64| {
             let mut pace = Pace::of(&workers(), 10_000, &[tried(100.0, 0)]);
             let mut stream = stats::Stream::new(4);
             for _ in 0..LEARNT_FROM {
@@ -309,13 +315,17 @@ mod tests {
                     let level = 100.0 * (1.0 + between * stream.unit());
                     (0..25).map(|_| level * (1.0 + within * stream.unit())).collect()
                 };
-                let seen = [process(&mut stream), process(&mut stream)];
+                let other = process(&mut stream).iter().map(|time| time * slower).collect();
+                let seen = [(0, process(&mut stream)), (1, other)];
                 pace.learn(&seen, 15_000_000);
             }
             pace.n_slices
         };
-        assert_eq!(learn(0.001, 0.1), 5);
-        let noisy = learn(0.1, 0.0001);
-        assert!((26..=SLICES_MAX).contains(&noisy), "{noisy}");
+        assert_eq!(learn(0.001, 0.1, 1.0), 5);
+        let noisy = learn(0.1, 0.0001, 1.0);
+        assert!((20..=SLICES_MAX).contains(&noisy), "{noisy}");
+        // That one arm takes twice as long is no noise; its slices cost more, so there are somewhat fewer.
+        let uneven = learn(0.1, 0.0001, 2.0);
+        assert!(2 * uneven > noisy, "{uneven} {noisy}");
     }
 }

@@ -153,7 +153,13 @@ fn slices(out: &mut String, page: &Page<'_>, arm: &ArmSummary, found: &Sliced) {
         let off = if found.is_empty_loop_off { " (taken off)" } else { "" };
         items.push(format!("empty loop {} ns{off}", uncertain::significant(empty, 3)));
     }
+    items.extend(found.counters.iter().map(counted));
     flow(out, INDENT, &items);
+}
+
+/// A counter of the user's.
+pub(super) fn counted((name, per_loop): &(String, f64)) -> String {
+    format!("{name} {} per loop", uncertain::significant(*per_loop, 4))
 }
 
 /// The mean of a metric (of CPU times, which are counted in ticks, the median says little, and only means add up);

@@ -7,8 +7,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
-use crate::render::text::Page;
 use crate::render::text::comparison::{no_test, ratio_text, verdict_word};
+use crate::render::text::{Page, arms};
 use crate::render::units::{Unit, kind_of_unit};
 use crate::verdict::Judgement;
 
@@ -47,6 +47,15 @@ pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement])
     if !unpaired.is_empty() {
         let names: Vec<String> = unpaired.into_iter().flatten().collect();
         wrap(out, "in one program only: ", 6, &names.join(", "));
+    }
+    for arm in page.candidates() {
+        let counters = arm.sliced.iter().flat_map(|found| &found.counters);
+        let counted: Vec<String> = counters.map(arms::counted).collect();
+        if !counted.is_empty() {
+            let of = if programs.len() > 1 { format!(" of {}", arm.label) } else { String::new() };
+            let text = format!("{}{of}: {}", name(page, arm.arm), counted.join(", "));
+            wrap(out, "counters: ", 6, &text);
+        }
     }
     let mut reasons = page.analysis.comparisons.iter().filter_map(|found| match found.evidence {
         Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
