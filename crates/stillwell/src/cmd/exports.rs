@@ -13,6 +13,7 @@ use crate::cmd::judged::Judged;
 use crate::cmd::open;
 use crate::convert::read::Detail;
 use crate::convert::{Format, edit, of_record};
+use crate::host::with_their_files;
 use crate::render::markup::{self, Markup};
 use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
 use crate::spec::convert::WriteFormat;
@@ -164,8 +165,10 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
     }
     // A link is followed, not replaced.
     let path = &path.canonicalize().unwrap_or_else(|_| path.into());
-    let builder_mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    let file = tempfile::Builder::new().permissions(builder_mode).tempfile_in(directory_of(path));
+    let file = with_their_files(|| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        tempfile::Builder::new().permissions(mode).tempfile_in(directory_of(path))
+    });
     // Its own message names the temporary file.
     let file = file.map_err(|error| io::Error::from(error.kind()))?;
     let mut buffer = BufWriter::new(file);

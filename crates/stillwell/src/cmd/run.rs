@@ -13,18 +13,10 @@ use crate::record::EndReason;
 
 /// Measures, then shows.
 pub fn run(verb: &RunVerb) -> Result<u8> {
-    let Some(tune) = &verb.spec.process.tune else { return measuring(verb, |_| ())?.run() };
-    let cpus = verb.spec.process.affinity.as_ref().map(|cpus| cpus.0.clone());
-    let guardian = tuning::start_guardian(&verb.host_root, cpus, tune)?;
+    let process = &verb.spec.process;
+    let cpus = process.affinity.as_ref().map(|cpus| cpus.0.clone());
     // The facts are those of the tuned machine.
-    let measured = measuring(verb, |_| ()).and_then(|mut measuring| {
-        measuring.run_as = host::invoking_user();
-        measuring.facts.user_id =
-            measuring.run_as.as_ref().map_or(measuring.facts.user_id, |user| Some(user.uid));
-        measuring.run()
-    });
-    tuning::end_guardian(guardian)?;
-    measured
+    tuning::tuned(&process.tuning, &verb.host_root, cpus, || measuring(verb, |_| ())?.run())
 }
 
 /// Measures a series of one command, to its last run however precise it is. Returns the record and the exit code; what
@@ -53,6 +45,6 @@ fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring
         script: verb.script.as_deref(),
         maker: None,
         pyperf: None,
-        run_as: None,
+        run_as: tuning::user_of_commands(&verb.spec.process.tuning),
     })
 }

@@ -113,7 +113,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "between its limits the clock moves with load and temperature",
         files: &[MIN_FREQ_FILE, MAX_FREQ_FILE],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Sure::Tested,
         by_default: true,
         look: frequency,
     },
