@@ -51,6 +51,8 @@ pub enum Verb {
     Slowest(SlowestVerb),
     /// Compare the commands of one record, or files of different sessions
     Compare(CompareVerb),
+    /// Make one page for the browser of records: verdicts, charts and tables, without a network
+    Report(ReportVerb),
     /// Change files: their format, their benchmarks, their metadata
     Convert(Box<ConvertVerb>),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
@@ -240,6 +242,19 @@ pub struct CompareVerb {
     /// separate sessions it never can with fewer than five past ones
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
+}
+
+/// `report`.
+#[derive(Debug, clap::Args)]
+pub struct ReportVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Where to write the page; - is standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// What the page is called [default: what was compared]
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
 }
 
 /// How files with benchmarks are compared.

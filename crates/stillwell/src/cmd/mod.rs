@@ -12,6 +12,7 @@ mod judged;
 mod measuring;
 mod open;
 mod records;
+mod report;
 mod run;
 mod system;
 mod timeit;
@@ -44,6 +45,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Metadata(verb) => records::metadata(&verb),
         Verb::Slowest(verb) => records::slowest(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
+        Verb::Report(verb) => report::report(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::System(verb) => system::system(&verb),

@@ -21,6 +21,7 @@ pub mod markup;
 mod notes;
 mod outliers;
 pub mod pyperf;
+pub mod report;
 pub mod results;
 pub mod stats_table;
 mod styles;
