@@ -102,22 +102,29 @@ charts.shift = (context) => {
   const compared = context.group.comparisons[context.comparison];
   const deciles = compared?.deciles?.deciles;
   if (!deciles) return null;
-  const points = deciles.map(({ share, ratio, band }) => ({ x: 100 * share, y: 100 * (ratio - 1), y1: band ? 100 * (band.lo - 1) : null, y2: band ? 100 * (band.hi - 1) : null, tip: `${d3.format(".0f")(100 * share)} % quantile\nratio ${ratioText(ratio)}${band ? `\nband ${ratioText(band.lo)} … ${ratioText(band.hi)}` : ""}` }));
+  const change = (ratio) => 100 * (ratio - 1);
+  const bound = (ratio) => (ratio == null ? "∞" : ratioText(ratio));
+  const points = deciles.map(({ share, ratio, band }) => ({ x: 100 * share, y: 100 * (ratio - 1), y1: band ? change(band.lo ?? 0) : null, y2: band ? change(band.hi ?? Infinity) : null, tip: `${d3.format(".0f")(100 * share)} % quantile\nratio ${ratioText(ratio)}${band ? `\nband ${bound(band.lo)} … ${bound(band.hi)}` : ""}` }));
+  // A band that is much wider than what is in it would hide it.
+  const [low, high] = d3.extent([...points.map((point) => point.y), 100 * compared.same_within, -100 * compared.same_within]);
+  const reach = 2.5 * (high - low);
+  const ends = points.flatMap((point) => [point.y1, point.y2]).filter((y) => y != null && y > low - reach && y < high + reach);
+  const domain = d3.extent([low, high, ...ends]);
   const word = `var(--${context.words.comparisons[context.comparison].class})`;
   const svg = draw(context, {
     height: 240,
     x: { label: "quantile [%]", ticks: [10, 30, 50, 70, 90] },
-    y: { label: "new against reference [%]", grid: true, labelAnchor: "center", tickFormat: (d) => `${d > 0 ? "+" : ""}${d}` },
+    y: { label: "new against reference [%]", domain, nice: true, grid: true, labelAnchor: "center", tickFormat: (d) => `${d > 0 ? "+" : ""}${d}` },
     marks: [
       Plot.rectY([0], { y1: -100 * compared.same_within, y2: 100 * compared.same_within, fill: "var(--zone)", fillOpacity: 0.18, ariaLabel: "same zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
-      Plot.areaY(points.filter((point) => point.y1 != null), { x: "x", y1: "y1", y2: "y2", fill: word, fillOpacity: 0.18, ariaLabel: "band" }),
+      Plot.areaY(points.filter((point) => point.y1 != null), { x: "x", y1: (point) => Math.max(point.y1, domain[0] - reach), y2: (point) => Math.min(point.y2, domain[1] + reach), fill: word, fillOpacity: 0.18, clip: true, ariaLabel: "band" }),
       Plot.line(points, { x: "x", y: "y", stroke: word }),
       Plot.dot(points, { x: "x", y: "y", fill: word, r: 3.5, ariaLabel: "deciles" }),
       tip(points, { x: "x", y: "y" }, Plot.pointerX),
     ],
   });
-  return { svg, points, table: () => ({ head: ["quantile", "ratio", "band from", "to"], rows: deciles.map(({ share, ratio, band }) => [`${d3.format(".0f")(100 * share)} %`, ratioText(ratio), band ? ratioText(band.lo) : "", band ? ratioText(band.hi) : ""]) }), note: points[0].y1 == null ? "Without a random order there is no band." : "The band holds all nine at once." };
+  return { svg, points, table: () => ({ head: ["quantile", "ratio", "band from", "to"], rows: deciles.map(({ share, ratio, band }) => [`${d3.format(".0f")(100 * share)} %`, ratioText(ratio), band ? bound(band.lo) : "", band ? bound(band.hi) : ""]) }), note: points[0].y1 == null ? "Without a random order there is no band." : "The band holds all nine at once." };
 };
 
 charts.ledger = (context) => {
@@ -134,10 +141,10 @@ charts.ledger = (context) => {
     x: { label: "share of all time [%]", grid: true },
     y: { axis: null, domain: ledgers.map((ledger) => ledger.arm) },
     marks: [
-      Plot.barX(parts, { y: "arm", x: (part) => 100 * part.ofTime, fill: color, order: kinds, insetTop: 3, insetBottom: 3, ariaLabel: "parts" }),
+      Plot.barX(parts, { y: "arm", x: (part) => 100 * part.ofTime, fill: color, z: "part", order: kinds, insetTop: 3, insetBottom: 3, ariaLabel: "parts" }),
       Plot.text(ledgers, { y: "arm", text: (ledger) => context.words.numbers[ledger.arm], frameAnchor: "left", dx: -8, textAnchor: "end" }),
       Plot.ruleX([0]),
-      Plot.tip(parts, Plot.pointer(Plot.stackX({ y: "arm", x: (part) => 100 * part.ofTime, order: kinds, title: "tip", fontSize: 12 }))),
+      Plot.tip(parts, Plot.pointer(Plot.stackX({ y: "arm", x: (part) => 100 * part.ofTime, z: "part", order: kinds, title: "tip", fontSize: 12 }))),
     ],
   });
   const key = kinds.map((kind) => ({ color: color({ part: kind }), text: PARTS[kind] ?? kind }));

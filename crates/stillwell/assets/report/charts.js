@@ -35,8 +35,11 @@ function draw(context, options) {
   const svg = Plot.plot({
     className: "plot-svg",
     width: context.width,
-    marginLeft: narrow ? 44 : 54,
+    marginLeft: narrow ? 50 : 60,
     marginRight: 14,
+    marginBottom: 40,
+    // A colour is a colour, also one that the style sheet has the last word on.
+    color: { type: "identity" },
     style: { fontSize: "12px" },
     ...options,
     marks: options.marks.filter(Boolean),
@@ -117,7 +120,7 @@ charts.ecdf = (context) => {
     x: { type: context.all ? "log" : "linear", domain, label: axisLabel(unit, "value"), tickFormat: context.all ? "~s" : undefined },
     y: { label: "share of the values", domain: [0, 1], grid: true, percent: false },
     marks: [
-      ...t0Marks(arms, unit, colorIn(context)),
+      ...t0Marks(arms, unit, colorIn(context)).slice(arms.length > 3 ? 1 : 0),
       Plot.line([...starts, ...points], { x: "x", y: "y", z: "arm", stroke: (point) => colorIn(context)(point.arm), strokeWidth: 1.6, curve: "step-after", clip: true, sort: "y", ariaLabel: "distribution functions" }),
       tip(context.all ? points : points.filter((point) => !domain || point.x <= domain[1]), { x: "x", y: "y" }),
     ],
@@ -155,14 +158,10 @@ charts.time = (context) => {
   const inside = points.filter((point) => point.y <= top);
   const above = points.filter((point) => point.y > top).map((point) => ({ ...point, y: top }));
   const kinds = Object.keys(EVENTS).filter((kind) => points.some((point) => point.events.some(({ event }) => event === kind)));
-  const lanes = kinds.flatMap((kind, lane) => {
+  const lanes = kinds.map((kind, lane) => {
     const hit = points.filter((point) => point.events.some(({ event }) => event === kind));
     const dy = -14 - 13 * (kinds.length - 1 - lane);
-    const place = { frameAnchor: "top", dy };
-    return [
-      Plot.dot(hit, { x: "x", ...place, r: 2.6, symbol: EVENTS[kind][1], stroke: `var(--event-${kind})`, strokeWidth: 1.2, ariaLabel: `event ${kind}` }),
-      Plot.text([EVENTS[kind][0]], { frameAnchor: "top-right", dy: dy - 6, dx: -2, text: (d) => d, fill: `var(--event-${kind})`, stroke: "var(--plot-background)", strokeWidth: 4, fontSize: 10, lineAnchor: "top" }),
-    ];
+    return Plot.dot(hit, { x: "x", frameAnchor: "top", dy, r: 2.8, symbol: EVENTS[kind][1], stroke: `var(--event-${kind})`, strokeWidth: 1.2, ariaLabel: `event ${kind}` });
   });
   const svg = draw(context, {
     height: 260 + 13 * kinds.length,
@@ -185,5 +184,6 @@ charts.time = (context) => {
   if (above.length) notes.push(`${above.length} rows above the frame are the triangles at its edge; "all, log" shows where they are.`);
   if (points.some((point) => point.isWarmup)) notes.push("Hollow: warm-ups.");
   const rows = () => points.map((point) => [name(context, point.arm), timeline.rows.step[point.i], timeline.rows.block[point.i] ?? "warm-up", digits(point.x), digits(point.y), point.events.map(({ event }) => EVENTS[event][0]).join(", ")]);
-  return { svg, points: [...inside, ...above].sort((a, b) => a.x - b.x), table: () => ({ head: ["", "step", "block", "started [s]", axisLabel(unit, "value"), "events"], rows: rows() }), note: notes.join(" ") };
+  const key = kinds.map((kind) => ({ color: `var(--event-${kind})`, text: EVENTS[kind][0] }));
+  return { svg, key, points: [...inside, ...above].sort((a, b) => a.x - b.x), table: () => ({ head: ["", "step", "block", "started [s]", axisLabel(unit, "value"), "events"], rows: rows() }), note: notes.join(" ") };
 };

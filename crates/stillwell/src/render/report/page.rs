@@ -76,7 +76,9 @@ struct GroupPage {
     word: Option<&'static str>,
     arms: Vec<ArmRow>,
     headings: Vec<String>,
+    /// Empty where they are headlines.
     cards: Vec<Card>,
+    are_folded: bool,
     charts: Vec<charts::Chart>,
     metrics: Option<Metrics>,
 }
@@ -217,8 +219,12 @@ pub(super) fn page(records: &[Reported<'_>], data: &ReportData, title: Option<&s
 }
 
 /// All verdicts, or none if there are too many; without any, what is known of the commands.
-fn headlines(told: &[Told<'_>], all: Vec<Card>) -> Vec<Card> {
+fn headlines(told: &[Told<'_>], mut all: Vec<Card>) -> Vec<Card> {
     if !all.is_empty() {
+        if told.len() > 1 {
+            // Each section has its own.
+            all.iter_mut().for_each(|card| card.details.clear());
+        }
         return if all.len() <= HEADLINES_MAX { all } else { Vec::new() };
     }
     if told.len() > HEADLINES_MAX {
@@ -321,7 +327,8 @@ fn group_page(index: usize, told: &Told<'_>, is_one: bool) -> GroupPage {
         word: only.map(|card| card.word),
         arms: summaries.iter().enumerate().map(row).collect(),
         headings: tables::headings(told.unit, is_net),
-        cards,
+        are_folded: cards.len() > HEADLINES_MAX,
+        cards: if is_one && cards.len() <= HEADLINES_MAX { Vec::new() } else { cards },
         charts: charts::charts(group),
         metrics: tables::metrics(&summaries),
     }

@@ -69,20 +69,25 @@ pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordWords {
         command_line: command_line(header),
         commands,
         notes: found.chain(imported).collect(),
-        gaps: header
-            .gaps
-            .iter()
-            .map(|gap| GapWords {
-                what: one_line(&gap.what),
-                why: one_line(&gap.why),
-                fix: one_line(&gap.fix),
-            })
-            .collect(),
+        gaps: gaps(header),
         facts: common
             .into_iter()
             .map(|(name, value)| Fact { name: one_line(&name), value: one_line(&value) })
             .collect(),
     }
+}
+
+/// What is missing for the same reason is said together.
+fn gaps(header: &Header) -> Vec<GapWords> {
+    let mut said: Vec<GapWords> = Vec::new();
+    for gap in &header.gaps {
+        let (what, why, fix) = (one_line(&gap.what), one_line(&gap.why), one_line(&gap.fix));
+        match said.iter_mut().find(|other| other.why == why && other.fix == fix) {
+            Some(other) => other.what.push_str(&format!(", {what}")),
+            None => said.push(GapWords { what, why, fix }),
+        }
+    }
+    said
 }
 
 fn how(record: &Record, analysis: &Analysis) -> String {
