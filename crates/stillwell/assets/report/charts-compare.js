@@ -42,10 +42,10 @@ charts.forest = (context) => {
     x: { label: wide ? "ratio, new ÷ reference" : "change of the time [%]", type: wide ? "log" : "linear", domain: [scale(1 + lo - pad), scale(1 + hi + pad)], grid: true, tickFormat: wide ? "~r" : (d) => `${d > 0 ? "+" : ""}${d}` },
     y: { axis: null, domain: rows.map((row) => row.at), padding: 0 },
     marks: [
-      Plot.barX(rows, { y: "at", x1: (row) => scale(1 - row.same), x2: (row) => scale(1 + row.same), fill: "var(--zone)", fillOpacity: 0.22, ariaLabel: "same zone" }),
+      Plot.barX(rows, { y: "at", x1: (row) => scale(1 - row.same), x2: (row) => scale(1 + row.same), fill: "var(--zone)", fillOpacity: 0.22, className: "mark-same-zone" }),
       Plot.ruleX([scale(1)], { strokeOpacity: 0.6 }),
-      Plot.link(rows, { x1: "x1", x2: "x2", y: "at", stroke: color, strokeWidth: 2.5, strokeDasharray: (row) => (row.isTest ? null : "3 3"), dy: 7, ariaLabel: "intervals" }),
-      Plot.dot(rows, { x: (row) => scale(row.ratio), y: "at", r: 4.5, fill: color, dy: 7, ariaLabel: "ratios" }),
+      Plot.link(rows, { x1: "x1", x2: "x2", y: "at", stroke: color, strokeWidth: 2.5, strokeDasharray: (row) => (row.isTest ? null : "3 3"), dy: 7, className: "mark-intervals" }),
+      Plot.dot(rows, { x: (row) => scale(row.ratio), y: "at", r: 4.5, fill: color, dy: 7, className: "mark-ratios" }),
       Plot.text(rows, { y: "at", text: label, frameAnchor: "left", dx: 2, dy: -7, textAnchor: "start", fontSize: 11.5, stroke: "var(--plot-background)", fill: "currentColor", strokeWidth: 4 }),
       Plot.text(rows, { y: "at", text: (row) => row.said.word, frameAnchor: "right", dx: -2, dy: -7, textAnchor: "end", fontSize: 10, fontWeight: 700, stroke: "var(--plot-background)", strokeWidth: 4, fill: color }),
       tip(rows, { x: (row) => scale(row.ratio), y: "at" }),
@@ -81,14 +81,14 @@ charts.pairs = (context) => {
     x: { label: "block" },
     y: { label: "new against reference [%]", grid: true, domain: Number.isFinite(top) ? [change(bottom), change(top)] : undefined, labelAnchor: "center", tickFormat: (d) => `${d > 0 ? "+" : ""}${d}` },
     marks: [
-      Plot.rectY([0], { y1: -100 * compared.same_within, y2: 100 * compared.same_within, fill: "var(--zone)", fillOpacity: 0.18, ariaLabel: "same zone" }),
+      Plot.rectY([0], { y1: -100 * compared.same_within, y2: 100 * compared.same_within, fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
-      found?.isTest && Plot.rectY([found], { y1: (d) => Math.max(change(d.lo), change(bottom)), y2: (d) => Math.min(change(d.hi), change(top)), fill: word, fillOpacity: 0.16, clip: true, ariaLabel: "interval of the ratio" }),
+      found?.isTest && Plot.rectY([found], { y1: (d) => Math.max(change(d.lo), change(bottom)), y2: (d) => Math.min(change(d.hi), change(top)), fill: word, fillOpacity: 0.16, clip: true, className: "mark-interval-of-the-ratio" }),
       found && Plot.ruleY([change(found.ratio)], { stroke: word, strokeWidth: 1.5, clip: true }),
       Plot.ruleX(slices, { x: "mid", y1: "min", y2: "max", strokeOpacity: 0.3, clip: true }),
       Plot.rect(slices, { x1: "x1", x2: "x2", y1: "lower", y2: "upper", fillOpacity: 0.4, clip: true }),
-      Plot.dot(points.filter((point) => !point.isOut), { x: "x", y: "y", r: points.length > 800 ? 1.5 : 2.2, fill: "var(--soft)", ariaLabel: "blocks" }),
-      Plot.dot(points.filter((point) => point.isOut), { x: "x", y: "y", r: 3, symbol: "triangle", rotate: (point) => (point.isUp ? 0 : 180), stroke: "var(--soft)", ariaLabel: "blocks beyond" }),
+      Plot.dot(points.filter((point) => !point.isOut), { x: "x", y: "y", r: points.length > 800 ? 1.5 : 2.2, fill: "var(--soft)", className: "mark-blocks" }),
+      Plot.dot(points.filter((point) => point.isOut), { x: "x", y: "y", r: 3, symbol: "triangle", rotate: (point) => (point.isUp ? 0 : 180), stroke: "var(--soft)", className: "mark-blocks-beyond" }),
       tip(points, { x: "x", y: "y" }),
     ],
   });
@@ -116,11 +116,11 @@ charts.shift = (context) => {
     x: { label: "quantile [%]", ticks: [10, 30, 50, 70, 90] },
     y: { label: "new against reference [%]", domain, nice: true, grid: true, labelAnchor: "center", tickFormat: (d) => `${d > 0 ? "+" : ""}${d}` },
     marks: [
-      Plot.rectY([0], { y1: -100 * compared.same_within, y2: 100 * compared.same_within, fill: "var(--zone)", fillOpacity: 0.18, ariaLabel: "same zone" }),
+      Plot.rectY([0], { y1: -100 * compared.same_within, y2: 100 * compared.same_within, fill: "var(--zone)", fillOpacity: 0.18, className: "mark-same-zone" }),
       Plot.ruleY([0], { strokeOpacity: 0.6 }),
-      Plot.areaY(points.filter((point) => point.y1 != null), { x: "x", y1: (point) => Math.max(point.y1, domain[0] - reach), y2: (point) => Math.min(point.y2, domain[1] + reach), fill: word, fillOpacity: 0.18, clip: true, ariaLabel: "band" }),
+      Plot.areaY(points.filter((point) => point.y1 != null), { x: "x", y1: (point) => Math.max(point.y1, domain[0] - reach), y2: (point) => Math.min(point.y2, domain[1] + reach), fill: word, fillOpacity: 0.18, clip: true, className: "mark-band" }),
       Plot.line(points, { x: "x", y: "y", stroke: word }),
-      Plot.dot(points, { x: "x", y: "y", fill: word, r: 3.5, ariaLabel: "deciles" }),
+      Plot.dot(points, { x: "x", y: "y", fill: word, r: 3.5, className: "mark-deciles" }),
       tip(points, { x: "x", y: "y" }, Plot.pointerX),
     ],
   });
@@ -128,27 +128,31 @@ charts.shift = (context) => {
 };
 
 charts.ledger = (context) => {
-  const ledgers = context.group.ledgers.filter((ledger) => !context.hidden.has(ledger.arm));
-  const share = (ledger, part) => (ledger.excess_ns > 0 ? part.ns / ledger.excess_ns : 0);
-  const parts = ledgers.flatMap((ledger) => ledger.parts.map((part) => ({ ...part, arm: ledger.arm, share: share(ledger, part), ofTime: part.ns / ledger.total_ns, tip: `${name(context, ledger.arm)}\n${PARTS[part.part] ?? part.part}: ${duration(part.ns)}\n${d3.format(".3~r")(100 * share(ledger, part))} % of the time above t0, ${d3.format(".3~r")((100 * part.ns) / ledger.total_ns)} % of all time` })));
+  const ledgers = context.group.ledgers.map((ledger, at) => ({ ...ledger, at })).filter((ledger) => !context.hidden.has(ledger.arm));
+  const share = (part, whole) => `${d3.format(".3~r")((100 * part) / whole)} %`;
+  const parts = ledgers.flatMap((ledger) => ledger.entries.map((entry, i) => {
+    const label = context.words.ledgers[ledger.at][i];
+    return { ...entry, arm: ledger.arm, label, ofTime: (100 * entry.ns) / ledger.time_ns, ledger, tip: `${name(context, ledger.arm)}\n${label}: ${duration(entry.ns)}\n${share(entry.ns, ledger.total_ns)} of the time above t0, ${share(entry.ns, ledger.time_ns)} of all time` };
+  }));
   if (!parts.length) return null;
-  const kinds = [...new Set(parts.map((part) => part.part))];
-  const color = (part) => `var(--${part.part === "unexplained" ? "part" : "event"}-${part.part})`;
+  const kinds = [...new Set(parts.map((part) => part.label))];
+  const color = (part) => partColor(part, kinds.indexOf(part.label));
+  const stacked = { y: "arm", x: "ofTime", z: "label", order: kinds };
   const svg = draw(context, {
-    height: 40 + 30 * ledgers.length,
+    height: 52 + 30 * ledgers.length,
     marginLeft: 30,
     marginTop: 6,
     x: { label: "share of all time [%]", grid: true },
     y: { axis: null, domain: ledgers.map((ledger) => ledger.arm) },
     marks: [
-      Plot.barX(parts, { y: "arm", x: (part) => 100 * part.ofTime, fill: color, z: "part", order: kinds, insetTop: 3, insetBottom: 3, ariaLabel: "parts" }),
+      Plot.barX(parts, { ...stacked, fill: color, insetTop: 3, insetBottom: 3, className: "mark-parts" }),
       Plot.text(ledgers, { y: "arm", text: (ledger) => context.words.numbers[ledger.arm], frameAnchor: "left", dx: -8, textAnchor: "end" }),
       Plot.ruleX([0]),
-      Plot.tip(parts, Plot.pointer(Plot.stackX({ y: "arm", x: (part) => 100 * part.ofTime, z: "part", order: kinds, title: "tip", fontSize: 12 }))),
+      Plot.tip(parts, Plot.pointer(Plot.stackX({ ...stacked, title: "tip", fontSize: 12 }))),
     ],
   });
-  const key = kinds.map((kind) => ({ color: color({ part: kind }), text: PARTS[kind] ?? kind }));
-  return { svg, key, points: [], table: () => ({ head: ["", "", "time", "share of the time above t0", "of all time"], rows: parts.map((part) => [name(context, part.arm), PARTS[part.part] ?? part.part, duration(part.ns), `${d3.format(".3~r")(100 * part.share)} %`, `${d3.format(".3~r")(100 * part.ofTime)} %`]) }), note: "" };
+  const key = kinds.map((label) => ({ color: color(parts.find((part) => part.label === label)), text: label }));
+  return { svg, key, points: [], table: () => ({ head: ["", "", "time", "share of the time above t0", "of all time"], rows: parts.map((part) => [name(context, part.arm), part.label, duration(part.ns), share(part.ns, part.ledger.total_ns), share(part.ns, part.ledger.time_ns)]) }), note: "" };
 };
 
 charts.scan = (context) => {
@@ -171,9 +175,9 @@ charts.scan = (context) => {
     x: { label: scan.parameter, type: scan.is_numeric ? (context.all ? "log" : "linear") : "point", ticks: scan.is_numeric && points.length <= 12 ? [...new Set(points.map((point) => point.x))] : undefined, tickFormat: scan.is_numeric ? "~r" : undefined },
     y: { label: axisLabel(unit, "t0"), grid: true, type: context.all ? "log" : "linear", zero: !context.all, tickFormat: context.all ? "~r" : undefined },
     marks: [
-      Plot.line(points, { x: "x", y: "y", z: "series", stroke, strokeWidth: 1.5, ariaLabel: "curves" }),
-      Plot.link(points, { x1: "x", x2: "x", y1: "y1", y2: "y2", stroke: (point) => colorIn(context)(point.arm), strokeWidth: 2, ariaLabel: "errors" }),
-      Plot.dot(points, { x: "x", y: "y", r: 4.5, fill: (point) => colorIn(context)(point.arm), ariaLabel: "points" }),
+      Plot.line(points, { x: "x", y: "y", z: "series", stroke, strokeWidth: 1.5, className: "mark-curves" }),
+      Plot.link(points, { x1: "x", x2: "x", y1: "y1", y2: "y2", stroke: (point) => colorIn(context)(point.arm), strokeWidth: 2, className: "mark-errors" }),
+      Plot.dot(points, { x: "x", y: "y", r: 4.5, fill: (point) => colorIn(context)(point.arm), className: "mark-points" }),
       scan.series.length > 1 && Plot.text(points, Plot.selectLast({ x: "x", y: "y", z: "series", text: (point) => context.words.series[point.series], textAnchor: "end", dy: -12, fill: stroke, stroke: "var(--plot-background)", strokeWidth: 4 })),
       tip(points, { x: "x", y: "y" }),
     ],
@@ -199,7 +203,7 @@ charts.ridges = (context) => {
     y: { axis: null },
     fy: { axis: null, padding: 0.08 },
     marks: [
-      Plot.rectY(bins, { x1: "x1", x2: "x2", y: "count", fill: (bin) => fill(bin.arm), fillOpacity: 0.7, inset: 0, ariaLabel: "bins", ...facet }),
+      Plot.rectY(bins, { x1: "x1", x2: "x2", y: "count", fill: (bin) => fill(bin.arm), fillOpacity: 0.7, inset: 0, className: "mark-bins", ...facet }),
       ...t0Marks(arms, unit, fill, facet),
       Plot.ruleY(arms, { y: 0, fy: "arm", strokeOpacity: 0.5 }),
       Plot.text(arms, { text: (arm) => label(arm.at), fy: "arm", frameAnchor: "top-right", textAnchor: "end", fontSize: 11.5, stroke: "var(--plot-background)", strokeWidth: 4, fill: "currentColor" }),

@@ -4,7 +4,6 @@ const report = JSON.parse(document.getElementById("data").textContent);
 const { data, words } = report;
 
 const HUES = [212, 24, 150, 285, 48, 185, 330, 95];
-const PARTS = { preempted: "preempted", queued: "waited for a CPU", unexplained: "unexplained" };
 const EVENTS = {
   preempted: ["preempted", "triangle", true],
   queued: ["waited for a CPU", "circle", true],
@@ -18,6 +17,11 @@ const UNITS = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9], ["min", 60e9], 
 function armColor(index, n) {
   const hue = n <= HUES.length ? HUES[index] : 230 - (230 * index) / (n - 1);
   return `hsl(${Math.round(hue)} 62% var(--arm-l))`;
+}
+// What is not explained is grey; what rows mark as well has the colour of the mark.
+function partColor(part, index) {
+  if (part.source === "unexplained" || part.source === "host") return "var(--part-unexplained)";
+  return part.source in EVENTS ? `var(--event-${part.source})` : armColor((index + 2) % HUES.length, HUES.length);
 }
 const digits = d3.format(",.5~r");
 const percent = (fraction) => `${fraction > 0 ? "+" : ""}${d3.format(".3~r")(100 * fraction)} %`;
@@ -71,8 +75,8 @@ function t0Marks(arms, unit, fill, facet = {}) {
   const at = (arm) => arm.t0.value / unit.size;
   const err = (arm) => (arm.t0.err ?? 0) / unit.size;
   return [
-    Plot.rectX(known, { x1: (arm) => at(arm) - err(arm), x2: (arm) => at(arm) + err(arm), fill: (arm) => fill(arm.at), fillOpacity: 0.25, ariaLabel: "error of t0", ...facet }),
-    Plot.ruleX(known, { x: at, stroke: (arm) => fill(arm.at), strokeWidth: 1.5, ariaLabel: "t0", ...facet }),
+    Plot.rectX(known, { x1: (arm) => at(arm) - err(arm), x2: (arm) => at(arm) + err(arm), fill: (arm) => fill(arm.at), fillOpacity: 0.25, className: "mark-error-of-t0", ...facet }),
+    Plot.ruleX(known, { x: at, stroke: (arm) => fill(arm.at), strokeWidth: 1.5, className: "mark-t0", ...facet }),
   ];
 }
 const binTable = (bins, label, unit) => ({ head: ["", axisLabel(unit, "from"), axisLabel(unit, "to"), "values"], rows: bins.map((bin) => [label(bin.arm), digits(bin.x1), digits(bin.x2), bin.count]) });
@@ -98,7 +102,7 @@ charts.histogram = (context) => {
     y: { label: many ? null : "values", axis: many ? null : "left", grid: !many },
     fy: { axis: null },
     marks: [
-      Plot.rectY(bins, { x1: "x1", x2: "x2", y: "count", fill: (bin) => colorIn(context)(bin.arm), fillOpacity: many ? 0.7 : 0.5, inset: 0, ariaLabel: "bins", ...facet }),
+      Plot.rectY(bins, { x1: "x1", x2: "x2", y: "count", fill: (bin) => colorIn(context)(bin.arm), fillOpacity: many ? 0.7 : 0.5, inset: 0, className: "mark-bins", ...facet }),
       ...t0Marks(arms.map((arm) => ({ ...arm, arm: arm.at })), unit, colorIn(context), facet),
       Plot.ruleY([0]),
       many && Plot.text(arms, { text: (arm) => context.words.numbers[arm.at], fy: "at", frameAnchor: "left", dx: -8, textAnchor: "end" }),
@@ -121,7 +125,7 @@ charts.ecdf = (context) => {
     y: { label: "share of the values", domain: [0, 1], grid: true, percent: false },
     marks: [
       ...t0Marks(arms, unit, colorIn(context)).slice(arms.length > 3 ? 1 : 0),
-      Plot.line([...starts, ...points], { x: "x", y: "y", z: "arm", stroke: (point) => colorIn(context)(point.arm), strokeWidth: 1.6, curve: "step-after", clip: true, sort: "y", ariaLabel: "distribution functions" }),
+      Plot.line([...starts, ...points], { x: "x", y: "y", z: "arm", stroke: (point) => colorIn(context)(point.arm), strokeWidth: 1.6, curve: "step-after", clip: true, sort: "y", className: "mark-distribution-functions" }),
       tip(context.all ? points : points.filter((point) => !domain || point.x <= domain[1]), { x: "x", y: "y" }),
     ],
   });
@@ -161,7 +165,7 @@ charts.time = (context) => {
   const lanes = kinds.map((kind, lane) => {
     const hit = points.filter((point) => point.events.some(({ event }) => event === kind));
     const dy = -14 - 13 * (kinds.length - 1 - lane);
-    return Plot.dot(hit, { x: "x", frameAnchor: "top", dy, r: 2.8, symbol: EVENTS[kind][1], stroke: `var(--event-${kind})`, strokeWidth: 1.2, ariaLabel: `event ${kind}` });
+    return Plot.dot(hit, { x: "x", frameAnchor: "top", dy, r: 2.8, symbol: EVENTS[kind][1], stroke: `var(--event-${kind})`, strokeWidth: 1.2, className: `mark-event mark-event-${kind}` });
   });
   const svg = draw(context, {
     height: 260 + 13 * kinds.length,
@@ -169,11 +173,11 @@ charts.time = (context) => {
     x: { label: "time of the session [s]" },
     y: { type: context.all ? "log" : "linear", label: axisLabel(unit, "value"), grid: true, domain: top < Infinity ? [low, top] : undefined, nice: false, labelAnchor: "center", tickFormat: context.all ? "~s" : undefined },
     marks: [
-      Plot.ruleX(slices, { x: "mid", y1: "min", y2: "max", stroke: fill, strokeOpacity: 0.3, clip: true, ariaLabel: "slices, smallest to largest" }),
-      Plot.rect(slices, { x1: "from", x2: "to", y1: "lower", y2: "upper", fill, fillOpacity: 0.35, clip: true, ariaLabel: "slices, 25 to 75 %" }),
-      Plot.line(slices, { x: "mid", y: "median", z: "arm", stroke: fill, strokeWidth: 1.4, clip: true, ariaLabel: "slices, median" }),
-      Plot.dot(inside, { x: "x", y: "y", r: points.length > 800 ? 1.6 : 2.4, fill: (point) => (point.isWarmup ? "none" : fill(point)), stroke: fill, strokeWidth: 0.8, fillOpacity: 0.75, ariaLabel: "rows" }),
-      Plot.dot(above, { x: "x", y: "y", r: 3, symbol: "triangle", stroke: fill, fill: "var(--plot-background)", ariaLabel: "rows above" }),
+      Plot.ruleX(slices, { x: "mid", y1: "min", y2: "max", stroke: fill, strokeOpacity: 0.3, clip: true, className: "mark-slices-smallest-to-largest" }),
+      Plot.rect(slices, { x1: "from", x2: "to", y1: "lower", y2: "upper", fill, fillOpacity: 0.35, clip: true, className: "mark-slices-25-to-75-" }),
+      Plot.line(slices, { x: "mid", y: "median", z: "arm", stroke: fill, strokeWidth: 1.4, clip: true, className: "mark-slices-median" }),
+      Plot.dot(inside, { x: "x", y: "y", r: points.length > 800 ? 1.6 : 2.4, fill: (point) => (point.isWarmup ? "none" : fill(point)), stroke: fill, strokeWidth: 0.8, fillOpacity: 0.75, className: "mark-rows" }),
+      Plot.dot(above, { x: "x", y: "y", r: 3, symbol: "triangle", stroke: fill, fill: "var(--plot-background)", className: "mark-rows-above" }),
       ...lanes,
       tip([...inside, ...above], { x: "x", y: "y" }),
       tip(slices, { x: "mid", y: "median" }, Plot.pointerX),

@@ -12,19 +12,19 @@ use crate::record::Record;
 pub struct Ledger {
     /// Which of the group's arms.
     pub arm: usize,
-    /// Sum of all runs' times above t0, ns.
-    pub excess_ns: f64,
     /// Time of all runs, ns.
+    pub time_ns: f64,
+    /// Sum of all runs' times above t0, ns.
     pub total_ns: f64,
-    /// The parts; `Unexplained` is what is left, and negative where the causes took more than the excess.
-    pub parts: Vec<Part>,
+    /// The parts; `Unexplained` is what is left, and below zero where the causes took more than the excess.
+    pub entries: Vec<Entry>,
 }
 
 /// A part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Part {
+pub struct Entry {
     /// What took it.
-    pub part: PartName,
+    pub source: Source,
     /// How long, ns.
     pub ns: f64,
 }
@@ -32,7 +32,7 @@ pub struct Part {
 /// What takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PartName {
+pub enum Source {
     /// Another program took the CPU.
     Preempted,
     /// Ready, and without a CPU.
@@ -51,24 +51,24 @@ pub(super) fn ledgers(record: &Record, analysis: &Analysis, arms: &[usize]) -> V
     let of = |(place, &arm): (usize, &usize)| {
         let t0 = analysis.arms[arm].wall.as_ref()?.t0.value;
         let mut sums = [None, None];
-        let (mut excess_ns, mut total_ns) = (0.0, 0.0);
+        let (mut total_ns, mut time_ns) = (0.0, 0.0);
         let measured = |index: &usize| rows.arm(*index) == arm && rows.is_measurement(*index);
         for index in (0..rows.len()).filter(measured) {
             let Some(value) = rows.headline(index) else { continue };
-            excess_ns += value - t0;
-            total_ns += value;
+            total_ns += value - t0;
+            time_ns += value;
             let preempted = rows.get(index, Metric::PreemptedNs).map(|ns| ns as f64);
             for (sum, ns) in sums.iter_mut().zip([preempted, queued_ns(rows, index)]) {
                 *sum = ns.map_or(*sum, |ns| Some(sum.unwrap_or(0.0) + ns));
             }
         }
         let [preempted, queued] = sums;
-        let known = [(PartName::Preempted, preempted), (PartName::Queued, queued)];
-        let mut parts: Vec<Part> =
-            known.iter().filter_map(|&(part, ns)| Some(Part { part, ns: ns? })).collect();
-        let explained: f64 = parts.iter().map(|part| part.ns).sum();
-        parts.push(Part { part: PartName::Unexplained, ns: excess_ns - explained });
-        (parts.len() > 1).then_some(Ledger { arm: place, excess_ns, total_ns, parts })
+        let known = [(Source::Preempted, preempted), (Source::Queued, queued)];
+        let mut entries: Vec<Entry> =
+            known.iter().filter_map(|&(source, ns)| Some(Entry { source, ns: ns? })).collect();
+        let explained_ns: f64 = entries.iter().map(|entry| entry.ns).sum();
+        entries.push(Entry { source: Source::Unexplained, ns: total_ns - explained_ns });
+        (entries.len() > 1).then_some(Ledger { arm: place, time_ns, total_ns, entries })
     };
     arms.iter().enumerate().filter_map(of).collect()
 }

@@ -18,7 +18,7 @@ use crate::analysis::{Analysis, Comparison, Evidence};
 use crate::plan::workers::Unit;
 use crate::record::Record;
 
-pub use ledger::Ledger;
+pub use ledger::{Ledger, Source};
 pub use pairs::{Pairs, pairs};
 pub use scan::Scan;
 pub use shape::Shape;

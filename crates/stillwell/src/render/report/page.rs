@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::report::{Group, ReportData, SameName};
+use crate::analysis::report::{Group, ReportData, SameName, Source};
 use crate::analysis::{ArmSummary, Comparison};
 use crate::plan::workers::Unit as ValueUnit;
 use crate::render::columns::{one_line, shorten};
@@ -100,6 +100,8 @@ pub(super) struct GroupWords {
     numbers: Vec<String>,
     comparisons: Vec<ComparedWords>,
     series: Vec<String>,
+    /// Of the entries of each ledger.
+    ledgers: Vec<Vec<&'static str>>,
 }
 
 /// The unit of a group's charts.
@@ -130,7 +132,7 @@ impl<'a> Told<'a> {
     fn new(records: &[Reported<'a>], group: &'a Group, has_suite: bool) -> Self {
         let reported = records[group.record];
         let record = reported.input.record;
-        let file = records::file(record);
+        let file = records::file_names(records)[group.record].clone();
         let title = match &group.benchmark {
             Some(benchmark) if records.len() > 1 => format!("{benchmark} ({file})"),
             Some(benchmark) => benchmark.clone(),
@@ -353,6 +355,7 @@ fn group_words(told: &Told<'_>) -> GroupWords {
         ValueUnit::Bytes => "memory",
         ValueUnit::Count => "count",
     };
+    let ledgers = group.ledgers.iter();
     let scan = group.scan.iter().flat_map(|scan| &scan.series);
     GroupWords {
         title: told.title.clone(),
@@ -361,5 +364,14 @@ fn group_words(told: &Told<'_>) -> GroupWords {
         numbers: (0..group.arms.len()).map(|place| number(told, place)).collect(),
         comparisons: compared.collect(),
         series: scan.map(|series| shorten(&series.label, LABEL_MAX)).collect(),
+        ledgers: ledgers.map(|it| it.entries.iter().map(|it| source(it.source)).collect()).collect(),
+    }
+}
+
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::Preempted => "preempted",
+        Source::Queued => "waited for a CPU",
+        Source::Unexplained => "unexplained",
     }
 }

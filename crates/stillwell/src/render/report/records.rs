@@ -7,6 +7,7 @@ use crate::convert::of_record;
 use crate::plan::{Order, Role};
 use crate::record::{EndReason, Header, Record};
 use crate::render::columns::one_line;
+use crate::render::report::Reported;
 use crate::render::{notes, results};
 
 /// Commands that are listed.
@@ -17,7 +18,8 @@ const COMMANDS_MAX: usize = 500;
 pub(super) struct RecordWords {
     file: String,
     how: String,
-    command_line: String,
+    /// None for what another program measured.
+    command_line: Option<String>,
     commands: Vec<String>,
     notes: Vec<NoteWords>,
     gaps: Vec<GapWords>,
@@ -49,6 +51,18 @@ pub(super) fn file(record: &Record) -> String {
     one_line(&imported.unwrap_or_else(|| record.path.display().to_string()))
 }
 
+/// Names of the files of several records: without the directories that all of them are in.
+pub(super) fn file_names(records: &[Reported<'_>]) -> Vec<String> {
+    let files: Vec<String> = records.iter().map(|it| file(it.input.record)).collect();
+    let directory = |file: &str| file.rfind('/').map_or(0, |at| at + 1);
+    let (Some(first), true) = (files.first(), files.len() > 1) else { return files };
+    let common = &first[..directory(first)];
+    if files.iter().all(|file| file[..directory(file)] == *common) {
+        return files.iter().map(|file| file[common.len()..].to_owned()).collect();
+    }
+    files
+}
+
 pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordWords {
     let header = &record.header;
     let plan = &header.plan;
@@ -66,7 +80,7 @@ pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordWords {
     RecordWords {
         file: file(record),
         how: how(record, analysis),
-        command_line: command_line(header),
+        command_line: header.imported.is_none().then(|| command_line(header)),
         commands,
         notes: found.chain(imported).collect(),
         gaps: gaps(header),
@@ -130,7 +144,7 @@ fn command_line(header: &Header) -> String {
     let seed = format!("--seed {} ", header.plan.seed);
     let text = match words.split_at_checked(2) {
         // Options come before the commands.
-        Some((verb, rest)) if !has_seed && header.imported.is_none() => {
+        Some((verb, rest)) if !has_seed => {
             format!("{} {seed}{}", shell_words::join(verb), shell_words::join(rest))
         }
         _ => shell_words::join(words),
