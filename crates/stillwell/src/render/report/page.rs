@@ -274,13 +274,13 @@ fn default_title(told: &[Told<'_>], n_records: usize) -> String {
             }
         }
         _ if is_suite && n_records == 1 => format!("{} benchmarks", told.len()),
-        _ => told
-            .iter()
-            .take(1)
-            .map(|told| told.file.clone())
-            .chain((n_records > 1).then(|| format!("and {} more", n_records - 1)))
-            .collect::<Vec<_>>()
-            .join(" "),
+        _ => {
+            let mut files: Vec<&str> = told.iter().map(|told| told.file.as_str()).collect();
+            files.dedup();
+            let n_more = files.len().saturating_sub(HEADLINES_MAX);
+            let shown = files[..files.len() - n_more].join(", ");
+            if n_more > 0 { format!("{shown} and {n_more} more") } else { shown }
+        }
     }
 }
 
