@@ -120,6 +120,7 @@ function svgText(svg) {
   copy.setAttribute("font-family", "sans-serif");
   copy.setAttribute("font-size", "12");
   copy.removeAttribute("class");
+  copy.removeAttribute("style");
   const back = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   back.setAttribute("width", "100%");
   back.setAttribute("height", "100%");

@@ -65,9 +65,11 @@ function known(directory, file, options = [], commands = ["./old", "./new"]) {
   write(path.join(directory, file), session(directory, commands, options), { nBlocks: 60, wall, change });
 }
 
-/// A suite: benchmarks with two variants each; every third is slower, every third the same, the others faster.
-function suite(directory, file, { nBenchmarks, nBlocks }) {
+/// A suite: benchmarks with two variants each; every third is slower, every third the same, the others faster. With the
+/// order `sequential` there are no tests, which takes less time.
+function suite(directory, file, { nBenchmarks, nBlocks, order = "interleave" }) {
   const made = session(directory, ["./old", "./new"]);
+  made.header.plan.order = order;
   const [old, fresh] = made.header.plan.arms;
   made.header.plan.arms = [];
   for (let n = 0; n < nBenchmarks; n += 1) {
