@@ -41,6 +41,8 @@ pub enum Verb {
     Stats(StatsVerb),
     /// Show histograms on one scale
     Hist(HistVerb),
+    /// Draw on the terminal: rows over time, distribution functions, differences block by block
+    Plot(PlotVerb),
     /// Say whether the times are steady, and why runs are outliers
     Check(CheckVerb),
     /// Write the rows as CSV, JSON or text
@@ -167,6 +169,45 @@ pub struct HistVerb {
     /// Number of bins
     #[arg(short = 'n', long, value_name = "NUM", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: u16,
+    /// All values in bins of equal ratio, instead of equal width up to the 95 % quantile of the slowest
+    #[arg(long)]
+    pub log: bool,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// `plot`.
+#[derive(Debug, clap::Args)]
+pub struct PlotVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// What to draw
+    #[arg(short = 'k', long, value_enum, default_value_t = PlotKind::Time)]
+    pub kind: PlotKind,
+    /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
+    #[arg(long)]
+    pub log: bool,
+    /// Columns of the terminal [default: as many as it has, 80 without one]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(30..=1000))]
+    pub width: Option<u16>,
+    /// Lines of the picture
+    #[arg(long, value_name = "NUM", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=200))]
+    pub height: u16,
+    /// Draw with ASCII characters only [default: if the locale has no UTF-8]
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// What `plot` draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlotKind {
+    /// Every run, or slice, when it was measured.
+    Time,
+    /// The share of the values that is not above a value, all files on one scale.
+    Ecdf,
+    /// New ÷ reference in each block.
+    Diff,
 }
 
 /// `dump`.

@@ -11,6 +11,7 @@ mod exports;
 mod judged;
 mod measuring;
 mod open;
+mod plot;
 mod records;
 mod report;
 mod run;
@@ -40,6 +41,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => records::hist(&verb),
+        Verb::Plot(verb) => plot::plot(&verb),
         Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Metadata(verb) => records::metadata(&verb),

@@ -20,6 +20,7 @@ pub mod json;
 pub mod markup;
 mod notes;
 mod outliers;
+pub mod plot;
 pub mod pyperf;
 pub mod report;
 pub mod results;

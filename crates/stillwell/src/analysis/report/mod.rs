@@ -19,10 +19,10 @@ use crate::plan::workers::Unit;
 use crate::record::Record;
 
 pub use ledger::{Ledger, Source};
-pub use pairs::{Pairs, pairs};
+pub use pairs::{Blocks, Pairs, pairs};
 pub use scan::Scan;
-pub use shape::Shape;
-pub use timeline::{Timeline, timeline};
+pub use shape::{Shape, cumulative};
+pub use timeline::{RowTable, Timeline, timeline};
 pub use together::{SameName, Together};
 
 /// Rows that a page shows one by one, all groups together, and in one of them.

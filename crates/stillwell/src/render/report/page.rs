@@ -364,7 +364,9 @@ fn group_words(told: &Told<'_>) -> GroupWords {
         numbers: (0..group.arms.len()).map(|place| number(told, place)).collect(),
         comparisons: compared.collect(),
         series: scan.map(|series| shorten(&series.label, LABEL_MAX)).collect(),
-        ledgers: ledgers.map(|it| it.entries.iter().map(|it| source(it.source)).collect()).collect(),
+        ledgers: ledgers
+            .map(|it| it.entries.iter().map(|it| source(it.source)).collect())
+            .collect(),
     }
 }
 
