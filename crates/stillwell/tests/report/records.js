@@ -41,8 +41,8 @@ function write(file, { header, end }, { nBlocks, nWarmups = 1, wall, change = ()
   for (let block = -nWarmups; block < nBlocks; block += 1) {
     let text = "";
     for (let slot = 0; slot < nArms; slot += 1) {
-      // In another order in each block, and not always the same one first.
-      const arm = (slot + (scatter(block + 5) > 0.5 ? 1 : 0)) % nArms;
+      // Of two neighbours now one, now the other is first.
+      const arm = scatter(block + 5) > 0.5 && (slot ^ 1) < nArms ? slot ^ 1 : slot;
       const ns = Math.round(wall(arm, block, step));
       const cells = { wall: ns, user: Math.round(ns / 1100), sys: 40, wait: 0, migrations: 0, preempted: 0, faults: 0 };
       change(cells, arm, block);

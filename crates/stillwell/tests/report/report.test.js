@@ -39,7 +39,7 @@ async function open(t, file, options = {}) {
   await page.goto(pathToFileURL(file).href);
   t.after(async () => {
     await context.close();
-    assert.deepEqual(complaints, []);
+    assert.deepEqual(complaints.filter((complaint) => !options.expected?.test(complaint)), []);
   });
   return page;
 }
@@ -179,8 +179,8 @@ test("hostile names are text", async (t) => {
   const image = `<img src=x onerror="document.title='owned'">`;
   const bidi = "\u202eevil\u2028line";
   const name = `${image}'"&{{ 7*7 }}.swell`;
-  known(directory, name, ["-n", `${script}${bidi}`, "-n", "{{ 7*7 }}${7*7}&lt;b&gt;"], [`./a '${script}' # ${image}`, "./b -- '<!-- <svg onload=alert(1)>'"]);
-  const page = await open(t, report("hostile.html", [name]));
+  known(directory, name, ["-n", `${script}${bidi}`, "-n", "{{ 7*7 }}${7*7}&lt;b&gt;", "-N"], [`./a '${script}' # ${image}`, "./b -- '<!-- <svg onload=alert(1)>'"]);
+  const page = await open(t, report("hostile.html", [name]), { expected: /Executing inline script violates/ });
   await drawn(page);
   assert.notEqual(await page.title(), "owned");
   assert.equal(await page.locator("img, iframe, object, embed, script[src], link").count(), 0);
@@ -197,10 +197,9 @@ test("hostile names are text", async (t) => {
     made.textContent = "globalThis.ranAnyway = true";
     document.body.append(made);
     return globalThis.ranAnyway === true;
-  }).catch(() => false);
+  });
   assert.equal(ran, false);
-  page.removeAllListeners("console");
-}, { skip: false });
+});
 
 /// Contrast of two colours, WCAG 2.
 function contrast(one, other) {
