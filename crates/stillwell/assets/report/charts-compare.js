@@ -203,7 +203,7 @@ charts.ridges = (context) => {
     y: { axis: null },
     fy: { axis: null, padding: 0.08 },
     marks: [
-      Plot.rectY(bins, { x1: "x1", x2: "x2", y: "count", fill: (bin) => fill(bin.arm), fillOpacity: 0.7, inset: 0, className: "mark-bins", ...facet }),
+      Plot.rectY(bins, { x1: "x1", x2: "x2", y1: 0, y2: "count", fill: (bin) => fill(bin.arm), fillOpacity: 0.7, inset: 0, className: "mark-bins", ...facet }),
       ...t0Marks(arms, unit, fill, facet),
       Plot.ruleY(arms, { y: 0, fy: "arm", strokeOpacity: 0.5 }),
       Plot.text(arms, { text: (arm) => label(arm.at), fy: "arm", frameAnchor: "top-right", textAnchor: "end", fontSize: 11.5, stroke: "var(--plot-background)", strokeWidth: 4, fill: "currentColor" }),

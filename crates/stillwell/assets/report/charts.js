@@ -75,7 +75,7 @@ function t0Marks(arms, unit, fill, facet = {}) {
   const at = (arm) => arm.t0.value / unit.size;
   const err = (arm) => (arm.t0.err ?? 0) / unit.size;
   return [
-    Plot.rectX(known, { x1: (arm) => at(arm) - err(arm), x2: (arm) => at(arm) + err(arm), fill: (arm) => fill(arm.at), fillOpacity: 0.25, className: "mark-error-of-t0", ...facet }),
+    Plot.rectX(known, { x1: (arm) => at(arm) - err(arm), x2: (arm) => at(arm) + err(arm), fill: (arm) => fill(arm.at), fillOpacity: 0.2, clip: true, className: "mark-error-of-t0", ...facet }),
     Plot.ruleX(known, { x: at, stroke: (arm) => fill(arm.at), strokeWidth: 1.5, className: "mark-t0", ...facet }),
   ];
 }
@@ -102,7 +102,7 @@ charts.histogram = (context) => {
     y: { label: many ? null : "values", axis: many ? null : "left", grid: !many },
     fy: { axis: null },
     marks: [
-      Plot.rectY(bins, { x1: "x1", x2: "x2", y: "count", fill: (bin) => colorIn(context)(bin.arm), fillOpacity: many ? 0.7 : 0.5, inset: 0, className: "mark-bins", ...facet }),
+      Plot.rectY(bins, { x1: "x1", x2: "x2", y1: 0, y2: "count", fill: (bin) => colorIn(context)(bin.arm), fillOpacity: many ? 0.7 : 0.5, inset: 0, className: "mark-bins", ...facet }),
       ...t0Marks(arms.map((arm) => ({ ...arm, arm: arm.at })), unit, colorIn(context), facet),
       Plot.ruleY([0]),
       many && Plot.text(arms, { text: (arm) => context.words.numbers[arm.at], fy: "at", frameAnchor: "left", dx: -8, textAnchor: "end" }),

@@ -51,8 +51,8 @@ function prepare(figure) {
   save.addEventListener("click", () => download(`${kind}.svg`, "image/svg+xml", svgText(holder.querySelector("svg"))));
   const numbers = element("details", {}, element("summary", { textContent: "Numbers" }), element("div", { className: "scroll tall", tabIndex: 0 }));
   numbers.addEventListener("toggle", () => fillTable(numbers, figure));
-  tools.append(save, numbers);
-  figure.append(holder, readout, note, tools);
+  tools.append(save, readout, numbers);
+  figure.append(holder, note, tools);
   figure.report = { state, holder, readout, note, numbers, drawn: null };
   holder.addEventListener("keydown", (event) => step(figure, event));
 }

@@ -1,8 +1,8 @@
 //! `report`: records, or files of other programs, as one page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::report::{Input, report as report_data};
 use crate::cli::ReportVerb;
@@ -14,6 +14,7 @@ use crate::render::report::{self as page, Reported};
 /// `report`.
 pub fn report(verb: &ReportVerb) -> Result<u8> {
     exports::check_path("-o", &verb.output)?;
+    refuse_input(verb)?;
     let mut all = Vec::new();
     for opened in verb.files.open(Detail::Everything)? {
         all.push(Judged::of(opened?.into_record()?));
@@ -25,6 +26,20 @@ pub fn report(verb: &ReportVerb) -> Result<u8> {
         super::print(&format!("report: {shown}\n"))?;
     }
     Ok(0)
+}
+
+/// A page over the record that it is made of would be the end of the record.
+fn refuse_input(verb: &ReportVerb) -> Result<()> {
+    let shown = verb.output.display();
+    let is_record = verb.output.extension().is_some_and(|extension| extension == "swell");
+    ensure!(!is_record, "-o {shown}: that is the name of a record; a page ends with .html");
+    let Ok(output) = verb.output.canonicalize() else { return Ok(()) };
+    let is_input = |file: &PathBuf| file.canonicalize().is_ok_and(|file| file == output);
+    ensure!(
+        !verb.files.files.iter().any(is_input),
+        "-o {shown}: the page would replace its own data"
+    );
+    Ok(())
 }
 
 /// Writes the page of these records.

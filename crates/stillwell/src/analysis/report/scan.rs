@@ -61,40 +61,57 @@ pub(super) fn scan(plan: &Plan, arms: &[usize]) -> Option<Scan> {
         |name: &str| arms.iter().all(|arm| value(arm, name).and_then(number).is_some());
     let long = || names().map(|(name, _)| name).filter(|name| n_values(name) >= POINTS_MIN);
     let parameter = long().find(|name| is_numeric(name)).or_else(|| long().next())?.clone();
-    let mut scan = Scan { is_numeric: is_numeric(&parameter), parameter, series: Vec::new() };
+    let mut series = curves(&arms, &parameter);
+    let is_numeric = is_numeric(&parameter);
+    if is_numeric {
+        let number = |point: &ScanPoint| point.number.unwrap_or(0.0);
+        for series in &mut series {
+            series.points.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        }
+    }
+    Some(Scan { parameter, is_numeric, series })
+}
+
+/// Each command has each value once with each choice of the other parameters: those that have a value for the n-th time
+/// are of the n-th command.
+fn curves(arms: &[&Arm], parameter: &str) -> Vec<ScanSeries> {
+    let others = |arm: &Arm| -> Vec<(String, String)> {
+        arm.parameters.iter().filter(|(name, _)| name != parameter).cloned().collect()
+    };
+    let mut found: Vec<(Vec<(String, String)>, ScanSeries)> = Vec::new();
     for (index, arm) in arms.iter().enumerate() {
-        let Some(value) = value(arm, &scan.parameter) else { continue };
-        let label = label(arm, &scan.parameter, value);
+        let Some(value) = value(arm, parameter) else { continue };
         let point = ScanPoint { value: value.into(), number: number(value), arm: index };
-        let is_it = |series: &&mut ScanSeries| {
-            series.label == label && series.points.iter().all(|other| other.value != point.value)
-        };
-        match scan.series.iter_mut().find(is_it) {
-            Some(series) => series.points.push(point),
-            None => scan.series.push(ScanSeries { label, points: vec![point] }),
+        let is_new = |series: &ScanSeries| series.points.iter().all(|it| it.value != point.value);
+        let others = others(arm);
+        match found.iter_mut().find(|(other, series)| *other == others && is_new(series)) {
+            Some((_, series)) => series.points.push(point),
+            None => found.push((others, ScanSeries { label: String::new(), points: vec![point] })),
         }
     }
-    if scan.is_numeric {
-        for series in &mut scan.series {
-            series
-                .points
-                .sort_by(|a, b| a.number.unwrap_or(0.0).total_cmp(&b.number.unwrap_or(0.0)));
-        }
-    }
-    Some(scan)
+    let named = found.into_iter().map(|(_, mut series)| {
+        let points = series.points.iter();
+        let labels: Vec<String> =
+            points.map(|point| label(arms[point.arm], parameter, &point.value)).collect();
+        // A value that stands somewhere else as well makes another label; most do not.
+        let votes = |label: &&String| labels.iter().filter(|other| other == label).count();
+        series.label = labels.iter().rev().max_by_key(votes).cloned().unwrap_or_default();
+        series
+    });
+    named.collect()
 }
 
 /// What the arms of a curve have in common: their words without the parameter's value, and the other parameters.
 fn label(arm: &Arm, parameter: &str, value: &str) -> String {
     let braced = format!("{{{parameter}}}");
-    let is_word = |char: char| char.is_alphanumeric() || char == '.';
+    let is_digit = |char: char| char.is_ascii_digit() || char == '.';
     let text = arm.label();
     let mut label = String::with_capacity(text.len());
     let mut from = 0;
     for (at, found) in text.match_indices(value) {
         // 1 is no part of 10.
-        let before = text[..at].chars().next_back().is_some_and(is_word);
-        let after = text[at + found.len()..].chars().next().is_some_and(is_word);
+        let before = text[..at].chars().next_back().is_some_and(is_digit);
+        let after = text[at + found.len()..].chars().next().is_some_and(is_digit);
         let is_whole = number(value).is_none() || !(before || after);
         if at >= from && is_whole && !value.is_empty() {
             label.push_str(&text[from..at]);

@@ -128,8 +128,7 @@ pub fn text(chart: &Chart, size: Size) -> String {
     writeln!(out, "{:label_columns$} └{}", "", "─".repeat(columns)).ok();
     writeln!(out, "{:1$}{2}", "", label_columns + 2, x_numbers(&chart.x, columns)).ok();
     if n_beyond > 0 {
-        let points = if n_beyond == 1 { "point is" } else { "points are" };
-        writeln!(out, "{n_beyond} {points} beyond the frame, and drawn at its edge").ok();
+        writeln!(out, "{n_beyond} beyond the frame, at its edge").ok();
     }
     out
 }

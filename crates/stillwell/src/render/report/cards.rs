@@ -77,7 +77,10 @@ pub(super) fn card(
     let said = sentence(&new, &old, evidence, judgement, plan);
     let details = match evidence {
         Evidence::Paired(paired) => {
-            sentences(paired, shown_ratio(paired, judgement), judgement, plan)
+            let all = sentences(paired, shown_ratio(paired, judgement), judgement, plan);
+            // The first says what the verdict means, as the sentence does.
+            let n_said = usize::from(judgement.verdict != Verdict::Undecided);
+            all.into_iter().skip(n_said).collect()
         }
         Evidence::AcrossSessions(found) => {
             vec![format!("across {} past sessions", found.n_sessions)]
