@@ -8,7 +8,7 @@ use rustix::termios::tcgetwinsize;
 use crate::analysis::histogram::Histogram;
 use crate::analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of, pairs, timeline};
 use crate::analysis::walls::Walls;
-use crate::analysis::{Comparison, histogram};
+use crate::analysis::{Comparison, Evidence, histogram};
 use crate::cli::{PlotKind, PlotVerb};
 use crate::cmd::judged::Judged;
 use crate::convert::read::Detail;
@@ -205,6 +205,10 @@ fn difference(
     found: &Comparison,
     heading: &str,
 ) -> Option<Chart> {
+    if matches!(found.evidence, Evidence::Unpaired { .. }) {
+        // Their blocks have nothing in common.
+        return None;
+    }
     let ratios = walls.ratios(found.reference, found.arm);
     let prepared = pairs(&ratios, usize::MAX);
     let (Blocks::All { block, ratio } | Blocks::Sliced { block, ratio, .. }) = prepared.blocks;

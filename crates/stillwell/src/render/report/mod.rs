@@ -21,6 +21,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::analysis::report::{Input, ReportData};
+use crate::render::columns::is_invisible;
 use crate::verdict::Judgement;
 
 const TEMPLATE: &str = include_str!("../../../assets/report/page.html");
@@ -111,11 +112,10 @@ fn embedded(data: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string(data).context("the data of the report")?;
     let mut safe = String::with_capacity(json.len());
     for char in json.chars() {
-        match char {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                safe.push_str(&format!("\\u{:04x}", u32::from(char)));
-            }
-            other => safe.push(other),
+        if matches!(char, '<' | '>' | '&') || is_invisible(char) {
+            safe.push_str(&format!("\\u{:04x}", u32::from(char)));
+        } else {
+            safe.push(char);
         }
     }
     Ok(safe)
