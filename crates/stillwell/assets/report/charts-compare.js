@@ -135,7 +135,7 @@ charts.ledger = (context) => {
     return { ...entry, arm: ledger.arm, label, ofTime: (100 * entry.ns) / ledger.time_ns, ledger, tip: `${name(context, ledger.arm)}\n${label}: ${duration(entry.ns)}\n${share(entry.ns, ledger.total_ns)} of the time above t0, ${share(entry.ns, ledger.time_ns)} of all time` };
   }));
   if (!parts.length) return null;
-  const kinds = [...new Set(parts.map((part) => part.label))];
+  const kinds = [...new Set(parts.filter((part) => part.ns !== 0).map((part) => part.label))];
   const color = (part) => partColor(part, kinds.indexOf(part.label));
   const stacked = { y: "arm", x: "ofTime", z: "label", order: kinds };
   const svg = draw(context, {
@@ -145,10 +145,10 @@ charts.ledger = (context) => {
     x: { label: "share of all time [%]", grid: true },
     y: { axis: null, domain: ledgers.map((ledger) => ledger.arm) },
     marks: [
-      Plot.barX(parts, { ...stacked, fill: color, insetTop: 3, insetBottom: 3, className: "mark-parts" }),
+      Plot.barX(parts.filter((part) => part.ns !== 0), { ...stacked, fill: color, insetTop: 3, insetBottom: 3, className: "mark-parts" }),
       Plot.text(ledgers, { y: "arm", text: (ledger) => context.words.numbers[ledger.arm], frameAnchor: "left", dx: -8, textAnchor: "end" }),
       Plot.ruleX([0]),
-      Plot.tip(parts, Plot.pointer(Plot.stackX({ ...stacked, title: "tip", fontSize: 12 }))),
+      Plot.tip(parts.filter((part) => part.ns !== 0), Plot.pointer(Plot.stackX({ ...stacked, title: "tip", fontSize: 12 }))),
     ],
   });
   const key = kinds.map((label) => ({ color: color(parts.find((part) => part.label === label)), text: label }));

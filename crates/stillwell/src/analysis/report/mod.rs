@@ -30,8 +30,9 @@ const ROWS_MAX: usize = 16_000;
 const ROWS_OF_GROUP_MAX: usize = 4_000;
 /// However many groups there are.
 const ROWS_OF_GROUP_MIN: usize = 250;
-/// Bins of a histogram.
-const BINS: usize = 60;
+/// Bins of a histogram: twice the square root of the values of the largest arm, within these.
+const BINS_MIN: usize = 16;
+const BINS_MAX: usize = 60;
 /// Deciles are not for suites: each group costs up to a second.
 const GROUPS_WITH_DECILES_MAX: usize = 60;
 
@@ -140,6 +141,11 @@ pub fn report(inputs: &[Input<'_>]) -> ReportData {
     ReportData { n_rows_max, groups, together, same_names }
 }
 
+fn n_bins(values: &[Vec<f64>]) -> usize {
+    let n = values.iter().map(Vec::len).max().unwrap_or(0);
+    ((2.0 * (n as f64).sqrt()) as usize).clamp(BINS_MIN, BINS_MAX)
+}
+
 fn deciles(input: Input<'_>, n_groups: usize) -> Vec<Option<Distributions>> {
     let comparisons = &input.analysis.comparisons;
     if n_groups > GROUPS_WITH_DECILES_MAX || comparisons.len() > GROUPS_WITH_DECILES_MAX {
@@ -181,8 +187,8 @@ impl Session<'_> {
             comparisons: found
                 .filter_map(|(found, deciles)| self.compared(arms, found, deciles.clone()))
                 .collect(),
-            histogram: Histogram::of_series(&values, BINS),
-            log_histogram: Histogram::of_logs(&values, BINS),
+            histogram: Histogram::of_series(&values, n_bins(&values)),
+            log_histogram: Histogram::of_logs(&values, n_bins(&values)),
             timeline: timeline(record, arms, self.n_rows_max),
             ledgers: if is_time { ledger::ledgers(record, analysis, arms) } else { Vec::new() },
             scan: scan::scan(plan, arms),

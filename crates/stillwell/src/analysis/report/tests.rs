@@ -49,7 +49,7 @@ fn what_the_charts_of_two_commands_get() {
     let text = [
         line("arms", &group.arms),
         line("counts", &histogram.counts),
-        line("first and last edge", &[histogram.edges[0], histogram.edges[60]]),
+        line("first and last edge", &[histogram.edges[0], histogram.edges[16]]),
         line("log counts", &group.log_histogram.as_ref().unwrap().counts),
         line("timeline", &group.timeline),
         line("pairs", &group.comparisons[0].pairs),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::report::{BINS, Group, Input};
+use crate::analysis::report::{Group, Input, n_bins};
 use crate::analysis::{Evidence, across_records};
 
 /// More arms than this are no picture.
@@ -76,8 +76,8 @@ pub(super) fn together(inputs: &[Input<'_>], groups: &[Group]) -> Option<Togethe
         }
     }
     Some(Together {
-        histogram: Histogram::of_series(&values, BINS)?,
-        log_histogram: Histogram::of_logs(&values, BINS),
+        histogram: Histogram::of_series(&values, n_bins(&values))?,
+        log_histogram: Histogram::of_logs(&values, n_bins(&values)),
         series,
     })
 }
