@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
 use crate::cmd::judged::Judged;
-use crate::cmd::open;
+use crate::cmd::{open, report};
 use crate::convert::read::Detail;
 use crate::convert::{Format, edit, of_record};
 use crate::host::with_their_files;
@@ -61,6 +61,9 @@ impl ExportOptions {
             ("--export-times", &self.export_times, |judged, mut to| {
                 Ok(times::write(&mut to, &judged.record)?)
             }),
+            ("--report", &self.report, |judged, to| {
+                report::write(to, std::slice::from_ref(judged), None)
+            }),
         ]
         .into_iter()
         .filter_map(|(option, path, export)| Some((option, path.as_deref()?, export)))
@@ -83,15 +86,20 @@ pub fn check(options: &ExportOptions) -> Result<()> {
     for (index, (option, path, _)) in wanted.into_iter().enumerate() {
         let is_taken = paths[..index].contains(&path);
         ensure!(!is_taken, "{option} {}: another export goes there", path.display());
-        let directory = directory_of(path);
-        ensure!(
-            directory.is_dir(),
-            "{option} {}: there is no directory {}",
-            path.display(),
-            directory.display()
-        );
-        ensure!(!path.is_dir(), "{option} {}: it is a directory", path.display());
+        check_path(option, path)?;
     }
+    Ok(())
+}
+
+/// Refuses a file whose directory does not exist.
+///
+/// # Errors
+/// There is no such directory, or the file is one.
+pub fn check_path(option: &str, path: &Path) -> Result<()> {
+    let (shown, directory) = (path.display(), directory_of(path));
+    let shown_directory = directory.display();
+    ensure!(directory.is_dir(), "{option} {shown}: there is no directory {shown_directory}");
+    ensure!(!path.is_dir(), "{option} {shown}: it is a directory");
     Ok(())
 }
 

@@ -292,6 +292,9 @@ pub struct ExportOptions {
     /// does
     #[arg(long, value_name = "FILE")]
     pub export_times: Option<PathBuf>,
+    /// Write a page for the browser: verdicts, charts and tables in one file that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
 }
 
 /// How much the terminal gets, as hyperfine names it.
