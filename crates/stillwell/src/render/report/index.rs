@@ -1,5 +1,7 @@
 //! The index of a suite: one line for each benchmark, to be sorted and filtered.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use crate::analysis::Evidence;
@@ -72,7 +74,7 @@ pub(super) fn index(told: &[Told<'_>], data: &ReportData) -> Index {
     let has_verdicts = verdicts.iter().any(Option::is_some);
     let has_files = told.windows(2).any(|pair| pair[0].file != pair[1].file);
     let place = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
-    let rows: Vec<Row> = told
+    let mut rows: Vec<Row> = told
         .iter()
         .zip(verdicts)
         .enumerate()
@@ -92,6 +94,12 @@ pub(super) fn index(told: &[Told<'_>], data: &ReportData) -> Index {
             }
         })
         .collect();
+    // What several records have is together.
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        first.entry(row.name.clone()).or_insert(at);
+    }
+    rows.sort_by_key(|row| first[&row.name]);
     let is_used = |class: &&(&str, &str)| rows.iter().any(|row| row.class == class.0);
     let classes = cards::CLASSES.iter().filter(is_used);
     Index {
