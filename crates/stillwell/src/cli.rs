@@ -1,5 +1,6 @@
 //! The command line: one verb, and its options.
 
+mod load;
 mod system;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use crate::spec::tim::TimShape;
 use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 use crate::spec::workers::{BenchSpec, TimeitSpec};
 
+pub use load::LoadVerb;
 pub use system::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
@@ -57,6 +59,8 @@ pub enum Verb {
     Calibrate(Box<CalibrateVerb>),
     /// Say what makes noise on this machine, and what can be done about it
     System(Box<SystemVerb>),
+    /// Make the machine busy on purpose, to see whether a result survives it
+    Load(LoadVerb),
     /// Print the manual page
     Man,
     /// Print the completions for a shell

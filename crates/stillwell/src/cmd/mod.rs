@@ -9,6 +9,7 @@ mod convert;
 mod documents;
 mod exports;
 mod judged;
+mod load;
 mod measuring;
 mod open;
 mod records;
@@ -47,6 +48,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::System(verb) => system::system(&verb),
+        Verb::Load(verb) => load::load(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

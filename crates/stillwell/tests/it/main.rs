@@ -18,6 +18,7 @@ mod hooks;
 mod interrupts;
 mod kill;
 mod large;
+mod load;
 mod looks;
 mod privileges;
 mod process;
