@@ -34,6 +34,9 @@ fn main() -> ExitCode {
     if load::is_requested() {
         return load::serve();
     }
+    if measure::supervised::is_requested() {
+        return measure::supervised::serve();
+    }
     let cli = cli::Cli::parse();
     match cmd::run_verb(cli.verb) {
         Ok(code) => ExitCode::from(code),

@@ -44,6 +44,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         maker: Some(maker),
         pyperf: Some(&spec.session.pyperf),
         run_as: None,
+        isolating: None,
     };
     measuring.run()
 }

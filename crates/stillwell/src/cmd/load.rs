@@ -1,14 +1,13 @@
 //! `load`: makes the machine busy until it is enough.
 
 use std::io::Write as _;
-use std::os::unix::ffi::OsStrExt as _;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 
 use crate::cli::LoadVerb;
 use crate::host::Host;
 use crate::load::{self, Load};
-use crate::measure::programs;
+use crate::measure::supervised;
 
 const DONE: u8 = 0;
 const EXIT_INTERRUPTED: u8 = 130;
@@ -27,15 +26,12 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     {
         load::check_cpus(cpus, &online)?;
     }
-    if let Some(program) = verb.command.first() {
-        #[expect(clippy::disallowed_methods, reason = "a command is looked for where a shell does")]
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = [b"PATH=", path.as_bytes()].concat();
-        programs::find(program.as_bytes(), &[path]).map_err(|why| anyhow!("{why}"))?;
+    if !verb.command.is_empty() {
+        supervised::check(&verb.command)?;
     }
     let mut load = Load::start(verb.n, &verb.kind, cpus)?;
     if !verb.command.is_empty() {
-        return Ok(load::exit_code(load.around(&verb.command)?));
+        return Ok(supervised::exit_code(load.around(&verb.command)?));
     }
     let kinds: Vec<&str> = verb.kind.iter().map(|kind| kind.name()).collect();
     let until = if verb.time.is_some() { "" } else { "; ^C ends it" };

@@ -8,12 +8,14 @@ mod compare;
 mod convert;
 mod documents;
 mod exports;
+mod isolating;
 mod judged;
 mod load;
 mod measuring;
 mod open;
 mod records;
 mod run;
+mod shield;
 mod system;
 mod timeit;
 mod tuning;
@@ -48,6 +50,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::System(verb) => system::system(&verb),
+        Verb::Shield(verb) => shield::shield(&verb),
         Verb::Load(verb) => load::load(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),

@@ -27,6 +27,7 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
         maker: None,
         pyperf: Some(&verb.spec.session.pyperf),
         run_as: None,
+        isolating: None,
     };
     measuring.run()
 }

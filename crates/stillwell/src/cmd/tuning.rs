@@ -1,19 +1,14 @@
 //! `system tune`, `system reset` and `system status`.
-use std::io::Write as _;
-use std::path::Path;
-
 use anyhow::{Context as _, Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::cli::{SystemRoot, SystemTune};
 use crate::host::Host;
-use crate::host::guardian::{Guardian, Request};
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
 use crate::host::restore::restore;
 use crate::host::tune::{self, Turned};
 use crate::render::system::tuned as shown;
-use crate::spec::values::Names;
 
 const DONE: u8 = 0;
 /// Something could not be set, or not be put back.
@@ -82,35 +77,4 @@ pub fn status(verb: &SystemRoot) -> Result<u8> {
     };
     super::print(&text)?;
     Ok(DONE)
-}
-
-/// Has the machine tuned for as long as the guardian lives, and says what could not be.
-///
-/// # Errors
-/// Nobody gives the rights, or the machine is tuned already.
-pub fn start_guardian(
-    root: &Path,
-    cpus: Option<Vec<usize>>,
-    knobs: &Option<Names>,
-) -> Result<Guardian> {
-    let knobs = knobs.as_ref().map(|names| names.0.clone());
-    let request = Request { cpus, knobs, time_s: Timestamp::now().as_second() };
-    let guardian = Guardian::start(root, &request)?;
-    say(&guardian.notes);
-    Ok(guardian)
-}
-
-/// Has it put everything back.
-///
-/// # Errors
-/// The guardian died.
-pub fn end_guardian(guardian: Guardian) -> Result<()> {
-    say(&guardian.end()?);
-    Ok(())
-}
-
-fn say(notes: &[String]) {
-    for note in notes {
-        writeln!(anstream::stderr(), "stillwell: {note}").ok();
-    }
 }

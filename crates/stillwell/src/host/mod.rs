@@ -31,6 +31,7 @@ mod mounts;
 mod recommend;
 mod report;
 pub mod restore;
+pub mod shield;
 #[cfg(test)]
 mod tests;
 mod topology;

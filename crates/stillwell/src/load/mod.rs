@@ -6,32 +6,25 @@ mod kinds;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::event::{PollFd, PollFlags};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::host::{format_cpu_list, parse_cpu_list};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
+use crate::measure::supervised::{self, LOOK_NS, wait_for};
 use crate::spec::load::Kind;
 use crate::sys;
 
 /// `argv[0]` that makes this program a busy process.
 const ARGV0: &str = "stillwell-load";
-/// First argument: be busy; become the command of the user; end at once.
+/// First argument: be busy; end at once.
 const BUSY: &str = "busy";
-const BECOME: &str = "become";
 const END: &str = "end";
-/// How often it is looked whether all are still there, ns. One may fall to the out-of-memory killer.
-const LOOK_NS: u64 = 1_000_000_000;
 
 /// Whether this process was started to be busy.
 pub fn is_requested() -> bool {
@@ -51,10 +44,7 @@ pub fn serve() -> ExitCode {
     if parent != Some(sys::parent()) {
         return ExitCode::FAILURE;
     }
-    let failed = match what.to_str() {
-        Some(BUSY) => busy(&mut arguments),
-        _ => become_command(&mut arguments),
-    };
+    let failed = busy(&mut arguments);
     // What cannot be written to standard error cannot be said at all.
     writeln!(anstream::stderr(), "stillwell: {failed:#}").ok();
     ExitCode::from(crate::EXIT_ERROR)
@@ -81,12 +71,6 @@ fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
     };
     let failed = kinds::be_busy(kind, ready).err().unwrap_or_else(|| std::io::Error::other("?"));
     anyhow::Error::from(failed).context(format!("a load of kind {} ended", kind.name()))
-}
-
-fn become_command(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
-    let program = arguments.next().unwrap_or_default();
-    let error = Command::new(&program).args(arguments).exec();
-    anyhow::Error::from(error).context(format!("cannot execute {}", program.display()))
 }
 
 /// Busy processes. They end when this is dropped.
@@ -165,45 +149,12 @@ impl Load {
         }
     }
 
-    /// Runs a command under it; its end is also the end of the load. What the terminal sends is for the command, and
-    /// SIGTERM is passed on to it.
+    /// Runs a command under it; its end is also the end of the load.
     ///
     /// # Errors
     /// It cannot be started.
     pub fn around(&mut self, command: &[OsString]) -> Result<ExitStatus> {
-        // Handlers, because exec resets them for the command; what is ignored would stay ignored.
-        let unheeded = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
-            signal_hook::flag::register(signal, Arc::clone(&unheeded))
-                .context("cannot catch signals")?;
-        }
-        let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
-        signal_hook::low_level::pipe::register(signal_hook::consts::SIGTERM, writer)
-            .context("cannot catch signals")?;
-        let mut child = Command::new("/proc/self/exe")
-            .arg0(ARGV0)
-            .args([BECOME, &std::process::id().to_string()])
-            .args(command)
-            .spawn()
-            .with_context(|| format!("cannot execute {}", command[0].display()))?;
-        let pid = Pid::from_child(&child);
-        // Linux before 5.3 has none; there the end is asked for now and then.
-        let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
-        loop {
-            if let Some(status) = child.try_wait().context("cannot wait for the command")? {
-                return Ok(status);
-            }
-            let mut fds = vec![PollFd::new(&pipe, PollFlags::IN)];
-            fds.extend(
-                pidfd.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)),
-            );
-            wait_for(&mut fds, if pidfd.is_some() { LOOK_NS } else { LOOK_NS / 100 })?;
-            if !fds[0].revents().is_empty() {
-                (&pipe).read(&mut [0; 64]).ok();
-                kill_process(pid, Signal::TERM).ok();
-            }
-            self.refill()?;
-        }
+        supervised::run(command, false, || self.refill())
     }
 }
 
@@ -218,12 +169,6 @@ impl Drop for Load {
     }
 }
 
-/// The status as a shell has it.
-pub fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| Some(128 + status.signal()?));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
-}
-
 fn await_ready(kind: Kind, child: &mut Child) -> Result<()> {
     let stdout = child.stdout.take();
     let n_read = stdout.map_or(Ok(0), |mut stdout| stdout.read(&mut [0])).unwrap_or(0);
@@ -232,17 +177,6 @@ fn await_ready(kind: Kind, child: &mut Child) -> Result<()> {
         bail!("a load of kind {} cannot be made", kind.name());
     }
     Ok(())
-}
-
-fn wait_for(fds: &mut [PollFd<'_>], limit_ns: u64) -> Result<()> {
-    let limit = Timespec {
-        tv_sec: i64::try_from(limit_ns / 1_000_000_000)?,
-        tv_nsec: i64::try_from(limit_ns % 1_000_000_000)?,
-    };
-    match poll(fds, Some(&limit)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error).context("cannot wait"),
-    }
 }
 
 /// CPUs that are online, for a load.

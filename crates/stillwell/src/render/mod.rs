@@ -22,6 +22,7 @@ mod notes;
 mod outliers;
 pub mod pyperf;
 pub mod results;
+pub mod shield;
 pub mod stats_table;
 mod styles;
 pub mod system;

@@ -155,7 +155,8 @@ pub struct HookOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "The process that is timed")]
 pub struct ProcessOptions {
-    /// Allow only these CPUs, for example 2 or 0-3,6 [default: those allowed now]
+    /// Allow only these CPUs, for example 2 or 0-3,6 [default: the last of those that were isolated at boot, or else all
+    /// that are allowed now]
     #[arg(long, value_name = "CPUS")]
     pub affinity: Option<Cpus>,
     /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example
@@ -163,6 +164,11 @@ pub struct ProcessOptions {
     /// under sudo the commands still run as the user who called it
     #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
     pub tune: Option<Option<Names>>,
+    /// Run the commands on CPUs that nothing else may use, and give these back whatever happens: one whole core, or the
+    /// cores of --affinity. As a user it needs sudo or doas without a password; under sudo the commands still run as the
+    /// user who called it. What is in force is in the record (docs/isolation.md)
+    #[arg(long)]
+    pub isolate: bool,
     /// Nice level, -20 (needs root) to 19 [default: as it is now]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: Option<i32>,

@@ -291,11 +291,20 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
     Ok(())
 }
 
+/// Gives root up for good, for this whole process, which has one thread.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn become_user_for_good(user: &User) -> io::Result<()> {
+    // SAFETY: what it asks for is that no other thread needs the rights of the process; there is none.
+    unsafe { become_user(user) }.map_err(|_| io::Error::last_os_error())
+}
+
 /// Gives root up for good, groups first. glibc's functions would tell all threads of the process, which here is that of
 /// the parent (nptl/setxid); the system calls change only the child.
 ///
 /// # Safety
-/// Only for the child.
+/// Only for a process with one thread.
 unsafe fn become_user(user: &User) -> Result<(), Stage> {
     // SAFETY: plain system calls; the list of groups was made before the clone.
     unsafe {
