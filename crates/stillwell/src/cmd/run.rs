@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::cli::RunVerb;
 use crate::cmd::isolating::Isolating;
 use crate::cmd::measuring::{Measuring, drawn_seed};
-use crate::host::{self, Facts, Gap, Host};
+use crate::host::{self, Facts, Gap, Host, priority};
 use crate::plan::{Plan, decide};
 use crate::record::EndReason;
 
@@ -15,16 +15,22 @@ use crate::record::EndReason;
 pub fn run(verb: &RunVerb) -> Result<u8> {
     let mut isolating = Isolating::start(&verb.host_root, &verb.spec.process)?;
     // The facts are those of the tuned machine.
-    let facts = isolating.look(&Host::new(&verb.host_root));
-    let measured = measuring(verb, facts, |plan| isolating.bind(plan)).and_then(|mut measuring| {
-        if isolating.has_guardian() {
-            measuring.run_as = host::invoking_user();
-            measuring.facts.user_id =
-                measuring.run_as.as_ref().map_or(measuring.facts.user_id, |user| Some(user.uid));
-        }
-        measuring.isolating = Some(&mut isolating);
-        measuring.run()
-    });
+    let host = Host::new(&verb.host_root);
+    let (facts, mut gaps) = isolating.look(&host);
+    let is_shielded = isolating.isolation.as_ref().is_some_and(|it| it.how.is_shield());
+    gaps.extend(priority::caveats(&host, &verb.spec.process, is_shielded));
+    let measured =
+        measuring(verb, (facts, gaps), |plan| isolating.bind(plan)).and_then(|mut measuring| {
+            if isolating.has_guardian() {
+                measuring.run_as = host::invoking_user();
+                measuring.facts.user_id = measuring
+                    .run_as
+                    .as_ref()
+                    .map_or(measuring.facts.user_id, |user| Some(user.uid));
+            }
+            measuring.isolating = Some(&mut isolating);
+            measuring.run()
+        });
     isolating.end()?;
     measured
 }

@@ -28,6 +28,7 @@ pub mod knobs;
 mod look;
 mod mask;
 mod mounts;
+pub mod priority;
 mod recommend;
 mod report;
 pub mod restore;

@@ -24,6 +24,7 @@ mod privileges;
 mod process;
 mod processes;
 mod schedule;
+mod shield;
 mod streams;
 mod system;
 mod tidy;
