@@ -4,7 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "this module starts a command")]
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
@@ -114,7 +114,7 @@ pub fn run(
         fds.extend(pidfd.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
         wait_for(&mut fds, if pidfd.is_some() { LOOK_NS } else { LOOK_WITHOUT_PIDFD_NS })?;
         if !fds[0].revents().is_empty() {
-            (&pipe).read(&mut [0; 64]).ok();
+            rustix::io::read(&pipe, &mut [0; 64]).ok();
             kill_process(pid, Signal::TERM).ok();
         }
         look()?;

@@ -61,6 +61,21 @@ pub(super) fn what(finding: &Finding) -> String {
         Finding::OneCpu { arm, n_threads } => {
             format!("{} has {n_threads} threads, and all of them one CPU", arm + 1)
         }
+        Finding::ShieldLost { .. }
+        | Finding::SharedCpus { .. }
+        | Finding::NiceInTerminal { .. }
+        | Finding::RealTimePauses { .. } => about_cpus(finding),
+        Finding::OneLayout => {
+            "all processes are forks of one, with the same layout of memory: what it does to the times is not \
+             averaged, and may be a part of a difference"
+                .into()
+        }
+    }
+}
+
+/// What was found of the CPUs that the runs were to have for themselves, or before others.
+fn about_cpus(finding: &Finding) -> String {
+    match finding {
         Finding::ShieldLost { n_runs, why } => {
             let runs = if *n_runs == 1 { "run was" } else { "runs were" };
             format!("the shield was lost: {why}; the last {n_runs} {runs} perhaps not alone")
@@ -79,11 +94,7 @@ pub(super) fn what(finding: &Finding) -> String {
             percent(*share)
         ),
         Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
-        Finding::OneLayout => {
-            "all processes are forks of one, with the same layout of memory: what it does to the times is not \
-             averaged, and may be a part of a difference"
-                .into()
-        }
+        other => unreachable!("{other:?} is none of these"),
     }
 }
 

@@ -1,4 +1,5 @@
 //! Shields in a directory with the kernel's behaviour: made, killed at every point, taken away.
+#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::collections::BTreeMap;
 use std::io;
