@@ -155,8 +155,8 @@ pub struct HookOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "The process that is timed")]
 pub struct ProcessOptions {
-    /// Allow only these CPUs, for example 2 or 0-3,6 [default: the last of those that were isolated at boot, or else all
-    /// that are allowed now]
+    /// Allow only these CPUs, for example 2 or 0-3,6 [default: one of those that were isolated at boot, or else all that
+    /// are allowed now]
     #[arg(long, value_name = "CPUS")]
     pub affinity: Option<Cpus>,
     /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example

@@ -6,7 +6,7 @@ use crate::host::journal::Store;
 use crate::host::restore::{Restored, restore_some};
 use crate::host::shield::tasks::Masks;
 use crate::host::shield::{
-    How, Isolation, Placement, Raised, Request, find, group_of, lower, plan, raise, verify,
+    How, Isolation, Placement, Raised, Request, find, group_of, lower, plan, prepare, raise, verify,
 };
 use crate::host::{Host, name_cpus, read_cpu_list};
 
@@ -23,18 +23,21 @@ pub fn put_in_force(
 ) -> Result<(Raised, Isolation)> {
     let (mut raised, mut notes) = plan(host, placement, request);
     raised.knobs = knobs;
-    store.raise(&raised)?;
-    match raise(host, &raised, request.kernel_threads) {
-        Ok(more) => notes.extend(more),
-        Err(why) => {
-            let left = lower(host, &raised);
-            if let Some((path, error)) = left.first() {
-                bail!("{why}; and /{path} cannot be taken away: {error}");
+    loop {
+        store.raise(&raised)?;
+        let why = match raise(host, &raised, request.kernel_threads) {
+            Ok(more) => {
+                notes.extend(more);
+                break;
             }
-            notes.push(why);
-            raised = Raised { how: How::Affinity, masks: Masks::default(), ..raised };
-            store.raise(&raised)?;
+            Err(why) => why,
+        };
+        let left = lower(host, &raised);
+        if let Some((path, error)) = left.first() {
+            bail!("{why}; and /{path} cannot be taken away: {error}");
         }
+        notes.push(why);
+        raised = next_best(host, raised);
     }
     store.done()?;
     if !raised.how.is_shield() {
@@ -47,6 +50,16 @@ pub fn put_in_force(
     }
     let isolation = verify(host, &raised, notes);
     Ok((raised, isolation))
+}
+
+/// What is left where one could not be made: systemd may not be as it should be, and a group of our own still be possible.
+fn next_best(host: &Host, raised: Raised) -> Raised {
+    let mut next = Raised { how: How::Affinity, masks: Masks::default(), ..raised };
+    if raised.how == How::DelegatedPartition {
+        next.how = How::Partition;
+        prepare(host, &mut next);
+    }
+    next
 }
 
 /// Takes the shield away, and puts back the knobs that were turned for it. Others stay.

@@ -165,14 +165,23 @@ pub fn plan(host: &Host, placement: &Placement, request: &Request) -> (Raised, V
         masks: Masks::default(),
         knobs: Vec::new(),
     };
-    match how {
-        How::Partition => version2::plan(host, &site, &mut raised),
-        How::DelegatedPartition => version2::plan_delegated(host, &site, &mut raised),
-        How::Cpusets => version1::plan(host, &site, &mut raised, request.kernel_threads),
-        How::Boot | How::Affinity => {}
+    if how == How::Cpusets {
+        version1::plan(host, &site, &mut raised, request.kernel_threads);
+    } else {
+        prepare(host, &mut raised);
     }
     why.extend(placement.notes.iter().cloned());
     (raised, why)
+}
+
+/// Finds out what a partition will have to undo.
+fn prepare(host: &Host, raised: &mut Raised) {
+    let site = find(host);
+    match raised.how {
+        How::Partition => version2::plan(host, &site, raised),
+        How::DelegatedPartition => version2::plan_delegated(host, &site, raised),
+        How::Cpusets | How::Boot | How::Affinity => {}
+    }
 }
 
 /// Makes it; to be called when it is in the journal. The value is what the user should know.
