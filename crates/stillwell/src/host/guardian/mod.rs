@@ -265,7 +265,16 @@ fn borrow(
         );
         raised.bound = asked;
     }
-    let isolation = Some(Box::new(shield::verify(host, &raised, Vec::new())));
+    let isolation = shield::verify(host, &raised, Vec::new());
+    let expected =
+        Isolation { partition: shield::expected_partition(&raised), ..isolation.clone() };
+    if let Some(why) = shield::Watch::new(host, &expected).and_then(|watch| watch.lost()) {
+        return Err(anyhow!(
+            "the shield of {} was lost: {why}; run `stillwell shield off`, and on again",
+            name_cpus(&raised.cpus)
+        ));
+    }
+    let isolation = Some(Box::new(isolation));
     let held = Held { store, _latency: None, extent: Extent::Nothing, raised: Some(raised) };
     Ok((held, Answer::Turned { n_set: 0, notes, isolation }))
 }

@@ -64,7 +64,14 @@ pub(super) fn raise(host: &Host, site: &Site, raised: &Raised) -> Result<Vec<Str
     let point = site.version_2.clone()?;
     let path = format!("{point}/{GROUP}");
     let failed = |what: &str, error: std::io::Error| explain::cannot(what, &point, &error);
-    if raised.switched_on {
+    let mut notes = Vec::new();
+    // At its next reload systemd switches off what none of its units asks for, and the partition is gone (seen with 252).
+    if site.has_systemd
+        && let Err(why) = host.start_shield_service(&format_cpu_list(&rest(host, raised)))
+    {
+        notes.push(format!("systemd may take the partition away when it is reloaded: {why}"));
+    }
+    if !has_controller(host, &point) {
         host.write_group(&format!("{point}/cgroup.subtree_control"), "+cpuset")
             .map_err(|error| failed("switch the cpuset controller on", error))?;
     }
@@ -74,7 +81,7 @@ pub(super) fn raise(host: &Host, site: &Site, raised: &Raised) -> Result<Vec<Str
         .map_err(|error| failed("give CPUs to the group", error))?;
     partition(host, &path, raised)?;
     bind_again(host, &raised.masks, Some(&rest(host, raised)));
-    Ok(Vec::new())
+    Ok(notes)
 }
 
 /// Makes a partition of a group, and reads back whether it is one.
@@ -118,6 +125,11 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &Raised) -> Vec<(String, S
         if let Err(error) = empty_and_remove(host, &path, point) {
             left.push((path, error.to_string()));
         }
+    }
+    if site.has_systemd
+        && let Err(why) = host.stop_shield_service()
+    {
+        left.push((format!("{point}/{SLICE}/{SERVICE}"), why));
     }
     if raised.switched_on && left.is_empty() && has_controller(host, point) && !is_used(host, point)
     {
