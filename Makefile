@@ -38,6 +38,7 @@ bench: build ## the experiments of docs/experiments.md, side by side with other 
 	experiments/trust/run
 	experiments/timeit/run
 	experiments/files/run
+	experiments/isolation/run
 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace

@@ -6,6 +6,7 @@ mod cli;
 mod cmd;
 mod convert;
 mod host;
+mod load;
 mod measure;
 mod metric;
 mod plan;
@@ -29,6 +30,12 @@ fn main() -> ExitCode {
     if measure::launcher::is_requested() {
         measure::launcher::serve();
         return ExitCode::SUCCESS;
+    }
+    if load::is_requested() {
+        return load::serve();
+    }
+    if measure::supervised::is_requested() {
+        return measure::supervised::serve();
     }
     let cli = cli::Cli::parse();
     match cmd::run_verb(cli.verb) {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::steadiness::{self, Flag};
 use crate::analysis::{ArmSummary, Comparison, Evidence};
+use crate::host::priority::{NICE, REAL_TIME};
 use crate::metric::Metric;
 use crate::record::{Event, Record, Rows};
 
@@ -53,6 +54,14 @@ pub enum Finding {
     WarmUp { arm: usize, n_slices: u32, is_steady: bool },
     /// The arm has several threads, and all of them one CPU.
     OneCpu { arm: usize, n_threads: u32 },
+    /// The shield did not hold to the end; of the last runs nobody knows whether they were alone.
+    ShieldLost { n_runs: usize, why: String },
+    /// On CPUs that nothing else may use, the processes or threads of the runs waited for each other.
+    SharedCpus { share: f64, n_cpus: usize },
+    /// The nice level counted only among the commands of one terminal, and others took the CPU.
+    NiceInTerminal { share: f64 },
+    /// Runs were long enough for the kernel to stop a real-time program.
+    RealTimePauses { why: String },
     /// All runs of all arms are forks of one process: they have one layout of memory.
     OneLayout,
 }
@@ -73,9 +82,11 @@ pub fn notes(record: &Record, arms: &[ArmSummary], comparisons: &[Comparison]) -
     let total_ns: f64 =
         arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.mean.value * arm.n_runs as f64)).sum();
     notes.extend(failed_runs(arms));
+    notes.extend(lost_shield(record));
     notes.extend(memory_floor(record, arms));
     if total_ns > 0.0 {
         notes.extend(waiting(record, arms, total_ns));
+        notes.extend(priority(record, total_ns));
         notes.extend(faults(record, total_ns));
         notes.extend(migrations(arms));
         notes.extend(load(record));
@@ -146,8 +157,14 @@ fn waiting(record: &Record, arms: &[ArmSummary], total_ns: f64) -> Vec<Note> {
     };
     let excess_ns: f64 = arms.iter().filter_map(excess_of).sum();
     let of_excess = |ns: f64| Some(ns / excess_ns).filter(|share| (0.0..=1.0).contains(share));
+    let shielded = shielded_cpus(record);
     let preempted = total(record, Metric::PreemptedNs).map(|ns| {
         let share = ns / total_ns;
+        if let Some(n_cpus) = shielded {
+            // A kernel thread now and then is no reason to ask for more CPUs.
+            let weight = if share < SHARED_MIN { 0.0 } else { share };
+            return Note { finding: Finding::SharedCpus { share, n_cpus }, weight };
+        }
         Note { finding: Finding::Preempted { share, of_excess: of_excess(ns) }, weight: share }
     });
     let queued = total_queued_ns(&record.rows).map(|ns| {
@@ -155,6 +172,48 @@ fn waiting(record: &Record, arms: &[ArmSummary], total_ns: f64) -> Vec<Note> {
         Note { finding: Finding::Queued { share, of_excess: of_excess(ns) }, weight: share }
     });
     preempted.into_iter().chain(queued).collect()
+}
+
+/// Less of the time than this is not several threads on one CPU.
+const SHARED_MIN: f64 = 0.05;
+
+/// How many CPUs the runs had for themselves; `None` without a shield, or if it did not hold.
+fn shielded_cpus(record: &Record) -> Option<usize> {
+    let isolation =
+        record.header.isolation.as_ref().filter(|isolation| isolation.how.is_shield())?;
+    let is_whole = isolation.n_tasks_left == 0 && lost_shield(record).is_none();
+    is_whole.then(|| isolation.bound_cpus().len())
+}
+
+fn lost_shield(record: &Record) -> Option<Note> {
+    let (first, why) = record.events.iter().find_map(|event| match event {
+        Event::IsolationLost { first_step, why, .. } => Some((*first_step, why.clone())),
+        _ => None,
+    })?;
+    let rows = &record.rows;
+    let n_runs = (0..rows.len()).filter(|&at| rows.is_measurement(at) && rows.step(at) >= first);
+    Some(Note { finding: Finding::ShieldLost { n_runs: n_runs.count(), why }, weight: 1.0 })
+}
+
+/// Shorter runs end before the kernel stops a real-time program.
+const PAUSE_AFTER_NS: u64 = 900_000_000;
+
+/// What a nice level or a policy did not do, where that was to be felt.
+fn priority(record: &Record, total_ns: f64) -> Vec<Note> {
+    let rows = &record.rows;
+    let gap = |what: &str| record.header.gaps.iter().find(|gap| gap.what == what);
+    let preempted = total(record, Metric::PreemptedNs).map_or(0.0, |ns| ns / total_ns);
+    let nice = gap(NICE)
+        .map(|_| Note { finding: Finding::NiceInTerminal { share: preempted }, weight: preempted });
+    let is_long = (0..rows.len()).any(|at| {
+        rows.is_measurement(at)
+            && rows.get(at, Metric::WallNs).is_some_and(|ns| ns > PAUSE_AFTER_NS)
+    });
+    let real_time = gap(REAL_TIME).filter(|_| is_long).map(|gap| Note {
+        finding: Finding::RealTimePauses { why: gap.why.clone() },
+        weight: 0.05,
+    });
+    nice.into_iter().chain(real_time).collect()
 }
 
 /// Time of one run on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the

@@ -55,6 +55,7 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
         maker: Some(maker),
         pyperf: Some(&spec.session.pyperf),
         run_as: tuning::user_of_commands(&spec.session.workers.tuning),
+        isolating: None,
     };
     measuring.run()
 }

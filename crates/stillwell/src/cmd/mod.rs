@@ -8,13 +8,16 @@ mod compare;
 mod convert;
 mod documents;
 mod exports;
+mod isolating;
 mod judged;
+mod load;
 mod measuring;
 mod open;
 mod plot;
 mod records;
 mod report;
 mod run;
+mod shield;
 mod system;
 mod timeit;
 mod tuning;
@@ -51,6 +54,8 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::System(verb) => system::system(&verb),
+        Verb::Shield(verb) => shield::shield(&verb),
+        Verb::Load(verb) => load::load(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

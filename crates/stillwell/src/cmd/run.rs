@@ -5,24 +5,37 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::cli::RunVerb;
+use crate::cmd::isolating::Isolating;
 use crate::cmd::measuring::{Measuring, drawn_seed};
-use crate::cmd::tuning;
-use crate::host::{self, Host};
+use crate::host::{self, Facts, Gap, Host, priority};
 use crate::plan::{Plan, decide};
 use crate::record::EndReason;
 
 /// Measures, then shows.
 pub fn run(verb: &RunVerb) -> Result<u8> {
-    let process = &verb.spec.process;
-    let cpus = process.affinity.as_ref().map(|cpus| cpus.0.clone());
+    let mut isolating = Isolating::start(&verb.host_root, &verb.spec.process)?;
     // The facts are those of the tuned machine.
-    tuning::tuned(&process.tuning, &verb.host_root, cpus, || measuring(verb, |_| ())?.run())
+    let host = Host::new(&verb.host_root);
+    let (facts, mut gaps) = isolating.look(&host);
+    let is_shielded = isolating.isolation.as_ref().is_some_and(|it| it.how.is_shield());
+    gaps.extend(priority::caveats(&host, &verb.spec.process, is_shielded));
+    let measured =
+        measuring(verb, (facts, gaps), |plan| isolating.bind(plan)).and_then(|mut measuring| {
+            if isolating.has_guardian() {
+                measuring.run_as = host::invoking_user();
+            }
+            measuring.isolating = Some(&mut isolating);
+            measuring.run()
+        });
+    isolating.end()?;
+    measured
 }
 
 /// Measures a series of one command, to its last run however precise it is. Returns the record and the exit code; what
 /// went wrong is said.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
-    let mut measuring = measuring(verb, |plan| plan.precision = None)?;
+    let facts = host::look(&Host::new(&verb.host_root));
+    let mut measuring = measuring(verb, facts, |plan| plan.precision = None)?;
     let (path, ended) = measuring.measure()?;
     let code = match ended.reason {
         EndReason::Complete => 0,
@@ -32,8 +45,11 @@ pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
 }
 
 /// `adjust` has the last word on the plan.
-fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring<'_>> {
-    let (facts, gaps) = host::look(&Host::new(&verb.host_root));
+fn measuring<'a>(
+    verb: &'a RunVerb,
+    (facts, gaps): (Facts, Vec<Gap>),
+    adjust: impl FnOnce(&mut Plan),
+) -> Result<Measuring<'a>> {
     let mut plan = decide(&verb.spec, &facts, drawn_seed()?)?;
     adjust(&mut plan);
     Ok(Measuring {
@@ -45,6 +61,7 @@ fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring
         script: verb.script.as_deref(),
         maker: None,
         pyperf: None,
-        run_as: tuning::user_of_commands(&verb.spec.process.tuning),
+        run_as: None,
+        isolating: None,
     })
 }

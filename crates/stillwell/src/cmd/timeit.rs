@@ -35,6 +35,7 @@ fn measure(verb: &TimeitVerb) -> Result<u8> {
         maker: None,
         pyperf: Some(&verb.spec.session.pyperf),
         run_as,
+        isolating: None,
     };
     measuring.run()
 }

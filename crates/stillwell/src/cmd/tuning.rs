@@ -1,11 +1,11 @@
 //! `system tune`, `system reset` and `system status`.
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::cli::{SystemRoot, SystemTune};
+use crate::cmd::isolating::say;
 use crate::host::guardian::{Guardian, Request};
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
@@ -100,7 +100,8 @@ pub fn tuned<T>(
 ) -> Result<T> {
     let Some(knobs) = &options.tune else { return measure() };
     let knobs = knobs.as_ref().map(|names| names.0.clone());
-    let request = Request { cpus, knobs, time_s: Timestamp::now().as_second() };
+    let time_s = Timestamp::now().as_second();
+    let request = Request { cpus, knobs, tunes: true, isolate: None, time_s };
     let guardian = Guardian::start(root, &request)?;
     say(&guardian.notes);
     let measured = measure();
@@ -121,10 +122,4 @@ pub fn cpus_of_workers(said: &WorkerOptions, root: &Path) -> Option<Vec<usize>> 
 /// Whom the commands run as: on a tuned machine, whoever asked for root; that was for the knobs.
 pub fn user_of_commands(options: &TuneOptions) -> Option<User> {
     options.tune.as_ref().and_then(|_| invoking_user())
-}
-
-fn say(notes: &[String]) {
-    for note in notes {
-        writeln!(anstream::stderr(), "stillwell: {note}").ok();
-    }
 }

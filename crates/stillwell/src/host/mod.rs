@@ -28,9 +28,11 @@ pub mod knobs;
 mod look;
 mod mask;
 mod mounts;
+pub mod priority;
 mod recommend;
 mod report;
 pub mod restore;
+pub mod shield;
 #[cfg(test)]
 mod tests;
 mod topology;

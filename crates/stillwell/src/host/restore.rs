@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::host::Host;
 use crate::host::journal::{Item, Store};
 use crate::host::knobs::Undo;
+use crate::host::shield::{self, Raised};
 
 /// The kernel adjusts limits to one another, so one round may not be enough.
 const ROUNDS: usize = 3;
@@ -15,6 +16,8 @@ const ROUNDS: usize = 3;
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct Restored {
+    /// The shield that was taken away.
+    pub lowered: Option<Raised>,
     /// Files that hold again what they held, though they had been changed.
     pub restored: Vec<String>,
     /// Files that somebody else has changed since; they are left alone.
@@ -63,13 +66,52 @@ pub(super) enum Standing {
 /// # Errors
 /// The journal cannot be written.
 pub fn restore(host: &Host, store: &mut Store) -> Result<Restored> {
-    let mut items = store.journal.items.clone();
+    restore_some(host, store, |_| true)
+}
+
+/// Takes the shield away, puts back the files that are wanted, and removes the journal if nothing is left in it.
+///
+/// # Errors
+/// The journal cannot be written.
+pub(super) fn restore_some(
+    host: &Host,
+    store: &mut Store,
+    is_wanted: impl Fn(&Item) -> bool,
+) -> Result<Restored> {
+    let mut result = Restored::default();
+    // First: while it is there, what it keeps off cannot go back to its CPUs.
+    if let Some(raised) = store.journal.shield.clone() {
+        result.failed = shield::lower(host, &raised);
+        if result.failed.is_empty() {
+            store.lowered()?;
+            result.lowered = Some(raised);
+        }
+    }
+    let items = store.journal.items.iter().filter(|item| is_wanted(item)).cloned().collect();
+    let paths = restore_items(host, store, items, &mut result)?;
+    if result.is_complete() {
+        if paths.len() == store.journal.items.len() {
+            store.remove()
+        } else {
+            store.forget(paths)
+        }?;
+    }
+    Ok(result)
+}
+
+/// Returns which files these were.
+fn restore_items(
+    host: &Host,
+    store: &mut Store,
+    mut items: Vec<Item>,
+    result: &mut Restored,
+) -> Result<Vec<String>> {
+    let paths: Vec<String> = items.iter().map(|item| item.kept.path.clone()).collect();
     items.sort_by_key(|item| item.file.undo);
     let standings: Vec<Standing> = items.iter().map(|item| standing(host, item)).collect();
     let brings_cpus = items.iter().zip(&standings).any(|(item, standing)| {
         matches!(item.file.undo, Undo::Smt | Undo::Cpus) && *standing == Standing::Ours
     });
-    let mut result = Restored::default();
     let mut ours = Vec::new();
     for (item, standing) in items.into_iter().zip(standings) {
         let path = item.kept.path.clone();
@@ -91,11 +133,8 @@ pub fn restore(host: &Host, store: &mut Store) -> Result<Restored> {
     if ours.iter().any(|(_, is_changed)| *is_changed) {
         store.restoring(ours.iter().map(|(item, _)| item.kept.path.clone()).collect())?;
     }
-    put_back(host, ours, &mut result);
-    if result.is_complete() {
-        store.remove()?;
-    }
-    Ok(result)
+    put_back(host, ours, result);
+    Ok(paths)
 }
 
 fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restored) {

@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
@@ -95,6 +96,32 @@ impl Host {
             at = openat(&at, parent, directory | OFlags::NOFOLLOW, Mode::empty())?;
         }
         Ok(openat(&at, name, flags, Mode::empty())?)
+    }
+
+    /// Makes a directory that has one of these names.
+    pub(super) fn make_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
+        let (parent, name) = self.parent_of(path, names)?;
+        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes one; that it is not there is no error.
+    pub(super) fn remove_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
+        let (parent, name) = self.parent_of(path, names)?;
+        match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn parent_of<'a>(&self, path: &'a str, names: &[&str]) -> io::Result<(OwnedFd, &'a str)> {
+        let (parent, name) = path.rsplit_once('/').ok_or(io::ErrorKind::InvalidInput)?;
+        if !names.contains(&name) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok((self.open_without_links(parent, OFlags::PATH | OFlags::DIRECTORY)?, name))
     }
 
     fn read_register(&self, path: &str, register: u64) -> io::Result<u64> {

@@ -12,6 +12,7 @@ pub mod programs;
 pub mod script;
 pub mod slices;
 mod streams;
+pub mod supervised;
 mod switches;
 pub mod wire;
 pub mod worker;

@@ -40,11 +40,11 @@ pub struct LauncherProcess {
 }
 
 impl LauncherProcess {
-    /// Starts it.
+    /// Starts it, and has `enter` put it where its runs are to be.
     ///
     /// # Errors
     /// The program cannot execute itself, or the launcher refuses what was asked of it.
-    pub fn start(open: Open) -> Result<(Self, Opened)> {
+    pub fn start(open: Open, enter: impl FnOnce(u32) -> Result<()>) -> Result<(Self, Opened)> {
         let interrupt = Interrupt::catch()?;
         // The launcher inherits it.
         sys::stop_ignoring_children();
@@ -59,6 +59,7 @@ impl LauncherProcess {
             .spawn()
             .context("cannot start the launcher (/proc/self/exe)")?;
         let mut process = Self { child, socket, interrupt };
+        enter(process.child.id())?;
         match process.ask(&Request::Open(open), Patience::None)?.0 {
             Reply::Opened(opened) => Ok((process, opened)),
             Reply::Refused(why) => bail!("the launcher cannot start: {why}"),

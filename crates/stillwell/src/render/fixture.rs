@@ -36,6 +36,7 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
         plan: decide(&spec, &facts, 42).unwrap(),
         facts,
         gaps: Vec::new(),
+        isolation: None,
         imported: None,
     };
     let events = vec![Event::End { reason: EndReason::Complete }];

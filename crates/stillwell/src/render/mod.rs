@@ -24,6 +24,7 @@ pub mod plot;
 pub mod pyperf;
 pub mod report;
 pub mod results;
+pub mod shield;
 pub mod stats_table;
 mod styles;
 pub mod system;

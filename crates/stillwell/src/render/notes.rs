@@ -61,6 +61,10 @@ pub(super) fn what(finding: &Finding) -> String {
         Finding::OneCpu { arm, n_threads } => {
             format!("{} has {n_threads} threads, and all of them one CPU", arm + 1)
         }
+        Finding::ShieldLost { .. }
+        | Finding::SharedCpus { .. }
+        | Finding::NiceInTerminal { .. }
+        | Finding::RealTimePauses { .. } => about_cpus(finding),
         Finding::OneLayout => {
             "all processes are forks of one, with the same layout of memory: what it does to the times is not \
              averaged, and may be a part of a difference"
@@ -69,10 +73,35 @@ pub(super) fn what(finding: &Finding) -> String {
     }
 }
 
+/// What was found of the CPUs that the runs were to have for themselves, or before others.
+fn about_cpus(finding: &Finding) -> String {
+    match finding {
+        Finding::ShieldLost { n_runs, why } => {
+            let runs = if *n_runs == 1 { "run was" } else { "runs were" };
+            format!("the shield was lost: {why}; the last {n_runs} {runs} perhaps not alone")
+        }
+        Finding::SharedCpus { share, n_cpus } => {
+            let cpus = if *n_cpus == 1 { "the one CPU" } else { "the CPUs" };
+            format!(
+                "nothing else was on {cpus} of the runs: their own processes and threads took turns there for {} of the \
+                 time",
+                percent(*share)
+            )
+        }
+        Finding::NiceInTerminal { share } => format!(
+            "the nice level counted only among the commands of one terminal (sched_autogroup_enabled is 1), and other \
+             programs took the CPU for {} of the time",
+            percent(*share)
+        ),
+        Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
+        other => unreachable!("{other:?} is none of these"),
+    }
+}
+
 /// What would help, if anything would.
 pub(super) fn advice(finding: &Finding) -> Option<String> {
     let advice = match finding {
-        Finding::Preempted { .. } => "--affinity on a quiet CPU, or --sched fifo as root",
+        Finding::Preempted { .. } => "--isolate, or --affinity on a quiet CPU",
         Finding::Queued { .. } => "fewer programs at the same time, or --affinity on a quiet CPU",
         Finding::MajorFaults { .. } => {
             "more --warmup, or --cold-cache if that is what is to be measured"
@@ -88,6 +117,12 @@ pub(super) fn advice(finding: &Finding) -> Option<String> {
         Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
         Finding::WarmUp { is_steady: false, .. } => "more --warmups",
         Finding::OneCpu { .. } => "--affinity all",
+        Finding::ShieldLost { .. } => "CPUs that no other control group has",
+        Finding::SharedCpus { .. } => "--affinity with as many CPUs as they have threads",
+        Finding::NiceInTerminal { .. } => "--isolate, or `stillwell system tune --only autogroup`",
+        Finding::RealTimePauses { .. } => {
+            "--isolate without --sched, or `stillwell system tune --only rt-throttling`"
+        }
         Finding::OneLayout => "a script with a Runner, and stillwell bench",
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }

@@ -155,11 +155,17 @@ pub struct HookOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "The process that is timed")]
 pub struct ProcessOptions {
-    /// Allow only these CPUs, for example 2 or 0-3,6 [default: those allowed now]
+    /// Allow only these CPUs, for example 2 or 0-3,6 [default: one of those that were isolated at boot, or else all that
+    /// are allowed now]
     #[arg(long, value_name = "CPUS")]
     pub affinity: Option<Cpus>,
     #[command(flatten)]
     pub tuning: TuneOptions,
+    /// Run the commands on CPUs that nothing else may use, and give these back whatever happens: one whole core, or the
+    /// cores of --affinity. As a user it needs sudo or doas without a password; under sudo the commands still run as the
+    /// user who called it. What is in force is in the record (docs/isolation.md)
+    #[arg(long)]
+    pub isolate: bool,
     /// Nice level, -20 (needs root) to 19 [default: as it is now]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: Option<i32>,

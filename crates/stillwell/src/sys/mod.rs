@@ -16,7 +16,10 @@ pub use signals::{
     Alarm, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
     stop_ignoring_children, take_stop_request,
 };
-pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User};
+pub use spawn::{
+    Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User,
+    become_user_for_good,
+};
 pub use strings::{CStrings, Environment};
 
 /// Takes a descriptor that the parent process has left open for this one, by its number.

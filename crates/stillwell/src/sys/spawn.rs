@@ -297,9 +297,9 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
 /// Opens files as another user from now on; becoming them comes last, when nothing needs root any more.
 ///
 /// # Safety
-/// Only for the child.
+/// Only for a process with one thread.
 unsafe fn take_files_of(user: &User) -> Result<(), Stage> {
-    // SAFETY: plain system calls; the list of groups was made before the clone.
+    // SAFETY: plain system calls; the list of groups is made before a clone.
     unsafe {
         check_call(libc::syscall(libc::SYS_setgroups, user.groups.len(), user.groups.as_ptr()))?;
         libc::syscall(libc::SYS_setfsgid, user.gid);
@@ -308,11 +308,21 @@ unsafe fn take_files_of(user: &User) -> Result<(), Stage> {
     Ok(())
 }
 
+/// Gives root up for good, groups first, for this whole process, which has one thread.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn become_user_for_good(user: &User) -> io::Result<()> {
+    // SAFETY: what both ask for is that no other thread needs the rights of the process; there is none.
+    let became = unsafe { take_files_of(user).and_then(|()| become_user(user)) };
+    became.map_err(|_| io::Error::last_os_error())
+}
+
 /// Gives root up for good. glibc's functions would tell all threads of the process, which here is that of
 /// the parent (nptl/setxid); the system calls change only the child.
 ///
 /// # Safety
-/// Only for the child.
+/// Only for a process with one thread.
 unsafe fn become_user(user: &User) -> Result<(), Stage> {
     // SAFETY: plain system calls.
     unsafe {

@@ -17,8 +17,9 @@ use anyhow::{Context as _, Result};
 use jiff::Zoned;
 
 use crate::cmd::exports;
+use crate::cmd::isolating::Isolating;
 use crate::cmd::judged::Judged;
-use crate::host::{Facts, Gap};
+use crate::host::{Facts, Gap, Host};
 use crate::measure::exec::Evidence;
 use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
 use crate::measure::{ExecRunner, ScriptRunner, clock::monotonic_ns};
@@ -57,6 +58,8 @@ pub struct Measuring<'a> {
     pub pyperf: Option<&'a PyperfOptions>,
     /// Whom the commands run as, if not as we are.
     pub run_as: Option<User>,
+    /// What keeps others off the CPUs of the runs.
+    pub isolating: Option<&'a mut Isolating>,
 }
 
 impl Measuring<'_> {
@@ -92,8 +95,15 @@ impl Measuring<'_> {
         };
         let (mut facts, gaps) = (self.facts.clone(), self.gaps.clone());
         facts.user_id = self.run_as.as_ref().map_or(facts.user_id, |user| Some(user.uid));
-        let start =
-            Start { plan: &self.plan, facts, gaps, now, path: &path, run_as: self.run_as.clone() };
+        let start = Start {
+            plan: &self.plan,
+            facts,
+            gaps,
+            now,
+            path: &path,
+            run_as: self.run_as.clone(),
+            isolating: self.isolating.as_deref_mut(),
+        };
         let shown = shows_progress(style, self.output);
         let progress = Progress::new(&self.plan, shown, colours_allowed(style));
         let ended = match (self.script, &self.plan.workers) {
@@ -175,18 +185,22 @@ struct Start<'a> {
     now: Zoned,
     path: &'a Path,
     run_as: Option<User>,
+    isolating: Option<&'a mut Isolating>,
 }
 
 impl Start<'_> {
-    fn execute(self, progress: Progress) -> Result<Ended> {
+    fn execute(mut self, progress: Progress) -> Result<Ended> {
         let plan = self.plan;
-        let (mut runner, evidence) = ExecRunner::start(plan, self.run_as.clone())?;
+        let isolating = &mut self.isolating;
+        let enter = |pid| isolating.as_mut().map_or(Ok(()), |isolating| isolating.enter(pid));
+        let (mut runner, evidence) = ExecRunner::start(plan, self.run_as.clone(), enter)?;
+        let watch = self.isolating.as_ref().and_then(|isolating| isolating.watch(&Host::new("/")));
         let clock_origin_ns = monotonic_ns();
         let path = absolute(self.path)?;
         let (writer, tail, columns) = self.create(evidence, clock_origin_ns)?;
         runner.keep(&path, columns, clock_origin_ns)?;
-        let ended = Session::new(plan, &mut runner, writer, tail, progress).run();
-        ended.map_err(|error| broken_down(&path, error))
+        let session = Session::new(plan, &mut runner, writer, tail, progress).watching(watch);
+        session.run().map_err(|error| broken_down(&path, error))
     }
 
     fn play(self, script: &Path, progress: Progress) -> Result<Ended> {
@@ -254,6 +268,7 @@ impl Start<'_> {
             plan: self.plan.clone(),
             facts: self.facts,
             gaps: self.gaps,
+            isolation: self.isolating.as_ref().and_then(|isolating| isolating.isolation.clone()),
             imported: None,
         };
         let writer = Writer::create(self.path, &header)?;

@@ -10,6 +10,7 @@ use crate::analysis::live::Live;
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::Watch;
 use crate::cmd::measuring::progress::Progress;
+use crate::host::shield;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::worker::What;
 use crate::measure::{Failure, Hook, Outcome, Runner};
@@ -47,6 +48,8 @@ pub struct Session<'a> {
     /// Sum of the times of all pieces, and their number of steps.
     spent_ns: u64,
     n_steps: u64,
+    /// Tells whether the shield of the runs still holds, as long as it does.
+    shield: Option<shield::Watch>,
 }
 
 impl<'a> Session<'a> {
@@ -74,7 +77,14 @@ impl<'a> Session<'a> {
             progress,
             spent_ns: 0,
             n_steps: 0,
+            shield: None,
         }
+    }
+
+    /// Looks at the shield of the runs too.
+    pub fn watching(mut self, shield: Option<shield::Watch>) -> Self {
+        self.shield = shield;
+        self
     }
 
     /// Measures.
@@ -221,12 +231,22 @@ impl<'a> Session<'a> {
             self.spent_ns += monotonic_ns() - started_ns;
             self.n_steps += n_steps as u64;
             self.take_rows()?;
+            self.look_at_shield(&piece)?;
             self.progress.draw(&self.live, self.watch.as_ref());
             if let Some(ended) = ended(outcome) {
                 return Ok(Some(ended));
             }
         }
         Ok(None)
+    }
+
+    /// Nobody knows of which of these runs on it was lost.
+    fn look_at_shield(&mut self, piece: &[Step]) -> Result<()> {
+        let Some(why) = self.shield.as_ref().and_then(shield::Watch::lost) else { return Ok(()) };
+        self.shield = None;
+        let first_step = piece.first().map_or(0, |step| step.step);
+        let step = piece.last().map_or(0, |step| step.step + 1);
+        self.writer.append_event(&Event::IsolationLost { first_step, step, why })
     }
 
     fn piece_steps(&self) -> usize {

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::host::knobs::{File, Knob, knob};
+use crate::host::shield::Raised;
 
 /// Of the format of the journal.
 pub(super) const VERSION: u32 = 1;
@@ -22,6 +23,12 @@ pub(super) enum Entry {
     Seen { files: Vec<(String, String)> },
     /// All that was asked for has been tried.
     Done,
+    /// This shield is about to be made.
+    Raise(Raised),
+    /// There is none any more.
+    Lowered,
+    /// These were put back, and are nobody's concern any more.
+    Forgotten { paths: Vec<String> },
     /// These are about to be put back: whatever they hold from now on is our doing.
     Restoring { paths: Vec<String> },
 }
@@ -82,6 +89,8 @@ pub struct Journal {
     pub begun: Vec<Begin>,
     /// What, in order.
     pub items: Vec<Item>,
+    /// The shield.
+    pub shield: Option<Raised>,
     /// Whether the last one came to its end.
     pub is_done: bool,
 }
@@ -131,6 +140,14 @@ impl Journal {
                 }
             }
             Entry::Done => self.is_done = true,
+            Entry::Raise(raised) => {
+                self.shield = Some(raised);
+                self.is_done = false;
+            }
+            Entry::Lowered => self.shield = None,
+            Entry::Forgotten { paths } => {
+                self.items.retain(|item| !paths.contains(&item.kept.path));
+            }
             Entry::Restoring { paths } => {
                 for item in &mut self.items {
                     item.is_restoring |= paths.contains(&item.kept.path);

@@ -18,6 +18,7 @@ pub use entries::{Begin, Item, Journal, Kept};
 
 use crate::host::Host;
 use crate::host::knobs::Knob;
+use crate::host::shield::Raised;
 
 use entries::{Entry, VERSION};
 
@@ -135,6 +136,30 @@ impl Store {
     /// It cannot be written: then nothing may be put back.
     pub fn restoring(&mut self, paths: Vec<String>) -> Result<()> {
         if paths.is_empty() { Ok(()) } else { self.append(Entry::Restoring { paths }) }
+    }
+
+    /// Notes which shield is about to be made.
+    ///
+    /// # Errors
+    /// It cannot be written: then it may not be made.
+    pub fn raise(&mut self, raised: &Raised) -> Result<()> {
+        self.append(Entry::Raise(raised.clone()))
+    }
+
+    /// Notes that there is no shield any more.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn lowered(&mut self) -> Result<()> {
+        self.append(Entry::Lowered)
+    }
+
+    /// Notes that these were put back, while others were not.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn forget(&mut self, paths: Vec<String>) -> Result<()> {
+        if paths.is_empty() { Ok(()) } else { self.append(Entry::Forgotten { paths }) }
     }
 
     /// Nothing is left to put back.
