@@ -8,6 +8,7 @@ mod convert;
 mod host;
 mod measure;
 mod metric;
+mod noise;
 mod plan;
 mod record;
 mod render;

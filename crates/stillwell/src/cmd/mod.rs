@@ -10,6 +10,7 @@ mod documents;
 mod exports;
 mod judged;
 mod measuring;
+mod noise;
 mod open;
 mod records;
 mod run;
@@ -46,6 +47,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
+        Verb::Noise(verb) => noise::noise(&verb),
         Verb::System(verb) => system::system(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
