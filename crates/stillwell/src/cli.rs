@@ -75,6 +75,10 @@ pub enum Verb {
 pub struct RunVerb {
     #[command(flatten)]
     pub spec: RunSpec,
+    /// Afterwards, measure again with what removes the largest source of noise, and show both. It is turned on for the runs
+    /// alone: a scheduling policy, one quiet CPU, or a knob of --tune
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
     /// Play these times instead of running anything (for tests)
     #[arg(long, hide = true, value_name = "FILE")]
     pub script: Option<PathBuf>,

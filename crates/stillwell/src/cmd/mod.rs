@@ -7,6 +7,7 @@ mod check;
 mod compare;
 mod convert;
 mod documents;
+mod explain;
 mod exports;
 mod judged;
 mod measuring;

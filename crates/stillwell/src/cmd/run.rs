@@ -6,14 +6,28 @@ use anyhow::Result;
 
 use crate::cli::RunVerb;
 use crate::cmd::measuring::{Measuring, drawn_seed};
-use crate::cmd::tuning;
+use crate::cmd::{explain, tuning};
 use crate::host::{self, Host};
 use crate::plan::{Plan, decide};
 use crate::record::EndReason;
 
-/// Measures, then shows.
+/// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {
-    let Some(tune) = &verb.spec.process.tune else { return measuring(verb, |_| ())?.run() };
+    let (path, code) = measure_and_show(verb)?;
+    if verb.explain {
+        explain::explain(verb, &path, code)?;
+    }
+    Ok(code)
+}
+
+/// Measures, then shows. Returns the record and the exit code.
+pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
+    let all = |measuring: &mut Measuring<'_>| {
+        let (path, ended) = measuring.measure()?;
+        let code = measuring.finish(&path, &ended)?;
+        Ok((path, code))
+    };
+    let Some(tune) = &verb.spec.process.tune else { return all(&mut measuring(verb, |_| ())?) };
     let cpus = verb.spec.process.affinity.as_ref().map(|cpus| cpus.0.clone());
     let guardian = tuning::start_guardian(&verb.host_root, cpus, tune)?;
     // The facts are those of the tuned machine.
@@ -21,7 +35,7 @@ pub fn run(verb: &RunVerb) -> Result<u8> {
         measuring.run_as = host::invoking_user();
         measuring.facts.user_id =
             measuring.run_as.as_ref().map_or(measuring.facts.user_id, |user| Some(user.uid));
-        measuring.run()
+        all(&mut measuring)
     });
     tuning::end_guardian(guardian)?;
     measured

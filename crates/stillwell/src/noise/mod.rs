@@ -1,9 +1,22 @@
-//! Noise with a name: where the time went that a benchmark has lost, or an empty loop.
+//! Noise with a name: where the time went that a benchmark has lost, or an empty loop. Only `sampler`, `tracer` and `verdict`
+//! touch the machine; `counts` and `points` read it through [`crate::host::Host`].
 
+mod attribute;
+mod counts;
 mod ledger;
 mod of_record;
+mod points;
+mod report;
+mod sampler;
+mod ticks;
+mod trace;
+mod tracer;
+mod verdict;
+mod watch;
 
-#[cfg(test)]
-pub use ledger::Ledger;
-pub use ledger::{Entry, Remedy, Source};
+pub use ledger::{Entry, Ledger, Remedy, Source};
 pub use of_record::{ArmLedger, RecordLedger, has_evidence, of_record};
+pub use report::{CpuNoise, EDGES_NS, Evidence, Report};
+pub use ticks::Clock;
+pub use verdict::{MachineVerdict, machine_verdict};
+pub use watch::{Asked, Found, watch};

@@ -6,6 +6,7 @@
 mod signals;
 mod spawn;
 mod strings;
+mod tracing;
 
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
@@ -16,6 +17,9 @@ pub use signals::{
 };
 pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User};
 pub use strings::{CStrings, Environment};
+#[cfg(target_arch = "x86_64")]
+pub use tracing::read_cycle_counter;
+pub use tracing::{mount_tracefs_for_this_thread, share_perf_buffer};
 
 /// Takes a descriptor that the parent process has left open for this one, by its number.
 ///

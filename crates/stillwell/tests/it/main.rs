@@ -19,6 +19,7 @@ mod interrupts;
 mod kill;
 mod large;
 mod looks;
+mod noise;
 mod privileges;
 mod process;
 mod processes;
