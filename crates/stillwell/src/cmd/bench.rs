@@ -43,6 +43,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         script: None,
         maker: Some(maker),
         pyperf: Some(&spec.session.pyperf),
+        attribute: false,
         run_as: None,
     };
     measuring.run()

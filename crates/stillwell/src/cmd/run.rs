@@ -67,6 +67,7 @@ fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring
         script: verb.script.as_deref(),
         maker: None,
         pyperf: None,
+        attribute: verb.attribute,
         run_as: None,
     })
 }

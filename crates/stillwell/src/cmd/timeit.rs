@@ -26,6 +26,7 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
         script: None,
         maker: None,
         pyperf: Some(&verb.spec.session.pyperf),
+        attribute: false,
         run_as: None,
     };
     measuring.run()

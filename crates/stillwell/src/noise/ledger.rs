@@ -14,7 +14,7 @@ pub struct Ledger {
 }
 
 /// A part of the lost time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// What took it.
     #[serde(flatten)]

@@ -10,6 +10,8 @@
 //! preemption and queueing, and of the rest the shares of the lowest fifth. The time on the CPU is divided further by
 //! estimates; what they leave is not explained.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use stats::series::theil_sen_at;
 
@@ -17,7 +19,7 @@ use crate::analysis::{ArmSummary, launches::slice_rule, queued_ns};
 use crate::metric::Metric;
 use crate::noise::ledger::{Entry, Ledger, Source};
 use crate::plan::workers::Headline;
-use crate::record::{Record, Rows};
+use crate::record::{Event, Record, Rows};
 
 /// The ledgers of a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,6 +55,7 @@ pub struct ArmLedger {
 /// What one run, or slice, says.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
+    step: u32,
     wall_ns: i64,
     /// What it takes without noise.
     floor_ns: i64,
@@ -75,18 +78,30 @@ const ESTIMATE_RUNS_MAX: usize = 300;
 /// The ledgers of a record; `None` when nothing in it has a time.
 pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     let samples = samples_by_arm(record, arms);
+    let taken = taken_by_step(record);
     let arms: Vec<ArmLedger> = arms
         .iter()
         .zip(samples)
         .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
-        .filter_map(|(arm, samples)| of_arm(arm, &samples))
+        .filter_map(|(arm, samples)| of_arm(arm, &samples, &taken))
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
     let measured_ns = arms.iter().map(|arm| arm.measured_ns).sum();
     Some(RecordLedger { arms, total, measured_ns })
 }
 
-fn of_arm(summary: &ArmSummary, samples: &[Sample]) -> Option<ArmLedger> {
+/// What a trace says of each run: who took the CPU from it.
+type Taken<'a> = HashMap<u32, &'a [Entry]>;
+
+fn taken_by_step(record: &Record) -> Taken<'_> {
+    let taken = record.events.iter().filter_map(|event| match event {
+        Event::Taken { step, by } => Some((*step, by.as_slice())),
+        _ => None,
+    });
+    taken.collect()
+}
+
+fn of_arm(summary: &ArmSummary, samples: &[Sample], taken: &Taken<'_>) -> Option<ArmLedger> {
     let t0_ns = summary.wall.as_ref()?.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
     let usual = Usual::of(samples);
@@ -109,10 +124,15 @@ fn of_arm(summary: &ArmSummary, samples: &[Sample]) -> Option<ArmLedger> {
         }
     }
     let waited = |source, ns| Entry { is_estimate: is_capped, ..Entry::exact(source, ns) };
-    parts.push(waited(Source::Preempted, preempted_ns));
+    let (tasks, interrupts) = named(samples, taken);
+    parts.extend(shared(tasks, preempted_ns, Source::Preempted, is_capped));
     parts.push(waited(Source::Queued, queued_ns));
     if let Some(cpu_ns) = cpu_ns {
-        parts.extend(computing(samples, &cpu_ns));
+        let beyond_ns: i64 = cpu_ns.iter().sum();
+        // What every run has of them is no noise; and they are in the CPU time of the run.
+        let most_ns = beyond_usual_ns(samples, taken).clamp(0, beyond_ns.max(0));
+        parts.extend(shared(interrupts, most_ns, Source::Unexplained, false));
+        parts.extend(computing(samples, &cpu_ns, most_ns));
     }
     Some(ArmLedger {
         arm: summary.arm,
@@ -123,6 +143,40 @@ fn of_arm(summary: &ArmSummary, samples: &[Sample]) -> Option<ArmLedger> {
         ledger: Ledger::new(total_ns, parts, Source::Unexplained),
         is_parallel: usual.is_parallel(),
     })
+}
+
+/// Programs and interrupts that a trace has seen, of all runs together.
+fn named(samples: &[Sample], taken: &Taken<'_>) -> (Vec<Entry>, Vec<Entry>) {
+    let seen = samples.iter().filter_map(|sample| taken.get(&sample.step));
+    let all = seen.flat_map(|entries| entries.iter().cloned());
+    all.partition(|entry| matches!(entry.source, Source::Task { .. }))
+}
+
+/// Interrupts of all runs, beyond as many times those of the run that has least.
+fn beyond_usual_ns(samples: &[Sample], taken: &Taken<'_>) -> i64 {
+    let of_run = |sample: &Sample| {
+        let entries = taken.get(&sample.step).copied().unwrap_or_default();
+        let interrupts = entries.iter().filter(|it| !matches!(it.source, Source::Task { .. }));
+        interrupts.map(|entry| entry.ns).sum::<i64>()
+    };
+    let each: Vec<i64> = samples.iter().map(of_run).collect();
+    each.iter().sum::<i64>() - each.iter().min().unwrap_or(&0) * each.len() as i64
+}
+
+/// Divides a time among those who were seen; each gets its share of it, if they took more. What they leave is `rest`.
+fn shared(seen: Vec<Entry>, ns: i64, rest: Source, is_capped: bool) -> Vec<Entry> {
+    let seen_ns: i64 = seen.iter().map(|entry| entry.ns).sum();
+    let mut left_ns = ns;
+    let mut parts = Vec::new();
+    for entry in seen {
+        let share_ns = if seen_ns > ns { scaled(entry.ns, ns.max(0), seen_ns) } else { entry.ns };
+        left_ns -= share_ns;
+        parts.push(Entry { ns: share_ns, is_estimate: is_capped, ..entry });
+    }
+    if !rest.is_unexplained() {
+        parts.push(Entry { is_estimate: is_capped, ..Entry::exact(rest, left_ns) });
+    }
+    parts
 }
 
 /// `ns · part / whole` without overflow.
@@ -171,6 +225,7 @@ impl Sample {
         let cycles = count(Metric::Cycles)
             .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
         Some(Self {
+            step: rows.step(index),
             wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
             floor_ns,
             preempted_ns: ns(Metric::PreemptedNs),
@@ -258,9 +313,9 @@ impl Usual {
 /// Reads a count of a run.
 type Count = fn(&Sample) -> Option<u64>;
 
-/// What the time on the CPU beyond the usual went to, as far as counts tell.
-fn computing(samples: &[Sample], beyond_ns: &[i64]) -> Vec<Entry> {
-    let mut left_ns: i64 = beyond_ns.iter().sum();
+/// What the time on the CPU beyond the usual went to, as far as counts tell; `known_ns` of it is known already.
+fn computing(samples: &[Sample], beyond_ns: &[i64], known_ns: i64) -> Vec<Entry> {
+    let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
     let mut parts = Vec::new();
     let mut take = |source: Source, ns: f64, n: u64| {
         let ns = (ns.round() as i64).clamp(0, left_ns.max(0));
@@ -408,6 +463,37 @@ mod tests {
         check(&clock, &Source::Frequency, 20_000_000);
         let unknown = record_of(40, |step, row| longer(row, u64::from(step) * 10_000));
         check(&unknown, &Source::Unexplained, 7_800_000);
+    }
+
+    /// A trace names who took the time of a preemption; interrupts are part of the CPU time.
+    #[test]
+    fn a_trace_gives_names() {
+        let mut record = record_of(30, |step, row| {
+            let ns = u64::from(step) * 10_000;
+            add(row, Metric::WallNs, 2 * ns);
+            row.set(Metric::PreemptedNs, Some(ns));
+            add(row, Metric::TaskClockNs, ns);
+        });
+        let task = |name: &str| Source::Task { name: name.into() };
+        let tick = Source::Interrupt { line: "LOC".into() };
+        for step in 0..30 {
+            let ns = i64::from(step) * 10_000;
+            let by = vec![
+                Entry { n: Some(1), ..Entry::exact(task("cc1"), ns / 2) },
+                Entry {
+                    n: Some(1),
+                    ..Entry::exact(tick.clone(), 1_000 + i64::from(step % 2) * 500)
+                },
+            ];
+            record.events.insert(0, Event::Taken { step: step as u32 + 1, by });
+        }
+        check(&record, &task("cc1"), 2_175_000);
+        let found = total(&record);
+        let ns_of = |source: &Source| {
+            found.entries.iter().find(|entry| entry.source == *source).map_or(0, |entry| entry.ns)
+        };
+        assert_eq!(ns_of(&Source::Preempted), 2_175_000);
+        assert_eq!(ns_of(&tick), 7_500);
     }
 
     /// What happens in every run costs nothing above t0.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::host::{Host, Interrupts};
 use crate::noise::Source;
+use crate::noise::blame::RunWhat;
 use crate::noise::trace::{Trace, What};
 
 /// Where tracefs can be.
@@ -43,7 +44,9 @@ pub struct Points {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Point {
     /// The scheduler gives the CPU to another program; where its thread id and its name are.
-    Switch { thread: usize, name: usize },
+    Switch { thread: usize, name: usize, before: usize, state: usize },
+    /// A thread makes another; where its thread id and the new one's are.
+    Fork { parent: usize, child: usize },
     /// Something begins or ends.
     Edge { is_entry: bool, of: Of },
 }
@@ -78,8 +81,14 @@ impl Points {
             Some(Point::Switch {
                 thread: format.offset("next_pid")?,
                 name: format.offset("next_comm")?,
+                before: format.offset("prev_pid")?,
+                state: format.offset("prev_state")?,
             })
         })?;
+        add("sched/sched_process_fork", &|format| {
+            let (parent, child) = (format.offset("parent_pid")?, format.offset("child_pid")?);
+            Some(Point::Fork { parent, child })
+        });
         for (edge, is_entry) in [("entry", true), ("exit", false)] {
             let irq = |format: &Format<'_>| Some(Of::Number(format.offset("irq")?));
             let softirq = |format: &Format<'_>| Some(Of::Vector(format.offset("vec")?));
@@ -112,20 +121,42 @@ impl Points {
 
     /// What a raw record of one of them says to a trace; `own` is the thread that is watched.
     pub fn what(&self, raw: &[u8], own: i32, trace: &mut Trace) -> Option<What> {
-        // Every record starts with the number of its tracepoint (common_type).
-        let id = u16::from_ne_bytes(raw.get(..2)?.try_into().ok()?);
-        Some(match self.by_id.get(&id.into())? {
+        Some(match self.point(raw)? {
             Point::Switch { thread, .. } if integer(raw, *thread)? == own => What::Switch(None),
-            Point::Switch { name, .. } => {
-                let name = raw.get(*name..*name + 16)?.split(|&byte| byte == 0).next()?;
-                let name = String::from_utf8_lossy(name).into_owned();
-                What::Switch(Some(trace.index_of(Source::Task { name })))
-            }
+            Point::Switch { name, .. } => What::Switch(Some(trace.index_of(task(raw, *name)?))),
+            Point::Fork { .. } => return None,
             Point::Edge { is_entry, of } => {
                 let source = trace.index_of(self.source(of, raw)?);
                 if *is_entry { What::Enter(source) } else { What::Exit(source) }
             }
         })
+    }
+
+    /// What it says of runs.
+    pub fn run_what(&self, raw: &[u8], trace: &mut Trace) -> Option<RunWhat> {
+        let thread = |at: usize| integer(raw, at).map(i32::cast_unsigned);
+        Some(match self.point(raw)? {
+            Point::Switch { thread: to, name, before, state } => RunWhat::Switch {
+                from: thread(*before)?,
+                // The low bits say what it waits for; none of them: it would go on (include/trace/events/sched.h).
+                is_preempted: raw.get(*state).is_some_and(|bits| *bits == 0),
+                to: thread(*to)?,
+                to_source: trace.index_of(task(raw, *name)?),
+            },
+            Point::Fork { parent, child } => {
+                RunWhat::Fork { parent: thread(*parent)?, child: thread(*child)? }
+            }
+            Point::Edge { is_entry, of } => {
+                let source = trace.index_of(self.source(of, raw)?);
+                if *is_entry { RunWhat::Enter(source) } else { RunWhat::Exit(source) }
+            }
+        })
+    }
+
+    /// Every record starts with the number of its tracepoint (common_type).
+    fn point(&self, raw: &[u8]) -> Option<&Point> {
+        let id = u16::from_ne_bytes(raw.get(..2)?.try_into().ok()?);
+        self.by_id.get(&id.into())
     }
 
     fn source(&self, of: &Of, raw: &[u8]) -> Option<Source> {
@@ -170,6 +201,12 @@ fn devices(host: &Host) -> HashMap<u32, String> {
     named.collect()
 }
 
+/// The program whose name is there.
+fn task(raw: &[u8], at: usize) -> Option<Source> {
+    let name = raw.get(at..at + 16)?.split(|&byte| byte == 0).next()?;
+    Some(Source::Task { name: String::from_utf8_lossy(name).into_owned() })
+}
+
 fn integer(raw: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_ne_bytes(raw.get(at..at + 4)?.try_into().ok()?))
 }
@@ -184,7 +221,7 @@ impl Format<'_> {
         self.text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()
     }
 
-    /// Where a field starts: `field:pid_t next_pid;	offset:56;	size:4;	signed:1;`.
+    /// Where a field starts: `field:pid_t next_pid; offset:56; size:4; signed:1;`.
     fn offset(&self, name: &str) -> Option<usize> {
         self.text.lines().find_map(|line| {
             let (declared, rest) = line.trim().strip_prefix("field:")?.split_once(';')?;
@@ -200,7 +237,8 @@ mod tests {
     use super::*;
     use crate::host::expand;
 
-    const MACHINE: &str = "sys/kernel/tracing/events/sched/sched_switch/format = name: sched_switch\\nID: 372\\nformat:\\n\\tfield:char prev_comm[16];\\toffset:8;\\tsize:16;\\tsigned:0;\\n\\tfield:char next_comm[16];\\toffset:40;\\tsize:16;\\tsigned:0;\\n\\tfield:pid_t next_pid;\\toffset:56;\\tsize:4;\\tsigned:1;\n\
+    const MACHINE: &str = "sys/kernel/tracing/events/sched/sched_switch/format = name: sched_switch\\nID: 372\\nformat:\\n\\tfield:char prev_comm[16];\\toffset:8;\\tsize:16;\\tsigned:0;\\n\\tfield:pid_t prev_pid;\\toffset:24;\\tsize:4;\\tsigned:1;\\n\\tfield:long prev_state;\\toffset:32;\\tsize:8;\\tsigned:1;\\n\\tfield:char next_comm[16];\\toffset:40;\\tsize:16;\\tsigned:0;\\n\\tfield:pid_t next_pid;\\toffset:56;\\tsize:4;\\tsigned:1;\n\
+        sys/kernel/tracing/events/sched/sched_process_fork/format = ID: 374\\n\\tfield:pid_t parent_pid;\\toffset:8;\\tsize:4;\\tsigned:1;\\n\\tfield:pid_t child_pid;\\toffset:12;\\tsize:4;\\tsigned:1;\n\
         sys/kernel/tracing/events/irq/irq_handler_entry/format = ID: 225\\n\\tfield:int irq;\\toffset:8;\\tsize:4;\\tsigned:1;\n\
         sys/kernel/tracing/events/irq/softirq_exit/format = ID: 222\\n\\tfield:unsigned int vec;\\toffset:8;\\tsize:4;\\tsigned:0;\n\
         sys/kernel/tracing/events/irq_vectors/local_timer_entry/format = ID: 165\n\
@@ -222,7 +260,7 @@ mod tests {
     fn records_are_read_as_tracefs_describes_them() {
         let (_directory, host) = expand(MACHINE);
         let points = Points::read(&host).unwrap();
-        assert_eq!(points.ids(), [165, 222, 225, 372]);
+        assert_eq!(points.ids(), [165, 222, 225, 372, 374]);
         let mut trace = Trace::default();
         let mut other = raw(372, &[(56, 99)]);
         other[40..43].copy_from_slice(b"cc1");
@@ -240,6 +278,23 @@ mod tests {
             Source::Softirq { vector: "RCU".into() },
         ];
         assert_eq!(trace.sources, expected);
+    }
+
+    #[test]
+    fn records_of_runs() {
+        let (_directory, host) = expand(MACHINE);
+        let points = Points::read(&host).unwrap();
+        let mut trace = Trace::default();
+        let switch =
+            |is_preempted| Some(RunWhat::Switch { from: 7, is_preempted, to: 99, to_source: 0 });
+        for (state, is_preempted) in [(0, true), (1, false), (2, false), (0x100, true)] {
+            let raw = raw(372, &[(24, 7), (32, state), (56, 99)]);
+            assert_eq!(points.run_what(&raw, &mut trace), switch(is_preempted), "{state:#x}");
+        }
+        let fork = raw(374, &[(8, 7), (12, 8)]);
+        let expected = RunWhat::Fork { parent: 7, child: 8 };
+        assert_eq!(points.run_what(&fork, &mut trace), Some(expected));
+        assert_eq!(points.what(&fork, 7, &mut trace), None);
     }
 
     #[test]

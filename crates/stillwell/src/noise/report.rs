@@ -9,6 +9,7 @@ use crate::noise::counts::{Counted, Machine};
 use crate::noise::ledger::Ledger;
 use crate::noise::sampler::Watched;
 use crate::noise::ticks::Clock;
+use crate::noise::trace::Segment;
 use crate::noise::tracer::Seen;
 use crate::noise::verdict::MachineVerdict;
 use crate::noise::{Entry, Source};
@@ -146,9 +147,11 @@ pub fn of_cpu(known: &OfCpu<'_>, is_virtual: bool) -> CpuNoise {
         run_delay_ns: watched.run_delay_ns,
         n_faults: watched.n_faults,
         switched_off_ns: switches.map(|trace| {
-            let inside =
-                trace.segments(end_ns).into_iter().filter(|it| it.start_ns >= watched.start_ns);
-            inside.map(|segment| segment.end_ns - segment.start_ns).sum()
+            let inside = |segment: &Segment| {
+                let end_ns = segment.end_ns.min(end_ns);
+                end_ns.saturating_sub(segment.start_ns.max(watched.start_ns))
+            };
+            trace.segments(end_ns).iter().map(inside).sum()
         }),
         n_lost_events: seen.map_or(0, |seen| {
             seen.switches.n_lost + seen.points.as_ref().map_or(0, |points| points.n_lost)

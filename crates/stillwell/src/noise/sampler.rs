@@ -116,6 +116,10 @@ pub fn watch(
     }
     prepare(&threads);
     barrier.wait();
+    for each in &loops {
+        // One that was refused has ended.
+        each.begun.recv().ok();
+    }
     let deadline_ns = monotonic_ns() + orders.length_ns;
     while !threads.is_empty() && monotonic_ns() < deadline_ns && !stop.load(Ordering::Relaxed) {
         let left = std::time::Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
@@ -146,6 +150,8 @@ pub fn watch(
 struct Loop {
     cpu: usize,
     ready: mpsc::Receiver<Result<Thread, String>>,
+    /// Says when it is about to enter the loop: on a busy CPU long after it might have.
+    begun: mpsc::Receiver<()>,
     handle: JoinHandle<Option<Watched>>,
 }
 
@@ -158,6 +164,7 @@ impl Loop {
     ) -> Result<Self> {
         let (stop, all, orders) = (Arc::clone(stop), Arc::clone(all), orders.clone());
         let (sender, ready) = mpsc::channel();
+        let (begin, begun) = mpsc::channel();
         let body = move || {
             let pinned = pin_to(cpu);
             let is_pinned = pinned.is_ok();
@@ -166,13 +173,13 @@ impl Loop {
             let thread = gettid().as_raw_nonzero().get();
             sender.send(pinned.map(|()| Thread { cpu, thread })).ok();
             all.wait();
-            let watched = turn_around(cpu, &orders, &stop, &turns?, &mut pauses);
-            // The others are ended by their own clocks; this one may have been asked to.
-            Some(watched)
+            let turns = turns?;
+            begin.send(()).ok();
+            Some(turn_around(cpu, &orders, &stop, &turns, &mut pauses))
         };
         let name = format!("noise on CPU {cpu}");
         let handle = Builder::new().name(name).spawn(body).context("cannot make a thread")?;
-        Ok(Self { cpu, ready, handle })
+        Ok(Self { cpu, ready, begun, handle })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::noise::trace::{Event, Trace, What};
 use crate::sys;
 
 /// `PERF_RECORD_SAMPLE`.
-const RECORD_SAMPLE: u32 = 9;
+pub(super) const RECORD_SAMPLE: u32 = 9;
 /// Buffers in bytes, the largest that the kernel gives: a power of two. Users may have 516 KiB for each CPU
 /// (kernel.perf_event_mlock_kb).
 const SWITCH_BYTES: [usize; 2] = [256 << 10, 64 << 10];
@@ -41,7 +41,8 @@ struct OfCpu {
     seen: Seen,
 }
 
-struct Ring(Sampler);
+/// A buffer of the kernel's.
+pub(super) struct Ring(pub(super) Sampler);
 
 impl std::fmt::Debug for Ring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -150,14 +151,20 @@ fn refused(what: &str, error: &std::io::Error) -> Gap {
     Gap { what: what.into(), why: format!("{why} ({error})"), fix: fix.into() }
 }
 
-fn raise_limit_of_files() {
+/// Why there are no tracepoints.
+pub(super) fn refused_points(error: &std::io::Error) -> Gap {
+    refused(POINTS, error)
+}
+
+/// Each CPU takes some thirty open files.
+pub(super) fn raise_limit_of_files() {
     let limit = getrlimit(Resource::Nofile);
     // If it fails there are as many as there were.
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
 }
 
 /// Tracepoints, if need be by mounting tracefs for the moment, where only one thread sees it.
-fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
+pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
     if let Some(points) = Points::read(host) {
         return Some(points);
     }
@@ -208,7 +215,7 @@ fn open_switches(thread: i32) -> std::io::Result<Ring> {
 }
 
 /// All events of a CPU in one buffer.
-fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec<Counter>)> {
+pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec<Counter>)> {
     let builder = |id: u64| {
         let mut builder = Builder::new(Tracepoint::with_id(id));
         builder
@@ -270,14 +277,14 @@ fn drain_points(ring: &mut Sampler, points: &Points, own: i32, trace: &mut Trace
 }
 
 /// The body of a sample with TIME and RAW: time (u64), size (u32), that many bytes.
-fn sample(body: &[u8]) -> Option<(u64, &[u8])> {
+pub(super) fn sample(body: &[u8]) -> Option<(u64, &[u8])> {
     let time_ns = u64::from_ne_bytes(body.get(..8)?.try_into().ok()?);
     let n_bytes = u32::from_ne_bytes(body.get(8..12)?.try_into().ok()?) as usize;
     Some((time_ns, body.get(12..12 + n_bytes)?))
 }
 
 /// The body of a lost record: id (u64), how many (u64).
-fn lost(body: &[u8]) -> u64 {
+pub(super) fn lost(body: &[u8]) -> u64 {
     let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
     n.map_or(1, u64::from_ne_bytes)
 }

@@ -1,6 +1,5 @@
 //! How small a difference a comparison could see on this machine: the same work many times over, and the comparisons that
 //! could be cut out of it.
-#![expect(clippy::disallowed_methods, reason = "this is where the machine is watched")]
 
 use serde::Serialize;
 

@@ -112,6 +112,13 @@ pub enum Event {
         /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.
         maxrss_floor_kib: u64,
     },
+    /// Who took the CPU from a run, by a trace (`--attribute`).
+    Taken {
+        /// Step of its row.
+        step: u32,
+        /// Programs that ran instead of it, and interrupts that came while it ran.
+        by: Vec<crate::noise::Entry>,
+    },
     /// A run failed, was killed or timed out.
     Failure {
         /// Step of its row.
