@@ -190,3 +190,32 @@ fn a_run_is_explained_by_measuring_again() {
         }
     }
 }
+
+/// With a trace, the record says who it was.
+#[test]
+fn who_took_the_cpu_from_a_run_is_named() {
+    if !is_root() {
+        return skipped("tracepoints are for root");
+    }
+    let bench = Bench::new();
+    let culprit = Culprit::start(&bench);
+    let runs = ["--attribute", "--style", "none", "-r", "20", "-w", "0", "--affinity"];
+    let ran = bench.run(&[runs.as_slice(), &[culprit.cpu.as_str(), "-N", "seq 200000"]].concat());
+    ran.ends_with(0);
+    let text = bench.read("r.swell");
+    if text.lines().next().unwrap().contains("\"what\":\"who took the time\"") {
+        return skipped("tracepoints are not allowed here, as in some containers");
+    }
+    let taken = text.lines().filter(|line| line.contains("\"event\":\"taken\""));
+    let by: Vec<Value> = taken.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_culprit = |entry: &&Value| entry["name"] == "the_culprit" && ns(&entry["ns"]) > 0;
+    let entries = by.iter().flat_map(|event| event["by"].as_array().unwrap());
+    assert!(entries.filter(is_culprit).count() > 0, "{by:?}");
+    // The runs themselves, and what they make, are not among those who take.
+    assert!(!text.contains("\"name\":\"seq\""), "{text}");
+    let shown = bench.stillwell(&["noise", "--json", "r.swell"]).ends_with(0);
+    let ledger: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let entries = ledger["total"]["entries"].as_array().unwrap();
+    let sum: i64 = entries.iter().map(|entry| ns(&entry["ns"])).sum();
+    assert_eq!(sum, ns(&ledger["total"]["total_ns"]));
+}
