@@ -79,8 +79,8 @@ pub struct RunVerb {
     /// alone: a scheduling policy, one quiet CPU, or a knob of --tune
     #[arg(long, conflicts_with = "json")]
     pub explain: bool,
-    /// Watch by tracepoints who takes the CPU from the runs, by name (needs root or CAP_PERFMON; each switch and interrupt
-    /// then takes about a microsecond more). `stillwell noise` shows it
+    /// Watch by tracepoints who takes the CPU from the runs, by name; `stillwell noise` shows it. Needs root or CAP_PERFMON,
+    /// and makes every switch and interrupt take a little longer
     #[arg(long)]
     pub attribute: bool,
     /// Play these times instead of running anything (for tests)

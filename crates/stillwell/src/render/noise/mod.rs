@@ -1,6 +1,7 @@
 //! What `noise` prints: where lost time went, in a benchmark's record or in an empty loop.
 
 mod explained;
+mod ledger;
 mod record;
 mod report;
 mod words;

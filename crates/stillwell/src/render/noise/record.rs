@@ -1,12 +1,13 @@
 //! The ledger of a record's arms.
 
-use crate::noise::{ArmLedger, Entry, RecordLedger, Remedy};
+use crate::noise::{ArmLedger, RecordLedger, Remedy};
 use crate::record::Record;
+use crate::render::Styles;
 use crate::render::columns::{shorten, wrap};
+use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
 use crate::render::styles::paint;
 use crate::render::units::short_time;
-use crate::render::{Styles, table};
 
 /// Columns of a command in a heading.
 const LABEL_COLUMNS: usize = 40;
@@ -62,17 +63,7 @@ fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
         of_all * 100.0
     );
     wrap(out, "   ", 3, &text);
-    let line = |entry: &Entry| {
-        let estimate = if entry.is_estimate { "estimate" } else { "" };
-        vec![
-            format!("   {}", words::name(&entry.source)),
-            short_time(entry.ns as f64),
-            words::share(entry, total_ns),
-            entry.n.map_or_else(String::new, |n| format!("{n} times")),
-            estimate.into(),
-        ]
-    };
-    out.push_str(&table::plain(arm.ledger.entries.iter().map(line).collect(), &[1, 2, 3]));
+    lines(out, &arm.ledger);
     if arm.is_parallel {
         let text = "its threads run on several CPUs at a time: only what kept them from running is told apart";
         wrap(out, "   ", 3, text);
@@ -83,7 +74,7 @@ fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
 mod tests {
     use super::*;
     use crate::host::Gap;
-    use crate::noise::{Ledger, Source};
+    use crate::noise::{Entry, Ledger, Source};
     use crate::render::fixture;
 
     #[test]

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use crate::analysis::calibrate::Budget;
 use crate::host::name_cpus;
-use crate::noise::{Clock, CpuNoise, EDGES_NS, Entry, Evidence, Ledger, MachineVerdict, Report};
+use crate::noise::{Clock, CpuNoise, EDGES_NS, Evidence, MachineVerdict, Report};
 use crate::render::calibrate::{length, visible};
 use crate::render::columns::wrap;
+use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
 use crate::render::styles::paint;
 use crate::render::uncertain;
@@ -15,8 +16,6 @@ use crate::render::{Styles, table};
 
 /// With more CPUs than this, where the time went is shown of all together only.
 const LEDGERS_MAX: usize = 4;
-/// Lines of a ledger.
-const ENTRIES_MAX: usize = 10;
 /// Heights of a column of the timeline.
 const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -29,12 +28,12 @@ pub fn report(found: &Report, styles: &Styles) -> String {
         let share = cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
         let text = format!("CPU {}: {} taken", cpu.cpu, percent(share));
         writeln!(out, "\n{}", paint(styles.headline, &text)).ok();
-        ledger(&mut out, &cpu.ledger);
+        lines(&mut out, &cpu.ledger);
         of_cpu(&mut out, cpu);
     }
     if each.count() != 1 {
         writeln!(out, "\n{}", paint(styles.headline, "all CPUs")).ok();
-        ledger(&mut out, &found.total);
+        lines(&mut out, &found.total);
     }
     out.push('\n');
     closing(&mut out, found);
@@ -63,33 +62,6 @@ fn overview(out: &mut String, found: &Report) {
         ]);
     }
     out.push_str(&table::plain(rows, &[0, 1, 2, 3, 4, 5, 6]));
-}
-
-fn ledger(out: &mut String, found: &Ledger) {
-    let line = |entry: &Entry| {
-        vec![
-            format!("   {}", words::name(&entry.source)),
-            short_time(entry.ns as f64),
-            words::share(entry, found.total_ns),
-            entry.n.map_or_else(String::new, |n| format!("{n} times")),
-            if entry.is_estimate { "estimate".into() } else { String::new() },
-        ]
-    };
-    // What is not explained is last, and always shown.
-    let (known, unknown): (Vec<&Entry>, Vec<&Entry>) =
-        found.entries.iter().partition(|entry| !entry.source.is_unexplained());
-    let n_shown = known.len().min(ENTRIES_MAX);
-    let mut rows: Vec<Vec<String>> = known[..n_shown].iter().map(|entry| line(entry)).collect();
-    if n_shown < known.len() {
-        let ns: i64 = known[n_shown..].iter().map(|entry| entry.ns).sum();
-        let rest =
-            Entry { source: crate::noise::Source::Unexplained, ns, n: None, is_estimate: false };
-        let mut row = line(&rest);
-        row[0] = format!("   {} more", known.len() - n_shown);
-        rows.push(row);
-    }
-    rows.extend(unknown.iter().map(|entry| line(entry)));
-    out.push_str(&table::plain(rows, &[1, 2, 3]));
 }
 
 fn of_cpu(out: &mut String, cpu: &CpuNoise) {
