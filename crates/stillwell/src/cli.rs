@@ -43,6 +43,8 @@ pub enum Verb {
     Stats(StatsVerb),
     /// Show histograms on one scale
     Hist(HistVerb),
+    /// Draw on the terminal: rows over time, distribution functions, differences block by block
+    Plot(PlotVerb),
     /// Say whether the times are steady, and why runs are outliers
     Check(CheckVerb),
     /// Write the rows as CSV, JSON or text
@@ -53,6 +55,8 @@ pub enum Verb {
     Slowest(SlowestVerb),
     /// Compare the commands of one record, or files of different sessions
     Compare(CompareVerb),
+    /// Make one page for the browser of records: verdicts, charts and tables, without a network
+    Report(ReportVerb),
     /// Change files: their format, their benchmarks, their metadata
     Convert(Box<ConvertVerb>),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
@@ -177,6 +181,45 @@ pub struct HistVerb {
     /// Number of bins
     #[arg(short = 'n', long, value_name = "NUM", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: u16,
+    /// All values in bins of equal ratio, instead of equal width up to the 95 % quantile of the slowest
+    #[arg(long)]
+    pub log: bool,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// `plot`.
+#[derive(Debug, clap::Args)]
+pub struct PlotVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// What to draw
+    #[arg(short = 'k', long, value_enum, default_value_t = PlotKind::Time)]
+    pub kind: PlotKind,
+    /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
+    #[arg(long)]
+    pub log: bool,
+    /// Columns of the terminal [default: as many as it has, 80 without one]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(30..=1000))]
+    pub width: Option<u16>,
+    /// Lines of the picture
+    #[arg(long, value_name = "NUM", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=200))]
+    pub height: u16,
+    /// Draw with ASCII characters only [default: if the locale has no UTF-8]
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// What `plot` draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlotKind {
+    /// Every run, or slice, when it was measured.
+    Time,
+    /// The share of the values that is not above a value, all files on one scale.
+    Ecdf,
+    /// New ÷ reference in each block.
+    Diff,
 }
 
 /// `dump`.
@@ -252,6 +295,19 @@ pub struct CompareVerb {
     /// separate sessions it never can with fewer than five past ones
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
+}
+
+/// `report`.
+#[derive(Debug, clap::Args)]
+pub struct ReportVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Where to write the page; - is standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// What the page is called [default: what was compared]
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
 }
 
 /// How files with benchmarks are compared.

@@ -80,7 +80,7 @@ fn treat(
         Remedy::OwnCpu | Remedy::Affinity if process.affinity.is_none() => {
             quietest()?.map(Treatment::Affinity)
         }
-        Remedy::Tune(knobs) if process.tune.is_none() => Some(Treatment::Tune(knobs.into())),
+        Remedy::Tune(knobs) if process.tuning.tune.is_none() => Some(Treatment::Tune(knobs.into())),
         _ => None,
     })
 }
@@ -106,7 +106,7 @@ impl Treatment {
             Self::Affinity(cpu) => process.affinity = Some(Cpus(vec![*cpu])),
             Self::Tune(knobs) => {
                 let names = knobs.split(',').map(str::to_owned).collect();
-                process.tune = Some(Some(Names(names)));
+                process.tuning.tune = Some(Some(Names(names)));
             }
         }
     }
@@ -133,7 +133,7 @@ mod tests {
         found.apply(&mut spec);
         let process = spec.process;
         assert_eq!(
-            [process.sched.is_some(), process.affinity.is_some(), process.tune.is_some()]
+            [process.sched.is_some(), process.affinity.is_some(), process.tuning.tune.is_some()]
                 .iter()
                 .filter(|it| **it)
                 .count(),

@@ -13,7 +13,9 @@ mod judged;
 mod measuring;
 mod noise;
 mod open;
+mod plot;
 mod records;
+mod report;
 mod run;
 mod system;
 mod timeit;
@@ -41,11 +43,13 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => records::hist(&verb),
+        Verb::Plot(verb) => plot::plot(&verb),
         Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Metadata(verb) => records::metadata(&verb),
         Verb::Slowest(verb) => records::slowest(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
+        Verb::Report(verb) => report::report(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::Noise(verb) => noise::noise(&verb),

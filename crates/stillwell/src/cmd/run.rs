@@ -22,23 +22,15 @@ pub fn run(verb: &RunVerb) -> Result<u8> {
 
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
-    let all = |measuring: &mut Measuring<'_>| {
+    let process = &verb.spec.process;
+    let cpus = process.affinity.as_ref().map(|cpus| cpus.0.clone());
+    // The facts are those of the tuned machine.
+    tuning::tuned(&process.tuning, &verb.host_root, cpus, || {
+        let mut measuring = measuring(verb, |_| ())?;
         let (path, ended) = measuring.measure()?;
         let code = measuring.finish(&path, &ended)?;
         Ok((path, code))
-    };
-    let Some(tune) = &verb.spec.process.tune else { return all(&mut measuring(verb, |_| ())?) };
-    let cpus = verb.spec.process.affinity.as_ref().map(|cpus| cpus.0.clone());
-    let guardian = tuning::start_guardian(&verb.host_root, cpus, tune)?;
-    // The facts are those of the tuned machine.
-    let measured = measuring(verb, |_| ()).and_then(|mut measuring| {
-        measuring.run_as = host::invoking_user();
-        measuring.facts.user_id =
-            measuring.run_as.as_ref().map_or(measuring.facts.user_id, |user| Some(user.uid));
-        all(&mut measuring)
-    });
-    tuning::end_guardian(guardian)?;
-    measured
+    })
 }
 
 /// Measures a series of one command, to its last run however precise it is. Returns the record and the exit code; what
@@ -68,6 +60,6 @@ fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring
         maker: None,
         pyperf: None,
         attribute: verb.attribute,
-        run_as: None,
+        run_as: tuning::user_of_commands(&verb.spec.process.tuning),
     })
 }

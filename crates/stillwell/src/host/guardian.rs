@@ -195,6 +195,8 @@ impl Guardian {
         command.args(["system", "guard", "--host-root"]).arg(root);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         let child = command.spawn().context("cannot start the guardian")?;
+        // It holds their end of the socket, and with that open here nobody would see them end.
+        drop(command);
         let reader = BufReader::new(socket.try_clone()?);
         let mut guardian = Self { child, socket, reader, n_set: 0, notes: Vec::new() };
         let mut line = serde_json::to_vec(request)?;

@@ -51,7 +51,7 @@ pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
 pub(crate) use fixture::{expand, fixture, fixture_names};
 pub use interrupts::Interrupts;
-pub use invoker::invoking_user;
+pub use invoker::{invoking_home, invoking_user, with_their_files};
 pub use look::look;
 pub use mask::parse_cpu_mask;
 pub use recommend::{Recommendation, recommend};

@@ -96,14 +96,16 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<Planned>) -> Result<Vec
         let mut turned =
             Turned { knob, state: reading.state, n_set: 0, n_unmovable: 0, failed: Vec::new() };
         keep_companions(host, store, knob, reading.companions)?;
+        let mut written = Vec::new();
         for setting in reading.settings {
             match set(host, store, knob, &setting)? {
-                Set::Done => turned.n_set += 1,
+                Set::Written => written.push(setting),
                 Set::Needless => {}
                 Set::Unmovable => turned.n_unmovable += 1,
                 Set::Failed(why) => turned.failed.push((setting, why)),
             }
         }
+        read_back(host, written, &mut turned);
         if turned.n_set + turned.failed.len() > 0 || store.journal.is_pending() {
             note_changes(host, store, &before)?;
         }
@@ -140,7 +142,7 @@ fn kept(host: &Host, knob: &Knob, path: &str) -> Option<Kept> {
 
 /// What came of one file.
 enum Set {
-    Done,
+    Written,
     /// It has the value already, or it went with a CPU.
     Needless,
     Unmovable,
@@ -163,11 +165,30 @@ fn set(host: &Host, store: &mut Store, knob: &Knob, setting: &Setting) -> Result
         }
         return Ok(Set::Failed(error.to_string()));
     }
-    Ok(match host.read_knob(format, path) {
-        Some(now) if format.is_still(wanted, &now) => Set::Done,
-        Some(now) => Set::Failed(format!("the kernel took it and made it {now:?}")),
-        None => Set::Failed("it was written and cannot be read any more".into()),
-    })
+    Ok(Set::Written)
+}
+
+/// Whether the files of a knob hold what was written to them.
+fn read_back(host: &Host, written: Vec<Setting>, turned: &mut Turned) {
+    let now = |setting: &Setting| {
+        let format = turned.knob.file(&setting.path)?.format;
+        let now = host.read_knob(format, &setting.path)?;
+        Some((format.is_still(&setting.wanted, &now), now))
+    };
+    host.wait_until(|| written.iter().all(|setting| now(setting).is_some_and(|(holds, _)| holds)));
+    for setting in written {
+        match now(&setting) {
+            Some((true, _)) => turned.n_set += 1,
+            Some((false, now)) => {
+                let why = format!("the kernel took it and made it {now:?}");
+                turned.failed.push((setting, why));
+            }
+            None => {
+                let why = "it was written and cannot be read any more".to_owned();
+                turned.failed.push((setting, why));
+            }
+        }
+    }
 }
 
 /// A knob may change what others hold, at once or through another knob: all of that is ours. What had been different

@@ -12,6 +12,8 @@ use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::{Host, READ_BYTES_MAX, read_capped};
 
+/// Long enough for a machine that is busy.
+const SETTLE_MS_MAX: u32 = 500;
 /// Bytes of a model-specific register (msr(4)).
 const REGISTER_BYTES: usize = 8;
 
@@ -36,6 +38,17 @@ impl Host {
             Format::Unit => Some(if self.is_active(path) { "active" } else { "inactive" }.into()),
             _ => read_capped(&self.below_root(Path::new(path)), READ_BYTES_MAX)
                 .filter(|text| !text.contains(char::REPLACEMENT_CHARACTER)),
+        }
+    }
+
+    /// Waits a moment for something that the kernel does after it has taken a write: limits of the frequency come into force
+    /// when its work queue runs (`cpufreq_notifier_max()` in drivers/cpufreq/cpufreq.c).
+    pub(super) fn wait_until(&self, is_so: impl Fn() -> bool) {
+        for _ in 0..SETTLE_MS_MAX {
+            if is_so() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 

@@ -60,7 +60,8 @@ impl<'a> ExecRunner<'a> {
     /// # Errors
     /// It cannot be started, or not with what the plan asks for.
     pub fn start(plan: &'a Plan, run_as: Option<User>) -> Result<(Self, Evidence)> {
-        let captured = plan.validate.as_ref().map(|_| NamedTempFile::new()).transpose();
+        let captured = plan.validate.as_ref();
+        let captured = captured.map(|_| host::with_their_files(NamedTempFile::new)).transpose();
         let captured = captured.context("cannot make a temporary file for --validate")?;
         let process = &plan.process;
         let open = Open {

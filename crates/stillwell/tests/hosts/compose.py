@@ -276,7 +276,7 @@ def main():
     m.write()
 
     m = Machine("intel-acpi-msr", "Server: acpi-cpufreq, so turbo is a bit of an MSR, 8 cores with 2 threads; boot parameters with flags, strides and N.", apart(8), host="server", kernel="5.14.0-503.el9.x86_64", os="Red Hat Enterprise Linux 9.5 (Plow)", os_id="rhel", model="Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", dmi=("HP", "ProLiant DL360p Gen8"), isolated=[6, 7, 14, 15], nohz=[6, 7, 14, 15], idle=("acpi_idle", [("POLL", 0), ("C1", 1), ("C2", 41)]), cmdline='BOOT_IMAGE=(hd0,gpt2)/vmlinuz-5.14.0-503.el9.x86_64 root=/dev/mapper/rhel-root ro isolcpus=managed_irq,domain,6-7,14-N nohz_full=6-7,14-15 rcu_nocbs=0-15:2/8 "dyndbg=file drivers/usb/* +p" crashkernel=1G')
-    m.cpufreq("acpi-cpufreq", "ondemand", "conservative ondemand userspace powersave performance schedutil", 1200000, 2601000, bios_limit=2601000)
+    m.cpufreq("acpi-cpufreq", "ondemand", "conservative ondemand userspace powersave performance schedutil", 1200000, 2601000, bios_limit=2601000, scaling_available_frequencies="2601000 2600000 2200000 1800000 1200000")
     m.msr()
     m.set("sys/devices/cpu/rdpmc", 1)
     m.set("boot/loader/entries/rhel.conf", "title Red Hat Enterprise Linux")

@@ -58,7 +58,7 @@ pub struct Measuring<'a> {
     pub pyperf: Option<&'a PyperfOptions>,
     /// Whether to watch who takes the CPU from the runs.
     pub attribute: bool,
-    /// Whom the commands run as, if not as we are; the record is theirs too.
+    /// Whom the commands run as, if not as we are.
     pub run_as: Option<User>,
 }
 
@@ -93,7 +93,8 @@ impl Measuring<'_> {
             Some(path) => path.clone(),
             None => record::new_path(&now)?,
         };
-        let (facts, gaps) = (self.facts.clone(), self.gaps.clone());
+        let (mut facts, gaps) = (self.facts.clone(), self.gaps.clone());
+        facts.user_id = self.run_as.as_ref().map_or(facts.user_id, |user| Some(user.uid));
         let start = Start {
             plan: &self.plan,
             facts,
@@ -228,8 +229,11 @@ impl Start<'_> {
     /// Asks workers.
     fn ask(self, workers: &Workers, maker: Option<Maker>, progress: Progress) -> Result<Ended> {
         let (plan, path) = (self.plan, self.path.to_owned());
-        let mut runner =
-            SliceRunner::new(plan, workers, maker.map_or_else(|| Maker::new(None), Ok)?)?;
+        let mut runner = SliceRunner::new(
+            plan,
+            workers,
+            maker.map_or_else(|| Maker::new(None, self.run_as.clone()), Ok)?,
+        )?;
         let clock_origin_ns = monotonic_ns();
         let (writer, tail, columns) = self.create_with(SLICE_METRICS.to_vec(), clock_origin_ns)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
@@ -277,12 +281,6 @@ impl Start<'_> {
             imported: None,
         };
         let writer = Writer::create(self.path, &header)?;
-        if let Some(user) = &self.run_as {
-            let (uid, gid) =
-                (rustix::fs::Uid::from_raw(user.uid), rustix::fs::Gid::from_raw(user.gid));
-            rustix::fs::chown(self.path, Some(uid), Some(gid))
-                .context("cannot give the record to its user")?;
-        }
         let (tail, _) = Tail::open(self.path)?;
         Ok((writer, tail, columns))
     }

@@ -194,8 +194,14 @@ fn siblings(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
     let wanted =
         idle.iter().map(|cpu| (format!("sys/devices/system/cpu/cpu{cpu}/online"), "0".to_owned()));
-    knob.compare(machine.host, wanted, "the kernel cannot take CPUs offline")
-        .keeping(hotplug_companions(machine))
+    let mut reading = knob
+        .compare(machine.host, wanted, "the kernel cannot take CPUs offline")
+        .keeping(hotplug_companions(machine));
+    if !reading.settings.is_empty() {
+        let now = format!("{} in use", name_cpus(&idle));
+        reading.state = super::State::NotTuned { now, wanted: "offline".into() };
+    }
+    reading
 }
 
 /// Only interrupts that may go to a CPU of the benchmark are moved: an administrator's layout of the others stays.

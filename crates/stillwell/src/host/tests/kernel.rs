@@ -47,8 +47,42 @@ fn errno(number: i32) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(number))
 }
 
+/// Answers a write to a limit of the frequency a moment before it comes into force.
+pub(super) fn answer_late(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
+    if !path.ends_with("_freq") {
+        return answer(host, format, path, value);
+    }
+    let (host, path, value) = (host.clone(), path.to_owned(), value.to_owned());
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        answer(&host, format, &path, &value).expect("a limit that may be written");
+    });
+    Ok(())
+}
+
+/// Takes a limit of the frequency; it comes into force with [`take_effect`].
+pub(super) fn answer_without_effect(
+    host: &Host,
+    format: Format,
+    path: &str,
+    value: &str,
+) -> io::Result<()> {
+    match path.rsplit_once('/').expect("it is in a directory") {
+        (policy, name @ ("scaling_min_freq" | "scaling_max_freq")) => {
+            put(host, &request(policy, name), value);
+            Ok(())
+        }
+        _ => answer(host, format, path, value),
+    }
+}
+
+/// The work queue runs.
+pub(super) fn take_effect(host: &Host) {
+    cpu::policies(host).iter().for_each(|policy| put_limits_in_force(host, policy));
+}
+
 /// Answers a write.
-fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
+pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
     let value = value.trim_end();
     let (directory, name) = path.rsplit_once('/').unwrap();
     if let Format::MsrBit { .. } = format {

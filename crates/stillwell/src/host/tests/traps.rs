@@ -49,6 +49,51 @@ fn limits_are_saved_before_turbo_lowers_them() {
     });
 }
 
+/// The limits of a policy come into force when a work queue of the kernel runs, after the write has returned.
+#[test]
+fn limits_come_into_force_a_moment_after_they_are_written() {
+    let (_directory, mut host) = machine("intel-hwp");
+    host.kernel = Some(kernel::answer_late);
+    let before = kernel::files(&host.root);
+    let turned = tune(&host, &[3], &named(&["frequency"])).unwrap();
+    assert!(turned[0].is_good() && turned[0].n_set > 0, "{turned:#?}");
+    assert!(reset(&host).is_complete());
+    assert_eq!(kernel::files(&host.root), before);
+}
+
+/// A limit that was written just before somebody was killed reads as the old one, and must be put back all the same.
+#[test]
+fn a_limit_that_is_not_in_force_yet_is_put_back() {
+    let (_directory, mut host) = machine("intel-hwp");
+    let path = format!("{CPU}/cpufreq/policy0/scaling_max_freq");
+    let before = read(&host, &path);
+    host.kernel = Some(kernel::answer_without_effect);
+    tune(&host, &[3], &named(&["frequency"])).unwrap();
+    assert_eq!(read(&host, &path), before);
+    host.kernel = Some(kernel::answer);
+    assert!(reset(&host).is_complete());
+    kernel::take_effect(&host);
+    assert_eq!(read(&host, &path), before);
+}
+
+/// In the table of acpi-cpufreq turbo is 1 MHz above the highest frequency without it.
+#[test]
+fn the_frequency_of_acpi_cpufreq_is_the_one_below_turbo() {
+    tuned("intel-acpi-msr", &[7], &["frequency"], |host, turned| {
+        assert!(turned[0].is_good(), "{turned:#?}");
+        for limit in ["min", "max"] {
+            let path = format!("{CPU}/cpufreq/policy0/scaling_{limit}_freq");
+            assert_eq!(read(host, &path), "2600000");
+        }
+    });
+    let (_directory, host) = machine("intel-acpi-msr");
+    for policy in 0..16 {
+        let list = format!("{CPU}/cpufreq/policy{policy}/scaling_available_frequencies");
+        write(&host, &list, "2601000 2400000 1200000");
+    }
+    assert!(matches!(reading(&host, "frequency", &[7]).state, State::Reported { .. }));
+}
+
 #[test]
 fn boost_goes_back_globally_first_and_then_per_policy() {
     tuned("amd-boost", &[3], &["turbo"], |host, _| {
@@ -155,6 +200,15 @@ fn a_percentage_of_0_or_100_makes_the_kernel_refuse_a_rate() {
     let (_directory, host) = machine("vm");
     write(&host, "proc/sys/kernel/perf_cpu_time_max_percent", "100");
     assert!(matches!(reading(&host, "perf-rate", &[]).state, State::CannotSet { .. }));
+}
+
+/// It may have been off for years.
+#[test]
+fn irqbalance_that_was_not_running_is_not_started() {
+    let (_directory, host) = machine("vm");
+    write(&host, "sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs", "");
+    tune(&host, &[6], &named(&["irqbalance", "ksm"])).unwrap();
+    assert_eq!(reset(&host).restored, ["sys/kernel/mm/ksm/run"]);
 }
 
 #[test]
