@@ -1,6 +1,7 @@
 //! The command line: one verb, and its options.
 
 mod load;
+mod noise;
 mod shield;
 mod system;
 
@@ -19,6 +20,7 @@ use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 use crate::spec::workers::{BenchSpec, TimeitSpec};
 
 pub use load::LoadVerb;
+pub use noise::NoiseVerb;
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
 pub use system::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb};
 
@@ -63,6 +65,8 @@ pub enum Verb {
     Convert(Box<ConvertVerb>),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
     Calibrate(Box<CalibrateVerb>),
+    /// Say where lost time went, and who took it
+    Noise(NoiseVerb),
     /// Say what makes noise on this machine, and what can be done about it
     System(Box<SystemVerb>),
     /// Keep CPUs free of everything but what is put there
@@ -83,6 +87,14 @@ pub enum Verb {
 pub struct RunVerb {
     #[command(flatten)]
     pub spec: RunSpec,
+    /// Afterwards, measure again with what removes the largest source of noise, and show both. It is turned on for the runs
+    /// alone: a scheduling policy, one quiet CPU, or a knob of --tune
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
+    /// Watch by tracepoints who takes the CPU from the runs, by name; `stillwell noise` shows it. Needs root or CAP_PERFMON,
+    /// and makes every switch and interrupt take a little longer
+    #[arg(long)]
+    pub attribute: bool,
     /// Play these times instead of running anything (for tests)
     #[arg(long, hide = true, value_name = "FILE")]
     pub script: Option<PathBuf>,

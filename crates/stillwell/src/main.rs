@@ -9,6 +9,7 @@ mod host;
 mod load;
 mod measure;
 mod metric;
+mod noise;
 mod plan;
 mod record;
 mod render;

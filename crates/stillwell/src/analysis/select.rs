@@ -37,6 +37,7 @@ pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
         }
         Event::Launcher { .. }
         | Event::IsolationLost { .. }
+        | Event::Taken { .. }
         | Event::Failure { .. }
         | Event::End { .. } => true,
     });

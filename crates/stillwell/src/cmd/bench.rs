@@ -54,6 +54,7 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
         script: None,
         maker: Some(maker),
         pyperf: Some(&spec.session.pyperf),
+        attribute: false,
         run_as: tuning::user_of_commands(&spec.session.workers.tuning),
         isolating: None,
     };

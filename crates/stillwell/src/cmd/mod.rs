@@ -7,11 +7,13 @@ mod check;
 mod compare;
 mod convert;
 mod documents;
+mod explain;
 mod exports;
 mod isolating;
 mod judged;
 mod load;
 mod measuring;
+mod noise;
 mod open;
 mod plot;
 mod records;
@@ -53,6 +55,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Report(verb) => report::report(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
+        Verb::Noise(verb) => noise::noise(&verb),
         Verb::System(verb) => system::system(&verb),
         Verb::Shield(verb) => shield::shield(&verb),
         Verb::Load(verb) => load::load(&verb),

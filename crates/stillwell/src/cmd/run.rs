@@ -5,14 +5,24 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::cli::RunVerb;
+use crate::cmd::explain;
 use crate::cmd::isolating::Isolating;
 use crate::cmd::measuring::{Measuring, drawn_seed};
 use crate::host::{self, Facts, Gap, Host, priority};
 use crate::plan::{Plan, decide};
 use crate::record::EndReason;
 
-/// Measures, then shows.
+/// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {
+    let (path, code) = measure_and_show(verb)?;
+    if verb.explain {
+        explain::explain(verb, &path, code)?;
+    }
+    Ok(code)
+}
+
+/// Measures, then shows. Returns the record and the exit code.
+pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     let mut isolating = Isolating::start(&verb.host_root, &verb.spec.process)?;
     // The facts are those of the tuned machine.
     let host = Host::new(&verb.host_root);
@@ -25,7 +35,9 @@ pub fn run(verb: &RunVerb) -> Result<u8> {
                 measuring.run_as = host::invoking_user();
             }
             measuring.isolating = Some(&mut isolating);
-            measuring.run()
+            let (path, ended) = measuring.measure()?;
+            let code = measuring.finish(&path, &ended)?;
+            Ok((path, code))
         });
     isolating.end()?;
     measured
@@ -61,6 +73,7 @@ fn measuring<'a>(
         script: verb.script.as_deref(),
         maker: None,
         pyperf: None,
+        attribute: verb.attribute,
         run_as: None,
         isolating: None,
     })

@@ -34,6 +34,7 @@ fn measure(verb: &TimeitVerb) -> Result<u8> {
         script: None,
         maker: None,
         pyperf: Some(&verb.spec.session.pyperf),
+        attribute: false,
         run_as,
         isolating: None,
     };

@@ -51,7 +51,7 @@ pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
 pub use cpulist::{format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
-pub(crate) use fixture::{fixture, fixture_names};
+pub(crate) use fixture::{expand, fixture, fixture_names};
 pub use interrupts::Interrupts;
 pub use invoker::{invoking_home, invoking_user, with_their_files};
 pub use look::look;

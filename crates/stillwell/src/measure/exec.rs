@@ -88,6 +88,11 @@ impl<'a> ExecRunner<'a> {
         Ok((Self { plan, process, commands, maxrss_floor_kib: 0, _captured: captured }, evidence))
     }
 
+    /// The process that makes the runs.
+    pub fn launcher(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Says where the rows go.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ pub mod script;
 pub mod slices;
 mod streams;
 pub mod supervised;
-mod switches;
+pub mod switches;
 pub mod wire;
 pub mod worker;
 

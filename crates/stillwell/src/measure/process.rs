@@ -67,6 +67,11 @@ impl LauncherProcess {
         }
     }
 
+    /// Its process id: everything that it makes is a run or a hook.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Says where the rows go.
     ///
     /// # Errors

@@ -125,6 +125,13 @@ pub enum Event {
         /// What became of it.
         why: String,
     },
+    /// Who took the CPU from a run, by a trace (`--attribute`).
+    Taken {
+        /// Step of its row.
+        step: u32,
+        /// Programs that ran instead of it, and interrupts that came while it ran.
+        by: Vec<crate::noise::Entry>,
+    },
     /// A run failed, was killed or timed out.
     Failure {
         /// Step of its row.

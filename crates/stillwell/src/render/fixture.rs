@@ -169,6 +169,7 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
         comparisons: Vec::new(),
         cpu_comparisons: Vec::new(),
         self_check: None,
+        ledger: None,
         notes: Vec::new(),
         end: Some(EndReason::Complete),
     }

@@ -18,6 +18,7 @@ pub mod hyperfine;
 mod interleaved;
 pub mod json;
 pub mod markup;
+pub mod noise;
 mod notes;
 mod outliers;
 pub mod plot;

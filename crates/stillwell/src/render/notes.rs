@@ -1,19 +1,13 @@
 //! Findings in words: what was found, and what would help.
 
 use crate::analysis::{Finding, Flag};
-use crate::render::{uncertain, units};
+use crate::noise::Entry;
+use crate::render::{noise, uncertain, units};
 
 /// What was found, with its numbers.
 pub(super) fn what(finding: &Finding) -> String {
     match finding {
-        Finding::Preempted { share, of_excess } => {
-            let excess = excess(*of_excess);
-            format!("other programs took the CPU for {} of the time{excess}", percent(*share))
-        }
-        Finding::Queued { share, of_excess } => {
-            let excess = excess(*of_excess);
-            format!("runs waited for a free CPU for {} of the time{excess}", percent(*share))
-        }
+        Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
         Finding::MajorFaults { n } => format!("{n} page faults had to read from a device"),
         Finding::Migrations { per_run } => {
             format!("runs moved to another CPU {per_run:.2} times on average")
@@ -101,8 +95,11 @@ fn about_cpus(finding: &Finding) -> String {
 /// What would help, if anything would.
 pub(super) fn advice(finding: &Finding) -> Option<String> {
     let advice = match finding {
-        Finding::Preempted { .. } => "--isolate, or --affinity on a quiet CPU",
-        Finding::Queued { .. } => "fewer programs at the same time, or --affinity on a quiet CPU",
+        Finding::Lost { parts, .. } => {
+            let advice = parts.first().and_then(|entry| noise::advice(&entry.source));
+            let more = "`stillwell noise` shows more";
+            return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
+        }
         Finding::MajorFaults { .. } => {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
@@ -174,9 +171,13 @@ fn runs(arm: usize, n: usize, n_runs: usize) -> String {
     format!("{n} of {n_runs} {runs} of command {}", arm + 1)
 }
 
-fn excess(of_excess: Option<f64>) -> String {
-    of_excess
-        .map_or_else(String::new, |share| format!(" ({} of the time above t0)", percent(share)))
+fn lost(total_ns: i64, parts: &[Entry]) -> String {
+    let part = |entry: &Entry| {
+        let ns = units::short_time(entry.ns as f64);
+        format!("{ns} ({}) {}", noise::share(entry, total_ns), noise::name(&entry.source))
+    };
+    let parts: Vec<String> = parts.iter().map(part).collect();
+    format!("of {} above t0: {}", units::short_time(total_ns as f64), parts.join(", "))
 }
 
 /// One decimal is enough for a share of the time, and a share of 132 % is not to be written 130 %.
@@ -188,15 +189,19 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::Source;
 
     #[test]
-    fn shares_are_said_of_the_time_and_of_the_excess() {
-        let finding = Finding::Preempted { share: 0.0312, of_excess: Some(0.83) };
-        let expected =
-            "other programs took the CPU for 3.1 % of the time (83 % of the time above t0)";
+    fn lost_time_is_said_by_its_parts() {
+        let parts = vec![
+            Entry::exact(Source::Preempted, 31_000_000),
+            Entry::exact(Source::Interrupt { line: "LOC".into() }, 5_000_000),
+        ];
+        let finding = Finding::Lost { total_ns: 41_000_000, share: 0.05, parts };
+        let expected = "of 41.0 ms above t0: 31.0 ms (76 %) other programs ran instead, 5.00 ms (12 %) interrupt LOC \
+                        (timer)";
         assert_eq!(what(&finding), expected);
-        let alone = Finding::Queued { share: 0.25, of_excess: None };
-        assert_eq!(what(&alone), "runs waited for a free CPU for 25 % of the time");
+        assert!(advice(&finding).unwrap().starts_with("--affinity on a quiet CPU"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod rights;
 mod signals;
 mod spawn;
 mod strings;
+mod tracing;
 
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
@@ -21,6 +22,9 @@ pub use spawn::{
     become_user_for_good,
 };
 pub use strings::{CStrings, Environment};
+#[cfg(target_arch = "x86_64")]
+pub use tracing::read_cycle_counter;
+pub use tracing::{mount_tracefs_for_this_thread, share_perf_buffer};
 
 /// Takes a descriptor that the parent process has left open for this one, by its number.
 ///

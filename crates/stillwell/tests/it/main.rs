@@ -20,6 +20,7 @@ mod kill;
 mod large;
 mod load;
 mod looks;
+mod noise;
 mod privileges;
 mod process;
 mod processes;

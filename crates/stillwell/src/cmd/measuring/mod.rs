@@ -19,11 +19,12 @@ use jiff::Zoned;
 use crate::cmd::exports;
 use crate::cmd::isolating::Isolating;
 use crate::cmd::judged::Judged;
-use crate::host::{Facts, Gap, Host};
+use crate::host::{Facts, Gap, Host, read_cpu_list};
 use crate::measure::exec::Evidence;
 use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
 use crate::measure::{ExecRunner, ScriptRunner, clock::monotonic_ns};
 use crate::metric::{METRICS, Metric, Source};
+use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
 use crate::record::{self, EndReason, FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
@@ -56,6 +57,8 @@ pub struct Measuring<'a> {
     pub maker: Option<Maker>,
     /// What pyperf's options add.
     pub pyperf: Option<&'a PyperfOptions>,
+    /// Whether to watch who takes the CPU from the runs.
+    pub attribute: bool,
     /// Whom the commands run as, if not as we are.
     pub run_as: Option<User>,
     /// What keeps others off the CPUs of the runs.
@@ -101,6 +104,7 @@ impl Measuring<'_> {
             gaps,
             now,
             path: &path,
+            attribute: self.attribute,
             run_as: self.run_as.clone(),
             isolating: self.isolating.as_deref_mut(),
         };
@@ -184,6 +188,7 @@ struct Start<'a> {
     gaps: Vec<Gap>,
     now: Zoned,
     path: &'a Path,
+    attribute: bool,
     run_as: Option<User>,
     isolating: Option<&'a mut Isolating>,
 }
@@ -197,10 +202,23 @@ impl Start<'_> {
         let watch = self.isolating.as_ref().and_then(|isolating| isolating.watch(&Host::new("/")));
         let clock_origin_ns = monotonic_ns();
         let path = absolute(self.path)?;
+        let tracer = if self.attribute { self.trace(runner.launcher()) } else { None };
         let (writer, tail, columns) = self.create(evidence, clock_origin_ns)?;
         runner.keep(&path, columns, clock_origin_ns)?;
         let session = Session::new(plan, &mut runner, writer, tail, progress).watching(watch);
-        session.run().map_err(|error| broken_down(&path, error))
+        let ended = session.traced(tracer, clock_origin_ns).run();
+        ended.map_err(|error| broken_down(&path, error))
+    }
+
+    /// Watches all CPUs that runs may use; where that cannot be, it is a gap.
+    fn trace(&mut self, launcher: u32) -> Option<RunTracer> {
+        let allowed = self.facts.cpus_allowed.as_deref().and_then(read_cpu_list);
+        let mut cpus = allowed.unwrap_or_default();
+        cpus.extend(self.plan.process.affinity.iter().flatten());
+        cpus.sort_unstable();
+        cpus.dedup();
+        let opened = RunTracer::open(&Host::new("/"), &cpus, launcher);
+        opened.map_err(|gap| self.gaps.push(gap)).ok()
     }
 
     fn play(self, script: &Path, progress: Progress) -> Result<Ended> {
