@@ -131,8 +131,8 @@ charts.ledger = (context) => {
   const ledgers = context.group.ledgers.map((ledger, at) => ({ ...ledger, at })).filter((ledger) => !context.hidden.has(ledger.arm));
   const share = (part, whole) => `${d3.format(".3~r")((100 * part) / whole)} %`;
   const parts = ledgers.flatMap((ledger) => ledger.entries.map((entry, i) => {
-    const label = context.words.ledgers[ledger.at][i];
-    return { ...entry, arm: ledger.arm, label, ofTime: (100 * entry.ns) / ledger.time_ns, ledger, tip: `${name(context, ledger.arm)}\n${label}: ${duration(entry.ns)}\n${share(entry.ns, ledger.total_ns)} of the time above t0, ${share(entry.ns, ledger.time_ns)} of all time` };
+    const { name: label, advice } = context.words.ledgers[ledger.at][i];
+    return { ...entry, arm: ledger.arm, label, advice, ofTime: (100 * entry.ns) / ledger.time_ns, ledger, tip: `${name(context, ledger.arm)}\n${label}: ${duration(entry.ns)}\n${share(entry.ns, ledger.total_ns)} of the time above t0, ${share(entry.ns, ledger.time_ns)} of all time${advice && `\nremoved by ${advice}`}` };
   }));
   if (!parts.length) return null;
   const kinds = [...new Set(parts.filter((part) => part.ns !== 0).map((part) => part.label))];
@@ -152,7 +152,7 @@ charts.ledger = (context) => {
     ],
   });
   const key = kinds.map((label) => ({ color: color(parts.find((part) => part.label === label)), text: label }));
-  return { svg, key, points: [], table: () => ({ head: ["", "", "time", "share of the time above t0", "of all time"], rows: parts.map((part) => [name(context, part.arm), part.label, duration(part.ns), share(part.ns, part.ledger.total_ns), share(part.ns, part.ledger.time_ns)]) }), note: "" };
+  return { svg, key, points: [], table: () => ({ head: ["", "", "time", "share of the time above t0", "of all time", "removed by"], rows: parts.map((part) => [name(context, part.arm), part.label, duration(part.ns), share(part.ns, part.ledger.total_ns), share(part.ns, part.ledger.time_ns), part.advice]) }), note: "" };
 };
 
 charts.scan = (context) => {

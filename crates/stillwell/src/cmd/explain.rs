@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use crate::analysis;
 use crate::cli::RunVerb;
 use crate::cmd::run::measure_and_show;
+use crate::host::guardian::Guardian;
 use crate::host::{self, Host, read_cpu_list};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, Asked, RecordLedger, Remedy, of_record};
@@ -22,8 +23,8 @@ const WATCH_NS: u64 = 300_000_000;
 /// What is turned on for the second session: the options of `run` that do it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Treatment {
-    /// Runs that nothing but the kernel gets ahead of.
-    Sched,
+    /// CPUs that nothing else may use.
+    Isolate,
     /// One CPU.
     Affinity(usize),
     /// Knobs.
@@ -38,9 +39,9 @@ pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
         return super::print("explain: there is no noise that has a cause\n");
     };
     let source = largest.source.clone();
-    let is_root = rustix::process::geteuid().is_root();
+    let has_rights = Guardian::has_rights(&verb.host_root);
     let treatment =
-        source.remedy().map(|remedy| treat(remedy, &verb.spec, is_root, || quietest(verb)));
+        source.remedy().map(|remedy| treat(remedy, &verb.spec, has_rights, || quietest(verb)));
     let Some(treatment) = treatment.transpose()?.flatten() else {
         return super::print(&nothing_to_turn(&source));
     };
@@ -71,12 +72,14 @@ fn ledger(record: &Record) -> Option<RecordLedger> {
 fn treat(
     remedy: Remedy,
     spec: &RunSpec,
-    is_root: bool,
+    has_rights: bool,
     quietest: impl FnOnce() -> Result<Option<usize>>,
 ) -> Result<Option<Treatment>> {
     let process = &spec.process;
     Ok(match remedy {
-        Remedy::OwnCpu if is_root && process.sched.is_none() => Some(Treatment::Sched),
+        Remedy::OwnCpu if has_rights && !process.isolate && process.sched.is_none() => {
+            Some(Treatment::Isolate)
+        }
         Remedy::OwnCpu | Remedy::Affinity if process.affinity.is_none() => {
             quietest()?.map(Treatment::Affinity)
         }
@@ -102,7 +105,7 @@ impl Treatment {
     fn apply(&self, spec: &mut RunSpec) {
         let process = &mut spec.process;
         match self {
-            Self::Sched => process.sched = Some("fifo".parse().expect("a policy that is known")),
+            Self::Isolate => process.isolate = true,
             Self::Affinity(cpu) => process.affinity = Some(Cpus(vec![*cpu])),
             Self::Tune(knobs) => {
                 let names = knobs.split(',').map(str::to_owned).collect();
@@ -114,7 +117,7 @@ impl Treatment {
     /// As one would write it.
     fn option(&self) -> String {
         match self {
-            Self::Sched => "--sched=fifo".into(),
+            Self::Isolate => "--isolate".into(),
             Self::Affinity(cpu) => format!("--affinity={cpu}"),
             Self::Tune(knobs) => format!("--tune={knobs}"),
         }
@@ -126,14 +129,18 @@ mod tests {
     use super::*;
 
     /// What is done about a source, given these options of the first session.
-    fn treated(remedy: Remedy, is_root: bool, change: impl FnOnce(&mut RunSpec)) -> Option<String> {
+    fn treated(
+        remedy: Remedy,
+        has_rights: bool,
+        change: impl FnOnce(&mut RunSpec),
+    ) -> Option<String> {
         let mut spec = RunSpec::default();
         change(&mut spec);
-        let found = treat(remedy, &spec, is_root, || Ok(Some(3))).unwrap()?;
+        let found = treat(remedy, &spec, has_rights, || Ok(Some(3))).unwrap()?;
         found.apply(&mut spec);
         let process = spec.process;
         assert_eq!(
-            [process.sched.is_some(), process.affinity.is_some(), process.tuning.tune.is_some()]
+            [process.isolate, process.affinity.is_some(), process.tuning.tune.is_some()]
                 .iter()
                 .filter(|it| **it)
                 .count(),
@@ -145,7 +152,7 @@ mod tests {
     #[test]
     fn what_is_in_use_already_is_not_turned_again() {
         let nothing = |_: &mut RunSpec| ();
-        assert_eq!(treated(Remedy::OwnCpu, true, nothing).as_deref(), Some("--sched=fifo"));
+        assert_eq!(treated(Remedy::OwnCpu, true, nothing).as_deref(), Some("--isolate"));
         assert_eq!(treated(Remedy::OwnCpu, false, nothing).as_deref(), Some("--affinity=3"));
         assert_eq!(treated(Remedy::Affinity, true, nothing).as_deref(), Some("--affinity=3"));
         assert_eq!(treated(Remedy::Tune("irqs"), true, nothing).as_deref(), Some("--tune=irqs"));

@@ -201,7 +201,7 @@ mod tests {
         let expected = "of 41.0 ms above t0: 31.0 ms (76 %) other programs ran instead, 5.00 ms (12 %) interrupt LOC \
                         (timer)";
         assert_eq!(what(&finding), expected);
-        assert!(advice(&finding).unwrap().starts_with("--affinity on a quiet CPU"));
+        assert!(advice(&finding).unwrap().starts_with("--isolate, or --affinity on a quiet CPU"));
     }
 
     #[test]

@@ -184,7 +184,7 @@ fn a_run_is_explained_by_measuring_again() {
     }
     let ran = ran.ends_with(0);
     assert!(ran.stdout.contains("explain: "), "{ran:?}");
-    if ran.stdout.contains("--sched=fifo\n") {
+    if ran.stdout.contains("--isolate\n") {
         for part in ["before", "after", "all above t0", "record: "] {
             assert!(ran.stdout.contains(part), "{part}: {ran:?}");
         }

@@ -18,7 +18,7 @@ use crate::analysis::{Analysis, Comparison, Evidence};
 use crate::plan::workers::Unit;
 use crate::record::Record;
 
-pub use ledger::{Ledger, Source};
+pub use ledger::Ledger;
 pub use pairs::{Blocks, Pairs, pairs};
 pub use scan::Scan;
 pub use shape::{Shape, cumulative};
@@ -190,7 +190,7 @@ impl Session<'_> {
             histogram: Histogram::of_series(&values, n_bins(&values)),
             log_histogram: Histogram::of_logs(&values, n_bins(&values)),
             timeline: timeline(record, arms, self.n_rows_max),
-            ledgers: if is_time { ledger::ledgers(record, analysis, arms) } else { Vec::new() },
+            ledgers: if is_time { ledger::ledgers(analysis, arms) } else { Vec::new() },
             scan: scan::scan(plan, arms),
         }
     }

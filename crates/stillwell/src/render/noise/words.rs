@@ -42,7 +42,7 @@ fn line_words(line: &str) -> Option<&'static str> {
 /// What would remove it, if anything would.
 pub fn advice(source: &Source) -> Option<String> {
     Some(match source.remedy()? {
-        Remedy::OwnCpu => "--affinity on a quiet CPU, or --sched fifo as root".into(),
+        Remedy::OwnCpu => "--isolate, or --affinity on a quiet CPU".into(),
         Remedy::Affinity => "--affinity".into(),
         Remedy::Tune(knobs) => format!("--tune={knobs}"),
         Remedy::Boot => "a CPU without a tick: `stillwell system boot`".into(),

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
-use crate::analysis::report::{Group, ReportData, SameName, Source};
+use crate::analysis::report::{Group, ReportData, SameName};
 use crate::analysis::{ArmSummary, Comparison};
+use crate::noise::Entry;
 use crate::plan::workers::Unit as ValueUnit;
 use crate::render::columns::{one_line, shorten};
 use crate::render::exported::net_t0;
+use crate::render::noise::{advice, name};
 use crate::render::report::cards::{self, Card};
 use crate::render::report::index::{self, Index};
 use crate::render::report::records::{self, RecordWords};
@@ -101,7 +103,15 @@ pub(super) struct GroupWords {
     comparisons: Vec<ComparedWords>,
     series: Vec<String>,
     /// Of the entries of each ledger.
-    ledgers: Vec<Vec<&'static str>>,
+    ledgers: Vec<Vec<PartWords>>,
+}
+
+/// A part of the time above t0.
+#[derive(Clone, Debug, Serialize)]
+struct PartWords {
+    name: String,
+    /// What removes it; empty if nothing does.
+    advice: String,
 }
 
 /// The unit of a group's charts.
@@ -364,16 +374,14 @@ fn group_words(told: &Told<'_>) -> GroupWords {
         numbers: (0..group.arms.len()).map(|place| number(told, place)).collect(),
         comparisons: compared.collect(),
         series: scan.map(|series| shorten(&series.label, LABEL_MAX)).collect(),
-        ledgers: ledgers
-            .map(|it| it.entries.iter().map(|it| source(it.source)).collect())
-            .collect(),
+        ledgers: ledgers.map(|it| it.lost.entries.iter().map(part_words).collect()).collect(),
     }
 }
 
-fn source(source: Source) -> &'static str {
-    match source {
-        Source::Preempted => "preempted",
-        Source::Queued => "waited for a CPU",
-        Source::Unexplained => "unexplained",
+fn part_words(part: &Entry) -> PartWords {
+    let estimate = if part.is_estimate { " (estimate)" } else { "" };
+    PartWords {
+        name: name(&part.source) + estimate,
+        advice: advice(&part.source).unwrap_or_default(),
     }
 }
