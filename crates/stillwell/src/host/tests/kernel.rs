@@ -85,21 +85,11 @@ pub(super) fn take_effect(host: &Host) {
 pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
     let value = value.trim_end();
     let (directory, name) = path.rsplit_once('/').unwrap();
-    if let Format::MsrBit { .. } = format {
-        return host.write_value(format, path, value);
-    }
-    if format == Format::Affinity {
-        return set_affinity(host, path, &parse_cpu_list(value).unwrap());
-    }
-    if format == Format::Unit {
-        let procs = format!("{path}/cgroup.procs");
-        let (from, to) = match value {
-            "active" => (format!("fake/{path}"), procs),
-            _ => (procs, format!("fake/{path}")),
-        };
-        let (from, to) = (host.root.join(from), host.root.join(to));
-        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
-        return std::fs::rename(from, to);
+    match format {
+        Format::MsrBit { .. } => return host.write_value(format, path, value),
+        Format::Affinity => return set_affinity(host, path, &parse_cpu_list(value).unwrap()),
+        Format::Unit => return switch_unit(host, path, value),
+        _ => {}
     }
     if !host.exists(path) {
         return errno(libc::ENOENT);
@@ -155,6 +145,17 @@ pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io
         _ => {}
     }
     Ok(())
+}
+
+fn switch_unit(host: &Host, path: &str, value: &str) -> io::Result<()> {
+    let procs = format!("{path}/cgroup.procs");
+    let (from, to) = match value {
+        "active" => (format!("fake/{path}"), procs),
+        _ => (procs, format!("fake/{path}")),
+    };
+    let (from, to) = (host.root.join(from), host.root.join(to));
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    std::fs::rename(from, to)
 }
 
 /// The limits that a policy shows: the user's, but not above what turbo allows.
