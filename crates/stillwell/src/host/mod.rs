@@ -29,6 +29,7 @@ mod look;
 mod mask;
 mod mounts;
 pub mod priority;
+mod processes;
 mod recommend;
 mod report;
 pub mod restore;
@@ -151,8 +152,11 @@ impl Host {
     }
 
     /// What a file is about, where its path may come to mean something else: the devices of an interrupt are the
-    /// directories beside it.
+    /// directories beside it, and of a process it is when it started.
     fn identity(&self, path: &str) -> Option<String> {
+        if let Some(pid) = processes::pid_of(path) {
+            return processes::Process::read(self, pid).map(|it| it.start_ticks.to_string());
+        }
         let directory = path.strip_suffix("/smp_affinity_list")?;
         let mut names = self.list(directory);
         names.retain(|name| !IRQ_FILES.contains(&name.as_str()));

@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::host::Host;
 use crate::host::journal::{Item, Store};
 use crate::host::knobs::Undo;
+use crate::host::processes::pid_of;
 use crate::host::shield::{self, Raised};
 
 /// The kernel adjusts limits to one another, so one round may not be enough.
@@ -160,8 +161,8 @@ fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restored) {
             break;
         }
     }
-    let is_back =
-        |item: &Item| now(host, item).is_none_or(|now| item.file.format.same(&now, &item.kept.old));
+    let holds_old = |item: &Item, now: &str| host.is_still(item.file.format, &item.kept.old, now);
+    let is_back = |item: &Item| now(host, item).is_none_or(|now| holds_old(item, &now));
     host.wait_until(|| {
         let mut items = ours.iter().zip(&errors);
         items.all(|((item, _), error)| error.is_some() || is_back(item))
@@ -170,34 +171,54 @@ fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restored) {
         let path = item.kept.path.clone();
         match now(host, &item) {
             None => result.gone.push(path),
-            Some(now) if item.file.format.same(&now, &item.kept.old) => {
+            Some(now) if holds_old(&item, &now) => {
                 result.restored.extend(is_changed.then_some(path));
             }
             // It moved with a CPU, and the kernel lets nobody move it: EPERM since Linux 6.12, EIO before.
-            Some(now) if !item.is_written && error.as_ref().is_some_and(is_unmovable) => {
+            Some(now)
+                if !item.is_written
+                    && error.as_ref().is_some_and(|error| is_unmovable(&path, error)) =>
+            {
                 let old = item.kept.old.trim_end().to_owned();
                 result.foreign.push(Foreign { path, now, old });
             }
             Some(now) => {
-                let why =
-                    error.map_or(format!("it still holds {now:?}"), |error| error.to_string());
+                let why = error.map_or(format!("it still holds {now:?}"), |e| explain(&path, &e));
                 result.failed.push((path, why));
             }
         }
     }
 }
 
-/// Whether the kernel answers so for an interrupt that nobody may move (kernel/irq/proc.c).
-pub(super) fn is_unmovable(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EIO | libc::EPERM))
+/// Whether the kernel answers so for an interrupt (kernel/irq/proc.c) or a thread of its own (`PF_NO_SETAFFINITY` in
+/// `__sched_setaffinity()`) that nobody may move.
+pub(super) fn is_unmovable(path: &str, error: &io::Error) -> bool {
+    match error.raw_os_error() {
+        Some(libc::EIO | libc::EPERM) => path.starts_with("proc/irq/"),
+        Some(libc::EINVAL) => pid_of(path).is_some(),
+        _ => false,
+    }
 }
 
+/// The kernel's answer, and what is behind it where that is known.
+pub(super) fn explain(path: &str, error: &io::Error) -> String {
+    match error.raw_os_error() {
+        // `store_no_turbo()` in drivers/cpufreq/intel_pstate.c; whoever is not root fails when the file is opened: EACCES.
+        Some(libc::EPERM) if path.ends_with("/no_turbo") => {
+            format!("{error}: turbo is off in the BIOS, or the processor has none")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// What a file holds; `None` also when it is about something else by now.
 fn now(host: &Host, item: &Item) -> Option<String> {
-    host.read_item(item)
+    let is_same = host.identity(&item.kept.path) == item.kept.identity;
+    host.read_item(item).filter(|_| is_same)
 }
 
 pub(super) fn standing(host: &Host, item: &Item) -> Standing {
-    let Some(now) = now(host, item) else { return Standing::Missing };
+    let Some(now) = host.read_item(item) else { return Standing::Missing };
     if host.identity(&item.kept.path) != item.kept.identity {
         return Standing::Replaced;
     }
@@ -206,6 +227,6 @@ pub(super) fn standing(host: &Host, item: &Item) -> Standing {
     }
     let is_ours = item.is_restoring
         || item.is_pending
-        || item.ours.iter().any(|ours| item.file.format.is_still(ours, &now));
+        || item.ours.iter().any(|ours| host.is_still(item.file.format, ours, &now));
     if is_ours { Standing::Ours } else { Standing::Foreign(now) }
 }

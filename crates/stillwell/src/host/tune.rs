@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::host::Host;
 use crate::host::journal::{Kept, Store};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
-use crate::host::restore::{Standing, is_unmovable, standing};
+use crate::host::restore::{Standing, explain, is_unmovable, standing};
 
 /// A knob to turn, as it was read.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Turned {
     pub state: State,
     /// Files that were written and hold what was wanted.
     pub n_set: usize,
-    /// Files that the kernel lets nobody write: interrupts that cannot be moved.
+    /// Files that the kernel lets nobody write: interrupts and threads that cannot be moved.
     pub n_unmovable: usize,
     /// Files that could not be set, and why.
     pub failed: Vec<(Setting, String)>,
@@ -160,10 +160,10 @@ fn set(host: &Host, store: &mut Store, knob: &Knob, setting: &Setting) -> Result
     }
     store.change(knob, kept, wanted)?;
     if let Err(error) = host.write_knob(knob, path, wanted) {
-        if path.starts_with("proc/irq/") && is_unmovable(&error) {
+        if is_unmovable(path, &error) {
             return Ok(Set::Unmovable);
         }
-        return Ok(Set::Failed(error.to_string()));
+        return Ok(Set::Failed(explain(path, &error)));
     }
     Ok(Set::Written)
 }
@@ -173,7 +173,7 @@ fn read_back(host: &Host, written: Vec<Setting>, turned: &mut Turned) {
     let now = |setting: &Setting| {
         let format = turned.knob.file(&setting.path)?.format;
         let now = host.read_knob(format, &setting.path)?;
-        Some((format.is_still(&setting.wanted, &now), now))
+        Some((host.is_still(format, &setting.wanted, &now), now))
     };
     host.wait_until(|| written.iter().all(|setting| now(setting).is_some_and(|(holds, _)| holds)));
     for setting in written {

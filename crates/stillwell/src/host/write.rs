@@ -8,10 +8,12 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
+use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
-use crate::host::{Host, READ_BYTES_MAX, read_capped};
+use crate::host::processes::{self, Process};
+use crate::host::{Host, READ_BYTES_MAX, read_capped, read_cpu_list};
 
 /// Long enough for a machine that is busy.
 const SETTLE_MS_MAX: u32 = 500;
@@ -37,9 +39,26 @@ impl Host {
                 Some((value >> bit & 1).to_string())
             }
             Format::Unit => Some(if self.is_active(path) { "active" } else { "inactive" }.into()),
+            Format::Affinity => processes::allowed_cpus(self, path),
             _ => read_capped(&self.below_root(Path::new(path)), READ_BYTES_MAX)
                 .filter(|text| !text.contains(char::REPLACEMENT_CHARACTER)),
         }
+    }
+
+    /// Whether a file still holds what was written to it, as far as the kernel could take it: before Linux 6.2 it left the
+    /// CPUs that are offline out of the mask of a thread (`cpuset_cpus_allowed()` in kernel/cgroup/cpuset.c).
+    pub(super) fn is_still(&self, format: Format, written: &str, now: &str) -> bool {
+        let online =
+            || self.read("sys/devices/system/cpu/online").and_then(|list| read_cpu_list(&list));
+        let is_same_online = || {
+            let (online, mut written, mut now) =
+                (online()?, read_cpu_list(written)?, read_cpu_list(now)?);
+            written.retain(|cpu| online.contains(cpu));
+            now.retain(|cpu| online.contains(cpu));
+            Some(written == now)
+        };
+        format.is_still(written, now)
+            || (format == Format::Affinity && is_same_online().unwrap_or(false))
     }
 
     /// Waits a moment for something that the kernel does after it has taken a write: limits of the frequency come into force
@@ -75,6 +94,7 @@ impl Host {
         match format {
             Format::MsrBit { register, bit } => self.write_register_bit(path, register, bit, value),
             Format::Unit => self.switch_unit(path, value),
+            Format::Affinity => self.move_kernel_thread(path, value),
             _ => {
                 let flags = OFlags::WRONLY | OFlags::TRUNC;
                 // One write: the kernel takes each as a whole value.
@@ -147,6 +167,21 @@ impl Host {
         };
         let file = std::fs::File::from(self.open_without_links(path, OFlags::WRONLY)?);
         file.write_all_at(&new.to_ne_bytes(), register)
+    }
+
+    /// Nothing but a thread of the kernel: the number of one that has ended may have become somebody's.
+    fn move_kernel_thread(&self, path: &str, value: &str) -> io::Result<()> {
+        let is_it = |pid: &u32| Process::read(self, *pid).is_some_and(|it| it.is_kernel_thread());
+        let pid = processes::pid_of(path).filter(is_it);
+        let pid = pid.and_then(|pid| Pid::from_raw(pid.cast_signed())).ok_or(Errno::SRCH)?;
+        if self.root != Path::new("/") {
+            return Err(io::Error::other("threads belong to the machine that is running"));
+        }
+        let cpus =
+            read_cpu_list(value).filter(|cpus| cpus.iter().all(|cpu| *cpu < CpuSet::MAX_CPU));
+        let mut set = CpuSet::new();
+        cpus.ok_or(io::ErrorKind::InvalidInput)?.into_iter().for_each(|cpu| set.set(cpu));
+        Ok(sched_setaffinity(Some(pid), &set)?)
     }
 
     /// A service is active as long as it has processes. Version 1 of control groups has systemd's below `systemd`.

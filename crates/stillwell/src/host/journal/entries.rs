@@ -41,7 +41,8 @@ pub struct Kept {
     pub path: String,
     /// All bytes.
     pub old: String,
-    /// What the file is about, where its path may come to mean something else: the devices of an interrupt.
+    /// What the file is about, where its path may come to mean something else: the devices of an interrupt, the start
+    /// of a process.
     pub identity: Option<String>,
 }
 
@@ -107,9 +108,9 @@ impl Journal {
         self.items.iter().any(|item| item.is_pending)
     }
 
-    /// The item of a path.
+    /// The item of a path; of several that were about different things, the last.
     pub fn item(&self, path: &str) -> Option<&Item> {
-        self.items.iter().find(|item| item.kept.path == path)
+        self.items.iter().rfind(|item| item.kept.path == path)
     }
 
     /// The state after one more line.
@@ -133,7 +134,7 @@ impl Journal {
             Entry::Seen { files } => {
                 self.items.iter_mut().for_each(|item| item.is_pending = false);
                 for (path, value) in files {
-                    let item = self.items.iter_mut().find(|item| item.kept.path == path);
+                    let item = self.items.iter_mut().rfind(|item| item.kept.path == path);
                     item.with_context(|| format!("{path:?} was seen but not kept"))?
                         .ours
                         .push(value);
@@ -157,13 +158,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Whoever comes later does not replace the original.
+    /// Whoever comes later does not replace the original, unless the path has come to mean something else.
     fn add(&mut self, name: &str, kept: Kept) -> Result<&mut Item> {
         let knob = knob(name).with_context(|| format!("there is no knob {name:?}"))?;
         let path = &kept.path;
         let file = knob.file(path);
         let file = file.with_context(|| format!("{path:?} is no file of the knob {name:?}"))?;
-        let index = self.items.iter().position(|item| item.kept.path == *path);
+        let is_same = |item: &Item| item.kept.path == *path && item.kept.identity == kept.identity;
+        let index = self.items.iter().position(is_same);
         let index = index.unwrap_or_else(|| {
             self.items.push(Item {
                 knob,

@@ -1,7 +1,7 @@
 //! Each trap of the kernel, in a test named after it.
 
 use super::*;
-use crate::host::knobs::{Reading, State, knob};
+use crate::host::knobs::{Format, Reading, State, knob};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -187,12 +187,95 @@ fn an_interrupt_that_went_to_another_device_is_not_put_back() {
     assert_eq!(reset(&host).gone, ["proc/irq/25/smp_affinity_list"]);
 }
 
+fn cpus_of_thread(host: &Host, pid: u32) -> String {
+    host.read_knob(Format::Affinity, &format!("proc/{pid}/status")).unwrap()
+}
+
+/// Threads of single CPUs refuse it (EINVAL), those of interrupts follow them, and a user's process is none of our business.
+#[test]
+fn only_kernel_threads_that_may_be_moved_are_kept_off() {
+    tuned("vm", &[3], &["kthreads"], |host, turned| {
+        assert_eq!((turned[0].n_unmovable, turned[0].n_set), (1, 3), "{turned:#?}");
+        // Nobody's layout is changed beyond that.
+        let cpus = [2, 3, 18, 19, 40, 70, 4711].map(|pid| cpus_of_thread(host, pid));
+        assert_eq!(cpus, ["0-2,4-6", "0-2,4-6", "3", "3,6", "0-2", "2,6", "0-7"]);
+        assert!(matches!(reading(host, "kthreads", &[6]).state, State::NotTuned { .. }));
+    });
+    let (_directory, host) = machine("vm");
+    write(&host, "proc/2/stat", "2 (init) S 1 0 0 0 -1 4194560 0 0 0 0 0 3 0 0 20 0 1 0 25");
+    assert!(matches!(reading(&host, "kthreads", &[3]).state, State::Absent { .. }));
+}
+
+/// The thread has ended, and its number was given to another process, or to another thread.
+#[test]
+fn a_thread_whose_number_is_somebody_elses_by_now_is_left_alone() {
+    let (_directory, host) = machine("vm");
+    tune(&host, &[3], &named(&["kthreads"])).unwrap();
+    // Even with the mask that we wrote.
+    write(&host, "proc/3/stat", &machines::stat(3, "bash", 0x0040_0000, 90_000));
+    write(&host, "proc/40/stat", &machines::stat(40, "jbd2/sda1-8", 0x0020_8040, 90_000));
+    // The second tune takes the new thread for what it is.
+    write(&host, "proc/40/status", "Cpus_allowed_list:\t0-5");
+    tune(&host, &[3], &named(&["kthreads"])).unwrap();
+    assert_eq!(cpus_of_thread(&host, 40), "0-2,4-5");
+    let restored = reset(&host);
+    assert_eq!(restored.gone, ["proc/3/status", "proc/40/status"], "{restored:#?}");
+    assert_eq!(restored.restored, ["proc/2/status", "proc/40/status"], "{restored:#?}");
+    assert_eq!([2, 3, 40].map(|pid| cpus_of_thread(&host, pid)), ["0-7", "0-2,4-6", "0-5"]);
+    let plain = Host { kernel: None, ..host };
+    let written = plain.write_knob(knob("kthreads").unwrap(), "proc/3/status", "0-7");
+    assert_eq!(written.unwrap_err().raw_os_error(), Some(libc::ESRCH));
+}
+
+/// CPU 7 is offline from the start, and cannot be in a mask that is written.
+#[test]
+fn before_6_2_a_mask_loses_the_cpus_that_are_offline() {
+    let (_directory, mut host) = machine("vm");
+    host.kernel = Some(kernel::answer_as_before_6_2);
+    // The siblings go first, so what is written is cut down too.
+    let turned = tune(&host, &[3], &named(&["smt", "kthreads"])).unwrap();
+    assert!(turned.iter().all(Turned::is_good), "{turned:#?}");
+    assert_eq!(cpus_of_thread(&host, 3), "0-2");
+    let restored = reset(&host);
+    assert!(restored.is_complete() && restored.foreign.is_empty(), "{restored:#?}");
+    assert_eq!([3, 40].map(|pid| cpus_of_thread(&host, pid)), ["0-6", "0-3"]);
+}
+
+/// What somebody has chosen for kswapd is lost when a CPU of its node comes back (`kswapd_cpu_online()`).
+#[test]
+fn the_cpus_of_kswapd_change_with_those_that_come_and_go() {
+    tuned("vm", &[0], &["siblings"], |host, _| assert_eq!(cpus_of_thread(host, 40), "0-3"));
+}
+
 #[test]
 fn a_virtual_machine_has_no_cpufreq() {
     let (_directory, host) = machine("firecracker-vm");
     for name in ["governor", "turbo", "frequency"] {
         assert!(matches!(reading(&host, name, &[1]).state, State::Absent { .. }), "{name}");
     }
+}
+
+/// The register may belong to all threads of a core, or to the package: what is written for one CPU is there for others.
+#[test]
+fn an_energy_bias_that_siblings_share_is_put_back() {
+    tuned("intel-hwp", &[3], &["epb"], |host, turned| {
+        assert!(turned[0].is_good() && turned[0].n_set == 4, "{turned:#?}");
+        let biases =
+            (0..7).map(|cpu| read(host, &format!("{CPU}/cpu{cpu}/power/energy_perf_bias")));
+        assert!(biases.into_iter().all(|bias| bias == "0"));
+    });
+}
+
+/// `store_no_turbo()` refuses even root then.
+#[test]
+fn turbo_that_is_off_in_the_bios_is_said_to_be() {
+    let (_directory, mut host) = machine("intel-hwp");
+    host.kernel = Some(|_, _, _, _| Err(rustix::io::Errno::PERM.into()));
+    let turned = tune(&host, &[3], &named(&["turbo"])).unwrap();
+    assert!(turned[0].failed[0].1.contains("turbo is off in the BIOS"), "{turned:#?}");
+    // What is off already reads so, and nothing is written.
+    write(&host, &format!("{CPU}/intel_pstate/no_turbo"), "1");
+    assert!(matches!(reading(&host, "turbo", &[3]).state, State::Fine { .. }));
 }
 
 #[test]

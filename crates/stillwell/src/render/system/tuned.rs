@@ -29,6 +29,14 @@ pub fn planned(planned: &[Planned]) -> String {
                         knob.name
                     )
                 }
+                Some(Format::Affinity) => {
+                    let pid = path.split('/').nth(1).unwrap_or(path);
+                    writeln!(
+                        text,
+                        "taskset -p -c {wanted} {pid}  # {}, was {}",
+                        knob.name, setting.now
+                    )
+                }
                 _ => {
                     writeln!(text, "echo {wanted} > /{path}  # {}, was {}", knob.name, setting.now)
                 }
