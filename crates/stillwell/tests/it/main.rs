@@ -20,7 +20,6 @@ mod kill;
 mod large;
 mod load;
 mod looks;
-mod noise;
 mod privileges;
 mod process;
 mod processes;

@@ -1,12 +1,7 @@
-//! Shields: what is said where there can be none; and, as root on a machine with version 1 of control groups, a real one.
-//! tests/vm has those of version 2.
+//! Shields: what is said where there can be none. tests/alone has a real one of version 1 of control groups, tests/vm those of
+//! version 2.
 
-use std::path::Path;
-use std::process::Command;
-
-use rustix::process::Signal;
-
-use crate::bench::{Bench, STILLWELL, is_root, skipped, wait_until};
+use crate::bench::{Bench, skipped};
 
 /// A machine in the directory `host`.
 fn machine(files: &[(&str, &str)]) -> Bench {
@@ -96,74 +91,4 @@ fn cpus_that_were_isolated_at_boot_are_used_unless_others_are_asked_for() {
     let record = bench.record();
     assert!(record.header.get("isolation").is_none(), "{:?}", record.header["isolation"]);
     assert!(record.timed().all(|row| row.get("cpu") == Some(0)));
-}
-
-const SETS: &str = "/sys/fs/cgroup/cpuset";
-
-/// Gives everything back if the test fails.
-struct GivenBack;
-
-impl Drop for GivenBack {
-    fn drop(&mut self) {
-        Command::new(STILLWELL).args(["shield", "off"]).output().ok();
-    }
-}
-
-fn has_sets() -> bool {
-    Path::new(SETS).join("stillwell-user").exists()
-}
-
-/// Where interrupts and deferred work may go.
-fn placement() -> Vec<String> {
-    let paths = ["/proc/irq/default_smp_affinity", "/sys/devices/virtual/workqueue/cpumask"];
-    paths.map(|path| std::fs::read_to_string(path).unwrap_or_default()).to_vec()
-}
-
-/// One test, because there is one machine; the others are slower meanwhile.
-#[test]
-fn sets_of_version_1_on_this_machine() {
-    let is_there = Path::new(SETS).join("release_agent").exists();
-    if !is_root() || !is_there || n_cpus() < 2 {
-        return skipped("needs root, two CPUs and cgroup v1 with cpuset at /sys/fs/cgroup/cpuset");
-    }
-    let bench = Bench::new();
-    let before = placement();
-    let ran = bench.stillwell(&[
-        "shield",
-        "exec",
-        "--",
-        "sh",
-        "-c",
-        "cat /proc/self/cgroup /proc/self/status; exit 7",
-    ]);
-    if ran.stderr.contains("another stillwell is tuning") {
-        return skipped("somebody else has a shield on this machine");
-    }
-    let _given_back = GivenBack;
-    let ran = ran.ends_with(7);
-    assert!(ran.stdout.contains("cpuset:/stillwell-user\n"), "{ran:?}");
-    assert!(!has_sets());
-    let ran = bench.run(&["--isolate", "-r", "2", "true"]).ends_with(0);
-    ran.says(&["kept free by cgroup v1 cpusets"]);
-    let isolation = bench.record().header["isolation"].clone();
-    assert_eq!((&isolation["how"], &isolation["n_tasks_left"]), (&"cpusets".into(), &0.into()));
-    std::fs::remove_file(bench.path("r.swell")).unwrap();
-    let running = bench.start(&["--isolate", "-r", "100000", "sleep 0.01"]);
-    wait_until("it runs in its set", || bench.n_rows() > 1);
-    assert!(has_sets());
-    running.signal(Signal::KILL);
-    running.finish();
-    wait_until("the guardian has given it back", || {
-        !has_sets() && !Path::new("/run/stillwell/journal").exists()
-    });
-    // Whoever is killed while making one leaves it to the next.
-    let mut on = bench.command(STILLWELL);
-    on.args(["shield", "on"]);
-    let running = bench.spawn(on);
-    wait_until("there is a set", has_sets);
-    running.signal(Signal::KILL);
-    running.finish();
-    bench.stillwell(&["shield", "off"]).ends_with(0);
-    assert!(!has_sets());
-    assert_eq!(placement(), before);
 }

@@ -7,6 +7,7 @@ use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
+use crate::alone;
 use crate::bench::{Bench, is_root, skipped, wait_until};
 
 /// A program with a name of its own that computes on one CPU and gets ten times the time of others; ends with the test.
@@ -70,6 +71,7 @@ fn adds_up(report: &Value) {
 /// With every right, and as somebody without any.
 #[test]
 fn the_culprit_is_the_largest_source() {
+    let _alone = alone();
     if !is_root() {
         return skipped("only root can make a program that takes a CPU from all others");
     }
@@ -95,6 +97,7 @@ fn the_culprit_is_the_largest_source() {
 
 #[test]
 fn pauses_are_written_and_time_is_kept() {
+    let _alone = alone();
     let bench = Bench::new();
     let ran = bench
         .stillwell(&["noise", "--for", "50ms", "--no-verdict", "--json", "--raw", "pauses.csv"])
@@ -119,6 +122,7 @@ fn pauses_are_written_and_time_is_kept() {
 /// ^C shows what there is.
 #[test]
 fn it_can_be_ended_early() {
+    let _alone = alone();
     let bench = Bench::new();
     let mut command = bench.command(crate::bench::STILLWELL);
     command.args(["noise", "--for", "100h", "--json", "--raw", "-"]);
@@ -138,6 +142,7 @@ fn it_can_be_ended_early() {
 /// The kernel at its strictest: a sentence for each thing that is missing, and the rest goes on.
 #[test]
 fn without_rights_there_are_reasons() {
+    let _alone = alone();
     if !is_root() {
         return skipped("only root can become somebody else");
     }
@@ -161,6 +166,7 @@ fn without_rights_there_are_reasons() {
 /// The second session is scoped: it is another record, with the option that was said.
 #[test]
 fn a_run_is_explained_by_measuring_again() {
+    let _alone = alone();
     if !is_root() {
         return skipped("the test knows what root is offered");
     }
@@ -194,6 +200,7 @@ fn a_run_is_explained_by_measuring_again() {
 /// With a trace, the record says who it was.
 #[test]
 fn who_took_the_cpu_from_a_run_is_named() {
+    let _alone = alone();
     if !is_root() {
         return skipped("tracepoints are for root");
     }
