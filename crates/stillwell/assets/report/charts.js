@@ -9,6 +9,8 @@ const EVENTS = {
   queued: ["waited for a CPU", "circle", true],
   migrated: ["moved to another CPU", "diamond", false],
   major_faults: ["read from a device", "square", false],
+  throttled: ["slower clock", "wye", false],
+  unshielded: ["shield lost", "star", null],
   failed: ["failed", "times", false],
   timed_out: ["timed out", "times", true],
 };
@@ -138,7 +140,7 @@ function rowPoints(context, rows) {
   const events = rows.step.map(() => []);
   rows.events.forEach((event) => events[event.row].push(event));
   return rows.step.map((step, i) => {
-    const said = events[i].map(({ event, amount }) => `${EVENTS[event][0]}${EVENTS[event][2] ? ` ${duration(amount)}` : event === "failed" ? `: exit ${amount}` : ` ×${amount}`}`);
+    const said = events[i].map(({ event, amount }) => `${EVENTS[event][0]}${EVENTS[event][2] == null ? "" : EVENTS[event][2] ? ` ${duration(amount)}` : event === "failed" ? `: exit ${amount}` : ` ×${d3.format(".3~r")(amount)}`}`);
     const where = rows.cpu?.[i] == null ? "" : ` · CPU ${rows.cpu[i]}`;
     const own = rows.cpu_ns?.[i] == null || unit.kind !== "time" || context.group.in_slices ? "" : ` · CPU time ${duration(rows.cpu_ns[i])}`;
     const block = rows.block[i] == null ? "warm-up" : `block ${rows.block[i]}`;

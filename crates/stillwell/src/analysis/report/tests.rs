@@ -2,9 +2,10 @@ use serde::Serialize;
 
 use super::*;
 use crate::analysis::analyse;
+use crate::analysis::report::timeline::EventKind;
 use crate::metric::Metric;
 use crate::noise::Source;
-use crate::record::Row;
+use crate::record::{Event, Row};
 use crate::render::fixture::{of_spec, record, row};
 use crate::spec::RunSpec;
 use crate::spec::run::ArmOptions;
@@ -70,6 +71,27 @@ fn a_ledger_adds_up() {
         assert_eq!(sum, ledger.lost.total_ns, "{ledger:?}");
         assert!(ledger.lost.entries.iter().any(|entry| entry.source == Source::Preempted));
     }
+}
+
+#[test]
+fn rows_are_marked_that_had_a_slower_clock_or_a_shield_no_more() {
+    let mut marked = record(&["./old"]);
+    for step in 0..20 {
+        let mut row = row(step, 0, Some(step), 10_000_000);
+        row.exit = 0;
+        row.set(Metric::TaskClockNs, Some(9_000_000));
+        row.set(Metric::Cycles, Some(if step == 5 { 24_300_000 } else { 27_000_000 }));
+        marked.rows.push(&row);
+    }
+    marked.events.push(Event::IsolationLost { first_step: 18, step: 19, why: "taken".into() });
+    let data = data(&[marked]);
+    let Timeline::All { rows } = &data.groups[0].timeline else { panic!("{data:#?}") };
+    let of = |kind| -> Vec<(usize, f64)> {
+        let found = rows.events.iter().filter(|event| event.event == kind);
+        found.map(|event| (event.row, event.amount)).collect()
+    };
+    assert_eq!(of(EventKind::Throttled), [(5, 0.9)]);
+    assert_eq!(of(EventKind::Unshielded), [(18, 1.0), (19, 1.0)]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use stats::Sorted;
 use crate::analysis::launches::{self, Rule};
 use crate::analysis::notes::queued_ns;
 use crate::metric::Metric;
-use crate::record::{Record, Rows};
+use crate::record::{Event, Record, Rows};
 
 /// Slices of time, each arm on its own.
 const SLICES: usize = 150;
@@ -15,6 +15,11 @@ const LARGEST: usize = 60;
 const SMALLEST: usize = 20;
 /// A smaller share of a row's time that it lost is not marked.
 const LOST_MIN: f64 = 0.01;
+
+/// A clock that is slower by less than this is not marked.
+const SLOWER_MIN: f64 = 0.03;
+/// The clock of an undisturbed row: this quantile of all clocks.
+const FULL_CLOCK: f64 = 0.9;
 
 /// What there is to see of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -82,6 +87,10 @@ pub enum EventKind {
     Migrated,
     /// It read pages from a device, times.
     MajorFaults,
+    /// Its CPU's clock was slower than in the other rows, as a share of theirs.
+    Throttled,
+    /// Nobody knows whether it still had its CPU for itself: the shield was found to be lost.
+    Unshielded,
     /// It ended with another exit than 0.
     Failed,
     /// The timeout ended it.
@@ -106,7 +115,12 @@ pub struct TimeSlice {
 /// The rows of these arms: slices of processes where there are any, or else the runs.
 pub fn timeline(record: &Record, arms: &[usize], n_max: usize) -> Timeline {
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
-    let source = Source { rows, rule: launches::slice_rule(&record.header.plan), record, arms };
+    let lost = record.events.iter().find_map(|event| match event {
+        Event::IsolationLost { first_step, .. } => Some(*first_step),
+        _ => None,
+    });
+    let rule = launches::slice_rule(&record.header.plan);
+    let source = Source { rows, rule, record, arms, lost, full_clock: full_clock(rows) };
     let mut found: Vec<(usize, usize)> = Vec::new();
     for index in 0..rows.len() {
         let place = arms.iter().position(|&arm| arm == rows.arm(index));
@@ -140,6 +154,22 @@ struct Source<'a> {
     rule: Rule,
     record: &'a Record,
     arms: &'a [usize],
+    /// The first step that may have had no shield any more.
+    lost: Option<u32>,
+    /// Cycles per ns of an undisturbed row, where the machine counts them.
+    full_clock: Option<f64>,
+}
+
+fn full_clock(rows: &Rows) -> Option<f64> {
+    let clocks: Vec<f64> = (0..rows.len()).filter_map(|index| clock(rows, index)).collect();
+    Some(Sorted::new(&clocks).ok()?.quantile(FULL_CLOCK))
+}
+
+/// Cycles per ns on a CPU.
+fn clock(rows: &Rows, index: usize) -> Option<f64> {
+    let ns = rows.get(index, Metric::TaskClockNs).filter(|ns| *ns > 0)?;
+    let (cycles, share) = (rows.get(index, Metric::Cycles)?, rows.get(index, Metric::RunningPpm));
+    Some(Metric::Cycles.info().in_base_unit(cycles, share) / ns as f64)
 }
 
 impl Source<'_> {
@@ -209,11 +239,15 @@ impl Source<'_> {
         let lost = |ns: Option<f64>| ns.filter(|ns| *ns > 0.0 && *ns >= LOST_MIN * wall);
         let counted = |n: Option<f64>| n.filter(|&n| n > 0.0);
         let status = f64::from(rows.exit(index));
+        let slower = self.full_clock.zip(clock(rows, index)).map(|(full, clock)| clock / full);
+        let is_unshielded = self.lost.is_some_and(|first| rows.step(index) >= first);
         [
             (EventKind::Preempted, lost(get(Metric::PreemptedNs))),
             (EventKind::Queued, lost(queued_ns(rows, index))),
             (EventKind::Migrated, counted(get(Metric::Migrations))),
             (EventKind::MajorFaults, counted(get(Metric::MajorFaults))),
+            (EventKind::Throttled, slower.filter(|share| *share < 1.0 - SLOWER_MIN)),
+            (EventKind::Unshielded, is_unshielded.then_some(1.0)),
             (EventKind::TimedOut, rows.timed_out(index).then_some(wall)),
             (EventKind::Failed, (status != 0.0 && !rows.timed_out(index)).then_some(status)),
         ]
