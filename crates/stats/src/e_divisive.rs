@@ -10,7 +10,7 @@
 
 use rayon::prelude::*;
 
-use crate::invalid::{Invalid, at_least, between};
+use crate::invalid::{Invalid, between, finite};
 use crate::prng::Stream;
 
 /// Longest interval in which splits are weighed. A level that lasts longer is found from its last 256 sessions as well, and
@@ -30,6 +30,15 @@ pub struct Options {
     pub seed: u64,
 }
 
+/// A history and where it changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Divided {
+    /// Of "there is no change at all"; 1 for a history too short to have one.
+    pub p: f64,
+    /// In order; none if `p` is above alpha.
+    pub changes: Vec<Change>,
+}
+
 /// A change of level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
@@ -39,7 +48,7 @@ pub struct Change {
     pub p: f64,
 }
 
-/// The changes of a history, in order.
+/// Divides a history at its changes.
 ///
 /// `xs`: one value for each session, oldest first, in any unit; logarithms of times make changes relative. Divides the whole,
 /// then its parts, as long as `p <= alpha`; splits are weighed in the whole and in half-overlapping intervals of 512, 256, … values
@@ -48,34 +57,37 @@ pub struct Change {
 /// infinity, and unless `0 < alpha < 1`.
 ///
 /// ```
-/// use stats::e_divisive::{Options, changes};
+/// use stats::e_divisive::{Options, divide};
 /// let xs: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 10) + if i < 25 { 0.0 } else { 8.0 }).collect();
 /// let options = Options { alpha: 0.01, side_min: 3, n_orders: 999, seed: 1 };
-/// assert_eq!(changes(&xs, options).unwrap().iter().map(|change| change.at).collect::<Vec<_>>(), [25]);
+/// let changes = divide(&xs, options).unwrap().changes;
+/// assert_eq!(changes.iter().map(|change| change.at).collect::<Vec<_>>(), [25]);
 /// ```
-pub fn changes(xs: &[f64], options: Options) -> Result<Vec<Change>, Invalid> {
-    at_least(0, xs).or_else(|why| if why == Invalid::Empty { Ok(()) } else { Err(why) })?;
+pub fn divide(xs: &[f64], options: Options) -> Result<Divided, Invalid> {
+    if !xs.is_empty() {
+        finite(xs)?;
+    }
     between("alpha", options.alpha, 0.0, 1.0)?;
     let options = Options { side_min: options.side_min.max(2), ..options };
-    let mut found = Vec::new();
-    divide(xs, 0, options, &mut found);
-    found.sort_by_key(|change: &Change| change.at);
-    relocate(xs, options.side_min, &mut found);
-    Ok(found)
+    let mut changes = Vec::new();
+    let p = divide_part(xs, 0, options, &mut changes);
+    changes.sort_by_key(|change: &Change| change.at);
+    relocate(xs, options.side_min, &mut changes);
+    Ok(Divided { p, changes })
 }
 
-fn divide(xs: &[f64], offset: usize, options: Options, found: &mut Vec<Change>) {
-    let Some((at, distance)) = best_split(xs, options.side_min) else { return };
+fn divide_part(xs: &[f64], offset: usize, options: Options, found: &mut Vec<Change>) -> f64 {
+    let Some((at, distance)) = best_split(xs, options.side_min) else { return 1.0 };
     // Each part of a history has random orders of its own, and the same ones whenever it is divided.
     let seed = options.seed ^ (offset as u64) << 32 ^ xs.len() as u64;
     let p = p_value(xs, distance, Options { seed, ..options });
-    if p > options.alpha {
-        return;
+    if p <= options.alpha {
+        found.push(Change { at: offset + at, p });
+        let (before, after) = xs.split_at(at);
+        divide_part(before, offset, options, found);
+        divide_part(after, offset + at, options, found);
     }
-    found.push(Change { at: offset + at, p });
-    let (before, after) = xs.split_at(at);
-    divide(before, offset, options, found);
-    divide(after, offset + at, options, found);
+    p
 }
 
 /// Share of orders with a distance as large. Orders come in batches, and once ten were as large no more are drawn (Besag & Clifford
@@ -202,13 +214,17 @@ mod tests {
             .collect()
     }
 
+    fn places(xs: &[f64]) -> Vec<usize> {
+        divide(xs, OPTIONS).unwrap().changes.iter().map(|change| change.at).collect()
+    }
+
     #[test]
     fn a_history_without_a_change_is_called_changed_no_more_often_than_stated() {
         let called = |n: usize| {
             let n_called = (0..400)
                 .filter(|&seed| {
                     let options = Options { seed, ..OPTIONS };
-                    !changes(&noise(n, 1000 + seed), options).unwrap().is_empty()
+                    !divide(&noise(n, 1000 + seed), options).unwrap().changes.is_empty()
                 })
                 .count();
             n_called as f64 / 400.0
@@ -225,7 +241,7 @@ mod tests {
     fn a_level_between_two_others_is_found() {
         let mut xs = noise(300, 3);
         xs[140..165].iter_mut().for_each(|x| *x += 0.04);
-        let found: Vec<usize> = changes(&xs, OPTIONS).unwrap().iter().map(|c| c.at).collect();
+        let found = places(&xs);
         assert_eq!(found, [140, 165]);
     }
 
@@ -234,7 +250,7 @@ mod tests {
         let mut xs = noise(1500, 4);
         xs[200..].iter_mut().for_each(|x| *x += 0.03);
         xs[1200..].iter_mut().for_each(|x| *x -= 0.03);
-        let found: Vec<usize> = changes(&xs, OPTIONS).unwrap().iter().map(|c| c.at).collect();
+        let found = places(&xs);
         assert_eq!(found, [200, 1200]);
     }
 
@@ -259,11 +275,11 @@ mod tests {
 
     #[test]
     fn too_few_values_have_no_change_and_bad_ones_are_refused() {
-        assert_eq!(changes(&[], OPTIONS), Ok(vec![]));
-        assert_eq!(changes(&[1.0, 1.0, 1.0, 9.0, 9.0], OPTIONS), Ok(vec![]));
-        assert_eq!(changes(&[1.0; 50], OPTIONS), Ok(vec![]));
-        assert_eq!(changes(&[1.0, f64::NAN], OPTIONS), Err(Invalid::NotFinite { index: 1 }));
+        assert_eq!(divide(&[], OPTIONS), Ok(Divided { p: 1.0, changes: vec![] }));
+        assert_eq!(divide(&[1.0, 1.0, 1.0, 9.0, 9.0], OPTIONS).unwrap().p, 1.0);
+        assert_eq!(places(&[1.0; 50]), [0; 0]);
+        assert_eq!(divide(&[1.0, f64::NAN], OPTIONS), Err(Invalid::NotFinite { index: 1 }));
         let alpha = Options { alpha: 0.0, ..OPTIONS };
-        assert!(matches!(changes(&[1.0], alpha), Err(Invalid::OutOfRange { .. })));
+        assert!(matches!(divide(&[1.0], alpha), Err(Invalid::OutOfRange { .. })));
     }
 }
