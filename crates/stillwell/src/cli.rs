@@ -1,5 +1,6 @@
 //! The command line: one verb, and its options.
 
+mod history;
 mod system;
 
 use std::path::PathBuf;
@@ -16,6 +17,10 @@ use crate::spec::tim::TimShape;
 use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 use crate::spec::workers::{BenchSpec, TimeitSpec};
 
+pub use history::{
+    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistorySearch, HistoryShow,
+    HistoryVerb,
+};
 pub use system::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
@@ -55,6 +60,8 @@ pub enum Verb {
     Convert(Box<ConvertVerb>),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
     Calibrate(Box<CalibrateVerb>),
+    /// Keep results over months, and say when they changed
+    History(Box<HistoryVerb>),
     /// Say what makes noise on this machine, and what can be done about it
     System(Box<SystemVerb>),
     /// Print the manual page

@@ -8,6 +8,7 @@ mod compare;
 mod convert;
 mod documents;
 mod exports;
+mod history;
 mod judged;
 mod measuring;
 mod open;
@@ -46,6 +47,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Compare(verb) => compare::compare(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
+        Verb::History(verb) => history::history(&verb),
         Verb::System(verb) => system::system(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
