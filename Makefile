@@ -1,7 +1,7 @@
 # Each target is one real command or two; CI calls `make test`.
 STILLWELL = target/release/stillwell
 
-.PHONY: build demo test test-vm lint bench bless capture
+.PHONY: build demo test test-vm test-report lint bench bless capture
 
 build:
 	cargo build --release --locked
@@ -17,10 +17,14 @@ test: lint ## everything that CI checks
 	python3 -m unittest discover -s python/tests
 	python3 -m unittest discover -s c/tests
 	experiments/check
+	@$(MAKE) --no-print-directory test-report
 	@$(MAKE) --no-print-directory test-vm
 
 test-vm: ## the program on real kernels, in emulated machines; says why when it cannot have them
 	crates/stillwell/tests/vm/run
+
+test-report: ## pages of `stillwell report` in a real browser; says why when it cannot have one
+	crates/stillwell/tests/report/run
 
 lint:
 	cargo fmt --all --check
@@ -34,6 +38,8 @@ bench: build ## the experiments of docs/experiments.md, side by side with other 
 	experiments/trust/run
 	experiments/timeit/run
 	experiments/files/run
+	experiments/isolation/run
+	experiments/noise/run
 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace

@@ -1,6 +1,9 @@
 //! The command line: one verb, and its options.
 
 mod history;
+mod load;
+mod noise;
+mod shield;
 mod system;
 
 use std::path::PathBuf;
@@ -21,6 +24,9 @@ pub use history::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistorySearch, HistoryShow,
     HistoryVerb,
 };
+pub use load::LoadVerb;
+pub use noise::NoiseVerb;
+pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
 pub use system::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb};
 
 /// The same, true timing on a busy machine as on an idle one, with an honest error bar
@@ -46,6 +52,8 @@ pub enum Verb {
     Stats(StatsVerb),
     /// Show histograms on one scale
     Hist(HistVerb),
+    /// Draw on the terminal: rows over time, distribution functions, differences block by block
+    Plot(PlotVerb),
     /// Say whether the times are steady, and why runs are outliers
     Check(CheckVerb),
     /// Write the rows as CSV, JSON or text
@@ -56,14 +64,22 @@ pub enum Verb {
     Slowest(SlowestVerb),
     /// Compare the commands of one record, or files of different sessions
     Compare(CompareVerb),
+    /// Make one page for the browser of records: verdicts, charts and tables, without a network
+    Report(ReportVerb),
     /// Change files: their format, their benchmarks, their metadata
     Convert(Box<ConvertVerb>),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
     Calibrate(Box<CalibrateVerb>),
     /// Keep results over months, and say when they changed
     History(Box<HistoryVerb>),
+    /// Say where lost time went, and who took it
+    Noise(NoiseVerb),
     /// Say what makes noise on this machine, and what can be done about it
     System(Box<SystemVerb>),
+    /// Keep CPUs free of everything but what is put there
+    Shield(Box<ShieldVerb>),
+    /// Make the machine busy on purpose, to see whether a result survives it
+    Load(LoadVerb),
     /// Print the manual page
     Man,
     /// Print the completions for a shell
@@ -78,6 +94,14 @@ pub enum Verb {
 pub struct RunVerb {
     #[command(flatten)]
     pub spec: RunSpec,
+    /// Afterwards, measure again with what removes the largest source of noise, and show both. It is turned on for the runs
+    /// alone: a scheduling policy, one quiet CPU, or a knob of --tune
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
+    /// Watch by tracepoints who takes the CPU from the runs, by name; `stillwell noise` shows it. Needs root or CAP_PERFMON,
+    /// and makes every switch and interrupt take a little longer
+    #[arg(long)]
+    pub attribute: bool,
     /// Play these times instead of running anything (for tests)
     #[arg(long, hide = true, value_name = "FILE")]
     pub script: Option<PathBuf>,
@@ -172,6 +196,45 @@ pub struct HistVerb {
     /// Number of bins
     #[arg(short = 'n', long, value_name = "NUM", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub bins: u16,
+    /// All values in bins of equal ratio, instead of equal width up to the 95 % quantile of the slowest
+    #[arg(long)]
+    pub log: bool,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// `plot`.
+#[derive(Debug, clap::Args)]
+pub struct PlotVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// What to draw
+    #[arg(short = 'k', long, value_enum, default_value_t = PlotKind::Time)]
+    pub kind: PlotKind,
+    /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
+    #[arg(long)]
+    pub log: bool,
+    /// Columns of the terminal [default: as many as it has, 80 without one]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(30..=1000))]
+    pub width: Option<u16>,
+    /// Lines of the picture
+    #[arg(long, value_name = "NUM", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=200))]
+    pub height: u16,
+    /// Draw with ASCII characters only [default: if the locale has no UTF-8]
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// What `plot` draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlotKind {
+    /// Every run, or slice, when it was measured.
+    Time,
+    /// The share of the values that is not above a value, all files on one scale.
+    Ecdf,
+    /// New ÷ reference in each block.
+    Diff,
 }
 
 /// `dump`.
@@ -247,6 +310,19 @@ pub struct CompareVerb {
     /// separate sessions it never can with fewer than five past ones
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
+}
+
+/// `report`.
+#[derive(Debug, clap::Args)]
+pub struct ReportVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Where to write the page; - is standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// What the page is called [default: what was compared]
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
 }
 
 /// How files with benchmarks are compared.

@@ -7,8 +7,10 @@ mod cmd;
 mod convert;
 mod history;
 mod host;
+mod load;
 mod measure;
 mod metric;
+mod noise;
 mod plan;
 mod record;
 mod render;
@@ -30,6 +32,12 @@ fn main() -> ExitCode {
     if measure::launcher::is_requested() {
         measure::launcher::serve();
         return ExitCode::SUCCESS;
+    }
+    if load::is_requested() {
+        return load::serve();
+    }
+    if measure::supervised::is_requested() {
+        return measure::supervised::serve();
     }
     let cli = cli::Cli::parse();
     match cmd::run_verb(cli.verb) {

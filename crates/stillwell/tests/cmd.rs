@@ -12,6 +12,7 @@ fn transcripts() {
         .register_bin("stillwell", trycmd::cargo::cargo_bin!("stillwell"))
         .env("XDG_STATE_HOME", state.path().to_str().unwrap())
         .env("NO_COLOR", "1")
+        .env("LC_ALL", "C.UTF-8")
         .env("COLUMNS", "100")
         .case("tests/cmd/*.md");
 }

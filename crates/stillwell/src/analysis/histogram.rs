@@ -65,6 +65,27 @@ impl Histogram {
         }
         Some(Self { edges, counts, n_above })
     }
+
+    /// Bins several series by their logarithms, up to the largest value: bins of equal ratio. `None` without values, or
+    /// where some are not above zero.
+    pub fn of_logs(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
+        let values = || series.iter().flatten().copied();
+        let lo = values().reduce(f64::min).filter(|&lo| lo > 0.0)?;
+        let hi = values().reduce(f64::max)?;
+        // All equal: one percent around it.
+        let step = if hi > lo { (hi / lo).ln() / n_bins as f64 } else { 0.01 / n_bins as f64 };
+        let edges: Vec<f64> = (0..=n_bins).map(|bin| lo * (step * bin as f64).exp()).collect();
+        let count = |xs: &Vec<f64>| {
+            let mut counts = vec![0; n_bins];
+            for x in xs {
+                let bin = ((x / lo).ln() / step) as usize;
+                counts[bin.min(n_bins - 1)] += 1;
+            }
+            counts
+        };
+        let counts = series.iter().map(count).collect();
+        Some(Self { edges, counts, n_above: vec![0; series.len()] })
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +112,19 @@ mod tests {
         assert!(histogram.edges[10] < 100.0);
         assert_eq!(histogram.counts[0].iter().sum::<u32>() + histogram.n_above[0], 101);
         assert!(histogram.n_above[0] <= 6);
+    }
+
+    #[test]
+    fn bins_of_equal_ratio_hold_everything() {
+        let xs: Vec<f64> = (0..40).map(|n| 1.5_f64.powi(n)).collect();
+        let histogram = Histogram::of_logs(&[xs, vec![1.0; 3]], 13).unwrap();
+        assert!(histogram.counts[0].iter().all(|count| (3..=4).contains(count)), "{histogram:?}");
+        assert_eq!(histogram.counts[0].iter().sum::<u32>(), 40);
+        assert_eq!((histogram.counts[1][0], &histogram.n_above[..]), (3, &[0, 0][..]));
+        let ratio = histogram.edges[1] / histogram.edges[0];
+        assert!((histogram.edges[13] / histogram.edges[12] - ratio).abs() < 1e-9);
+        assert_eq!(Histogram::of_logs(&[vec![0.0, 1.0]], 4), None);
+        assert_eq!(Histogram::of_logs(&[vec![5.0; 3]], 4).unwrap().counts, [[3, 0, 0, 0]]);
     }
 
     #[test]

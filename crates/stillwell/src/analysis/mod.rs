@@ -13,6 +13,7 @@ pub mod launches;
 pub mod live;
 mod notes;
 mod outliers;
+pub mod report;
 pub mod select;
 pub mod series;
 mod sessions;
@@ -26,13 +27,14 @@ use serde::Serialize;
 pub use arm::summarise;
 pub use compare::{compare, cpu_comparisons};
 pub use estimators::{Estimators, Ratios, estimators};
-pub use notes::{Finding, Note, notes};
+pub use notes::{Finding, Note, notes, queued_ns};
 pub use outliers::{Cause, CountName, Lost, Outlier, Outliers};
 pub use sessions::across_records;
 pub use steadiness::{
     ArmCheck, Check, Flag, RUNS_MIN, RecordCheck, Steadiness, check_record, raised,
 };
 
+use crate::noise::{RecordLedger, has_evidence, of_record};
 use crate::record::{EndReason, Event, Record};
 
 /// Everything that is known from one record. Times are in nanoseconds, memory in bytes.
@@ -46,6 +48,9 @@ pub struct Analysis {
     pub cpu_comparisons: Vec<Comparison>,
     /// The reference against its twin, with `--aa`.
     pub self_check: Option<Comparison>,
+    /// Where the time above t0 went; `None` where nothing was recorded that could tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<RecordLedger>,
     /// What a reader should know, the most important first.
     pub notes: Vec<Note>,
     /// Why the session ended; `None` when it was killed.
@@ -318,9 +323,11 @@ pub enum StatisticName {
 pub fn analyse(record: &Record) -> Analysis {
     let arms = summarise(record);
     let (comparisons, self_check) = compare(record, &arms);
-    let notes = notes(record, &arms, &comparisons);
+    let ledger = if has_evidence(record) { of_record(record, &arms) } else { None };
+    let notes = notes(record, &arms, &comparisons, ledger.as_ref());
     let cpu_comparisons = cpu_comparisons(record, &arms);
-    Analysis { arms, comparisons, cpu_comparisons, self_check, notes, end: end_reason(record) }
+    let end = end_reason(record);
+    Analysis { arms, comparisons, cpu_comparisons, self_check, ledger, notes, end }
 }
 
 /// How the session ended.

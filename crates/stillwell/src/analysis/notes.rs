@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use crate::analysis::steadiness::{self, Flag};
 use crate::analysis::{ArmSummary, Comparison, Evidence};
+use crate::host::priority::{NICE, REAL_TIME};
 use crate::metric::Metric;
+use crate::noise::{Entry, RecordLedger};
 use crate::record::{Event, Record, Rows};
 
 /// One remark.
@@ -21,10 +23,9 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
-    /// Other programs took the CPU; `of_excess` is the share of the time above t0, where that makes sense.
-    Preempted { share: f64, of_excess: Option<f64> },
-    /// Runs were ready and had no CPU.
-    Queued { share: f64, of_excess: Option<f64> },
+    /// Where the time above t0 went: how long it was, and its largest parts with a cause; `share` is that of the largest
+    /// in the measured time.
+    Lost { total_ns: i64, share: f64, parts: Vec<Entry> },
     /// Page faults that read from a device.
     MajorFaults { n: f64 },
     /// Moves between CPUs.
@@ -53,6 +54,14 @@ pub enum Finding {
     WarmUp { arm: usize, n_slices: u32, is_steady: bool },
     /// The arm has several threads, and all of them one CPU.
     OneCpu { arm: usize, n_threads: u32 },
+    /// The shield did not hold to the end; of the last runs nobody knows whether they were alone.
+    ShieldLost { n_runs: usize, why: String },
+    /// On CPUs that nothing else may use, the processes or threads of the runs waited for each other.
+    SharedCpus { share: f64, n_cpus: usize },
+    /// The nice level counted only among the commands of one terminal, and others took the CPU.
+    NiceInTerminal { share: f64 },
+    /// Runs were long enough for the kernel to stop a real-time program.
+    RealTimePauses { why: String },
     /// All runs of all arms are forks of one process: they have one layout of memory.
     OneLayout,
 }
@@ -61,7 +70,12 @@ pub enum Finding {
 const SHARE_MIN: f64 = 0.002;
 
 /// All remarks, the heaviest first.
-pub fn notes(record: &Record, arms: &[ArmSummary], comparisons: &[Comparison]) -> Vec<Note> {
+pub fn notes(
+    record: &Record,
+    arms: &[ArmSummary],
+    comparisons: &[Comparison],
+    ledger: Option<&RecordLedger>,
+) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(slices) = &record.slices {
         notes.extend(sliced(record, slices, arms));
@@ -73,9 +87,12 @@ pub fn notes(record: &Record, arms: &[ArmSummary], comparisons: &[Comparison]) -
     let total_ns: f64 =
         arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.mean.value * arm.n_runs as f64)).sum();
     notes.extend(failed_runs(arms));
+    notes.extend(lost_shield(record));
     notes.extend(memory_floor(record, arms));
     if total_ns > 0.0 {
-        notes.extend(waiting(record, arms, total_ns));
+        notes.extend(ledger.and_then(lost));
+        notes.extend(shared_cpus(record, total_ns));
+        notes.extend(priority(record, total_ns));
         notes.extend(faults(record, total_ns));
         notes.extend(migrations(arms));
         notes.extend(load(record));
@@ -140,36 +157,81 @@ fn total(record: &Record, metric: Metric) -> Option<f64> {
     values.map(|value| value as f64).reduce(|sum, value| sum + value)
 }
 
-fn waiting(record: &Record, arms: &[ArmSummary], total_ns: f64) -> Vec<Note> {
-    let excess_of = |arm: &ArmSummary| {
-        arm.wall.as_ref().map(|wall| (wall.mean.value - wall.t0.value) * arm.n_runs as f64)
+/// Parts of the lost time that are named.
+const PARTS_MAX: usize = 3;
+/// A part below this share of the lost time is not.
+const PART_MIN: f64 = 0.05;
+
+fn lost(ledger: &RecordLedger) -> Option<Note> {
+    let total_ns = ledger.total.total_ns;
+    let share = ledger.total.largest()?.ns as f64 / ledger.measured_ns as f64;
+    let is_worth_a_word = |entry: &&Entry| {
+        !entry.source.is_unexplained() && entry.ns as f64 >= PART_MIN * total_ns as f64
     };
-    let excess_ns: f64 = arms.iter().filter_map(excess_of).sum();
-    let of_excess = |ns: f64| Some(ns / excess_ns).filter(|share| (0.0..=1.0).contains(share));
-    let preempted = total(record, Metric::PreemptedNs).map(|ns| {
-        let share = ns / total_ns;
-        Note { finding: Finding::Preempted { share, of_excess: of_excess(ns) }, weight: share }
+    let named = ledger.total.entries.iter().filter(is_worth_a_word).take(PARTS_MAX);
+    let parts: Vec<Entry> = named.cloned().collect();
+    let finding = Finding::Lost { total_ns, share, parts };
+    Some(Note { finding, weight: share })
+}
+
+/// Less of the time than this is not several threads on one CPU.
+const SHARED_MIN: f64 = 0.05;
+
+/// A kernel thread now and then is no reason to ask for more CPUs.
+fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
+    let n_cpus = shielded_cpus(record)?;
+    let share = total(record, Metric::PreemptedNs)? / total_ns;
+    let finding = Finding::SharedCpus { share, n_cpus };
+    (share >= SHARED_MIN).then_some(Note { finding, weight: share })
+}
+
+/// How many CPUs the runs had for themselves; `None` without a shield, or if it did not hold.
+fn shielded_cpus(record: &Record) -> Option<usize> {
+    let isolation =
+        record.header.isolation.as_ref().filter(|isolation| isolation.how.is_shield())?;
+    let is_whole = isolation.n_tasks_left == 0 && lost_shield(record).is_none();
+    is_whole.then(|| isolation.bound_cpus().len())
+}
+
+fn lost_shield(record: &Record) -> Option<Note> {
+    let (first, why) = record.events.iter().find_map(|event| match event {
+        Event::IsolationLost { first_step, why, .. } => Some((*first_step, why.clone())),
+        _ => None,
+    })?;
+    let rows = &record.rows;
+    let n_runs = (0..rows.len()).filter(|&at| rows.is_measurement(at) && rows.step(at) >= first);
+    Some(Note { finding: Finding::ShieldLost { n_runs: n_runs.count(), why }, weight: 1.0 })
+}
+
+/// Shorter runs end before the kernel stops a real-time program.
+const PAUSE_AFTER_NS: u64 = 900_000_000;
+
+/// What a nice level or a policy did not do, where that was to be felt.
+fn priority(record: &Record, total_ns: f64) -> Vec<Note> {
+    let rows = &record.rows;
+    let gap = |what: &str| record.header.gaps.iter().find(|gap| gap.what == what);
+    let preempted = total(record, Metric::PreemptedNs).map_or(0.0, |ns| ns / total_ns);
+    let nice = gap(NICE)
+        .map(|_| Note { finding: Finding::NiceInTerminal { share: preempted }, weight: preempted });
+    let is_long = (0..rows.len()).any(|at| {
+        rows.is_measurement(at)
+            && rows.get(at, Metric::WallNs).is_some_and(|ns| ns > PAUSE_AFTER_NS)
     });
-    let queued = total_queued_ns(&record.rows).map(|ns| {
-        let share = ns / total_ns;
-        Note { finding: Finding::Queued { share, of_excess: of_excess(ns) }, weight: share }
+    let real_time = gap(REAL_TIME).filter(|_| is_long).map(|gap| Note {
+        finding: Finding::RealTimePauses { why: gap.why.clone() },
+        weight: 0.05,
     });
-    preempted.into_iter().chain(queued).collect()
+    nice.into_iter().chain(real_time).collect()
 }
 
 /// Time of one run on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the
 /// creation of the process; before the clock started it cannot have waited longer than the whole launch took, so this is
 /// a lower bound.
-pub(super) fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
+pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
     let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
     let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
     let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
     Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
-}
-
-fn total_queued_ns(rows: &Rows) -> Option<f64> {
-    let measured = (0..rows.len()).filter(|&index| rows.is_measurement(index));
-    measured.filter_map(|index| queued_ns(rows, index)).reduce(|sum, ns| sum + ns)
 }
 
 fn faults(record: &Record, total_ns: f64) -> Option<Note> {

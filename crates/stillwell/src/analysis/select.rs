@@ -35,7 +35,11 @@ pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
             *arm = new.and_then(|new| u32::try_from(new).ok()).unwrap_or(0);
             new.is_some()
         }
-        Event::Launcher { .. } | Event::Failure { .. } | Event::End { .. } => true,
+        Event::Launcher { .. }
+        | Event::IsolationLost { .. }
+        | Event::Taken { .. }
+        | Event::Failure { .. }
+        | Event::End { .. } => true,
     });
     if let Some(imported) = &mut record.header.imported {
         let mut at = 0..;

@@ -76,6 +76,16 @@ impl Walls {
         self.arms[old].iter().zip(&self.arms[new]).filter_map(|(old, new)| old.zip(*new))
     }
 
+    /// New ÷ old in each block that has both, in the order of the blocks; not where that is no number.
+    pub fn ratios(&self, old: usize, new: usize) -> Vec<(usize, f64)> {
+        let blocks = self.arms[old].iter().zip(&self.arms[new]).enumerate();
+        let ratio = |(block, (old, new)): (usize, (&Run, &Run))| {
+            let ratio = new.as_ref()?.1 / old.as_ref()?.1;
+            ratio.is_finite().then_some((block, ratio))
+        };
+        blocks.filter_map(ratio).collect()
+    }
+
     /// Blocks in which both arms have a run.
     pub fn n_pairs(&self, old: usize, new: usize) -> usize {
         self.complete(old, new).count()

@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use crate::cli::BenchVerb;
 use crate::cmd::measuring::worker_failure;
 use crate::cmd::measuring::{Measuring, drawn_seed};
+use crate::cmd::tuning;
 use crate::host::{self, Host};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::Failure;
@@ -19,10 +20,20 @@ const FUNCTION: &str = "function";
 /// Lists the benchmarks, measures them, then shows.
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let spec = &verb.spec;
-    let (facts, gaps) = host::look(&Host::new(&verb.host_root));
     let commands = programs(spec)?;
-    let mut maker = Maker::new(spec.fork_server)?;
-    let found = list_benchmarks(&mut maker, &commands, spec.session.workers.timeout);
+    let workers = &spec.session.workers;
+    let maker = Maker::new(spec.fork_server, tuning::user_of_commands(&workers.tuning))?;
+    if spec.list {
+        return measure(verb, &commands, maker);
+    }
+    let cpus = tuning::cpus_of_workers(workers, &verb.host_root);
+    tuning::tuned(&workers.tuning, &verb.host_root, cpus, || measure(verb, &commands, maker))
+}
+
+fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
+    let spec = &verb.spec;
+    let (facts, gaps) = host::look(&Host::new(&verb.host_root));
+    let found = list_benchmarks(&mut maker, commands, spec.session.workers.timeout);
     let mut found =
         found.map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?;
     if spec.fork_server.is_some() {
@@ -33,7 +44,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     if spec.list {
         return list(&names(&spec.benchmark, &found)?);
     }
-    let plan = decide_bench(spec, &commands, &found, &facts, drawn_seed()?)?;
+    let plan = decide_bench(spec, commands, &found, &facts, drawn_seed()?)?;
     let mut measuring = Measuring {
         plan,
         facts,
@@ -43,7 +54,9 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         script: None,
         maker: Some(maker),
         pyperf: Some(&spec.session.pyperf),
-        run_as: None,
+        attribute: false,
+        run_as: tuning::user_of_commands(&spec.session.workers.tuning),
+        isolating: None,
     };
     measuring.run()
 }

@@ -77,7 +77,13 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
     spec.process.affinity.clone_from(&verb.affinity);
     spec.output.record.clone_from(&verb.record);
     spec.output.style = verb.json.then_some(Style::None);
-    RunVerb { spec, script: verb.script.clone(), host_root: verb.host_root.clone() }
+    RunVerb {
+        spec,
+        explain: false,
+        attribute: false,
+        script: verb.script.clone(),
+        host_root: verb.host_root.clone(),
+    }
 }
 
 /// The times of the reference in the order of its runs, and how far apart they started on average.

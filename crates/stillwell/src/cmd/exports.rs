@@ -10,9 +10,10 @@ use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
 use crate::cmd::judged::Judged;
-use crate::cmd::open;
+use crate::cmd::{open, report};
 use crate::convert::read::Detail;
 use crate::convert::{Format, edit, of_record};
+use crate::host::with_their_files;
 use crate::render::markup::{self, Markup};
 use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
 use crate::spec::convert::WriteFormat;
@@ -60,6 +61,9 @@ impl ExportOptions {
             ("--export-times", &self.export_times, |judged, mut to| {
                 Ok(times::write(&mut to, &judged.record)?)
             }),
+            ("--report", &self.report, |judged, to| {
+                report::write(to, std::slice::from_ref(judged), None)
+            }),
         ]
         .into_iter()
         .filter_map(|(option, path, export)| Some((option, path.as_deref()?, export)))
@@ -82,15 +86,20 @@ pub fn check(options: &ExportOptions) -> Result<()> {
     for (index, (option, path, _)) in wanted.into_iter().enumerate() {
         let is_taken = paths[..index].contains(&path);
         ensure!(!is_taken, "{option} {}: another export goes there", path.display());
-        let directory = directory_of(path);
-        ensure!(
-            directory.is_dir(),
-            "{option} {}: there is no directory {}",
-            path.display(),
-            directory.display()
-        );
-        ensure!(!path.is_dir(), "{option} {}: it is a directory", path.display());
+        check_path(option, path)?;
     }
+    Ok(())
+}
+
+/// Refuses a file whose directory does not exist.
+///
+/// # Errors
+/// There is no such directory, or the file is one.
+pub fn check_path(option: &str, path: &Path) -> Result<()> {
+    let (shown, directory) = (path.display(), directory_of(path));
+    let shown_directory = directory.display();
+    ensure!(directory.is_dir(), "{option} {shown}: there is no directory {shown_directory}");
+    ensure!(!path.is_dir(), "{option} {shown}: it is a directory");
     Ok(())
 }
 
@@ -164,8 +173,10 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
     }
     // A link is followed, not replaced.
     let path = &path.canonicalize().unwrap_or_else(|_| path.into());
-    let builder_mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    let file = tempfile::Builder::new().permissions(builder_mode).tempfile_in(directory_of(path));
+    let file = with_their_files(|| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        tempfile::Builder::new().permissions(mode).tempfile_in(directory_of(path))
+    });
     // Its own message names the temporary file.
     let file = file.map_err(|error| io::Error::from(error.kind()))?;
     let mut buffer = BufWriter::new(file);

@@ -7,13 +7,20 @@ mod check;
 mod compare;
 mod convert;
 mod documents;
+mod explain;
 mod exports;
 mod history;
+mod isolating;
 mod judged;
+mod load;
 mod measuring;
+mod noise;
 mod open;
+mod plot;
 mod records;
+mod report;
 mod run;
+mod shield;
 mod system;
 mod timeit;
 mod tuning;
@@ -40,15 +47,20 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Show(verb) => records::show(&verb),
         Verb::Stats(verb) => records::stats(&verb),
         Verb::Hist(verb) => records::hist(&verb),
+        Verb::Plot(verb) => plot::plot(&verb),
         Verb::Check(verb) => check::check(&verb),
         Verb::Dump(verb) => records::dump(&verb),
         Verb::Metadata(verb) => records::metadata(&verb),
         Verb::Slowest(verb) => records::slowest(&verb),
         Verb::Compare(verb) => compare::compare(&verb),
+        Verb::Report(verb) => report::report(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::History(verb) => history::history(&verb),
+        Verb::Noise(verb) => noise::noise(&verb),
         Verb::System(verb) => system::system(&verb),
+        Verb::Shield(verb) => shield::shield(&verb),
+        Verb::Load(verb) => load::load(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

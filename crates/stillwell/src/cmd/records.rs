@@ -18,6 +18,7 @@ use crate::convert::read::Detail;
 use crate::convert::results::Results;
 use crate::record::Record;
 use crate::render::histogram::Block;
+use crate::render::plot::ascii;
 use crate::render::results::{self as of_results, Took};
 use crate::render::stats_table::{self, Statistics};
 use crate::render::{dump as dump_rows, histogram as drawn, json};
@@ -157,9 +158,12 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
     let n_groups = groups.len();
     for (index, group) in groups.into_iter().enumerate() {
         let series: Vec<Vec<f64>> = group.iter().map(|block| block.values.clone()).collect();
-        let Some(histogram) = Histogram::of_series(&series, verb.bins.into()) else { continue };
+        let bins = if verb.log { Histogram::of_logs } else { Histogram::of_series };
+        let Some(histogram) = bins(&series, verb.bins.into()) else { continue };
         let gap = if index > 0 { "\n" } else { "" };
-        super::print(&format!("{gap}{}", drawn::tall(&histogram, &group, n_groups > 1)))?;
+        let text = drawn::tall(&histogram, &group, n_groups > 1);
+        let text = if verb.ascii { ascii(&text) } else { text };
+        super::print(&format!("{gap}{text}"))?;
     }
     Ok(0)
 }

@@ -5,32 +5,49 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::cli::RunVerb;
+use crate::cmd::explain;
+use crate::cmd::isolating::Isolating;
 use crate::cmd::measuring::{Measuring, drawn_seed};
-use crate::cmd::tuning;
-use crate::host::{self, Host};
+use crate::host::{self, Facts, Gap, Host, priority};
 use crate::plan::{Plan, decide};
 use crate::record::EndReason;
 
-/// Measures, then shows.
+/// Measures, then shows; with `--explain` a second time, without the largest source of noise.
 pub fn run(verb: &RunVerb) -> Result<u8> {
-    let Some(tune) = &verb.spec.process.tune else { return measuring(verb, |_| ())?.run() };
-    let cpus = verb.spec.process.affinity.as_ref().map(|cpus| cpus.0.clone());
-    let guardian = tuning::start_guardian(&verb.host_root, cpus, tune)?;
+    let (path, code) = measure_and_show(verb)?;
+    if verb.explain {
+        explain::explain(verb, &path, code)?;
+    }
+    Ok(code)
+}
+
+/// Measures, then shows. Returns the record and the exit code.
+pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
+    let mut isolating = Isolating::start(&verb.host_root, &verb.spec.process)?;
     // The facts are those of the tuned machine.
-    let measured = measuring(verb, |_| ()).and_then(|mut measuring| {
-        measuring.run_as = host::invoking_user();
-        measuring.facts.user_id =
-            measuring.run_as.as_ref().map_or(measuring.facts.user_id, |user| Some(user.uid));
-        measuring.run()
-    });
-    tuning::end_guardian(guardian)?;
+    let host = Host::new(&verb.host_root);
+    let (facts, mut gaps) = isolating.look(&host);
+    let is_shielded = isolating.isolation.as_ref().is_some_and(|it| it.how.is_shield());
+    gaps.extend(priority::caveats(&host, &verb.spec.process, is_shielded));
+    let measured =
+        measuring(verb, (facts, gaps), |plan| isolating.bind(plan)).and_then(|mut measuring| {
+            if isolating.has_guardian() {
+                measuring.run_as = host::invoking_user();
+            }
+            measuring.isolating = Some(&mut isolating);
+            let (path, ended) = measuring.measure()?;
+            let code = measuring.finish(&path, &ended)?;
+            Ok((path, code))
+        });
+    isolating.end()?;
     measured
 }
 
 /// Measures a series of one command, to its last run however precise it is. Returns the record and the exit code; what
 /// went wrong is said.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
-    let mut measuring = measuring(verb, |plan| plan.precision = None)?;
+    let facts = host::look(&Host::new(&verb.host_root));
+    let mut measuring = measuring(verb, facts, |plan| plan.precision = None)?;
     let (path, ended) = measuring.measure()?;
     let code = match ended.reason {
         EndReason::Complete => 0,
@@ -40,8 +57,11 @@ pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
 }
 
 /// `adjust` has the last word on the plan.
-fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring<'_>> {
-    let (facts, gaps) = host::look(&Host::new(&verb.host_root));
+fn measuring<'a>(
+    verb: &'a RunVerb,
+    (facts, gaps): (Facts, Vec<Gap>),
+    adjust: impl FnOnce(&mut Plan),
+) -> Result<Measuring<'a>> {
     let mut plan = decide(&verb.spec, &facts, drawn_seed()?)?;
     adjust(&mut plan);
     Ok(Measuring {
@@ -53,6 +73,8 @@ fn measuring(verb: &RunVerb, adjust: impl FnOnce(&mut Plan)) -> Result<Measuring
         script: verb.script.as_deref(),
         maker: None,
         pyperf: None,
+        attribute: verb.attribute,
         run_as: None,
+        isolating: None,
     })
 }

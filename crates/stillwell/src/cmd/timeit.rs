@@ -4,16 +4,24 @@ use anyhow::Result;
 
 use crate::cli::TimeitVerb;
 use crate::cmd::measuring::{Measuring, drawn_seed};
+use crate::cmd::tuning;
 use crate::host::{self, Host};
 use crate::measure::programs::behind_shim;
 use crate::plan::programs::decide_timeit;
 
 /// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
+    let workers = &verb.spec.session.workers;
+    let cpus = tuning::cpus_of_workers(workers, &verb.host_root);
+    tuning::tuned(&workers.tuning, &verb.host_root, cpus, || measure(verb))
+}
+
+fn measure(verb: &TimeitVerb) -> Result<u8> {
+    let run_as = tuning::user_of_commands(&verb.spec.session.workers.tuning);
     let (facts, gaps) = host::look(&Host::new(&verb.host_root));
     let mut plan = decide_timeit(&verb.spec, &facts, drawn_seed()?)?;
     for arm in &mut plan.arms {
-        if let Some(executable) = behind_shim(&arm.argv[0]) {
+        if let Some(executable) = behind_shim(&arm.argv[0], run_as.as_ref()) {
             arm.argv[0] = executable;
         }
     }
@@ -26,7 +34,9 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
         script: None,
         maker: None,
         pyperf: Some(&verb.spec.session.pyperf),
-        run_as: None,
+        attribute: false,
+        run_as,
+        isolating: None,
     };
     measuring.run()
 }

@@ -1,19 +1,22 @@
 //! `system tune`, `system reset` and `system status`.
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::cli::{SystemRoot, SystemTune};
-use crate::host::Host;
+use crate::cmd::isolating::say;
 use crate::host::guardian::{Guardian, Request};
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
 use crate::host::restore::restore;
 use crate::host::tune::{self, Turned};
+use crate::host::{Host, invoking_user, look};
+use crate::plan::programs::affinity;
 use crate::render::system::tuned as shown;
-use crate::spec::values::Names;
+use crate::spec::run::TuneOptions;
+use crate::spec::workers::WorkerOptions;
+use crate::sys::User;
 
 const DONE: u8 = 0;
 /// Something could not be set, or not be put back.
@@ -84,33 +87,39 @@ pub fn status(verb: &SystemRoot) -> Result<u8> {
     Ok(DONE)
 }
 
-/// Has the machine tuned for as long as the guardian lives, and says what could not be.
+/// Measures, on a tuned machine if that was asked for: it is put back afterwards, whatever happens, and what could not be
+/// tuned or put back is said.
 ///
 /// # Errors
-/// Nobody gives the rights, or the machine is tuned already.
-pub fn start_guardian(
+/// That of `measure`; nobody gives the rights, the machine is tuned already, or the guardian died.
+pub fn tuned<T>(
+    options: &TuneOptions,
     root: &Path,
     cpus: Option<Vec<usize>>,
-    knobs: &Option<Names>,
-) -> Result<Guardian> {
+    measure: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let Some(knobs) = &options.tune else { return measure() };
     let knobs = knobs.as_ref().map(|names| names.0.clone());
-    let request = Request { cpus, knobs, time_s: Timestamp::now().as_second() };
+    let time_s = Timestamp::now().as_second();
+    let request = Request { cpus, knobs, tunes: true, isolate: None, time_s };
     let guardian = Guardian::start(root, &request)?;
     say(&guardian.notes);
-    Ok(guardian)
-}
-
-/// Has it put everything back.
-///
-/// # Errors
-/// The guardian died.
-pub fn end_guardian(guardian: Guardian) -> Result<()> {
+    let measured = measure();
     say(&guardian.end()?);
-    Ok(())
+    measured
 }
 
-fn say(notes: &[String]) {
-    for note in notes {
-        writeln!(anstream::stderr(), "stillwell: {note}").ok();
-    }
+/// The CPUs that workers are to have, as far as they can be kept free: not the only one there is, if nobody has asked for
+/// that.
+pub fn cpus_of_workers(said: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
+    said.tuning.tune.as_ref()?;
+    let host = Host::new(root);
+    let (facts, _) = look(&host);
+    let cpus = affinity(said, &facts)?.0;
+    (said.affinity.is_some() || bench_cpus(&host, Some(&cpus)).is_ok()).then_some(cpus)
+}
+
+/// Whom the commands run as: on a tuned machine, whoever asked for root; that was for the knobs.
+pub fn user_of_commands(options: &TuneOptions) -> Option<User> {
+    options.tune.as_ref().and_then(|_| invoking_user())
 }

@@ -66,6 +66,7 @@ pub fn record(results: &Results, about: &About) -> Result<Record> {
         columns: layout.names(),
         facts: facts(results),
         gaps: vec![gap(&about.file)],
+        isolation: None,
         imported: Some(imported(results, &arm_of, about)),
         plan,
     };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::host::knobs::bench_cpus;
+use crate::host::processes::{Process, pid_of};
 use crate::host::{CommandLine, Host, SystemReport, boot, look, read_cpu_table, recommend};
 
 /// What the machine is called in the text.
@@ -124,7 +125,8 @@ fn is_private(path: &Path) -> bool {
 
 /// A file without what names the machine, its disks or its owner.
 fn public(path: &Path, text: &str) -> String {
-    match path.to_str().unwrap_or_default() {
+    let shown = path.to_str().unwrap_or_default();
+    match shown {
         "proc/sys/kernel/hostname" => NAME.to_owned(),
         "proc/sys/kernel/random/boot_id" => "00000000-0000-4000-8000-000000000000".to_owned(),
         "proc/cmdline" => CommandLine::parse(text).filtered(is_public_parameter),
@@ -146,6 +148,10 @@ fn public(path: &Path, text: &str) -> String {
             String::new()
         }
         "proc/swaps" => swaps(text),
+        _ if pid_of(shown).is_some() => lines(text, |line| line.starts_with("Cpus_allowed_list:")),
+        _ if shown.starts_with("proc/") && shown.ends_with("/stat") => {
+            Process::parse(text).map_or(String::new(), |process| process.without_names())
+        }
         _ => text.to_owned(),
     }
 }
@@ -275,6 +281,10 @@ mod tests {
              sys/devices/system/cpu/smt/control = salaries\n\
              proc/self/mountinfo = 22 27 0:21 / /proc rw - proc proc rw\\n30 27 0:3 / /home/secret rw - ext4 /dev/sda rw\n\
              proc/swaps = Filename Type Size Used Priority\\n/home/secret/swap file 100 5 -2\n\
+             proc/2/stat = 2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 3 0 0 20 0 1 0 25\n\
+             proc/2/task/2/children = 60\n\
+             proc/60/stat = 60 (jbd2/secret-8) S 2 0 0 0 -1 2129984 0 0 0 0 0 3 0 0 20 0 1 0 25\n\
+             proc/60/status = Name:\\tjbd2/secret-8\\nCpus_allowed_list:\\t0-3\n\
              proc/cpuinfo = processor\\t: 0\\nSerial\\t\\t: secret\n\
              etc/os-release = ID=debian\\nBUILD=secret\n\
              etc/systemd/system/timers.target.wants/secret.timer =\n\
@@ -285,6 +295,7 @@ mod tests {
         assert!(text.contains("proc/cmdline = isolcpus=3 quiet\n"), "{text}");
         assert!(text.contains("proc/1/environ = container=lxc\n"), "{text}");
         assert!(text.contains("proc/self/cgroup = 0::/docker/ID\n"), "{text}");
+        assert!(text.contains("proc/60/status = Cpus_allowed_list:\\t0-3\n"), "{text}");
         assert!(text.contains("/swap0 file 100 5 -2\n"), "{text}");
     }
 }

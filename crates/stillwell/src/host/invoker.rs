@@ -1,7 +1,10 @@
 //! Who asked for root: the person who called sudo, doas or pkexec.
 #![expect(clippy::disallowed_methods, reason = "sudo, doas and pkexec say it in the environment")]
 
-use crate::sys::User;
+use std::io;
+use std::path::PathBuf;
+
+use crate::sys::{User, with_files_of};
 
 /// `None` unless we are root and somebody else asked for it (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The
 /// variables only ever take rights away.
@@ -23,6 +26,32 @@ pub fn invoking_user() -> Option<User> {
     let name =
         entry.map_or_else(|| std::env::var("SUDO_USER").unwrap_or_default(), |entry| entry.0);
     (uid != 0).then(|| User { uid, gid, groups: groups_of(&groups, &name, gid) })
+}
+
+/// Makes files for whoever asked for root: what is made is theirs. Where they may not make any, we do, and it is ours.
+///
+/// # Errors
+/// That of `make`.
+pub fn with_their_files<T>(mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let Some(user) = invoking_user() else { return make() };
+    match with_files_of(&user, &mut make) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => make(),
+        made => made,
+    }
+}
+
+/// The home of whoever asked for root, if there is such a directory.
+pub fn invoking_home() -> Option<PathBuf> {
+    let user = invoking_user()?;
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let home = home_of(&passwd, user.uid)?;
+    home.is_dir().then_some(home)
+}
+
+fn home_of(passwd: &str, uid: u32) -> Option<PathBuf> {
+    let mut entries = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let entry = entries.find(|entry| entry.get(2).and_then(|id| id.parse().ok()) == Some(uid))?;
+    Some(PathBuf::from(entry.get(5)?)).filter(|home| home.is_absolute())
 }
 
 /// Name, user id and group id of the first entry that is wanted (passwd(5)).
@@ -66,5 +95,7 @@ mod tests {
         let entry = passwd_entry(passwd, |entry| entry[0] == "ann");
         assert_eq!(entry, Some(("ann".into(), 1000, 100)));
         assert_eq!(passwd_entry(passwd, |entry| entry[0] == "bob"), None);
+        assert_eq!(home_of(passwd, 1000), Some(PathBuf::from("/home/ann")));
+        assert_eq!(home_of("x:x:7:7:", 7), None);
     }
 }

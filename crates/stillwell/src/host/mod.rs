@@ -28,9 +28,12 @@ pub mod knobs;
 mod look;
 mod mask;
 mod mounts;
+pub mod priority;
+mod processes;
 mod recommend;
 mod report;
 pub mod restore;
+pub mod shield;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -49,9 +52,9 @@ pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
 pub use cpulist::{format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
-pub(crate) use fixture::{fixture, fixture_names};
+pub(crate) use fixture::{expand, fixture, fixture_names};
 pub use interrupts::Interrupts;
-pub use invoker::invoking_user;
+pub use invoker::{invoking_home, invoking_user, with_their_files};
 pub use look::look;
 pub use mask::parse_cpu_mask;
 pub use recommend::{Recommendation, recommend};
@@ -149,8 +152,11 @@ impl Host {
     }
 
     /// What a file is about, where its path may come to mean something else: the devices of an interrupt are the
-    /// directories beside it.
+    /// directories beside it, and of a process it is when it started.
     fn identity(&self, path: &str) -> Option<String> {
+        if let Some(pid) = processes::pid_of(path) {
+            return processes::Process::read(self, pid).map(|it| it.start_ticks.to_string());
+        }
         let directory = path.strip_suffix("/smp_affinity_list")?;
         let mut names = self.list(directory);
         names.retain(|name| !IRQ_FILES.contains(&name.as_str()));

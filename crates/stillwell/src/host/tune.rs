@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::host::Host;
 use crate::host::journal::{Kept, Store};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
-use crate::host::restore::{Standing, is_unmovable, standing};
+use crate::host::restore::{Standing, explain, is_unmovable, standing};
 
 /// A knob to turn, as it was read.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Turned {
     pub state: State,
     /// Files that were written and hold what was wanted.
     pub n_set: usize,
-    /// Files that the kernel lets nobody write: interrupts that cannot be moved.
+    /// Files that the kernel lets nobody write: interrupts and threads that cannot be moved.
     pub n_unmovable: usize,
     /// Files that could not be set, and why.
     pub failed: Vec<(Setting, String)>,
@@ -96,14 +96,16 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<Planned>) -> Result<Vec
         let mut turned =
             Turned { knob, state: reading.state, n_set: 0, n_unmovable: 0, failed: Vec::new() };
         keep_companions(host, store, knob, reading.companions)?;
+        let mut written = Vec::new();
         for setting in reading.settings {
             match set(host, store, knob, &setting)? {
-                Set::Done => turned.n_set += 1,
+                Set::Written => written.push(setting),
                 Set::Needless => {}
                 Set::Unmovable => turned.n_unmovable += 1,
                 Set::Failed(why) => turned.failed.push((setting, why)),
             }
         }
+        read_back(host, written, &mut turned);
         if turned.n_set + turned.failed.len() > 0 || store.journal.is_pending() {
             note_changes(host, store, &before)?;
         }
@@ -140,7 +142,7 @@ fn kept(host: &Host, knob: &Knob, path: &str) -> Option<Kept> {
 
 /// What came of one file.
 enum Set {
-    Done,
+    Written,
     /// It has the value already, or it went with a CPU.
     Needless,
     Unmovable,
@@ -158,16 +160,35 @@ fn set(host: &Host, store: &mut Store, knob: &Knob, setting: &Setting) -> Result
     }
     store.change(knob, kept, wanted)?;
     if let Err(error) = host.write_knob(knob, path, wanted) {
-        if path.starts_with("proc/irq/") && is_unmovable(&error) {
+        if is_unmovable(path, &error) {
             return Ok(Set::Unmovable);
         }
-        return Ok(Set::Failed(error.to_string()));
+        return Ok(Set::Failed(explain(path, &error)));
     }
-    Ok(match host.read_knob(format, path) {
-        Some(now) if format.is_still(wanted, &now) => Set::Done,
-        Some(now) => Set::Failed(format!("the kernel took it and made it {now:?}")),
-        None => Set::Failed("it was written and cannot be read any more".into()),
-    })
+    Ok(Set::Written)
+}
+
+/// Whether the files of a knob hold what was written to them.
+fn read_back(host: &Host, written: Vec<Setting>, turned: &mut Turned) {
+    let now = |setting: &Setting| {
+        let format = turned.knob.file(&setting.path)?.format;
+        let now = host.read_knob(format, &setting.path)?;
+        Some((host.is_still(format, &setting.wanted, &now), now))
+    };
+    host.wait_until(|| written.iter().all(|setting| now(setting).is_some_and(|(holds, _)| holds)));
+    for setting in written {
+        match now(&setting) {
+            Some((true, _)) => turned.n_set += 1,
+            Some((false, now)) => {
+                let why = format!("the kernel took it and made it {now:?}");
+                turned.failed.push((setting, why));
+            }
+            None => {
+                let why = "it was written and cannot be read any more".to_owned();
+                turned.failed.push((setting, why));
+            }
+        }
+    }
 }
 
 /// A knob may change what others hold, at once or through another knob: all of that is ours. What had been different

@@ -6,12 +6,17 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
-use crate::host::{Host, READ_BYTES_MAX, read_capped};
+use crate::host::processes::{self, Process};
+use crate::host::{Host, READ_BYTES_MAX, read_capped, read_cpu_list};
 
+/// Long enough for a machine that is busy.
+const SETTLE_MS_MAX: u32 = 500;
 /// Bytes of a model-specific register (msr(4)).
 const REGISTER_BYTES: usize = 8;
 
@@ -34,8 +39,36 @@ impl Host {
                 Some((value >> bit & 1).to_string())
             }
             Format::Unit => Some(if self.is_active(path) { "active" } else { "inactive" }.into()),
+            Format::Affinity => processes::allowed_cpus(self, path),
             _ => read_capped(&self.below_root(Path::new(path)), READ_BYTES_MAX)
                 .filter(|text| !text.contains(char::REPLACEMENT_CHARACTER)),
+        }
+    }
+
+    /// Whether a file still holds what was written to it, as far as the kernel could take it: before Linux 6.2 it left the
+    /// CPUs that are offline out of the mask of a thread (`cpuset_cpus_allowed()` in kernel/cgroup/cpuset.c).
+    pub(super) fn is_still(&self, format: Format, written: &str, now: &str) -> bool {
+        let online =
+            || self.read("sys/devices/system/cpu/online").and_then(|list| read_cpu_list(&list));
+        let is_same_online = || {
+            let (online, mut written, mut now) =
+                (online()?, read_cpu_list(written)?, read_cpu_list(now)?);
+            written.retain(|cpu| online.contains(cpu));
+            now.retain(|cpu| online.contains(cpu));
+            Some(written == now)
+        };
+        format.is_still(written, now)
+            || (format == Format::Affinity && is_same_online().unwrap_or(false))
+    }
+
+    /// Waits a moment for something that the kernel does after it has taken a write: limits of the frequency come into force
+    /// when its work queue runs (`cpufreq_notifier_max()` in drivers/cpufreq/cpufreq.c).
+    pub(super) fn wait_until(&self, is_so: impl Fn() -> bool) {
+        for _ in 0..SETTLE_MS_MAX {
+            if is_so() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 
@@ -61,6 +94,7 @@ impl Host {
         match format {
             Format::MsrBit { register, bit } => self.write_register_bit(path, register, bit, value),
             Format::Unit => self.switch_unit(path, value),
+            Format::Affinity => self.move_kernel_thread(path, value),
             _ => {
                 let flags = OFlags::WRONLY | OFlags::TRUNC;
                 // One write: the kernel takes each as a whole value.
@@ -82,6 +116,32 @@ impl Host {
             at = openat(&at, parent, directory | OFlags::NOFOLLOW, Mode::empty())?;
         }
         Ok(openat(&at, name, flags, Mode::empty())?)
+    }
+
+    /// Makes a directory that has one of these names.
+    pub(super) fn make_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
+        let (parent, name) = self.parent_of(path, names)?;
+        match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes one; that it is not there is no error.
+    pub(super) fn remove_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
+        let (parent, name) = self.parent_of(path, names)?;
+        match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn parent_of<'a>(&self, path: &'a str, names: &[&str]) -> io::Result<(OwnedFd, &'a str)> {
+        let (parent, name) = path.rsplit_once('/').ok_or(io::ErrorKind::InvalidInput)?;
+        if !names.contains(&name) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok((self.open_without_links(parent, OFlags::PATH | OFlags::DIRECTORY)?, name))
     }
 
     fn read_register(&self, path: &str, register: u64) -> io::Result<u64> {
@@ -107,6 +167,21 @@ impl Host {
         };
         let file = std::fs::File::from(self.open_without_links(path, OFlags::WRONLY)?);
         file.write_all_at(&new.to_ne_bytes(), register)
+    }
+
+    /// Nothing but a thread of the kernel: the number of one that has ended may have become somebody's.
+    fn move_kernel_thread(&self, path: &str, value: &str) -> io::Result<()> {
+        let is_it = |pid: &u32| Process::read(self, *pid).is_some_and(|it| it.is_kernel_thread());
+        let pid = processes::pid_of(path).filter(is_it);
+        let pid = pid.and_then(|pid| Pid::from_raw(pid.cast_signed())).ok_or(Errno::SRCH)?;
+        if self.root != Path::new("/") {
+            return Err(io::Error::other("threads belong to the machine that is running"));
+        }
+        let cpus =
+            read_cpu_list(value).filter(|cpus| cpus.iter().all(|cpu| *cpu < CpuSet::MAX_CPU));
+        let mut set = CpuSet::new();
+        cpus.ok_or(io::ErrorKind::InvalidInput)?.into_iter().for_each(|cpu| set.set(cpu));
+        Ok(sched_setaffinity(Some(pid), &set)?)
     }
 
     /// A service is active as long as it has processes. Version 1 of control groups has systemd's below `systemd`.

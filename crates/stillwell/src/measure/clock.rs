@@ -1,9 +1,22 @@
-//! The clock of the program outside the launcher's child: CLOCK_MONOTONIC, integer nanoseconds.
+//! The clocks of the program outside the launcher's child, in integer nanoseconds. Times are CLOCK_MONOTONIC.
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// CLOCK_MONOTONIC now.
 pub fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+    ns(clock_gettime(ClockId::Monotonic))
+}
+
+/// CLOCK_MONOTONIC_RAW now: at the rate of the hardware, which no network time corrects.
+pub fn monotonic_raw_ns() -> u64 {
+    ns(clock_gettime(ClockId::MonotonicRaw))
+}
+
+/// CLOCK_BOOTTIME now: CLOCK_MONOTONIC and the time that the machine slept.
+pub fn boottime_ns() -> u64 {
+    ns(clock_gettime(ClockId::Boottime))
+}
+
+fn ns(time: Timespec) -> u64 {
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }

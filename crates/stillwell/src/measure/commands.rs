@@ -2,10 +2,14 @@
 #![expect(clippy::disallowed_methods, reason = "looks at files and reads the environment")]
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
+
+use crate::host;
 use crate::measure::programs;
 use crate::measure::wire::{Accept, Bytes, Command, ErrorOutput, Output};
 use crate::plan::{Arm, Plan};
@@ -78,6 +82,7 @@ impl Commands {
         }
         if let OutputTarget::File(path) = output {
             refuse_fifo("--output", path)?;
+            make_for_user(path).map_err(|error| format!("--output {path}: {error}"))?;
         }
         Ok(Command {
             path: self.find(&argv[0], environment)?,
@@ -131,6 +136,17 @@ impl Commands {
     fn find(&self, program: &str, environment: u32) -> Result<Bytes, String> {
         programs::find(program.as_bytes(), &self.environments[environment as usize])
     }
+}
+
+/// The file of whoever asked for root is theirs, even if a command of root's writes it.
+fn make_for_user(path: &str) -> io::Result<()> {
+    if host::invoking_user().is_none() || Path::new(path).exists() {
+        return Ok(());
+    }
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let made =
+        host::with_their_files(|| Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o666))?));
+    made.map(drop)
 }
 
 /// Opening a FIFO waits for the other end; the launcher, which waits for the child to execute, would hang with it.

@@ -55,12 +55,17 @@ struct Origin<'a> {
 }
 
 impl<'a> ExecRunner<'a> {
-    /// Starts the launcher.
+    /// Starts the launcher. `enter` puts it where its runs are to be, by its process id, before it does anything.
     ///
     /// # Errors
     /// It cannot be started, or not with what the plan asks for.
-    pub fn start(plan: &'a Plan, run_as: Option<User>) -> Result<(Self, Evidence)> {
-        let captured = plan.validate.as_ref().map(|_| NamedTempFile::new()).transpose();
+    pub fn start(
+        plan: &'a Plan,
+        run_as: Option<User>,
+        enter: impl FnOnce(u32) -> Result<()>,
+    ) -> Result<(Self, Evidence)> {
+        let captured = plan.validate.as_ref();
+        let captured = captured.map(|_| host::with_their_files(NamedTempFile::new)).transpose();
         let captured = captured.context("cannot make a temporary file for --validate")?;
         let process = &plan.process;
         let open = Open {
@@ -74,13 +79,18 @@ impl<'a> ExecRunner<'a> {
             rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
             run_as,
         };
-        let (process, opened) = LauncherProcess::start(open)?;
+        let (process, opened) = LauncherProcess::start(open, enter)?;
         let commands = Commands::new(plan, captured.as_ref().map(NamedTempFile::path));
         let evidence = Evidence {
             metrics: opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect(),
             gaps: opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix }).collect(),
         };
         Ok((Self { plan, process, commands, maxrss_floor_kib: 0, _captured: captured }, evidence))
+    }
+
+    /// The process that makes the runs.
+    pub fn launcher(&self) -> u32 {
+        self.process.id()
     }
 
     /// Says where the rows go.

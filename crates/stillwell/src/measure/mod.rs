@@ -12,7 +12,8 @@ pub mod programs;
 pub mod script;
 pub mod slices;
 mod streams;
-mod switches;
+pub mod supervised;
+pub mod switches;
 pub mod wire;
 pub mod worker;
 

@@ -40,11 +40,11 @@ pub struct LauncherProcess {
 }
 
 impl LauncherProcess {
-    /// Starts it.
+    /// Starts it, and has `enter` put it where its runs are to be.
     ///
     /// # Errors
     /// The program cannot execute itself, or the launcher refuses what was asked of it.
-    pub fn start(open: Open) -> Result<(Self, Opened)> {
+    pub fn start(open: Open, enter: impl FnOnce(u32) -> Result<()>) -> Result<(Self, Opened)> {
         let interrupt = Interrupt::catch()?;
         // The launcher inherits it.
         sys::stop_ignoring_children();
@@ -59,11 +59,17 @@ impl LauncherProcess {
             .spawn()
             .context("cannot start the launcher (/proc/self/exe)")?;
         let mut process = Self { child, socket, interrupt };
+        enter(process.child.id())?;
         match process.ask(&Request::Open(open), Patience::None)?.0 {
             Reply::Opened(opened) => Ok((process, opened)),
             Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
             Reply::Done(_) | Reply::Ready => bail!("the launcher answered out of turn"),
         }
+    }
+
+    /// Its process id: everything that it makes is a run or a hook.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Says where the rows go.

@@ -3,11 +3,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
 use crate::measure::wire::Bytes;
+use crate::sys::User;
 
 /// Looks for a program in the PATH of the environment that it will have.
 ///
@@ -36,7 +38,8 @@ pub fn find(program: &[u8], environment: &[Bytes]) -> Result<Bytes, String> {
 
 /// The interpreter behind a version manager's shim (pyenv, asdf), which is a shell script that takes several times as long
 /// as the interpreter to start: the interpreter is asked where it is. `None` for anything that is no shim.
-pub fn behind_shim(python: &str) -> Option<String> {
+/// It is asked as whoever the workers run as.
+pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let entry = [b"PATH=", path.as_bytes()].concat();
     let found = find(python.as_bytes(), &[entry]).ok()?;
@@ -44,11 +47,12 @@ pub fn behind_shim(python: &str) -> Option<String> {
     if file.parent()?.file_name()? != "shims" {
         return None;
     }
-    let output = std::process::Command::new(&file)
-        .args(["-c", "import sys; print(sys.executable)"])
-        .stderr(std::process::Stdio::null())
-        .output()
-        .ok()?;
+    let mut command = std::process::Command::new(&file);
+    command.args(["-c", "import sys; print(sys.executable)"]).stderr(std::process::Stdio::null());
+    if let Some(user) = run_as {
+        command.uid(user.uid).gid(user.gid);
+    }
+    let output = command.output().ok()?;
     let executable = String::from_utf8(output.stdout).ok()?.trim_end().to_owned();
     executable.starts_with('/').then_some(executable)
 }

@@ -12,9 +12,10 @@ const RING_BYTES: usize = 64 << 10;
 /// More CPUs than this would cost more memory and time per run than the launcher may take.
 const CPUS_MAX: usize = 64;
 
-/// `PERF_RECORD_LOST` and `PERF_RECORD_SWITCH`.
-const RECORD_LOST: u32 = 2;
-const RECORD_SWITCH: u32 = 14;
+/// `PERF_RECORD_LOST`.
+pub const RECORD_LOST: u32 = 2;
+/// `PERF_RECORD_SWITCH`.
+pub const RECORD_SWITCH: u32 = 14;
 /// `PERF_RECORD_MISC_SWITCH_OUT` and `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT` of the record header.
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
@@ -27,10 +28,13 @@ pub struct SwitchLog {
 
 /// One context switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Switch {
-    time_ns: u64,
-    thread: u32,
-    kind: Kind,
+pub struct Switch {
+    /// When, CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// Of which thread.
+    pub thread: u32,
+    /// Onto the CPU or off it.
+    pub kind: Kind,
     /// Index of the ring buffer, and so of the CPU.
     cpu: usize,
 }
@@ -45,9 +49,12 @@ pub struct Switched {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+pub enum Kind {
+    /// It goes on.
     In,
+    /// It waits for something.
     Out,
+    /// It would go on, but another one is let in.
     Preempted,
 }
 
@@ -107,9 +114,9 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
     builder.build()?.sampled(RING_BYTES)
 }
 
-/// A switch record has no body of its own, only what `sample_id_all` adds for TID and TIME: process (u32), thread
+/// The switch that a record is. It has no body of its own, only what `sample_id_all` adds for TID and TIME: process (u32), thread
 /// (u32), time (u64). perf-event-data does not parse it.
-fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<Switch> {
+pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<Switch> {
     let thread = u32::from_ne_bytes(body.get(4..8)?.try_into().ok()?);
     let time_ns = u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?);
     Some(Switch { time_ns, thread, kind: kind(misc), cpu })

@@ -4,7 +4,9 @@ use anyhow::{Result, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
-use crate::plan::{Arm, BlockRule, Order, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
+use crate::plan::{
+    Arm, BlockRule, Estimand, Order, Plan, Policy, Precision, ProcessPlan, Role, Stopping,
+};
 use crate::spec::RunSpec;
 use crate::spec::metrics::{CPU, Shown};
 
@@ -18,6 +20,7 @@ const FAMILY_BLOCKS_MORE: u32 = 4;
 const BLOCKS_MAX_SEVERAL: u32 = 500;
 const PRECISION_ONE_PCT: f64 = 0.5;
 const ALPHA_PCT: f64 = 1.0;
+const SAME_WITHIN: f64 = 0.01;
 /// A smaller one would take more re-labellings than can be computed: ten for each false verdict it allows.
 const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 /// Fewest runs from which the error of t0 says something.
@@ -90,13 +93,21 @@ pub(super) fn decide_for(
         metrics,
         policy: Policy {
             alpha: alpha_pct / 100.0,
-            same_within: spec.judging.same.map_or(0.01, |percent| percent.0 / 100.0),
+            same_within: spec.judging.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
             estimand: spec.judging.estimand.unwrap_or_default(),
         },
         arms,
         workers: None,
         in_slices: false,
     })
+}
+
+impl Default for Policy {
+    /// How differences are judged unless something else was asked for.
+    fn default() -> Self {
+        let estimand = Estimand::default();
+        Self { alpha: ALPHA_PCT / 100.0, same_within: SAME_WITHIN, estimand }
+    }
 }
 
 /// Arms that are compared with one before them, the twin included.

@@ -192,7 +192,7 @@ fn decide_workers(
     spec.length.precision = said.precision;
     spec.length.timeout = said.timeout;
     spec.length.seed = said.seed;
-    spec.process.affinity = affinity(said, facts)?;
+    spec.process.affinity = affinity(said, facts);
     spec.process.nice = said.nice;
     spec.process.sched = said.sched;
     spec.process.no_aslr = said.no_aslr;
@@ -238,17 +238,17 @@ fn workers(said: &WorkerOptions, headline: Headline) -> Workers {
 
 /// One CPU for all workers: they take turns on it, so it is the same for all, and no migration is part of a time. An
 /// isolated one if there is one; else the last, because the first serves most interrupts.
-fn affinity(said: &WorkerOptions, facts: &Facts) -> Result<Option<Cpus>> {
+pub fn affinity(said: &WorkerOptions, facts: &Facts) -> Option<Cpus> {
     match &said.affinity {
-        Some(Affinity::All) => return Ok(None),
-        Some(Affinity::Cpus(cpus)) => return Ok(Some(cpus.clone())),
+        Some(Affinity::All) => return None,
+        Some(Affinity::Cpus(cpus)) => return Some(cpus.clone()),
         None => {}
     }
     let last = |list: &Option<String>| -> Option<usize> {
         parse_cpu_list(list.as_deref()?).ok()?.last().copied()
     };
     let cpu = last(&facts.isolated_cpus).or_else(|| last(&facts.cpus_allowed));
-    Ok(cpu.map(|cpu| Cpus(vec![cpu])))
+    cpu.map(|cpu| Cpus(vec![cpu]))
 }
 
 #[cfg(test)]
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(affinity(&["pass", "--affinity", "all"]), None);
         assert_eq!(affinity(&["pass", "--affinity", "0-1"]), Some(vec![0, 1]));
         let isolated = Facts { isolated_cpus: Some("3".into()), ..facts() };
-        let found = super::affinity(&WorkerOptions::default(), &isolated).unwrap();
+        let found = super::affinity(&WorkerOptions::default(), &isolated);
         assert_eq!(found.unwrap().0, [3]);
     }
 

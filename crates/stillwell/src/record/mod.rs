@@ -15,6 +15,7 @@ use std::num::NonZeroU64;
 use serde::{Deserialize, Serialize};
 
 use crate::convert::results::{Calibration, Metadata, Summary};
+use crate::host::shield::Isolation;
 use crate::host::{Facts, Gap};
 use crate::plan::Plan;
 
@@ -52,6 +53,9 @@ pub struct Header {
     pub facts: Facts,
     /// What the machine cannot do, and why.
     pub gaps: Vec<Gap>,
+    /// What kept other programs off the CPUs of the runs, as the machine said before the first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// Where the times are from, if another program has measured them; absent in a record of `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
@@ -111,6 +115,22 @@ pub enum Event {
     Launcher {
         /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.
         maxrss_floor_kib: u64,
+    },
+    /// The shield was found not to hold any more. It was there at the last look, before the run of `first_step`.
+    IsolationLost {
+        /// First step of which nobody knows.
+        first_step: u32,
+        /// First step after it was found out.
+        step: u32,
+        /// What became of it.
+        why: String,
+    },
+    /// Who took the CPU from a run, by a trace (`--attribute`).
+    Taken {
+        /// Step of its row.
+        step: u32,
+        /// Programs that ran instead of it, and interrupts that came while it ran.
+        by: Vec<crate::noise::Entry>,
     },
     /// A run failed, was killed or timed out.
     Failure {

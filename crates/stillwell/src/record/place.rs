@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 
+use crate::host::{invoking_home, with_their_files};
+
 /// Extension of a record's file.
 const EXTENSION: &str = "swell";
 
@@ -12,8 +14,9 @@ const EXTENSION: &str = "swell";
 fn directory() -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state =
-        absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    // Under sudo HOME may be root's.
+    let home = || invoking_home().or_else(|| absolute("HOME"));
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")))?;
     Some(state.join("stillwell"))
 }
 
@@ -24,7 +27,7 @@ fn directory() -> Option<PathBuf> {
 pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
     let directory =
         directory().context("neither XDG_STATE_HOME nor HOME is set; say where with -o")?;
-    std::fs::create_dir_all(&directory).with_context(|| {
+    with_their_files(|| std::fs::create_dir_all(&directory)).with_context(|| {
         format!("cannot make {}; say where to keep the record with -o", directory.display())
     })?;
     let time = now.strftime("%Y-%m-%dT%H-%M-%S");

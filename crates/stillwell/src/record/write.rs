@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 
+use crate::host::with_their_files;
 use crate::record::{Event, Header};
 
 /// An open record. Two processes may hold one (the launcher appends rows, the front end events), never at the same
@@ -27,8 +27,9 @@ impl Writer {
         let shown = path.display();
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = match rustix::fs::open(path, flags, Mode::from_raw_mode(0o644)) {
-            Err(Errno::EXIST) => {
+        let open = || Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?);
+        let file = match with_their_files(open) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 bail!("the record {shown} exists already; choose another name or remove it")
             }
             file => file.with_context(|| format!("cannot create the record {shown}"))?,

@@ -108,7 +108,7 @@ fn sizes(out: &mut String, found: &Calibration) {
     }
 }
 
-fn visible(visible: Visible) -> String {
+pub(super) fn visible(visible: Visible) -> String {
     match visible {
         Visible::Below(at) => format!("< {}", slowdown(at)),
         Visible::At(at) => slowdown(at),
@@ -126,7 +126,7 @@ fn level(alpha: f64) -> String {
 }
 
 /// `10 s`, `10 min`.
-fn length(budget_ns: f64) -> String {
+pub(super) fn length(budget_ns: f64) -> String {
     let time_s = budget_ns / 1e9;
     let (value, unit) = if time_s < 60.0 { (time_s, "s") } else { (time_s / 60.0, "min") };
     format!("{} {unit}", uncertain::trimmed(value, 3))

@@ -25,7 +25,7 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// Characters that change the direction of the text or the line they are in.
-fn is_invisible(char: char) -> bool {
+pub(super) fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 

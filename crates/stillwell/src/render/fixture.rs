@@ -36,6 +36,7 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
         plan: decide(&spec, &facts, 42).unwrap(),
         facts,
         gaps: Vec::new(),
+        isolation: None,
         imported: None,
     };
     let events = vec![Event::End { reason: EndReason::Complete }];
@@ -168,6 +169,7 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
         comparisons: Vec::new(),
         cpu_comparisons: Vec::new(),
         self_check: None,
+        ledger: None,
         notes: Vec::new(),
         end: Some(EndReason::Complete),
     }

@@ -1,19 +1,13 @@
 //! Findings in words: what was found, and what would help.
 
 use crate::analysis::{Finding, Flag};
-use crate::render::{uncertain, units};
+use crate::noise::Entry;
+use crate::render::{noise, uncertain, units};
 
 /// What was found, with its numbers.
 pub(super) fn what(finding: &Finding) -> String {
     match finding {
-        Finding::Preempted { share, of_excess } => {
-            let excess = excess(*of_excess);
-            format!("other programs took the CPU for {} of the time{excess}", percent(*share))
-        }
-        Finding::Queued { share, of_excess } => {
-            let excess = excess(*of_excess);
-            format!("runs waited for a free CPU for {} of the time{excess}", percent(*share))
-        }
+        Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
         Finding::MajorFaults { n } => format!("{n} page faults had to read from a device"),
         Finding::Migrations { per_run } => {
             format!("runs moved to another CPU {per_run:.2} times on average")
@@ -61,6 +55,10 @@ pub(super) fn what(finding: &Finding) -> String {
         Finding::OneCpu { arm, n_threads } => {
             format!("{} has {n_threads} threads, and all of them one CPU", arm + 1)
         }
+        Finding::ShieldLost { .. }
+        | Finding::SharedCpus { .. }
+        | Finding::NiceInTerminal { .. }
+        | Finding::RealTimePauses { .. } => about_cpus(finding),
         Finding::OneLayout => {
             "all processes are forks of one, with the same layout of memory: what it does to the times is not \
              averaged, and may be a part of a difference"
@@ -69,11 +67,39 @@ pub(super) fn what(finding: &Finding) -> String {
     }
 }
 
+/// What was found of the CPUs that the runs were to have for themselves, or before others.
+fn about_cpus(finding: &Finding) -> String {
+    match finding {
+        Finding::ShieldLost { n_runs, why } => {
+            let runs = if *n_runs == 1 { "run was" } else { "runs were" };
+            format!("the shield was lost: {why}; the last {n_runs} {runs} perhaps not alone")
+        }
+        Finding::SharedCpus { share, n_cpus } => {
+            let cpus = if *n_cpus == 1 { "the one CPU" } else { "the CPUs" };
+            format!(
+                "nothing else was on {cpus} of the runs: their own processes and threads took turns there for {} of the \
+                 time",
+                percent(*share)
+            )
+        }
+        Finding::NiceInTerminal { share } => format!(
+            "the nice level counted only among the commands of one terminal (sched_autogroup_enabled is 1), and other \
+             programs took the CPU for {} of the time",
+            percent(*share)
+        ),
+        Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
+        other => unreachable!("{other:?} is none of these"),
+    }
+}
+
 /// What would help, if anything would.
 pub(super) fn advice(finding: &Finding) -> Option<String> {
     let advice = match finding {
-        Finding::Preempted { .. } => "--affinity on a quiet CPU, or --sched fifo as root",
-        Finding::Queued { .. } => "fewer programs at the same time, or --affinity on a quiet CPU",
+        Finding::Lost { parts, .. } => {
+            let advice = parts.first().and_then(|entry| noise::advice(&entry.source));
+            let more = "`stillwell noise` shows more";
+            return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
+        }
         Finding::MajorFaults { .. } => {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
@@ -88,6 +114,12 @@ pub(super) fn advice(finding: &Finding) -> Option<String> {
         Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
         Finding::WarmUp { is_steady: false, .. } => "more --warmups",
         Finding::OneCpu { .. } => "--affinity all",
+        Finding::ShieldLost { .. } => "CPUs that no other control group has",
+        Finding::SharedCpus { .. } => "--affinity with as many CPUs as they have threads",
+        Finding::NiceInTerminal { .. } => "--isolate, or `stillwell system tune --only autogroup`",
+        Finding::RealTimePauses { .. } => {
+            "--isolate without --sched, or `stillwell system tune --only rt-throttling`"
+        }
         Finding::OneLayout => "a script with a Runner, and stillwell bench",
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }
@@ -139,9 +171,13 @@ fn runs(arm: usize, n: usize, n_runs: usize) -> String {
     format!("{n} of {n_runs} {runs} of command {}", arm + 1)
 }
 
-fn excess(of_excess: Option<f64>) -> String {
-    of_excess
-        .map_or_else(String::new, |share| format!(" ({} of the time above t0)", percent(share)))
+fn lost(total_ns: i64, parts: &[Entry]) -> String {
+    let part = |entry: &Entry| {
+        let ns = units::short_time(entry.ns as f64);
+        format!("{ns} ({}) {}", noise::share(entry, total_ns), noise::name(&entry.source))
+    };
+    let parts: Vec<String> = parts.iter().map(part).collect();
+    format!("of {} above t0: {}", units::short_time(total_ns as f64), parts.join(", "))
 }
 
 /// One decimal is enough for a share of the time, and a share of 132 % is not to be written 130 %.
@@ -153,15 +189,19 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::Source;
 
     #[test]
-    fn shares_are_said_of_the_time_and_of_the_excess() {
-        let finding = Finding::Preempted { share: 0.0312, of_excess: Some(0.83) };
-        let expected =
-            "other programs took the CPU for 3.1 % of the time (83 % of the time above t0)";
+    fn lost_time_is_said_by_its_parts() {
+        let parts = vec![
+            Entry::exact(Source::Preempted, 31_000_000),
+            Entry::exact(Source::Interrupt { line: "LOC".into() }, 5_000_000),
+        ];
+        let finding = Finding::Lost { total_ns: 41_000_000, share: 0.05, parts };
+        let expected = "of 41.0 ms above t0: 31.0 ms (76 %) other programs ran instead, 5.00 ms (12 %) interrupt LOC \
+                        (timer)";
         assert_eq!(what(&finding), expected);
-        let alone = Finding::Queued { share: 0.25, of_excess: None };
-        assert_eq!(what(&alone), "runs waited for a free CPU for 25 % of the time");
+        assert!(advice(&finding).unwrap().starts_with("--isolate, or --affinity on a quiet CPU"));
     }
 
     #[test]

@@ -243,7 +243,7 @@ type Texts = BTreeMap<String, String>;
 
 /// What all benchmarks say alike, and what each says beside that. Of what the launches of a benchmark say differently
 /// there is the range, or the number of different texts.
-fn divided(results: &Results) -> (Texts, Vec<Texts>) {
+pub(super) fn divided(results: &Results) -> (Texts, Vec<Texts>) {
     let of = |benchmark: &Benchmark| {
         let mut said: Texts = in_words(&results.metadata);
         said.extend(in_words(&benchmark.metadata));

@@ -2,6 +2,7 @@
 
 pub mod convert;
 pub mod input;
+pub mod load;
 pub mod metrics;
 pub mod rlimit;
 pub mod run;

@@ -155,14 +155,17 @@ pub struct HookOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "The process that is timed")]
 pub struct ProcessOptions {
-    /// Allow only these CPUs, for example 2 or 0-3,6 [default: those allowed now]
+    /// Allow only these CPUs, for example 2 or 0-3,6 [default: one of those that were isolated at boot, or else all that
+    /// are allowed now]
     #[arg(long, value_name = "CPUS")]
     pub affinity: Option<Cpus>,
-    /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example
-    /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password;
-    /// under sudo the commands still run as the user who called it
-    #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
-    pub tune: Option<Option<Names>>,
+    #[command(flatten)]
+    pub tuning: TuneOptions,
+    /// Run the commands on CPUs that nothing else may use, and give these back whatever happens: one whole core, or the
+    /// cores of --affinity. As a user it needs sudo or doas without a password; under sudo the commands still run as the
+    /// user who called it. What is in force is in the record (docs/isolation.md)
+    #[arg(long)]
+    pub isolate: bool,
     /// Nice level, -20 (needs root) to 19 [default: as it is now]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: Option<i32>,
@@ -202,6 +205,16 @@ pub struct ProcessOptions {
     /// Exit statuses that are right, for example 1 or 0,3; any other is a failure [default: 0]
     #[arg(long, value_name = "STATUSES", conflicts_with = "ignore_failure")]
     pub expect_exit: Option<Statuses>,
+}
+
+/// What the machine is like meanwhile.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TuneOptions {
+    /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example
+    /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password;
+    /// under sudo the commands still run as the user who called it
+    #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
+    pub tune: Option<Option<Names>>,
 }
 
 /// How differences are judged.
@@ -285,6 +298,9 @@ pub struct ExportOptions {
     /// does
     #[arg(long, value_name = "FILE")]
     pub export_times: Option<PathBuf>,
+    /// Write a page for the browser: verdicts, charts and tables in one file that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
 }
 
 /// How much the terminal gets, as hyperfine names it.

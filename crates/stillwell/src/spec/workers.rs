@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::plan::workers::{Gc, Headline};
-use crate::spec::run::{JudgingOptions, OutputOptions};
+use crate::spec::run::{JudgingOptions, OutputOptions, TuneOptions};
 use crate::spec::values::{Cpus, Padding, Percent, Sched, TimeSpan};
 
 /// Options of `stillwell timeit`.
@@ -153,6 +153,8 @@ pub struct WorkerOptions {
     /// CPUs for the processes, for example 2 or 0-3; or all [default: one: the last that is isolated, or allowed]
     #[arg(long, value_name = "CPUS")]
     pub affinity: Option<Affinity>,
+    #[command(flatten)]
+    pub tuning: TuneOptions,
     /// Variables that the processes inherit, separated by commas; PATH, HOME and the locale always [default: all]
     #[arg(long, value_name = "VARS", value_delimiter = ',')]
     pub inherit_environ: Option<Vec<String>>,

@@ -3,19 +3,28 @@
 #![expect(unsafe_code, reason = "this is the one place for it")]
 #![expect(clippy::disallowed_methods, reason = "this module is the operating system's edge")]
 
+mod rights;
 mod signals;
 mod spawn;
 mod strings;
+mod tracing;
 
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 
+pub use rights::with_files_of;
 pub use signals::{
     Alarm, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
     stop_ignoring_children, take_stop_request,
 };
-pub use spawn::{Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User};
+pub use spawn::{
+    Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User,
+    become_user_for_good,
+};
 pub use strings::{CStrings, Environment};
+#[cfg(target_arch = "x86_64")]
+pub use tracing::read_cycle_counter;
+pub use tracing::{mount_tracefs_for_this_thread, share_perf_buffer};
 
 /// Takes a descriptor that the parent process has left open for this one, by its number.
 ///

@@ -254,6 +254,9 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         let mut default: libc::sigaction = std::mem::zeroed();
         default.sa_sigaction = libc::SIG_DFL;
         libc::sigaction(libc::SIGPIPE, &raw const default, std::ptr::null_mut());
+        if let Some(user) = &attributes.run_as {
+            take_files_of(user)?;
+        }
         for (fd, (stdio, stage)) in
             job.stdio.into_iter().zip([Stage::Stdin, Stage::Stdout, Stage::Stderr]).enumerate()
         {
@@ -291,16 +294,38 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
     Ok(())
 }
 
-/// Gives root up for good, groups first. glibc's functions would tell all threads of the process, which here is that of
+/// Opens files as another user from now on; becoming them comes last, when nothing needs root any more.
+///
+/// # Safety
+/// Only for a process with one thread.
+unsafe fn take_files_of(user: &User) -> Result<(), Stage> {
+    // SAFETY: plain system calls; the list of groups is made before a clone.
+    unsafe {
+        check_call(libc::syscall(libc::SYS_setgroups, user.groups.len(), user.groups.as_ptr()))?;
+        libc::syscall(libc::SYS_setfsgid, user.gid);
+        libc::syscall(libc::SYS_setfsuid, user.uid);
+    }
+    Ok(())
+}
+
+/// Gives root up for good, groups first, for this whole process, which has one thread.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn become_user_for_good(user: &User) -> io::Result<()> {
+    // SAFETY: what both ask for is that no other thread needs the rights of the process; there is none.
+    let became = unsafe { take_files_of(user).and_then(|()| become_user(user)) };
+    became.map_err(|_| io::Error::last_os_error())
+}
+
+/// Gives root up for good. glibc's functions would tell all threads of the process, which here is that of
 /// the parent (nptl/setxid); the system calls change only the child.
 ///
 /// # Safety
-/// Only for the child.
+/// Only for a process with one thread.
 unsafe fn become_user(user: &User) -> Result<(), Stage> {
-    // SAFETY: plain system calls; the list of groups was made before the clone.
+    // SAFETY: plain system calls.
     unsafe {
-        let groups = user.groups.as_ptr();
-        check_call(libc::syscall(libc::SYS_setgroups, user.groups.len(), groups))?;
         check_call(libc::syscall(libc::SYS_setgid, user.gid))?;
         check_call(libc::syscall(libc::SYS_setuid, user.uid))?;
         // Another user takes the signal of the parent's death away (commit_creds() in kernel/cred.c).

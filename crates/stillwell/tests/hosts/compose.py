@@ -241,6 +241,22 @@ class Machine:
         for cpu in self.online:
             self.set(f"dev/cpu/{cpu}/msr", "\0" * 0x1A0 + register)
 
+    def kernel_threads(self):
+        """Some of those that may be moved (kswapd and kcompactd of each node have its CPUs), and one that may not."""
+        everywhere, nodes = cpulist(range(self.n)), {}
+        for _, node, cpus, *_ in self.cores:
+            nodes.setdefault(node, []).extend(cpus)
+        movable, bound = 0x208040, 0x4208040
+        threads = [("kthreadd", movable, everywhere), ("rcu_preempt", movable, everywhere), ("ksoftirqd/0", bound, "0"), ("khungtaskd", movable, everywhere)]
+        for node, cpus in nodes.items():
+            threads += [(f"kcompactd{node}", movable, cpulist(cpus)), (f"kswapd{node}", movable, cpulist(cpus))]
+        threads.append(("irq/9-acpi", movable, "0"))
+        pids = [2] + [16 + i for i in range(1, len(threads))]
+        for pid, (name, flags, cpus) in zip(pids, threads):
+            self.set(f"proc/{pid}/stat", f"{pid} ({name}) S {0 if pid == 2 else 2} 0 0 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 {20 + pid} 0 0")
+            self.set(f"proc/{pid}/status", f"Name:\t{name}\nCpus_allowed_list:\t{cpus}\nMems_allowed_list:\t0")
+        self.set("proc/2/task/2/children", " ".join(map(str, pids[1:])) + " ")
+
     def power(self, online=1, battery=True, profile=None):
         self.set("sys/class/power_supply/AC/type", "Mains")
         self.set("sys/class/power_supply/AC/online", online)
@@ -268,6 +284,7 @@ def main():
     m.cpufreq("intel_pstate", "powersave", PSTATE, 400000, 4200000, base_frequency=2100000, **HWP)
     m.intel_pstate("active")
     m.power(online=0, profile="balanced")
+    m.kernel_threads()
     m.write()
 
     m = Machine("intel-passive", "Desktop: intel_pstate passive (the driver calls itself intel_cpufreq), turbo off, 4 cores without SMT.", single(range(4)), host="desktop", kernel="6.1.0-25-amd64", os="Debian GNU/Linux 12 (bookworm)", model="Intel(R) Core(TM) i5-7500 CPU @ 3.40GHz", smt="notsupported", dmi=("Dell Inc.", "OptiPlex 7050"), daemons=[(1, "systemd")])
@@ -276,7 +293,7 @@ def main():
     m.write()
 
     m = Machine("intel-acpi-msr", "Server: acpi-cpufreq, so turbo is a bit of an MSR, 8 cores with 2 threads; boot parameters with flags, strides and N.", apart(8), host="server", kernel="5.14.0-503.el9.x86_64", os="Red Hat Enterprise Linux 9.5 (Plow)", os_id="rhel", model="Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", dmi=("HP", "ProLiant DL360p Gen8"), isolated=[6, 7, 14, 15], nohz=[6, 7, 14, 15], idle=("acpi_idle", [("POLL", 0), ("C1", 1), ("C2", 41)]), cmdline='BOOT_IMAGE=(hd0,gpt2)/vmlinuz-5.14.0-503.el9.x86_64 root=/dev/mapper/rhel-root ro isolcpus=managed_irq,domain,6-7,14-N nohz_full=6-7,14-15 rcu_nocbs=0-15:2/8 "dyndbg=file drivers/usb/* +p" crashkernel=1G')
-    m.cpufreq("acpi-cpufreq", "ondemand", "conservative ondemand userspace powersave performance schedutil", 1200000, 2601000, bios_limit=2601000)
+    m.cpufreq("acpi-cpufreq", "ondemand", "conservative ondemand userspace powersave performance schedutil", 1200000, 2601000, bios_limit=2601000, scaling_available_frequencies="2601000 2600000 2200000 1800000 1200000")
     m.msr()
     m.set("sys/devices/cpu/rdpmc", 1)
     m.set("boot/loader/entries/rhel.conf", "title Red Hat Enterprise Linux")
@@ -340,6 +357,7 @@ def main():
     m.set("sys/fs/resctrl/info/L3/cbm_mask", "fff")
     m.set("sys/fs/resctrl/info/L3/min_cbm_bits", 1)
     m.set("sys/fs/resctrl/info/L3/num_closids", 15)
+    m.kernel_threads()
     m.set("sys/fs/resctrl/schemata", "    L3:0=fff;1=fff\n    MB:0=100;1=100")
     m.write()
 

@@ -59,6 +59,99 @@ fn it_works_unprivileged_and_explains_what_is_missing() {
     }
 }
 
+/// As sudo runs it, for somebody without a name.
+fn under_sudo(bench: &Bench, arguments: &[&str]) -> Ran {
+    let mut command = bench.command(STILLWELL);
+    command.args(arguments).env("SUDO_UID", SOMEBODY.to_string());
+    command.env("SUDO_GID", SOMEBODY.to_string()).env("SUDO_USER", "somebody");
+    Ran::from(command.output().unwrap())
+}
+
+const SOMEBODY: u32 = 54321;
+
+fn owner(bench: &Bench, name: &str) -> (u32, u32) {
+    use std::os::unix::fs::MetadataExt as _;
+    let meta = std::fs::symlink_metadata(bench.path(name)).unwrap();
+    (meta.uid(), meta.gid())
+}
+
+#[test]
+fn files_that_are_made_under_sudo_belong_to_the_user() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let bench = Bench::new();
+    let run = ["run", "-r", "2", "-o", "r.swell", "--export-json", "x.json", "--output", "./out"];
+    let exports = ["--export", "csv", "x.csv.gz", "true"];
+    under_sudo(&bench, &[&run[..], &exports].concat()).ends_with(0);
+    under_sudo(&bench, &["timeit", "--debug-single-value", "--append", "p.json", "pass"])
+        .ends_with(0);
+    under_sudo(&bench, &["convert", "r.swell", "--to", "pyperf", "-o", "copy.json"]).ends_with(0);
+    for name in ["r.swell", "x.json", "x.csv.gz", "out", "p.json", "copy.json", "state/stillwell"] {
+        assert_eq!(owner(&bench, name), (SOMEBODY, SOMEBODY), "{name}");
+    }
+}
+
+/// Nobody makes files through root where they may not make any themselves; root does, and they are root's.
+#[test]
+fn where_the_user_may_not_write_root_does() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("roots")).unwrap();
+    std::fs::set_permissions(bench.path("roots"), PermissionsExt::from_mode(0o755)).unwrap();
+    let run = ["run", "-r", "2", "-o", "roots/r.swell", "--export-csv", "roots/x.csv", "true"];
+    under_sudo(&bench, &run).ends_with(0);
+    assert_eq!((owner(&bench, "roots/r.swell"), owner(&bench, "roots/x.csv")), ((0, 0), (0, 0)));
+}
+
+/// On this machine, as root: with a knob that is left as it is, or that is put back at once.
+#[test]
+fn what_runs_on_a_tuned_machine_under_sudo_runs_as_the_user() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let bench = Bench::new();
+    let run = ["run", "-r", "2", "--tune=ksm", "--validate", "grep -q 54321"];
+    let ran = under_sudo(&bench, &[&run[..], &["id -u; id -G"]].concat());
+    if ran.stderr.contains("another stillwell") || ran.stderr.contains("has tuned this machine") {
+        return skipped("somebody else has tuned this machine");
+    }
+    ran.ends_with(0);
+    let output = ["run", "-r", "2", "--tune=ksm", "--output", "./out", "id -u; id -G"];
+    under_sudo(&bench, &output).ends_with(0);
+    assert_eq!(owner(&bench, "out"), (SOMEBODY, SOMEBODY));
+    // No groups of root's either.
+    assert_eq!(bench.read("out"), "54321\n54321\n");
+    let denied = ["run", "-r", "1", "--tune=ksm", "--output", "roots/out", "true"];
+    std::fs::create_dir(bench.path("roots")).unwrap();
+    under_sudo(&bench, &denied).ends_with(2).says(&["Permission denied"]);
+    // That of this developer may be where nobody else can reach it.
+    let python = "/usr/bin/python3";
+    if !std::path::Path::new(python).exists() {
+        return skipped("there is no /usr/bin/python3");
+    }
+    let statement = "import os; print(os.getuid(), os.getgroups(), file=open('who', 'w'))";
+    let timeit = ["timeit", "--debug-single-value", "-o", "r.swell", "--python", python];
+    under_sudo(&bench, &[&timeit[..], &["--tune=ksm", statement]].concat()).ends_with(0);
+    assert_eq!(bench.read("who"), "54321 [54321]\n");
+    assert_eq!(owner(&bench, "who"), (SOMEBODY, SOMEBODY));
+    assert_eq!(bench.record().header["facts"]["user_id"], SOMEBODY);
+}
+
+/// Rights that somebody was lent are for this machine, not for a directory that they have chosen.
+#[test]
+fn under_sudo_no_other_root_is_tuned() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("host")).unwrap();
+    let run = ["run", "-r", "1", "--host-root", "host", "--tune", "true"];
+    under_sudo(&bench, &run).ends_with(2).says(&["the guardian ended unexpectedly"]);
+}
+
 #[test]
 fn what_needs_root_says_so() {
     let bench = Bench::new();
@@ -72,6 +165,20 @@ fn what_needs_root_says_so() {
         let Some(ran) = as_nobody(&bench, &arguments) else { return };
         ran.ends_with(2).says(&[expected]);
     }
+}
+
+#[test]
+fn tuning_needs_root_and_says_how() {
+    let bench = Bench::new();
+    let Some(ran) = as_nobody(&bench, &["system", "tune", "--only", "ksm"]) else { return };
+    ran.ends_with(2).says(&["run as root"]);
+    let tuned = ["run", "-o", "r.swell", "-r", "1", "--tune=ksm", "true"];
+    let Some(ran) = as_nobody(&bench, &tuned) else { return };
+    if ran.code == Some(0) {
+        return skipped("sudo or doas gives this user the rights");
+    }
+    ran.ends_with(2).says(&["only root may tune", "run --tune"]);
+    assert!(!bench.path("r.swell").exists());
 }
 
 #[test]

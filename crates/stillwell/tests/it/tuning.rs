@@ -102,6 +102,62 @@ fn it_is_tuned_only_while_it_runs() {
     assert_eq!(bench.read(INTERVAL), "1\n");
 }
 
+/// The statement and the program see a tuned machine; nobody does afterwards.
+#[test]
+fn it_is_tuned_only_while_workers_run() {
+    let bench = machine();
+    let statement = format!("open('seen', 'a').write(open('{INTERVAL}').read())");
+    let options = ["--host-root", "host", "--tune=stat-interval", "--debug-single-value"];
+    bench.stillwell(&[&["timeit"], &options[..], &[&statement]].concat()).ends_with(0);
+    assert!(bench.read("seen").starts_with("120"), "{}", bench.read("seen"));
+    assert_eq!(bench.read(INTERVAL), "1\n");
+    bench.script("program", PROGRAM);
+    bench.stillwell(&[&["bench"], &options[..], &["./program"]].concat()).ends_with(0);
+    // When it is asked for the names, too.
+    let seen = bench.read("seen-by-program");
+    assert!(
+        seen.split_whitespace().count() > 1 && seen.split_whitespace().all(|s| s == "120"),
+        "{seen}"
+    );
+    assert_eq!(bench.read(INTERVAL), "1\n");
+    assert!(!bench.path("host/run/stillwell/journal").exists());
+    // Only the names are asked for: nothing is turned.
+    bench.stillwell(&[&["bench", "--list"], &options[..3], &["./program"]].concat()).ends_with(0);
+    assert_eq!(bench.read("seen-by-program"), format!("{seen}1 "));
+}
+
+/// Says what it found when it was started.
+const PROGRAM: &str = "#!/usr/bin/env python3
+import os, sys
+r, w = map(int, sys.argv[-1].split('=')[1].split(','))
+def say(line): os.write(w, line.encode() + b'\\n')
+with open('seen-by-program', 'a') as seen:
+    print(open('host/proc/sys/vm/stat_interval').read().strip(), end=' ', file=seen)
+say('stillwell 1 language=none')
+for line in os.fdopen(r):
+    word = line.split()[0]
+    if word == 'list': say('benchmark one'); say('end')
+    elif word == 'metadata': say('end')
+    elif word == 'run': say('time 1000 1000')
+    elif word == 'quit': say('bye'); break
+    else: say('ok')
+";
+
+#[test]
+fn what_cannot_be_kept_free_or_tuned_ends_a_session_of_workers_before_it_begins() {
+    let bench = machine();
+    let options = ["timeit", "--host-root", "host", "-o", "r.swell"];
+    for (arguments, expected) in [
+        (&["--tune", "--affinity", "9"] as &[&str], "CPU 9 is not online"),
+        (&["--tune", "--affinity", "0-3"], "leave at least one core"),
+        (&["--tune=stat-intervall"], "did you mean \"stat-interval\"?"),
+    ] {
+        let arguments = [&options[..], arguments, &["pass"]].concat();
+        bench.stillwell(&arguments).ends_with(2).says(&[expected]);
+        assert!(!bench.path("r.swell").exists());
+    }
+}
+
 #[test]
 fn an_interrupt_and_kill_9_of_the_front_end_put_it_back() {
     for signal in [Signal::INT, Signal::HUP, Signal::KILL] {

@@ -17,12 +17,14 @@ use anyhow::{Context as _, Result};
 use jiff::Zoned;
 
 use crate::cmd::exports;
+use crate::cmd::isolating::Isolating;
 use crate::cmd::judged::Judged;
-use crate::host::{Facts, Gap};
+use crate::host::{Facts, Gap, Host, read_cpu_list};
 use crate::measure::exec::Evidence;
 use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
 use crate::measure::{ExecRunner, ScriptRunner, clock::monotonic_ns};
 use crate::metric::{METRICS, Metric, Source};
+use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
 use crate::record::{self, EndReason, FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
@@ -55,8 +57,12 @@ pub struct Measuring<'a> {
     pub maker: Option<Maker>,
     /// What pyperf's options add.
     pub pyperf: Option<&'a PyperfOptions>,
-    /// Whom the commands run as, if not as we are; the record is theirs too.
+    /// Whether to watch who takes the CPU from the runs.
+    pub attribute: bool,
+    /// Whom the commands run as, if not as we are.
     pub run_as: Option<User>,
+    /// What keeps others off the CPUs of the runs.
+    pub isolating: Option<&'a mut Isolating>,
 }
 
 impl Measuring<'_> {
@@ -90,9 +96,18 @@ impl Measuring<'_> {
             Some(path) => path.clone(),
             None => record::new_path(&now)?,
         };
-        let (facts, gaps) = (self.facts.clone(), self.gaps.clone());
-        let start =
-            Start { plan: &self.plan, facts, gaps, now, path: &path, run_as: self.run_as.clone() };
+        let (mut facts, gaps) = (self.facts.clone(), self.gaps.clone());
+        facts.user_id = self.run_as.as_ref().map_or(facts.user_id, |user| Some(user.uid));
+        let start = Start {
+            plan: &self.plan,
+            facts,
+            gaps,
+            now,
+            path: &path,
+            attribute: self.attribute,
+            run_as: self.run_as.clone(),
+            isolating: self.isolating.as_deref_mut(),
+        };
         let shown = shows_progress(style, self.output);
         let progress = Progress::new(&self.plan, shown, colours_allowed(style));
         let ended = match (self.script, &self.plan.workers) {
@@ -173,19 +188,37 @@ struct Start<'a> {
     gaps: Vec<Gap>,
     now: Zoned,
     path: &'a Path,
+    attribute: bool,
     run_as: Option<User>,
+    isolating: Option<&'a mut Isolating>,
 }
 
 impl Start<'_> {
-    fn execute(self, progress: Progress) -> Result<Ended> {
+    fn execute(mut self, progress: Progress) -> Result<Ended> {
         let plan = self.plan;
-        let (mut runner, evidence) = ExecRunner::start(plan, self.run_as.clone())?;
+        let isolating = &mut self.isolating;
+        let enter = |pid| isolating.as_mut().map_or(Ok(()), |isolating| isolating.enter(pid));
+        let (mut runner, evidence) = ExecRunner::start(plan, self.run_as.clone(), enter)?;
+        let watch = self.isolating.as_ref().and_then(|isolating| isolating.watch(&Host::new("/")));
         let clock_origin_ns = monotonic_ns();
         let path = absolute(self.path)?;
+        let tracer = if self.attribute { self.trace(runner.launcher()) } else { None };
         let (writer, tail, columns) = self.create(evidence, clock_origin_ns)?;
         runner.keep(&path, columns, clock_origin_ns)?;
-        let ended = Session::new(plan, &mut runner, writer, tail, progress).run();
+        let session = Session::new(plan, &mut runner, writer, tail, progress).watching(watch);
+        let ended = session.traced(tracer, clock_origin_ns).run();
         ended.map_err(|error| broken_down(&path, error))
+    }
+
+    /// Watches all CPUs that runs may use; where that cannot be, it is a gap.
+    fn trace(&mut self, launcher: u32) -> Option<RunTracer> {
+        let allowed = self.facts.cpus_allowed.as_deref().and_then(read_cpu_list);
+        let mut cpus = allowed.unwrap_or_default();
+        cpus.extend(self.plan.process.affinity.iter().flatten());
+        cpus.sort_unstable();
+        cpus.dedup();
+        let opened = RunTracer::open(&Host::new("/"), &cpus, launcher);
+        opened.map_err(|gap| self.gaps.push(gap)).ok()
     }
 
     fn play(self, script: &Path, progress: Progress) -> Result<Ended> {
@@ -204,8 +237,11 @@ impl Start<'_> {
     /// Asks workers.
     fn ask(self, workers: &Workers, maker: Option<Maker>, progress: Progress) -> Result<Ended> {
         let (plan, path) = (self.plan, self.path.to_owned());
-        let mut runner =
-            SliceRunner::new(plan, workers, maker.map_or_else(|| Maker::new(None), Ok)?)?;
+        let mut runner = SliceRunner::new(
+            plan,
+            workers,
+            maker.map_or_else(|| Maker::new(None, self.run_as.clone()), Ok)?,
+        )?;
         let clock_origin_ns = monotonic_ns();
         let (writer, tail, columns) = self.create_with(SLICE_METRICS.to_vec(), clock_origin_ns)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
@@ -250,15 +286,10 @@ impl Start<'_> {
             plan: self.plan.clone(),
             facts: self.facts,
             gaps: self.gaps,
+            isolation: self.isolating.as_ref().and_then(|isolating| isolating.isolation.clone()),
             imported: None,
         };
         let writer = Writer::create(self.path, &header)?;
-        if let Some(user) = &self.run_as {
-            let (uid, gid) =
-                (rustix::fs::Uid::from_raw(user.uid), rustix::fs::Gid::from_raw(user.gid));
-            rustix::fs::chown(self.path, Some(uid), Some(gid))
-                .context("cannot give the record to its user")?;
-        }
         let (tail, _) = Tail::open(self.path)?;
         Ok((writer, tail, columns))
     }

@@ -2,6 +2,7 @@
 //! record ends with its reason.
 
 use std::collections::VecDeque;
+use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
 
@@ -10,9 +11,12 @@ use crate::analysis::live::Live;
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::Watch;
 use crate::cmd::measuring::progress::Progress;
+use crate::host::shield;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::worker::What;
 use crate::measure::{Failure, Hook, Outcome, Runner};
+use crate::metric::Metric;
+use crate::noise::{Ran, RunTracer};
 use crate::plan::{BlockRule, Order, Plan, Stopping};
 use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
 use crate::schedule::{Schedule, Step, n_blocks};
@@ -44,9 +48,15 @@ pub struct Session<'a> {
     /// The comparisons that may end the session.
     watch: Option<Watch>,
     progress: Progress,
+    /// Watches who takes the CPU from the runs.
+    tracer: Option<RunTracer>,
+    /// Reading of the clock from which the starts of rows count.
+    clock_origin_ns: u64,
     /// Sum of the times of all pieces, and their number of steps.
     spent_ns: u64,
     n_steps: u64,
+    /// Tells whether the shield of the runs still holds, as long as it does.
+    shield: Option<shield::Watch>,
 }
 
 impl<'a> Session<'a> {
@@ -72,9 +82,25 @@ impl<'a> Session<'a> {
             launches,
             watch,
             progress,
+            tracer: None,
+            clock_origin_ns: 0,
             spent_ns: 0,
             n_steps: 0,
+            shield: None,
         }
+    }
+
+    /// Looks at the shield of the runs too.
+    pub fn watching(mut self, shield: Option<shield::Watch>) -> Self {
+        self.shield = shield;
+        self
+    }
+
+    /// Has somebody watch who takes the CPU from the runs.
+    pub fn traced(mut self, tracer: Option<RunTracer>, clock_origin_ns: u64) -> Self {
+        self.tracer = tracer;
+        self.clock_origin_ns = clock_origin_ns;
+        self
     }
 
     /// Measures.
@@ -221,12 +247,22 @@ impl<'a> Session<'a> {
             self.spent_ns += monotonic_ns() - started_ns;
             self.n_steps += n_steps as u64;
             self.take_rows()?;
+            self.look_at_shield(&piece)?;
             self.progress.draw(&self.live, self.watch.as_ref());
             if let Some(ended) = ended(outcome) {
                 return Ok(Some(ended));
             }
         }
         Ok(None)
+    }
+
+    /// Nobody knows of which of these runs on it was lost.
+    fn look_at_shield(&mut self, piece: &[Step]) -> Result<()> {
+        let Some(why) = self.shield.as_ref().and_then(shield::Watch::lost) else { return Ok(()) };
+        self.shield = None;
+        let first_step = piece.first().map_or(0, |step| step.step);
+        let step = piece.last().map_or(0, |step| step.step + 1);
+        self.writer.append_event(&Event::IsolationLost { first_step, step, why })
     }
 
     fn piece_steps(&self) -> usize {
@@ -237,7 +273,14 @@ impl<'a> Session<'a> {
     fn take_rows(&mut self) -> Result<()> {
         let (live, walls) = (&mut self.live, &mut self.walls);
         let has_looks = self.plan.stopping == Stopping::WhenDecided;
+        let (mut ran, origin_ns) = (Vec::new(), self.clock_origin_ns);
+        let is_traced = self.tracer.is_some();
         let mut take = |run: Row| {
+            if is_traced {
+                let start_ns = origin_ns + run.started_ns;
+                let end_ns = start_ns + run.get(Metric::WallNs).unwrap_or(0);
+                ran.push(Ran { step: run.step, start_ns, end_ns });
+            }
             live.add(&run);
             // They are only kept where they are looked at: a long session of one arm takes no memory.
             if has_looks {
@@ -256,6 +299,15 @@ impl<'a> Session<'a> {
         // A piece of a session in slices is whole blocks.
         if let Some(launches) = launches {
             launches.flush(&mut take);
+        }
+        self.note_taken(&ran)
+    }
+
+    /// Writes down who took the CPU from these runs.
+    fn note_taken(&mut self, ran: &[Ran]) -> Result<()> {
+        let Some(tracer) = &mut self.tracer else { return Ok(()) };
+        for (step, by) in tracer.taken(ran) {
+            self.writer.append_event(&Event::Taken { step, by })?;
         }
         Ok(())
     }
@@ -280,6 +332,12 @@ impl<'a> Session<'a> {
     }
 
     fn close(&mut self, reason: EndReason) -> Result<()> {
+        if let Some(n) = self.tracer.as_ref().map(RunTracer::n_lost).filter(|&n| n > 0) {
+            let text = format!(
+                "stillwell: the kernel dropped {n} events of the trace; not all who took time are named"
+            );
+            writeln!(anstream::stderr(), "{text}").ok();
+        }
         if let Some(maxrss_floor_kib) = self.runner.maxrss_floor_kib() {
             self.writer.append_event(&Event::Launcher { maxrss_floor_kib })?;
         }

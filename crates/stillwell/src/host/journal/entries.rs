@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::host::knobs::{File, Knob, knob};
+use crate::host::shield::Raised;
 
 /// Of the format of the journal.
 pub(super) const VERSION: u32 = 1;
@@ -22,6 +23,12 @@ pub(super) enum Entry {
     Seen { files: Vec<(String, String)> },
     /// All that was asked for has been tried.
     Done,
+    /// This shield is about to be made.
+    Raise(Raised),
+    /// There is none any more.
+    Lowered,
+    /// These were put back, and are nobody's concern any more.
+    Forgotten { paths: Vec<String> },
     /// These are about to be put back: whatever they hold from now on is our doing.
     Restoring { paths: Vec<String> },
 }
@@ -34,7 +41,8 @@ pub struct Kept {
     pub path: String,
     /// All bytes.
     pub old: String,
-    /// What the file is about, where its path may come to mean something else: the devices of an interrupt.
+    /// What the file is about, where its path may come to mean something else: the devices of an interrupt, the start
+    /// of a process.
     pub identity: Option<String>,
 }
 
@@ -82,6 +90,8 @@ pub struct Journal {
     pub begun: Vec<Begin>,
     /// What, in order.
     pub items: Vec<Item>,
+    /// The shield.
+    pub shield: Option<Raised>,
     /// Whether the last one came to its end.
     pub is_done: bool,
 }
@@ -98,9 +108,9 @@ impl Journal {
         self.items.iter().any(|item| item.is_pending)
     }
 
-    /// The item of a path.
+    /// The item of a path; of several that were about different things, the last.
     pub fn item(&self, path: &str) -> Option<&Item> {
-        self.items.iter().find(|item| item.kept.path == path)
+        self.items.iter().rfind(|item| item.kept.path == path)
     }
 
     /// The state after one more line.
@@ -124,13 +134,21 @@ impl Journal {
             Entry::Seen { files } => {
                 self.items.iter_mut().for_each(|item| item.is_pending = false);
                 for (path, value) in files {
-                    let item = self.items.iter_mut().find(|item| item.kept.path == path);
+                    let item = self.items.iter_mut().rfind(|item| item.kept.path == path);
                     item.with_context(|| format!("{path:?} was seen but not kept"))?
                         .ours
                         .push(value);
                 }
             }
             Entry::Done => self.is_done = true,
+            Entry::Raise(raised) => {
+                self.shield = Some(raised);
+                self.is_done = false;
+            }
+            Entry::Lowered => self.shield = None,
+            Entry::Forgotten { paths } => {
+                self.items.retain(|item| !paths.contains(&item.kept.path));
+            }
             Entry::Restoring { paths } => {
                 for item in &mut self.items {
                     item.is_restoring |= paths.contains(&item.kept.path);
@@ -140,13 +158,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Whoever comes later does not replace the original.
+    /// Whoever comes later does not replace the original, unless the path has come to mean something else.
     fn add(&mut self, name: &str, kept: Kept) -> Result<&mut Item> {
         let knob = knob(name).with_context(|| format!("there is no knob {name:?}"))?;
         let path = &kept.path;
         let file = knob.file(path);
         let file = file.with_context(|| format!("{path:?} is no file of the knob {name:?}"))?;
-        let index = self.items.iter().position(|item| item.kept.path == *path);
+        let is_same = |item: &Item| item.kept.path == *path && item.kept.identity == kept.identity;
+        let index = self.items.iter().position(is_same);
         let index = index.unwrap_or_else(|| {
             self.items.push(Item {
                 knob,

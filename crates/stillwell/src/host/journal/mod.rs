@@ -18,6 +18,8 @@ pub use entries::{Begin, Item, Journal, Kept};
 
 use crate::host::Host;
 use crate::host::knobs::Knob;
+use crate::host::processes::Process;
+use crate::host::shield::Raised;
 
 use entries::{Entry, VERSION};
 
@@ -135,6 +137,30 @@ impl Store {
     /// It cannot be written: then nothing may be put back.
     pub fn restoring(&mut self, paths: Vec<String>) -> Result<()> {
         if paths.is_empty() { Ok(()) } else { self.append(Entry::Restoring { paths }) }
+    }
+
+    /// Notes which shield is about to be made.
+    ///
+    /// # Errors
+    /// It cannot be written: then it may not be made.
+    pub fn raise(&mut self, raised: &Raised) -> Result<()> {
+        self.append(Entry::Raise(raised.clone()))
+    }
+
+    /// Notes that there is no shield any more.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn lowered(&mut self) -> Result<()> {
+        self.append(Entry::Lowered)
+    }
+
+    /// Notes that these were put back, while others were not.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn forget(&mut self, paths: Vec<String>) -> Result<()> {
+        if paths.is_empty() { Ok(()) } else { self.append(Entry::Forgotten { paths }) }
     }
 
     /// Nothing is left to put back.
@@ -263,13 +289,10 @@ fn boot_id(host: &Host) -> String {
     host.read("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Field 22 of `/proc/PID/stat` of this machine; the name in field 2 may have blanks and parentheses. `None` also for one
-/// that has ended and was not waited for yet.
+/// Of a process of this machine; `None` also for one that has ended and was not waited for yet.
 fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = Host::new("/").read(format!("proc/{pid}/stat"))?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let is_zombie = rest.starts_with(['Z', 'X']);
-    rest.split(' ').nth(19)?.parse().ok().filter(|_| !is_zombie)
+    let process = Process::read(&Host::new("/"), pid).filter(|process| !process.has_ended);
+    process.map(|process| process.start_ticks)
 }
 
 /// Who asked: under sudo, doas or pkexec not root, but the person who called that.

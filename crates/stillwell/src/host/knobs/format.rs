@@ -17,6 +17,9 @@ pub enum Format {
     CpuList,
     /// CPUs as a hexadecimal mask.
     CpuMask,
+    /// CPUs like `0-3,6` that a thread of the kernel may run on: read in its `/proc/PID/status`, written with
+    /// sched_setaffinity(2).
+    Affinity,
     /// µs of `pm_qos_resume_latency_us`, where `0` is "no limit" and `n/a` is zero
     /// (Documentation/ABI/testing/sysfs-devices-power).
     Latency,
@@ -37,7 +40,7 @@ impl Format {
         let (a, b) = (a.trim(), b.trim());
         match self {
             Self::Number | Self::Lowered => both(a, b, |text| text.parse::<i64>().ok()),
-            Self::CpuList => both(a, b, |text| parse_cpu_list(text).ok()),
+            Self::CpuList | Self::Affinity => both(a, b, |text| parse_cpu_list(text).ok()),
             Self::CpuMask => both(a, b, |text| parse_cpu_mask(text).ok()),
             Self::Latency => both(a, b, latency_us),
             Self::Word | Self::MsrBit { .. } | Self::Unit => a == b,

@@ -113,7 +113,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "between its limits the clock moves with load and temperature",
         files: &[MIN_FREQ_FILE, MAX_FREQ_FILE],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Sure::Tested,
         by_default: true,
         look: frequency,
     },
@@ -282,7 +282,8 @@ fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(host, wanted, "")
 }
 
-/// What the processor can always hold: Intel and amd-pstate say it.
+/// What the processor can always hold: intel_pstate and amd-pstate say it, and in the table of acpi-cpufreq turbo is an entry
+/// of its own.
 fn base_khz(host: &Host, policy: &str) -> Option<u64> {
     let cpu = policy.rsplit_once("policy")?.1;
     let nominal_mhz = || {
@@ -290,10 +291,22 @@ fn base_khz(host: &Host, policy: &str) -> Option<u64> {
             host.read_value(format!("sys/devices/system/cpu/cpu{cpu}/acpi_cppc/nominal_freq"));
         mhz.map(|mhz: u64| mhz * 1000)
     };
-    let base = host.read_value(format!("{policy}/base_frequency")).or_else(nominal_mhz)?;
+    let base = host.read_value(format!("{policy}/base_frequency"));
+    let base = base.or_else(nominal_mhz).or_else(|| below_turbo_khz(host, policy))?;
     let min: u64 = host.read_value(format!("{policy}/cpuinfo_min_freq"))?;
     let max: u64 = host.read_value(format!("{policy}/cpuinfo_max_freq"))?;
     (min..=max).contains(&base).then_some(base)
+}
+
+/// The whole range of turbo is one state of ACPI, by convention 1 MHz above the highest one without it
+/// (Documentation/admin-guide/pm/intel_pstate.rst, "intel_pstate vs acpi-cpufreq").
+fn below_turbo_khz(host: &Host, policy: &str) -> Option<u64> {
+    let list = host.read(format!("{policy}/scaling_available_frequencies"))?;
+    let mut khz: Vec<u64> =
+        list.split_ascii_whitespace().filter_map(|khz| khz.parse().ok()).collect();
+    khz.sort_unstable();
+    let [.., base, turbo] = khz[..] else { return None };
+    (turbo == base + 1000).then_some(base)
 }
 
 /// The files read back the limit that is in force, and writing sets the user's: what heat or the firmware forbids now

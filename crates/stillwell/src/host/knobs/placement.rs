@@ -5,13 +5,17 @@ use crate::host::knobs::frequency::{
 };
 use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
 use crate::host::mask::format_cpu_mask;
-use crate::host::{format_cpu_list, name_cpus, parse_cpu_list};
+use crate::host::processes::movable_kernel_threads;
+use crate::host::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
 
 const SMT: &str = "sys/devices/system/cpu/smt/control";
 const CPU_ONLINE: File =
     File { path: "sys/devices/system/cpu/cpu#/online", format: Format::Number, undo: Undo::Cpus };
 const IRQ: File =
     File { path: "proc/irq/#/smp_affinity_list", format: Format::CpuList, undo: Undo::Irqs };
+/// Stands for the CPUs of a thread of the kernel.
+const KERNEL_THREAD: File =
+    File { path: "proc/#/status", format: Format::Affinity, undo: Undo::Settings };
 const DEFAULT_IRQ: &str = "proc/irq/default_smp_affinity";
 const WORKQUEUES: &str = "sys/devices/virtual/workqueue/cpumask";
 const WATCHDOG: &str = "proc/sys/kernel/watchdog_cpumask";
@@ -54,6 +58,7 @@ pub(super) const FIRST: &[Knob] = &[
             File { path: SMT, format: Format::Word, undo: Undo::Smt },
             CPU_ONLINE,
             IRQ,
+            KERNEL_THREAD,
             GOVERNOR_FILE,
             EPP_FILE,
             POLICY_BOOST_FILE,
@@ -72,6 +77,7 @@ pub(super) const FIRST: &[Knob] = &[
         files: &[
             CPU_ONLINE,
             IRQ,
+            KERNEL_THREAD,
             GOVERNOR_FILE,
             EPP_FILE,
             POLICY_BOOST_FILE,
@@ -107,6 +113,16 @@ pub(super) const KNOBS: &[Knob] = &[
         look: workqueues,
     },
     Knob {
+        name: "kthreads",
+        group: Group::Topology,
+        noise: "other threads of the kernel (memory, RCU, file systems) run on any CPU",
+        files: &[KERNEL_THREAD],
+        needs: "root",
+        sure: Sure::Tested,
+        by_default: true,
+        look: kernel_threads,
+    },
+    Knob {
         name: "watchdog-cpus",
         group: Group::Topology,
         noise: "the watchdog's timer wakes each CPU every few seconds",
@@ -128,7 +144,8 @@ fn daemons(knob: &Knob, machine: &Machine<'_>) -> Reading {
 }
 
 /// With the switch CPUs go and come; the interrupts of a CPU that goes move to another one and stay there, and its
-/// policy goes and comes back with what the kernel thinks best.
+/// policy goes and comes back with what the kernel thinks best. So do the CPUs of some threads (`kswapd_cpu_online()` in
+/// mm/vmscan.c).
 fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
     let host = machine.host;
     let cpus = host.list("sys/devices/system/cpu").into_iter();
@@ -143,6 +160,7 @@ fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
     cpus.filter(|path| CPU_ONLINE.matches(path))
         .chain(irqs.filter(|path| IRQ.matches(path)))
         .chain(policies)
+        .chain(movable_kernel_threads(host).into_iter().flatten())
         .filter(|path| host.exists(path))
 }
 
@@ -194,8 +212,14 @@ fn siblings(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
     let wanted =
         idle.iter().map(|cpu| (format!("sys/devices/system/cpu/cpu{cpu}/online"), "0".to_owned()));
-    knob.compare(machine.host, wanted, "the kernel cannot take CPUs offline")
-        .keeping(hotplug_companions(machine))
+    let mut reading = knob
+        .compare(machine.host, wanted, "the kernel cannot take CPUs offline")
+        .keeping(hotplug_companions(machine));
+    if !reading.settings.is_empty() {
+        let now = format!("{} in use", name_cpus(&idle));
+        reading.state = super::State::NotTuned { now, wanted: "offline".into() };
+    }
+    reading
 }
 
 /// Only interrupts that may go to a CPU of the benchmark are moved: an administrator's layout of the others stays.
@@ -249,6 +273,33 @@ fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let now = machine.host.read(WORKQUEUES);
     let cpus = now.as_deref().and_then(|mask| crate::host::mask::parse_cpu_mask(mask).ok());
     without_bench(knob, machine, WORKQUEUES, now, cpus, format_cpu_mask)
+}
+
+/// An administrator's layout stays, as far as it is not on CPUs of the benchmark or of their siblings.
+fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    let host = machine.host;
+    let Some(threads) = movable_kernel_threads(host) else {
+        return Reading::absent("the threads of the kernel cannot be seen here");
+    };
+    if machine.bench.is_empty() {
+        return Reading::reported(format!("{} can be moved", threads.len()), Some(CHOOSE));
+    }
+    let wanted = threads.into_iter().filter_map(|path| {
+        let mut cpus = read_cpu_list(&host.read_knob(Format::Affinity, &path)?)?;
+        machine.bench.iter().find(|bench| cpus.contains(bench))?;
+        cpus.retain(|cpu| machine.others.contains(cpu));
+        let cpus = if cpus.is_empty() { &machine.others } else { &cpus };
+        Some((path, format_cpu_list(cpus)))
+    });
+    let mut reading = knob.compare(host, wanted, "");
+    reading.state = match reading.settings.len() {
+        0 => super::State::Fine { now: "none on the CPUs of the benchmark".into() },
+        n => super::State::NotTuned {
+            now: format!("{n} may run on {}", name_cpus(&machine.bench)),
+            wanted: name_cpus(&machine.others),
+        },
+    };
+    reading
 }
 
 fn watchdog_cpus(knob: &Knob, machine: &Machine<'_>) -> Reading {

@@ -18,7 +18,7 @@ pub(super) const KNOBS: &[Knob] = &[
             undo: Undo::Settings,
         }],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Sure::Tested,
         by_default: true,
         look: idle_states,
     },

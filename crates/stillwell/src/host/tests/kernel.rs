@@ -47,22 +47,49 @@ fn errno(number: i32) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(number))
 }
 
+/// Answers a write to a limit of the frequency a moment before it comes into force.
+pub(super) fn answer_late(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
+    if !path.ends_with("_freq") {
+        return answer(host, format, path, value);
+    }
+    let (host, path, value) = (host.clone(), path.to_owned(), value.to_owned());
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        answer(&host, format, &path, &value).expect("a limit that may be written");
+    });
+    Ok(())
+}
+
+/// Takes a limit of the frequency; it comes into force with [`take_effect`].
+pub(super) fn answer_without_effect(
+    host: &Host,
+    format: Format,
+    path: &str,
+    value: &str,
+) -> io::Result<()> {
+    match path.rsplit_once('/').expect("it is in a directory") {
+        (policy, name @ ("scaling_min_freq" | "scaling_max_freq")) => {
+            put(host, &request(policy, name), value);
+            Ok(())
+        }
+        _ => answer(host, format, path, value),
+    }
+}
+
+/// The work queue runs.
+pub(super) fn take_effect(host: &Host) {
+    cpu::policies(host).iter().for_each(|policy| put_limits_in_force(host, policy));
+}
+
 /// Answers a write.
-fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
+pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
     let value = value.trim_end();
     let (directory, name) = path.rsplit_once('/').unwrap();
-    if let Format::MsrBit { .. } = format {
-        return host.write_value(format, path, value);
-    }
-    if format == Format::Unit {
-        let procs = format!("{path}/cgroup.procs");
-        let (from, to) = match value {
-            "active" => (format!("fake/{path}"), procs),
-            _ => (procs, format!("fake/{path}")),
-        };
-        let (from, to) = (host.root.join(from), host.root.join(to));
-        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
-        return std::fs::rename(from, to);
+    match format {
+        Format::MsrBit { .. } => return host.write_value(format, path, value),
+        Format::Affinity => return set_affinity(host, path, &parse_cpu_list(value).unwrap()),
+        Format::Unit => return switch_unit(host, path, value),
+        _ => {}
     }
     if !host.exists(path) {
         return errno(libc::ENOENT);
@@ -102,6 +129,7 @@ fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()
             }
         }
         "scaling_min_freq" | "scaling_max_freq" => put(host, &request(directory, name), value),
+        "energy_perf_bias" => share_with_siblings(host, path, value),
         "smp_affinity_list" => check_affinity(host, path, &parse_cpu_list(value).unwrap())?,
         "default_smp_affinity" => check_affinity(host, path, &parse_cpu_mask(value).unwrap())?,
         "control" if directory.ends_with("smt") => switch_threads(host, value)?,
@@ -117,6 +145,17 @@ fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()
         _ => {}
     }
     Ok(())
+}
+
+fn switch_unit(host: &Host, path: &str, value: &str) -> io::Result<()> {
+    let procs = format!("{path}/cgroup.procs");
+    let (from, to) = match value {
+        "active" => (format!("fake/{path}"), procs),
+        _ => (procs, format!("fake/{path}")),
+    };
+    let (from, to) = (host.root.join(from), host.root.join(to));
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    std::fs::rename(from, to)
 }
 
 /// The limits that a policy shows: the user's, but not above what turbo allows.
@@ -143,6 +182,52 @@ fn check_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     }
     let online = online(host);
     if cpus.iter().any(|cpu| online.contains(cpu)) { Ok(()) } else { errno(libc::EINVAL) }
+}
+
+/// As sched_setaffinity(2). A thread of which the directory has a file `fixed` belongs to a CPU, though its flags did not say
+/// so when somebody looked.
+fn set_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
+    if !host.exists(path) {
+        return errno(libc::ESRCH);
+    }
+    if host.exists(path.replace("/status", "/fixed")) {
+        return errno(libc::EINVAL);
+    }
+    let status = host.read(path).unwrap();
+    let lines = status.lines().map(|line| match line.split_once(":\t") {
+        Some((name @ "Cpus_allowed_list", _)) => format!("{name}:\t{}", format_cpu_list(cpus)),
+        _ => line.to_owned(),
+    });
+    put(host, path, &lines.collect::<Vec<_>>().join("\n"));
+    Ok(())
+}
+
+/// Before Linux 6.2 a mask was cut down to the CPUs that are online.
+pub(super) fn answer_as_before_6_2(
+    host: &Host,
+    format: Format,
+    path: &str,
+    value: &str,
+) -> io::Result<()> {
+    if format != Format::Affinity {
+        return answer(host, format, path, value);
+    }
+    let mut cpus = parse_cpu_list(value.trim_end()).unwrap();
+    cpus.retain(|cpu| online(host).contains(cpu));
+    answer(host, format, path, &format_cpu_list(&cpus))
+}
+
+/// Threads of a core, or all CPUs of a package, may have one register.
+fn share_with_siblings(host: &Host, path: &str, value: &str) {
+    let cpu = path.strip_suffix("/power/energy_perf_bias").unwrap();
+    let siblings = host.read(format!("{cpu}/topology/thread_siblings_list")).unwrap();
+    for sibling in parse_cpu_list(&siblings).unwrap() {
+        let path = format!("{CPU}/cpu{sibling}/power/energy_perf_bias");
+        // It is gone while its CPU is offline.
+        if host.exists(&path) {
+            put(host, &path, value);
+        }
+    }
 }
 
 fn online(host: &Host) -> Vec<usize> {
@@ -214,6 +299,9 @@ fn switch_cpu(host: &Host, directory: &str, value: &str) {
     put(host, &format!("{CPU}/online"), &format_cpu_list(&now));
     if value == "0" {
         move_interrupts(host, &now);
+    } else {
+        // `kswapd_cpu_online()` in mm/vmscan.c.
+        set_affinity(host, "proc/40/status", &now).ok();
     }
 }
 

@@ -10,6 +10,23 @@ use crate::host::fixture::expand;
 pub(super) const MACHINES: &[&str] =
     &["intel-hwp", "amd-boost", "intel-register", "amd-nominal", "vm"];
 
+/// Movable ones; one that belongs to a CPU by its flags, and one that does so all the same; one of an interrupt; and a process
+/// of a user that is a child of nobody. Somebody has given kswapd a mask of its own.
+const KERNEL_THREADS: &[(u32, &str, u64, &str)] = &[
+    (2, "kthreadd", 0x0020_8040, "0-7"),
+    (3, "rcu_preempt", 0x0020_8040, "0-7"),
+    (18, "ksoftirqd/3", 0x0420_8040, "3"),
+    (19, "bound", 0x0020_8040, "3,6"),
+    (40, "kswapd0", 0x0022_0840, "0-3"),
+    (70, "irq/25-eth0", 0x0020_8040, "2,6"),
+    (4711, "bash", 0x0040_0000, "0-7"),
+];
+
+/// As in `/proc/PID/stat`.
+pub(super) fn stat(pid: u32, name: &str, flags: u64, start_ticks: u64) -> String {
+    format!("{pid} ({name}) S 2 0 0 0 -1 {flags} 0 0 0 0 0 3 0 0 20 0 1 0 {start_ticks} 0 0")
+}
+
 /// Two sockets' worth of nothing: four cores with two threads each, CPU 7 offline from the start.
 const CPUS: usize = 8;
 
@@ -70,6 +87,12 @@ fn common(is_metal: bool) -> String {
         proc/irq/25/eth0/x =\n\
         proc/irq/26/smp_affinity_list = 0-1\n"
         .to_owned();
+    for (pid, name, flags, cpus) in KERNEL_THREADS {
+        text += &format!("proc/{pid}/stat = {}\n", stat(*pid, name, *flags, 25));
+        text +=
+            &format!("proc/{pid}/status = Name:\\t{name}\\nCpus_allowed_list:\\t{cpus}\\nx:\\t0\n");
+    }
+    text += "proc/2/task/2/children = 3 18 19 40 70\nproc/19/fixed =\n";
     for cpu in 0..CPUS {
         let directory = format!("sys/devices/system/cpu/cpu{cpu}");
         let (first, second) = (cpu % 4, cpu % 4 + 4);

@@ -1,7 +1,7 @@
 //! Each trap of the kernel, in a test named after it.
 
 use super::*;
-use crate::host::knobs::{Reading, State, knob};
+use crate::host::knobs::{Format, Reading, State, knob};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -47,6 +47,51 @@ fn limits_are_saved_before_turbo_lowers_them() {
     tuned("intel-hwp", &[3], &["turbo", "frequency"], |host, _| {
         assert_eq!(read(host, &format!("{CPU}/cpufreq/policy0/scaling_max_freq")), "2400000");
     });
+}
+
+/// The limits of a policy come into force when a work queue of the kernel runs, after the write has returned.
+#[test]
+fn limits_come_into_force_a_moment_after_they_are_written() {
+    let (_directory, mut host) = machine("intel-hwp");
+    host.kernel = Some(kernel::answer_late);
+    let before = kernel::files(&host.root);
+    let turned = tune(&host, &[3], &named(&["frequency"])).unwrap();
+    assert!(turned[0].is_good() && turned[0].n_set > 0, "{turned:#?}");
+    assert!(reset(&host).is_complete());
+    assert_eq!(kernel::files(&host.root), before);
+}
+
+/// A limit that was written just before somebody was killed reads as the old one, and must be put back all the same.
+#[test]
+fn a_limit_that_is_not_in_force_yet_is_put_back() {
+    let (_directory, mut host) = machine("intel-hwp");
+    let path = format!("{CPU}/cpufreq/policy0/scaling_max_freq");
+    let before = read(&host, &path);
+    host.kernel = Some(kernel::answer_without_effect);
+    tune(&host, &[3], &named(&["frequency"])).unwrap();
+    assert_eq!(read(&host, &path), before);
+    host.kernel = Some(kernel::answer);
+    assert!(reset(&host).is_complete());
+    kernel::take_effect(&host);
+    assert_eq!(read(&host, &path), before);
+}
+
+/// In the table of acpi-cpufreq turbo is 1 MHz above the highest frequency without it.
+#[test]
+fn the_frequency_of_acpi_cpufreq_is_the_one_below_turbo() {
+    tuned("intel-acpi-msr", &[7], &["frequency"], |host, turned| {
+        assert!(turned[0].is_good(), "{turned:#?}");
+        for limit in ["min", "max"] {
+            let path = format!("{CPU}/cpufreq/policy0/scaling_{limit}_freq");
+            assert_eq!(read(host, &path), "2600000");
+        }
+    });
+    let (_directory, host) = machine("intel-acpi-msr");
+    for policy in 0..16 {
+        let list = format!("{CPU}/cpufreq/policy{policy}/scaling_available_frequencies");
+        write(&host, &list, "2601000 2400000 1200000");
+    }
+    assert!(matches!(reading(&host, "frequency", &[7]).state, State::Reported { .. }));
 }
 
 #[test]
@@ -142,6 +187,66 @@ fn an_interrupt_that_went_to_another_device_is_not_put_back() {
     assert_eq!(reset(&host).gone, ["proc/irq/25/smp_affinity_list"]);
 }
 
+fn cpus_of_thread(host: &Host, pid: u32) -> String {
+    host.read_knob(Format::Affinity, &format!("proc/{pid}/status")).unwrap()
+}
+
+/// Threads of single CPUs refuse it (EINVAL), those of interrupts follow them, and a user's process is none of our business.
+#[test]
+fn only_kernel_threads_that_may_be_moved_are_kept_off() {
+    tuned("vm", &[3], &["kthreads"], |host, turned| {
+        assert_eq!((turned[0].n_unmovable, turned[0].n_set), (1, 3), "{turned:#?}");
+        // Nobody's layout is changed beyond that.
+        let cpus = [2, 3, 18, 19, 40, 70, 4711].map(|pid| cpus_of_thread(host, pid));
+        assert_eq!(cpus, ["0-2,4-6", "0-2,4-6", "3", "3,6", "0-2", "2,6", "0-7"]);
+        assert!(matches!(reading(host, "kthreads", &[6]).state, State::NotTuned { .. }));
+    });
+    let (_directory, host) = machine("vm");
+    write(&host, "proc/2/stat", "2 (init) S 1 0 0 0 -1 4194560 0 0 0 0 0 3 0 0 20 0 1 0 25");
+    assert!(matches!(reading(&host, "kthreads", &[3]).state, State::Absent { .. }));
+}
+
+/// The thread has ended, and its number was given to another process, or to another thread.
+#[test]
+fn a_thread_whose_number_is_somebody_elses_by_now_is_left_alone() {
+    let (_directory, host) = machine("vm");
+    tune(&host, &[3], &named(&["kthreads"])).unwrap();
+    // Even with the mask that we wrote.
+    write(&host, "proc/3/stat", &machines::stat(3, "bash", 0x0040_0000, 90_000));
+    write(&host, "proc/40/stat", &machines::stat(40, "jbd2/sda1-8", 0x0020_8040, 90_000));
+    // The second tune takes the new thread for what it is.
+    write(&host, "proc/40/status", "Cpus_allowed_list:\t0-5");
+    tune(&host, &[3], &named(&["kthreads"])).unwrap();
+    assert_eq!(cpus_of_thread(&host, 40), "0-2,4-5");
+    let restored = reset(&host);
+    assert_eq!(restored.gone, ["proc/3/status", "proc/40/status"], "{restored:#?}");
+    assert_eq!(restored.restored, ["proc/2/status", "proc/40/status"], "{restored:#?}");
+    assert_eq!([2, 3, 40].map(|pid| cpus_of_thread(&host, pid)), ["0-7", "0-2,4-6", "0-5"]);
+    let plain = Host { kernel: None, ..host };
+    let written = plain.write_knob(knob("kthreads").unwrap(), "proc/3/status", "0-7");
+    assert_eq!(written.unwrap_err().raw_os_error(), Some(libc::ESRCH));
+}
+
+/// CPU 7 is offline from the start, and cannot be in a mask that is written.
+#[test]
+fn before_6_2_a_mask_loses_the_cpus_that_are_offline() {
+    let (_directory, mut host) = machine("vm");
+    host.kernel = Some(kernel::answer_as_before_6_2);
+    // The siblings go first, so what is written is cut down too.
+    let turned = tune(&host, &[3], &named(&["smt", "kthreads"])).unwrap();
+    assert!(turned.iter().all(Turned::is_good), "{turned:#?}");
+    assert_eq!(cpus_of_thread(&host, 3), "0-2");
+    let restored = reset(&host);
+    assert!(restored.is_complete() && restored.foreign.is_empty(), "{restored:#?}");
+    assert_eq!([3, 40].map(|pid| cpus_of_thread(&host, pid)), ["0-6", "0-3"]);
+}
+
+/// What somebody has chosen for kswapd is lost when a CPU of its node comes back (`kswapd_cpu_online()`).
+#[test]
+fn the_cpus_of_kswapd_change_with_those_that_come_and_go() {
+    tuned("vm", &[0], &["siblings"], |host, _| assert_eq!(cpus_of_thread(host, 40), "0-3"));
+}
+
 #[test]
 fn a_virtual_machine_has_no_cpufreq() {
     let (_directory, host) = machine("firecracker-vm");
@@ -150,11 +255,43 @@ fn a_virtual_machine_has_no_cpufreq() {
     }
 }
 
+/// The register may belong to all threads of a core, or to the package: what is written for one CPU is there for others.
+#[test]
+fn an_energy_bias_that_siblings_share_is_put_back() {
+    tuned("intel-hwp", &[3], &["epb"], |host, turned| {
+        assert!(turned[0].is_good() && turned[0].n_set == 4, "{turned:#?}");
+        let biases =
+            (0..7).map(|cpu| read(host, &format!("{CPU}/cpu{cpu}/power/energy_perf_bias")));
+        assert!(biases.into_iter().all(|bias| bias == "0"));
+    });
+}
+
+/// `store_no_turbo()` refuses even root then.
+#[test]
+fn turbo_that_is_off_in_the_bios_is_said_to_be() {
+    let (_directory, mut host) = machine("intel-hwp");
+    host.kernel = Some(|_, _, _, _| Err(rustix::io::Errno::PERM.into()));
+    let turned = tune(&host, &[3], &named(&["turbo"])).unwrap();
+    assert!(turned[0].failed[0].1.contains("turbo is off in the BIOS"), "{turned:#?}");
+    // What is off already reads so, and nothing is written.
+    write(&host, &format!("{CPU}/intel_pstate/no_turbo"), "1");
+    assert!(matches!(reading(&host, "turbo", &[3]).state, State::Fine { .. }));
+}
+
 #[test]
 fn a_percentage_of_0_or_100_makes_the_kernel_refuse_a_rate() {
     let (_directory, host) = machine("vm");
     write(&host, "proc/sys/kernel/perf_cpu_time_max_percent", "100");
     assert!(matches!(reading(&host, "perf-rate", &[]).state, State::CannotSet { .. }));
+}
+
+/// It may have been off for years.
+#[test]
+fn irqbalance_that_was_not_running_is_not_started() {
+    let (_directory, host) = machine("vm");
+    write(&host, "sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs", "");
+    tune(&host, &[6], &named(&["irqbalance", "ksm"])).unwrap();
+    assert_eq!(reset(&host).restored, ["sys/kernel/mm/ksm/run"]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Team {
         let mut start = |step: &Step| {
             let arm = step.arm as usize;
             let launch = super::launch(plan, workers, step);
-            Ok((arm, maker.make(&launch, arm, patience).map_err(broken(arm))?))
+            Ok((arm, maker.make(launch, arm, patience).map_err(broken(arm))?))
         };
         // All are started before the first is waited for: on a busy machine a start is mostly waiting.
         let started: Vec<_> = steps.iter().map(&mut start).collect::<Result<_, Broken>>()?;

@@ -26,7 +26,7 @@ use crate::plan::{Arm, Plan};
 use crate::record::{Event, Layout, Row};
 use crate::schedule::Step;
 use crate::spec::values::TimeSpan;
-use crate::sys::{self, Launcher};
+use crate::sys::{self, Launcher, User};
 
 use generation::Team;
 use pace::Pace;
@@ -62,8 +62,8 @@ pub const SLICE_METRICS: [Metric; 8] = [
 /// Where workers come from.
 #[derive(Debug)]
 pub enum Maker {
-    /// They are programs.
-    Programs(Launcher),
+    /// They are programs, which run as this user if not as we are.
+    Programs(Launcher, Option<User>),
     /// A running program forks them.
     Forks(Rc<ForkServer>),
 }
@@ -73,9 +73,9 @@ impl Maker {
     ///
     /// # Errors
     /// The socket is none.
-    pub fn new(fork_server: Option<i32>) -> Result<Self> {
+    pub fn new(fork_server: Option<i32>, run_as: Option<User>) -> Result<Self> {
         match fork_server {
-            None => Ok(Self::Programs(Launcher::default())),
+            None => Ok(Self::Programs(Launcher::default(), run_as)),
             Some(number) => {
                 let socket = sys::inherited_descriptor(number)
                     .with_context(|| format!("--fork-server: cannot use descriptor {number}"))?;
@@ -86,12 +86,15 @@ impl Maker {
 
     fn make(
         &mut self,
-        launch: &Launch,
+        mut launch: Launch,
         arm: usize,
         patience: &Patience,
     ) -> Result<Worker, worker::Failure> {
         match self {
-            Self::Programs(launcher) => Worker::start(launcher, launch, patience),
+            Self::Programs(launcher, run_as) => {
+                launch.attributes.run_as.clone_from(run_as);
+                Worker::start(launcher, &launch, patience)
+            }
             Self::Forks(server) => server.fork(&arm.to_string(), patience),
         }
     }
@@ -222,7 +225,7 @@ pub fn list_benchmarks(
         Patience { timeout: timeout.map(|time| Duration::from_nanos(time.ns)), interrupt: None };
     let mut list = |(index, program): (usize, &Arm)| {
         let launch = generation::launch_to_list(program);
-        let mut worker = maker.make(&launch, index, &patience)?;
+        let mut worker = maker.make(launch, index, &patience)?;
         worker.hello()?;
         let found = worker.list()?;
         worker.quit()?;

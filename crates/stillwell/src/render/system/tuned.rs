@@ -29,6 +29,14 @@ pub fn planned(planned: &[Planned]) -> String {
                         knob.name
                     )
                 }
+                Some(Format::Affinity) => {
+                    let pid = path.split('/').nth(1).unwrap_or(path);
+                    writeln!(
+                        text,
+                        "taskset -p -c {wanted} {pid}  # {}, was {}",
+                        knob.name, setting.now
+                    )
+                }
                 _ => {
                     writeln!(text, "echo {wanted} > /{path}  # {}, was {}", knob.name, setting.now)
                 }
@@ -82,7 +90,12 @@ pub fn turned(turned: &[Turned]) -> String {
 
 /// What came of putting back.
 pub fn restored(restored: &Restored) -> String {
-    let mut text = format!("{} put back\n", count(restored.restored.len(), "file"));
+    let mut text = String::new();
+    if let Some(raised) = &restored.lowered {
+        writeln!(text, "{} everybody's again", super::super::shield::cpus(&raised.cpus))
+            .expect("a string takes anything");
+    }
+    writeln!(text, "{} put back", count(restored.restored.len(), "file")).expect("as above");
     for foreign in &restored.foreign {
         writeln!(
             text,
@@ -113,6 +126,14 @@ pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
         };
         writeln!(text, "changed since {since} by user {}, {how}; {process}", first.user_id)
             .expect("a string takes anything");
+    }
+    if let Some(raised) = &journal.shield {
+        writeln!(
+            text,
+            "{} kept free: `stillwell shield status`",
+            super::super::shield::cpus(&raised.cpus)
+        )
+        .expect("as above");
     }
     for item in &journal.items {
         let now = host.read_item(item);

@@ -31,7 +31,9 @@ pub(in crate::render) fn comparison(
             let of = format!("{}, ", statistic(paired.statistic));
             let numbers = numbers(shown, paired.alpha, &of, paired.p);
             verdict(&mut out, heading, judgement, styles, &numbers);
-            sentences(&mut out, paired, shown, judgement, plan);
+            for sentence in sentences(paired, shown, judgement, plan) {
+                line(&mut out, &sentence);
+            }
         }
         Evidence::AcrossSessions(found) => {
             let numbers = numbers(found.ratio, found.alpha, "", found.p);
@@ -54,6 +56,24 @@ pub(in crate::render) fn comparison(
         }
     }
     out
+}
+
+/// The numbers of a comparison in one line, for who reads intervals: ratio, interval, level, statistic and p.
+pub(in crate::render) fn numbers_line(
+    evidence: &Evidence,
+    judgement: &Judgement,
+) -> Option<String> {
+    match evidence {
+        Evidence::Paired(paired) => {
+            let of = format!("{}, ", statistic(paired.statistic));
+            Some(numbers(shown_ratio(paired, judgement), paired.alpha, &of, paired.p))
+        }
+        Evidence::AcrossSessions(found) => Some(numbers(found.ratio, found.alpha, "", found.p)),
+        Evidence::Unpaired { ratio, .. } => {
+            Some(format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)))
+        }
+        Evidence::None { .. } => None,
+    }
 }
 
 /// The ratio of the CPU times, beside that of the wall times: an interval of its own, no verdict.
@@ -187,44 +207,42 @@ fn apart(end: f64, text: String) -> String {
     longer.into_iter().find(|longer| !is_one(longer)).unwrap_or(text)
 }
 
-fn sentences(
-    out: &mut String,
+/// What a verdict of pairs means, and what else is known of it, one sentence each.
+pub(in crate::render) fn sentences(
     paired: &Paired,
     shown: RatioInterval,
     judgement: &Judgement,
     plan: &Plan,
-) {
-    line(out, &meaning(paired, shown, judgement, plan));
-    if let Some(shape) = paired.shape {
-        line(out, &shape_text(shape));
-    }
+) -> Vec<String> {
+    let mut out = vec![meaning(paired, shown, judgement, plan)];
+    out.extend(paired.shape.map(shape_text));
     if let (Some(control), Some(_)) = (plan.control, paired.net_ratio) {
         let what =
             if control.role == Role::EmptyShell { "the empty shell" } else { "what is subtracted" };
-        line(out, &format!("with {what}: {}", ratio_and_interval(paired.ratio)));
+        out.push(format!("with {what}: {}", ratio_and_interval(paired.ratio)));
     } else if plan.control.is_some() {
-        line(
-            out,
-            "as measured: nothing is subtracted, the reference takes no longer than the control",
+        out.push(
+            "as measured: nothing is subtracted, the reference takes no longer than the control"
+                .into(),
         );
     }
     if paired.is_contradicted {
-        line(out, "the looks contradict each other: the ratio changed while it was measured");
+        out.push("the looks contradict each other: the ratio changed while it was measured".into());
     }
     if paired.position_ratio != 1.0 {
         let change = percent((paired.position_ratio - 1.0).abs());
         let which = if paired.position_ratio > 1.0 { "more" } else { "less" };
-        line(out, &format!("the later run of a pair took {change} {which} time; corrected for"));
+        out.push(format!("the later run of a pair took {change} {which} time; corrected for"));
     }
-    let visible = if paired.smallest_visible.is_finite() {
+    out.push(if paired.smallest_visible.is_finite() {
         format!(
             "smallest difference this run could have seen: {}",
             percent(paired.smallest_visible)
         )
     } else {
         "too few pairs to see any difference".into()
-    };
-    line(out, &visible);
+    });
+    out
 }
 
 /// The verdict in plain words.
@@ -279,13 +297,13 @@ fn budget(time_ns: f64) -> String {
 }
 
 /// The margin as it was given: `1 %`.
-pub(super) fn margin(policy: Policy) -> String {
+pub(in crate::render) fn margin(policy: Policy) -> String {
     format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
 }
 
 /// A ratio in words: percentages of slower times, `takes 30 % less time` for faster ones (which "30 % faster" does not
 /// say for certain), factors for large ones.
-fn change(ratio: f64) -> String {
+pub(in crate::render) fn change(ratio: f64) -> String {
     match ratio {
         2.0.. => format!("takes {} times as long", uncertain::significant(ratio, 3)),
         1.0.. => format!("{} slower", percent(ratio - 1.0)),

@@ -17,7 +17,9 @@ use crate::render::{Styles, closing, histogram, uncertain};
 use crate::verdict::{Judgement, judge};
 
 use comparison::self_check;
-pub(super) use comparison::{comparison, ratio_text};
+pub(super) use comparison::{
+    change, comparison, margin, no_test, numbers_line, ratio_text, sentences, verdict_word,
+};
 
 /// With more arms than this, each gets one line of a table.
 const BLOCKS_MAX: usize = 12;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::analysis::{Evidence, Finding, NoTest, Paired, RatioInterval, Shape, ToDecide};
+use crate::noise::{Entry, Source};
 use crate::plan::{Order, ShellReason};
 use crate::record::{EndReason, Event};
 use crate::render::columns::{COLUMNS, width};
@@ -35,7 +36,11 @@ fn two_arms_with_everything() {
     let mut analysis = analysis(&record, &[12.345e6, 12.571e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(1.0183, 1.0129, 1.0238)));
     analysis.notes = vec![
-        note(Finding::Preempted { share: 0.031, of_excess: Some(0.5) }),
+        note(Finding::Lost {
+            total_ns: 41_000_000,
+            share: 0.031,
+            parts: vec![Entry::exact(Source::Preempted, 31_000_000)],
+        }),
         note(Finding::Busy { load: 1.4, n_cpus: 2 }),
         note(Finding::NoFloor { arm: 1 }),
         note(Finding::Migrations { per_run: 0.5 }),

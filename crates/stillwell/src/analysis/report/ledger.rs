@@ -1,0 +1,28 @@
+//! Where the time above t0 went, of the arms of a group.
+
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::noise;
+
+/// Time above t0 of all runs of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ledger {
+    /// Which of the group's arms.
+    pub arm: usize,
+    /// Time of all runs, ns.
+    pub time_ns: i64,
+    /// The time above t0, and its parts.
+    #[serde(flatten)]
+    pub lost: noise::Ledger,
+}
+
+/// The ledger of each arm that has one.
+pub(super) fn ledgers(analysis: &Analysis, arms: &[usize]) -> Vec<Ledger> {
+    let known = || analysis.ledger.iter().flat_map(|ledger| &ledger.arms);
+    let of = |(place, &arm): (usize, &usize)| {
+        let found = known().find(|it| it.arm == arm)?;
+        Some(Ledger { arm: place, time_ns: found.measured_ns, lost: found.ledger.clone() })
+    };
+    arms.iter().enumerate().filter_map(of).collect()
+}

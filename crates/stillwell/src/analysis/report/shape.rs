@@ -1,0 +1,84 @@
+//! An arm as it is drawn: its location statistics, and its distribution function.
+
+use serde::Serialize;
+use stats::Sorted;
+
+use crate::analysis::{ArmSummary, Uncertain};
+use crate::plan::Plan;
+
+/// Values at either end that are kept one by one where the middle is thinned to quantiles.
+const ENDS: usize = 50;
+/// Quantiles of the middle.
+const QUANTILES: usize = 1000;
+
+/// One arm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shape {
+    /// Index in the plan.
+    pub arm: usize,
+    /// What to call it.
+    pub label: String,
+    /// Whether the others are compared with it.
+    pub is_reference: bool,
+    /// Values.
+    pub n: usize,
+    /// Noise-free time as measured; none without a run.
+    pub t0: Option<Uncertain>,
+    /// The same minus that of the control, if there is one.
+    pub net_t0: Option<Uncertain>,
+    /// Median as measured.
+    pub median: Option<Uncertain>,
+    /// Smallest and largest.
+    pub range: Option<[f64; 2]>,
+    /// Its distribution function.
+    pub cumulative: Cumulative,
+}
+
+/// A distribution function: the share of values that are not above a value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cumulative {
+    /// Whether every value is there; if not, there are quantiles and the values at the ends.
+    pub is_exact: bool,
+    /// Values, ascending.
+    pub values: Vec<f64>,
+    /// The share of each.
+    pub shares: Vec<f64>,
+}
+
+pub(super) fn shape(plan: &Plan, arm: &ArmSummary, values: &[f64], n_max: usize) -> Shape {
+    let wall = arm.wall.as_ref();
+    Shape {
+        arm: arm.arm,
+        label: arm.label.clone(),
+        is_reference: plan.reference_of(arm.arm) == arm.arm,
+        n: values.len(),
+        t0: wall.map(|wall| wall.t0),
+        net_t0: arm.net.map(|net| net.t0),
+        median: wall.map(|wall| wall.median),
+        range: wall.map(|wall| [wall.min, wall.max]),
+        cumulative: cumulative(values, n_max),
+    }
+}
+
+/// The distribution function of values: all of them up to a number, above it the ends and quantiles between them.
+pub fn cumulative(values: &[f64], n_max: usize) -> Cumulative {
+    let Ok(sorted) = Sorted::new(values) else { return Cumulative::default() };
+    let (sorted, n) = (sorted.as_slice(), values.len());
+    let is_exact = n <= n_max;
+    let is_shown = |index: usize| {
+        let nth = |index: usize| index * QUANTILES / n;
+        is_exact || index < ENDS || n - index <= ENDS || nth(index) != nth(index - 1)
+    };
+    let mut found = Cumulative { is_exact, ..Cumulative::default() };
+    for (index, &value) in sorted.iter().enumerate().filter(|(index, _)| is_shown(*index)) {
+        let share = (index + 1) as f64 / n as f64;
+        if found.values.last() == Some(&value) {
+            // A tie: what is not above it includes it.
+            found.shares.pop();
+        } else {
+            found.values.push(value);
+        }
+        found.shares.push(share);
+    }
+    found
+}

@@ -1,0 +1,41 @@
+//! `load`: makes the machine busy until it is enough.
+
+use std::io::Write as _;
+
+use anyhow::{Result, ensure};
+
+use crate::cli::LoadVerb;
+use crate::host::Host;
+use crate::load::{self, Load};
+use crate::measure::supervised;
+
+const DONE: u8 = 0;
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Executes it.
+pub fn load(verb: &LoadVerb) -> Result<u8> {
+    ensure!(
+        verb.kind.len() <= verb.n as usize,
+        "{} kinds of load need as many processes; say `load {}`",
+        verb.kind.len(),
+        verb.kind.len()
+    );
+    let cpus = verb.cpus.as_ref().map(|cpus| cpus.0.clone());
+    if let (Some(cpus), Some(online)) =
+        (&cpus, Host::new("/").read("sys/devices/system/cpu/online"))
+    {
+        load::check_cpus(cpus, &online)?;
+    }
+    if !verb.command.is_empty() {
+        supervised::check(&verb.command)?;
+    }
+    let mut load = Load::start(verb.n, &verb.kind, cpus)?;
+    if !verb.command.is_empty() {
+        return Ok(supervised::exit_code(load.around(&verb.command)?));
+    }
+    let kinds: Vec<&str> = verb.kind.iter().map(|kind| kind.name()).collect();
+    let until = if verb.time.is_some() { "" } else { "; ^C ends it" };
+    writeln!(anstream::stderr(), "busy: {} x {}{until}", verb.n, kinds.join(",")).ok();
+    let is_over = load.go_on(verb.time.map(|time| time.ns))?;
+    Ok(if is_over || verb.time.is_none() { DONE } else { EXIT_INTERRUPTED })
+}

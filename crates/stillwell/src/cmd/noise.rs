@@ -1,0 +1,99 @@
+//! `noise`: where the time went that was lost, of a record's runs or of this machine's CPUs.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::analysis;
+use crate::cli::NoiseVerb;
+use crate::cmd::open::records;
+use crate::convert::read::Detail;
+use crate::host::{self, Host, read_cpu_list};
+use crate::measure::interrupt::Interrupt;
+use crate::noise::{self, Asked, Found, of_record};
+use crate::plan::Policy;
+use crate::render::{Styles, json, noise as shown};
+use crate::spec::input::InputOptions;
+
+/// Ended by ^C.
+const INTERRUPTED: u8 = 130;
+
+/// Shows the ledgers of records, or watches the machine.
+pub fn noise(verb: &NoiseVerb) -> Result<u8> {
+    if verb.records.is_empty() { watch(verb) } else { of_records(verb) }
+}
+
+fn of_records(verb: &NoiseVerb) -> Result<u8> {
+    for (index, opened) in
+        records(&verb.records, &InputOptions::default(), Detail::Values)?.enumerate()
+    {
+        let record = opened?.into_record()?;
+        let found = of_record(&record, &analysis::summarise(&record))
+            .with_context(|| format!("{} has no wall times", record.path.display()))?;
+        if verb.json {
+            json::pretty(&mut std::io::stdout().lock(), &found)?;
+        } else {
+            let gap = if index == 0 { "" } else { "\n" };
+            let text = shown::record(&record, &found, &Styles::colored());
+            super::print(&format!("{gap}{text}"))?;
+        }
+    }
+    Ok(0)
+}
+
+fn watch(verb: &NoiseVerb) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    let cpus = cpus(&host, verb)?;
+    ensure!(verb.for_.ns > 0, "--for 0 is out of range: there is nothing to see in no time");
+    // Before the time is spent.
+    let raw = verb.raw.as_deref().map(create).transpose()?;
+    let interrupt = Interrupt::catch()?;
+    let asked = Asked { cpus, length_ns: verb.for_.ns, points: !verb.no_trace };
+    let mut found = noise::watch(&host, &asked, &interrupt)?;
+    if !verb.no_verdict && !found.was_interrupted {
+        // On the quietest, as one would compare.
+        let first = found.report.cpus.first().map_or(0, |cpu| cpu.cpu);
+        let cpu = found.report.quietest.first().copied().unwrap_or(first);
+        found.report.verdict = noise::machine_verdict(cpu, Policy::default(), &interrupt);
+    }
+    if let Some(mut raw) = raw {
+        write_raw(&mut raw, &found)?;
+    }
+    if verb.json {
+        json::pretty(&mut std::io::stdout().lock(), &found.report)?;
+    } else {
+        super::print(&shown::report(&found.report, &Styles::colored()))?;
+    }
+    Ok(if found.was_interrupted { INTERRUPTED } else { 0 })
+}
+
+/// Those that were asked for, or that this process may use.
+fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
+    if let Some(cpus) = &verb.cpus {
+        return Ok(cpus.0.clone());
+    }
+    let (facts, _) = host::look(host);
+    let allowed = facts.cpus_allowed.as_deref().and_then(read_cpu_list);
+    allowed.context("cannot read which CPUs are allowed (/proc/self/status); name some with --cpus")
+}
+
+type Sink = Box<dyn std::io::Write>;
+
+fn create(path: &Path) -> Result<Sink> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdout()));
+    }
+    let file = std::fs::File::create(path);
+    Ok(Box::new(file.with_context(|| format!("cannot write {}", path.display()))?))
+}
+
+fn write_raw(to: &mut Sink, found: &Found) -> Result<()> {
+    let mut text = String::from("cpu,start_ns,length_ns\n");
+    for watched in &found.watched {
+        for pause in &watched.pauses {
+            writeln!(text, "{},{},{}", watched.cpu, pause.start_ns, pause.length_ns).ok();
+        }
+    }
+    to.write_all(text.as_bytes()).context("cannot write the pauses")
+}

@@ -1,0 +1,57 @@
+//! `report`: records, or files of other programs, as one page.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::analysis::report::{Input, report as report_data};
+use crate::cli::ReportVerb;
+use crate::cmd::exports;
+use crate::cmd::judged::Judged;
+use crate::convert::read::Detail;
+use crate::render::report::{self as page, Reported};
+
+/// `report`.
+pub fn report(verb: &ReportVerb) -> Result<u8> {
+    exports::check_path("-o", &verb.output)?;
+    refuse_input(verb)?;
+    let mut all = Vec::new();
+    for opened in verb.files.open(Detail::Everything)? {
+        all.push(Judged::of(opened?.into_record()?));
+    }
+    let shown = verb.output.display();
+    exports::write_one(&verb.output, |to| write(to, &all, verb.title.as_deref()))
+        .with_context(|| format!("-o {shown}: cannot write"))?;
+    if verb.output != Path::new("-") {
+        super::print(&format!("report: {shown}\n"))?;
+    }
+    Ok(0)
+}
+
+/// A page over the record that it is made of would be the end of the record.
+fn refuse_input(verb: &ReportVerb) -> Result<()> {
+    let shown = verb.output.display();
+    let is_record = verb.output.extension().is_some_and(|extension| extension == "swell");
+    ensure!(!is_record, "-o {shown}: that is the name of a record; a page ends with .html");
+    let Ok(output) = verb.output.canonicalize() else { return Ok(()) };
+    let is_input = |file: &PathBuf| file.canonicalize().is_ok_and(|file| file == output);
+    ensure!(
+        !verb.files.files.iter().any(is_input),
+        "-o {shown}: the page would replace its own data"
+    );
+    Ok(())
+}
+
+/// Writes the page of these records.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn write(to: &mut dyn std::io::Write, all: &[Judged], title: Option<&str>) -> Result<()> {
+    let inputs: Vec<Input<'_>> =
+        all.iter().map(|it| Input { record: &it.record, analysis: &it.analysis }).collect();
+    let data = report_data(&inputs);
+    let reported = inputs.iter().zip(all);
+    let reported: Vec<Reported<'_>> =
+        reported.map(|(&input, it)| Reported { input, judgements: &it.judgements }).collect();
+    page::write(to, &reported, &data, title)
+}

@@ -1,0 +1,170 @@
+//! `shield`: CPUs for nothing but what is put there.
+
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use jiff::Timestamp;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::cli::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
+use crate::cmd::isolating::Isolating;
+use crate::host::journal::{self, Store};
+use crate::host::knobs::{Machine, knobs};
+use crate::host::restore::restore;
+use crate::host::shield::{self, Isolation, Raised, Watch};
+use crate::host::{Host, name_cpus, tune};
+use crate::measure::supervised;
+use crate::render::shield as shown;
+use crate::render::system::tuned;
+
+const DONE: u8 = 0;
+/// Something could not be given back; or there is no shield.
+const NOT_ALL: u8 = 1;
+
+/// Executes an action.
+pub fn shield(verb: &ShieldVerb) -> Result<u8> {
+    match &verb.action {
+        ShieldAction::On(verb) => on(verb),
+        ShieldAction::Off(verb) => off(verb),
+        ShieldAction::Status(verb) => status(verb),
+        ShieldAction::Exec(verb) => exec(verb),
+    }
+}
+
+fn request(options: &ShieldOptions) -> shield::Request {
+    shield::Request {
+        cpus: options.cpus.as_ref().map(|cpus| cpus.0.clone()),
+        kernel_threads: options.kthreads,
+        balanced: options.balance,
+    }
+}
+
+fn on(options: &ShieldOptions) -> Result<u8> {
+    let host = Host::new(&options.host_root);
+    let request = request(options);
+    let placement =
+        shield::place(&host, request.cpus.as_deref()).map_err(|why| anyhow!("{why}"))?;
+    let mut store = Store::open(&host)?;
+    if store.journal.is_stale() && !store.journal.begun.is_empty() {
+        let restored = restore(&host, &mut store)?;
+        let text = tuned::restored(&restored);
+        super::print(&format!("what an earlier stillwell has left was put back\n{text}"))?;
+    }
+    if let Some(raised) = &store.journal.shield {
+        bail!(
+            "there is a shield of {} already; run `stillwell shield off` first",
+            name_cpus(&raised.cpus)
+        );
+    }
+    let is_turned = |name: &&str| store.journal.items.iter().any(|item| item.knob.name == *name);
+    let wanted: Vec<&str> = shield::KNOBS.iter().copied().filter(|name| !is_turned(name)).collect();
+    store.begin(&host, false, journal::asking_user(), Timestamp::now().as_second())?;
+    let knobs: Vec<_> = knobs().filter(|knob| wanted.contains(&knob.name)).collect();
+    let planned = tune::plan(&Machine::new(&host, placement.shielded.clone()), &knobs);
+    let turned = tune::turn(&host, &mut store, planned)?;
+    let names = wanted.iter().map(|name| (*name).to_owned()).collect();
+    let (_, isolation) = shield::put_in_force(&host, &mut store, &placement, names, &request)?;
+    if !isolation.how.is_shield() {
+        shield::take_down(&host, &mut store)?;
+        bail!("{}", isolation.notes.join("; "));
+    }
+    let n_set: usize = turned.iter().map(|knob| knob.n_set).sum();
+    super::print(&(shown::text(&isolation, None) + &shown::turned(n_set)))?;
+    Ok(DONE)
+}
+
+fn off(verb: &SystemRoot) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    let has_journal = journal::look(&host)?.is_some_and(|journal| journal.shield.is_some());
+    if !has_journal {
+        return off_strays(&host);
+    }
+    let mut store = Store::open(&host)?;
+    let restored = shield::take_down(&host, &mut store)?;
+    super::print(&tuned::restored(&restored))?;
+    Ok(if restored.is_complete() { DONE } else { NOT_ALL })
+}
+
+/// Groups without a journal.
+fn off_strays(host: &Host) -> Result<u8> {
+    let strays = shield::strays(host);
+    if strays.is_empty() {
+        super::print("there is no shield\n")?;
+        return Ok(DONE);
+    }
+    // Nobody is just making it.
+    let _store = Store::open(host)?;
+    for raised in &strays {
+        let left = shield::lower(host, raised);
+        if let Some((path, why)) = left.first() {
+            bail!("cannot remove /{path}: {why}");
+        }
+        super::print(&format!("{} given back\n", shown::cpus(&raised.cpus)))?;
+    }
+    Ok(DONE)
+}
+
+fn status(verb: &SystemRoot) -> Result<u8> {
+    let host = Host::new(&verb.host_root);
+    let (raised, owner) = match journal::look(&host) {
+        Ok(Some(journal)) => {
+            let owner = journal.begun.last().map(|begin| (begin.pid, journal::is_alive(begin)));
+            let owner = owner.filter(|_| journal.begun.last().is_some_and(|begin| begin.scoped));
+            (journal.shield.clone(), owner)
+        }
+        Ok(None) => (None, None),
+        // Whoever may not read the journal may still look at the groups.
+        Err(_) => (shield::strays(&host).pop(), None),
+    };
+    let raised: Option<Raised> = raised.or_else(|| shield::strays(&host).pop());
+    let Some(raised) = raised.filter(|raised| raised.how.is_shield()) else {
+        super::print("there is no shield\n")?;
+        return Ok(NOT_ALL);
+    };
+    let isolation = shield::verify(&host, &raised, Vec::new());
+    let expected =
+        Isolation { partition: shield::expected_partition(&raised), ..isolation.clone() };
+    let lost = Watch::new(&host, &expected).and_then(|watch| watch.lost());
+    super::print(&shown::text(&isolation, lost.as_deref()))?;
+    super::print(&shown::owner(owner))?;
+    Ok(if lost.is_none() { DONE } else { NOT_ALL })
+}
+
+fn exec(verb: &ShieldExec) -> Result<u8> {
+    let options = &verb.options;
+    supervised::check(&verb.command)?;
+    let host = Host::new(&options.host_root);
+    let mut isolating = Isolating::shield(&options.host_root, request(options))?;
+    let entered = isolating.enter(std::process::id());
+    let ran = entered.and_then(|()| run(verb, &host, &isolating));
+    isolating.end()?;
+    ran
+}
+
+/// Runs the command from here: it inherits the group and the CPUs.
+fn run(verb: &ShieldExec, host: &Host, isolating: &Isolating) -> Result<u8> {
+    let bound = isolating.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default();
+    if !bound.is_empty() {
+        let mut set = CpuSet::new();
+        ensure!(
+            bound.iter().all(|&cpu| cpu < CpuSet::MAX_CPU),
+            "CPUs above {} cannot be used",
+            CpuSet::MAX_CPU - 1
+        );
+        bound.iter().for_each(|&cpu| set.set(cpu));
+        sched_setaffinity(None, &set)
+            .with_context(|| format!("cannot run on {}", name_cpus(&bound)))?;
+    }
+    let watch = isolating.watch(host);
+    let mut is_lost = false;
+    let look = || {
+        let lost = watch.as_ref().and_then(Watch::lost).filter(|_| !is_lost);
+        if let Some(why) = lost {
+            is_lost = true;
+            writeln!(anstream::stderr(), "stillwell: the shield was lost: {why}").ok();
+        }
+        Ok(())
+    };
+    let status = supervised::run(&verb.command, true, look)?;
+    Ok(supervised::exit_code(status))
+}

@@ -1,0 +1,139 @@
+//! The guardian as the front end sees it: started with what gives the rights, asked, and told to end.
+#![expect(clippy::disallowed_methods, reason = "this module starts the guardian")]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::host::guardian::{Answer, Next, Request};
+use crate::host::shield::Isolation;
+
+const OUT_OF_TURN: &str = "the guardian answered out of turn";
+
+/// A guardian as the front end sees it. The knobs are put back when this is dropped.
+#[derive(Debug)]
+pub struct Guardian {
+    child: Child,
+    socket: UnixStream,
+    reader: BufReader<UnixStream>,
+    /// Files that were changed.
+    pub n_set: usize,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// The shield that was asked for.
+    pub isolation: Option<Isolation>,
+}
+
+impl Guardian {
+    /// Starts one and has it turn the knobs: as we are when we are root (or when the machine is a directory), and else
+    /// through whatever gives rights without asking.
+    ///
+    /// # Errors
+    /// Nobody gives the rights, or the guardian refuses.
+    pub fn start(root: &Path, request: &Request) -> Result<Self> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let (socket, theirs) =
+            UnixStream::pair().context("cannot make a socket for the guardian")?;
+        let is_allowed = rustix::process::geteuid().is_root() || root != Path::new("/");
+        let mut command = if is_allowed {
+            Command::new("/proc/self/exe")
+        } else {
+            let Some(lender) = lender() else { bail!("{}", without_rights(&program)) };
+            let mut command = Command::new(lender[0]);
+            command.args(&lender[1..]).arg(&program);
+            command
+        };
+        command.args(["system", "guard", "--host-root"]).arg(root);
+        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        let child = command.spawn().context("cannot start the guardian")?;
+        // It holds their end of the socket, and with that open here nobody would see them end.
+        drop(command);
+        let reader = BufReader::new(socket.try_clone()?);
+        let mut guardian =
+            Self { child, socket, reader, n_set: 0, notes: Vec::new(), isolation: None };
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        guardian.socket.write_all(&line).ok();
+        match guardian.receive()? {
+            Answer::Turned { n_set, notes, isolation } => {
+                (guardian.n_set, guardian.notes) = (n_set, notes);
+                guardian.isolation = isolation.map(|isolation| *isolation);
+            }
+            Answer::Refused(why) => {
+                bail!("cannot {}: {why}", if request.tunes { "tune" } else { "isolate" })
+            }
+            Answer::Restored { .. } | Answer::Entered => bail!(OUT_OF_TURN),
+        }
+        Ok(guardian)
+    }
+
+    /// Whether one can be started: we are root, or somebody gives the rights without asking.
+    pub fn has_rights(root: &Path) -> bool {
+        rustix::process::geteuid().is_root() || root != Path::new("/") || lender().is_some()
+    }
+
+    /// Has it put a process of ours into the shield.
+    ///
+    /// # Errors
+    /// Why it is not there.
+    pub fn enter(&mut self, pid: u32) -> Result<()> {
+        let mut line = serde_json::to_vec(&Next::Enter(i32::try_from(pid)?))?;
+        line.push(b'\n');
+        self.socket.write_all(&line).ok();
+        match self.receive()? {
+            Answer::Entered => Ok(()),
+            Answer::Refused(why) => bail!("{why}"),
+            Answer::Turned { .. } | Answer::Restored { .. } => bail!(OUT_OF_TURN),
+        }
+    }
+
+    /// Has it put everything back, and waits for that. Returns what the user should know.
+    ///
+    /// # Errors
+    /// The guardian died.
+    pub fn end(mut self) -> Result<Vec<String>> {
+        self.socket.shutdown(std::net::Shutdown::Write).ok();
+        match self.receive()? {
+            Answer::Restored { notes } => Ok(notes),
+            Answer::Turned { .. } | Answer::Refused(_) | Answer::Entered => bail!(OUT_OF_TURN),
+        }
+    }
+
+    fn receive(&mut self) -> Result<Answer> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).ok();
+        serde_json::from_str(&line).with_context(|| {
+            "the guardian ended unexpectedly; `stillwell system reset` puts back what it has changed"
+        })
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        self.socket.shutdown(std::net::Shutdown::Write).ok();
+        self.child.wait().ok();
+    }
+}
+
+/// What gives the rights of root without asking for a password.
+fn lender() -> Option<&'static [&'static str]> {
+    const LENDERS: &[&[&str]] = &[&["sudo", "-n"], &["doas", "-n"]];
+    LENDERS.iter().copied().find(|lender| {
+        let mut command = Command::new(lender[0]);
+        command.args(&lender[1..]).arg("true");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    })
+}
+
+fn without_rights(program: &Path) -> String {
+    let program = program.display();
+    format!(
+        "only root may tune, and neither sudo nor doas gives the rights without a password; run `sudo {program} run --tune …` \
+         (the commands still run as you), or `sudo {program} system tune` before and `sudo {program} system reset` after"
+    )
+}

@@ -1,0 +1,135 @@
+//! Which CPUs a benchmark gets, and which are kept free for that.
+
+use crate::host::cpu_table::CpuRow;
+use crate::host::recommend::recommend;
+use crate::host::{Host, format_cpu_list, name_cpus, read_cpu_table};
+
+/// CPUs for a benchmark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// CPUs to keep free: whole cores, as far as that is possible.
+    pub shielded: Vec<usize>,
+    /// Those of them that the commands have. The others are siblings that stay idle.
+    pub bound: Vec<usize>,
+    /// What the user should know about the choice; sentences.
+    pub notes: Vec<String>,
+}
+
+/// One whole core that is not that of CPU 0, or the cores of the CPUs that were `asked` for.
+///
+/// # Errors
+/// There are none to be had, or one is not online.
+pub fn place(host: &Host, asked: Option<&[usize]>) -> Result<Placement, String> {
+    let table = read_cpu_table(host, None);
+    match asked {
+        Some(asked) => place_asked(&table, asked),
+        None => place_best(&table),
+    }
+}
+
+fn place_best(table: &[CpuRow]) -> Result<Placement, String> {
+    let best = recommend(table);
+    // One core is enough for one thread; several are asked for by name.
+    let Some(row) = best.cpus.last().and_then(|last| table.iter().find(|row| row.cpu == *last))
+    else {
+        return Err(format!("no CPU can be kept free here: {}", best.why.join(", ")));
+    };
+    let mut shielded = row.siblings.clone();
+    shielded.sort_unstable();
+    Ok(Placement { bound: vec![shielded[0]], shielded, notes: Vec::new() })
+}
+
+fn place_asked(table: &[CpuRow], asked: &[usize]) -> Result<Placement, String> {
+    let online: Vec<usize> = table.iter().filter(|row| row.online).map(|row| row.cpu).collect();
+    if let Some(cpu) = asked.iter().find(|cpu| !online.contains(cpu)) {
+        let is_off = table.iter().any(|row| row.cpu == *cpu);
+        let what = if is_off { "is offline" } else { "does not exist" };
+        return Err(format!("CPU {cpu} {what}; online are {}", name_cpus(&online)));
+    }
+    if online.iter().all(|cpu| asked.contains(cpu)) {
+        return Err(format!(
+            "{} are all there are, and everything else needs at least one",
+            name_cpus(asked)
+        ));
+    }
+    let rows: Vec<&CpuRow> = table.iter().filter(|row| asked.contains(&row.cpu)).collect();
+    let mut shielded: Vec<usize> =
+        rows.iter().flat_map(|row| row.siblings.iter().copied()).chain(asked.to_vec()).collect();
+    shielded.sort_unstable();
+    shielded.dedup();
+    let mut notes = Vec::new();
+    if shielded.len() == online.len() {
+        shielded = asked.to_vec();
+        notes.push(format!(
+            "the other thread of the core stays busy: without it nothing would be left beside {}",
+            name_cpus(asked)
+        ));
+    }
+    if shielded.contains(&0) {
+        notes.push("CPU 0 has work that the kernel gives to no other CPU".into());
+    }
+    if rows.iter().any(|row| row.node != rows[0].node) {
+        notes.push(format!(
+            "CPUs {} are of several memory nodes: times depend on which is used",
+            format_cpu_list(asked)
+        ));
+    }
+    Ok(Placement { shielded, bound: asked.to_vec(), notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fixture;
+    use crate::host::fixture::expand;
+
+    #[track_caller]
+    fn check(name: &str, asked: Option<&[usize]>, shielded: &[usize], bound: &[usize]) {
+        let (_directory, host) = fixture(name);
+        let found = place(&host, asked).unwrap();
+        assert_eq!(
+            (found.shielded.as_slice(), found.bound.as_slice()),
+            (shielded, bound),
+            "{name}"
+        );
+    }
+
+    #[test]
+    fn a_whole_core_with_its_sibling_idle() {
+        check("intel-hwp-active", None, &[3, 7], &[3]);
+        check("intel-acpi-msr", None, &[7, 15], &[7]);
+        check("numa-128", None, &[63, 127], &[63]);
+        check("smt-off-sparse", None, &[6], &[6]);
+        check("intel-hwp-active", Some(&[6]), &[2, 6], &[6]);
+        check("intel-hwp-active", Some(&[2, 3]), &[2, 3, 6, 7], &[2, 3]);
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_said() {
+        let error = |name: &str, asked: Option<&[usize]>| {
+            let (_directory, host) = fixture(name);
+            place(&host, asked).unwrap_err()
+        };
+        let one =
+            "no CPU can be kept free here: there is one CPU, and everything else needs it too";
+        assert_eq!(error("qemu-one-cpu", None), one);
+        assert_eq!(
+            error("smt-off-sparse", Some(&[1])),
+            "CPU 1 is offline; online are CPUs 0,2,4,6"
+        );
+        assert_eq!(
+            error("firecracker-vm", Some(&[0, 1])),
+            "CPUs 0-1 are all there are, and everything else needs at least one"
+        );
+    }
+
+    #[test]
+    fn a_core_that_is_all_there_is_is_divided() {
+        let (_directory, host) = expand(
+            "sys/devices/system/cpu/online = 0-1\n\
+             sys/devices/system/cpu/cpu{0-1}/topology/core_cpus_list = 0-1\n",
+        );
+        let found = place(&host, Some(&[1])).unwrap();
+        assert_eq!((found.shielded, found.bound, found.notes.len()), (vec![1], vec![1], 1));
+    }
+}

@@ -1,0 +1,60 @@
+//! The service of systemd's that a partition is made of: systemd keeps the cpuset controller switched on for it, and its
+//! group is ours to write (Delegate=, systemd.resource-control(5)).
+#![expect(clippy::disallowed_methods, reason = "systemd is asked through its own programs")]
+
+use std::process::{Command, Stdio};
+
+use crate::host::Host;
+use crate::host::shield::version2::{SERVICE, SLICE};
+
+impl Host {
+    /// Starts it; it sleeps.
+    pub(super) fn start_shield_service(&self, cpus: &str) -> Result<(), String> {
+        crate::host::kill_point();
+        self.systemd(
+            "systemd-run",
+            &[
+                "--quiet",
+                "--collect",
+                &format!("--unit={SERVICE}"),
+                &format!("--slice={SLICE}"),
+                "--property=Delegate=yes",
+                "--property=KillMode=process",
+                &format!("--property=AllowedCPUs={cpus}"),
+                "sleep",
+                "infinity",
+            ],
+        )
+    }
+
+    /// Stops it. That there is none is no error.
+    pub(super) fn stop_shield_service(&self) -> Result<(), String> {
+        crate::host::kill_point();
+        let is_loaded = |unit: &str| {
+            let state = self.systemd("systemctl", &["is-active", "--quiet", unit]);
+            state.is_ok()
+        };
+        for unit in [SERVICE, SLICE] {
+            if is_loaded(unit) {
+                self.systemd("systemctl", &["--no-ask-password", "stop", unit])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn systemd(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+        if self.root != std::path::Path::new("/") {
+            return Err("services belong to the machine that is running".into());
+        }
+        let output = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot execute {program}: {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{program} {}: {}", arguments.join(" "), said.trim()))
+    }
+}

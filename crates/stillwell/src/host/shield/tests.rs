@@ -1,0 +1,242 @@
+//! Shields in a directory with the kernel's behaviour: made, killed at every point, taken away.
+#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::*;
+use crate::host::fixture::expand;
+use crate::host::journal::Store;
+use crate::host::kill;
+use crate::host::restore::restore;
+
+/// What a kernel shows in a new group.
+const FILES: &[(&str, &str)] = &[
+    ("cgroup.procs", ""),
+    ("tasks", ""),
+    ("cpuset.cpus", ""),
+    ("cpuset.mems", ""),
+    ("cpuset.cpu_exclusive", "0"),
+    ("cpuset.cpus.exclusive", ""),
+    ("cpuset.cpus.partition", "member"),
+];
+
+fn set(host: &Host, path: &str, text: &str) {
+    std::fs::write(host.root.join(path), format!("{text}\n")).unwrap();
+}
+
+pub(super) fn fake_group(host: &Host, path: &str) {
+    for (file, value) in FILES {
+        set(host, &format!("{path}/{file}"), value);
+    }
+}
+
+/// A group with a task in it cannot be removed.
+pub(super) fn fake_remove(host: &Host, path: &str) -> io::Result<()> {
+    let has = |file: &str| host.read(format!("{path}/{file}")).is_some_and(|text| !text.is_empty());
+    if has("tasks") || has("cgroup.procs") {
+        return Err(io::ErrorKind::ResourceBusy.into());
+    }
+    match std::fs::remove_dir_all(host.root.join(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Lists of tasks move from group to group; the switch of controllers adds and takes; a partition is refused without an
+/// error when the file `refuses` is there.
+pub(super) fn fake_write(host: &Host, path: &str, value: &str) -> io::Result<()> {
+    let (group, file) = path.rsplit_once('/').unwrap();
+    if !host.exists(path) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    match file {
+        "tasks" | "cgroup.procs" => {
+            let (parent, _) = group.rsplit_once('/').unwrap();
+            let mut groups = vec![parent.to_owned(), group.to_owned()];
+            groups.extend(group::OURS.iter().map(|name| format!("{group}/{name}")));
+            groups.extend(group::OURS.iter().map(|name| format!("{parent}/{name}")));
+            for other in groups {
+                let path = format!("{other}/{file}");
+                let Some(text) = host.read(&path) else { continue };
+                let left: Vec<&str> = text.lines().filter(|line| *line != value).collect();
+                set(host, &path, &left.join("\n"));
+            }
+            let mut now = host.read(path).unwrap_or_default();
+            now = [now.as_str(), value].join("\n");
+            set(host, path, now.trim());
+        }
+        "cgroup.subtree_control" => {
+            let now = host.read(path).unwrap_or_default();
+            let (sign, name) = value.split_at(1);
+            let mut names: Vec<&str> = now.split_whitespace().filter(|n| *n != name).collect();
+            if sign == "+" {
+                names.push(name);
+            }
+            set(host, path, &names.join(" "));
+        }
+        "cpuset.cpus.partition" if host.exists("refuses") && value != "member" => {
+            set(host, path, &format!("{value} invalid ({})", host.read("refuses").unwrap()));
+        }
+        _ => set(host, path, value),
+    }
+    Ok(())
+}
+
+const CPUS: &str = "sys/devices/system/cpu/online = 0-3\n\
+                    sys/devices/system/cpu/cpu{0-1}/topology/core_cpus_list = 0-1\n\
+                    sys/devices/system/cpu/cpu{2-3}/topology/core_cpus_list = 2-3\n\
+                    proc/sys/kernel/random/boot_id = 5a1c\n\
+                    proc/sys/kernel/osrelease = 6.12.1\n\
+                    proc/77/task/77/stat = 77 (a b) S 1 77 77 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n\
+                    proc/77/task/77/status = Cpus_allowed_list:\\t0-3\n";
+const V2: &str = "proc/self/mountinfo = 1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n\
+                  sys/fs/cgroup/cgroup.controllers = cpuset cpu\n\
+                  sys/fs/cgroup/cgroup.subtree_control = cpu\n\
+                  sys/fs/cgroup/cgroup.procs = 77\n\
+                  sys/fs/cgroup/cpuset.cpus.effective = 0-1\n\
+                  sys/fs/cgroup/docker/cpuset.cpus =\n";
+const V1: &str = "proc/self/mountinfo = 1 2 0:3 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+                  sys/fs/cgroup/cpuset/release_agent =\n\
+                  sys/fs/cgroup/cpuset/cpuset.cpus = 0-3\n\
+                  sys/fs/cgroup/cpuset/cpuset.mems = 0\n\
+                  sys/fs/cgroup/cpuset/tasks = 77\n\
+                  sys/fs/cgroup/cpuset/cgroup.procs =\n\
+                  sys/fs/cgroup/cpuset/docker/cpuset.cpus = 0-3\n";
+
+fn machine(files: &str) -> (tempfile::TempDir, Host) {
+    expand(&format!("{CPUS}{files}"))
+}
+
+/// Every file, the journal's lock excepted.
+fn files(host: &Host) -> BTreeMap<String, String> {
+    fn walk(
+        directory: &std::path::Path,
+        root: &std::path::Path,
+        out: &mut BTreeMap<String, String>,
+    ) {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, root, out);
+            } else if entry.file_name() != "lock" {
+                let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+                out.insert(name, std::fs::read_to_string(&path).unwrap().trim().to_owned());
+            }
+        }
+    }
+    let mut out = BTreeMap::new();
+    walk(&host.root, &host.root, &mut out);
+    out
+}
+
+fn open(host: &Host) -> Store {
+    // A child that another test has just made holds a copy of our lock until it executes something else.
+    (0..1000).find_map(|_| Store::open(host).ok()).expect("the lock is free")
+}
+
+fn shield(host: &Host) -> (Raised, Isolation) {
+    let mut store = open(host);
+    store.begin(host, false, 0, 0).unwrap();
+    let placement = place(host, None).unwrap();
+    let request = Request { cpus: None, kernel_threads: false, balanced: false };
+    put_in_force(host, &mut store, &placement, Vec::new(), &request).unwrap()
+}
+
+#[test]
+fn a_partition_is_made_and_taken_away() {
+    let (_directory, host) = machine(V2);
+    let before = files(&host);
+    let (raised, isolation) = shield(&host);
+    assert_eq!(raised.how, How::Partition);
+    assert_eq!((isolation.cpus.as_str(), isolation.bound.as_str()), ("2-3", "2"));
+    assert_eq!(isolation.partition.as_deref(), Some("isolated"));
+    assert_eq!((isolation.others.as_deref(), isolation.n_tasks_left), (Some("0-1"), 1));
+    assert_eq!(host.read("sys/fs/cgroup/stillwell/cpuset.cpus").unwrap(), "2-3");
+    enter(&host, &raised, 77).unwrap();
+    assert_eq!(host.read("sys/fs/cgroup/stillwell/cgroup.procs").unwrap(), "77");
+    let watch = Watch::new(&host, &isolation).unwrap();
+    assert_eq!(watch.lost(), None);
+    set(&host, "sys/fs/cgroup/stillwell/cpuset.cpus.partition", "isolated invalid");
+    assert!(watch.lost().unwrap().contains("is \"isolated invalid\""));
+    let restored = take_down(&host, &mut open(&host)).unwrap();
+    assert!(restored.is_complete() && restored.lowered.is_some(), "{restored:?}");
+    assert_eq!(files(&host), before);
+}
+
+/// The write succeeds, and there is no partition.
+#[test]
+fn a_refused_partition_leaves_nothing_and_is_explained() {
+    let (_directory, host) = machine(V2);
+    let before = files(&host);
+    set(&host, "refuses", "Cpu list in cpuset.cpus not exclusive");
+    set(&host, "sys/fs/cgroup/docker/cpuset.cpus", "2");
+    set(&host, "sys/fs/cgroup/cgroup.subtree_control", "cpu cpuset");
+    let (raised, isolation) = shield(&host);
+    assert_eq!(raised.how, How::Affinity);
+    let note = isolation.notes.join("\n");
+    for part in [
+        "isolated invalid (Cpu list in cpuset.cpus not exclusive)",
+        "/sys/fs/cgroup/docker also has them; choose other CPUs",
+        "CPUs 2-3 are not kept free: commands are bound to CPU 2",
+    ] {
+        assert!(note.contains(part), "{note}");
+    }
+    assert!(!host.exists("sys/fs/cgroup/stillwell"));
+    take_down(&host, &mut open(&host)).unwrap();
+    std::fs::remove_file(host.root.join("refuses")).unwrap();
+    set(&host, "sys/fs/cgroup/docker/cpuset.cpus", "");
+    set(&host, "sys/fs/cgroup/cgroup.subtree_control", "cpu");
+    assert_eq!(files(&host), before);
+}
+
+#[test]
+fn sets_of_version_1_take_the_tasks_of_the_root() {
+    let (_directory, host) = machine(V1);
+    let before = files(&host);
+    let (raised, isolation) = shield(&host);
+    assert_eq!(raised.how, How::Cpusets);
+    assert_eq!(host.read("sys/fs/cgroup/cpuset/stillwell-system/tasks").unwrap(), "77");
+    assert_eq!(host.read("sys/fs/cgroup/cpuset/stillwell-system/cpuset.cpus").unwrap(), "0-1");
+    assert_eq!(isolation.others.as_deref(), Some("0-1"));
+    let restored = take_down(&host, &mut open(&host)).unwrap();
+    assert!(restored.is_complete(), "{restored:?}");
+    assert_eq!(files(&host), before);
+}
+
+/// Killed before and after each write, and in the middle of each line of the journal; also while it is taken away.
+#[test]
+fn killed_at_any_point_nothing_is_left() {
+    for (name, machine_files) in [("version 2", V2), ("version 1", V1)] {
+        let mut n_points = 0;
+        for point in 0.. {
+            let (_directory, host) = machine(machine_files);
+            let before = files(&host);
+            kill::arm_unwinding(point);
+            let ended = catch_unwind(AssertUnwindSafe(|| shield(&host)));
+            kill::disarm();
+            restore(&host, &mut open(&host)).unwrap();
+            assert_eq!(files(&host), before, "{name}, killed at {point}");
+            if ended.is_ok() {
+                break;
+            }
+            n_points += 1;
+        }
+        assert!(n_points > 10, "{name}: only {n_points} points");
+        for point in 0.. {
+            let (_directory, host) = machine(machine_files);
+            let before = files(&host);
+            shield(&host);
+            kill::arm_unwinding(point);
+            let ended =
+                catch_unwind(AssertUnwindSafe(|| restore(&host, &mut open(&host)).unwrap()));
+            kill::disarm();
+            restore(&host, &mut open(&host)).unwrap();
+            assert_eq!(files(&host), before, "{name}, restoring killed at {point}");
+            if ended.is_ok() {
+                break;
+            }
+        }
+    }
+}

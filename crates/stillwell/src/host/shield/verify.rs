@@ -1,0 +1,71 @@
+//! What is in force, found out by looking at the machine after it was made.
+
+use crate::host::shield::{How, Isolation, Raised, find, group_of, tasks, version1};
+use crate::host::{Host, format_cpu_list, read_cpu_list};
+
+/// What the kernel is to call the partition.
+pub fn expected_partition(raised: &Raised) -> Option<String> {
+    let is_partition = matches!(raised.how, How::Partition | How::DelegatedPartition);
+    is_partition.then(|| super::version2::kind(raised).to_owned())
+}
+
+/// Looks. `own` are processes that belong there.
+pub fn verify(host: &Host, raised: &Raised, notes: Vec<String>) -> Isolation {
+    let site = find(host);
+    let group = group_of(&site, raised.how);
+    let own: Vec<i32> = group
+        .iter()
+        .flat_map(|path| numbers(host, &format!("{path}/cgroup.threads"), &format!("{path}/tasks")))
+        .collect();
+    let (mut n_tasks_left, mut n_kernel_threads_left) = (0, 0);
+    for task in tasks::all(host) {
+        let reaches = task.cpus.iter().any(|cpu| raised.cpus.contains(cpu));
+        if !reaches || !task.is_movable() || own.contains(&task.tid) {
+            continue;
+        }
+        *(if task.is_kernel_thread() { &mut n_kernel_threads_left } else { &mut n_tasks_left }) +=
+            1;
+    }
+    let partition = matches!(raised.how, How::Partition | How::DelegatedPartition)
+        .then(|| host.read(format!("{}/cpuset.cpus.partition", group.as_deref()?)))
+        .flatten();
+    let others = match raised.how {
+        How::Partition | How::DelegatedPartition => site
+            .version_2
+            .as_ref()
+            .ok()
+            .and_then(|point| host.read(format!("{point}/cpuset.cpus.effective"))),
+        How::Cpusets => {
+            version1::system(&site).and_then(|path| host.read(format!("{path}/cpuset.cpus")))
+        }
+        How::Boot | How::Affinity => None,
+    };
+    Isolation {
+        how: raised.how,
+        cpus: format_cpu_list(&raised.cpus),
+        bound: format_cpu_list(&raised.bound),
+        partition,
+        others: others.and_then(|list| Some(format_cpu_list(&read_cpu_list(&list)?))),
+        n_tasks_left,
+        n_kernel_threads_left,
+        n_irqs_left: n_irqs(host, &raised.cpus),
+        notes,
+    }
+}
+
+fn numbers(host: &Host, version_2: &str, version_1: &str) -> Vec<i32> {
+    let text = host.read(version_2).or_else(|| host.read(version_1)).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Interrupts with a device that the kernel may send there.
+fn n_irqs(host: &Host, cpus: &[usize]) -> u32 {
+    let reaches = |irq: &String| {
+        let path = format!("proc/irq/{irq}/smp_affinity_list");
+        let list = host.read(&path).and_then(|list| read_cpu_list(&list)).unwrap_or_default();
+        list.iter().any(|cpu| cpus.contains(cpu))
+            && host.identity(&path).is_some_and(|devices| !devices.is_empty())
+    };
+    let n = host.list("proc/irq").iter().filter(|irq| reaches(irq)).count();
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

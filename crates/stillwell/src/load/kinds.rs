@@ -1,0 +1,145 @@
+//! What a busy process does: each kind for ever, and always ready to run, so that each adds one to the run queue. (One
+//! that waits for the disk is not on it, but the load average counts it all the same.)
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io;
+use std::net::UdpSocket;
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use crate::load::{ARGV0, END};
+use crate::spec::load::Kind;
+
+/// Copied from here to there: more than the caches of one core hold.
+const MEM_BYTES: usize = 16 << 20;
+/// Lines are taken out of the caches that other cores share with it.
+const CACHE_BYTES: usize = 4 << 20;
+const CACHE_LINE_BYTES: usize = 64;
+const IO_BYTES: usize = 1 << 20;
+/// Pieces of a file that is written again and again.
+const IO_PIECES: u64 = 32;
+/// 20 000 interrupts a second.
+const TIMER_NS: i64 = 50_000;
+const PACKET_BYTES: usize = 1024;
+/// Turns before anything outside is looked at; some milliseconds.
+const TURNS: u64 = 1 << 20;
+
+/// Makes what the kind needs, says that it is `ready`, and never comes back unless something fails.
+pub(super) fn be_busy(kind: Kind, ready: impl FnOnce()) -> io::Result<()> {
+    match kind {
+        Kind::Cpu => {
+            ready();
+            loop {
+                black_box(turn(1));
+            }
+        }
+        Kind::Mem => copy_memory(ready),
+        Kind::Cache => take_cache_lines(ready),
+        Kind::Io => write_file(ready),
+        Kind::Fork => make_processes(ready),
+        Kind::Timer => be_interrupted(ready),
+        Kind::Irq => send_packets(ready),
+    }
+}
+
+/// Arithmetic that a compiler cannot leave out.
+fn turn(seed: u64) -> u64 {
+    (0..TURNS)
+        .fold(black_box(seed), |x, i| (x ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
+}
+
+fn copy_memory(ready: impl FnOnce()) -> io::Result<()> {
+    let (mut to, mut from) = (vec![1_u8; MEM_BYTES], vec![2_u8; MEM_BYTES]);
+    ready();
+    loop {
+        to.copy_from_slice(black_box(&from));
+        from.copy_from_slice(black_box(&to));
+    }
+}
+
+fn take_cache_lines(ready: impl FnOnce()) -> io::Result<()> {
+    let mut lines = vec![0_u8; CACHE_BYTES];
+    let n_lines = CACHE_BYTES / CACHE_LINE_BYTES;
+    ready();
+    let mut at = 1_usize;
+    loop {
+        // A full cycle through all lines, in an order that no prefetcher follows (Hull and Dobell 1962).
+        at = (at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)) % n_lines;
+        let line = &mut lines[at * CACHE_LINE_BYTES];
+        *line = black_box(*line).wrapping_add(1);
+    }
+}
+
+/// A file without a name: nothing is left of it, however this ends.
+fn write_file(ready: impl FnOnce()) -> io::Result<()> {
+    let file: File = tempfile::tempfile()?;
+    let piece = vec![0x5a; IO_BYTES];
+    ready();
+    loop {
+        for index in 0..IO_PIECES {
+            file.write_all_at(&piece, index * IO_BYTES as u64)?;
+            file.sync_data()?;
+        }
+    }
+}
+
+fn make_processes(ready: impl FnOnce()) -> io::Result<()> {
+    ready();
+    loop {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(ARGV0).arg(END).stdin(Stdio::null()).env_clear();
+        match command.status() {
+            Ok(_) => {}
+            // The limit on processes: there is room again soon.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                black_box(turn(1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A timer of its own that interrupts this CPU; what it counts is thrown away.
+fn be_interrupted(ready: impl FnOnce()) -> io::Result<()> {
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)?;
+    let interval = Timespec { tv_sec: 0, tv_nsec: TIMER_NS };
+    let times = Itimerspec { it_interval: interval, it_value: interval };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+    ready();
+    loop {
+        black_box((0..1000_u64).fold(1, |x: u64, i| black_box(x ^ i)));
+        // The timer does not go on before it was read (fs/timerfd.c).
+        match rustix::io::read(&timer, &mut [0; 8]) {
+            Ok(_) | Err(Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Packets to itself through the loopback device: each raises a software interrupt on this CPU.
+fn send_packets(ready: impl FnOnce()) -> io::Result<()> {
+    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    socket.connect(socket.local_addr()?)?;
+    socket.set_nonblocking(true)?;
+    let mut packet = [0; PACKET_BYTES];
+    ready();
+    loop {
+        let sent = socket.send(&packet);
+        let received = socket.recv(&mut packet);
+        for result in [sent, received] {
+            match result {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

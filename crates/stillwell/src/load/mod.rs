@@ -1,0 +1,195 @@
+//! Making a machine busy on purpose: processes that are always ready to run. Each is this program executed again, and
+//! the kernel ends it with the one that has made it, whatever ends that one.
+#![expect(clippy::disallowed_methods, reason = "this room makes the busy processes")]
+
+mod kinds;
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::event::{PollFd, PollFlags};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::host::{format_cpu_list, parse_cpu_list};
+use crate::measure::clock::monotonic_ns;
+use crate::measure::interrupt::Interrupt;
+use crate::measure::supervised::{self, LOOK_NS, wait_for};
+use crate::spec::load::Kind;
+use crate::sys;
+
+/// `argv[0]` that makes this program a busy process.
+const ARGV0: &str = "stillwell-load";
+/// First argument: be busy; end at once.
+const BUSY: &str = "busy";
+const END: &str = "end";
+
+/// Whether this process was started to be busy.
+pub fn is_requested() -> bool {
+    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
+}
+
+/// Is what the arguments say.
+pub fn serve() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let what = arguments.next().unwrap_or_default();
+    if what == END {
+        return ExitCode::SUCCESS;
+    }
+    sys::signal_me_when_my_parent_ends(libc::SIGKILL);
+    // It may have ended before that call.
+    let parent = arguments.next().and_then(|pid| pid.into_string().ok()?.parse().ok());
+    if parent != Some(sys::parent()) {
+        return ExitCode::FAILURE;
+    }
+    let failed = busy(&mut arguments);
+    // What cannot be written to standard error cannot be said at all.
+    writeln!(anstream::stderr(), "stillwell: {failed:#}").ok();
+    ExitCode::from(crate::EXIT_ERROR)
+}
+
+/// Only comes back with what went wrong.
+fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
+    let mut word = || arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
+    let (kind, cpus) = (word(), word());
+    let Some(kind) = Kind::named(&kind) else {
+        return anyhow::anyhow!("there is no kind {kind:?} of load");
+    };
+    rustix::thread::set_name(c"stillwell-load").ok();
+    let mut set = CpuSet::new();
+    let cpus_known = parse_cpu_list(&cpus).unwrap_or_default();
+    cpus_known.iter().for_each(|&cpu| set.set(cpu));
+    if !cpus_known.is_empty()
+        && let Err(error) = sched_setaffinity(None, &set)
+    {
+        return anyhow::Error::from(error).context(format!("cannot be busy on CPUs {cpus}"));
+    }
+    let ready = || {
+        std::io::stdout().write_all(b"\n").and_then(|()| std::io::stdout().flush()).ok();
+    };
+    let failed = kinds::be_busy(kind, ready).err().unwrap_or_else(|| std::io::Error::other("?"));
+    anyhow::Error::from(failed).context(format!("a load of kind {} ended", kind.name()))
+}
+
+/// Busy processes. They end when this is dropped.
+#[derive(Debug)]
+pub struct Load {
+    kinds: Vec<Kind>,
+    cpus: Option<Vec<usize>>,
+    workers: Vec<(Kind, Child)>,
+}
+
+impl Load {
+    /// Starts so many, the kinds in turn; all are busy when this returns.
+    ///
+    /// # Errors
+    /// One of them cannot be.
+    pub fn start(n: u32, kinds: &[Kind], cpus: Option<Vec<usize>>) -> Result<Self> {
+        let mut load = Self { kinds: kinds.to_vec(), cpus, workers: Vec::new() };
+        for index in 0..n as usize {
+            let kind = load.kinds[index % load.kinds.len()];
+            let child = load.spawn(kind)?;
+            load.workers.push((kind, child));
+        }
+        for (kind, child) in &mut load.workers {
+            await_ready(*kind, child)?;
+        }
+        Ok(load)
+    }
+
+    fn spawn(&self, kind: Kind) -> Result<Child> {
+        let cpus = self.cpus.as_deref().map(format_cpu_list).unwrap_or_default();
+        Command::new("/proc/self/exe")
+            .arg0(ARGV0)
+            .args([BUSY, &std::process::id().to_string(), kind.name(), &cpus])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            // Out of the terminal's reach: a command under load may decide for itself what ^C means.
+            .process_group(0)
+            .spawn()
+            .context("cannot make a busy process (/proc/self/exe)")
+    }
+
+    /// Starts anew what has ended.
+    ///
+    /// # Errors
+    /// It cannot be busy.
+    fn refill(&mut self) -> Result<()> {
+        for index in 0..self.workers.len() {
+            let (kind, child) = &mut self.workers[index];
+            let (kind, has_ended) = (*kind, child.try_wait().is_ok_and(|status| status.is_some()));
+            if has_ended {
+                let mut child = self.spawn(kind)?;
+                await_ready(kind, &mut child)?;
+                self.workers[index] = (kind, child);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on until ^C, SIGTERM or the time is up. Returns whether it was the time.
+    ///
+    /// # Errors
+    /// What has ended cannot be started anew.
+    pub fn go_on(&mut self, limit_ns: Option<u64>) -> Result<bool> {
+        let interrupt = Interrupt::catch()?;
+        let end_ns = limit_ns.map(|limit_ns| monotonic_ns().saturating_add(limit_ns));
+        loop {
+            let left_ns = end_ns.map_or(LOOK_NS, |end_ns| end_ns.saturating_sub(monotonic_ns()));
+            if left_ns == 0 {
+                return Ok(true);
+            }
+            wait_for(&mut [PollFd::new(&interrupt, PollFlags::IN)], left_ns.min(LOOK_NS))?;
+            if interrupt.take() {
+                return Ok(false);
+            }
+            self.refill()?;
+        }
+    }
+
+    /// Runs a command under it; its end is also the end of the load.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn around(&mut self, command: &[OsString]) -> Result<ExitStatus> {
+        supervised::run(command, false, || self.refill())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.workers {
+            child.kill().ok();
+        }
+        for (_, child) in &mut self.workers {
+            child.wait().ok();
+        }
+    }
+}
+
+fn await_ready(kind: Kind, child: &mut Child) -> Result<()> {
+    let stdout = child.stdout.take();
+    let n_read = stdout.map_or(Ok(0), |mut stdout| stdout.read(&mut [0])).unwrap_or(0);
+    if n_read == 0 {
+        // It has said why.
+        bail!("a load of kind {} cannot be made", kind.name());
+    }
+    Ok(())
+}
+
+/// CPUs that are online, for a load.
+///
+/// # Errors
+/// One of them is not.
+pub fn check_cpus(cpus: &[usize], online: &str) -> Result<()> {
+    let known = parse_cpu_list(online).unwrap_or_default();
+    let missing = cpus.iter().find(|cpu| !known.contains(cpu));
+    ensure!(
+        missing.is_none(),
+        "--cpus: CPU {} is not one of those that are online ({online})",
+        missing.unwrap_or(&0)
+    );
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! A command of the user's that this program waits for, as nice(1) or timeout(1) would: it has the terminal, its status is
+//! passed on, and the kernel ends it with this program, whatever ends that. In between is this program executed again:
+//! what a child must do to itself is done there.
+#![expect(clippy::disallowed_methods, reason = "this module starts a command")]
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, Result, anyhow};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use crate::host::invoking_user;
+use crate::measure::programs;
+use crate::sys;
+
+/// `argv[0]` that makes this program become a command.
+const ARGV0: &str = "stillwell-become";
+/// The command is executed as the user who called sudo.
+const AS_CALLER: &str = "as-caller";
+const AS_WE_ARE: &str = "as-we-are";
+/// How often the caller may look at what it does meanwhile, ns.
+pub const LOOK_NS: u64 = 1_000_000_000;
+/// The same where the kernel (before 5.3) cannot tell of the end of a child.
+const LOOK_WITHOUT_PIDFD_NS: u64 = 10_000_000;
+
+/// Whether this process was started to become a command.
+pub fn is_requested() -> bool {
+    std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
+}
+
+/// Becomes it; only comes back when that fails.
+pub fn serve() -> ExitCode {
+    let failed = become_command(std::env::args_os().skip(1));
+    writeln!(anstream::stderr(), "stillwell: {failed:#}").ok();
+    ExitCode::from(crate::EXIT_ERROR)
+}
+
+fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Error {
+    let parent = arguments.next();
+    let as_whom = arguments.next();
+    let user = invoking_user().filter(|_| as_whom.as_deref() == Some(OsStr::new(AS_CALLER)));
+    let program = arguments.next().unwrap_or_default();
+    if let Some(user) = user
+        && let Err(error) = sys::become_user_for_good(&user)
+    {
+        return anyhow::Error::from(error).context("cannot become the user who called sudo");
+    }
+    // After that: another user takes the signal away.
+    sys::signal_me_when_my_parent_ends(libc::SIGKILL);
+    // It may have ended before that call.
+    if parent != Some(sys::parent().to_string().into()) {
+        return anyhow!("whoever wanted {} executed has ended", program.display());
+    }
+    let error = Command::new(&program).args(arguments).exec();
+    anyhow::Error::from(error).context(format!("cannot execute {}", program.display()))
+}
+
+/// Whether a command can be found.
+///
+/// # Errors
+/// It cannot, and why.
+pub fn check(command: &[OsString]) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = [b"PATH=", path.as_bytes()].concat();
+    let program = command.first().map(|program| program.as_bytes()).unwrap_or_default();
+    programs::find(program, &[path]).map_err(|why| anyhow!("{why}"))?;
+    Ok(())
+}
+
+/// Runs a command to its end. What the terminal sends is for the command, and SIGTERM and SIGHUP are passed on to it.
+/// `look` is called now and then.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run(
+    command: &[OsString],
+    as_caller: bool,
+    mut look: impl FnMut() -> Result<()>,
+) -> Result<ExitStatus> {
+    // Handlers, because exec resets them for the command; what is ignored would stay ignored.
+    let unheeded = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::clone(&unheeded))
+            .context("cannot catch signals")?;
+    }
+    let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
+    for signal in [SIGTERM, SIGHUP] {
+        let writer = writer.try_clone().context("cannot catch signals")?;
+        signal_hook::low_level::pipe::register(signal, writer).context("cannot catch signals")?;
+    }
+    let mut child = Command::new("/proc/self/exe")
+        .arg0(ARGV0)
+        .arg(std::process::id().to_string())
+        .arg(if as_caller { AS_CALLER } else { AS_WE_ARE })
+        .args(command)
+        .spawn()
+        .with_context(|| format!("cannot execute {}", command[0].display()))?;
+    let pid = Pid::from_child(&child);
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
+    loop {
+        if let Some(status) = child.try_wait().context("cannot wait for the command")? {
+            return Ok(status);
+        }
+        let mut fds = vec![PollFd::new(&pipe, PollFlags::IN)];
+        fds.extend(pidfd.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
+        wait_for(&mut fds, if pidfd.is_some() { LOOK_NS } else { LOOK_WITHOUT_PIDFD_NS })?;
+        if !fds[0].revents().is_empty() {
+            rustix::io::read(&pipe, &mut [0; 64]).ok();
+            kill_process(pid, Signal::TERM).ok();
+        }
+        look()?;
+    }
+}
+
+/// The status as a shell has it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// Waits until one of them is ready, or so long.
+///
+/// # Errors
+/// There is no memory for it.
+pub fn wait_for(fds: &mut [PollFd<'_>], limit_ns: u64) -> Result<()> {
+    let limit = Timespec {
+        tv_sec: i64::try_from(limit_ns / 1_000_000_000)?,
+        tv_nsec: i64::try_from(limit_ns % 1_000_000_000)?,
+    };
+    match poll(fds, Some(&limit)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error).context("cannot wait"),
+    }
+}

@@ -1,0 +1,231 @@
+//! Gaps in a loop, and who had the CPU meanwhile → a ledger. Pure. The sums are exact: whatever evidence there is, the
+//! parts of a ledger add up to the lengths of the gaps.
+
+use std::collections::BTreeMap;
+
+use stats::Sorted;
+
+use crate::noise::trace::{Segment, Trace};
+use crate::noise::{Entry, Source};
+
+/// A stretch of time that the loop did not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When it began, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// How long it was.
+    pub length_ns: u64,
+}
+
+impl Pause {
+    fn end_ns(self) -> u64 {
+        self.start_ns + self.length_ns
+    }
+}
+
+/// What the pauses of a CPU were.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributed {
+    /// Parts with a cause.
+    pub parts: Vec<Entry>,
+    /// What is left of each pause that nobody was seen in, ns, without those that were of nothing else.
+    pub left_ns: Vec<u64>,
+}
+
+/// Going into the kernel and back, with its cold caches, takes time before its first event and after its last one: at most
+/// this much for each excursion, ns. What is more is not the kernel's.
+pub const CROSSING_NS_MAX: u64 = 4_000;
+
+/// Divides pauses among those who had the CPU. `sees_all`: whether the trace would have seen an interrupt.
+pub fn attribute(pauses: &[Pause], trace: &Trace, end_ns: u64, sees_all: bool) -> Attributed {
+    let segments = trace.segments(end_ns);
+    let mut by_source: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let (mut crossing_ns, mut n_crossings) = (0, 0);
+    let mut left_ns = Vec::new();
+    let mut from = 0;
+    for pause in pauses {
+        from += segments[from..].partition_point(|segment| segment.end_ns <= pause.start_ns);
+        let inside =
+            segments[from..].iter().take_while(|segment| segment.start_ns < pause.end_ns());
+        let (mut seen_ns, mut n_excursions, mut last_end_ns) = (0, 0, 0);
+        for segment in inside {
+            let ns = overlap_ns(*pause, segment);
+            let (sum_ns, n) = by_source.entry(segment.source).or_default();
+            *sum_ns += ns;
+            *n += u64::from(segment.is_new && segment.start_ns >= pause.start_ns);
+            seen_ns += ns;
+            n_excursions += u64::from(segment.start_ns > last_end_ns);
+            last_end_ns = segment.end_ns;
+        }
+        let mut rest_ns = pause.length_ns - seen_ns;
+        if sees_all && n_excursions > 0 {
+            let ns = rest_ns.min(n_excursions * CROSSING_NS_MAX);
+            crossing_ns += ns;
+            n_crossings += n_excursions;
+            rest_ns -= ns;
+        }
+        if rest_ns > 0 {
+            left_ns.push(rest_ns);
+        }
+    }
+    let named = by_source.into_iter().map(|(source, (ns, n))| Entry {
+        n: Some(n),
+        ..Entry::exact(trace.sources[source as usize].clone(), ns.cast_signed())
+    });
+    let mut parts: Vec<Entry> = named.collect();
+    if crossing_ns > 0 {
+        parts.push(Entry::estimate(Source::Crossing, crossing_ns.cast_signed(), n_crossings));
+    }
+    Attributed { parts, left_ns }
+}
+
+fn overlap_ns(pause: Pause, segment: &Segment) -> u64 {
+    let start_ns = pause.start_ns.max(segment.start_ns);
+    pause.end_ns().min(segment.end_ns).saturating_sub(start_ns)
+}
+
+/// Where nobody but the scheduler was watched: interrupts by their counts. Each takes as long as the median pause that
+/// nobody else had; all together no longer than those did.
+pub fn by_counts(left_ns: &[u64], counts: &[(Source, u64)]) -> Vec<Entry> {
+    let total_ns: u64 = left_ns.iter().sum();
+    let lengths: Vec<f64> = left_ns.iter().map(|&ns| ns as f64).collect();
+    let Ok(sorted) = Sorted::new(&lengths) else { return Vec::new() };
+    let each_ns = sorted.median();
+    let n_all: u64 = counts.iter().map(|(_, n)| n).sum();
+    let fits = (total_ns as f64 / (n_all as f64 * each_ns).max(1.0)).min(1.0);
+    let entry = |(source, n): &(Source, u64)| {
+        Entry::estimate(source.clone(), (*n as f64 * each_ns * fits) as i64, *n)
+    };
+    counts.iter().filter(|(_, n)| *n > 0).map(entry).collect()
+}
+
+/// Divides what nameless programs took among those that were seen to run on the CPU meanwhile, by how long they did; what
+/// they leave stays nameless.
+pub fn name_tasks(parts: &mut Vec<Entry>, ran: &[(String, u64)]) {
+    let Some(at) = parts.iter().position(|entry| entry.source == Source::Preempted) else { return };
+    let nameless = parts.swap_remove(at);
+    let ran_ns: u64 = ran.iter().map(|(_, ns)| ns).sum();
+    let mut left_ns = nameless.ns;
+    for (name, ns) in ran {
+        let ns = i128::from(*ns);
+        // More ran there than what the loop lost: some of it before the loop was there, or while it slept.
+        let all_ns = i128::from(ran_ns).max(i128::from(nameless.ns)).max(1);
+        let share_ns = i64::try_from(ns * i128::from(nameless.ns) / all_ns).unwrap_or(0);
+        left_ns -= share_ns;
+        let source = Source::Task { name: name.clone() };
+        parts.push(Entry { is_estimate: true, ..Entry::exact(source, share_ns) });
+    }
+    parts.push(Entry { ns: left_ns, ..nameless });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::Ledger;
+    use crate::noise::trace::{Event, What};
+    use proptest::prelude::*;
+
+    fn pause(start_ns: u64, length_ns: u64) -> Pause {
+        Pause { start_ns, length_ns }
+    }
+
+    fn tick() -> Source {
+        Source::Interrupt { line: "LOC".into() }
+    }
+
+    fn trace(events: &[(u64, What)]) -> Trace {
+        let events = events.iter().map(|&(time_ns, what)| Event { time_ns, what }).collect();
+        Trace { events, sources: vec![tick(), Source::Preempted], n_lost: 0 }
+    }
+
+    fn ns_of(found: &Attributed, source: &Source) -> Option<(i64, Option<u64>)> {
+        let entry = found.parts.iter().find(|entry| entry.source == *source)?;
+        Some((entry.ns, entry.n))
+    }
+
+    #[test]
+    fn a_pause_is_divided_among_those_who_had_it() {
+        use What::{Enter, Exit, Switch};
+        let trace = trace(&[
+            (1_000, Enter(0)),
+            (3_000, Exit(0)),
+            (50_000, Switch(Some(1))),
+            (60_000, Enter(0)),
+            (61_000, Exit(0)),
+            (90_000, Switch(None)),
+        ]);
+        let pauses = [pause(500, 3_000), pause(49_000, 52_000), pause(200_000, 700)];
+        let found = attribute(&pauses, &trace, 1_000_000, true);
+        assert_eq!(ns_of(&found, &tick()), Some((3_000, Some(2))));
+        assert_eq!(ns_of(&found, &Source::Preempted), Some((39_000, Some(1))));
+        // 1 µs around the first; 4 of the 12 around the second; the third is nobody's.
+        assert_eq!(ns_of(&found, &Source::Crossing), Some((5_000, Some(2))));
+        assert_eq!(found.left_ns, [8_000, 700]);
+    }
+
+    /// What the loop did not notice it did not lose.
+    #[test]
+    fn only_time_in_pauses_counts() {
+        let trace = trace(&[(100, What::Enter(0)), (300, What::Exit(0))]);
+        let found = attribute(&[pause(200, 50), pause(290, 100)], &trace, 1_000, false);
+        assert_eq!(ns_of(&found, &tick()), Some((60, Some(0))));
+        assert_eq!(found.left_ns, [90]);
+    }
+
+    #[test]
+    fn counts_are_worth_the_median_of_what_is_left() {
+        let left = [2_000, 2_000, 2_000, 2_000, 90_000];
+        let found = by_counts(&left, &[(tick(), 4), (Source::Steal, 0)]);
+        assert_eq!(found, [Entry::estimate(tick(), 8_000, 4)]);
+        // More of them than pauses: they are shorter.
+        let found = by_counts(&left[..2], &[(tick(), 30), (Source::Steal, 10)]);
+        assert_eq!([found[0].ns, found[1].ns], [3_000, 1_000]);
+        assert_eq!(by_counts(&[], &[(tick(), 4)]), []);
+    }
+
+    #[test]
+    fn programs_get_their_share() {
+        let name = |ran: &[(&str, u64)]| {
+            let mut parts = vec![Entry::exact(tick(), 5), Entry::exact(Source::Preempted, 100)];
+            let ran: Vec<_> = ran.iter().map(|(name, ns)| ((*name).to_owned(), *ns)).collect();
+            name_tasks(&mut parts, &ran);
+            let ns = parts.iter().map(|entry| entry.ns).collect::<Vec<_>>();
+            (ns, parts.into_iter().filter(|entry| entry.is_estimate).count())
+        };
+        assert_eq!(name(&[("sh", 60), ("cc1", 20)]), (vec![5, 60, 20, 20], 2));
+        assert_eq!(name(&[("sh", 150), ("cc1", 50)]), (vec![5, 75, 25, 0], 2));
+        assert_eq!(name(&[]), (vec![5, 100], 0));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_and_rest_are_the_pauses(
+            steps in proptest::collection::vec((0..5_000_u64, 0..6_u32), 0..60),
+            pauses in proptest::collection::vec((1..9_000_u64, 1..20_000_u64), 0..30),
+            sees_all: bool,
+        ) {
+            let mut now = 0;
+            let events: Vec<(u64, What)> = steps.iter().map(|&(step, what)| {
+                now += step;
+                let source = what / 3;
+                (now, [What::Enter(source), What::Exit(source), What::Switch((what > 3).then_some(1))][(what % 3) as usize])
+            }).collect();
+            let mut at = 0;
+            let pauses: Vec<Pause> = pauses.iter().map(|&(step, length)| {
+                let found = pause(at + step, length);
+                at = found.end_ns();
+                found
+            }).collect();
+            let found = attribute(&pauses, &trace(&events), 200_000, sees_all);
+            let total: u64 = pauses.iter().map(|pause| pause.length_ns).sum();
+            let left: u64 = found.left_ns.iter().sum();
+            let parts: i64 = found.parts.iter().map(|entry| entry.ns).sum();
+            prop_assert_eq!(parts + left.cast_signed(), total.cast_signed());
+            prop_assert!(found.parts.iter().all(|entry| entry.ns >= 0));
+            let counted = by_counts(&found.left_ns, &[(tick(), 7), (Source::Steal, 1 << 40)]);
+            prop_assert!(counted.iter().map(|entry| entry.ns).sum::<i64>() <= left.cast_signed());
+            let ledger = Ledger::new(total.cast_signed(), found.parts, Source::Host);
+            prop_assert_eq!(ledger.unexplained_ns(), left.cast_signed());
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What a trace of some CPUs says → when the processes of a run were kept from running, and by whom. Pure.
+//!
+//! A thread of the run that was preempted waits on the CPU that it had; whoever has that CPU until it goes on, there or
+//! elsewhere, is to blame. So is an interrupt that comes while a thread of the run has the CPU.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::noise::trace::{Segment, SourceIndex};
+use crate::noise::{Entry, Source};
+
+/// Something that happened on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunEvent {
+    /// When, CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// Where.
+    pub cpu: usize,
+    /// What.
+    pub what: RunWhat,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunWhat {
+    /// The CPU was given from one thread to another.
+    Switch {
+        /// Who had it.
+        from: u32,
+        /// Whether that one would have gone on.
+        is_preempted: bool,
+        /// Who has it now.
+        to: u32,
+        /// What that one is called.
+        to_source: SourceIndex,
+    },
+    /// An interrupt began.
+    Enter(SourceIndex),
+    /// It ended.
+    Exit(SourceIndex),
+    /// A thread made another.
+    Fork {
+        /// By whom.
+        parent: u32,
+        /// The new one.
+        child: u32,
+    },
+}
+
+/// When descendants of `root` were kept from running, by events in order of time.
+pub fn losses(events: &[RunEvent], root: u32) -> Vec<Segment> {
+    let mut state = State::default();
+    for event in events {
+        state.pass(event.cpu, event.time_ns);
+        state.apply(event, root);
+    }
+    state.segments.sort_by_key(|segment| segment.start_ns);
+    state.segments
+}
+
+/// A run that has been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Its step.
+    pub step: u32,
+    /// From when, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// Until when.
+    pub end_ns: u64,
+}
+
+/// Divides losses, in order of their starts, among the runs in which they fell. Runs that lost nothing are left out.
+pub fn by_run(losses: &[Segment], runs: &[Ran], sources: &[Source]) -> Vec<(u32, Vec<Entry>)> {
+    let mut from = 0;
+    let mut taken = Vec::new();
+    for run in runs {
+        // Losses of several CPUs overlap, so that a later one may end earlier; those are passed over below.
+        from += losses[from..].iter().take_while(|loss| loss.end_ns <= run.start_ns).count();
+        let mut by_source: BTreeMap<SourceIndex, (u64, u64)> = BTreeMap::new();
+        for loss in losses[from..].iter().take_while(|loss| loss.start_ns < run.end_ns) {
+            let start_ns = loss.start_ns.max(run.start_ns);
+            let ns = loss.end_ns.min(run.end_ns).saturating_sub(start_ns);
+            if ns > 0 {
+                let (sum_ns, n) = by_source.entry(loss.source).or_default();
+                *sum_ns += ns;
+                *n += u64::from(loss.is_new);
+            }
+        }
+        let entries = by_source.into_iter().map(|(source, (ns, n))| Entry {
+            n: Some(n),
+            ..Entry::exact(sources[source as usize].clone(), ns.cast_signed())
+        });
+        let entries: Vec<Entry> = entries.collect();
+        if !entries.is_empty() {
+            taken.push((run.step, entries));
+        }
+    }
+    taken
+}
+
+#[derive(Default)]
+struct State {
+    own: HashSet<u32>,
+    /// Threads of the run that would go on, and where they wait.
+    waiting: HashMap<u32, usize>,
+    cpus: HashMap<usize, Cpu>,
+    segments: Vec<Segment>,
+}
+
+#[derive(Default)]
+struct Cpu {
+    thread: Option<u32>,
+    source: SourceIndex,
+    stack: Vec<SourceIndex>,
+    since_ns: u64,
+    is_new: bool,
+}
+
+impl State {
+    /// Gives the time on a CPU until now to whoever had it, if the run lost it.
+    fn pass(&mut self, at: usize, now_ns: u64) {
+        let cpu = self.cpus.entry(at).or_default();
+        let is_own = cpu.thread.is_some_and(|thread| self.own.contains(&thread));
+        let is_lost = is_own || self.waiting.values().any(|&waits_at| waits_at == at);
+        let other = cpu.thread.filter(|_| !is_own).map(|_| cpu.source);
+        let innermost = cpu.stack.last().copied().or(other);
+        if let Some(source) = innermost.filter(|_| is_lost && now_ns > cpu.since_ns) {
+            let is_new = std::mem::take(&mut cpu.is_new);
+            let segment = Segment { start_ns: cpu.since_ns, end_ns: now_ns, source, is_new };
+            self.segments.push(segment);
+        }
+        cpu.since_ns = now_ns.max(cpu.since_ns);
+    }
+
+    fn apply(&mut self, event: &RunEvent, root: u32) {
+        match event.what {
+            RunWhat::Fork { parent, child } => {
+                if parent == root || self.own.contains(&parent) {
+                    self.own.insert(child);
+                }
+            }
+            RunWhat::Enter(source) => {
+                let cpu = self.cpus.entry(event.cpu).or_default();
+                cpu.stack.push(source);
+                cpu.is_new = true;
+            }
+            RunWhat::Exit(source) => {
+                let stack = &mut self.cpus.entry(event.cpu).or_default().stack;
+                if let Some(at) = stack.iter().rposition(|&open| open == source) {
+                    stack.truncate(at);
+                }
+            }
+            RunWhat::Switch { from, is_preempted, to, to_source } => {
+                if is_preempted && self.own.contains(&from) {
+                    self.waiting.insert(from, event.cpu);
+                }
+                // It goes on elsewhere than where it waited: until now that CPU was lost.
+                if let Some(waited_at) = self.waiting.get(&to).copied() {
+                    self.pass(waited_at, event.time_ns);
+                    self.waiting.remove(&to);
+                }
+                let cpu = self.cpus.entry(event.cpu).or_default();
+                *cpu = Cpu {
+                    thread: Some(to),
+                    source: to_source,
+                    stack: Vec::new(),
+                    since_ns: event.time_ns,
+                    is_new: true,
+                };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use RunWhat::{Enter, Exit, Fork};
+
+    const LAUNCHER: u32 = 1;
+
+    fn switch(from: u32, is_preempted: bool, to: u32) -> RunWhat {
+        RunWhat::Switch { from, is_preempted, to, to_source: to + 100 }
+    }
+
+    /// Time, CPU and what; expected: start, end, source.
+    #[track_caller]
+    fn check(events: &[(u64, usize, RunWhat)], expected: &[(u64, u64, u32)]) {
+        let events: Vec<RunEvent> =
+            events.iter().map(|&(time_ns, cpu, what)| RunEvent { time_ns, cpu, what }).collect();
+        let found: Vec<_> = losses(&events, LAUNCHER)
+            .iter()
+            .map(|found| (found.start_ns, found.end_ns, found.source))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn who_runs_while_the_run_would() {
+        check(
+            &[
+                (5, 0, Fork { parent: LAUNCHER, child: 7 }),
+                (6, 0, switch(LAUNCHER, false, 7)),
+                (10, 0, switch(7, true, 50)),
+                (14, 0, Enter(3)),
+                (15, 0, Exit(3)),
+                (20, 0, switch(50, true, 51)),
+                (30, 0, switch(51, false, 7)),
+                (40, 0, Enter(3)),
+                (42, 0, Exit(3)),
+                // It sleeps: nobody takes anything from it.
+                (50, 0, switch(7, false, 50)),
+                (60, 0, Enter(3)),
+                (61, 0, Exit(3)),
+            ],
+            &[(10, 14, 150), (14, 15, 3), (15, 20, 150), (20, 30, 151), (40, 42, 3)],
+        );
+    }
+
+    #[test]
+    fn a_thread_that_goes_on_elsewhere() {
+        check(
+            &[
+                (5, 0, Fork { parent: LAUNCHER, child: 7 }),
+                (5, 0, Fork { parent: 7, child: 8 }),
+                (6, 0, switch(LAUNCHER, false, 8)),
+                (10, 0, switch(8, true, 50)),
+                (25, 1, switch(0, false, 8)),
+                (40, 0, switch(50, false, 0)),
+            ],
+            &[(10, 25, 150)],
+        );
+    }
+
+    /// Threads of the run take turns on one CPU; others do not count.
+    #[test]
+    fn the_run_takes_nothing_from_itself() {
+        check(
+            &[
+                (5, 0, Fork { parent: LAUNCHER, child: 7 }),
+                (5, 0, Fork { parent: 7, child: 8 }),
+                (5, 0, Fork { parent: 90, child: 91 }),
+                (6, 0, switch(LAUNCHER, false, 7)),
+                (10, 0, switch(7, true, 8)),
+                (20, 0, switch(8, false, 7)),
+                (30, 1, switch(91, true, 50)),
+                (40, 1, switch(50, true, 91)),
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn losses_belong_to_the_run_they_fell_in() {
+        let loss = |start_ns, end_ns, source| Segment { start_ns, end_ns, source, is_new: true };
+        let losses = [loss(0, 50, 0), loss(5, 8, 1), loss(12, 20, 1), loss(60, 70, 0)];
+        let runs = [(3, 10, 30), (4, 45, 55), (5, 56, 58), (6, 59, 99)];
+        let runs = runs.map(|(step, start_ns, end_ns)| Ran { step, start_ns, end_ns });
+        let task = |name: &str| Source::Task { name: name.into() };
+        let found = by_run(&losses, &runs, &[task("a"), task("b")]);
+        let entry = |name, ns| Entry { n: Some(1), ..Entry::exact(task(name), ns) };
+        let expected = [
+            (3, vec![entry("a", 20), entry("b", 8)]),
+            (4, vec![entry("a", 5)]),
+            (6, vec![entry("a", 10)]),
+        ];
+        assert_eq!(found, expected);
+    }
+}

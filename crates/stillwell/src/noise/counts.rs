@@ -1,0 +1,244 @@
+//! What the kernel counts for everybody to read: interrupts, stolen time, who ran for how long. Read before and after, and
+//! not while something is timed: on a machine with many CPUs and processes it takes milliseconds.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::host::{Host, Interrupts};
+use crate::noise::Source;
+use crate::noise::points::line_name;
+
+/// The counts at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    interrupts: Option<Interrupts>,
+    softirqs: Option<Interrupts>,
+    /// Of each CPU, ns.
+    steal_ns: HashMap<usize, u64>,
+    /// Time that somebody was ready and had no CPU, anywhere, µs.
+    pressure_us: Option<u64>,
+    /// Times that a CPU was slowed down because it or its package was too hot.
+    throttles: Option<u64>,
+    tasks: HashMap<(u32, u32), Task>,
+}
+
+#[derive(Clone, Debug)]
+struct Task {
+    name: String,
+    cpu: usize,
+    ran_ns: u64,
+}
+
+/// What was counted on a CPU between two moments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Interrupts by line, softirqs not among them.
+    pub interrupts: Vec<(Source, u64)>,
+    /// Softirqs by vector.
+    pub softirqs: Vec<(Source, u64)>,
+    /// Time that the hypervisor says it took.
+    pub steal_ns: u64,
+    /// Programs that ran there, and for how long; the longest first.
+    pub ran: Vec<(String, u64)>,
+}
+
+/// What was counted on the whole machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Machine {
+    /// Time that somebody was ready and had no CPU.
+    pub pressure_ns: Option<u64>,
+    /// Times that a CPU was too hot.
+    pub throttles: Option<u64>,
+}
+
+/// One unit of /proc/stat, USER_HZ: 100 on everything that Linux runs on but Alpha (include/asm-generic/param.h).
+const STAT_TICK_NS: u64 = 10_000_000;
+/// With hundreds of CPUs the file has some hundred kilobytes.
+const STAT_BYTES_MAX: u64 = 4 << 20;
+
+impl Counts {
+    /// Now.
+    pub fn read(host: &Host, cpus: &[usize]) -> Self {
+        let softirqs = host.read_long("proc/softirqs", STAT_BYTES_MAX);
+        Self {
+            interrupts: Interrupts::read(host),
+            softirqs: softirqs.and_then(|text| Interrupts::parse(&text)),
+            steal_ns: steal(&host.read_long("proc/stat", STAT_BYTES_MAX).unwrap_or_default()),
+            pressure_us: host.read("proc/pressure/cpu").and_then(|text| pressure(&text)),
+            throttles: throttles(host, cpus),
+            tasks: tasks(host),
+        }
+    }
+
+    /// What was counted on a CPU since an earlier moment. `own`: the process that does not count.
+    pub fn since(&self, before: &Self, cpu: usize, own: u32) -> Counted {
+        let steal = |counts: &Self| counts.steal_ns.get(&cpu).copied().unwrap_or(0);
+        Counted {
+            interrupts: of_cpu(self.interrupts.as_ref(), before.interrupts.as_ref(), cpu, |row| {
+                Source::Interrupt { line: line_name(&row.0, &row.1) }
+            }),
+            softirqs: of_cpu(self.softirqs.as_ref(), before.softirqs.as_ref(), cpu, |row| {
+                Source::Softirq { vector: row.0 }
+            }),
+            steal_ns: steal(self).saturating_sub(steal(before)),
+            ran: self.ran_since(before, cpu, own),
+        }
+    }
+
+    /// What was counted on the machine since an earlier moment.
+    pub fn machine_since(&self, before: &Self) -> Machine {
+        let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
+        Machine {
+            pressure_ns: since(self.pressure_us, before.pressure_us).map(|us| us * 1000),
+            throttles: since(self.throttles, before.throttles),
+        }
+    }
+
+    /// A program counts where it was last seen: which CPUs it was on in between nobody says.
+    fn ran_since(&self, before: &Self, cpu: usize, own: u32) -> Vec<(String, u64)> {
+        let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
+        for (id, task) in self.tasks.iter().filter(|(id, task)| task.cpu == cpu && id.0 != own) {
+            let before_ns = before.tasks.get(id).map_or(0, |task| task.ran_ns);
+            *by_name.entry(&task.name).or_default() += task.ran_ns.saturating_sub(before_ns);
+        }
+        let mut ran: Vec<(String, u64)> = by_name
+            .into_iter()
+            .filter(|(_, ns)| *ns > 0)
+            .map(|(name, ns)| (name.into(), ns))
+            .collect();
+        ran.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        ran
+    }
+}
+
+/// The rows of a table of counts that moved on a CPU.
+fn of_cpu(
+    now: Option<&Interrupts>,
+    before: Option<&Interrupts>,
+    cpu: usize,
+    source: impl Fn((String, String)) -> Source,
+) -> Vec<(Source, u64)> {
+    let (Some(now), Some(before)) = (now, before) else { return Vec::new() };
+    let since = now.clone().since(before);
+    let Some(column) = since.cpus.iter().position(|&known| known == cpu) else { return Vec::new() };
+    let counted = since.rows.into_iter().filter_map(|row| {
+        let n = row.counts.get(column).copied().filter(|&n| n > 0)?;
+        Some((source((row.name, row.what)), n))
+    });
+    counted.collect()
+}
+
+/// Column `steal` of /proc/stat (proc_stat(5)).
+fn steal(text: &str) -> HashMap<usize, u64> {
+    let of_line = |line: &str| {
+        let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
+        let cpu = fields.next()?.parse().ok()?;
+        let ticks: u64 = fields.nth(7)?.parse().ok()?;
+        // The line of all CPUs together has no number behind its name.
+        line.as_bytes()
+            .get(3)
+            .is_some_and(u8::is_ascii_digit)
+            .then_some((cpu, ticks * STAT_TICK_NS))
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+/// `total` of the line `some` of a pressure file (Documentation/accounting/psi.rst).
+fn pressure(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with("some"))?;
+    line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+}
+
+fn throttles(host: &Host, cpus: &[usize]) -> Option<u64> {
+    let of = |cpu: &usize, kind: &str| {
+        host.read_value::<u64>(format!(
+            "sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{kind}_throttle_count"
+        ))
+    };
+    let counts = cpus.iter().flat_map(|cpu| ["core", "package"].map(|kind| of(cpu, kind)));
+    counts.flatten().reduce(|sum, n| sum.saturating_add(n))
+}
+
+/// Every thread of the machine that may be seen.
+fn tasks(host: &Host) -> HashMap<(u32, u32), Task> {
+    let mut tasks = HashMap::new();
+    let numbers = |path: String| {
+        host.list(path).into_iter().filter_map(|name| name.parse::<u32>().ok()).collect::<Vec<_>>()
+    };
+    for process in numbers("proc".into()) {
+        for thread in numbers(format!("proc/{process}/task")) {
+            let place = format!("proc/{process}/task/{thread}");
+            // A thread may end while we look.
+            let found = host.read(format!("{place}/stat")).and_then(|stat| {
+                let schedstat = host.read(format!("{place}/schedstat"))?;
+                task(&stat, &schedstat)
+            });
+            tasks.extend(found.map(|task| ((process, thread), task)));
+        }
+    }
+    tasks
+}
+
+/// proc_pid_stat(5): `pid (name) state …`; the processor is the 39th field. schedstat: time on a CPU comes first.
+fn task(stat: &str, schedstat: &str) -> Option<Task> {
+    let (head, rest) = stat.rsplit_once(") ")?;
+    Some(Task {
+        name: head.split_once('(')?.1.into(),
+        cpu: rest.split_ascii_whitespace().nth(36)?.parse().ok()?,
+        ran_ns: schedstat.split_ascii_whitespace().next()?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::expand;
+
+    /// A machine after some time: ticks, stolen units, and two threads of one program that have run for so long.
+    fn counts(loc: u64, steal: u64, ran_ns: [u64; 2]) -> Counts {
+        let stat = |name: &str, cpu: usize| {
+            format!(
+                "7 ({name}) R 1 7 7 0 -1 4194560 11 0 0 0 5 3 0 0 20 0 1 0 99 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 {cpu} 0 0 0 0 0"
+            )
+        };
+        let files = format!(
+            "proc/interrupts = CPU0 CPU1\\nLOC: {loc} 7 Local timer interrupts\\n9: 1 1 IO-APIC 9-fasteoi acpi\n\
+             proc/softirqs = CPU0 CPU1\\nTIMER: {loc} 3\n\
+             proc/stat = cpu 1 1 1 1 1 1 1 99 0 0\\ncpu0 1 1 1 1 1 1 1 {steal} 0 0\\ncpu1 1 1 1 1 1 1 1 0 0 0\n\
+             proc/pressure/cpu = some avg10=0.00 avg60=0.00 avg300=0.00 total={loc}\n\
+             sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count = {steal}\n\
+             proc/7/task/7/stat = {}\nproc/7/task/7/schedstat = {} 5 2\n\
+             proc/7/task/8/stat = {}\nproc/7/task/8/schedstat = {} 5 2\n\
+             proc/9/task/9/stat = {}\nproc/9/task/9/schedstat = 1000 5 2\n",
+            stat("a ) b", 0),
+            ran_ns[0],
+            stat("a ) b", 0),
+            ran_ns[1],
+            stat("other", 1)
+        );
+        let (_directory, host) = expand(&files);
+        Counts::read(&host, &[0, 1])
+    }
+
+    #[test]
+    fn what_moved_on_a_cpu() {
+        let (before, now) = (counts(10, 2, [100, 200]), counts(25, 5, [400, 250]));
+        let found = now.since(&before, 0, 99);
+        let loc = Source::Interrupt { line: "LOC".into() };
+        assert_eq!(found.interrupts, [(loc, 15)]);
+        assert_eq!(found.softirqs, [(Source::Softirq { vector: "TIMER".into() }, 15)]);
+        assert_eq!((found.steal_ns, found.ran), (30_000_000, vec![("a ) b".into(), 350)]));
+        assert_eq!(now.since(&before, 1, 99), Counted::default());
+        assert_eq!(now.since(&before, 0, 7).ran, []);
+        let expected = Machine { pressure_ns: Some(15_000), throttles: Some(3) };
+        assert_eq!(now.machine_since(&before), expected);
+    }
+
+    /// A CPU that is switched off while it is watched has no column any more.
+    #[test]
+    fn a_machine_that_shows_nothing() {
+        let (_directory, host) = expand("proc/uptime = 1 1\n");
+        let nothing = Counts::read(&host, &[0]);
+        assert_eq!(nothing.since(&counts(10, 2, [1, 1]), 0, 1), Counted::default());
+        assert_eq!(nothing.machine_since(&nothing), Machine::default());
+    }
+}

@@ -1,0 +1,26 @@
+//! Noise with a name: where the time went that a benchmark has lost, or an empty loop. Only `sampler`, `tracer`, `runs` and `verdict`
+//! touch the machine; `counts` and `points` read it through [`crate::host::Host`].
+
+mod attribute;
+mod blame;
+mod counts;
+mod ledger;
+mod of_record;
+mod points;
+mod report;
+mod runs;
+mod sampler;
+mod ticks;
+mod trace;
+mod tracer;
+mod verdict;
+mod watch;
+
+pub use blame::Ran;
+pub use ledger::{Entry, Ledger, Remedy, Source};
+pub use of_record::{ArmLedger, RecordLedger, has_evidence, of_record};
+pub use report::{CpuNoise, EDGES_NS, Evidence, Report};
+pub use runs::RunTracer;
+pub use ticks::Clock;
+pub use verdict::{MachineVerdict, machine_verdict};
+pub use watch::{Asked, Found, watch};

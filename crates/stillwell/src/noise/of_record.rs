@@ -1,0 +1,542 @@
+//! Record → where the time above t0 went, arm by arm. Pure.
+//!
+//! A run of one thread is on a CPU, ready but without one, or asleep, so
+//!
+//! ```text
+//! wall - t0 = (preempted - least) + (queued - least) + (on the CPU - what it takes) + (asleep - what it sleeps)
+//! ```
+//!
+//! holds exactly, run by run. What a run has of each without noise is what the least disturbed runs have: the smallest
+//! preemption and queueing, and of the rest the shares of the lowest fifth. The time on the CPU is divided further by
+//! estimates; what they leave is not explained.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use stats::series::theil_sen_at;
+
+use crate::analysis::{ArmSummary, launches::slice_rule, queued_ns};
+use crate::metric::Metric;
+use crate::noise::ledger::{Entry, Ledger, Source};
+use crate::plan::workers::Headline;
+use crate::record::{Event, Record, Rows};
+
+/// The ledgers of a record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordLedger {
+    /// Of each arm that has times; hidden ones are left out.
+    pub arms: Vec<ArmLedger>,
+    /// Of all of them together.
+    pub total: Ledger,
+    /// Time that was measured in all, ns.
+    pub measured_ns: i64,
+}
+
+/// The ledger of an arm: all its runs that count.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArmLedger {
+    /// Index in the plan.
+    pub arm: usize,
+    /// What to call it.
+    pub label: String,
+    /// Runs, or slices of them.
+    pub n: usize,
+    /// Its time without noise, ns.
+    pub t0_ns: f64,
+    /// Time that was measured, ns.
+    pub measured_ns: i64,
+    /// Where the time above t0 went.
+    pub ledger: Ledger,
+    /// Whether it had several CPUs at a time: what it waited for is no part of its wall time then, and nothing but
+    /// preemption is told apart.
+    pub is_parallel: bool,
+}
+
+/// What one run, or slice, says.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    step: u32,
+    wall_ns: i64,
+    /// What it takes without noise.
+    floor_ns: i64,
+    preempted_ns: Option<i64>,
+    queued_ns: Option<i64>,
+    cpu_ns: Option<i64>,
+    faults: Option<u64>,
+    migrations: Option<u64>,
+    cycles: Option<f64>,
+}
+
+/// Share of an arm's runs that counts as undisturbed.
+const LOW: f64 = 0.2;
+/// More CPU time than wall time by this factor is more than one thread.
+const PARALLEL_FROM: f64 = 1.1;
+/// Fewest runs that costs are estimated from, and most: the estimate takes their square.
+const ESTIMATE_RUNS_MIN: usize = 20;
+const ESTIMATE_RUNS_MAX: usize = 300;
+
+/// The ledgers of a record; `None` when nothing in it has a time.
+pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
+    let samples = samples_by_arm(record, arms);
+    let taken = taken_by_step(record);
+    let arms: Vec<ArmLedger> = arms
+        .iter()
+        .zip(samples)
+        .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
+        .filter_map(|(arm, samples)| of_arm(arm, &samples, &taken))
+        .collect();
+    let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
+    let measured_ns = arms.iter().map(|arm| arm.measured_ns).sum();
+    Some(RecordLedger { arms, total, measured_ns })
+}
+
+/// What a trace says of each run: who took the CPU from it.
+type Taken<'a> = HashMap<u32, &'a [Entry]>;
+
+fn taken_by_step(record: &Record) -> Taken<'_> {
+    let taken = record.events.iter().filter_map(|event| match event {
+        Event::Taken { step, by } => Some((*step, by.as_slice())),
+        _ => None,
+    });
+    taken.collect()
+}
+
+fn of_arm(summary: &ArmSummary, samples: &[Sample], taken: &Taken<'_>) -> Option<ArmLedger> {
+    let t0_ns = summary.wall.as_ref()?.t0.value;
+    let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
+    let usual = Usual::of(samples);
+    let mut parts = Vec::new();
+    let (mut cpu_ns, mut is_capped) = (Some(Vec::new()), false);
+    let (mut preempted_ns, mut queued_ns) = (0, 0);
+    for sample in samples {
+        let split = usual.split(sample);
+        preempted_ns += split.preempted_ns;
+        queued_ns += split.queued_ns;
+        is_capped |= split.is_capped;
+        if let Some(all) = &mut cpu_ns {
+            match split.cpu_ns {
+                Some(ns) => all.push(ns),
+                None => cpu_ns = None,
+            }
+        }
+        if let Some(asleep_ns) = split.asleep_ns {
+            parts.push(Entry::exact(Source::Asleep, asleep_ns));
+        }
+    }
+    let waited = |source, ns| Entry { is_estimate: is_capped, ..Entry::exact(source, ns) };
+    let (tasks, interrupts) = named(samples, taken);
+    parts.extend(shared(tasks, preempted_ns, Source::Preempted, is_capped));
+    parts.push(waited(Source::Queued, queued_ns));
+    if let Some(cpu_ns) = cpu_ns {
+        let beyond_ns: i64 = cpu_ns.iter().sum();
+        // What every run has of them is no noise; and they are in the CPU time of the run.
+        let most_ns = beyond_usual_ns(samples, taken).clamp(0, beyond_ns.max(0));
+        parts.extend(shared(interrupts, most_ns, Source::Unexplained, false));
+        parts.extend(computing(samples, &cpu_ns, most_ns));
+    }
+    Some(ArmLedger {
+        arm: summary.arm,
+        label: summary.label.clone(),
+        n: samples.len(),
+        t0_ns,
+        measured_ns: samples.iter().map(|sample| sample.wall_ns).sum(),
+        ledger: Ledger::new(total_ns, parts, Source::Unexplained),
+        is_parallel: usual.is_parallel(),
+    })
+}
+
+/// Programs and interrupts that a trace has seen, of all runs together.
+fn named(samples: &[Sample], taken: &Taken<'_>) -> (Vec<Entry>, Vec<Entry>) {
+    let seen = samples.iter().filter_map(|sample| taken.get(&sample.step));
+    let all = seen.flat_map(|entries| entries.iter().cloned());
+    all.partition(|entry| matches!(entry.source, Source::Task { .. }))
+}
+
+/// Interrupts of all runs, beyond as many times those of the run that has least.
+fn beyond_usual_ns(samples: &[Sample], taken: &Taken<'_>) -> i64 {
+    let of_run = |sample: &Sample| {
+        let entries = taken.get(&sample.step).copied().unwrap_or_default();
+        let interrupts = entries.iter().filter(|it| !matches!(it.source, Source::Task { .. }));
+        interrupts.map(|entry| entry.ns).sum::<i64>()
+    };
+    let each: Vec<i64> = samples.iter().map(of_run).collect();
+    each.iter().sum::<i64>() - each.iter().min().unwrap_or(&0) * each.len() as i64
+}
+
+/// Divides a time among those who were seen; each gets its share of it, if they took more. What they leave is `rest`.
+fn shared(seen: Vec<Entry>, ns: i64, rest: Source, is_capped: bool) -> Vec<Entry> {
+    let seen_ns: i64 = seen.iter().map(|entry| entry.ns).sum();
+    let mut left_ns = ns;
+    let mut parts = Vec::new();
+    for entry in seen {
+        let share_ns = if seen_ns > ns { scaled(entry.ns, ns.max(0), seen_ns) } else { entry.ns };
+        left_ns -= share_ns;
+        parts.push(Entry { ns: share_ns, is_estimate: is_capped, ..entry });
+    }
+    if !rest.is_unexplained() {
+        parts.push(Entry { is_estimate: is_capped, ..Entry::exact(rest, left_ns) });
+    }
+    parts
+}
+
+/// `ns · part / whole` without overflow.
+fn scaled(ns: i64, part: i64, whole: i64) -> i64 {
+    let scaled = i128::from(ns) * i128::from(part) / i128::from(whole.max(1));
+    i64::try_from(scaled).unwrap_or(0)
+}
+
+/// The samples of each arm.
+fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> {
+    let plan = &record.header.plan;
+    let mut by_arm: Vec<Vec<Sample>> = arms.iter().map(|_| Vec::new()).collect();
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    let is_wall = plan.workers.as_ref().is_none_or(|workers| workers.headline == Headline::Wall);
+    if !is_wall || (record.slices.is_some() && rows.has_own()) {
+        return by_arm;
+    }
+    let rule = slice_rule(plan);
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        let arm = rows.arm(index);
+        let Some(wall) = &arms[arm].wall else { continue };
+        let loops = rows.get(index, Metric::Loops).unwrap_or(1).max(1);
+        let loops = if record.slices.is_some() {
+            loops * rule.inner_loops(arms[arm].arm as u32)
+        } else {
+            1
+        };
+        let floor_ns = (wall.t0.value * loops as f64).round() as i64;
+        by_arm[arm].extend(Sample::of(rows, index, floor_ns));
+    }
+    by_arm
+}
+
+/// Whether anything was recorded that can tell where time went.
+pub fn has_evidence(record: &Record) -> bool {
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    [Metric::PreemptedNs, Metric::RunQueueWaitNs].into_iter().any(|metric| rows.has(metric))
+}
+
+impl Sample {
+    fn of(rows: &Rows, index: usize, floor_ns: i64) -> Option<Self> {
+        let count = |metric| rows.get(index, metric);
+        let ns = |metric| count(metric).map(u64::cast_signed);
+        let us = |metric| ns(metric).map(|us| us * 1000);
+        let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
+        let cycles = count(Metric::Cycles)
+            .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
+        Some(Self {
+            step: rows.step(index),
+            wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
+            floor_ns,
+            preempted_ns: ns(Metric::PreemptedNs),
+            queued_ns: queued_ns(rows, index).map(|ns| ns as i64),
+            cpu_ns: ns(Metric::TaskClockNs).or(ns(Metric::CpuNs)).or_else(times_ns),
+            faults: count(Metric::MinorFaults),
+            migrations: count(Metric::Migrations),
+            cycles,
+        })
+    }
+
+    /// Time that it was not ready in vain.
+    fn rest_ns(&self) -> i64 {
+        self.wall_ns - self.preempted_ns.unwrap_or(0) - self.queued_ns.unwrap_or(0)
+    }
+}
+
+/// What an arm has without noise.
+struct Usual {
+    preempted_ns: i64,
+    queued_ns: i64,
+    /// CPU time ÷ time that it was not waiting for a CPU.
+    cpu_share: Option<f64>,
+}
+
+/// The excess of a run.
+struct Split {
+    preempted_ns: i64,
+    queued_ns: i64,
+    cpu_ns: Option<i64>,
+    asleep_ns: Option<i64>,
+    /// Whether it waited for longer than it took: several threads did at once.
+    is_capped: bool,
+}
+
+impl Usual {
+    fn of(samples: &[Sample]) -> Self {
+        let least =
+            |of: fn(&Sample) -> Option<i64>| samples.iter().filter_map(of).min().unwrap_or(0);
+        let mut order: Vec<&Sample> = samples.iter().collect();
+        let n_low = ((samples.len() as f64 * LOW).ceil() as usize).max(1);
+        if n_low < order.len() {
+            let excess = |sample: &Sample| sample.wall_ns as f64 / sample.floor_ns.max(1) as f64;
+            order.select_nth_unstable_by(n_low, |a, b| excess(a).total_cmp(&excess(b)));
+            order.truncate(n_low);
+        }
+        let cpu_ns: Option<i64> = order.iter().map(|sample| sample.cpu_ns).sum();
+        let rest_ns: i64 = order.iter().map(|sample| sample.rest_ns()).sum();
+        Self {
+            preempted_ns: least(|sample| sample.preempted_ns),
+            queued_ns: least(|sample| sample.queued_ns),
+            cpu_share: cpu_ns.filter(|_| rest_ns > 0).map(|ns| ns as f64 / rest_ns as f64),
+        }
+    }
+
+    fn is_parallel(&self) -> bool {
+        self.cpu_share.is_some_and(|share| share > PARALLEL_FROM)
+    }
+
+    fn split(&self, sample: &Sample) -> Split {
+        let excess_ns = sample.wall_ns - sample.floor_ns;
+        let mut preempted_ns = sample.preempted_ns.map_or(0, |ns| ns - self.preempted_ns);
+        let mut queued_ns = sample.queued_ns.map_or(0, |ns| ns - self.queued_ns);
+        let waited_ns = preempted_ns + queued_ns;
+        let is_capped = waited_ns > excess_ns.max(0);
+        if is_capped {
+            preempted_ns = scaled(preempted_ns, excess_ns.max(0), waited_ns);
+            queued_ns = excess_ns.max(0) - preempted_ns;
+        }
+        let left_ns = excess_ns - preempted_ns - queued_ns;
+        let (mut cpu_ns, mut asleep_ns) = (None, None);
+        if let (Some(share), Some(ns)) =
+            (self.cpu_share.filter(|_| !self.is_parallel()), sample.cpu_ns)
+        {
+            // Both parts come from one difference, so that what one has too much the other has too little.
+            let usual_ns = (sample.rest_ns() - left_ns) as f64 * share;
+            let more_ns = ns - usual_ns.round() as i64;
+            cpu_ns = Some(more_ns);
+            asleep_ns = Some(left_ns - more_ns);
+        }
+        Split { preempted_ns, queued_ns, cpu_ns, asleep_ns, is_capped }
+    }
+}
+
+/// Reads a count of a run.
+type Count = fn(&Sample) -> Option<u64>;
+
+/// What the time on the CPU beyond the usual went to, as far as counts tell; `known_ns` of it is known already.
+fn computing(samples: &[Sample], beyond_ns: &[i64], known_ns: i64) -> Vec<Entry> {
+    let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
+    let mut parts = Vec::new();
+    let mut take = |source: Source, ns: f64, n: u64| {
+        let ns = (ns.round() as i64).clamp(0, left_ns.max(0));
+        left_ns -= ns;
+        parts.push(Entry::estimate(source, ns, n));
+    };
+    if let Some(ns) = slower_clock_ns(samples) {
+        take(Source::Frequency, ns, samples.len() as u64);
+    }
+    let counts: [(Source, Count); 2] = [
+        (Source::Migrations, |sample| sample.migrations),
+        (Source::Faults, |sample| sample.faults),
+    ];
+    for (source, count) in counts {
+        let counted: Option<Vec<u64>> = samples.iter().map(count).collect();
+        let Some(counted) = counted else { continue };
+        let least = counted.iter().copied().min().unwrap_or(0);
+        let n_more: u64 = counted.iter().map(|n| n - least).sum();
+        if let Some(each_ns) = cost_ns(&counted, beyond_ns) {
+            take(source, each_ns * n_more as f64, n_more);
+        }
+    }
+    parts
+}
+
+/// What one more of something costs, by the slope over the runs; `None` unless both halves of the runs say much the same.
+fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
+    if counts.len() < ESTIMATE_RUNS_MIN {
+        return None;
+    }
+    let stride = counts.len().div_ceil(ESTIMATE_RUNS_MAX);
+    let slope = |from: usize| {
+        let at = |index: &usize| index % (2 * stride) == from * stride;
+        let indices: Vec<usize> = (0..counts.len()).filter(at).collect();
+        let xs: Vec<f64> = indices.iter().map(|&index| counts[index] as f64).collect();
+        let ys: Vec<f64> = indices.iter().map(|&index| beyond_ns[index] as f64).collect();
+        theil_sen_at(&xs, &ys).ok().filter(|slope| *slope > 0.0)
+    };
+    let (even, odd) = (slope(0)?, slope(1)?);
+    (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
+}
+
+/// Time that a clock slower than in the fastest runs has cost.
+fn slower_clock_ns(samples: &[Sample]) -> Option<f64> {
+    let rates: Option<Vec<f64>> = samples
+        .iter()
+        .map(|sample| Some(sample.cycles? / sample.cpu_ns.filter(|&ns| ns > 0)? as f64))
+        .collect();
+    let rates = rates?;
+    let top = stats::Sorted::new(&rates).ok()?.quantile(1.0 - LOW / 2.0);
+    let lost = samples
+        .iter()
+        .zip(&rates)
+        .map(|(sample, rate)| sample.cpu_ns.unwrap_or(0) as f64 * (1.0 - rate / top).max(0.0));
+    (top > 0.0).then(|| lost.sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summarise;
+    use crate::record::Row;
+    use crate::render::fixture;
+    use proptest::prelude::*;
+
+    /// A run of 10 ms on the CPU, which `changed` changes.
+    fn record_of(n: u32, changed: impl Fn(u32, &mut Row)) -> Record {
+        let mut record = fixture::record(&["a"]);
+        for step in 0..n {
+            let mut row = fixture::row(step + 1, 0, Some(step), 10_000_000);
+            row.set(Metric::TaskClockNs, Some(10_000_000));
+            row.set(Metric::UserUs, None);
+            changed(step, &mut row);
+            record.rows.push(&row);
+        }
+        record
+    }
+
+    fn add(row: &mut Row, metric: Metric, ns: u64) {
+        row.set(metric, Some(row.get(metric).unwrap_or(0) + ns));
+    }
+
+    fn total(record: &Record) -> Ledger {
+        let found = of_record(record, &summarise(record)).unwrap();
+        let sum: i64 = found.total.entries.iter().map(|entry| entry.ns).sum();
+        assert_eq!(sum, found.total.total_ns);
+        found.total
+    }
+
+    #[track_caller]
+    fn check(record: &Record, source: &Source, ns: i64) {
+        let found = total(record);
+        let entry = found.entries.iter().find(|entry| entry.source == *source);
+        let entry = entry.unwrap_or_else(|| panic!("{found:?}"));
+        assert!((entry.ns - ns).abs() <= ns / 20, "{found:?}");
+        assert!(source.is_unexplained() || found.largest().unwrap().source == *source, "{found:?}");
+    }
+
+    #[test]
+    fn time_off_the_cpu_is_told_apart() {
+        let wait = |metric: Metric| {
+            record_of(30, move |step, row| {
+                row.set(Metric::PreemptedNs, Some(0));
+                row.set(Metric::SpawnNs, Some(0));
+                row.set(Metric::RunQueueWaitNs, Some(0));
+                if step % 3 == 0 {
+                    let ns = u64::from(step) * 100_000;
+                    add(row, Metric::WallNs, ns);
+                    add(row, Metric::RunQueueWaitNs, ns);
+                    if metric == Metric::PreemptedNs {
+                        add(row, Metric::PreemptedNs, ns);
+                    }
+                }
+            })
+        };
+        check(&wait(Metric::PreemptedNs), &Source::Preempted, 13_500_000);
+        check(&wait(Metric::RunQueueWaitNs), &Source::Queued, 13_500_000);
+        let asleep =
+            record_of(30, |step, row| add(row, Metric::WallNs, u64::from(step % 3) * 1_000_000));
+        check(&asleep, &Source::Asleep, 30_000_000);
+    }
+
+    #[test]
+    fn time_on_the_cpu_is_estimated_or_not_explained() {
+        let longer = |row: &mut Row, ns| {
+            add(row, Metric::WallNs, ns);
+            add(row, Metric::TaskClockNs, ns);
+        };
+        let faults = record_of(40, |step, row| {
+            let n = u64::from(step * 7 % 40);
+            row.set(Metric::MinorFaults, Some(100 + n));
+            longer(row, n * 1_000);
+        });
+        check(&faults, &Source::Faults, 780_000);
+        let migrations = record_of(40, |step, row| {
+            row.set(Metric::Migrations, Some(u64::from(step % 4 == 1) + u64::from(step % 3)));
+            longer(row, row.get(Metric::Migrations).unwrap() * 50_000);
+        });
+        check(&migrations, &Source::Migrations, 2_450_000);
+        let clock = record_of(40, |step, row| {
+            let is_slow = step % 2 == 1;
+            row.set(Metric::Cycles, Some(30_000_000));
+            longer(row, if is_slow { 1_000_000 } else { 0 });
+        });
+        check(&clock, &Source::Frequency, 20_000_000);
+        let unknown = record_of(40, |step, row| longer(row, u64::from(step) * 10_000));
+        check(&unknown, &Source::Unexplained, 7_800_000);
+    }
+
+    /// A trace names who took the time of a preemption; interrupts are part of the CPU time.
+    #[test]
+    fn a_trace_gives_names() {
+        let mut record = record_of(30, |step, row| {
+            let ns = u64::from(step) * 10_000;
+            add(row, Metric::WallNs, 2 * ns);
+            row.set(Metric::PreemptedNs, Some(ns));
+            add(row, Metric::TaskClockNs, ns);
+        });
+        let task = |name: &str| Source::Task { name: name.into() };
+        let tick = Source::Interrupt { line: "LOC".into() };
+        for step in 0..30 {
+            let ns = i64::from(step) * 10_000;
+            let by = vec![
+                Entry { n: Some(1), ..Entry::exact(task("cc1"), ns / 2) },
+                Entry {
+                    n: Some(1),
+                    ..Entry::exact(tick.clone(), 1_000 + i64::from(step % 2) * 500)
+                },
+            ];
+            record.events.insert(0, Event::Taken { step: step as u32 + 1, by });
+        }
+        check(&record, &task("cc1"), 2_175_000);
+        let found = total(&record);
+        let ns_of = |source: &Source| {
+            found.entries.iter().find(|entry| entry.source == *source).map_or(0, |entry| entry.ns)
+        };
+        assert_eq!(ns_of(&Source::Preempted), 2_175_000);
+        assert_eq!(ns_of(&tick), 7_500);
+    }
+
+    /// What happens in every run costs nothing above t0.
+    #[test]
+    fn what_is_usual_is_no_noise() {
+        let record = record_of(30, |step, row| {
+            add(row, Metric::WallNs, 2_000_000 + u64::from(step) * 1_000);
+            row.set(Metric::PreemptedNs, Some(2_000_000 + u64::from(step) * 1_000));
+        });
+        let found = total(&record);
+        assert!((found.largest().unwrap().ns - 435_000).abs() < 20_000, "{found:?}");
+    }
+
+    /// Four threads that wait at the same time lose four times what the run does.
+    #[test]
+    fn threads_do_not_lose_more_than_the_run() {
+        let record = record_of(30, |step, row| {
+            let ns = u64::from(step) * 10_000;
+            row.set(Metric::TaskClockNs, Some(38_000_000));
+            add(row, Metric::WallNs, ns);
+            row.set(Metric::PreemptedNs, Some(4 * ns));
+        });
+        let found = of_record(&record, &summarise(&record)).unwrap();
+        assert!(found.arms[0].is_parallel);
+        assert!(found.total.largest().unwrap().is_estimate);
+        assert!(found.total.unexplained_ns() >= 0, "{found:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn every_record_adds_up(rows in proptest::collection::vec(
+            (1..90_000_000_u64, proptest::option::of(0..90_000_000_u64), proptest::option::of(0..200_000_000_u64),
+             proptest::option::of(0..90_000_000_u64), 0..90_u64), 1..60)) {
+            let n = u32::try_from(rows.len()).unwrap();
+            let record = record_of(n, |step, row| {
+                let (wall, preempted, cpu, wait, faults) = rows[step as usize];
+                row.set(Metric::WallNs, Some(wall));
+                row.set(Metric::PreemptedNs, preempted);
+                row.set(Metric::TaskClockNs, cpu);
+                row.set(Metric::RunQueueWaitNs, wait);
+                row.set(Metric::MinorFaults, Some(faults));
+            });
+            total(&record);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Watches who takes the CPU from the runs of a session, for `run --attribute`: every switch and interrupt of their CPUs,
+//! taken out of the kernel's buffers between two pieces of the session.
+
+use perf_event::Counter;
+
+use crate::host::{Gap, Host};
+use crate::measure::switches::RECORD_LOST;
+use crate::noise::Entry;
+use crate::noise::blame::{Ran, RunEvent, by_run, losses};
+use crate::noise::points::Points;
+use crate::noise::trace::Trace;
+use crate::noise::tracer::{
+    RECORD_SAMPLE, Ring, find_points, lost, open_points, raise_limit_of_files, refused_points,
+    sample,
+};
+
+/// A trace that is under way.
+#[derive(Debug)]
+pub struct RunTracer {
+    rings: Vec<(usize, Ring, Vec<Counter>)>,
+    points: Points,
+    /// The launcher: what descends from it is a run.
+    root: u32,
+    names: Trace,
+}
+
+impl RunTracer {
+    /// Starts to watch.
+    ///
+    /// # Errors
+    /// What is missing for it.
+    pub fn open(host: &Host, cpus: &[usize], root: u32) -> Result<Self, Gap> {
+        raise_limit_of_files();
+        let mut gaps = Vec::new();
+        let Some(points) = find_points(host, &mut gaps) else {
+            return Err(gaps.swap_remove(0));
+        };
+        let mut rings = Vec::new();
+        for &cpu in cpus {
+            let opened = open_points(cpu, &points.ids());
+            let (ring, others) = opened.map_err(|error| refused_points(&error))?;
+            rings.push((cpu, ring, others));
+        }
+        Ok(Self { rings, points, root, names: Trace::default() })
+    }
+
+    /// Events that the kernel had to drop: runs took too long for its buffers.
+    pub fn n_lost(&self) -> u64 {
+        self.names.n_lost
+    }
+
+    /// Who took the CPU from each of the runs that have been since the last call.
+    pub fn taken(&mut self, runs: &[Ran]) -> Vec<(u32, Vec<Entry>)> {
+        let mut events = Vec::new();
+        for (cpu, ring, _) in &mut self.rings {
+            while let Some(record) = ring.0.next_record() {
+                let body = record.to_contiguous();
+                match record.ty() {
+                    RECORD_SAMPLE => {
+                        let found = sample(&body).and_then(|(time_ns, raw)| {
+                            let what = self.points.run_what(raw, &mut self.names)?;
+                            Some(RunEvent { time_ns, cpu: *cpu, what })
+                        });
+                        events.extend(found);
+                    }
+                    RECORD_LOST => self.names.n_lost += lost(&body),
+                    _ => {}
+                }
+            }
+        }
+        events.sort_by_key(|event| event.time_ns);
+        let segments = losses(&events, self.root);
+        by_run(&segments, runs, &self.names.sources)
+    }
+}

@@ -1,0 +1,124 @@
+//! The clock of the loop: the CPU's own counter where it can be trusted, or else the kernel's clock.
+
+use serde::Serialize;
+
+use crate::host::Host;
+use crate::measure::clock::{monotonic_ns, monotonic_raw_ns};
+
+/// What the loop reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// The time stamp counter.
+    Tsc,
+    /// CLOCK_MONOTONIC.
+    Monotonic,
+}
+
+impl Clock {
+    /// The counter is used where the kernel itself keeps time by it, and the CPU says that it always runs, at one rate.
+    pub fn choose(host: &Host) -> Self {
+        let source = host.read("sys/devices/system/clocksource/clocksource0/current_clocksource");
+        let cpuinfo = host.read("proc/cpuinfo").unwrap_or_default();
+        let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        let has = |flag: &str| flags.split_ascii_whitespace().any(|word| word == flag);
+        let is_steady = has("constant_tsc") && has("nonstop_tsc");
+        if cfg!(target_arch = "x86_64") && source.as_deref() == Some("tsc") && is_steady {
+            Self::Tsc
+        } else {
+            Self::Monotonic
+        }
+    }
+
+    /// Reads it; what a unit is the anchors say.
+    pub fn ticks(self) -> u64 {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Tsc => crate::sys::read_cycle_counter(),
+            _ => monotonic_ns(),
+        }
+    }
+}
+
+/// One moment by all clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Anchor {
+    /// Of the loop.
+    pub ticks: u64,
+    /// CLOCK_MONOTONIC, by which traces are stamped.
+    pub monotonic_ns: u64,
+    /// CLOCK_MONOTONIC_RAW, whose rate nobody corrects.
+    pub raw_ns: u64,
+}
+
+/// Tries for a moment: the shortest is the one in which nothing came in between.
+const TRIES: usize = 9;
+
+impl Anchor {
+    /// Now.
+    pub fn now(clock: Clock) -> Self {
+        let take = |_| {
+            let before = clock.ticks();
+            let (monotonic_ns, raw_ns) = (monotonic_ns(), monotonic_raw_ns());
+            let width = clock.ticks() - before;
+            (width, Self { ticks: before + width / 2, monotonic_ns, raw_ns })
+        };
+        let taken = (0..TRIES).map(take).min_by_key(|(width, _)| *width);
+        taken.expect("there are tries").1
+    }
+}
+
+/// Ticks between two anchors → nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    start: Anchor,
+    ns_per_tick: f64,
+}
+
+impl Scale {
+    /// The rate is that of CLOCK_MONOTONIC_RAW.
+    pub fn between(start: Anchor, end: Anchor) -> Self {
+        let ticks = (end.ticks - start.ticks).max(1) as f64;
+        Self { start, ns_per_tick: (end.raw_ns - start.raw_ns) as f64 / ticks }
+    }
+
+    /// A number of ticks as time.
+    pub fn ns(&self, ticks: u64) -> u64 {
+        (ticks as f64 * self.ns_per_tick).round() as u64
+    }
+
+    /// When it was, by CLOCK_MONOTONIC.
+    pub fn at_ns(&self, ticks: u64) -> u64 {
+        let since_ns = (ticks as f64 - self.start.ticks as f64) * self.ns_per_tick;
+        self.start.monotonic_ns.saturating_add_signed(since_ns.round() as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_become_times() {
+        let anchor = |ticks, ns| Anchor { ticks, monotonic_ns: ns, raw_ns: ns + 7_000 };
+        let scale = Scale::between(anchor(1_000, 500), anchor(21_000, 10_500));
+        assert_eq!((scale.ns(4_000), scale.at_ns(3_000), scale.at_ns(900)), (2_000, 1_500, 450));
+    }
+
+    #[test]
+    fn the_counter_is_used_where_the_kernel_trusts_it() {
+        let check = |source: &str, flags: &str| {
+            let files = format!(
+                "sys/devices/system/clocksource/clocksource0/current_clocksource = {source}\n\
+                 proc/cpuinfo = flags\\t\\t: fpu {flags}\n"
+            );
+            let (_directory, host) = crate::host::expand(&files);
+            Clock::choose(&host)
+        };
+        let steady = "constant_tsc nonstop_tsc";
+        let counter = if cfg!(target_arch = "x86_64") { Clock::Tsc } else { Clock::Monotonic };
+        assert_eq!(check("tsc", steady), counter);
+        assert_eq!(check("hpet", steady), Clock::Monotonic);
+        assert_eq!(check("tsc", "constant_tsc"), Clock::Monotonic);
+    }
+}

@@ -1,0 +1,203 @@
+//! What a trace of one CPU says → who had it when the loop had not. Pure.
+//!
+//! Interrupts come in the middle of programs, and in the middle of each other. Each nanosecond belongs to the innermost
+//! of them: what a program has for itself is without the interrupts that came while it ran.
+
+use crate::noise::Source;
+
+/// Index into a list of sources.
+pub type SourceIndex = u32;
+
+/// One thing that happened on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Event {
+    /// When, CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// The CPU was given to the program that is watched (`None`) or to another.
+    Switch(Option<SourceIndex>),
+    /// An interrupt began.
+    Enter(SourceIndex),
+    /// It ended.
+    Exit(SourceIndex),
+}
+
+/// A stretch of time that one source had the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// From.
+    pub start_ns: u64,
+    /// Until.
+    pub end_ns: u64,
+    /// Who.
+    pub source: SourceIndex,
+    /// Whether it began here, and does not go on after it was interrupted itself.
+    pub is_new: bool,
+}
+
+/// The events of a CPU, together with the names of what is in them.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// In order of time.
+    pub events: Vec<Event>,
+    /// What the indices stand for.
+    pub sources: Vec<Source>,
+    /// Events that the kernel had to drop because nobody took them out in time.
+    pub n_lost: u64,
+}
+
+impl Trace {
+    /// The index of a source.
+    pub fn index_of(&mut self, source: Source) -> SourceIndex {
+        let known = self.sources.iter().position(|known| *known == source);
+        let index = known.unwrap_or_else(|| {
+            self.sources.push(source);
+            self.sources.len() - 1
+        });
+        SourceIndex::try_from(index).expect("fewer than four thousand million programs")
+    }
+
+    /// Who had the CPU when, the watched program left out. `end_ns`: when the trace ended.
+    pub fn segments(&self, end_ns: u64) -> Vec<Segment> {
+        let mut state = State { task: None, stack: Vec::new(), since_ns: 0, is_new: false };
+        let mut segments = Vec::new();
+        for event in &self.events {
+            state.pass(event.time_ns, &mut segments);
+            state.apply(event.what);
+        }
+        state.pass(end_ns, &mut segments);
+        segments
+    }
+}
+
+/// Who has the CPU.
+struct State {
+    task: Option<SourceIndex>,
+    stack: Vec<SourceIndex>,
+    since_ns: u64,
+    is_new: bool,
+}
+
+impl State {
+    /// Gives the time until now to whoever had it.
+    fn pass(&mut self, now_ns: u64, segments: &mut Vec<Segment>) {
+        let innermost = self.stack.last().copied().or(self.task);
+        if let Some(source) = innermost.filter(|_| now_ns > self.since_ns) {
+            let is_new = std::mem::take(&mut self.is_new);
+            segments.push(Segment { start_ns: self.since_ns, end_ns: now_ns, source, is_new });
+        }
+        self.since_ns = now_ns.max(self.since_ns);
+    }
+
+    fn apply(&mut self, what: What) {
+        match what {
+            What::Switch(to) => {
+                // No interrupt is under way when the scheduler runs; what is still open here, its end was lost.
+                self.stack.clear();
+                self.is_new = self.task != to;
+                self.task = to;
+            }
+            What::Enter(source) => {
+                self.stack.push(source);
+                self.is_new = true;
+            }
+            What::Exit(source) => {
+                // One that began before the trace has no beginning in it.
+                if let Some(at) = self.stack.iter().rposition(|&open| open == source) {
+                    self.stack.truncate(at);
+                    self.is_new = false;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use What::{Enter, Exit, Switch};
+
+    /// Time and what; expected: start, end, source, whether it is new.
+    #[track_caller]
+    fn check(events: &[(u64, What)], expected: &[(u64, u64, u32, bool)]) {
+        let events = events.iter().map(|&(time_ns, what)| Event { time_ns, what }).collect();
+        let trace = Trace { events, ..Trace::default() };
+        let found: Vec<_> = trace
+            .segments(100)
+            .iter()
+            .map(|found| (found.start_ns, found.end_ns, found.source, found.is_new))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn each_nanosecond_belongs_to_the_innermost() {
+        check(&[], &[]);
+        check(&[(10, Enter(1)), (14, Exit(1))], &[(10, 14, 1, true)]);
+        // A softirq at the end of an interrupt, itself interrupted.
+        check(
+            &[
+                (10, Enter(1)),
+                (12, Enter(2)),
+                (15, Enter(1)),
+                (16, Exit(1)),
+                (20, Exit(2)),
+                (21, Exit(1)),
+            ],
+            &[
+                (10, 12, 1, true),
+                (12, 15, 2, true),
+                (15, 16, 1, true),
+                (16, 20, 2, false),
+                (20, 21, 1, false),
+            ],
+        );
+        // A program that is interrupted; another after it.
+        check(
+            &[
+                (10, Switch(Some(7))),
+                (13, Enter(1)),
+                (14, Exit(1)),
+                (20, Switch(Some(8))),
+                (30, Switch(None)),
+                (90, Switch(Some(8))),
+            ],
+            &[
+                (10, 13, 7, true),
+                (13, 14, 1, true),
+                (14, 20, 7, false),
+                (20, 30, 8, true),
+                (90, 100, 8, true),
+            ],
+        );
+    }
+
+    #[test]
+    fn lost_events_do_no_harm_for_long() {
+        // The trace began inside of an interrupt; the end of another was lost.
+        check(
+            &[(10, Exit(1)), (20, Enter(2)), (30, Switch(Some(7))), (40, Switch(None))],
+            &[(20, 30, 2, true), (30, 40, 7, true)],
+        );
+        check(
+            &[(10, Enter(1)), (12, Enter(2)), (20, Exit(1))],
+            &[(10, 12, 1, true), (12, 20, 2, true)],
+        );
+    }
+
+    #[test]
+    fn a_source_has_one_index() {
+        let mut trace = Trace::default();
+        let sh = || Source::Task { name: "sh".into() };
+        assert_eq!(
+            [trace.index_of(sh()), trace.index_of(Source::Steal), trace.index_of(sh())],
+            [0, 1, 0]
+        );
+    }
+}

@@ -1,0 +1,290 @@
+//! Watches who has the CPUs while loops run on them: the scheduler's switches of each loop, which need no rights, and with
+//! rights every switch and every interrupt of its CPU.
+
+use std::os::fd::AsRawFd as _;
+
+use perf_event::events::{Software, Tracepoint};
+use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::host::{Gap, Host};
+use crate::measure::switches::{self, Kind, RECORD_LOST, RECORD_SWITCH};
+use crate::noise::Source;
+use crate::noise::points::Points;
+use crate::noise::sampler::Thread;
+use crate::noise::trace::{Event, Trace, What};
+use crate::sys;
+
+/// `PERF_RECORD_SAMPLE`.
+pub(super) const RECORD_SAMPLE: u32 = 9;
+/// Buffers in bytes, the largest that the kernel gives: a power of two. Users may have 516 KiB for each CPU
+/// (kernel.perf_event_mlock_kb).
+const SWITCH_BYTES: [usize; 2] = [256 << 10, 64 << 10];
+const POINT_BYTES: [usize; 2] = [4 << 20, 256 << 10];
+
+/// Everything that is open.
+#[derive(Debug, Default)]
+pub struct Tracer {
+    cpus: Vec<OfCpu>,
+    points: Option<Points>,
+}
+
+/// What is watched on a CPU.
+#[derive(Debug)]
+struct OfCpu {
+    cpu: usize,
+    thread: i32,
+    switches: Option<Ring>,
+    points: Option<Ring>,
+    /// They write into the buffer above.
+    _others: Vec<Counter>,
+    seen: Seen,
+}
+
+/// A buffer of the kernel's.
+pub(super) struct Ring(pub(super) Sampler);
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ring")
+    }
+}
+
+/// What was seen on a CPU.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Its number.
+    pub cpu: usize,
+    /// Switches of the loop, by the scheduler's records.
+    pub switches: Trace,
+    /// All switches and interrupts, by tracepoints; `None` where there are none.
+    pub points: Option<Trace>,
+}
+
+impl Tracer {
+    /// Opens what the machine and the rights of the user allow; what not is a gap. `points`: whether to open tracepoints.
+    pub fn open(threads: &[Thread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
+        let mut gaps = Vec::new();
+        raise_limit_of_files();
+        let known = if points { find_points(host, &mut gaps) } else { None };
+        let mut tracer = Self { cpus: Vec::new(), points: known };
+        for thread in threads {
+            let switches = open_switches(thread.thread);
+            let opened =
+                tracer.points.as_ref().map(|points| open_points(thread.cpu, &points.ids()));
+            let mut note = |what: &str, error: &std::io::Error| {
+                if gaps.iter().all(|gap: &Gap| gap.what != what) {
+                    gaps.push(refused(what, error));
+                }
+            };
+            let switches = switches.map_err(|error| note(SWITCHES, &error)).ok();
+            let opened =
+                opened.and_then(|opened| opened.map_err(|error| note(POINTS, &error)).ok());
+            let (ring, others) =
+                opened.map_or((None, Vec::new()), |(ring, others)| (Some(ring), others));
+            tracer.cpus.push(OfCpu {
+                cpu: thread.cpu,
+                thread: thread.thread,
+                switches,
+                seen: Seen {
+                    cpu: thread.cpu,
+                    points: ring.is_some().then(Trace::default),
+                    ..Seen::default()
+                },
+                points: ring,
+                _others: others,
+            });
+        }
+        (tracer, gaps)
+    }
+
+    /// Takes out what has come.
+    pub fn drain(&mut self) {
+        for of_cpu in &mut self.cpus {
+            of_cpu.drain_switches();
+            if let (Some(ring), Some(points)) = (&mut of_cpu.points, &self.points) {
+                let trace = of_cpu.seen.points.get_or_insert_default();
+                drain_points(&mut ring.0, points, of_cpu.thread, trace);
+            }
+        }
+    }
+
+    /// What was seen on each CPU.
+    pub fn finish(mut self) -> Vec<Seen> {
+        self.drain();
+        let sorted = |of_cpu: OfCpu| {
+            let mut seen = of_cpu.seen;
+            seen.switches.events.sort_by_key(|event| event.time_ns);
+            if let Some(points) = &mut seen.points {
+                // Several events write into one buffer in the order in which they happen, but for an NMI.
+                points.events.sort_by_key(|event| event.time_ns);
+            }
+            seen
+        };
+        self.cpus.into_iter().map(sorted).collect()
+    }
+}
+
+/// What is missing without switch records, and without tracepoints.
+const SWITCHES: &str = "when other programs ran";
+const POINTS: &str = "who took the time";
+
+fn refused(what: &str, error: &std::io::Error) -> Gap {
+    let (why, fix) = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) if what == POINTS => (
+            "tracepoints of a whole CPU take more rights than this user has",
+            "run it as root, or give the program CAP_PERFMON",
+        ),
+        Some(libc::EACCES | libc::EPERM) => (
+            "perf events are not allowed to this user (kernel.perf_event_paranoid, or a seccomp filter, as in containers)",
+            "set kernel.perf_event_paranoid to 2 or lower, or run it as root",
+        ),
+        Some(libc::ENOSYS) => {
+            ("the kernel was built without perf events", "use a kernel with CONFIG_PERF_EVENTS")
+        }
+        Some(libc::EMFILE) => (
+            "each CPU takes some thirty open files, and there may not be as many",
+            "raise ulimit -n, or name fewer --cpus",
+        ),
+        _ => ("perf_event_open failed", "see perf_event_open(2)"),
+    };
+    Gap { what: what.into(), why: format!("{why} ({error})"), fix: fix.into() }
+}
+
+/// Why there are no tracepoints.
+pub(super) fn refused_points(error: &std::io::Error) -> Gap {
+    refused(POINTS, error)
+}
+
+/// Each CPU takes some thirty open files.
+pub(super) fn raise_limit_of_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // If it fails there are as many as there were.
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
+}
+
+/// Tracepoints, if need be by mounting tracefs for the moment, where only one thread sees it.
+pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
+    if let Some(points) = Points::read(host) {
+        return Some(points);
+    }
+    let hidden = host.clone();
+    let read = move || {
+        sys::mount_tracefs_for_this_thread()?;
+        Ok(Points::read(&hidden))
+    };
+    #[expect(clippy::disallowed_methods, reason = "nothing is timed yet, and the thread ends here")]
+    let found: std::io::Result<Option<Points>> =
+        std::thread::spawn(read).join().unwrap_or(Ok(None));
+    match found {
+        Ok(Some(points)) => return Some(points),
+        Ok(None) => gaps.push(Gap {
+            what: POINTS.into(),
+            why: "the kernel has no tracepoints of the scheduler".into(),
+            fix: "use a kernel with CONFIG_FTRACE".into(),
+        }),
+        Err(error) => gaps.push(Gap {
+            what: POINTS.into(),
+            why: format!("tracefs, which describes the tracepoints, cannot be read here ({error})"),
+            fix: "run it as root, or have it mounted: mount -t tracefs tracefs /sys/kernel/tracing"
+                .into(),
+        }),
+    }
+    None
+}
+
+/// The first size that the kernel gives.
+fn sampled(sizes: [usize; 2], builder: &Builder<'_>) -> std::io::Result<Ring> {
+    let try_size = |size: usize| builder.build()?.sampled(size);
+    try_size(sizes[0]).or_else(|_| try_size(sizes[1])).map(Ring)
+}
+
+fn open_switches(thread: i32) -> std::io::Result<Ring> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder
+        .observe_pid(thread)
+        .any_cpu()
+        .enabled(true)
+        .exclude_kernel(true)
+        .exclude_hv(true)
+        .context_switch(true)
+        .sample_id_all(true)
+        .sample(SampleFlag::TID | SampleFlag::TIME)
+        .clockid(Clock::MONOTONIC);
+    sampled(SWITCH_BYTES, &builder)
+}
+
+/// All events of a CPU in one buffer.
+pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec<Counter>)> {
+    let builder = |id: u64| {
+        let mut builder = Builder::new(Tracepoint::with_id(id));
+        builder
+            .any_pid()
+            .one_cpu(cpu)
+            .enabled(true)
+            .include_kernel()
+            .sample_period(1)
+            .sample(SampleFlag::TIME | SampleFlag::RAW)
+            .clockid(Clock::MONOTONIC);
+        builder
+    };
+    let (first, rest) = ids.split_first().ok_or(std::io::ErrorKind::NotFound)?;
+    let ring = sampled(POINT_BYTES, &builder(*first))?;
+    let mut others = Vec::new();
+    for id in rest {
+        let counter = builder(*id).build()?;
+        sys::share_perf_buffer(counter.as_raw_fd(), ring.0.as_raw_fd())?;
+        others.push(counter);
+    }
+    Ok((ring, others))
+}
+
+impl OfCpu {
+    fn drain_switches(&mut self) {
+        let Some(ring) = &mut self.switches else { return };
+        let trace = &mut self.seen.switches;
+        let others = trace.index_of(Source::Preempted);
+        while let Some(record) = ring.0.next_record() {
+            match record.ty() {
+                RECORD_SWITCH => {
+                    let found = switches::switch(self.cpu, record.misc(), &record.to_contiguous());
+                    trace.events.extend(found.map(|switch| Event {
+                        time_ns: switch.time_ns,
+                        what: What::Switch((switch.kind != Kind::In).then_some(others)),
+                    }));
+                }
+                RECORD_LOST => trace.n_lost += lost(&record.to_contiguous()),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn drain_points(ring: &mut Sampler, points: &Points, own: i32, trace: &mut Trace) {
+    while let Some(record) = ring.next_record() {
+        let body = record.to_contiguous();
+        match record.ty() {
+            RECORD_SAMPLE => {
+                if let Some((time_ns, raw)) = sample(&body) {
+                    let what = points.what(raw, own, trace);
+                    trace.events.extend(what.map(|what| Event { time_ns, what }));
+                }
+            }
+            RECORD_LOST => trace.n_lost += lost(&body),
+            _ => {}
+        }
+    }
+}
+
+/// The body of a sample with TIME and RAW: time (u64), size (u32), that many bytes.
+pub(super) fn sample(body: &[u8]) -> Option<(u64, &[u8])> {
+    let time_ns = u64::from_ne_bytes(body.get(..8)?.try_into().ok()?);
+    let n_bytes = u32::from_ne_bytes(body.get(8..12)?.try_into().ok()?) as usize;
+    Some((time_ns, body.get(12..12 + n_bytes)?))
+}
+
+/// The body of a lost record: id (u64), how many (u64).
+pub(super) fn lost(body: &[u8]) -> u64 {
+    let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
+    n.map_or(1, u64::from_ne_bytes)
+}

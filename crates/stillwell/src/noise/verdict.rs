@@ -1,0 +1,85 @@
+//! How small a difference a comparison could see on this machine: the same work many times over, and the comparisons that
+//! could be cut out of it.
+
+use serde::Serialize;
+
+use crate::analysis::calibrate::{Budget, RUNS_MIN, Settings, calibrate};
+use crate::measure::clock::monotonic_ns;
+use crate::measure::interrupt::Interrupt;
+use crate::plan::Policy;
+
+/// What a comparison of two programs of this length could see.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MachineVerdict {
+    /// On which CPU.
+    pub cpu: usize,
+    /// How long the work takes at best, ns.
+    pub work_ns: f64,
+    /// How often it was done.
+    pub n_runs: usize,
+    /// The smallest difference that is found in 80 % of comparisons, by their length.
+    pub budgets: Vec<Budget>,
+}
+
+/// How long a piece of work should take, and all of them.
+const WORK_NS: u64 = 2_000_000;
+const ALL_NS: u64 = 1_500_000_000;
+/// Comparisons that are replayed for each difference.
+const N_REPLAYS: usize = 200;
+/// Always the same ones: the verdict moves with the machine, not with a coin.
+const SEED: u64 = 7;
+
+/// Works on a CPU, and says what could be seen there; `None` after ^C, or when it could not be done.
+pub fn machine_verdict(
+    cpu: usize,
+    policy: Policy,
+    interrupt: &Interrupt,
+) -> Option<MachineVerdict> {
+    let times_ns = std::thread::scope(|scope| {
+        let worker =
+            std::thread::Builder::new().spawn_scoped(scope, || series(cpu, interrupt)).ok()?;
+        worker.join().ok()?
+    })?;
+    let pace_ns = times_ns.iter().sum::<f64>() / times_ns.len() as f64;
+    let settings = Settings { policy, n_replays: N_REPLAYS, seed: SEED };
+    let found = calibrate(&times_ns, pace_ns, &settings, || ()).ok()?;
+    let work_ns = times_ns.iter().copied().fold(f64::INFINITY, f64::min);
+    Some(MachineVerdict { cpu, work_ns, n_runs: times_ns.len(), budgets: found.budgets })
+}
+
+fn series(cpu: usize, interrupt: &Interrupt) -> Option<Vec<f64>> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    rustix::thread::sched_setaffinity(None, &set).ok()?;
+    let n_turns = turns_of(WORK_NS);
+    let (start_ns, mut times_ns) = (monotonic_ns(), Vec::new());
+    while monotonic_ns() - start_ns < ALL_NS || times_ns.len() < RUNS_MIN {
+        if interrupt.take() {
+            return None;
+        }
+        let before_ns = monotonic_ns();
+        work(n_turns);
+        times_ns.push((monotonic_ns() - before_ns) as f64);
+    }
+    Some(times_ns)
+}
+
+/// Turns of the work that take so long here: as many as the fastest of some tries made.
+fn turns_of(wanted_ns: u64) -> u64 {
+    const TURNS: u64 = 20_000;
+    let time = |_| {
+        let before_ns = monotonic_ns();
+        work(TURNS);
+        monotonic_ns() - before_ns
+    };
+    let best_ns = (0..20).map(time).min().unwrap_or(1).max(1);
+    (wanted_ns * TURNS / best_ns).max(1)
+}
+
+/// A chain of multiplications: takes as long as the CPU's clock says, and touches no memory.
+fn work(n_turns: u64) {
+    let mut value = 1_u64;
+    for _ in 0..n_turns {
+        value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    }
+}

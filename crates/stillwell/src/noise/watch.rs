@@ -1,0 +1,106 @@
+//! Everything that can be known of some CPUs in some time: loops on them, and evidence beside.
+
+use anyhow::Result;
+
+use crate::host::{self, Gap, Host};
+use crate::measure::clock::{boottime_ns, monotonic_ns};
+use crate::measure::interrupt::Interrupt;
+use crate::noise::counts::Counts;
+use crate::noise::ledger::Ledger;
+use crate::noise::report::{ClockReport, Evidence, OfCpu, Report, of_cpu, quietest};
+use crate::noise::sampler::{self, Orders, Watched};
+use crate::noise::ticks::Clock;
+use crate::noise::tracer::{Seen, Tracer};
+
+/// What to watch.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Which CPUs.
+    pub cpus: Vec<usize>,
+    /// For how long.
+    pub length_ns: u64,
+    /// Whether tracepoints may be used.
+    pub points: bool,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Found {
+    /// The report, without a verdict on the machine.
+    pub report: Report,
+    /// Every pause.
+    pub watched: Vec<Watched>,
+    /// Whether ^C came before the time was over.
+    pub was_interrupted: bool,
+}
+
+/// Watches.
+///
+/// # Errors
+/// No CPU can be watched.
+pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found> {
+    let (facts, _) = host::look(host);
+    let clock = Clock::choose(host);
+    let orders = Orders { cpus: asked.cpus.clone(), length_ns: asked.length_ns, clock };
+    let tracer = std::cell::RefCell::new(Tracer::default());
+    let mut gaps = Vec::new();
+    let mut before = Counts::default();
+    let slept_ns = || boottime_ns().saturating_sub(monotonic_ns());
+    let slept_before_ns = slept_ns();
+    let prepare = |threads: &[sampler::Thread]| {
+        let (opened, missing) = Tracer::open(threads, host, asked.points);
+        *tracer.borrow_mut() = opened;
+        gaps = missing;
+        before = Counts::read(host, &asked.cpus);
+    };
+    let sampler::Outcome { watched, refused, was_interrupted } =
+        sampler::watch(&orders, interrupt, prepare, || tracer.borrow_mut().drain())?;
+    let after = Counts::read(host, &asked.cpus);
+    gaps.extend(refused.into_iter().map(|(cpu, why)| Gap {
+        what: format!("CPU {cpu}"),
+        why,
+        fix: "leave it out of --cpus, or bring it back".into(),
+    }));
+    let seen = tracer.into_inner().finish();
+    let is_virtual = facts.virtualisation.is_some();
+    let own = std::process::id();
+    let cpus: Vec<_> = watched
+        .iter()
+        .map(|watched| {
+            let seen = seen.iter().find(|seen| seen.cpu == watched.cpu);
+            let counted = after.since(&before, watched.cpu, own);
+            of_cpu(&OfCpu { watched, seen, counted }, is_virtual)
+        })
+        .collect();
+    let sum = |sum: Option<Ledger>, ledger: &Ledger| {
+        Some(sum.map_or(ledger.clone(), |sum| sum.plus(ledger)))
+    };
+    let total = cpus.iter().map(|cpu| &cpu.ledger).fold(None, sum).unwrap_or_default();
+    let report = Report {
+        clock: ClockReport {
+            clock,
+            source: facts.clock_source,
+            n_jumps_back: watched.iter().map(|watched| watched.n_jumps_back).sum(),
+            suspended_ns: slept_ns().saturating_sub(slept_before_ns),
+        },
+        evidence: evidence(&seen),
+        quietest: quietest(&cpus),
+        cpus,
+        total,
+        machine: after.machine_since(&before),
+        is_virtual,
+        gaps,
+        verdict: None,
+    };
+    Ok(Found { report, watched, was_interrupted })
+}
+
+fn evidence(seen: &[Seen]) -> Evidence {
+    if seen.iter().any(|seen| seen.points.is_some()) {
+        Evidence::Tracepoints
+    } else if seen.iter().any(|seen| !seen.switches.sources.is_empty()) {
+        Evidence::Switches
+    } else {
+        Evidence::Counts
+    }
+}

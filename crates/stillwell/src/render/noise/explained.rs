@@ -1,0 +1,100 @@
+//! Two sessions: with a source of noise, and without it.
+
+use std::path::Path;
+
+use crate::noise::{RecordLedger, Source};
+use crate::render::columns::wrap;
+use crate::render::noise::words;
+use crate::render::table;
+use crate::render::units::short_time;
+
+/// Both sessions.
+#[derive(Debug)]
+pub struct Explained<'a> {
+    /// What was largest in the first one.
+    pub source: &'a Source,
+    /// The first.
+    pub before: &'a RecordLedger,
+    /// The second.
+    pub after: &'a RecordLedger,
+    /// Where the second is.
+    pub record: &'a Path,
+}
+
+/// The source, all that was lost, and the time, for each run.
+pub fn explained(found: &Explained<'_>) -> String {
+    let n_runs = |ledger: &RecordLedger| ledger.arms.iter().map(|arm| arm.n).sum::<usize>().max(1);
+    let each = |ledger: &RecordLedger, ns: i64| short_time(ns as f64 / n_runs(ledger) as f64);
+    let of_source = |ledger: &RecordLedger| {
+        let entry = ledger.total.entries.iter().find(|entry| entry.source == *found.source);
+        entry.map_or(0, |entry| entry.ns)
+    };
+    let row = |what: String, of: &dyn Fn(&RecordLedger) -> i64| {
+        vec![
+            format!("   {what}"),
+            each(found.before, of(found.before)),
+            each(found.after, of(found.after)),
+        ]
+    };
+    let rows = vec![
+        vec!["   mean of a run".into(), "before".into(), "after".into()],
+        row(words::name(found.source), &of_source),
+        row("all above t0".into(), &|ledger| ledger.total.total_ns),
+        row("time".into(), &|ledger| ledger.measured_ns),
+    ];
+    let mut out = table::plain(rows, &[1, 2]);
+    let text = "two sessions, one after the other: what else has changed in between is part of the difference";
+    wrap(&mut out, "   ", 3, text);
+    out += &format!("   record: {}\n", found.record.display());
+    out
+}
+
+/// Nothing that can be turned on for some runs removes it.
+pub fn nothing_to_turn(source: &Source) -> String {
+    let advice = words::advice(source);
+    let advice = advice.map_or_else(String::new, |advice| format!("; what may: {advice}"));
+    let text = format!(
+        "the largest source of noise is \"{}\"; nothing that `run` could turn on removes it{advice}",
+        words::name(source)
+    );
+    let mut out = String::new();
+    wrap(&mut out, "explain: ", 9, &text);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::{ArmLedger, Entry, Ledger};
+
+    fn ledger(preempted_ns: i64, total_ns: i64, n: usize) -> RecordLedger {
+        let total = Ledger::new(
+            total_ns,
+            [Entry::exact(Source::Preempted, preempted_ns)],
+            Source::Unexplained,
+        );
+        let arm = ArmLedger {
+            arm: 0,
+            label: "a".into(),
+            n,
+            t0_ns: 1e7,
+            measured_ns: total_ns + 10_000_000 * n as i64,
+            ledger: total.clone(),
+            is_parallel: false,
+        };
+        RecordLedger { measured_ns: arm.measured_ns, arms: vec![arm], total }
+    }
+
+    #[test]
+    fn both_sessions_run_by_run() {
+        let (before, after) = (ledger(20_000_000, 23_000_000, 10), ledger(100_000, 1_000_000, 20));
+        let found = Explained {
+            source: &Source::Preempted,
+            before: &before,
+            after: &after,
+            record: Path::new("/tmp/b.swell"),
+        };
+        insta::assert_snapshot!(explained(&found));
+        assert!(nothing_to_turn(&Source::Steal).contains("what may: nothing"));
+    }
+}

@@ -1,0 +1,12 @@
+//! What `noise` prints: where lost time went, in a benchmark's record or in an empty loop.
+
+mod explained;
+mod ledger;
+mod record;
+mod report;
+mod words;
+
+pub use explained::{Explained, explained, nothing_to_turn};
+pub use record::record;
+pub use report::report;
+pub(super) use words::{advice, name, share};

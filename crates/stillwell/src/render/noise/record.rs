@@ -1,0 +1,112 @@
+//! The ledger of a record's arms.
+
+use crate::noise::{ArmLedger, RecordLedger, Remedy};
+use crate::record::Record;
+use crate::render::Styles;
+use crate::render::columns::{shorten, wrap};
+use crate::render::noise::ledger::lines;
+use crate::render::noise::words;
+use crate::render::styles::paint;
+use crate::render::units::short_time;
+
+/// Columns of a command in a heading.
+const LABEL_COLUMNS: usize = 40;
+
+/// One block for each arm, what would help, and what is missing.
+pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String {
+    let mut out = String::new();
+    for arm in &found.arms {
+        of_arm(&mut out, arm, record.slices.is_some(), styles);
+    }
+    if let Some(largest) = found.total.largest() {
+        let advice = words::advice(&largest.source);
+        let advice =
+            advice.map_or_else(String::new, |advice| format!("; what removes it: {advice}"));
+        let what = words::name(&largest.source);
+        let text = format!("{what}, {}{advice}", short_time(largest.ns as f64));
+        wrap(&mut out, "largest: ", 9, &text);
+        if matches!(
+            largest.source.remedy(),
+            Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_))
+        ) {
+            out.push_str("proof: run it again with --explain\n");
+        }
+    }
+    if record.header.facts.virtualisation.is_some() && found.total.unexplained_ns() > 0 {
+        let text =
+            "this is a virtual machine: what its host takes is part of what is not explained";
+        wrap(&mut out, "note: ", 6, text);
+    }
+    for gap in record.header.gaps.iter().filter(|gap| is_evidence(&gap.what)) {
+        wrap(&mut out, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
+    }
+    out
+}
+
+/// Metrics that name a cause.
+fn is_evidence(what: &str) -> bool {
+    ["preempted", "run-queue-wait", "task-clock", "migrations", "cycles"].contains(&what)
+}
+
+fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
+    let (n, runs) = (arm.n, if is_sliced { "slices" } else { "runs" });
+    let total_ns = arm.ledger.total_ns;
+    let of_all = total_ns as f64 / arm.measured_ns.max(1) as f64;
+    let heading = format!("{} {}", arm.arm + 1, shorten(&arm.label, LABEL_COLUMNS));
+    out.push_str(&paint(styles.headline, &heading));
+    out.push('\n');
+    let text = format!(
+        "{} above t0 in {n} {runs} of {}, t0 {}: {:.1} % of the time",
+        short_time(total_ns as f64),
+        short_time(arm.measured_ns as f64 / n.max(1) as f64),
+        short_time(arm.t0_ns),
+        of_all * 100.0
+    );
+    wrap(out, "   ", 3, &text);
+    lines(out, &arm.ledger);
+    if arm.is_parallel {
+        let text = "its threads run on several CPUs at a time: only what kept them from running is told apart";
+        wrap(out, "   ", 3, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Gap;
+    use crate::noise::{Entry, Ledger, Source};
+    use crate::render::fixture;
+
+    #[test]
+    fn the_ledger_of_a_record() {
+        let mut record = fixture::record(&["make -j1"]);
+        record.header.facts.virtualisation = Some("kvm".into());
+        record.header.gaps = ["cycles", "governor and turbo"]
+            .map(|what| Gap {
+                what: what.into(),
+                why: "it is not there".into(),
+                fix: "buy one".into(),
+            })
+            .into();
+        let task = |name: &str| Source::Task { name: name.into() };
+        let parts = [
+            Entry { n: Some(12), ..Entry::exact(task("chrome"), 22_000_000) },
+            Entry::exact(Source::Preempted, 9_000_000),
+            Entry::exact(Source::Interrupt { line: "LOC".into() }, 5_000_000),
+            Entry::estimate(Source::Faults, 2_000_000, 1200),
+            Entry::exact(Source::Asleep, -3_000),
+        ];
+        let ledger = Ledger::new(41_000_000, parts, Source::Unexplained);
+        let arm = ArmLedger {
+            arm: 0,
+            label: "make -j1".into(),
+            n: 60,
+            t0_ns: 12.3e6,
+            measured_ns: 779_000_000,
+            ledger: ledger.clone(),
+            is_parallel: false,
+        };
+        let found = RecordLedger { arms: vec![arm], measured_ns: 779_000_000, total: ledger };
+        insta::assert_snapshot!(super::record(&record, &found, &Styles::plain()));
+    }
+}

@@ -1,0 +1,60 @@
+//! Sources of noise in words, and what removes them.
+
+use crate::noise::{Entry, Remedy, Source};
+use crate::render::uncertain;
+
+/// What a source did.
+pub fn name(source: &Source) -> String {
+    match source {
+        Source::Task { name } => format!("{name} ran instead"),
+        Source::Preempted => "other programs ran instead".into(),
+        Source::Queued => "ready, but no CPU was free".into(),
+        Source::Interrupt { line } => match line_words(line) {
+            Some(words) => format!("interrupt {line} ({words})"),
+            None => format!("interrupt {line}"),
+        },
+        Source::Softirq { vector } => format!("softirq {vector}"),
+        Source::Crossing => "going into the kernel and back for these".into(),
+        Source::Steal => "the hypervisor ran something else".into(),
+        Source::Faults => "page faults".into(),
+        Source::Migrations => "moves to another CPU".into(),
+        Source::Frequency => "a slower clock of the CPU".into(),
+        Source::Asleep => "waiting for something else than a CPU".into(),
+        Source::Host => "the host (nothing in this machine saw it)".into(),
+        Source::Unexplained => "not explained".into(),
+    }
+}
+
+/// What the letters in `/proc/interrupts` stand for.
+fn line_words(line: &str) -> Option<&'static str> {
+    Some(match line {
+        "LOC" => "timer",
+        "RES" => "wake-ups from other CPUs",
+        "CAL" => "calls from other CPUs",
+        "TLB" => "address changes on other CPUs",
+        "IWI" => "deferred work",
+        "NMI" => "non-maskable",
+        "TRM" => "too hot",
+        _ => return None,
+    })
+}
+
+/// What would remove it, if anything would.
+pub fn advice(source: &Source) -> Option<String> {
+    Some(match source.remedy()? {
+        Remedy::OwnCpu => "--isolate, or --affinity on a quiet CPU".into(),
+        Remedy::Affinity => "--affinity".into(),
+        Remedy::Tune(knobs) => format!("--tune={knobs}"),
+        Remedy::Boot => "a CPU without a tick: `stillwell system boot`".into(),
+        Remedy::OtherMachine => "nothing on this machine: its host takes it".into(),
+    })
+}
+
+/// A part of a total: `83 %`, or `< 0.1 %`.
+pub fn share(entry: &Entry, total_ns: i64) -> String {
+    let percent = entry.ns as f64 / total_ns as f64 * 100.0;
+    if percent > 0.0 && percent < 0.1 {
+        return "< 0.1 %".into();
+    }
+    format!("{} %", uncertain::fixed(percent, usize::from(percent.abs() < 9.95)))
+}

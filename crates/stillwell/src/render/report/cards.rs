@@ -1,0 +1,168 @@
+//! Verdicts in words: a sentence for everybody, and the line of numbers for who reads intervals.
+
+use serde::Serialize;
+
+use crate::analysis::{ArmSummary, Comparison, Evidence};
+use crate::plan::Plan;
+use crate::render::columns::{one_line, shorten};
+use crate::render::exported::{net_t0, shown_ratio};
+use crate::render::text::{change, margin, no_test, numbers_line, sentences, verdict_word};
+use crate::render::uncertain;
+use crate::render::units::Unit;
+use crate::verdict::{Judgement, Verdict};
+
+/// Columns of a command in a sentence.
+const LABEL_MAX: usize = 60;
+
+/// A verdict.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Card {
+    /// Class of its colour.
+    pub class: &'static str,
+    /// The word.
+    pub word: &'static str,
+    /// `2 vs 1`.
+    pub heading: String,
+    /// For everybody.
+    pub sentence: String,
+    /// For who reads intervals.
+    pub numbers: Option<String>,
+    /// What else is known.
+    pub details: Vec<String>,
+}
+
+/// Class and word of a comparison.
+pub(super) fn class_and_word(
+    evidence: &Evidence,
+    judgement: &Judgement,
+) -> (&'static str, &'static str) {
+    match evidence {
+        Evidence::Unpaired { .. } | Evidence::None { .. } => ("none", "NO VERDICT"),
+        Evidence::Paired(_) | Evidence::AcrossSessions(_) => {
+            (class(judgement.verdict), verdict_word(judgement.verdict))
+        }
+    }
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "slower",
+        Verdict::Faster => "faster",
+        Verdict::Same => "same",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+/// All classes in the order in which they are listed, with their words.
+pub(super) const CLASSES: [(&str, &str); 5] = [
+    ("slower", "slower"),
+    ("faster", "faster"),
+    ("undecided", "undecided"),
+    ("same", "the same"),
+    ("none", "no verdict"),
+];
+
+/// A comparison; `place` is said first, if several records or benchmarks are shown.
+pub(super) fn card(
+    plan: &Plan,
+    arms: &[ArmSummary],
+    comparison: &Comparison,
+    judgement: &Judgement,
+    place: Option<&str>,
+) -> Card {
+    let evidence = &comparison.evidence;
+    let (class, word) = class_and_word(evidence, judgement);
+    let named = |arm: usize| format!("“{}”", shorten(&arms[arm].label, LABEL_MAX));
+    let (new, old) = (named(comparison.arm), named(comparison.reference));
+    let said = sentence(&new, &old, evidence, judgement, plan);
+    let details = match evidence {
+        Evidence::Paired(paired) => {
+            let all = sentences(paired, shown_ratio(paired, judgement), judgement, plan);
+            // The first says what the verdict means, as the sentence does.
+            let n_said = usize::from(judgement.verdict != Verdict::Undecided);
+            all.into_iter().skip(n_said).collect()
+        }
+        Evidence::AcrossSessions(found) => {
+            vec![format!("across {} past sessions", found.n_sessions)]
+        }
+        Evidence::Unpaired { because, .. } | Evidence::None { because } => {
+            vec![no_test(*because, plan.policy)]
+        }
+    };
+    Card {
+        class,
+        word,
+        heading: format!("{} vs {}", comparison.arm + 1, comparison.reference + 1),
+        sentence: place.map_or(said.clone(), |place| format!("{}: {said}", one_line(place))),
+        numbers: numbers_line(evidence, judgement),
+        details,
+    }
+}
+
+fn sentence(
+    new: &str,
+    old: &str,
+    evidence: &Evidence,
+    judgement: &Judgement,
+    plan: &Plan,
+) -> String {
+    let ratio = match evidence {
+        Evidence::Paired(paired) => shown_ratio(paired, judgement).ratio,
+        Evidence::AcrossSessions(found) => found.ratio.ratio,
+        Evidence::Unpaired { because, .. } | Evidence::None { because } => {
+            return format!("{new} against {old}: {}.", no_test(*because, plan.policy));
+        }
+    };
+    let margin = margin(plan.policy);
+    match judgement.verdict {
+        Verdict::Slower | Verdict::Faster => {
+            let change = change(ratio);
+            let compared = match change.strip_suffix(" as long") {
+                Some(times) => format!("{new} {times} as long as {old}"),
+                None if change.starts_with("takes") => format!("{new} {change} than {old}"),
+                None => format!("{new} is {change} than {old}"),
+            };
+            let small = if judgement.within_margin {
+                format!(", by less than the {margin} that counts as the same")
+            } else {
+                String::new()
+            };
+            format!("{compared}{small}.")
+        }
+        Verdict::Same => format!("{new} takes the same time as {old}, within {margin}."),
+        Verdict::Undecided => {
+            format!("Whether {new} is slower or faster than {old} cannot be told yet.")
+        }
+    }
+}
+
+/// A command that nothing is compared with.
+pub(super) fn alone(arm: &ArmSummary, unit: Unit, place: Option<&str>) -> Card {
+    let label = shorten(&arm.label, LABEL_MAX);
+    let said = match net_t0(arm) {
+        Some(t0) => {
+            let time = unit.label(&unit.uncertain(t0.value, t0.err));
+            format!("“{label}” takes {time} when nothing gets in its way.")
+        }
+        None => format!("“{label}” has no finished run."),
+    };
+    let numbers = arm.wall.as_ref().map(|wall| {
+        let [q10, _, _, q90] = wall.quantiles;
+        let decimals = unit.decimals(wall.t0.value, wall.t0.err);
+        let number = |value: f64| unit.number(value, decimals);
+        let median = number(wall.median.value);
+        let cv = wall.cv.map_or_else(String::new, |cv| {
+            format!(", CV {} %", uncertain::significant(cv * 100.0, 2))
+        });
+        let text = format!("median {median} [{} … {}]", number(q10), number(q90));
+        format!("{}{cv}, n {}", unit.label(&text), arm.n_runs)
+    });
+    Card {
+        class: "none",
+        word: "t0",
+        heading: (arm.arm + 1).to_string(),
+        sentence: place.map_or(said.clone(), |place| format!("{}: {said}", one_line(place))),
+        numbers,
+        details: Vec::new(),
+    }
+}

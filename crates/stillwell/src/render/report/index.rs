@@ -1,0 +1,157 @@
+//! The index of a suite: one line for each benchmark, to be sorted and filtered.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::analysis::Evidence;
+use crate::analysis::report::ReportData;
+use crate::render::exported::{net_t0, ratio};
+use crate::render::report::cards;
+use crate::render::report::page::{Told, estimate, signs};
+use crate::render::text::ratio_text;
+
+/// Times of so many arms have a column.
+const TIMES_MAX: usize = 3;
+
+/// The table.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Index {
+    classes: Vec<Class>,
+    columns: Vec<Column>,
+    has_files: bool,
+    has_verdicts: bool,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Class {
+    class: &'static str,
+    word: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Column {
+    name: String,
+    is_number: bool,
+    sorts: bool,
+}
+
+/// Keys are numbers to sort by; empty where there is none.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    id: String,
+    group: usize,
+    name: String,
+    file: String,
+    class: &'static str,
+    word: &'static str,
+    verdict_key: usize,
+    ratio: String,
+    ratio_key: String,
+    times: Vec<Time>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+struct Time {
+    text: String,
+    key: String,
+}
+
+/// What a group's line says of its comparisons: that of the weightiest verdict, or an estimate against another record.
+struct Verdict {
+    class: &'static str,
+    word: &'static str,
+    ratio: String,
+    key: String,
+}
+
+pub(super) fn index(told: &[Told<'_>], data: &ReportData) -> Index {
+    let n_times =
+        told.iter().map(|told| told.group.arms.len()).max().unwrap_or(1).clamp(1, TIMES_MAX);
+    let verdicts: Vec<Option<Verdict>> =
+        told.iter().enumerate().map(|(index, told)| verdict(index, told, data)).collect();
+    let has_verdicts = verdicts.iter().any(Option::is_some);
+    let has_files = told.windows(2).any(|pair| pair[0].file != pair[1].file);
+    let place = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
+    let mut rows: Vec<Row> = told
+        .iter()
+        .zip(verdicts)
+        .enumerate()
+        .map(|(index, (told, verdict))| {
+            let (class, word) = verdict.as_ref().map_or(("none", ""), |it| (it.class, it.word));
+            Row {
+                id: format!("group-{index}"),
+                group: index,
+                name: told.group.benchmark.clone().unwrap_or_else(|| told.title.clone()),
+                file: told.file.clone(),
+                class,
+                word,
+                verdict_key: place(class).unwrap_or(0),
+                ratio: verdict.as_ref().map(|it| it.ratio.clone()).unwrap_or_default(),
+                ratio_key: verdict.map(|it| it.key).unwrap_or_default(),
+                times: (0..n_times).map(|place| time(told, place)).collect(),
+            }
+        })
+        .collect();
+    // What several records have is together.
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        first.entry(row.name.clone()).or_insert(at);
+    }
+    rows.sort_by_key(|row| first[&row.name]);
+    let is_used = |class: &&(&str, &str)| rows.iter().any(|row| row.class == class.0);
+    let classes = cards::CLASSES.iter().filter(is_used);
+    Index {
+        classes: classes.map(|&(class, word)| Class { class, word }).collect(),
+        columns: columns(has_files, has_verdicts, n_times),
+        has_files,
+        has_verdicts,
+        rows,
+    }
+}
+
+fn columns(has_files: bool, has_verdicts: bool, n_times: usize) -> Vec<Column> {
+    let column = |name: &str, is_number| Column { name: name.into(), is_number, sorts: true };
+    let mut columns = vec![column("benchmark", false)];
+    columns.extend(has_files.then(|| column("record", false)));
+    if has_verdicts {
+        columns.extend([column("verdict", false), column("ratio", true)]);
+    }
+    let of = |place: usize| if n_times == 1 { "t0".into() } else { format!("t0 of {}", place + 1) };
+    columns.extend((0..n_times).map(|place| column(&of(place), true)));
+    columns.push(Column { name: String::new(), is_number: false, sorts: false });
+    columns
+}
+
+fn verdict(index: usize, told: &Told<'_>, data: &ReportData) -> Option<Verdict> {
+    let weight = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
+    let of = told.comparisons().map(|(found, judgement)| {
+        let (class, word) = cards::class_and_word(&found.evidence, judgement);
+        let ratio = ratio(&found.evidence, judgement);
+        Verdict {
+            class,
+            word,
+            ratio: ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
+            key: ratio.map_or_else(String::new, |it| it.value.to_string()),
+        }
+    });
+    let found = of.min_by_key(|verdict| weight(verdict.class));
+    let same = || data.same_names.iter().find(|same| same.arm[0] == index);
+    found.or_else(|| {
+        let same = same()?;
+        let key = match &same.evidence {
+            Evidence::Unpaired { ratio, .. } => ratio.value.to_string(),
+            _ => String::new(),
+        };
+        Some(Verdict { class: "none", word: "ESTIMATE", ratio: estimate(same)?, key })
+    })
+}
+
+fn time(told: &Told<'_>, place: usize) -> Time {
+    if place >= told.group.arms.len() {
+        return Time::default();
+    }
+    let key = net_t0(told.summary(place)).map(|t0| t0.value.to_string());
+    Time { text: told.t0(place), key: key.unwrap_or_default() }
+}

@@ -1,0 +1,153 @@
+//! How a record was measured, in words: command line, seed, notes, gaps, machine.
+
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+use crate::convert::of_record;
+use crate::plan::{Order, Role};
+use crate::record::{EndReason, Header, Record};
+use crate::render::columns::one_line;
+use crate::render::report::Reported;
+use crate::render::{notes, results};
+
+/// Commands that are listed.
+const COMMANDS_MAX: usize = 500;
+
+/// A record.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RecordWords {
+    file: String,
+    how: String,
+    /// None for what another program measured.
+    command_line: Option<String>,
+    commands: Vec<String>,
+    notes: Vec<NoteWords>,
+    gaps: Vec<GapWords>,
+    facts: Vec<Fact>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct NoteWords {
+    what: String,
+    advice: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct GapWords {
+    what: String,
+    why: String,
+    fix: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Fact {
+    name: String,
+    value: String,
+}
+
+/// Name of the file that a record is from.
+pub(super) fn file(record: &Record) -> String {
+    let imported = record.header.imported.as_ref().map(|imported| imported.file.clone());
+    one_line(&imported.unwrap_or_else(|| record.path.display().to_string()))
+}
+
+/// Names of the files of several records: without the directories that all of them are in.
+pub(super) fn file_names(records: &[Reported<'_>]) -> Vec<String> {
+    let files: Vec<String> = records.iter().map(|it| file(it.input.record)).collect();
+    let directory = |file: &str| file.rfind('/').map_or(0, |at| at + 1);
+    let (Some(first), true) = (files.first(), files.len() > 1) else { return files };
+    let common = &first[..directory(first)];
+    if files.iter().all(|file| file[..directory(file)] == *common) {
+        return files.iter().map(|file| file[common.len()..].to_owned()).collect();
+    }
+    files
+}
+
+pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordWords {
+    let header = &record.header;
+    let plan = &header.plan;
+    let found = analysis.notes.iter().map(|note| NoteWords {
+        what: one_line(&notes::what(&note.finding)),
+        advice: notes::advice(&note.finding),
+    });
+    let imported = header.imported.iter().flat_map(|imported| &imported.notes);
+    let imported = imported.map(|note| NoteWords { what: one_line(note), advice: None });
+    let (common, _) = results::divided(&of_record::results(record));
+    let commands = plan.arms.iter().filter(|arm| !arm.role.is_control() && arm.role != Role::Twin);
+    let mut commands: Vec<String> =
+        commands.map(|arm| one_line(&arm.command)).take(COMMANDS_MAX).collect();
+    commands.dedup();
+    RecordWords {
+        file: file(record),
+        how: how(record, analysis),
+        command_line: header.imported.is_none().then(|| command_line(header)),
+        commands,
+        notes: found.chain(imported).collect(),
+        gaps: gaps(header),
+        facts: common
+            .into_iter()
+            .map(|(name, value)| Fact { name: one_line(&name), value: one_line(&value) })
+            .collect(),
+    }
+}
+
+/// What is missing for the same reason is said together.
+fn gaps(header: &Header) -> Vec<GapWords> {
+    let mut said: Vec<GapWords> = Vec::new();
+    for gap in &header.gaps {
+        let (what, why, fix) = (one_line(&gap.what), one_line(&gap.why), one_line(&gap.fix));
+        match said.iter_mut().find(|other| other.why == why && other.fix == fix) {
+            Some(other) => other.what.push_str(&format!(", {what}")),
+            None => said.push(GapWords { what, why, fix }),
+        }
+    }
+    said
+}
+
+fn how(record: &Record, analysis: &Analysis) -> String {
+    let header = &record.header;
+    let plan = &header.plan;
+    let n_runs = analysis.arms.iter().map(|arm| arm.n_runs).max().unwrap_or(0);
+    if let Some(imported) = &header.imported {
+        return one_line(&format!(
+            "Measured by {}, read from a file of the format {}.",
+            if imported.tool.is_empty() { "another program" } else { &imported.tool },
+            imported.from
+        ));
+    }
+    let order = match plan.order {
+        Order::Interleave => {
+            format!("in blocks of one run of each, in random order (seed {})", plan.seed)
+        }
+        Order::Sequential => "one command after the other".into(),
+    };
+    let end = match analysis.end {
+        Some(EndReason::Decided) => "It ended because everything was decided.",
+        Some(EndReason::Precise) => "It ended at the precision that was asked for.",
+        Some(EndReason::Complete) => "It ended after its last block.",
+        Some(EndReason::Interrupted) => "It was interrupted.",
+        Some(EndReason::Failed) => "A run failed, and ended it.",
+        Some(EndReason::TimedOut) => "A run took longer than the timeout, and ended it.",
+        Some(EndReason::RecordFull) => "The record could not be written any further.",
+        None => "It was killed, or is still running.",
+    };
+    one_line(&format!(
+        "Started {}: up to {n_runs} runs of each, {order}. {end} By {}.",
+        header.created, header.tool
+    ))
+}
+
+/// The command line that does it again, with the seed that was drawn.
+fn command_line(header: &Header) -> String {
+    let words = &header.command_line;
+    let has_seed = words.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
+    let seed = format!("--seed {} ", header.plan.seed);
+    let text = match words.split_at_checked(2) {
+        // Options come before the commands.
+        Some((verb, rest)) if !has_seed => {
+            format!("{} {seed}{}", shell_words::join(verb), shell_words::join(rest))
+        }
+        _ => shell_words::join(words),
+    };
+    one_line(&text)
+}

@@ -1,0 +1,101 @@
+//! The tables of a group: its arms, and all that was measured beside the headline.
+
+use serde::Serialize;
+
+use crate::analysis::{ArmSummary, MetricSummary};
+use crate::render::exported::net_t0;
+use crate::render::units::{Unit, kind_of, percent};
+
+/// With more arms than this, arms are the rows.
+const COLUMNS_MAX: usize = 4;
+
+/// A table of metrics.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Metrics {
+    headings: Vec<String>,
+    rows: Vec<MetricRow>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MetricRow {
+    name: String,
+    cells: Vec<Cell>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+struct Cell {
+    value: String,
+    spread: Option<String>,
+}
+
+/// Headings of the cells that [`times`] makes.
+pub(super) fn headings(unit: Unit, is_net: bool) -> Vec<String> {
+    let t0 = if is_net { "t0, net" } else { "t0" };
+    let mut headings: Vec<String> =
+        [t0, "median", "mean", "sd", "min", "max"].map(|name| unit.heading(name)).into();
+    headings.extend(["CV", "n"].map(String::from));
+    headings
+}
+
+/// The times of an arm: t0 net of the control, all others as measured.
+pub(super) fn times(arm: &ArmSummary, unit: Unit) -> Vec<String> {
+    let Some(wall) = &arm.wall else { return vec!["no finished run".into()] };
+    let decimals = unit.decimals(wall.t0.value, wall.t0.err);
+    let number = |value: f64| unit.number(value, decimals);
+    let t0 = net_t0(arm).unwrap_or(wall.t0);
+    let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
+    vec![
+        unit.uncertain(t0.value, t0.err).replace(" +- ", " ± "),
+        number(wall.median.value),
+        number(wall.mean.value),
+        wall.sd.map(number).unwrap_or_default(),
+        number(wall.min),
+        number(wall.max),
+        wall.cv.map(percent).unwrap_or_default(),
+        n.to_string(),
+    ]
+}
+
+fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
+    arm.metrics.iter().find(|metric| metric.name == name)
+}
+
+/// Every metric that an arm of the group has; `None` where that is nothing but wall time.
+pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<Metrics> {
+    let mut names: Vec<&str> = Vec::new();
+    for metric in arms.iter().flat_map(|(_, arm)| &arm.metrics) {
+        if !names.contains(&metric.name.as_str()) {
+            names.push(&metric.name);
+        }
+    }
+    if names.iter().all(|name| *name == "wall") {
+        return None;
+    }
+    let units: Vec<Unit> = names
+        .iter()
+        .map(|name| {
+            let means = arms.iter().filter_map(|(_, arm)| Some(find(arm, name)?.mean));
+            Unit::choose(kind_of(name), None, means)
+        })
+        .collect();
+    let cell = |arm: &ArmSummary, name: &str, unit: Unit| {
+        let Some(metric) = find(arm, name) else { return Cell::default() };
+        let spread = metric.sd.filter(|sd| *sd > 0.0).map(|sd| unit.number(sd, None));
+        Cell { value: unit.number(metric.mean, None), spread }
+    };
+    let named = || names.iter().zip(&units);
+    if arms.len() <= COLUMNS_MAX {
+        let rows = named().map(|(name, unit)| MetricRow {
+            name: unit.heading(name),
+            cells: arms.iter().map(|(_, arm)| cell(arm, name, *unit)).collect(),
+        });
+        let headings = arms.iter().map(|(number, _)| number.clone()).collect();
+        return Some(Metrics { headings, rows: rows.collect() });
+    }
+    let rows = arms.iter().map(|(number, arm)| MetricRow {
+        name: number.clone(),
+        cells: named().map(|(name, unit)| cell(arm, name, *unit)).collect(),
+    });
+    let headings = named().map(|(name, unit)| unit.heading(name)).collect();
+    Some(Metrics { headings, rows: rows.collect() })
+}

@@ -1,0 +1,228 @@
+//! `noise` on this machine: who takes time from a loop is named, and the parts add up. No test asserts how long anything
+//! took: the machine that runs them is busy.
+
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde_json::Value;
+
+use crate::alone;
+use crate::bench::{Bench, is_root, skipped, wait_until};
+
+/// A program with a name of its own that computes on one CPU and gets ten times the time of others; ends with the test.
+struct Culprit {
+    child: Child,
+    cpu: String,
+}
+
+impl Culprit {
+    fn start(bench: &Bench) -> Self {
+        let allowed = sched_getaffinity(None).unwrap();
+        let cpu = (0..CpuSet::MAX_CPU).rfind(|&cpu| allowed.is_set(cpu)).unwrap();
+        // A script is called as its file is.
+        bench.script("the_culprit", "#!/bin/sh\nwhile :; do :; done\n");
+        let child = Command::new(bench.path("the_culprit")).stdin(Stdio::null()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let mut set = CpuSet::new();
+        set.set(cpu);
+        sched_setaffinity(Some(pid), &set).unwrap();
+        setpriority_process(Some(pid), -10).unwrap();
+        let comm = format!("/proc/{}/comm", child.id());
+        wait_until("the culprit runs", || {
+            std::fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "the_culprit")
+        });
+        Self { child, cpu: cpu.to_string() }
+    }
+
+    fn watched(&self, bench: &Bench, arguments: &[&str]) -> Value {
+        let all = ["noise", "--json", "--no-verdict", "--for", "700ms", "--cpus", &self.cpu];
+        let ran = bench.stillwell(&[all.as_slice(), arguments].concat()).ends_with(0);
+        serde_json::from_str(&ran.stdout).unwrap()
+    }
+}
+
+impl Drop for Culprit {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn ns(value: &Value) -> i64 {
+    value.as_i64().unwrap()
+}
+
+/// The parts of each CPU, and of all together, are what was taken.
+#[track_caller]
+fn adds_up(report: &Value) {
+    for cpu in report["cpus"].as_array().unwrap() {
+        let entries = cpu["ledger"]["entries"].as_array().unwrap();
+        let sum: i64 = entries.iter().map(|entry| ns(&entry["ns"])).sum();
+        assert_eq!(sum, ns(&cpu["stolen_ns"]));
+        assert_eq!(sum, ns(&cpu["ledger"]["total_ns"]));
+        assert!(sum <= ns(&cpu["observed_ns"]), "{cpu}");
+    }
+    let entries = report["total"]["entries"].as_array().unwrap();
+    let sum: i64 = entries.iter().map(|entry| ns(&entry["ns"])).sum();
+    assert_eq!(sum, ns(&report["total"]["total_ns"]));
+}
+
+/// With every right, and as somebody without any.
+#[test]
+fn the_culprit_is_the_largest_source() {
+    let _alone = alone();
+    if !is_root() {
+        return skipped("only root can make a program that takes a CPU from all others");
+    }
+    let bench = Bench::new();
+    let culprit = Culprit::start(&bench);
+    for arguments in [&[][..], &["--no-trace"]] {
+        let report = culprit.watched(&bench, arguments);
+        adds_up(&report);
+        let is_seen = |gap: &Value| {
+            ["who took the time", "when other programs ran"]
+                .contains(&gap["what"].as_str().unwrap())
+        };
+        if report["gaps"].as_array().unwrap().iter().any(is_seen) {
+            skipped("perf events are not allowed here, as in some containers");
+            continue;
+        }
+        let largest = &report["total"]["entries"][0];
+        assert_eq!(largest["source"], "task", "{report:#}");
+        assert_eq!(largest["name"], "the_culprit", "{report:#}");
+        assert_eq!(largest["is_estimate"], !arguments.is_empty());
+    }
+}
+
+#[test]
+fn pauses_are_written_and_time_is_kept() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let ran = bench
+        .stillwell(&["noise", "--for", "50ms", "--no-verdict", "--json", "--raw", "pauses.csv"])
+        .ends_with(0);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    adds_up(&report);
+    let n_pauses: i64 =
+        report["cpus"].as_array().unwrap().iter().map(|cpu| ns(&cpu["n_pauses"])).sum();
+    let raw = bench.read("pauses.csv");
+    let lines: Vec<&str> = raw.lines().collect();
+    assert_eq!(lines[0], "cpu,start_ns,length_ns");
+    assert_eq!(lines.len() as i64 - 1, n_pauses);
+    // In order, and none inside of another, CPU by CPU.
+    let mut last = (0, 0);
+    for line in &lines[1..] {
+        let numbers: Vec<u64> = line.split(',').map(|number| number.parse().unwrap()).collect();
+        assert!(numbers[0] != last.0 || numbers[1] >= last.1, "{line} begins before {}", last.1);
+        last = (numbers[0], numbers[1] + numbers[2]);
+    }
+}
+
+/// ^C shows what there is.
+#[test]
+fn it_can_be_ended_early() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let mut command = bench.command(crate::bench::STILLWELL);
+    command.args(["noise", "--for", "100h", "--json", "--raw", "-"]);
+    let running = bench.spawn(command);
+    // The loops have names of their own, and run as soon as they have.
+    wait_until("the loops run", || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
+        threads.flatten().count() > 1
+    });
+    running.signal(rustix::process::Signal::INT);
+    let ran = running.finish().ends_with(130);
+    assert!(ran.stdout.starts_with("cpu,start_ns,length_ns\n"), "{ran:?}");
+    let (_, report) = ran.stdout.split_once('{').unwrap();
+    adds_up(&serde_json::from_str(&format!("{{{report}")).unwrap());
+}
+
+/// The kernel at its strictest: a sentence for each thing that is missing, and the rest goes on.
+#[test]
+fn without_rights_there_are_reasons() {
+    let _alone = alone();
+    if !is_root() {
+        return skipped("only root can become somebody else");
+    }
+    let bench = Bench::new();
+    let mut command = Command::new("setpriv");
+    if command.arg("--version").output().is_err() {
+        return skipped("there is no setpriv");
+    }
+    let mut command = bench.command("setpriv");
+    command.args(["--reuid", "65534", "--clear-groups", crate::bench::STILLWELL]);
+    command.args(["noise", "--for", "50ms", "--no-verdict", "--json"]);
+    let ran = bench.spawn(command).finish().ends_with(0);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    adds_up(&report);
+    let gaps = report["gaps"].as_array().unwrap();
+    let gap = gaps.iter().find(|gap| gap["what"] == "who took the time").unwrap();
+    assert!(gap["fix"].as_str().unwrap().contains("run it as root"), "{gap}");
+    assert_ne!(report["evidence"], "tracepoints");
+}
+
+/// The second session is scoped: it is another record, with the option that was said.
+#[test]
+fn a_run_is_explained_by_measuring_again() {
+    let _alone = alone();
+    if !is_root() {
+        return skipped("the test knows what root is offered");
+    }
+    let bench = Bench::new();
+    let culprit = Culprit::start(&bench);
+    let ran = bench.run(&[
+        "--explain",
+        "-r",
+        "30",
+        "-w",
+        "0",
+        "--affinity",
+        &culprit.cpu,
+        "-N",
+        "seq 2000",
+    ]);
+    let record = bench.record();
+    let has_preemption = record.timed().any(|row| row.get("preempted_ns").is_some_and(|ns| ns > 0));
+    if !has_preemption {
+        return skipped("no run was preempted, or this machine does not say so");
+    }
+    let ran = ran.ends_with(0);
+    assert!(ran.stdout.contains("explain: "), "{ran:?}");
+    if ran.stdout.contains("--isolate\n") {
+        for part in ["before", "after", "all above t0", "record: "] {
+            assert!(ran.stdout.contains(part), "{part}: {ran:?}");
+        }
+    }
+}
+
+/// With a trace, the record says who it was.
+#[test]
+fn who_took_the_cpu_from_a_run_is_named() {
+    let _alone = alone();
+    if !is_root() {
+        return skipped("tracepoints are for root");
+    }
+    let bench = Bench::new();
+    let culprit = Culprit::start(&bench);
+    let runs = ["--attribute", "--style", "none", "-r", "20", "-w", "0", "--affinity"];
+    let ran = bench.run(&[runs.as_slice(), &[culprit.cpu.as_str(), "-N", "seq 200000"]].concat());
+    ran.ends_with(0);
+    let text = bench.read("r.swell");
+    if text.lines().next().unwrap().contains("\"what\":\"who took the time\"") {
+        return skipped("tracepoints are not allowed here, as in some containers");
+    }
+    let taken = text.lines().filter(|line| line.contains("\"event\":\"taken\""));
+    let by: Vec<Value> = taken.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_culprit = |entry: &&Value| entry["name"] == "the_culprit" && ns(&entry["ns"]) > 0;
+    let entries = by.iter().flat_map(|event| event["by"].as_array().unwrap());
+    assert!(entries.filter(is_culprit).count() > 0, "{by:?}");
+    // The runs themselves, and what they make, are not among those who take.
+    assert!(!text.contains("\"name\":\"seq\""), "{text}");
+    let shown = bench.stillwell(&["noise", "--json", "r.swell"]).ends_with(0);
+    let ledger: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let entries = ledger["total"]["entries"].as_array().unwrap();
+    let sum: i64 = entries.iter().map(|entry| ns(&entry["ns"])).sum();
+    assert_eq!(sum, ns(&ledger["total"]["total_ns"]));
+}

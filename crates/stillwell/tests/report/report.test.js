@@ -1,0 +1,301 @@
+// The pages of `stillwell report` in a real browser: what is on them, and what must never happen on them.
+"use strict";
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const os = require("node:os");
+const path = require("node:path");
+const { after, before, test } = require("node:test");
+const { pathToFileURL } = require("node:url");
+const { chromium } = require(process.env.PLAYWRIGHT);
+const { known, session, stillwell, suite, scatter, write } = require("./records.js");
+
+const directory = fs.mkdtempSync(path.join(os.tmpdir(), "stillwell-report-"));
+let browser;
+
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+});
+after(async () => {
+  await browser?.close();
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+/// Makes the page of these files.
+function report(page, files, ...options) {
+  stillwell(directory, ["report", ...files, "-o", page, ...options]);
+  return path.join(directory, page);
+}
+
+/// Opens a page, and fails if anything is said on the console or asked from anywhere.
+async function open(t, file, options = {}) {
+  const context = await browser.newContext({ viewport: { width: options.width ?? 1200, height: 900 }, colorScheme: options.scheme ?? "light", acceptDownloads: true });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const complaints = [];
+  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => { if (request.url() !== pathToFileURL(file).href) complaints.push(`asked for ${request.url()}`); });
+  page.on("dialog", (dialog) => { complaints.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
+  await page.goto(pathToFileURL(file).href);
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(complaints.filter((complaint) => !options.expected?.test(complaint)), []);
+  });
+  return page;
+}
+
+/// Every chart that is not folded away, drawn: they are when they come into sight.
+async function drawn(page) {
+  const figures = page.locator("figure.chart:visible");
+  const n = await figures.count();
+  for (let at = 0; at < n; at += 1) {
+    await figures.nth(at).scrollIntoViewIfNeeded();
+    await figures.nth(at).locator("svg, .plot .note").first().waitFor();
+  }
+  return n;
+}
+const marks = (page, chart, mark) => page.locator(`[data-chart=${chart}] .mark-${mark}`).locator("circle, path, rect, line");
+const data = (page) => page.evaluate(() => JSON.parse(document.getElementById("data").textContent).data);
+
+test("a comparison says its verdict first and draws every row once", async (t) => {
+  known(directory, "known.swell");
+  const page = await open(t, report("known.html", ["known.swell"]));
+  const verdict = page.locator(".verdict").first();
+  assert.match(await verdict.innerText(), /SLOWER\s+“\.\/new” is 5(\.\d)? % slower than “\.\/old”\./);
+  assert.match(await verdict.locator(".numbers").innerText(), /^1\.0\d+ ± [\d.]+ \[.*\] at 99 %, .*p = /);
+  assert.equal(await drawn(page), 7);
+  // 60 blocks and a warm-up of two arms; those beyond the frame are triangles.
+  const [inside, above] = [await marks(page, "time", "rows").count(), await marks(page, "time", "rows-above").count()];
+  assert.equal(inside + above, 122);
+  assert.equal(above >= 1, true);
+  assert.equal(await page.locator("[data-chart=time] .mark-event-preempted path, [data-chart=time] .mark-event-preempted circle").count(), 1);
+  assert.equal((await marks(page, "pairs", "blocks").count()) + (await marks(page, "pairs", "blocks-beyond").count()), 60);
+  assert.equal(await marks(page, "shift", "deciles").count(), 9);
+  assert.equal(await marks(page, "forest", "intervals").count(), 1);
+  const { groups } = await data(page);
+  const nBins = groups[0].histogram.counts.flat().filter((count) => count > 0).length;
+  assert.equal(await marks(page, "histogram", "bins").count(), nBins);
+  assert.equal(await marks(page, "histogram", "t0").count(), 2);
+  const ledger = groups[0].ledgers[1];
+  const sum = ledger.entries.reduce((total, entry) => total + entry.ns, 0);
+  assert.ok(Math.abs(sum - ledger.total_ns) < 1, "the parts of a ledger add up");
+});
+
+test("the pointer and the arrow keys show a row", async (t) => {
+  known(directory, "hover.swell");
+  const page = await open(t, report("hover.html", ["hover.swell"]));
+  const chart = page.locator("[data-chart=time]");
+  await chart.scrollIntoViewIfNeeded();
+  // The preempted run is far above the others.
+  const box = await marks(page, "time", "rows-above").first().boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const tip = chart.locator("[aria-label=tip]", { hasText: "preempted" });
+  await tip.waitFor();
+  const text = await tip.textContent();
+  assert.match(text, /\.\/new.*block 40.*preempted 8 ms.*moved to another CPU ×2/s);
+  assert.match(await chart.locator(".readout").innerText(), /block 40/);
+  await page.mouse.move(0, 0);
+  await chart.locator(".plot").focus();
+  await page.keyboard.press("Home");
+  assert.match(await chart.locator(".readout").innerText(), /step 0 · warm-up/);
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  assert.match(await chart.locator(".readout").innerText(), /step 2 · block 0/);
+});
+
+test("each chart has its numbers, and is a file of its own", async (t) => {
+  known(directory, "svg.swell");
+  const page = await open(t, report("svg.html", ["svg.swell"]));
+  const n = await drawn(page);
+  for (let at = 0; at < n; at += 1) {
+    const figure = page.locator("figure.chart").nth(at);
+    await figure.getByText("Numbers").click();
+    assert.ok((await figure.locator("tbody tr").count()) > 0, `table of chart ${at}`);
+    const [download] = await Promise.all([page.waitForEvent("download"), figure.locator(".save-svg").click()]);
+    const text = fs.readFileSync(await download.path(), "utf8");
+    const parsed = await page.evaluate((svg) => {
+      const found = new DOMParser().parseFromString(svg, "image/svg+xml");
+      return { error: found.querySelector("parsererror")?.textContent, name: found.documentElement.localName, n: found.querySelectorAll("path, circle, rect, line").length };
+    }, text);
+    assert.deepEqual([parsed.error, parsed.name], [undefined, "svg"]);
+    assert.ok(parsed.n > 2, `marks of chart ${at}`);
+    assert.ok(!text.includes("var(--"), "its colours are its own");
+  }
+  assert.equal(await page.locator("[data-chart=time] tbody tr").count(), 122);
+  const [rows] = await Promise.all([page.waitForEvent("download"), page.locator("#download-rows").click()]);
+  assert.equal(fs.readFileSync(await rows.path(), "utf8").trim().split("\n").length, 1 + 122);
+  const [whole] = await Promise.all([page.waitForEvent("download"), page.locator("#download-data").click()]);
+  assert.equal(JSON.parse(fs.readFileSync(await whole.path(), "utf8")).data.groups.length, 1);
+});
+
+test("an arm can be hidden, and a scale be chosen", async (t) => {
+  known(directory, "hide.swell");
+  const page = await open(t, report("hide.html", ["hide.swell"]));
+  await drawn(page);
+  await page.locator(".legend button").nth(1).click();
+  assert.equal(await marks(page, "time", "rows").count(), 61);
+  assert.equal(await marks(page, "time", "rows-above").count(), 0);
+  await page.locator(".legend button").nth(1).click();
+  await page.locator("[data-chart=time] .tools").getByText("all, log").click();
+  assert.equal(await marks(page, "time", "rows").count(), 122);
+});
+
+test("a suite is sorted and filtered", async (t) => {
+  suite(directory, "suite.swell", { nBenchmarks: 12, nBlocks: 24 });
+  const page = await open(t, report("suite.html", ["suite.swell"]));
+  const rows = page.locator("#index-table tbody tr:visible");
+  assert.equal(await rows.count(), 12);
+  await page.getByRole("button", { name: "ratio" }).click();
+  const values = (await page.locator("#index-table tbody tr td:nth-child(3)").allInnerTexts()).map(Number.parseFloat);
+  assert.deepEqual(values, [...values].sort((a, b) => a - b));
+  assert.deepEqual([values[0], values.at(-1)].map((value) => value.toFixed(1)), ["0.8", "1.2"]);
+  await page.getByRole("button", { name: "ratio" }).click();
+  assert.match(await rows.first().innerText(), /SLOWER\s+1\.2/);
+  await page.locator("#filter-name").fill("BENCH_01");
+  assert.deepEqual((await rows.locator("a").allInnerTexts()).sort(), ["bench_010", "bench_011"]);
+  await page.locator("#filter-name").fill("");
+  await page.locator("#filter input[value=faster]").uncheck();
+  await page.locator("#filter input[value=same]").uncheck();
+  assert.deepEqual(await rows.evaluateAll((found) => found.map((row) => row.dataset.verdict)), Array(4).fill("slower"));
+  assert.equal(await page.locator("#filter-count").innerText(), "4 of 12");
+  assert.ok((await page.locator(".spark svg path").count()) >= 8);
+  await rows.first().locator("a").click();
+  const name = await rows.first().locator("a").innerText();
+  await page.locator("section.group", { has: page.locator("h2", { hasText: name }) }).locator("[data-chart=histogram] svg").waitFor();
+});
+
+test("two hundred benchmarks are one page", async (t) => {
+  suite(directory, "many.swell", { nBenchmarks: 200, nBlocks: 30, order: "sequential" });
+  const file = report("many.html", ["many.swell"]);
+  assert.ok(fs.statSync(file).size <= 5e6, `${fs.statSync(file).size} bytes`);
+  const page = await open(t, file);
+  assert.equal(await page.locator("#index-table tbody tr").count(), 200);
+  await page.locator("#filter-name").fill("199");
+  assert.equal(await page.locator("#index-table tbody tr:visible").count(), 1);
+});
+
+test("hostile names are text", async (t) => {
+  const script = "</script><script>document.title='owned'</script>";
+  const image = `<img src=x onerror="document.title='owned'">`;
+  const bidi = "\u202eevil\u2028line";
+  const name = `${image}'"&{{ 7*7 }}.swell`;
+  known(directory, name, ["-n", `${script}${bidi}`, "-n", "{{ 7*7 }}${7*7}&lt;b&gt;", "-N"], [`./a '${script}' # ${image}`, "./b -- '<!-- <svg onload=alert(1)>'"]);
+  const page = await open(t, report("hostile.html", [name]), { expected: /Executing inline script violates/ });
+  await drawn(page);
+  assert.notEqual(await page.title(), "owned");
+  assert.equal(await page.locator("img, iframe, object, embed, script[src], link").count(), 0);
+  const text = await page.locator("body").innerText();
+  assert.ok(text.includes("</script><script>document.title='owned'</script>"));
+  assert.ok(text.includes("{{ 7*7 }}") && text.includes("&lt;b&gt;"));
+  assert.ok(!text.includes("\u202e"));
+  await page.locator("[data-chart=time]").getByText("Numbers").click();
+  const count = await page.evaluate(() => document.querySelectorAll("script").length);
+  assert.equal(count, 6);
+  // A script that comes in anyway does not run.
+  const ran = await page.evaluate(() => {
+    const made = document.createElement("script");
+    made.textContent = "globalThis.ranAnyway = true";
+    document.body.append(made);
+    return globalThis.ranAnyway === true;
+  });
+  assert.equal(ran, false);
+});
+
+/// Contrast of two colours, WCAG 2.
+function contrast(one, other) {
+  const light = (color) => {
+    const [r, g, b] = color.match(/[\d.]+/g).slice(0, 3).map((value) => value / 255).map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const [a, b] = [light(one), light(other)].sort((x, y) => y - x);
+  return (a + 0.05) / (b + 0.05);
+}
+
+for (const scheme of ["light", "dark"]) {
+  test(`text and marks can be told from the ground, ${scheme}`, async (t) => {
+    known(directory, "colors.swell");
+    const page = await open(t, report("colors.html", ["colors.swell"]), { scheme });
+    await drawn(page);
+    const found = await page.evaluate(() => {
+      const ground = (node) => {
+        for (let at = node; at; at = at.parentElement) {
+          const color = getComputedStyle(at).backgroundColor;
+          if (!/, 0\)$|transparent/.test(color)) return color;
+        }
+        return "rgb(255, 255, 255)";
+      };
+      const texts = [...document.querySelectorAll("p, h1, h2, h3, td, th, li, dt, dd, summary, button, small, .badge, figcaption, code")].filter((node) => node.checkVisibility() && node.textContent.trim());
+      const marks = [...document.querySelectorAll("[data-chart=time] .mark-rows circle, [data-chart=ecdf] .mark-distribution-functions path, [data-chart=histogram] .mark-t0 line")];
+      return {
+        texts: texts.map((node) => [node.textContent.trim().slice(0, 30), getComputedStyle(node).color, ground(node)]),
+        labels: [...document.querySelectorAll(".chart svg text")].map((node) => [node.textContent, getComputedStyle(node).fill, ground(node.closest("figure"))]),
+        marks: marks.map((node) => [node.parentNode.getAttribute("class"), getComputedStyle(node).stroke, ground(node.closest("figure"))]),
+      };
+    });
+    assert.ok(found.texts.length > 50 && found.labels.length > 20 && found.marks.length > 100);
+    const weak = (limit) => ([, color, ground]) => color !== "none" && contrast(color, ground) < limit;
+    assert.deepEqual([...found.texts, ...found.labels].filter(weak(4.5)), []);
+    assert.deepEqual(found.marks.filter(weak(3)), []);
+    const body = found.texts[0][2];
+    assert.equal(contrast(body, "rgb(0,0,0)") > 10, scheme === "light");
+  });
+}
+
+test("a phone needs no scrolling to the side", async (t) => {
+  known(directory, "phone.swell", ["-n", "a_name_without_any_place_to_break_it_".repeat(5), "-n", "b"]);
+  suite(directory, "phone-suite.swell", { nBenchmarks: 8, nBlocks: 20 });
+  for (const name of ["phone", "phone-suite"]) {
+    const page = await open(t, report(`${name}.html`, [`${name}.swell`]), { width: 390 });
+    await drawn(page);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, name);
+  }
+});
+
+test("several records are side by side, a scan is a curve", async (t) => {
+  for (const [at, name] of ["idle", "busy", "shielded"].entries()) {
+    const noise = [1, 40, 2][at];
+    const wall = (arm, block, step) => (10e6 + noise * 1e5 * scatter(step + at) ** 2) * (arm === 1 ? 1.05 : 1);
+    const made = session(directory, ["./old", "./new"]);
+    made.header.clock_origin_ns += at;
+    write(path.join(directory, `${name}.swell`), made, { nBlocks: 40, wall });
+  }
+  const page = await open(t, report("three.html", ["idle.swell", "busy.swell", "shielded.swell"], "--title", "Three"));
+  await drawn(page);
+  assert.equal(await page.locator("h1").innerText(), "Three");
+  assert.equal(await page.locator(".verdict").count(), 3);
+  assert.equal(await marks(page, "ridges", "t0").count(), 6);
+  assert.equal(await page.locator("#together tbody tr").count(), 4);
+  assert.equal(await marks(page, "forest", "ratios").count(), 3);
+
+  const wall = (arm, block, step) => (arm + 1) * 1e6 + 2e4 * scatter(step);
+  write(path.join(directory, "scan.swell"), session(directory, ["./prog {n}"], ["-L", "n", "1,2,4,8"], 4), { nBlocks: 20, wall });
+  const scan = await open(t, report("scan.html", ["scan.swell"]));
+  await drawn(scan);
+  assert.equal(await marks(scan, "scan", "points").count(), 4);
+  assert.equal(await marks(scan, "scan", "curves").count(), 1);
+  assert.equal(await scan.locator("h1").innerText(), "./prog {n}");
+});
+
+test("a million rows are all there, in a page that opens at once", async (t) => {
+  const nBlocks = 500_000;
+  const wall = (arm, block, step) => 1e6 + 1e5 * scatter(step) + (block === 123_456 && arm === 1 ? 5e8 : 0);
+  const change = (cells, arm, block) => { if (block % 1000 === 0) cells.preempted = 200_000; };
+  write(path.join(directory, "million.swell"), session(directory, ["./old", "./new"]), { nBlocks, nWarmups: 0, wall, change });
+  const file = report("million.html", ["million.swell"]);
+  fs.rmSync(path.join(directory, "million.swell"));
+  assert.ok(fs.statSync(file).size <= 5e6, `${fs.statSync(file).size} bytes`);
+  const start = performance.now();
+  const page = await open(t, file);
+  await page.locator("[data-chart=histogram] svg").waitFor();
+  const opened_ms = performance.now() - start;
+  t.diagnostic(`opened in ${Math.round(opened_ms)} ms, ${fs.statSync(file).size} bytes`);
+  await drawn(page);
+  const [group] = (await data(page)).groups;
+  const counted = group.log_histogram.counts.flat().reduce((sum, n) => sum + n, 0);
+  assert.equal(counted, 1_000_000);
+  assert.equal(group.timeline.kind, "sliced");
+  assert.equal(group.timeline.slices.reduce((sum, slice) => sum + slice.n, 0), 1_000_000);
+  // The slowest run of all is one of those that are drawn.
+  assert.ok(group.timeline.rows.block.includes(123_456));
+  assert.match(await page.locator("[data-chart=time] .note").last().innerText(), /1,000,000 rows are too many/);
+});
