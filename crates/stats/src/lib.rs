@@ -9,12 +9,14 @@
 //! - two arms in pairs: [`relabel`], then [`Verdict`], [`multiplicity`], [`shift`]
 //! - the same while it grows: [`sequential`], by the looks of [`spending`]
 //! - two arms otherwise, for display: [`two_sample`], [`signed_rank`], [`across_sessions`]
+//! - one value a session, over months: [`e_divisive`]
 //! - values with errors: [`propagate`]
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
 pub mod across_sessions;
 pub mod changepoint;
+pub mod e_divisive;
 pub mod endpoint;
 mod interval;
 mod invalid;

@@ -1,5 +1,6 @@
 //! The command line: one verb, and its options.
 
+mod history;
 mod load;
 mod noise;
 mod shield;
@@ -19,6 +20,10 @@ use crate::spec::tim::TimShape;
 use crate::spec::values::{Cpus, FailOn, Percent, Shell, TimeSpan};
 use crate::spec::workers::{BenchSpec, TimeitSpec};
 
+pub use history::{
+    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistorySearch, HistoryShow,
+    HistoryVerb,
+};
 pub use load::LoadVerb;
 pub use noise::NoiseVerb;
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
@@ -65,6 +70,8 @@ pub enum Verb {
     Convert(Box<ConvertVerb>),
     /// How often this machine makes tests call a command different from itself, and which slowdown they can see
     Calibrate(Box<CalibrateVerb>),
+    /// Keep results over months, and say when they changed
+    History(Box<HistoryVerb>),
     /// Say where lost time went, and who took it
     Noise(NoiseVerb),
     /// Say what makes noise on this machine, and what can be done about it

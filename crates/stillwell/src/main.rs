@@ -5,6 +5,7 @@ mod analysis;
 mod cli;
 mod cmd;
 mod convert;
+mod history;
 mod host;
 mod load;
 mod measure;

@@ -9,6 +9,7 @@ mod convert;
 mod documents;
 mod explain;
 mod exports;
+mod history;
 mod isolating;
 mod judged;
 mod load;
@@ -55,6 +56,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Report(verb) => report::report(&verb),
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
+        Verb::History(verb) => history::history(&verb),
         Verb::Noise(verb) => noise::noise(&verb),
         Verb::System(verb) => system::system(&verb),
         Verb::Shield(verb) => shield::shield(&verb),

@@ -19,7 +19,7 @@ use crate::host::shield::Isolation;
 use crate::host::{Facts, Gap};
 use crate::plan::Plan;
 
-pub use place::{new_path, newest};
+pub use place::{history_path, new_path, newest};
 pub use read::{Line, Record, Tail};
 pub use row::{FIXED_COLUMNS, Layout, Row};
 pub use rows::Rows;

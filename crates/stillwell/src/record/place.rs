@@ -34,6 +34,16 @@ pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
     Ok(directory.join(format!("{time}-{}.{EXTENSION}", std::process::id())))
 }
 
+/// Where the history is.
+///
+/// # Errors
+/// No directory for it is known.
+pub fn history_path() -> Result<PathBuf> {
+    let directory =
+        directory().context("neither XDG_STATE_HOME nor HOME is set; say where with --db")?;
+    Ok(directory.join("history.db"))
+}
+
 /// The newest record that was kept there.
 ///
 /// # Errors

@@ -40,6 +40,11 @@ fn with_rest(mut blocks: String, n_above: u32) -> String {
 fn block(count: u32, tallest: u32) -> char {
     // One run is to be seen, however tall the rest is.
     let eighths = (u64::from(count) * 8).div_ceil(u64::from(tallest));
+    block_of_eighths(eighths)
+}
+
+/// A block so many eighths high.
+pub(super) fn block_of_eighths(eighths: u64) -> char {
     EIGHTHS_UP[usize::try_from(eighths).unwrap_or(8).min(8)]
 }
 

@@ -14,6 +14,7 @@ pub mod files;
 #[cfg(test)]
 pub mod fixture;
 pub mod histogram;
+pub mod history;
 pub mod hyperfine;
 mod interleaved;
 pub mod json;

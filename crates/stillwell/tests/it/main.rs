@@ -14,6 +14,7 @@ mod exit_codes;
 mod exports;
 mod failures;
 mod files;
+mod history;
 mod hooks;
 mod interrupts;
 mod kill;

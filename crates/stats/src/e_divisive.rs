@@ -1,0 +1,285 @@
+//! Where a history of results changes for good: E-divisive (Matteson & James 2014, JASA 109:334), with a permutation test.
+//!
+//! Between the values before and after a split lies the energy distance (Székely & Rizzo 2005)
+//! `E = 2 mean|x - y| - mean|x - x'| - mean|y - y'|`, weighted by `a b / (a + b)` for a values before and b after. It sees any
+//! difference of the distributions and asks for no variance, and one wild session counts by its distance, not its square.
+//!
+//! The largest weighted distance of all splits is compared with the largest of the same values in random order: for a history
+//! without a change every order is as likely, so it is called changed with probability alpha at most, whatever the distribution.
+//! What this cannot see through is dependence between sessions: a machine that has good and bad months does change.
+
+use rayon::prelude::*;
+
+use crate::invalid::{Invalid, between, finite};
+use crate::prng::Stream;
+
+/// Longest interval in which splits are weighed. A level that lasts longer is found from its last 256 sessions as well, and
+/// time stays proportional to the length of the history.
+const INTERVAL_MAX: usize = 512;
+
+/// How a history is divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Probability that a history without any change is said to have one.
+    pub alpha: f64,
+    /// Fewest values on either side of a change, at least 2.
+    pub side_min: usize,
+    /// Random orders that a change is compared with.
+    pub n_orders: usize,
+    /// For the random orders.
+    pub seed: u64,
+}
+
+/// A history and where it changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Divided {
+    /// Of "there is no change at all"; 1 for a history too short to have one.
+    pub p: f64,
+    /// In order; none if `p` is above alpha.
+    pub changes: Vec<Change>,
+}
+
+/// A change of level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Position of the first value after it.
+    pub at: usize,
+    /// Share of the orders, its own among them, whose largest distance is as large.
+    pub p: f64,
+}
+
+/// Divides a history at its changes.
+///
+/// `xs`: one value for each session, oldest first, in any unit; logarithms of times make changes relative. Divides the whole,
+/// then its parts, as long as `p <= alpha`; splits are weighed in the whole and in half-overlapping intervals of 512, 256, … values
+/// (seeded intervals, Kovács et al. 2020, arXiv 2002.06633), so that a level between two others is not averaged away. At last each
+/// change is moved to the best split between its neighbours. No change where fewer than `2 side_min` values are. Fails for NaN and
+/// infinity, and unless `0 < alpha < 1`.
+///
+/// ```
+/// use stats::e_divisive::{Options, divide};
+/// let xs: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 10) + if i < 25 { 0.0 } else { 8.0 }).collect();
+/// let options = Options { alpha: 0.01, side_min: 3, n_orders: 999, seed: 1 };
+/// let changes = divide(&xs, options).unwrap().changes;
+/// assert_eq!(changes.iter().map(|change| change.at).collect::<Vec<_>>(), [25]);
+/// ```
+pub fn divide(xs: &[f64], options: Options) -> Result<Divided, Invalid> {
+    if !xs.is_empty() {
+        finite(xs)?;
+    }
+    between("alpha", options.alpha, 0.0, 1.0)?;
+    let options = Options { side_min: options.side_min.max(2), ..options };
+    let mut changes = Vec::new();
+    let p = divide_part(xs, 0, options, &mut changes);
+    changes.sort_by_key(|change: &Change| change.at);
+    relocate(xs, options.side_min, &mut changes);
+    Ok(Divided { p, changes })
+}
+
+fn divide_part(xs: &[f64], offset: usize, options: Options, found: &mut Vec<Change>) -> f64 {
+    let Some((at, distance)) = best_split(xs, options.side_min) else { return 1.0 };
+    // Each part of a history has random orders of its own, and the same ones whenever it is divided.
+    let seed = options.seed ^ (offset as u64) << 32 ^ xs.len() as u64;
+    let p = p_value(xs, distance, Options { seed, ..options });
+    if p <= options.alpha {
+        found.push(Change { at: offset + at, p });
+        let (before, after) = xs.split_at(at);
+        divide_part(before, offset, options, found);
+        divide_part(after, offset + at, options, found);
+    }
+    p
+}
+
+/// Share of orders with a distance as large. Orders come in batches, and once ten were as large no more are drawn (Besag & Clifford
+/// 1991: `10 / drawn` is a p-value then), so that a history without a change costs little.
+fn p_value(xs: &[f64], distance: f64, options: Options) -> f64 {
+    const ENOUGH: usize = 10;
+    const BATCH: usize = 32;
+    let (mut n_drawn, mut n_as_large) = (0, 0);
+    let stream = Stream::new(options.seed);
+    while n_drawn < options.n_orders {
+        let batch = BATCH.min(options.n_orders - n_drawn);
+        let is_as_large: Vec<bool> = (n_drawn..n_drawn + batch)
+            .into_par_iter()
+            .map(|i| {
+                let mut stream = stream.after((i * xs.len()) as u64);
+                let mut xs = xs.to_vec();
+                stream.shuffle(&mut xs);
+                best_split(&xs, options.side_min)
+                    .is_some_and(|(_, other)| other >= distance * (1.0 - 1e-12))
+            })
+            .collect();
+        for is_as_large in is_as_large {
+            n_drawn += 1;
+            n_as_large += usize::from(is_as_large);
+            if n_as_large == ENOUGH {
+                return ENOUGH as f64 / n_drawn as f64;
+            }
+        }
+    }
+    (n_as_large + 1) as f64 / (n_drawn + 1) as f64
+}
+
+/// The split with the largest weighted distance, and that.
+fn best_split(xs: &[f64], side_min: usize) -> Option<(usize, f64)> {
+    let mut best: Option<(usize, f64)> = None;
+    let mut weigh = |start: usize, end: usize| {
+        if let Some((at, distance)) = best_of_interval(&xs[start..end], side_min)
+            && best.is_none_or(|(_, most)| distance > most)
+        {
+            best = Some((start + at, distance));
+        }
+    };
+    if xs.len() <= INTERVAL_MAX {
+        weigh(0, xs.len());
+    }
+    let mut length = INTERVAL_MAX;
+    while length >= 2 * side_min {
+        if length < xs.len() {
+            for start in (0..xs.len() - length).step_by(length / 2) {
+                weigh(start, start + length);
+            }
+            weigh(xs.len() - length, xs.len());
+        }
+        length /= 2;
+    }
+    best
+}
+
+/// The same among all splits of one interval, in O(n^2).
+fn best_of_interval(xs: &[f64], side_min: usize) -> Option<(usize, f64)> {
+    let n = xs.len();
+    let mut best: Option<(usize, f64)> = None;
+    // Sums of |x - x'| within the left part, within the right part, and in all.
+    let mut right: f64 = (1..n).map(|i| distances(xs[i], &xs[..i])).sum();
+    let (mut left, all) = (0.0, right);
+    for at in 1..n {
+        let (before, x, after) = (&xs[..at - 1], xs[at - 1], &xs[at..]);
+        left += distances(x, before);
+        right -= distances(x, after);
+        if at < side_min || n - at < side_min {
+            continue;
+        }
+        let (a, b) = (at as f64, (n - at) as f64);
+        let pairs = |n: f64| n * (n - 1.0) / 2.0;
+        let energy = 2.0 * (all - left - right) / (a * b) - left / pairs(a) - right / pairs(b);
+        let distance = energy * a * b / (a + b);
+        if best.is_none_or(|(_, most)| distance > most) {
+            best = Some((at, distance));
+        }
+    }
+    best
+}
+
+/// Sum of `|x - y|`, in four sums that the processor can add at once.
+fn distances(x: f64, ys: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let chunks = ys.chunks_exact(4);
+    let rest: f64 = chunks.remainder().iter().map(|y| (x - y).abs()).sum();
+    for chunk in chunks {
+        for (sum, y) in sums.iter_mut().zip(chunk) {
+            *sum += (x - y).abs();
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+/// A change was placed while others were still on one side of it.
+fn relocate(xs: &[f64], side_min: usize, found: &mut [Change]) {
+    for i in 0..found.len() {
+        let start = if i == 0 { 0 } else { found[i - 1].at };
+        let end = found.get(i + 1).map_or(xs.len(), |next| next.at);
+        // Only what is near matters, and the middle is where it was found.
+        let (start, end) = (start.max(found[i].at.saturating_sub(256)), end.min(found[i].at + 256));
+        if let Some((at, _)) = best_of_interval(&xs[start..end], side_min) {
+            found[i].at = start + at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: Options = Options { alpha: 0.05, side_min: 3, n_orders: 199, seed: 7 };
+
+    /// Sessions with a skewed noise of about 1 % and a wild one in twenty.
+    fn noise(n: usize, seed: u64) -> Vec<f64> {
+        let mut stream = Stream::new(seed);
+        (0..n)
+            .map(|_| {
+                let exponential = -0.01 * (1.0 - stream.unit()).ln();
+                exponential + if stream.below(20) == 0 { 0.1 * stream.unit() } else { 0.0 }
+            })
+            .collect()
+    }
+
+    fn places(xs: &[f64]) -> Vec<usize> {
+        divide(xs, OPTIONS).unwrap().changes.iter().map(|change| change.at).collect()
+    }
+
+    #[test]
+    fn a_history_without_a_change_is_called_changed_no_more_often_than_stated() {
+        let called = |n: usize| {
+            let n_called = (0..400)
+                .filter(|&seed| {
+                    let options = Options { seed, ..OPTIONS };
+                    !divide(&noise(n, 1000 + seed), options).unwrap().changes.is_empty()
+                })
+                .count();
+            n_called as f64 / 400.0
+        };
+        // Nominal 5 %; three standard errors of 400 are 3.3 %.
+        for n in [12, 40, 120] {
+            assert!(called(n) < 0.083, "{n}: {}", called(n));
+        }
+        // A test that never says so would pass the above.
+        assert!(called(40) > 0.01);
+    }
+
+    #[test]
+    fn a_level_between_two_others_is_found() {
+        let mut xs = noise(300, 3);
+        xs[140..165].iter_mut().for_each(|x| *x += 0.04);
+        let found = places(&xs);
+        assert_eq!(found, [140, 165]);
+    }
+
+    #[test]
+    fn a_long_history_is_divided_everywhere() {
+        let mut xs = noise(1500, 4);
+        xs[200..].iter_mut().for_each(|x| *x += 0.03);
+        xs[1200..].iter_mut().for_each(|x| *x -= 0.03);
+        let found = places(&xs);
+        assert_eq!(found, [200, 1200]);
+    }
+
+    /// By the definition, with nothing kept between splits.
+    #[test]
+    fn the_distance_is_the_definition() {
+        let xs = noise(23, 5);
+        let mean = |x: &[f64], y: &[f64], pairs: f64| {
+            x.iter().flat_map(|x| y.iter().map(move |y| (x - y).abs())).sum::<f64>() / pairs
+        };
+        let distance = |at: usize| {
+            let (x, y) = xs.split_at(at);
+            let (a, b) = (x.len() as f64, y.len() as f64);
+            let within = mean(x, x, a * (a - 1.0)) + mean(y, y, b * (b - 1.0));
+            (2.0 * mean(x, y, a * b) - within) * a * b / (a + b)
+        };
+        let expect = (3..=20).max_by(|&i, &j| distance(i).total_cmp(&distance(j))).unwrap();
+        let (at, found) = best_of_interval(&xs, 3).unwrap();
+        assert_eq!(at, expect);
+        assert!((found - distance(expect)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn too_few_values_have_no_change_and_bad_ones_are_refused() {
+        assert_eq!(divide(&[], OPTIONS), Ok(Divided { p: 1.0, changes: vec![] }));
+        assert_eq!(divide(&[1.0, 1.0, 1.0, 9.0, 9.0], OPTIONS).unwrap().p, 1.0);
+        assert_eq!(places(&[1.0; 50]), [0; 0]);
+        assert_eq!(divide(&[1.0, f64::NAN], OPTIONS), Err(Invalid::NotFinite { index: 1 }));
+        let alpha = Options { alpha: 0.0, ..OPTIONS };
+        assert!(matches!(divide(&[1.0], alpha), Err(Invalid::OutOfRange { .. })));
+    }
+}

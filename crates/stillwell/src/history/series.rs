@@ -1,0 +1,271 @@
+//! Results of one benchmark on one machine, in order, and where their level changes. Pure.
+
+use std::collections::BTreeMap;
+
+use clap::ValueEnum;
+use rayon::prelude::*;
+use serde::Serialize;
+use stats::e_divisive::{self, Options};
+use stats::multiplicity::benjamini_hochberg;
+use stats::two_sample::hodges_lehmann_shift;
+use stats::{Interval, Sorted};
+
+use crate::analysis::RatioInterval;
+use crate::history::Entry;
+
+/// Fewest results of a level.
+const LEVEL_MIN: usize = 3;
+/// Results on either side that the size of a change is taken from: more say little more, and cost their square.
+const SIDE_MAX: usize = 300;
+
+/// Which number of a result is put in the series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Estimate {
+    /// The noise-free time.
+    #[default]
+    T0,
+    Median,
+    Mean,
+}
+
+impl Estimate {
+    fn of(self, entry: &Entry) -> f64 {
+        match self {
+            Self::T0 => entry.taken.t0,
+            Self::Median => entry.taken.median,
+            Self::Mean => entry.taken.mean,
+        }
+    }
+}
+
+/// How changes are looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    pub estimate: Estimate,
+    /// Probability that a series without a change is called changed.
+    pub alpha: f64,
+    /// Of the series that are called changed, this share at most are not.
+    pub false_discovery: f64,
+    /// Smaller ones are not reported, as a fraction.
+    pub size_min: f64,
+    pub seed: u64,
+}
+
+/// A series with its changes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Series {
+    pub benchmark: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub arm: String,
+    pub unit: String,
+    pub machine: String,
+    /// By the time of the commit where all have one, else by the time of measurement.
+    pub is_by_commit: bool,
+    pub entries: Vec<Entry>,
+    /// The number of each result that the series is of.
+    pub values: Vec<f64>,
+    /// Of "it never changed", as it stands among all series (Benjamini-Hochberg); `None` where values are not above zero.
+    pub q: Option<f64>,
+    pub changes: Vec<Change>,
+}
+
+/// A change of level.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Position of the first result after it.
+    pub at: usize,
+    pub p: f64,
+    /// After ÷ before, above 1 is slower, at 95 %. The place was chosen for being the largest, so the ratio leans away from 1.
+    pub ratio: RatioInterval,
+    /// What else changed between the two results: name, before, after.
+    pub also_changed: Vec<(String, String, String)>,
+}
+
+/// Puts results in series and finds the changes of each.
+pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
+    let mut by_key: BTreeMap<_, Vec<Entry>> = BTreeMap::new();
+    for entry in entries {
+        let Entry { taken, origin, .. } = &entry;
+        let key = (
+            taken.benchmark.clone(),
+            taken.arm.clone(),
+            taken.unit.clone(),
+            origin.machine.clone(),
+        );
+        by_key.entry(key).or_default().push(entry);
+    }
+    let mut all: Vec<(Series, Option<f64>)> =
+        by_key.into_values().par_bridge().map(|entries| divided(entries, policy)).collect();
+    let key = |series: &Series| {
+        (series.benchmark.clone(), series.arm.clone(), series.unit.clone(), series.machine.clone())
+    };
+    all.sort_by_cached_key(|(series, _)| key(series));
+    let ps: Vec<f64> = all.iter().filter_map(|(_, p)| *p).collect();
+    let mut qs = benjamini_hochberg(&ps).unwrap_or_default().into_iter();
+    all.into_iter()
+        .map(|(mut series, p)| {
+            series.q = p.and_then(|_| qs.next());
+            if series.q.is_none_or(|q| q > policy.false_discovery) {
+                series.changes.clear();
+            }
+            series
+        })
+        .collect()
+}
+
+/// The changes of one series, and the p-value of "there is none".
+fn divided(mut entries: Vec<Entry>, policy: Policy) -> (Series, Option<f64>) {
+    let is_by_commit = entries.iter().all(|entry| entry.origin.committed_s.is_some());
+    let time = |entry: &Entry| entry.origin.committed_s.filter(|_| is_by_commit);
+    entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
+    let values: Vec<f64> = entries.iter().map(|entry| policy.estimate.of(entry)).collect();
+    let logs = stats::logs(&values).ok();
+    let options =
+        Options { alpha: policy.alpha, side_min: LEVEL_MIN, n_orders: 999, seed: policy.seed };
+    let found = logs.as_ref().and_then(|logs| e_divisive::divide(logs, options).ok());
+    let changes = found.as_ref().zip(logs.as_ref()).map(|(found, logs)| {
+        let at: Vec<usize> = found.changes.iter().map(|change| change.at).collect();
+        let change = |(i, change): (usize, &e_divisive::Change)| {
+            let start = if i == 0 { 0 } else { at[i - 1] };
+            let end = at.get(i + 1).copied().unwrap_or(logs.len());
+            Some(Change {
+                at: change.at,
+                p: change.p,
+                ratio: ratio(&logs[start..change.at], &logs[change.at..end])?,
+                also_changed: also_changed(&entries[change.at - 1], &entries[change.at]),
+            })
+        };
+        found.changes.iter().enumerate().filter_map(change).collect::<Vec<_>>()
+    });
+    let is_large = |change: &Change| change.ratio.ratio.ln().abs() >= policy.size_min.ln_1p();
+    let changes = changes.unwrap_or_default().into_iter().filter(is_large).collect();
+    let first = &entries[0];
+    let series = Series {
+        benchmark: first.taken.benchmark.clone(),
+        arm: first.taken.arm.clone(),
+        unit: first.taken.unit.clone(),
+        machine: first.origin.machine.clone(),
+        is_by_commit,
+        values,
+        q: None,
+        changes,
+        entries,
+    };
+    (series, found.map(|found| found.p))
+}
+
+fn ratio(before: &[f64], after: &[f64]) -> Option<RatioInterval> {
+    let before = &before[before.len().saturating_sub(SIDE_MAX)..];
+    let after = &after[..after.len().min(SIDE_MAX)];
+    let (shift, Interval { lo, hi }) = hodges_lehmann_shift(before, after, 0.05).ok()?;
+    Some(RatioInterval { ratio: shift.exp(), lo: lo.exp(), hi: hi.exp() })
+}
+
+fn also_changed(before: &Entry, after: &Entry) -> Vec<(String, String, String)> {
+    let old: BTreeMap<&str, &str> =
+        before.origin.surroundings.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+    let changed = |(name, new): &(String, String)| {
+        let old = old.get(&name[..]).filter(|old| **old != new)?;
+        Some((name.clone(), (*old).to_owned(), new.clone()))
+    };
+    after.origin.surroundings.iter().filter_map(changed).collect()
+}
+
+impl Series {
+    /// The median of the results since the last change.
+    pub fn level(&self) -> f64 {
+        let start = self.changes.last().map_or(0, |change| change.at);
+        Sorted::new(&self.values[start..]).map_or(f64::NAN, |values| values.median())
+    }
+
+    /// Name of the benchmark, and of the program where there are several.
+    pub fn label(&self) -> String {
+        if self.arm.is_empty() {
+            self.benchmark.clone()
+        } else {
+            format!("{} ({})", self.benchmark, self.arm)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Origin, Taken};
+    use stats::Stream;
+
+    const POLICY: Policy = Policy {
+        estimate: Estimate::T0,
+        alpha: 0.01,
+        false_discovery: 0.05,
+        size_min: 0.0,
+        seed: 1,
+    };
+
+    fn entries(benchmark: &str, machine: &str, values: &[f64]) -> Vec<Entry> {
+        let entry = |(i, value): (usize, &f64)| Entry {
+            record: i as i64,
+            origin: Origin {
+                machine: machine.into(),
+                // Stored in an order of its own.
+                measured_s: (values.len() - i) as i64,
+                committed_s: Some(1000 + i as i64),
+                revision: Some(format!("r{i}")),
+                surroundings: vec![("kernel".into(), if i < 20 { "6.1" } else { "6.12" }.into())],
+                ..Origin::default()
+            },
+            taken: Taken {
+                benchmark: benchmark.into(),
+                arm: String::new(),
+                unit: "ns".into(),
+                n_runs: 10,
+                t0: *value,
+                t0_err: None,
+                median: 1.0,
+                mean: 1.0,
+            },
+        };
+        values.iter().enumerate().rev().map(entry).collect()
+    }
+
+    fn noisy(n: usize, seed: u64, level: impl Fn(usize) -> f64) -> Vec<f64> {
+        let mut stream = Stream::new(seed);
+        (0..n).map(|i| level(i) * (1.0 + 0.01 * stream.unit())).collect()
+    }
+
+    #[test]
+    fn a_change_says_when_and_how_much_and_what_else_changed() {
+        let step = |i: usize| if i < 20 { 100.0 } else { 103.0 };
+        let mut all = entries("fib", "a", &noisy(40, 1, step));
+        all.extend(entries("fib", "b", &noisy(40, 2, |_| 50.0)));
+        let found = series(all, POLICY);
+        assert_eq!(found.len(), 2, "machines are apart");
+        let [change] = &found[0].changes[..] else { panic!("{:?}", found[0].changes) };
+        assert_eq!((change.at, &found[0].entries[20].origin.revision), (20, &Some("r20".into())));
+        let RatioInterval { ratio, lo, hi } = change.ratio;
+        assert!(lo > 1.02 && lo < 1.03 && ratio > lo && ratio < hi && hi < 1.04, "{change:?}");
+        assert_eq!(change.also_changed, [("kernel".into(), "6.1".into(), "6.12".into())]);
+        assert_eq!(found[1].changes, []);
+        // The median is the same everywhere.
+        let medians =
+            series(found[0].entries.clone(), Policy { estimate: Estimate::Median, ..POLICY });
+        assert_eq!(medians[0].changes, []);
+        let large = Policy { size_min: 0.05, ..POLICY };
+        assert_eq!(series(found[0].entries.clone(), large)[0].changes, []);
+    }
+
+    #[test]
+    fn among_many_series_without_a_change_hardly_any_is_called_changed() {
+        let all = (0..200)
+            .flat_map(|i| entries(&format!("b{i:03}"), "a", &noisy(50, 100 + i, |_| 100.0)));
+        let n_called =
+            series(all.collect(), POLICY).iter().filter(|it| !it.changes.is_empty()).count();
+        assert!(n_called <= 1, "{n_called} of 200");
+    }
+
+    #[test]
+    fn values_without_a_logarithm_have_no_changes() {
+        let found = series(entries("x", "a", &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), POLICY);
+        assert_eq!((found[0].q, found[0].changes.len()), (None, 0));
+    }
+}

@@ -1,0 +1,258 @@
+//! What `history` prints.
+
+use std::fmt::Write as _;
+use std::io;
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+
+use crate::analysis::RatioInterval;
+use crate::convert::results::Unit as ValueUnit;
+use crate::history::commits::Between;
+use crate::history::series::{Change, Series};
+use crate::history::{Entry, Origin};
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::histogram::block_of_eighths;
+use crate::render::json::pretty;
+use crate::render::results::kind;
+use crate::render::styles::paint;
+use crate::render::units::{Unit, percent};
+use crate::render::{Styles, table, uncertain};
+
+/// Columns of a name in a table.
+const NAME_MAX: usize = 34;
+/// Results in a line of blocks.
+const LINE_MAX: usize = 24;
+/// Characters of a commit's id.
+const REVISION_MAX: usize = 12;
+
+/// A change with the commits that may be the cause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Changed<'a> {
+    #[serde(flatten, serialize_with = "place")]
+    pub series: &'a Series,
+    #[serde(flatten)]
+    pub change: &'a Change,
+    /// `None` where git does not know them.
+    pub commits: Option<Between>,
+}
+
+/// The series, and the results next to a change: the rest is in `history show`.
+#[derive(Serialize)]
+struct Place<'a> {
+    benchmark: &'a str,
+    arm: &'a str,
+    unit: &'a str,
+    machine: &'a str,
+}
+
+fn place<S: serde::Serializer>(series: &&Series, to: S) -> Result<S::Ok, S::Error> {
+    let Series { benchmark, arm, unit, machine, .. } = series;
+    Place { benchmark, arm, unit, machine }.serialize(to)
+}
+
+/// Anything as JSON.
+///
+/// # Errors
+/// It cannot be written.
+pub fn json(to: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
+    pretty(to, value)
+}
+
+/// What came of adding files.
+pub fn added(n_added: usize, n_known: usize, n_failed: usize) -> String {
+    let files = |n: usize| if n == 1 { "file".to_owned() } else { "files".to_owned() };
+    let mut out = format!("{n_added} {} added", files(n_added));
+    if n_known > 0 {
+        write!(out, ", {n_known} known already").ok();
+    }
+    if n_failed > 0 {
+        write!(out, ", {n_failed} could not be").ok();
+    }
+    out + "\n"
+}
+
+/// One line for each series.
+pub fn list(all: &[Series]) -> String {
+    let mut rows = vec![words(&["benchmark", "results", "now", "", "last change", "when"])];
+    for series in all {
+        let last = series.changes.last();
+        let (ratio, when) = match last {
+            Some(change) => (signed(change.ratio), day(&series.entries[change.at].origin)),
+            None => (String::new(), String::new()),
+        };
+        rows.push(vec![
+            shorten(&series.label(), NAME_MAX),
+            series.values.len().to_string(),
+            value(series, series.level(), None),
+            line(&series.values),
+            ratio,
+            when,
+        ]);
+    }
+    let mut out = table::plain(rows, &[1, 2]);
+    machines(&mut out, all);
+    out
+}
+
+/// The newest results of each series, and its levels.
+pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
+    let mut out = String::new();
+    for (index, series) in all.iter().enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        let label = paint(styles.headline, &series.label());
+        writeln!(out, "{label} on {}: {}", series.machine, line(&series.values)).ok();
+        let mut rows = vec![words(&["record", "measured", "revision", "t0", "median", "runs", ""])];
+        let first = series.entries.len().saturating_sub(last);
+        for (at, entry) in series.entries.iter().enumerate().skip(first) {
+            rows.push(row(series, at, entry));
+        }
+        out += &table::plain(rows, &[0, 3, 4, 5]);
+        if first > 0 {
+            writeln!(
+                out,
+                "{first} older ones are not shown; -n {} shows all",
+                series.entries.len()
+            )
+            .ok();
+        }
+    }
+    out
+}
+
+fn row(series: &Series, at: usize, entry: &Entry) -> Vec<String> {
+    let change = series.changes.iter().find(|change| change.at == at);
+    let taken = &entry.taken;
+    vec![
+        entry.record.to_string(),
+        day(&entry.origin),
+        revision(&entry.origin),
+        value(series, taken.t0, taken.t0_err),
+        value(series, taken.median, None),
+        taken.n_runs.to_string(),
+        change.map_or(String::new(), |change| signed(change.ratio)),
+    ]
+}
+
+/// The changes, one after another.
+pub fn changes(all: &[Series], changes: &[Changed<'_>], styles: &Styles) -> String {
+    let mut out = String::new();
+    for it in changes {
+        let Changed { series, change, commits } = it;
+        let RatioInterval { ratio, lo, hi } = change.ratio;
+        let style = if ratio > 1.0 { styles.slower } else { styles.faster };
+        let (before, after) = (&series.entries[change.at - 1], &series.entries[change.at]);
+        writeln!(
+            out,
+            "{}  {}  {} ({} to {}), p {}",
+            paint(styles.headline, &shorten(&series.label(), 60)),
+            paint(style, &signed(change.ratio)),
+            uncertain::fixed(ratio, 4),
+            uncertain::fixed(lo, 4),
+            uncertain::fixed(hi, 4),
+            uncertain::significant(change.p, 2),
+        )
+        .ok();
+        writeln!(
+            out,
+            "   between {} {} and {} {} on {}",
+            day(&before.origin),
+            revision(&before.origin),
+            day(&after.origin),
+            revision(&after.origin),
+            series.machine
+        )
+        .ok();
+        for (name, old, new) in &change.also_changed {
+            wrap(&mut out, "   also changed: ", 6, &format!("{name}, {old} to {new}"));
+        }
+        match commits {
+            Some(between) => {
+                for commit in &between.newest {
+                    writeln!(out, "      {}", shorten(commit, COLUMNS - 6)).ok();
+                }
+                let n_more = between.n - between.newest.len();
+                if n_more > 0 {
+                    writeln!(out, "      and {n_more} more").ok();
+                }
+            }
+            None if before.origin.revision.is_none() || after.origin.revision.is_none() => {
+                writeln!(out, "   of which commits is not known; give --revision to history add")
+                    .ok();
+            }
+            None => {}
+        }
+    }
+    let n_unfit = all.iter().filter(|series| series.q.is_none()).count();
+    let n_results: usize = all.iter().map(|series| series.values.len()).sum();
+    writeln!(
+        out,
+        "{} in {} benchmarks with {n_results} results",
+        match changes.len() {
+            0 => "no change".to_owned(),
+            1 => "1 change".to_owned(),
+            n => format!("{n} changes"),
+        },
+        all.len()
+    )
+    .ok();
+    if n_unfit > 0 {
+        writeln!(out, "{n_unfit} of them have values that are not above zero, and no ratio").ok();
+    }
+    out
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// `+3.1 %`.
+fn signed(ratio: RatioInterval) -> String {
+    let sign = if ratio.ratio > 1.0 { "+" } else { "-" };
+    format!("{sign}{}", percent((ratio.ratio - 1.0).abs()))
+}
+
+fn day(origin: &Origin) -> String {
+    let time = Timestamp::from_second(origin.measured_s).unwrap_or_default();
+    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string()
+}
+
+fn revision(origin: &Origin) -> String {
+    let revision = origin.revision.as_deref().unwrap_or("-");
+    revision.chars().take(REVISION_MAX).collect()
+}
+
+/// In the unit that fits all values of the series.
+fn value(series: &Series, value: f64, err: Option<f64>) -> String {
+    let unit = match &series.unit[..] {
+        "ns" => ValueUnit::Time,
+        "byte" => ValueUnit::Bytes,
+        "count" => ValueUnit::Count,
+        other => ValueUnit::Other(other.into()),
+    };
+    let largest = series.values.iter().copied().fold(0.0, f64::max);
+    let unit = Unit::for_largest(kind(&unit), largest);
+    unit.label(&unit.uncertain(value, err))
+}
+
+/// The newest values as blocks, lowest to highest.
+fn line(values: &[f64]) -> String {
+    let newest = &values[values.len().saturating_sub(LINE_MAX)..];
+    let lo = newest.iter().copied().fold(f64::INFINITY, f64::min);
+    let hi = newest.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let eighths = |value: &f64| if hi > lo { 1.0 + 7.0 * (value - lo) / (hi - lo) } else { 4.0 };
+    newest.iter().map(|value| block_of_eighths(eighths(value).round() as u64)).collect()
+}
+
+fn machines(out: &mut String, all: &[Series]) {
+    let mut machines: Vec<&str> = all.iter().map(|series| &series.machine[..]).collect();
+    machines.sort_unstable();
+    machines.dedup();
+    if machines.len() == 1 {
+        writeln!(out, "all on {}", machines[0]).ok();
+    } else {
+        writeln!(out, "on {} machines: {}", machines.len(), machines.join("; ")).ok();
+    }
+}
