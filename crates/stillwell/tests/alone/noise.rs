@@ -175,13 +175,13 @@ fn a_run_is_explained_by_measuring_again() {
     let ran = bench.run(&[
         "--explain",
         "-r",
-        "30",
+        "5",
         "-w",
         "0",
         "--affinity",
         &culprit.cpu,
         "-N",
-        "seq 2000",
+        "seq 3000000",
     ]);
     let record = bench.record();
     let has_preemption = record.timed().any(|row| row.get("preempted_ns").is_some_and(|ns| ns > 0));
@@ -206,8 +206,9 @@ fn who_took_the_cpu_from_a_run_is_named() {
     }
     let bench = Bench::new();
     let culprit = Culprit::start(&bench);
-    let runs = ["--attribute", "--style", "none", "-r", "20", "-w", "0", "--affinity"];
-    let ran = bench.run(&[runs.as_slice(), &[culprit.cpu.as_str(), "-N", "seq 200000"]].concat());
+    let runs = ["--attribute", "--style", "none", "-r", "5", "-w", "0", "--affinity"];
+    // Longer than a slice of the scheduler, within which nobody takes the CPU.
+    let ran = bench.run(&[runs.as_slice(), &[culprit.cpu.as_str(), "-N", "seq 3000000"]].concat());
     ran.ends_with(0);
     let text = bench.read("r.swell");
     if text.lines().next().unwrap().contains("\"what\":\"who took the time\"") {
