@@ -53,10 +53,8 @@ fn database(file: &HistoryFile) -> Result<PathBuf> {
 fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut store = Store::open(&database(&verb.file)?)?;
     let mut commits = Commits::of(&verb.repository);
-    let revision = match &verb.revision {
-        Some(revision) => Some(commits.id(revision).unwrap_or_else(|| revision.clone())),
-        None => None,
-    };
+    let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
+    let revision = verb.revision.as_ref().map(full_id);
     let (mut n_added, mut n_known, mut n_failed) = (0, 0, 0);
     for path in files(&verb.files)? {
         let added = taken_from(verb, &path, revision.as_ref(), &mut commits)
