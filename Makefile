@@ -40,6 +40,7 @@ bench: build ## the experiments of docs/experiments.md, side by side with other 
 	experiments/files/run
 	experiments/isolation/run
 	experiments/noise/run
+	experiments/history/run
 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace
