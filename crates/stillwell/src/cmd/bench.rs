@@ -26,8 +26,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     if spec.list {
         return measure(verb, &commands, maker);
     }
-    let cpus = tuning::cpus_of_workers(workers, &verb.host_root);
-    tuning::tuned(&workers.tuning, &verb.host_root, cpus, || measure(verb, &commands, maker))
+    tuning::tuned(workers, &verb.host_root, || measure(verb, &commands, maker))
 }
 
 fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {

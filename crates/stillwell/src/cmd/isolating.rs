@@ -11,7 +11,7 @@ use crate::host::shield::{self, How, Isolation, Placement, Raised, Watch};
 use crate::host::{Facts, Gap, Host};
 use crate::plan::Plan;
 use crate::render::shield as shown;
-use crate::spec::run::ProcessOptions;
+use crate::spec::run::{ProcessOptions, TuneOptions};
 
 /// What holds while it lives.
 #[derive(Debug, Default)]
@@ -59,6 +59,18 @@ impl Isolating {
             },
         )?;
         Ok(Self::of(guardian, before))
+    }
+
+    /// The machine tuned, and no CPU kept free.
+    ///
+    /// # Errors
+    /// Nobody gives the rights, or the machine is tuned already.
+    pub fn tune(root: &Path, options: &TuneOptions, cpus: Option<Vec<usize>>) -> Result<Self> {
+        let Some(knobs) = &options.tune else { return Ok(Self::default()) };
+        let knobs = knobs.as_ref().map(|names| names.0.clone());
+        let time_s = Timestamp::now().as_second();
+        let request = Request { cpus, knobs, tunes: true, isolate: None, time_s };
+        Ok(Self::of(Guardian::start(root, &request)?, None))
     }
 
     /// A shield alone.
@@ -182,8 +194,7 @@ fn unprivileged(host: &Host, placement: &Placement) -> Raised {
     raised
 }
 
-/// Tells the user, one line each.
-pub(super) fn say(notes: &[String]) {
+fn say(notes: &[String]) {
     for note in notes {
         writeln!(anstream::stderr(), "stillwell: {note}").ok();
     }

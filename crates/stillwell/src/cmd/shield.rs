@@ -2,9 +2,8 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::cli::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use crate::cmd::isolating::Isolating;
@@ -16,6 +15,7 @@ use crate::host::{Host, name_cpus, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
 use crate::render::system::tuned;
+use crate::sys;
 
 const DONE: u8 = 0;
 /// Something could not be given back; or there is no shield.
@@ -145,15 +145,7 @@ fn exec(verb: &ShieldExec) -> Result<u8> {
 fn run(verb: &ShieldExec, host: &Host, isolating: &Isolating) -> Result<u8> {
     let bound = isolating.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default();
     if !bound.is_empty() {
-        let mut set = CpuSet::new();
-        ensure!(
-            bound.iter().all(|&cpu| cpu < CpuSet::MAX_CPU),
-            "CPUs above {} cannot be used",
-            CpuSet::MAX_CPU - 1
-        );
-        bound.iter().for_each(|&cpu| set.set(cpu));
-        sched_setaffinity(None, &set)
-            .with_context(|| format!("cannot run on {}", name_cpus(&bound)))?;
+        sys::bind(None, &bound).with_context(|| format!("cannot run on {}", name_cpus(&bound)))?;
     }
     let watch = isolating.watch(host);
     let mut is_lost = false;

@@ -12,8 +12,7 @@ use crate::plan::programs::decide_timeit;
 /// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     let workers = &verb.spec.session.workers;
-    let cpus = tuning::cpus_of_workers(workers, &verb.host_root);
-    tuning::tuned(&workers.tuning, &verb.host_root, cpus, || measure(verb))
+    tuning::tuned(workers, &verb.host_root, || measure(verb))
 }
 
 fn measure(verb: &TimeitVerb) -> Result<u8> {

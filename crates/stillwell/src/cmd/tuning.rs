@@ -5,8 +5,7 @@ use anyhow::{Context as _, Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::cli::{SystemRoot, SystemTune};
-use crate::cmd::isolating::say;
-use crate::host::guardian::{Guardian, Request};
+use crate::cmd::isolating::Isolating;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
 use crate::host::restore::restore;
@@ -87,31 +86,24 @@ pub fn status(verb: &SystemRoot) -> Result<u8> {
     Ok(DONE)
 }
 
-/// Measures, on a tuned machine if that was asked for: it is put back afterwards, whatever happens, and what could not be
-/// tuned or put back is said.
+/// Measures with workers, on a tuned machine if that was asked for: it is put back afterwards, whatever happens.
 ///
 /// # Errors
 /// That of `measure`; nobody gives the rights, the machine is tuned already, or the guardian died.
 pub fn tuned<T>(
-    options: &TuneOptions,
+    workers: &WorkerOptions,
     root: &Path,
-    cpus: Option<Vec<usize>>,
     measure: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    let Some(knobs) = &options.tune else { return measure() };
-    let knobs = knobs.as_ref().map(|names| names.0.clone());
-    let time_s = Timestamp::now().as_second();
-    let request = Request { cpus, knobs, tunes: true, isolate: None, time_s };
-    let guardian = Guardian::start(root, &request)?;
-    say(&guardian.notes);
+    let tuned = Isolating::tune(root, &workers.tuning, cpus_of_workers(workers, root))?;
     let measured = measure();
-    say(&guardian.end()?);
+    tuned.end()?;
     measured
 }
 
 /// The CPUs that workers are to have, as far as they can be kept free: not the only one there is, if nobody has asked for
 /// that.
-pub fn cpus_of_workers(said: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
+fn cpus_of_workers(said: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
     said.tuning.tune.as_ref()?;
     let host = Host::new(root);
     let (facts, _) = look(&host);

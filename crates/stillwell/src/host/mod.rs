@@ -57,6 +57,7 @@ pub use interrupts::Interrupts;
 pub use invoker::{invoking_home, invoking_user, with_their_files};
 pub use look::look;
 pub use mask::parse_cpu_mask;
+pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
 
@@ -155,7 +156,7 @@ impl Host {
     /// directories beside it, and of a process it is when it started.
     fn identity(&self, path: &str) -> Option<String> {
         if let Some(pid) = processes::pid_of(path) {
-            return processes::Process::read(self, pid).map(|it| it.start_ticks.to_string());
+            return Process::read(self, pid).map(|it| it.start_ticks.to_string());
         }
         let directory = path.strip_suffix("/smp_affinity_list")?;
         let mut names = self.list(directory);

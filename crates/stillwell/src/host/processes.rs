@@ -1,6 +1,7 @@
 //! Processes, and among them the threads of the kernel, as `/proc` shows them (proc_pid_stat(5), proc_pid_status(5)).
 
 use crate::host::Host;
+use crate::host::gaps::status_value;
 
 /// `PF_KTHREAD` (include/linux/sched.h). That `/proc/PID/exe` cannot be read would also be so for somebody else's process.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -11,9 +12,12 @@ const KTHREADD: u32 = 2;
 
 /// What `/proc/PID/stat` says of a process.
 #[derive(Debug)]
-pub(super) struct Process {
-    name: String,
+pub struct Process {
+    /// As `ps -o comm` shows it.
+    pub name: String,
     flags: u64,
+    /// The CPU it ran on last; `None` in a text that ends before.
+    pub cpu: Option<usize>,
     /// When it started, in clock ticks since boot. With the number it says which process is meant: numbers come again.
     pub(super) start_ticks: u64,
     /// Whether it is only still there because nobody has waited for it.
@@ -23,7 +27,12 @@ pub(super) struct Process {
 impl Process {
     /// `None` when there is none.
     pub(super) fn read(host: &Host, pid: u32) -> Option<Self> {
-        Self::parse(&host.read(format!("proc/{pid}/stat"))?)
+        Self::read_at(host, &format!("proc/{pid}"))
+    }
+
+    /// Of the directory of a process, or a thread.
+    pub fn read_at(host: &Host, directory: &str) -> Option<Self> {
+        Self::parse(&host.read(format!("{directory}/stat"))?)
     }
 
     /// The name in field 2 may have blanks and parentheses.
@@ -34,6 +43,7 @@ impl Process {
         Some(Self {
             name: name.to_owned(),
             flags: field(9)?.parse().ok()?,
+            cpu: field(39).and_then(|cpu| cpu.parse().ok()),
             start_ticks: field(22)?.parse().ok()?,
             has_ended: rest.starts_with(['Z', 'X']),
         })
@@ -51,10 +61,40 @@ impl Process {
         self.flags & KERNEL_THREAD != 0 && !self.has_ended
     }
 
+    /// Whether it may be bound: most threads of the kernel belong to a CPU.
+    pub(super) fn is_movable(&self) -> bool {
+        self.flags & NOT_MOVABLE == 0
+    }
+
     /// The kernel itself has the thread of an interrupt follow it (`irq_thread_check_affinity()` in kernel/irq/manage.c).
     fn is_of_interrupt(&self) -> bool {
         self.name.starts_with("irq/")
     }
+}
+
+/// A thread, and the process it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Thread {
+    /// Number of the process.
+    pub process: u32,
+    /// Its own.
+    pub thread: u32,
+}
+
+impl Thread {
+    /// What is known of it. Every thread has such a directory, though only leaders are listed (proc(5)).
+    pub fn directory(self) -> String {
+        format!("proc/{}/task/{}", self.process, self.thread)
+    }
+}
+
+/// Every thread of the machine that may be seen. Any may have ended when it is looked at.
+pub fn threads(host: &Host) -> impl Iterator<Item = Thread> {
+    let numbers =
+        |path: String| host.list(path).into_iter().filter_map(|name| name.parse::<u32>().ok());
+    numbers("proc".into()).flat_map(move |process| {
+        numbers(format!("proc/{process}/task")).map(move |thread| Thread { process, thread })
+    })
 }
 
 /// The files that stand for the CPUs of those threads of the kernel that may be moved. `None` when they cannot be seen.
@@ -65,9 +105,7 @@ pub(super) fn movable_kernel_threads(host: &Host) -> Option<Vec<String>> {
     let children = children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
     let is_movable = |pid: &u32| {
         Process::read(host, *pid).is_some_and(|process| {
-            process.is_kernel_thread()
-                && process.flags & NOT_MOVABLE == 0
-                && !process.is_of_interrupt()
+            process.is_kernel_thread() && process.is_movable() && !process.is_of_interrupt()
         })
     };
     let pids = std::iter::once(KTHREADD).chain(children).filter(is_movable);
@@ -82,8 +120,7 @@ pub(super) fn pid_of(path: &str) -> Option<u32> {
 /// The CPUs that the process of such a file may run on, as a list.
 pub(super) fn allowed_cpus(host: &Host, path: &str) -> Option<String> {
     let status = host.read(path)?;
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Some(list.trim().to_owned())
+    status_value(&status, "Cpus_allowed_list").map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -95,7 +132,7 @@ mod tests {
         let stat = "7 (a) b (c) S 2 0 0 0 -1 69238848 0 0 0 0 0 3 0 0 20 0 1 0 25 0 0";
         let process = Process::parse(stat).unwrap();
         assert_eq!((process.name.as_str(), process.start_ticks), ("a) b (c", 25));
-        assert!(process.is_kernel_thread() && process.flags & NOT_MOVABLE != 0);
+        assert!(process.is_kernel_thread() && !process.is_movable());
         let again = Process::parse(&process.without_names()).unwrap();
         assert_eq!((again.flags, again.start_ticks), (69238848, 25));
         for torn in ["", "7 (a", "7 (a) S 2", "7 (a) S 2 0 0 0 -1 x 0 0 0 0 0 3 0 0 20 0 1 0 25"] {

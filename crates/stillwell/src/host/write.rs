@@ -8,12 +8,13 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::thread::{CpuSet, Pid, sched_setaffinity};
+use rustix::thread::Pid;
 
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::processes::{self, Process};
 use crate::host::{Host, READ_BYTES_MAX, read_capped, read_cpu_list};
+use crate::sys;
 
 /// Long enough for a machine that is busy.
 const SETTLE_MS_MAX: u32 = 500;
@@ -177,11 +178,7 @@ impl Host {
         if self.root != Path::new("/") {
             return Err(io::Error::other("threads belong to the machine that is running"));
         }
-        let cpus =
-            read_cpu_list(value).filter(|cpus| cpus.iter().all(|cpu| *cpu < CpuSet::MAX_CPU));
-        let mut set = CpuSet::new();
-        cpus.ok_or(io::ErrorKind::InvalidInput)?.into_iter().for_each(|cpu| set.set(cpu));
-        Ok(sched_setaffinity(Some(pid), &set)?)
+        sys::bind(Some(pid), &read_cpu_list(value).ok_or(io::ErrorKind::InvalidInput)?)
     }
 
     /// A service is active as long as it has processes. Version 1 of control groups has systemd's below `systemd`.

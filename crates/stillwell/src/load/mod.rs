@@ -11,7 +11,6 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags};
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::host::{format_cpu_list, parse_cpu_list};
 use crate::measure::clock::monotonic_ns;
@@ -58,11 +57,9 @@ fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
         return anyhow::anyhow!("there is no kind {kind:?} of load");
     };
     rustix::thread::set_name(c"stillwell-load").ok();
-    let mut set = CpuSet::new();
     let cpus_known = parse_cpu_list(&cpus).unwrap_or_default();
-    cpus_known.iter().for_each(|&cpu| set.set(cpu));
     if !cpus_known.is_empty()
-        && let Err(error) = sched_setaffinity(None, &set)
+        && let Err(error) = sys::bind(None, &cpus_known)
     {
         return anyhow::Error::from(error).context(format!("cannot be busy on CPUs {cpus}"));
     }

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
@@ -384,9 +383,7 @@ fn read_run_queue_wait_ns(pid: i32) -> Option<u64> {
 }
 
 fn pin_myself(cpus: &[usize]) -> Result<()> {
-    let mut set = CpuSet::new();
-    cpus.iter().for_each(|&cpu| set.set(cpu));
-    sched_setaffinity(None, &set)?;
+    sys::bind(None, cpus)?;
     // A cpuset (cgroup) cuts the mask down without an error, sched_setaffinity(2).
     let allowed = allowed_cpus()?;
     ensure!(allowed == cpus, "the cpuset of this control group allows only {allowed:?} of them");
@@ -394,8 +391,7 @@ fn pin_myself(cpus: &[usize]) -> Result<()> {
 }
 
 fn allowed_cpus() -> Result<Vec<usize>> {
-    let set = sched_getaffinity(None).context("cannot read my own affinity")?;
-    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+    sys::bound_cpus().context("cannot read my own affinity")
 }
 
 /// `VmHWM` of this process.

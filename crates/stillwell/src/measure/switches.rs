@@ -98,20 +98,22 @@ impl SwitchLog {
 }
 
 fn open_ring(cpu: usize) -> io::Result<Sampler> {
+    let mut builder = switches();
+    builder.observe_self().one_cpu(cpu).inherit(true).enabled(false).enable_on_exec(true);
+    builder.build()?.sampled(RING_BYTES)
+}
+
+/// An event that counts nothing and whose records are switches, as [`switch`] reads them. Without the kernel anybody may open it.
+pub fn switches() -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
     builder
-        .observe_self()
-        .one_cpu(cpu)
-        .inherit(true)
-        .enabled(false)
-        .enable_on_exec(true)
         .exclude_kernel(true)
         .exclude_hv(true)
         .context_switch(true)
         .sample_id_all(true)
         .sample(SampleFlag::TID | SampleFlag::TIME)
         .clockid(Clock::MONOTONIC);
-    builder.build()?.sampled(RING_BYTES)
+    builder
 }
 
 /// The switch that a record is. It has no body of its own, only what `sample_id_all` adds for TID and TIME: process (u32), thread

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::host::{Host, Interrupts};
+use crate::host::{Host, Interrupts, Process, Thread, threads};
 use crate::noise::Source;
 use crate::noise::points::line_name;
 
@@ -18,7 +18,7 @@ pub struct Counts {
     pressure_us: Option<u64>,
     /// Times that a CPU was slowed down because it or its package was too hot.
     throttles: Option<u64>,
-    tasks: HashMap<(u32, u32), Task>,
+    tasks: HashMap<Thread, Task>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,7 +96,9 @@ impl Counts {
     /// A program counts where it was last seen: which CPUs it was on in between nobody says.
     fn ran_since(&self, before: &Self, cpu: usize, own: u32) -> Vec<(String, u64)> {
         let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
-        for (id, task) in self.tasks.iter().filter(|(id, task)| task.cpu == cpu && id.0 != own) {
+        for (id, task) in
+            self.tasks.iter().filter(|(id, task)| task.cpu == cpu && id.process != own)
+        {
             let before_ns = before.tasks.get(id).map_or(0, |task| task.ran_ns);
             *by_name.entry(&task.name).or_default() += task.ran_ns.saturating_sub(before_ns);
         }
@@ -158,34 +160,16 @@ fn throttles(host: &Host, cpus: &[usize]) -> Option<u64> {
     counts.flatten().reduce(|sum, n| sum.saturating_add(n))
 }
 
-/// Every thread of the machine that may be seen.
-fn tasks(host: &Host) -> HashMap<(u32, u32), Task> {
-    let mut tasks = HashMap::new();
-    let numbers = |path: String| {
-        host.list(path).into_iter().filter_map(|name| name.parse::<u32>().ok()).collect::<Vec<_>>()
+fn tasks(host: &Host) -> HashMap<Thread, Task> {
+    let task = |thread: Thread| {
+        let place = thread.directory();
+        let Process { name, cpu, .. } = Process::read_at(host, &place)?;
+        // Time on a CPU comes first.
+        let schedstat = host.read(format!("{place}/schedstat"))?;
+        let ran_ns = schedstat.split_ascii_whitespace().next()?.parse().ok()?;
+        Some((thread, Task { name, cpu: cpu?, ran_ns }))
     };
-    for process in numbers("proc".into()) {
-        for thread in numbers(format!("proc/{process}/task")) {
-            let place = format!("proc/{process}/task/{thread}");
-            // A thread may end while we look.
-            let found = host.read(format!("{place}/stat")).and_then(|stat| {
-                let schedstat = host.read(format!("{place}/schedstat"))?;
-                task(&stat, &schedstat)
-            });
-            tasks.extend(found.map(|task| ((process, thread), task)));
-        }
-    }
-    tasks
-}
-
-/// proc_pid_stat(5): `pid (name) state …`; the processor is the 39th field. schedstat: time on a CPU comes first.
-fn task(stat: &str, schedstat: &str) -> Option<Task> {
-    let (head, rest) = stat.rsplit_once(") ")?;
-    Some(Task {
-        name: head.split_once('(')?.1.into(),
-        cpu: rest.split_ascii_whitespace().nth(36)?.parse().ok()?,
-        ran_ns: schedstat.split_ascii_whitespace().next()?.parse().ok()?,
-    })
+    threads(host).filter_map(task).collect()
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ use std::thread::{Builder, JoinHandle};
 
 use anyhow::{Context as _, Result, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::thread::{CpuSet, gettid, sched_getcpu, sched_setaffinity};
+use rustix::thread::{gettid, sched_getcpu};
 use stats::Sorted;
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::noise::attribute::Pause;
 use crate::noise::ticks::{Anchor, Clock, Scale};
+use crate::sys;
 
 /// Turns from which the threshold is found.
 const TURNS: usize = 20_000;
@@ -184,9 +185,7 @@ impl Loop {
 }
 
 fn pin_to(cpu: usize) -> Result<(), String> {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).map_err(|error| {
+    sys::bind(None, &[cpu]).map_err(|error| {
         format!("it is offline, or the cpuset of this control group does not allow it ({error})")
     })
 }
@@ -314,6 +313,8 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::CpuSet;
+
     use super::*;
     use std::cell::Cell;
 
@@ -357,17 +358,22 @@ mod tests {
         let interrupt = Interrupt::by_hand().0;
         let orders = |cpus| Orders { cpus, length_ns: 5_000_000, clock: Clock::Monotonic };
         let mut threads = Vec::new();
-        let missing = CpuSet::MAX_CPU - 1;
-        let Outcome { watched: found, refused, was_interrupted } =
-            watch(&orders(vec![cpu, missing]), &interrupt, |all| threads = all.to_vec(), || ())
-                .unwrap();
+        // The second is beyond what a mask has room for.
+        let missing = [CpuSet::MAX_CPU - 1, CpuSet::MAX_CPU];
+        let Outcome { watched: found, refused, was_interrupted } = watch(
+            &orders(vec![cpu, missing[0], missing[1]]),
+            &interrupt,
+            |all| threads = all.to_vec(),
+            || (),
+        )
+        .unwrap();
         assert!(!was_interrupted);
         assert_eq!((found.len(), found[0].cpu, threads[0].cpu), (1, cpu, cpu));
         assert!(found[0].length_ns > 1_000_000 && !found[0].was_moved);
         let total: u64 = found[0].pauses.iter().map(|pause| pause.length_ns).sum();
         assert!(total <= found[0].length_ns);
-        assert_eq!(refused.len(), 1);
-        let error = watch(&orders(vec![missing]), &interrupt, |_| (), || ()).unwrap_err();
+        assert_eq!(refused.len(), 2);
+        let error = watch(&orders(missing.into()), &interrupt, |_| (), || ()).unwrap_err();
         assert!(format!("{error:#}").contains("no CPU can be watched: it is offline"), "{error:#}");
     }
 

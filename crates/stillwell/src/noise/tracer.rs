@@ -3,7 +3,7 @@
 
 use std::os::fd::AsRawFd as _;
 
-use perf_event::events::{Software, Tracepoint};
+use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -200,17 +200,8 @@ fn sampled(sizes: [usize; 2], builder: &Builder<'_>) -> std::io::Result<Ring> {
 }
 
 fn open_switches(thread: i32) -> std::io::Result<Ring> {
-    let mut builder = Builder::new(Software::DUMMY);
-    builder
-        .observe_pid(thread)
-        .any_cpu()
-        .enabled(true)
-        .exclude_kernel(true)
-        .exclude_hv(true)
-        .context_switch(true)
-        .sample_id_all(true)
-        .sample(SampleFlag::TID | SampleFlag::TIME)
-        .clockid(Clock::MONOTONIC);
+    let mut builder = switches::switches();
+    builder.observe_pid(thread).any_cpu().enabled(true);
     sampled(SWITCH_BYTES, &builder)
 }
 

@@ -7,6 +7,7 @@ use crate::analysis::calibrate::{Budget, RUNS_MIN, Settings, calibrate};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::plan::Policy;
+use crate::sys;
 
 /// What a comparison of two programs of this length could see.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,9 +49,7 @@ pub fn machine_verdict(
 }
 
 fn series(cpu: usize, interrupt: &Interrupt) -> Option<Vec<f64>> {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(cpu);
-    rustix::thread::sched_setaffinity(None, &set).ok()?;
+    sys::bind(None, &[cpu]).ok()?;
     let n_turns = turns_of(WORK_NS);
     let (start_ns, mut times_ns) = (monotonic_ns(), Vec::new());
     while monotonic_ns() - start_ns < ALL_NS || times_ns.len() < RUNS_MIN {

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "this is the one place for it")]
 #![expect(clippy::disallowed_methods, reason = "this module is the operating system's edge")]
 
+mod affinity;
 mod rights;
 mod signals;
 mod spawn;
@@ -12,6 +13,7 @@ mod tracing;
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 
+pub use affinity::{bind, bound_cpus};
 pub use rights::with_files_of;
 pub use signals::{
     Alarm, ignore_what_ends_a_session, install_launcher_signals, is_ignored,

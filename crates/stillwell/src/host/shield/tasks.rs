@@ -2,11 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::processes::{self, Process, Thread};
 use crate::host::{Host, format_cpu_list, parse_cpu_list};
-
-/// A kernel thread, and one that the kernel lets nobody bind (include/linux/sched.h).
-const PF_KTHREAD: u64 = 0x0020_0000;
-const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 /// CPUs that tasks were bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,58 +25,29 @@ pub struct Mask {
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) tid: i32,
-    pub(super) start_ticks: u64,
+    pub(super) process: Process,
     pub(super) cpus: Vec<usize>,
-    flags: u64,
-}
-
-impl Task {
-    pub(super) fn is_kernel_thread(&self) -> bool {
-        self.flags & PF_KTHREAD != 0
-    }
-
-    /// Whether it could run elsewhere: most kernel threads belong to a CPU.
-    pub(super) fn is_movable(&self) -> bool {
-        self.flags & PF_NO_SETAFFINITY == 0
-    }
 }
 
 /// All threads of all processes that can be read.
 pub(super) fn all(host: &Host) -> Vec<Task> {
-    let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-    let processes = host.list("proc").into_iter().filter(is_number);
-    let threads = processes.flat_map(|pid| {
-        let directory = format!("proc/{pid}/task");
-        host.list(&directory).into_iter().map(move |tid| format!("{directory}/{tid}"))
-    });
-    threads.filter_map(|directory| read(host, &directory)).collect()
+    let threads = processes::threads(host);
+    threads.filter_map(|thread| read(host, thread.process, thread.thread)).collect()
 }
 
-/// One task; the directory is that of a thread.
-fn read(host: &Host, directory: &str) -> Option<Task> {
-    let stat = host.read(format!("{directory}/stat"))?;
-    // The name in field 2 may have blanks and parentheses (proc_pid_stat(5)).
-    let (before, rest) = stat.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split(' ').collect();
-    if matches!(fields.first(), Some(&("Z" | "X"))) {
-        return None;
-    }
-    let status = host.read(format!("{directory}/status"))?;
-    let cpus = crate::host::gaps::status_value(&status, "Cpus_allowed_list")?;
-    Some(Task {
-        tid: before.split(' ').next()?.parse().ok()?,
-        flags: fields.get(6)?.parse().ok()?,
-        start_ticks: fields.get(19)?.parse().ok()?,
-        cpus: parse_cpu_list(cpus).ok()?,
-    })
+fn read(host: &Host, process: u32, thread: u32) -> Option<Task> {
+    let place = Thread { process, thread }.directory();
+    let process = Process::read_at(host, &place).filter(|process| !process.has_ended)?;
+    let cpus = processes::allowed_cpus(host, &format!("{place}/status"))?;
+    Some(Task { tid: thread.cast_signed(), process, cpus: parse_cpu_list(&cpus).ok()? })
 }
 
 /// Tasks that are bound to fewer CPUs than there are, and may be bound again.
 pub(super) fn bound(host: &Host, online: &[usize]) -> Masks {
-    let is_bound = |task: &Task| task.is_movable() && task.cpus != online;
+    let is_bound = |task: &Task| task.process.is_movable() && task.cpus != online;
     let masks = all(host).into_iter().filter(is_bound).map(|task| Mask {
         tid: task.tid,
-        start_ticks: task.start_ticks,
+        start_ticks: task.process.start_ticks,
         cpus: format_cpu_list(&task.cpus),
     });
     Masks(masks.collect())
@@ -92,8 +60,9 @@ pub(super) fn bind_again(host: &Host, masks: &Masks, within: Option<&[usize]>) {
         let mut wanted = parse_cpu_list(&mask.cpus).unwrap_or_default();
         wanted.retain(|cpu| within.is_none_or(|within| within.contains(cpu)));
         // Every thread has such a directory, though only leaders are listed (proc(5)).
-        let now = read(host, &format!("proc/{0}/task/{0}", mask.tid));
-        let Some(now) = now.filter(|now| now.start_ticks == mask.start_ticks) else { continue };
+        let number = mask.tid.cast_unsigned();
+        let is_it = |now: &Task| now.process.start_ticks == mask.start_ticks;
+        let Some(now) = read(host, number, number).filter(is_it) else { continue };
         if wanted.is_empty() || now.cpus == wanted {
             continue;
         }
@@ -109,11 +78,6 @@ impl Host {
         if self.root != std::path::Path::new("/") {
             return Ok(());
         }
-        let mut set = rustix::thread::CpuSet::new();
-        cpus.iter()
-            .filter(|&&cpu| cpu < rustix::thread::CpuSet::MAX_CPU)
-            .for_each(|&cpu| set.set(cpu));
-        rustix::thread::sched_setaffinity(rustix::process::Pid::from_raw(tid), &set)?;
-        Ok(())
+        crate::sys::bind(rustix::process::Pid::from_raw(tid), cpus)
     }
 }

@@ -20,11 +20,14 @@ pub fn verify(host: &Host, raised: &Raised, notes: Vec<String>) -> Isolation {
     let (mut n_tasks_left, mut n_kernel_threads_left) = (0, 0);
     for task in tasks::all(host) {
         let reaches = task.cpus.iter().any(|cpu| raised.cpus.contains(cpu));
-        if !reaches || !task.is_movable() || own.contains(&task.tid) {
+        if !reaches || !task.process.is_movable() || own.contains(&task.tid) {
             continue;
         }
-        *(if task.is_kernel_thread() { &mut n_kernel_threads_left } else { &mut n_tasks_left }) +=
-            1;
+        *(if task.process.is_kernel_thread() {
+            &mut n_kernel_threads_left
+        } else {
+            &mut n_tasks_left
+        }) += 1;
     }
     let partition = matches!(raised.how, How::Partition | How::DelegatedPartition)
         .then(|| host.read(format!("{}/cpuset.cpus.partition", group.as_deref()?)))

@@ -30,8 +30,11 @@ pub(super) fn plan(host: &Host, site: &Site, raised: &mut Raised, kernel_threads
     let all = all.and_then(|list| read_cpu_list(&list)).unwrap_or_default();
     let mut masks = tasks::bound(host, &all);
     if !kernel_threads {
-        let kernel: Vec<i32> =
-            tasks::all(host).iter().filter(|t| t.is_kernel_thread()).map(|t| t.tid).collect();
+        let kernel: Vec<i32> = tasks::all(host)
+            .iter()
+            .filter(|t| t.process.is_kernel_thread())
+            .map(|t| t.tid)
+            .collect();
         masks.0.retain(|mask| !kernel.contains(&mask.tid));
     }
     raised.masks = masks;
@@ -80,8 +83,9 @@ pub(super) fn raise(
 fn move_all(host: &Host, point: &str, to: &str, kernel_threads: bool) {
     let (from, to) = (format!("{point}/tasks"), format!("{to}/tasks"));
     for _ in 0..ROUNDS {
-        let wanted =
-            |task: &Task| task.is_movable() && (kernel_threads || !task.is_kernel_thread());
+        let wanted = |task: &Task| {
+            task.process.is_movable() && (kernel_threads || !task.process.is_kernel_thread())
+        };
         let movable: Vec<i32> =
             tasks::all(host).into_iter().filter(wanted).map(|task| task.tid).collect();
         let inside = host.read_long(&from, TASKS_BYTES_MAX).unwrap_or_default();
@@ -104,7 +108,7 @@ fn left_behind(host: &Host, point: &str, raised: &Raised) -> Option<String> {
     let inside = host.read_long(format!("{point}/tasks"), TASKS_BYTES_MAX).unwrap_or_default();
     let inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
     let is_left = |task: &Task| {
-        !task.is_kernel_thread()
+        !task.process.is_kernel_thread()
             && inside.contains(&task.tid)
             && task.cpus.iter().any(|cpu| raised.cpus.contains(cpu))
     };
