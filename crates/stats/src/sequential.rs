@@ -316,19 +316,20 @@ pub fn is_uneven(shape: &Shape, margin: f64) -> bool {
 /// The share of alpha at which each comparison of a family is judged, in the order given: Holm
 /// (1979), going on from the smallest p-value as long as each is different at `1 / (m - i)`.
 ///
-/// The rest, and the first that is not different, are judged at the share that was reached. Each
+/// `n_total` are all of the family: those that are not given count as not different. The rest, and the
+/// first that is not different, are judged at the share that was reached. Each
 /// step is a test of all remaining hypotheses at once, over all their looks (union bound), so by
 /// the closure principle (Marcus, Peritz & Gabriel 1976) the chance of any false "different" in
 /// the family is at most alpha.
 ///
 /// ```
-/// assert!(stats::sequential::holm_shares(&[]).is_empty());
+/// assert!(stats::sequential::holm_shares(&[], 0).is_empty());
 /// ```
-pub fn holm_shares(family: &[&Sequential]) -> Vec<f64> {
+pub fn holm_shares(family: &[&Sequential], n_total: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..family.len()).collect();
     order.sort_by(|&i, &j| family[i].p().total_cmp(&family[j].p()));
     let mut shares = vec![0.0; family.len()];
-    let mut n_left = family.len();
+    let mut n_left = n_total.max(family.len());
     for &at in &order {
         shares[at] = 1.0 / n_left as f64;
         if family[at].is_different(shares[at]) && n_left > 1 {

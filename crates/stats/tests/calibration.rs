@@ -247,7 +247,7 @@ fn a_family_of_comparisons_errs_as_seldom_as_one() {
         let adjusted = holm(&arms.iter().map(Sequential::p).collect::<Vec<_>>()).unwrap();
         let different: Vec<bool> = arms
             .iter()
-            .zip(holm_shares(&family))
+            .zip(holm_shares(&family, 0))
             .map(|(arm, share)| arm.is_different(share))
             .collect();
         assert_eq!(different, adjusted.iter().map(|p| *p <= 0.05).collect::<Vec<_>>());

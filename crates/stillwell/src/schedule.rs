@@ -51,6 +51,21 @@ impl Schedule {
         }
     }
 
+    /// The schedule of a plan of which there are steps and blocks up to these already. Its random choices are others than
+    /// all before: a step has so many words of the stream to itself.
+    pub fn going_on(plan: &Plan, next_step: u32, next_block: u32) -> Self {
+        const WORDS: u64 = 1 << 24;
+        let n_words = u64::from(next_step) * WORDS;
+        let start = Self::new(plan);
+        Self {
+            orders: start.orders.after(n_words),
+            paddings: start.paddings.after(n_words),
+            next_step,
+            next_block,
+            ..start
+        }
+    }
+
     /// A warm-up block: each arm once, in random order.
     pub fn warmup(&mut self) -> Vec<Step> {
         let padding_bytes = self.draw_padding();

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use stats::relabel::Statistic;
-use stats::sequential::{Conclusion, is_uneven};
+use stats::sequential::{Conclusion, holm_shares, is_uneven};
 
 use crate::analysis::launches::gathered;
 use crate::analysis::notes::WAIT_MIN;
@@ -29,22 +29,69 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
             |arm| comparison(arm, unpaired(&arms[plan.reference_of(arm)], &arms[arm], because));
         return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
     }
-    let walls = Walls::of(record);
-    let Ok(watch) = Watch::of(record, &walls) else {
+    let Ok(looked) = Looked::of(record, arms) else {
         let unfit = |arm| comparison(arm, Evidence::None { because: NoTest::UnfitNumbers });
         return (plan.compared().into_iter().map(unfit).collect(), plan.twin().map(unfit));
     };
-    let compared = watch.compared();
-    let p_values: Vec<f64> = compared.iter().map(|(watched, _)| watched.seen.p()).collect();
-    let adjusted = stats::multiplicity::holm(&p_values).unwrap_or_default();
-    let session = Session { record, arms, walls: &walls };
-    let comparisons = compared
-        .par_iter()
-        .zip(adjusted)
-        .map(|(&(watched, share), p)| comparison(watched.arm, session.paired(watched, share, p)));
-    let twin =
-        watch.twin().map(|twin| comparison(twin.arm, session.paired(twin, 1.0, twin.seen.p())));
-    (comparisons.collect(), twin)
+    let judged = family(&[&looked], plan.family());
+    looked.compare(&judged[0])
+}
+
+/// How a comparison is judged as one of a family: the share of alpha that Holm's procedure gives it, and its adjusted p.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    share: f64,
+    p: f64,
+}
+
+/// Judges the comparisons of several records as one family of `n_total`: those that are not given count as not
+/// different. Returns those of each record, in the order of its plan.
+pub fn family(looked: &[&Looked<'_>], n_total: usize) -> Vec<Vec<Judged>> {
+    let watched = || looked.iter().flat_map(|one| one.watch.candidates());
+    let seen: Vec<_> = watched().map(|watched| &watched.seen).collect();
+    let shares = holm_shares(&seen, n_total);
+    let mut p: Vec<f64> = watched().map(|watched| watched.seen.p()).collect();
+    p.resize(n_total.max(p.len()), 1.0);
+    let adjusted = stats::multiplicity::holm(&p).unwrap_or(p);
+    let mut all = shares.into_iter().zip(adjusted).map(|(share, p)| Judged { share, p });
+    let of = |one: &&Looked<'_>| all.by_ref().take(one.watch.candidates().len()).collect();
+    looked.iter().map(of).collect()
+}
+
+/// A record that has been looked at as its session was.
+#[derive(Debug)]
+pub struct Looked<'a> {
+    session: Session<'a>,
+    walls: Walls,
+    watch: Watch,
+}
+
+impl<'a> Looked<'a> {
+    /// Takes the looks.
+    ///
+    /// # Errors
+    /// The times are unfit for a test.
+    pub fn of(record: &'a Record, arms: &'a [ArmSummary]) -> Result<Self, stats::Invalid> {
+        let walls = Walls::of(record);
+        let watch = Watch::of(record, &walls)?;
+        Ok(Self { session: Session { record, arms }, walls, watch })
+    }
+
+    /// Every candidate against its reference, and the reference against its twin.
+    pub fn compare(&self, judged: &[Judged]) -> (Vec<Comparison>, Option<Comparison>) {
+        let plan = self.session.plan();
+        let paired = |watched: &Watched, judged: Judged| Comparison {
+            arm: watched.arm,
+            reference: plan.reference_of(watched.arm),
+            evidence: self.session.paired(&self.walls, watched, judged),
+        };
+        let candidates = self.watch.candidates().par_iter().zip(judged);
+        let twin = self.watch.twin();
+        (
+            candidates.map(|(watched, &judged)| paired(watched, judged)).collect(),
+            twin.map(|twin| paired(twin, Judged { share: 1.0, p: twin.seen.p() })),
+        )
+    }
 }
 
 /// The comparisons of a record by the CPU times of its slices, where the wall times have waits in them.
@@ -64,16 +111,16 @@ pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> 
         slices: None,
         events: record.events.clone(),
         torn_bytes: 0,
+        parts: Vec::new(),
     };
     compare(&by_cpu, arms).0
 }
 
 /// What a comparison is read from.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Session<'a> {
     record: &'a Record,
     arms: &'a [ArmSummary],
-    walls: &'a Walls,
 }
 
 impl Session<'_> {
@@ -81,10 +128,9 @@ impl Session<'_> {
         &self.record.header.plan
     }
 
-    /// `share`: of alpha, at which the comparison is judged; `p`: adjusted for looks and family.
-    fn paired(&self, watched: &Watched, share: f64, p: f64) -> Evidence {
-        let because = match self.conclusion(watched, share) {
-            Ok(found) => match self.describe(watched, &found, share, p) {
+    fn paired(&self, walls: &Walls, watched: &Watched, judged: Judged) -> Evidence {
+        let because = match Self::conclusion(walls, watched, judged.share) {
+            Ok(found) => match self.describe(watched, &found, judged) {
                 Ok(paired) => return Evidence::Paired(paired),
                 Err(_) => NoTest::UnfitNumbers,
             },
@@ -93,16 +139,16 @@ impl Session<'_> {
         Evidence::None { because }
     }
 
-    fn conclusion(&self, watched: &Watched, share: f64) -> Result<Conclusion, NoTest> {
+    fn conclusion(walls: &Walls, watched: &Watched, share: f64) -> Result<Conclusion, NoTest> {
         let reference = watched.reference;
-        let have = self.walls.n_pairs(reference, watched.arm);
+        let have = walls.n_pairs(reference, watched.arm);
         if watched.seen.n_pairs_seen() == 0 {
             let need = watched.seen.spending().n_pairs_needed();
             return Err(need.map_or(NoTest::FamilyTooLarge { n: watched.family }, |need| {
                 NoTest::TooFewPairs { have, need }
             }));
         }
-        let pairs = self.walls.slots(reference, watched.arm).pairs();
+        let pairs = walls.slots(reference, watched.arm).pairs();
         let found = pairs.and_then(|pairs| watched.seen.conclude(&pairs, share));
         found.ok().flatten().ok_or(NoTest::UnfitNumbers)
     }
@@ -111,8 +157,7 @@ impl Session<'_> {
         &self,
         watched: &Watched,
         found: &Conclusion,
-        share: f64,
-        p: f64,
+        Judged { share, p }: Judged,
     ) -> Result<Paired, stats::Invalid> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());

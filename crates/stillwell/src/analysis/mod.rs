@@ -19,12 +19,14 @@ pub mod series;
 mod sessions;
 mod sliced;
 mod steadiness;
+pub mod suite;
 pub mod walls;
 pub mod watch;
 
 use serde::Serialize;
 
 pub use arm::summarise;
+use compare::{Judged, Looked};
 pub use compare::{compare, cpu_comparisons};
 pub use estimators::{Estimators, Ratios, estimators};
 pub use notes::{Finding, Note, notes, queued_ns};
@@ -38,7 +40,7 @@ use crate::noise::{RecordLedger, has_evidence, of_record};
 use crate::record::{EndReason, Event, Record};
 
 /// Everything that is known from one record. Times are in nanoseconds, memory in bytes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Analysis {
     /// One summary for each arm of the plan, controls included, in its order.
     pub arms: Vec<ArmSummary>,
@@ -321,8 +323,24 @@ pub enum StatisticName {
 
 /// Analyses a record.
 pub fn analyse(record: &Record) -> Analysis {
-    let arms = summarise(record);
-    let (comparisons, self_check) = compare(record, &arms);
+    if record.parts.is_empty() {
+        analyse_alone(record, summarise(record), None)
+    } else {
+        suite::analyse(record)
+    }
+}
+
+/// Analyses a record that is no suite. With its looks and the shares of alpha that its comparisons have, if more are
+/// judged together with them.
+fn analyse_alone(
+    record: &Record,
+    arms: Vec<ArmSummary>,
+    looked: Option<(&Looked<'_>, &[Judged])>,
+) -> Analysis {
+    let (comparisons, self_check) = match looked {
+        Some((looked, judged)) => looked.compare(judged),
+        None => compare(record, &arms),
+    };
     let ledger = if has_evidence(record) { of_record(record, &arms) } else { None };
     let notes = notes(record, &arms, &comparisons, ledger.as_ref());
     let cpu_comparisons = cpu_comparisons(record, &arms);

@@ -66,6 +66,23 @@ pub enum Finding {
     OneLayout,
 }
 
+impl Finding {
+    /// The arm that it is about.
+    pub fn arm_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::FailedRuns { arm, .. }
+            | Self::TimedOutRuns { arm, .. }
+            | Self::MemoryFloor { arm, .. }
+            | Self::NoFloor { arm }
+            | Self::Unstable { arm, .. }
+            | Self::HardlyAnything { arm, .. }
+            | Self::WarmUp { arm, .. }
+            | Self::OneCpu { arm, .. } => Some(arm),
+            _ => None,
+        }
+    }
+}
+
 /// Shares of the measured time below this are not worth a note.
 const SHARE_MIN: f64 = 0.002;
 

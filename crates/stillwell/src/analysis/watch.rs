@@ -48,6 +48,8 @@ pub struct Watch {
     /// In the order of the plan; the twin of the reference last.
     comparisons: Vec<Watched>,
     n_compared: usize,
+    /// Comparisons that are judged together with these, they included.
+    n_family: usize,
     rule: Rule,
     /// Whether the session has ended, and not because of what a look saw.
     is_over: bool,
@@ -100,8 +102,8 @@ impl Watch {
     /// The comparisons of a plan, of which nothing has been seen.
     pub fn new(plan: &Plan) -> Self {
         let compared = plan.compared();
-        let n_compared = compared.len();
-        let in_family = compared.into_iter().map(|arm| (arm, n_compared));
+        let (n_compared, n_family) = (compared.len(), plan.family());
+        let in_family = compared.into_iter().map(|arm| (arm, n_family));
         let comparisons = in_family
             .chain(plan.twin().map(|twin| (twin, 1)))
             .map(|(arm, family)| {
@@ -116,7 +118,7 @@ impl Watch {
                 Watched { arm, reference, family, seen: Sequential::new(question) }
             })
             .collect();
-        Self { comparisons, n_compared, rule: Rule::of(plan), is_over: false }
+        Self { comparisons, n_compared, n_family, rule: Rule::of(plan), is_over: false }
     }
 
     /// The comparisons of a record, at the looks that its session had.
@@ -160,9 +162,14 @@ impl Watch {
 
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
     pub fn compared(&self) -> Vec<(&Watched, f64)> {
-        let family = &self.comparisons[..self.n_compared];
-        let shares = holm_shares(&family.iter().map(|watched| &watched.seen).collect::<Vec<_>>());
-        family.iter().zip(shares).collect()
+        let family = self.candidates();
+        let seen: Vec<&Sequential> = family.iter().map(|watched| &watched.seen).collect();
+        family.iter().zip(holm_shares(&seen, self.n_family)).collect()
+    }
+
+    /// The comparisons of the candidates.
+    pub fn candidates(&self) -> &[Watched] {
+        &self.comparisons[..self.n_compared]
     }
 
     /// The comparison of the reference with its twin.

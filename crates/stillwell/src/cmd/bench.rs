@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use crate::cli::BenchVerb;
 use crate::cmd::measuring::worker_failure;
 use crate::cmd::measuring::{Measuring, drawn_seed};
-use crate::cmd::tuning;
+use crate::cmd::{suites, tuning};
 use crate::host::{self, Host};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::Failure;
@@ -20,6 +20,9 @@ const FUNCTION: &str = "function";
 /// Lists the benchmarks, measures them, then shows.
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let spec = &verb.spec;
+    if suites::is_asked(spec) {
+        return suites::bench(verb);
+    }
     let commands = programs(spec)?;
     let workers = &spec.session.workers;
     let maker = Maker::new(spec.fork_server, tuning::user_of_commands(&workers.tuning))?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::analysis::suite::policy_of;
 use crate::analysis::{self, histogram::Histogram, launches};
 use crate::convert::of_record;
 use crate::record::Record;
@@ -36,9 +37,8 @@ impl Judged {
     /// Analyses and judges a record with one row for each run.
     pub fn of(record: Record) -> Self {
         let analysis = analysis::analyse(&record);
-        let policy = &record.header.plan.policy;
-        let judgements =
-            analysis.comparisons.iter().map(|comparison| judge(comparison, policy)).collect();
+        let judge = |comparison| judge(comparison, &policy_of(&record, comparison));
+        let judgements = analysis.comparisons.iter().map(judge).collect();
         Self { record, analysis, judgements }
     }
 

@@ -21,6 +21,7 @@ mod records;
 mod report;
 mod run;
 mod shield;
+mod suites;
 mod system;
 mod timeit;
 mod tuning;

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::analysis::{launches, select};
+use crate::analysis::{launches, select, suite};
 use crate::convert::read::{self, Detail, Options};
 use crate::convert::results::Results;
 use crate::convert::to_record::{self, About};
 use crate::convert::{Format, criterion, detect, edit, of_record};
-use crate::record::{self, Record};
+use crate::record::{self, Manifest, Record};
 use crate::spec::input::InputOptions;
 
 /// How our own records begin.
@@ -194,9 +194,20 @@ fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
+/// All benchmarks of a suite in one record.
+fn whole_suite(path: &Path) -> Result<Record> {
+    let records = Manifest::read(path)?.records(path)?;
+    let parts = records.into_iter().map(launches::gather).collect();
+    suite::merge(path, parts)
+        .with_context(|| format!("{}: nothing has been measured yet", path.display()))
+}
+
 fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
     let shown = path.display();
     let cannot_read = || format!("cannot read {shown}");
+    if record::is_suite(path) {
+        return Ok(Content::Own(Box::new(whole_suite(path)?)));
+    }
     if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;

@@ -71,7 +71,7 @@ pub fn record(results: &Results, about: &About) -> Result<Record> {
         plan,
     };
     let path = about.file.clone().into();
-    Ok(Record { path, header, rows, slices: None, events, torn_bytes: 0 })
+    Ok(Record { path, header, rows, slices: None, events, torn_bytes: 0, parts: Vec::new() })
 }
 
 /// The columns that these rows need.

@@ -73,8 +73,9 @@ impl Commands {
     ///
     /// # Errors
     /// There is no such program.
-    pub fn of_arm(&self, plan: &Plan, arm: usize) -> Result<Command, String> {
+    pub fn of_arm(&self, plan: &Plan, arm: usize, block: Option<u32>) -> Result<Command, String> {
         let Arm { argv, output, accept, role, .. } = &plan.arms[arm];
+        let directory = plan.arms[arm].directory(block);
         let captured = self.captured_stdout.as_ref().filter(|_| !role.is_control());
         let environment = self.environment_of_arm[arm];
         if let Some(input) = &plan.input {
@@ -85,9 +86,10 @@ impl Commands {
             make_for_user(path).map_err(|error| format!("--output {path}: {error}"))?;
         }
         Ok(Command {
-            path: self.find(&argv[0], environment)?,
+            path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
             argv: argv.iter().map(|word| word.clone().into_bytes()).collect(),
             environment,
+            directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: self.stdin.clone(),
             stdout: match (captured, output) {
                 (Some(path), _) => Output::File(path.clone()),
@@ -109,14 +111,21 @@ impl Commands {
     ///
     /// # Errors
     /// There is no such shell.
-    pub fn of_hook(&self, plan: &Plan, arm: usize, command: &str) -> Result<Command, String> {
+    pub fn of_hook(
+        &self,
+        plan: &Plan,
+        (arm, block): (usize, Option<u32>),
+        command: &str,
+    ) -> Result<Command, String> {
+        let directory = plan.arms[arm].directory(block);
         let environment = self.environment_of_arm[arm];
         let inherit = plan.arms[arm].output == OutputTarget::Inherit;
         let words = self.hook_shell.iter().map(String::as_str).chain(["-c", command]);
         Ok(Command {
-            path: self.find(&self.hook_shell[0], environment)?,
+            path: self.find(self.hook_shell[0].as_bytes(), environment)?,
             argv: words.map(|word| word.as_bytes().to_vec()).collect(),
             environment,
+            directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: None,
             stdout: if inherit { Output::Inherit } else { Output::Null },
             stderr: if inherit { ErrorOutput::Inherit } else { ErrorOutput::Keep },
@@ -128,13 +137,18 @@ impl Commands {
     ///
     /// # Errors
     /// There is no such shell.
-    pub fn of_validator(&self, plan: &Plan, arm: usize, command: &str) -> Result<Command, String> {
-        let hook = self.of_hook(plan, arm, command)?;
+    pub fn of_validator(
+        &self,
+        plan: &Plan,
+        run: (usize, Option<u32>),
+        command: &str,
+    ) -> Result<Command, String> {
+        let hook = self.of_hook(plan, run, command)?;
         Ok(Command { stdin: self.captured_stdout.clone(), ..hook })
     }
 
-    fn find(&self, program: &str, environment: u32) -> Result<Bytes, String> {
-        programs::find(program.as_bytes(), &self.environments[environment as usize])
+    fn find(&self, program: &[u8], environment: u32) -> Result<Bytes, String> {
+        programs::find(program, &self.environments[environment as usize])
     }
 }
 

@@ -123,11 +123,14 @@ impl<'a> ExecRunner<'a> {
         .collect()
     }
 
-    fn command(&self, arm: usize, purpose: Purpose, hook: &str) -> Result<Command, String> {
+    fn command(&self, step: &Step, purpose: Purpose, hook: &str) -> Result<Command, String> {
+        let (plan, arm) = (self.plan, step.arm as usize);
         match purpose {
-            Purpose::Run => self.commands.of_arm(self.plan, arm),
-            Purpose::Hook(Hook::Validate) => self.commands.of_validator(self.plan, arm, hook),
-            Purpose::Hook(_) => self.commands.of_hook(self.plan, arm, hook),
+            Purpose::Run => self.commands.of_arm(plan, arm, step.block),
+            Purpose::Hook(Hook::Validate) => {
+                self.commands.of_validator(plan, (arm, step.block), hook)
+            }
+            Purpose::Hook(_) => self.commands.of_hook(plan, (arm, step.block), hook),
         }
     }
 
@@ -152,16 +155,17 @@ impl<'a> ExecRunner<'a> {
         let mut batch =
             Batch { environments: self.commands.environments().to_vec(), ..Batch::default() };
         let mut origins = Vec::new();
-        let mut known: HashMap<(u32, Purpose), u32> = HashMap::new();
+        let mut known: HashMap<(u32, Option<&str>, Purpose), u32> = HashMap::new();
         for (index, step) in steps.iter().enumerate() {
             for (purpose, hook) in
                 self.jobs(step).into_iter().filter(|(purpose, _)| wanted(*purpose))
             {
-                let command = match known.entry((step.arm, purpose)) {
+                let directory = self.plan.arms[step.arm as usize].directory(step.block);
+                let command = match known.entry((step.arm, directory, purpose)) {
                     Entry::Occupied(known) => *known.get(),
                     Entry::Vacant(new) => {
                         let position = u32::try_from(batch.commands.len());
-                        batch.commands.push(self.command(step.arm as usize, purpose, hook)?);
+                        batch.commands.push(self.command(step, purpose, hook)?);
                         *new.insert(position.expect("a batch has fewer than 2^32 commands"))
                     }
                 };
@@ -264,7 +268,7 @@ impl Runner for ExecRunner<'_> {
     }
 
     fn hook(&mut self, hook: Hook, command: &str) -> Result<Outcome> {
-        let command_line = match self.commands.of_hook(self.plan, 0, command) {
+        let command_line = match self.commands.of_hook(self.plan, (0, None), command) {
             Ok(command_line) => command_line,
             Err(why) => return Ok(Outcome::failed(Failure::Start { why })),
         };
@@ -355,6 +359,9 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Strin
             "become the user who called sudo".into(),
             "run it as root without sudo, or tune with `stillwell system tune` and run it as that user",
         ),
+        (Stage::Directory, _) => {
+            ("go to the directory it runs in".into(), "check that it is there (`cwd`)")
+        }
         (Stage::Descriptor, _) => {
             ("hand a pipe to it".into(), "check the limit on open files (ulimit -n)")
         }

@@ -165,6 +165,7 @@ impl Session {
                 no_aslr: open.no_aslr,
                 rlimits: open.rlimits,
                 run_as: open.run_as.clone(),
+                directory: None,
             },
             plain: Attributes {
                 affinity: open.launcher_cpus.map(|_| allowed),
@@ -272,7 +273,8 @@ impl Session {
                 (ErrorOutput::Null, _) => ChildStdio::Fd(self.streams.null()),
             },
         ];
-        let attributes = if row.is_some() { &self.attributes } else { &self.plain };
+        let attributes = if row.is_some() { &mut self.attributes } else { &mut self.plain };
+        attributes.directory.clone_from(&prepared.directory);
         let launched = self
             .launcher
             .launch(&prepared.path, &prepared.argv, &self.environment, stdio, attributes)

@@ -15,6 +15,7 @@ pub struct Prepared<'a> {
     pub command: &'a Command,
     pub path: CString,
     pub argv: CStrings,
+    pub directory: Option<CString>,
     pub stdin: Option<CString>,
     pub stdout: Option<CString>,
 }
@@ -25,6 +26,7 @@ impl<'a> Prepared<'a> {
             command,
             path: c_string(&command.path),
             argv: CStrings::new(command.argv.iter().map(|argument| c_string(argument))),
+            directory: command.directory.as_deref().map(c_string),
             stdin: command.stdin.as_deref().map(c_string),
             stdout: match &command.stdout {
                 Output::File(path) => Some(c_string(path)),

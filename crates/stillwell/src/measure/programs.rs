@@ -11,6 +11,16 @@ use rustix::fs::{Access, access};
 use crate::measure::wire::Bytes;
 use crate::sys::User;
 
+/// A program's name for a process that runs in a directory: a path, as it is seen from here.
+pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
+    match directory {
+        Some(directory) if program.contains('/') => {
+            Path::new(directory).join(program).into_os_string().into_vec()
+        }
+        _ => program.into(),
+    }
+}
+
 /// Looks for a program in the PATH of the environment that it will have.
 ///
 /// # Errors

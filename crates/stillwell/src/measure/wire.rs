@@ -75,6 +75,8 @@ pub struct Command {
     pub argv: Vec<Bytes>,
     /// Index of its environment.
     pub environment: u32,
+    /// Where it runs; `None` where we are.
+    pub directory: Option<Bytes>,
     /// Standard input; `None` is /dev/null.
     pub stdin: Option<Bytes>,
     /// Standard output.

@@ -10,8 +10,8 @@ use crate::plan::{
 use crate::spec::RunSpec;
 use crate::spec::metrics::{CPU, Shown};
 
-const BUDGET_ONE_NS: u64 = 3_000_000_000;
-const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
+pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
+pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
 const BLOCKS_MIN_ONE: u32 = 24;
 const BLOCKS_MIN_SEVERAL: u32 = 10;
 /// A trimmed mean takes some pairs more than the fewest that could decide.
@@ -99,6 +99,7 @@ pub(super) fn decide_for(
         arms,
         workers: None,
         in_slices: false,
+        suite: None,
     })
 }
 
@@ -120,6 +121,14 @@ fn n_comparisons(arms: &[Arm]) -> usize {
     arms.iter().enumerate().filter(has_reference).count()
 }
 
+/// Fewer could not decide anything about so many comparisons at once, or only where every pair says the same.
+pub(super) fn fewest_blocks(family: usize, alpha: f64) -> u32 {
+    let fewest = stats::verdict::minimum_pairs(alpha / family as f64);
+    let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
+    let fewest = if family > 1 { fewest + FAMILY_BLOCKS_MORE } else { 0 };
+    BLOCKS_MIN_SEVERAL.max(fewest)
+}
+
 fn block_rule(spec: &RunSpec, n_comparisons: usize, alpha: f64) -> Result<BlockRule> {
     let length = &spec.length;
     if let Some(runs) = length.runs {
@@ -128,12 +137,7 @@ fn block_rule(spec: &RunSpec, n_comparisons: usize, alpha: f64) -> Result<BlockR
     let (budget_ns, default_min, default_max) = if n_comparisons == 0 {
         (BUDGET_ONE_NS, BLOCKS_MIN_ONE, u32::MAX)
     } else {
-        // Fewer could not decide anything about so many at once, or only where every pair says the same.
-        let family = n_comparisons;
-        let fewest = stats::verdict::minimum_pairs(alpha / family as f64);
-        let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
-        let fewest = if family > 1 { fewest + FAMILY_BLOCKS_MORE } else { 0 };
-        (BUDGET_SEVERAL_NS, BLOCKS_MIN_SEVERAL.max(fewest), BLOCKS_MAX_SEVERAL)
+        (BUDGET_SEVERAL_NS, fewest_blocks(n_comparisons, alpha), BLOCKS_MAX_SEVERAL)
     };
     let (min, max) = match (length.min_runs, length.max_runs) {
         (Some(min), Some(max)) => {

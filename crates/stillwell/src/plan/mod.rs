@@ -4,6 +4,7 @@ mod arms;
 mod decide;
 mod parameters;
 pub mod programs;
+pub mod suite;
 pub mod workers;
 
 use clap::ValueEnum;
@@ -71,9 +72,28 @@ pub struct Plan {
     /// Whether a run has several rows: the slices of one process, from which a value of the run is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_slices: bool,
+    /// The suite that this is one benchmark of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<InSuite>,
+}
+
+/// What a benchmark has to do with the others of its suite.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InSuite {
+    /// What the suite is called.
+    pub name: String,
+    /// What the benchmark is called there.
+    pub benchmark: String,
+    /// Comparisons of the whole suite, which are judged together.
+    pub family: usize,
 }
 
 impl Plan {
+    /// How many comparisons are judged together.
+    pub fn family(&self) -> usize {
+        self.suite.as_ref().map_or_else(|| self.compared().len(), |suite| suite.family)
+    }
+
     /// The arms that are compared, with their indices.
     pub fn candidates(&self) -> impl Iterator<Item = (usize, &Arm)> {
         self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
@@ -145,6 +165,9 @@ pub struct Arm {
     /// Whether it times itself: the CPU time of the whole call is then of no use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_timer: bool,
+    /// Where it runs: block after block in the next of these, from the first again; where we are if there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
     /// The code that its worker is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
@@ -177,8 +200,16 @@ impl Arm {
             unit: Unit::Time,
             inner_loops: 1,
             has_own_timer: false,
+            directories: Vec::new(),
             source: None,
         }
+    }
+
+    /// Where it runs in a block, or in a warm-up.
+    pub fn directory(&self, block: Option<u32>) -> Option<&str> {
+        let n_directories = self.directories.len().max(1);
+        let at = block.unwrap_or(0) as usize % n_directories;
+        self.directories.get(at).map(String::as_str)
     }
 
     /// What to call it in output.
@@ -316,7 +347,18 @@ pub struct Policy {
 }
 
 /// Which statistic of the runs is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ValueEnum,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimand {
     /// The most precise of typical and floor, chosen without looking at which arm is which.

@@ -28,6 +28,11 @@ pub fn assignments(options: &ArmOptions) -> Result<Vec<Assignment>> {
             "the parameter {name:?} is given twice"
         );
     }
+    combinations(&parameters)
+}
+
+/// Every combination of the values of these parameters; the first changes fastest.
+pub fn combinations(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignment>> {
     let n_combinations = parameters
         .iter()
         .try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()))

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::host::{Facts, parse_cpu_list};
 use crate::plan::arms::Arms;
-use crate::plan::decide::decide_for;
+use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide_for};
 use crate::plan::workers::{Headline, Source, Workers};
 use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
 use crate::spec::RunSpec;
@@ -20,14 +20,12 @@ use crate::spec::workers::{
 /// thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
 const SLICE_NS: u64 = 1_000_000;
 /// Of the whole session, for --rigorous and --fast.
-const LONGER: u64 = 3;
-const BUDGET_ONE_NS: u64 = 3_000_000_000;
-const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
+pub(super) const LONGER: u64 = 3;
 /// The name that the standard library's module gives it.
 /// Fewer processes do not end a session, however well t0 is known.
 const PROCESSES_MIN: u32 = 24;
 const TIMEIT: &str = "timeit";
-const PYTHON: &str = "python3";
+pub(super) const PYTHON: &str = "python3";
 
 /// A benchmark of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +160,11 @@ fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
     Ok(arms)
 }
 
-fn decide_workers(
+/// Decides everything about arms that are workers.
+///
+/// # Errors
+/// As [`crate::plan::decide`].
+pub(super) fn decide_workers(
     mut arms: Vec<Arm>,
     session: &SessionOptions,
     facts: &Facts,

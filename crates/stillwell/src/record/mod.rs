@@ -3,6 +3,7 @@
 //!
 //! Nothing is subtracted, dropped, sorted or rounded before it is written here.
 
+mod folder;
 mod place;
 mod read;
 mod row;
@@ -19,6 +20,7 @@ use crate::host::shield::Isolation;
 use crate::host::{Facts, Gap};
 use crate::plan::Plan;
 
+pub use folder::{Manifest, is_suite};
 pub use place::{history_path, new_path, newest};
 pub use read::{Line, Record, Tail};
 pub use row::{FIXED_COLUMNS, Layout, Row};

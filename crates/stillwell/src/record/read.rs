@@ -23,6 +23,8 @@ pub struct Record {
     pub events: Vec<Event>,
     /// Length of an unfinished last line, which was dropped; 0 when there was none.
     pub torn_bytes: usize,
+    /// Of a suite: the records of its benchmarks, of which this is the sum.
+    pub parts: Vec<Self>,
 }
 
 impl Record {
@@ -66,7 +68,15 @@ impl Record {
             }
             Ok(())
         })?;
-        Ok(Self { path: path.into(), header, rows, slices: None, events, torn_bytes })
+        Ok(Self {
+            path: path.into(),
+            header,
+            rows,
+            slices: None,
+            events,
+            torn_bytes,
+            parts: Vec::new(),
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::{Mode, OFlags};
 
 use crate::host::with_their_files;
-use crate::record::{Event, Header};
+use crate::record::{EndReason, Event, Header};
 
 /// An open record. Two processes may hold one (the launcher appends rows, the front end events), never at the same
 /// time: each writes only while the other waits for it.
@@ -54,6 +54,29 @@ impl Writer {
         let file = rustix::fs::open(path, flags, Mode::empty())
             .with_context(|| format!("cannot open the record {}", path.display()))?;
         Ok(Self { file: file.into(), path: path.into() })
+    }
+
+    /// Opens the record of a session that was cut short to go on with it: a line that is not whole and the line that says
+    /// that it was interrupted are taken off.
+    ///
+    /// # Errors
+    /// It cannot be read or changed.
+    pub fn go_on(path: &Path) -> Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "this is where records are read")]
+        let bytes =
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let before = bytes[..whole.saturating_sub(1)].iter().rposition(|&byte| byte == b'\n');
+        let last_at = before.map_or(0, |at| at + 1);
+        let last: Option<Event> = serde_json::from_slice(&bytes[last_at..whole]).ok();
+        let is_end = matches!(last, Some(Event::End { reason: EndReason::Interrupted }));
+        let writer = Self::open(path)?;
+        let len = if is_end { last_at } else { whole };
+        writer
+            .file
+            .set_len(len as u64)
+            .with_context(|| format!("cannot cut {}", path.display()))?;
+        Ok(writer)
     }
 
     /// Appends whole lines. Either all of them are in the file afterwards or none.

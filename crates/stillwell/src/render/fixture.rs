@@ -47,6 +47,7 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
         slices: None,
         events,
         torn_bytes: 0,
+        parts: Vec::new(),
     }
 }
 

@@ -6,6 +6,7 @@ pub mod load;
 pub mod metrics;
 pub mod rlimit;
 pub mod run;
+pub mod suite;
 pub mod tim;
 pub mod values;
 pub mod workers;

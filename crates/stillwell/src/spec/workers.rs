@@ -61,12 +61,15 @@ pub struct CodeOptions {
 /// Options of `stillwell bench`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BenchSpec {
-    /// Benchmark programs, each with its arguments in one word, quoted as in a shell; the first is the reference
-    #[arg(value_name = "COMMAND", required_unless_present = "fork_server")]
+    /// A suite file (its name ends with .toml); or benchmark programs, each with its arguments in one word, quoted as in a
+    /// shell, of which the first is the reference
+    #[arg(value_name = "SUITE.toml|COMMAND", required_unless_present_any = ["fork_server", "resume", "schema"])]
     pub commands: Vec<String>,
-    /// Only this benchmark; can be repeated [default: all that the programs have]
-    #[arg(short = 'b', long, value_name = "NAME")]
+    /// Only this benchmark; can be repeated [default: all]
+    #[arg(short = 'b', long, visible_alias = "only", value_name = "NAME")]
     pub benchmark: Vec<String>,
+    #[command(flatten)]
+    pub suite: SuiteOptions,
     /// Print the names of the benchmarks, and measure nothing
     #[arg(long)]
     pub list: bool,
@@ -78,6 +81,50 @@ pub struct BenchSpec {
     pub fork_server: Option<i32>,
     #[command(flatten)]
     pub session: SessionOptions,
+}
+
+/// What only suite files have.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Suite files (docs/suites.md)")]
+pub struct SuiteOptions {
+    /// Only benchmarks with TEXT in their names; can be repeated: any of them
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Vec<String>,
+    /// Only benchmarks with this tag; can be repeated: any of them
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
+    /// Compare these instead of the file's variants: PREFIX is put in front of commands, and is the interpreter of statements.
+    /// A variant of the file with that name keeps the rest of what it says. The first is the reference
+    #[arg(long, value_name = "NAME=PREFIX,...", value_delimiter = ',')]
+    pub arms: Vec<NamedPrefix>,
+    /// Go on with a suite that was interrupted, from the directory of its results. Finished blocks are not repeated
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["commands", "filter", "tag", "arms", "benchmark", "list"])]
+    pub resume: Option<PathBuf>,
+    /// Print the JSON schema of suite files, and measure nothing
+    #[arg(long)]
+    pub schema: bool,
+}
+
+/// A variant on the command line: `NAME=PREFIX`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedPrefix {
+    /// What to call it.
+    pub name: String,
+    /// What to put in front.
+    pub prefix: String,
+}
+
+impl FromStr for NamedPrefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, prefix)) if !name.trim().is_empty() => {
+                Ok(Self { name: name.trim().into(), prefix: prefix.into() })
+            }
+            _ => Err(format!("{text:?} is not NAME=PREFIX, like new=./new")),
+        }
+    }
 }
 
 /// What both have.
@@ -97,8 +144,9 @@ pub struct SessionOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "How long, and how")]
 pub struct WorkerOptions {
-    /// Exactly this many processes of each [default: until everything is decided, or --budget is used up]
-    #[arg(short = 'p', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget")]
+    /// Exactly this many processes of each; of a suite, blocks [default: until everything is decided, or --budget is used
+    /// up]
+    #[arg(short = 'p', long, visible_alias = "blocks", value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "budget")]
     pub processes: Option<u32>,
     /// Slices that each process is timed for [default: found out: 1 to 50]
     #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
@@ -112,7 +160,8 @@ pub struct WorkerOptions {
     /// How long a slice should take. Short ones fit between what else the machine does [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub min_time: Option<TimeSpan>,
-    /// Most time to spend on timed processes [default: 10s, or 3s for each benchmark where nothing is compared]
+    /// Most time to spend on timed processes, of all benchmarks together [default: 10s for each benchmark, or 3s where nothing
+    /// is compared]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<TimeSpan>,
     /// Stop when the error falls below this many percent: that of t0 where nothing is compared, else of every ratio (half

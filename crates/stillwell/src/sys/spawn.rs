@@ -6,7 +6,7 @@
 //! nothing but system calls. glibc's posix_spawn does the same but resets every signal with two calls each and maps a
 //! stack, which costs 25 to 35 µs.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::RawFd;
 
@@ -47,6 +47,8 @@ pub struct Attributes {
     pub rlimits: Vec<(u32, u64)>,
     /// Whom it runs as.
     pub run_as: Option<User>,
+    /// Where it runs; `None` where this process is.
+    pub directory: Option<CString>,
 }
 
 /// Where one of the standard streams of a child comes from or goes to.
@@ -76,6 +78,7 @@ pub enum Stage {
     Rlimit,
     User,
     Descriptor,
+    Directory,
     Exec,
 }
 
@@ -286,6 +289,10 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         }
         if let Some(set) = &job.affinity {
             check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set), Stage::Affinity)?;
+        }
+        // After the standard streams, whose paths are relative to where this process is.
+        if let Some(directory) = &attributes.directory {
+            check(libc::chdir(directory.as_ptr()), Stage::Directory)?;
         }
         if let Some(user) = &attributes.run_as {
             become_user(user)?;

@@ -22,6 +22,7 @@ pub struct Progress {
     /// Most blocks, as far as that is known, and most time.
     n_blocks_max: Option<u32>,
     budget_ns: Option<u64>,
+    beginning: String,
 }
 
 impl Progress {
@@ -41,7 +42,13 @@ impl Progress {
                 (Some(max).filter(|&max| max < u32::MAX), Some(budget_ns))
             }
         };
-        Self { bar, shown_arms, n_blocks_max, budget_ns }
+        Self { bar, shown_arms, n_blocks_max, budget_ns, beginning: String::new() }
+    }
+
+    /// Text that the line begins with.
+    pub fn begin_with(&mut self, text: String) {
+        self.bar.set_message(format!("{text}warm-up"));
+        self.beginning = text;
     }
 
     /// The number of blocks is known.
@@ -72,7 +79,7 @@ impl Progress {
                 so_far(&standing, wait.as_deref(), &left)
             }
         };
-        self.bar.set_message(format!("block {n_done}  {middle}"));
+        self.bar.set_message(format!("{}block {n_done}  {middle}", self.beginning));
         self.bar.set_position((span_ns / all_ns.max(1.0) * BAR_LENGTH as f64) as u64);
         self.bar.tick();
     }

@@ -91,6 +91,7 @@ fn step(stage: Stage) -> (&'static str, &'static str) {
         Stage::Rlimit => {
             ("set a resource limit", "a soft limit cannot be above the hard one (ulimit -aH)")
         }
+        Stage::Directory => ("go to the directory it runs in", "check that it is there (`cwd`)"),
         Stage::User => ("become another user", "run it without sudo"),
         Stage::Exec => (
             "execute it",

@@ -1,9 +1,12 @@
 //! One generation: a fresh process for each arm of a benchmark, and their slices in random order.
 
+use std::ffi::CString;
+
 use stats::Stream;
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::prepared::PADDING_VARIABLE;
+use crate::measure::prepared::{PADDING_VARIABLE, c_string};
+use crate::measure::programs;
 use crate::measure::slices::pace::Pace;
 use crate::measure::slices::{Broken, Maker, SliceRunner, quit};
 use crate::measure::wire::Bytes;
@@ -194,10 +197,14 @@ pub(super) fn launch(
         let is_usual = matches!(name, b"PATH" | b"HOME" | b"LANG") || name.starts_with(b"LC_");
         is_usual || wanted.iter().any(|wanted| wanted.as_bytes() == name)
     };
-    let has_hash_seed = inherited.iter().any(|(name, _)| name == HASH_SEED.as_bytes());
-    let kept = inherited.into_iter().filter(|(name, _)| is_inherited(name));
+    let has_hash_seed = inherited.iter().any(|(name, _)| name == HASH_SEED.as_bytes())
+        || arm.environment.iter().any(|(name, _)| name == HASH_SEED);
+    let is_set = |name: &[u8]| arm.environment.iter().any(|(other, _)| other.as_bytes() == name);
+    let kept = inherited.into_iter().filter(|(name, _)| is_inherited(name) && !is_set(name));
     let mut environment: Vec<Bytes> =
         kept.map(|(name, value)| [name, b"=".to_vec(), value].concat()).collect();
+    let set = arm.environment.iter();
+    environment.extend(set.map(|(name, value)| format!("{name}={value}").into_bytes()));
     if !has_hash_seed {
         environment.push(format!("{HASH_SEED}={}", hash_seed(plan.seed, step)).into_bytes());
     }
@@ -205,20 +212,36 @@ pub(super) fn launch(
         let padding = "x".repeat(n_bytes as usize);
         environment.push(format!("{PADDING_VARIABLE}={padding}").into_bytes());
     }
-    let mut argv: Vec<Bytes> = arm.argv.iter().map(|word| word.clone().into_bytes()).collect();
+    let mut argv = argv(arm, step.block);
     if arm.source.is_some() {
         argv.extend([b"-c".to_vec(), PYTHON_WORKER.to_vec()]);
     }
-    Launch { argv, environment, attributes: attributes(&plan.process) }
+    let directory = directory(arm, step.block);
+    Launch { argv, environment, attributes: Attributes { directory, ..attributes(&plan.process) } }
+}
+
+fn argv(arm: &Arm, block: Option<u32>) -> Vec<Bytes> {
+    // A fork has none.
+    let program = arm.argv.iter().take(1);
+    let program = program.map(|program| programs::seen_from(arm.directory(block), program));
+    let arguments = arm.argv.iter().skip(1).map(|word| word.clone().into_bytes());
+    program.chain(arguments).collect()
+}
+
+fn directory(arm: &Arm, block: Option<u32>) -> Option<CString> {
+    arm.directory(block).map(|directory| c_string(directory.as_bytes()))
 }
 
 /// How a program is started to be asked for its benchmarks.
 pub(super) fn launch_to_list(program: &Arm) -> Launch {
     let inherited = crate::measure::commands::inherited_environment().into_iter();
+    let entry = |(name, value): (Bytes, Bytes)| [name, b"=".to_vec(), value].concat();
+    let set = program.environment.iter();
+    let set = set.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
     Launch {
-        argv: program.argv.iter().map(|word| word.clone().into_bytes()).collect(),
-        environment: inherited.map(|(name, value)| [name, b"=".to_vec(), value].concat()).collect(),
-        attributes: Attributes::default(),
+        argv: argv(program, None),
+        environment: set.chain(inherited).map(entry).collect(),
+        attributes: Attributes { directory: directory(program, None), ..Attributes::default() },
     }
 }
 
@@ -240,5 +263,6 @@ fn attributes(process: &ProcessPlan) -> Attributes {
         no_aslr: process.no_aslr,
         rlimits: Vec::new(),
         run_as: None,
+        directory: None,
     }
 }

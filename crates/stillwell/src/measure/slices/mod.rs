@@ -43,8 +43,18 @@ pub struct SliceRunner<'a> {
     patience: Patience,
     record: Option<Keep>,
     orders: Stream,
-    /// Of each benchmark, by its name.
-    paces: HashMap<Option<String>, Pace>,
+    paces: Paces,
+}
+
+/// What a runner has found out about its benchmarks, by their names.
+#[derive(Debug, Default)]
+pub struct Paces(HashMap<Option<String>, Pace>);
+
+impl Paces {
+    /// Whether nothing is known yet.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// Metrics of a slice.
@@ -135,18 +145,35 @@ impl<'a> SliceRunner<'a> {
             },
             record: None,
             orders: Stream::new(plan.seed ^ SLICE_STREAM),
-            paces: HashMap::new(),
+            paces: Paces::default(),
         })
     }
 
-    /// Says where the rows go.
+    /// With what an earlier runner of the same plan has found out.
+    pub fn knowing(mut self, paces: Paces) -> Self {
+        self.paces = paces;
+        self
+    }
+
+    /// What it has found out.
+    pub fn into_paces(self) -> Paces {
+        self.paces
+    }
+
+    /// Says where the rows go, and the step of the first.
     ///
     /// # Errors
     /// The record cannot be opened.
-    pub fn keep(&mut self, record: &Path, layout: Layout, clock_origin_ns: u64) -> Result<()> {
+    pub fn keep(
+        &mut self,
+        record: &Path,
+        layout: Layout,
+        clock_origin_ns: u64,
+        next_step: u32,
+    ) -> Result<()> {
         let file = File::options().append(true).open(record);
         let file = file.with_context(|| format!("cannot append to {}", record.display()))?;
-        self.record = Some(Keep { file, layout, clock_origin_ns, next_step: 0 });
+        self.record = Some(Keep { file, layout, clock_origin_ns, next_step });
         Ok(())
     }
 
@@ -155,15 +182,15 @@ impl<'a> SliceRunner<'a> {
         let benchmark = &self.plan.arms[steps[0].arm as usize].benchmark;
         if steps[0].block.is_none() {
             let pace = self.find_pace(steps)?;
-            self.paces.insert(benchmark.clone(), pace);
+            self.paces.0.insert(benchmark.clone(), pace);
             return Ok(());
         }
-        let mut pace = match self.paces.remove(benchmark) {
+        let mut pace = match self.paces.0.remove(benchmark) {
             Some(pace) => pace,
             None => self.find_pace(steps)?,
         };
         let measured = self.generation(steps, &mut pace);
-        self.paces.insert(benchmark.clone(), pace);
+        self.paces.0.insert(benchmark.clone(), pace);
         measured
     }
 

@@ -1,0 +1,169 @@
+//! The records of a suite's benchmarks → one record with all of them, and one analysis: each benchmark is looked at as
+//! its session was, and all comparisons are judged together (statistics.md §2.10).
+
+use std::mem::discriminant;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::analysis::compare::{Looked, family};
+use crate::analysis::notes::Finding;
+use crate::analysis::{Analysis, Comparison, Note, analyse_alone, end_reason, summarise};
+use crate::plan::Policy;
+use crate::record::{EndReason, Event, Record, Rows};
+
+/// Puts the records of the benchmarks of a suite together. Each has one row for each run (`launches::gather`); `None` if
+/// there is none.
+pub fn merge(path: &Path, parts: Vec<Record>) -> Option<Record> {
+    let first = parts.first()?;
+    let mut header = first.header.clone();
+    header.plan.arms.clear();
+    header.plan.control = None;
+    header.plan.reference = first.header.plan.reference;
+    (header.plan.setup, header.plan.cleanup, header.plan.shell) = (None, None, None);
+    let are_sliced = parts.iter().all(|part| part.slices.is_some());
+    header.plan.in_slices = are_sliced;
+    header.plan.workers = header.plan.workers.filter(|_| are_sliced);
+    let mut whole = Record {
+        path: path.into(),
+        header,
+        rows: Rows::default(),
+        slices: are_sliced.then(Rows::default),
+        events: Vec::new(),
+        torn_bytes: 0,
+        parts: Vec::new(),
+    };
+    let mut next_step = 0;
+    for part in &parts {
+        next_step = add(&mut whole, part, next_step);
+    }
+    if let Some(reason) = end_of(&parts) {
+        whole.events.push(Event::End { reason });
+    }
+    whole.parts = parts;
+    Some(whole)
+}
+
+/// Adds a part, whose steps begin where those of the part before ended. Returns where they end.
+fn add(whole: &mut Record, part: &Record, first_step: u32) -> u32 {
+    let plan = &part.header.plan;
+    let first_arm = u32::try_from(whole.header.plan.arms.len()).unwrap_or(u32::MAX);
+    let benchmark = plan.suite.as_ref().map(|suite| suite.benchmark.clone());
+    whole.header.plan.arms.extend(plan.arms.iter().cloned().map(|mut arm| {
+        arm.benchmark.clone_from(&benchmark);
+        arm
+    }));
+    let mut end = first_step;
+    let mut copy = |from: &Rows, to: &mut Rows| {
+        for mut row in from.iter() {
+            row.step += first_step;
+            row.arm += first_arm;
+            end = end.max(row.step + 1);
+            to.push(&row);
+        }
+    };
+    copy(&part.rows, &mut whole.rows);
+    if let (Some(from), Some(to)) = (&part.slices, &mut whole.slices) {
+        copy(from, to);
+    }
+    for event in &part.events {
+        match event {
+            Event::Failure { step, stderr } => whole
+                .events
+                .push(Event::Failure { step: step + first_step, stderr: stderr.clone() }),
+            Event::Worker { arm, .. } | Event::Counters { arm, .. } => {
+                let arm = arm + first_arm;
+                let mut event = event.clone();
+                if let Event::Worker { arm: at, .. } | Event::Counters { arm: at, .. } = &mut event
+                {
+                    *at = arm;
+                }
+                if let Event::Counters { step, .. } = &mut event {
+                    *step += first_step;
+                }
+                whole.events.push(event);
+            }
+            _ => {}
+        }
+    }
+    end
+}
+
+/// How a suite ended: badly if one of its benchmarks did.
+fn end_of(parts: &[Record]) -> Option<EndReason> {
+    let ends: Vec<Option<EndReason>> = parts.iter().map(end_reason).collect();
+    let bad = [
+        EndReason::RecordFull,
+        EndReason::Interrupted,
+        EndReason::Failed,
+        EndReason::TimedOut,
+        EndReason::Complete,
+    ];
+    let is_there = |reason: &EndReason| ends.contains(&Some(*reason));
+    if ends.contains(&None) && !is_there(&EndReason::Interrupted) {
+        return None;
+    }
+    bad.into_iter().find(is_there).or(Some(EndReason::Decided))
+}
+
+/// Analyses each part, and judges all comparisons together.
+pub(super) fn analyse(record: &Record) -> Analysis {
+    let parts = &record.parts;
+    let arms: Vec<_> = parts.par_iter().map(summarise).collect();
+    let looked: Vec<Option<Looked<'_>>> =
+        parts.par_iter().zip(&arms).map(|(part, arms)| Looked::of(part, arms).ok()).collect();
+    let n_family = parts.iter().map(|part| part.header.plan.family()).max().unwrap_or(0);
+    let shares = family(&looked.iter().flatten().collect::<Vec<_>>(), n_family);
+    let mut shares = shares.into_iter();
+    let each: Vec<Analysis> = parts
+        .iter()
+        .zip(&arms)
+        .zip(&looked)
+        .map(|((part, arms), looked)| {
+            let share = looked.as_ref().and_then(|_| shares.next());
+            analyse_alone(part, arms.clone(), looked.as_ref().zip(share.as_deref()))
+        })
+        .collect();
+    let mut whole = Analysis { end: end_reason(record), ..Analysis::default() };
+    for mut one in each {
+        let first = whole.arms.len();
+        one.arms.iter_mut().for_each(|arm| arm.arm += first);
+        for found in one.comparisons.iter_mut().chain(&mut one.cpu_comparisons) {
+            found.arm += first;
+            found.reference += first;
+        }
+        whole.arms.append(&mut one.arms);
+        whole.comparisons.append(&mut one.comparisons);
+        whole.cpu_comparisons.append(&mut one.cpu_comparisons);
+        one.notes.into_iter().for_each(|note| take(&mut whole.notes, note, first));
+    }
+    whole.notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    whole
+}
+
+/// Takes in a note of a part; of what is not about an arm, the heaviest of its kind is enough.
+fn take(notes: &mut Vec<Note>, mut note: Note, first_arm: usize) {
+    if let Some(arm) = note.finding.arm_mut() {
+        *arm += first_arm;
+        notes.push(note);
+        return;
+    }
+    let kind = discriminant::<Finding>(&note.finding);
+    match notes.iter_mut().find(|other| discriminant(&other.finding) == kind) {
+        Some(other) if other.weight >= note.weight => {}
+        Some(other) => *other = note,
+        None => notes.push(note),
+    }
+}
+
+/// By which policy a comparison of a record is judged: in a suite, each benchmark may have its own.
+pub fn policy_of(record: &Record, comparison: &Comparison) -> Policy {
+    let mut first = 0;
+    for part in &record.parts {
+        first += part.header.plan.arms.len();
+        if comparison.arm < first {
+            return part.header.plan.policy;
+        }
+    }
+    record.header.plan.policy
+}

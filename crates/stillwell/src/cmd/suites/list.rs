@@ -1,0 +1,36 @@
+//! What is in a suite, without measuring it.
+
+use std::io::Write as _;
+
+use anyhow::Result;
+
+use crate::plan::suite::{Member, Suite};
+use crate::plan::{Arm, Role};
+use crate::spec::suite::SuiteFile;
+
+/// Prints the names of the benchmarks, one on each line, or all about them as JSON.
+pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
+    let mut stdout = std::io::stdout().lock();
+    if as_json {
+        let benchmarks: Vec<_> = suite.members.iter().map(described).collect();
+        let value = serde_json::json!({ "suite": suite.name, "benchmarks": benchmarks });
+        serde_json::to_writer_pretty(&mut stdout, &value)?;
+        writeln!(stdout)?;
+        return Ok(0);
+    }
+    suite.members.iter().try_for_each(|member| writeln!(stdout, "{}", member.name))?;
+    Ok(0)
+}
+
+fn described(member: &Member) -> serde_json::Value {
+    let candidates = member.plan.arms.iter().filter(|arm| arm.role == Role::Candidate);
+    let variants: Vec<&str> = candidates.map(Arm::label).collect();
+    serde_json::json!({ "name": member.name, "tags": member.tags, "variants": variants })
+}
+
+/// Prints the JSON schema of suite files.
+pub fn schema() -> Result<u8> {
+    let schema = schemars::schema_for!(SuiteFile);
+    super::super::print(&format!("{}\n", serde_json::to_string_pretty(&schema)?))?;
+    Ok(0)
+}

@@ -1,0 +1,374 @@
+//! The benchmarks of a suite, visited in turns: each pass goes through all that are not decided, in random order, and
+//! each visit measures one of them up to its next look. So the time goes to those that need it, and whatever the machine
+//! is like for a while is spread over all.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use stats::Stream;
+use stats::sequential::{Sequential, holm_shares};
+
+use crate::analysis::{launches, suite::merge};
+use crate::cmd::exports;
+use crate::cmd::judged::Judged;
+use crate::cmd::measuring::{
+    Ended, Place, Progress, Screen, Seen, Session, Start, Visit, explain_failure, metrics_of,
+};
+use crate::cmd::tuning;
+use crate::host::{Facts, Gap};
+use crate::measure::clock::monotonic_ns;
+use crate::measure::interrupt::Interrupt;
+use crate::measure::slices::{Maker, Paces, SLICE_METRICS, SliceRunner};
+use crate::measure::{ExecRunner, Failure, Runner};
+use crate::plan::suite::Member;
+use crate::record::{EndReason, Event, Layout, Manifest, Record, Tail, Writer};
+use crate::spec::workers::BenchSpec;
+use crate::sys::User;
+
+/// Separates the stream of the order of visits from those of the benchmarks.
+const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Measures what is not finished, then shows all of it. Returns the exit code.
+///
+/// # Errors
+/// A record cannot be kept, or nothing be shown.
+pub fn measure(
+    spec: &BenchSpec,
+    manifest: &Manifest,
+    directory: &Path,
+    host: &(Facts, Vec<Gap>),
+) -> Result<u8> {
+    let screen = Screen::new(&spec.session.output, Some(&spec.session.pyperf));
+    let suite = &manifest.suite;
+    let paths = manifest.paths(directory).into_iter();
+    let entries = suite.members.iter().zip(paths).map(|(member, path)| Entry::find(member, path));
+    let mut session = SuiteSession {
+        entries: entries.collect::<Result<_>>()?,
+        manifest,
+        host,
+        run_as: tuning::user_of_commands(&spec.session.workers.tuning),
+        interrupt: Interrupt::catch().context("cannot catch ^C")?,
+        screen,
+        started_ns: monotonic_ns(),
+        spent_before_ns: 0,
+    };
+    let seen = session.entries.iter().filter_map(|entry| entry.seen.as_ref());
+    session.spent_before_ns = seen.map(Seen::ended_ns).sum();
+    let measured = session.passes();
+    let closed = session.close_all(measured.as_ref().is_ok_and(|it| *it));
+    let is_interrupted = measured?;
+    closed?;
+    session.finish(spec, directory, is_interrupted)
+}
+
+/// One benchmark on its way.
+struct Entry<'a> {
+    member: &'a Member,
+    path: PathBuf,
+    seen: Option<Seen>,
+    paces: Paces,
+    /// Whether a cleanup hook is due.
+    is_set_up: bool,
+    maxrss_floor_kib: Option<u64>,
+    /// Why it is over, once it is.
+    end: Option<EndReason>,
+    failure: Option<Failure>,
+}
+
+impl<'a> Entry<'a> {
+    /// With what an earlier session has left of it.
+    fn find(member: &'a Member, path: PathBuf) -> Result<Self> {
+        let mut entry = Self {
+            member,
+            path,
+            seen: None,
+            paces: Paces::default(),
+            is_set_up: false,
+            maxrss_floor_kib: None,
+            end: None,
+            failure: None,
+        };
+        if !entry.path.exists() {
+            return Ok(entry);
+        }
+        let Ok(record) = Record::read(&entry.path) else {
+            // Killed while the header was written: nothing is lost.
+            ensure_headless(&entry.path)?;
+            return Ok(entry);
+        };
+        entry.end = crate::analysis::end_reason(&record);
+        if entry.end == Some(EndReason::Interrupted) {
+            entry.end = None;
+        }
+        if entry.end.is_none() {
+            Writer::go_on(&entry.path)?;
+            let (mut tail, _) = Tail::open(&entry.path)?;
+            entry.seen = Some(Seen::of_record(&member.plan, &mut tail)?);
+        }
+        Ok(entry)
+    }
+
+    fn is_open(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// Opens its record, or creates it.
+    fn keep(&self, start: Start<'_>, place: &Place) -> Result<(Writer, Tail, Vec<String>)> {
+        if self.seen.is_none() {
+            return start.create_with(place.metrics.clone(), place.clock_origin_ns);
+        }
+        let (mut tail, header) = Tail::open(&self.path)?;
+        tail.follow(|_| Ok(()))?;
+        Ok((Writer::open(&self.path)?, tail, header.columns))
+    }
+}
+
+/// A record without a whole header is removed; anything else is somebody's.
+#[expect(clippy::disallowed_methods, reason = "removes a record that was never begun")]
+fn ensure_headless(path: &Path) -> Result<()> {
+    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    ensure!(
+        !text.contains(&b'\n'),
+        "{} is damaged; move it away to measure it again",
+        path.display()
+    );
+    std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
+}
+
+/// All of them.
+struct SuiteSession<'a> {
+    entries: Vec<Entry<'a>>,
+    manifest: &'a Manifest,
+    host: &'a (Facts, Vec<Gap>),
+    run_as: Option<User>,
+    interrupt: Interrupt,
+    screen: Screen,
+    started_ns: u64,
+    spent_before_ns: u64,
+}
+
+impl SuiteSession<'_> {
+    fn left_ns(&self) -> u64 {
+        let spent_ns = self.spent_before_ns + (monotonic_ns() - self.started_ns);
+        self.manifest.suite.budget_ns.saturating_sub(spent_ns)
+    }
+
+    /// Visits until everything is decided, or the time is over. Returns whether it was interrupted.
+    fn passes(&mut self) -> Result<bool> {
+        let mut stream = Stream::new(self.manifest.suite.seed ^ VISIT_STREAM);
+        loop {
+            let mut open: Vec<usize> =
+                (0..self.entries.len()).filter(|&at| self.entries[at].is_open()).collect();
+            stream.shuffle(&mut open);
+            let before: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
+            for at in open {
+                if self.interrupt.take() {
+                    return Ok(true);
+                }
+                if self.entries[at].is_open() && self.visit(at)? {
+                    return Ok(true);
+                }
+                self.judge_together();
+            }
+            let all = 0..self.entries.len();
+            let open: Vec<usize> = all.filter(|&at| self.entries[at].is_open()).collect();
+            let after: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
+            // A pass that measured nothing: the time that is left is too short for another block.
+            if open.is_empty() || (self.left_ns() == 0 || after == before) {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn n_blocks(&self, at: usize) -> u64 {
+        self.entries[at].seen.as_ref().map_or(0, Seen::n_blocks)
+    }
+
+    /// Ends the benchmarks whose comparisons are decided, at the shares of alpha that the whole suite gives them.
+    fn judge_together(&mut self) {
+        let n_family = self.manifest.suite.members.iter().map(|it| it.plan.family()).max();
+        let watches: Vec<_> =
+            self.entries.iter().map(|entry| entry.seen.as_ref()?.watch()).collect();
+        let all: Vec<&Sequential> = watches
+            .iter()
+            .flatten()
+            .flat_map(|watch| watch.candidates().iter().map(|watched| &watched.seen))
+            .collect();
+        let mut shares = holm_shares(&all, n_family.unwrap_or(0)).into_iter();
+        let is_decided: Vec<bool> = watches
+            .iter()
+            .map(|watch| {
+                let Some(watch) = watch else { return false };
+                let judged: Vec<bool> = watch
+                    .candidates()
+                    .iter()
+                    .map(|watched| {
+                        shares.next().is_some_and(|share| watched.seen.is_settled(share))
+                    })
+                    .collect();
+                !judged.is_empty() && judged.into_iter().all(|it| it)
+            })
+            .collect();
+        for (entry, is_decided) in self.entries.iter_mut().zip(is_decided) {
+            if entry.is_open() && is_decided {
+                entry.end = Some(EndReason::Decided);
+            }
+        }
+    }
+
+    /// Visits one benchmark. Returns whether it was interrupted.
+    fn visit(&mut self, at: usize) -> Result<bool> {
+        let left_ns = self.left_ns();
+        let n_done = self.entries.iter().filter(|entry| !entry.is_open()).count();
+        let prefix =
+            format!("{n_done}/{} done  {}  ", self.entries.len(), self.entries[at].member.name);
+        let entry = &mut self.entries[at];
+        let plan = &entry.member.plan;
+        let mut progress = self.screen.progress(plan);
+        progress.begin_with(prefix);
+        let ended_before_ns = entry.seen.as_ref().map_or(0, Seen::ended_ns);
+        let mut start = Start::of(plan, self.host, &entry.path);
+        start.run_as.clone_from(&self.run_as);
+        let visit = Visit {
+            sets_up: !entry.is_set_up,
+            warms_up: plan.workers.is_none() || entry.paces.is_empty(),
+            left_ns,
+        };
+        let clock_origin_ns = monotonic_ns() - ended_before_ns;
+        let outcome = match &plan.workers {
+            None => {
+                let (mut runner, evidence) =
+                    ExecRunner::start(plan, self.run_as.clone(), |_| Ok(()))?;
+                start.gaps.extend(evidence.gaps);
+                let place = Place { metrics: metrics_of(&evidence.metrics), clock_origin_ns };
+                let (writer, tail, columns) = entry.keep(start, &place)?;
+                runner.keep(&std::path::absolute(&entry.path)?, columns, clock_origin_ns)?;
+                entry.go(&mut runner, writer, tail, progress, visit)
+            }
+            Some(workers) => {
+                let maker = Maker::new(None, self.run_as.clone())?;
+                let paces = std::mem::take(&mut entry.paces);
+                let mut runner = SliceRunner::new(plan, workers, maker)?.knowing(paces);
+                let place = Place { metrics: SLICE_METRICS.to_vec(), clock_origin_ns };
+                let (writer, tail, columns) = entry.keep(start, &place)?;
+                let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
+                let next_step = entry.seen.as_ref().map_or(0, Seen::next_step);
+                runner.keep(&entry.path, layout, clock_origin_ns, next_step)?;
+                let outcome = entry.go(&mut runner, writer, tail, progress, visit);
+                entry.paces = runner.into_paces();
+                outcome
+            }
+        };
+        let Some(ended) =
+            outcome.with_context(|| format!("the benchmark {:?}", entry.member.name))?
+        else {
+            return Ok(false);
+        };
+        if ended.reason == EndReason::Interrupted {
+            return Ok(true);
+        }
+        entry.end = Some(ended.reason);
+        entry.failure = ended.failure;
+        Ok(false)
+    }
+
+    /// Writes why each benchmark ended, and executes the cleanup hooks that are due.
+    fn close_all(&mut self, is_interrupted: bool) -> Result<()> {
+        let mut closed = Ok(());
+        for entry in &mut self.entries {
+            closed = closed.and(entry.close(is_interrupted, self.run_as.as_ref()));
+        }
+        closed
+    }
+
+    /// Shows everything. Returns the exit code.
+    fn finish(&self, spec: &BenchSpec, directory: &Path, is_interrupted: bool) -> Result<u8> {
+        let records = self.manifest.records(directory)?;
+        let parts = records.into_iter().map(launches::gather).collect();
+        let mut code = 0;
+        match merge(directory, parts) {
+            Some(record) => {
+                let judged = Judged::of(record);
+                let output = &spec.session.output;
+                let is_quiet = self.screen.is_quiet() || output.exports.uses_stdout();
+                if output.json || !is_quiet {
+                    judged.print(output.json)?;
+                }
+                exports::write(&output.exports, &judged)?;
+                code = judged.exit_code(spec.session.judging.fail_on);
+            }
+            None => {
+                writeln!(anstream::stderr(), "stillwell: nothing had been measured").unwrap_or(())
+            }
+        }
+        for entry in self.entries.iter().filter(|entry| entry.failure.is_some()) {
+            code = crate::EXIT_ERROR;
+            let Some(failure) = &entry.failure else { continue };
+            let record = Record::read(&entry.path)?;
+            let text = explain_failure(&record, failure);
+            writeln!(anstream::stderr(), "stillwell: {}: {text}", entry.member.name).ok();
+        }
+        if is_interrupted {
+            let shown = directory.display();
+            let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
+            writeln!(anstream::stderr(), "{text}").ok();
+            return Ok(EXIT_INTERRUPTED);
+        }
+        Ok(code)
+    }
+}
+
+impl Entry<'_> {
+    fn go(
+        &mut self,
+        runner: &mut dyn Runner,
+        writer: Writer,
+        tail: Tail,
+        progress: Progress,
+        visit: Visit,
+    ) -> Result<Option<Ended>> {
+        let plan = &self.member.plan;
+        let mut session = Session::new(plan, runner, writer, tail, progress);
+        if let Some(seen) = self.seen.take() {
+            session = session.going_on(seen);
+        }
+        self.is_set_up = true;
+        let ended = session.visit(visit);
+        if let Ok(Some(Ended { failure: Some(failure), .. })) = &ended {
+            session.note_failure(Some(failure))?;
+        }
+        self.seen = Some(session.into_seen());
+        self.maxrss_floor_kib = runner.maxrss_floor_kib().or(self.maxrss_floor_kib);
+        ended
+    }
+
+    fn close(&mut self, is_interrupted: bool, run_as: Option<&User>) -> Result<()> {
+        if self.seen.is_none() {
+            return Ok(());
+        }
+        if self.is_set_up && self.member.plan.cleanup.is_some() {
+            self.clean_up(run_as)?;
+        }
+        let over = if is_interrupted { EndReason::Interrupted } else { EndReason::Complete };
+        let reason = self.end.unwrap_or(over);
+        let mut writer = Writer::open(&self.path)?;
+        if let Some(maxrss_floor_kib) = self.maxrss_floor_kib {
+            writer.append_event(&Event::Launcher { maxrss_floor_kib })?;
+        }
+        writer.append_event(&Event::End { reason })
+    }
+
+    fn clean_up(&mut self, run_as: Option<&User>) -> Result<()> {
+        let plan = &self.member.plan;
+        let Some(cleanup) = &plan.cleanup else { return Ok(()) };
+        let (mut runner, _) = ExecRunner::start(plan, run_as.cloned(), |_| Ok(()))?;
+        let outcome = runner.hook(crate::measure::Hook::Cleanup, cleanup)?;
+        if self.failure.is_none() && outcome.failure.is_some() {
+            self.failure = outcome.failure;
+            self.end = Some(EndReason::Failed);
+        }
+        Ok(())
+    }
+}

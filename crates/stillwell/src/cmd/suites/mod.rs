@@ -1,0 +1,205 @@
+//! `bench SUITE.toml`: a suite file from its text to the results.
+#![expect(clippy::disallowed_methods, reason = "reads the suite file")]
+
+mod list;
+mod measuring;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use jiff::Zoned;
+
+use crate::cli::BenchVerb;
+use crate::cmd::exports;
+use crate::cmd::measuring::worker_failure;
+use crate::cmd::measuring::{Measuring, drawn_seed};
+use crate::cmd::tuning;
+use crate::host::{self, Facts, Gap, Host};
+use crate::measure::slices::{Maker, list_benchmarks};
+use crate::plan::programs::Listed;
+use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite};
+use crate::record::{self, Manifest};
+use crate::spec::suite::{SuiteFile, Text, Variant, parse};
+use crate::spec::workers::{BenchSpec, NamedPrefix};
+
+/// Extension of suite files.
+const EXTENSION: &str = "toml";
+/// Extension of a record: of one benchmark, then.
+const RECORD_EXTENSION: &str = "swell";
+/// What a variant that the file does not name is called.
+const ONLY: &str = "only";
+
+/// Whether this is about a suite file.
+pub fn is_asked(spec: &BenchSpec) -> bool {
+    let options = &spec.suite;
+    options.schema || options.resume.is_some() || suite_path(spec).is_some()
+}
+
+fn suite_path(spec: &BenchSpec) -> Option<&Path> {
+    let [command] = spec.commands.as_slice() else { return None };
+    let path = Path::new(command);
+    path.extension().is_some_and(|extension| extension == EXTENSION).then_some(path)
+}
+
+/// Measures a suite, or says what is in it.
+pub fn bench(verb: &BenchVerb) -> Result<u8> {
+    let spec = &verb.spec;
+    if spec.suite.schema {
+        return list::schema();
+    }
+    let host = host::look(&Host::new(&verb.host_root));
+    if let Some(directory) = &spec.suite.resume {
+        let manifest = Manifest::read(directory)?;
+        return tuned(verb, || measuring::measure(spec, &manifest, directory, &host));
+    }
+    let path = suite_path(spec).context("a suite file is needed")?;
+    let read = Read::of(path, spec)?;
+    let suite = read.decide(spec, &host)?;
+    if spec.list {
+        return list::benchmarks(&suite, spec.session.output.json);
+    }
+    exports::check(&spec.session.output.exports)?;
+    if let Some(record) = one_record(spec) {
+        return tuned(verb, || measure_one(spec, &suite, record, &host));
+    }
+    let now = Zoned::now();
+    let directory = match &spec.session.output.record {
+        Some(directory) => directory.clone(),
+        None => record::new_path(&now)?.with_extension("suite"),
+    };
+    let created = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    let manifest = Manifest::new(created, path.display().to_string(), read.text, suite);
+    manifest.create(&directory)?;
+    tuned(verb, || measuring::measure(spec, &manifest, &directory, &host))
+}
+
+fn tuned(verb: &BenchVerb, measure: impl FnOnce() -> Result<u8>) -> Result<u8> {
+    tuning::tuned(&verb.spec.session.workers, &verb.host_root, measure)
+}
+
+/// The file that a single benchmark is kept in, if that is what was asked for.
+fn one_record(spec: &BenchSpec) -> Option<&Path> {
+    let path = spec.session.output.record.as_deref()?;
+    path.extension().is_some_and(|extension| extension == RECORD_EXTENSION).then_some(path)
+}
+
+/// One benchmark of a suite, in one go, as a record like any other.
+fn measure_one(
+    spec: &BenchSpec,
+    suite: &Suite,
+    record: &Path,
+    (facts, gaps): &(Facts, Vec<Gap>),
+) -> Result<u8> {
+    let [member] = suite.members.as_slice() else {
+        bail!(
+            "{} is a record, of one benchmark, and {} are asked for; name one with --only, or a directory",
+            record.display(),
+            suite.members.len()
+        );
+    };
+    let mut measuring = Measuring {
+        plan: member.plan.clone(),
+        facts: facts.clone(),
+        gaps: gaps.clone(),
+        output: &spec.session.output,
+        fail_on: spec.session.judging.fail_on,
+        script: None,
+        maker: None,
+        pyperf: Some(&spec.session.pyperf),
+        attribute: false,
+        run_as: tuning::user_of_commands(&spec.session.workers.tuning),
+        isolating: None,
+    };
+    measuring.run()
+}
+
+/// A suite file that was read.
+struct Read {
+    path: PathBuf,
+    text: String,
+    file: SuiteFile,
+}
+
+impl Read {
+    fn of(path: &Path, spec: &BenchSpec) -> Result<Self> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let mut file = parse(Text { path, text: &text })?;
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        file.name = file.name.or(stem);
+        ensure!(!spec.session.judging.aa, "--aa: name a variant twice in {shown} instead");
+        if !spec.suite.arms.is_empty() {
+            file.variants = arms(&file, &spec.suite.arms)?;
+        }
+        if file.variants.is_empty() {
+            file.variants.push(Variant { name: ONLY.into(), ..Variant::default() }.into());
+        }
+        Ok(Self { path: path.into(), text, file })
+    }
+
+    fn directory(&self) -> Result<PathBuf> {
+        let parent = self.path.parent().unwrap_or(Path::new(""));
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
+    }
+
+    fn decide(&self, spec: &BenchSpec, (facts, _): &(Facts, Vec<Gap>)) -> Result<Suite> {
+        let directory = self.directory()?;
+        let shown = directory.to_str().context("the directory of the suite is not UTF-8")?;
+        let built = |variant: &Variant| -> Result<Built> {
+            let cwd =
+                variant.cwd.as_ref().map_or_else(|| directory.clone(), |cwd| directory.join(cwd));
+            let directories = vec![cwd.to_string_lossy().into_owned()];
+            Ok(Built { variant: variant.clone(), directories })
+        };
+        let built: Vec<Built> =
+            self.file.variants.iter().map(|variant| built(variant)).collect::<Result<_>>()?;
+        let candidates = candidates(&self.file, &built, shown)
+            .with_context(|| self.path.display().to_string())?;
+        let listed: Vec<_> =
+            candidates.iter().map(|candidate| listed(candidate, spec)).collect::<Result<_>>()?;
+        decide_suite(&self.file, &candidates, &listed, spec, (facts, drawn_seed()?))
+            .with_context(|| self.path.display().to_string())
+    }
+}
+
+/// The variants that the command line names.
+fn arms(
+    file: &SuiteFile,
+    arms: &[NamedPrefix],
+) -> Result<Vec<crate::spec::suite::Placed<Variant>>> {
+    let variant = |(index, arm): (usize, &NamedPrefix)| {
+        let is_twice = arms[..index].iter().any(|other| other.name == arm.name);
+        ensure!(!is_twice, "--arms names {:?} twice", arm.name);
+        let prefix = from_here(&arm.prefix)?;
+        let known = file.variants.iter().find(|variant| variant.name == arm.name);
+        let known = known.map_or_else(Variant::default, |variant| Variant::clone(variant));
+        let (name, python) = (arm.name.clone(), Some(prefix.clone()));
+        Ok(Variant { name, python, prefix: Some(prefix), ..known }.into())
+    };
+    arms.iter().enumerate().map(variant).collect()
+}
+
+/// A program that is named by a path is where we are, not where the suite file is.
+fn from_here(prefix: &str) -> Result<String> {
+    let (program, rest) = prefix.split_once(' ').unwrap_or((prefix, ""));
+    if !program.contains('/') {
+        return Ok(prefix.into());
+    }
+    let path = std::path::absolute(program).with_context(|| format!("--arms {prefix:?}"))?;
+    let path = path.to_string_lossy();
+    let path = shell_words::quote(&path);
+    Ok(if rest.is_empty() { path.into_owned() } else { format!("{path} {rest}") })
+}
+
+/// The benchmarks of each of its programs; none where it is no program.
+fn listed(candidate: &Candidate, spec: &BenchSpec) -> Result<Vec<Vec<Listed>>> {
+    let Kind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
+    let workers = &spec.session.workers;
+    let mut maker = Maker::new(None, tuning::user_of_commands(&workers.tuning))?;
+    list_benchmarks(&mut maker, arms, workers.timeout).map_err(|(index, failure)| {
+        let arm = &arms[index];
+        let program = format!("program {:?} of variant {:?}", arm.command, arm.label());
+        anyhow::anyhow!("{}", worker_failure::explain(&program, "nothing was measured", &failure))
+    })
+}

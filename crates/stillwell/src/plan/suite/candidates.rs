@@ -1,0 +1,285 @@
+//! A suite file → what could be measured: parameters filled in, each variant's own command, statement or program.
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::plan::parameters::{Assignment, combinations, substitute};
+use crate::plan::programs::PYTHON;
+use crate::plan::workers::Source;
+use crate::plan::{Arm, Role};
+use crate::spec::suite::{Benchmark, Policy, SuiteFile, Variant};
+use crate::spec::values::Percent;
+
+/// Names that placeholders have which are not parameters.
+const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
+
+/// A variant that is there: checked out and built.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// What the file says of it.
+    pub variant: Variant,
+    /// Where it runs: block after block in the next of these.
+    pub directories: Vec<String>,
+}
+
+/// A benchmark of the file with one combination of its parameters; a program may turn out to have several.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Its name; of a program, what its benchmarks' names begin with.
+    pub name: String,
+    /// Words to select it by.
+    pub tags: Vec<String>,
+    /// What is compared.
+    pub variants: Vec<Compared>,
+    /// What is measured.
+    pub kind: Kind,
+    /// How.
+    pub policy: Policy,
+    /// Of the whole suite.
+    pub alpha: Option<Percent>,
+}
+
+/// A variant of one benchmark.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// What it is called.
+    pub name: String,
+    /// Where it runs.
+    pub directories: Vec<String>,
+    /// Variables that are set.
+    pub environment: Vec<(String, String)>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A command line for each variant.
+    Commands {
+        /// In the order of the variants.
+        commands: Vec<String>,
+        /// What is around them.
+        benchmark: Box<CommandOptions>,
+    },
+    /// A statement for each variant.
+    Statements(Vec<Arm>),
+    /// A program for each variant, whose benchmarks it has to be asked for.
+    Programs {
+        /// In the order of the variants.
+        arms: Vec<Arm>,
+        /// Of their benchmarks only these.
+        only: Vec<String>,
+    },
+}
+
+/// What is around commands, with parameters filled in.
+#[derive(Clone, Debug, Default)]
+pub struct CommandOptions {
+    pub shell: Option<bool>,
+    pub setup: Option<String>,
+    pub cleanup: Option<String>,
+    pub validate: Option<String>,
+    /// One for each variant, or none.
+    pub prepare: Vec<String>,
+    /// One for each variant, or none.
+    pub conclude: Vec<String>,
+    pub input: Option<String>,
+    pub expect_exit: Option<Vec<i32>>,
+}
+
+impl Candidate {
+    /// What a benchmark of its programs is called.
+    pub fn inner_name(&self, inner: &str) -> String {
+        if self.name.is_empty() { inner.into() } else { format!("{}/{inner}", self.name) }
+    }
+
+    /// Whether a benchmark of this name comes from it.
+    pub fn makes(&self, name: &str) -> bool {
+        match &self.kind {
+            Kind::Programs { .. } if self.name.is_empty() => true,
+            Kind::Programs { .. } => {
+                name.strip_prefix(&*self.name).is_some_and(|rest| rest.starts_with('/'))
+            }
+            _ => self.name == name,
+        }
+    }
+}
+
+/// All that could be measured. `directory` is that of the suite file.
+///
+/// # Errors
+/// A command cannot be split into words, or parameters have too many combinations or a reserved name.
+pub fn candidates(file: &SuiteFile, built: &[Built], directory: &str) -> Result<Vec<Candidate>> {
+    let mut all = Vec::new();
+    for benchmark in &file.benchmarks {
+        let named = benchmark.name.clone().or_else(|| benchmark.program.clone());
+        let context = || format!("the benchmark {:?}", named.clone().unwrap_or_default());
+        for assignment in assignments(benchmark).with_context(context)? {
+            let expanded = Expanded { file, benchmark, assignment: &assignment, directory };
+            all.push(expanded.candidate(built).with_context(context)?);
+        }
+    }
+    Ok(all)
+}
+
+fn assignments(benchmark: &Benchmark) -> Result<Vec<Assignment>> {
+    let reserved = benchmark.matrix.keys().find(|name| RESERVED.contains(&name.as_str()));
+    ensure!(
+        reserved.is_none(),
+        "a parameter cannot be called {:?}: that is what the variant fills in",
+        reserved.map_or("", |name| name.as_str())
+    );
+    let parameters: Vec<(String, Vec<String>)> = benchmark
+        .matrix
+        .iter()
+        .map(|(name, values)| (name.clone(), values.iter().map(|it| it.0.clone()).collect()))
+        .collect();
+    let mut found = combinations(&parameters)?;
+    found.retain(|assignment| {
+        let value_of = |name: &str| assignment.iter().find(|(other, _)| other == name);
+        !benchmark.exclude.iter().any(|left_out| {
+            let mut values = left_out.iter();
+            values.all(|(name, value)| value_of(name).is_some_and(|(_, found)| *found == value.0))
+        })
+    });
+    ensure!(!found.is_empty(), "`exclude` leaves no combination of its parameters");
+    Ok(found)
+}
+
+/// A benchmark with one combination of its parameters.
+struct Expanded<'a> {
+    file: &'a SuiteFile,
+    benchmark: &'a Benchmark,
+    assignment: &'a Assignment,
+    directory: &'a str,
+}
+
+impl Expanded<'_> {
+    fn candidate(&self, built: &[Built]) -> Result<Candidate> {
+        let wanted = &self.benchmark.variants;
+        let is_wanted = |built: &&Built| {
+            wanted.as_ref().is_none_or(|wanted| wanted.contains(&built.variant.name))
+        };
+        let variants: Vec<&Built> = built.iter().filter(is_wanted).collect();
+        ensure!(!variants.is_empty(), "none of its variants is measured");
+        let compared = |built: &&Built| {
+            let variables = built.variant.env.iter().chain(&self.benchmark.env);
+            let fill = |value: &String| self.fill(value, &built.variant);
+            Compared {
+                name: built.variant.name.clone(),
+                directories: built.directories.clone(),
+                environment: variables.map(|(name, value)| (name.clone(), fill(value))).collect(),
+            }
+        };
+        Ok(Candidate {
+            name: self.name(),
+            tags: self.benchmark.tags.clone(),
+            variants: variants.iter().map(compared).collect(),
+            kind: self.kind(&variants)?,
+            policy: self.benchmark.policy.or(&self.file.policy),
+            alpha: self.file.alpha,
+        })
+    }
+
+    /// Its name, with the parameters that are not in it in brackets.
+    fn name(&self) -> String {
+        let template = self.benchmark.name.as_deref().unwrap_or_default();
+        let rest = self.assignment.iter();
+        let rest = rest.filter(|(name, _)| !template.contains(&format!("{{{name}}}")));
+        let rest: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
+        let name = substitute(template, self.assignment);
+        if rest.is_empty() { name } else { format!("{name}[{}]", rest.join(",")) }
+    }
+
+    fn fill(&self, template: &str, variant: &Variant) -> String {
+        let own = [
+            ("prefix", variant.prefix.as_deref().unwrap_or_default()),
+            ("python", variant.python.as_deref().unwrap_or(PYTHON)),
+            ("variant", variant.name.as_str()),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        substitute(template, &[self.assignment.as_slice(), own.as_slice()].concat())
+    }
+
+    /// With the variant's prefix in front, unless the template says where it belongs.
+    fn with_prefix(&self, template: &str, variant: &Variant) -> String {
+        match variant.prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
+            Some(_) if template.contains("{prefix}") => self.fill(template, variant),
+            Some(prefix) => format!("{prefix} {}", self.fill(template, variant)),
+            None => self.fill(template, variant).trim_start().to_owned(),
+        }
+    }
+
+    fn kind(&self, variants: &[&Built]) -> Result<Kind> {
+        let benchmark = self.benchmark;
+        if let Some(command) = &benchmark.command {
+            let commands = variants.iter().map(|it| self.with_prefix(command, &it.variant));
+            let options = Box::new(self.command_options(variants));
+            return Ok(Kind::Commands { commands: commands.collect(), benchmark: options });
+        }
+        if let Some(statement) = &benchmark.statement {
+            let arms = variants.iter().map(|it| self.statement(statement, it));
+            return Ok(Kind::Statements(arms.collect::<Result<_>>()?));
+        }
+        let program = benchmark.program.as_deref().unwrap_or_default();
+        let arms = variants.iter().map(|it| self.program(program, it));
+        let only = benchmark.only.iter().map(|name| substitute(name, self.assignment));
+        Ok(Kind::Programs { arms: arms.collect::<Result<_>>()?, only: only.collect() })
+    }
+
+    fn command_options(&self, variants: &[&Built]) -> CommandOptions {
+        let benchmark = self.benchmark;
+        let once = |text: &Option<String>| Some(substitute(text.as_deref()?, self.assignment));
+        let each = |text: &Option<String>| match text {
+            Some(text) => variants.iter().map(|it| self.fill(text, &it.variant)).collect(),
+            None => Vec::new(),
+        };
+        CommandOptions {
+            shell: benchmark.shell,
+            setup: once(&benchmark.setup),
+            cleanup: once(&benchmark.cleanup),
+            validate: once(&benchmark.validate),
+            prepare: each(&benchmark.prepare),
+            conclude: each(&benchmark.conclude),
+            input: once(&benchmark.input).map(|input| format!("{}/{input}", self.directory)),
+            expect_exit: benchmark.expect_exit.clone(),
+        }
+    }
+
+    fn statement(&self, statement: &str, built: &Built) -> Result<Arm> {
+        let (benchmark, variant) = (self.benchmark, &built.variant);
+        let python = variant.python.as_deref().unwrap_or(PYTHON);
+        let argv = words(python).context("its interpreter")?;
+        let duplicate = benchmark.duplicate.unwrap_or(1);
+        let statement = self.fill(statement, variant);
+        Ok(Arm {
+            name: Some(variant.name.clone()),
+            argv,
+            benchmark: Some(self.name()),
+            inner_loops: benchmark.inner_loops.unwrap_or(1) * u64::from(duplicate),
+            source: Some(Source {
+                setup: self.fill(&benchmark.code_setup.text(), variant),
+                teardown: self.fill(&benchmark.code_teardown.text(), variant),
+                duplicate,
+                statement: statement.clone(),
+            }),
+            directories: built.directories.clone(),
+            ..Arm::bare(&statement, Role::Candidate)
+        })
+    }
+
+    fn program(&self, program: &str, built: &Built) -> Result<Arm> {
+        let command = self.with_prefix(program, &built.variant);
+        Ok(Arm {
+            name: Some(built.variant.name.clone()),
+            argv: words(&command)?,
+            directories: built.directories.clone(),
+            environment: built.variant.env.clone().into_iter().collect(),
+            ..Arm::bare(&command, Role::Candidate)
+        })
+    }
+}
+
+fn words(command: &str) -> Result<Vec<String>> {
+    let words = shell_words::split(command).with_context(|| format!("{command:?}"))?;
+    ensure!(words.first().is_some_and(|word| !word.is_empty()), "there is no program to execute");
+    Ok(words)
+}

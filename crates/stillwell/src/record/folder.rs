@@ -1,0 +1,132 @@
+//! The results of a suite: a directory with one record for each benchmark, and `suite.json`, which says what they are and
+//! what was to be done. docs/format.md describes both.
+#![expect(clippy::disallowed_methods, reason = "this is where suites are kept and read")]
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::host::with_their_files;
+use crate::plan::suite::Suite;
+use crate::record::Record;
+
+/// What every `suite.json` says it is.
+pub const SUITE_FORMAT: &str = "stillwell-suite";
+const SUITE_VERSION: u32 = 1;
+const MANIFEST: &str = "suite.json";
+/// Characters of a benchmark's name in the name of its file.
+const NAME_MAX: usize = 60;
+
+/// `suite.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`SUITE_FORMAT`].
+    pub format: String,
+    /// Version of the format.
+    pub version: u32,
+    /// Name and version of the program that wrote it.
+    pub tool: String,
+    /// When it was started, RFC 3339.
+    pub created: String,
+    /// The command line that started it, word by word.
+    pub command_line: Vec<String>,
+    /// Path of the suite file.
+    pub file: String,
+    /// The suite file itself.
+    pub text: String,
+    /// Everything that was decided.
+    pub suite: Suite,
+}
+
+impl Manifest {
+    /// Of a suite that starts now.
+    pub fn new(created: String, file: String, text: String, suite: Suite) -> Self {
+        let words = std::env::args_os();
+        Self {
+            format: SUITE_FORMAT.into(),
+            version: SUITE_VERSION,
+            tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
+            created,
+            command_line: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+            file,
+            text,
+            suite,
+        }
+    }
+
+    /// Makes the directory, which must not be there.
+    ///
+    /// # Errors
+    /// It exists, or cannot be made.
+    pub fn create(&self, directory: &Path) -> Result<()> {
+        let shown = directory.display();
+        match with_their_files(|| std::fs::create_dir(directory)) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                bail!("{shown} exists already; choose another name, or go on with --resume {shown}")
+            }
+            made => made.with_context(|| format!("cannot make the directory {shown}"))?,
+        }
+        let text = serde_json::to_vec(self).context("cannot serialise the suite")?;
+        let path = directory.join(MANIFEST);
+        let kept = with_their_files(|| {
+            let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            let mut file = tempfile::Builder::new().permissions(readable).tempfile_in(directory)?;
+            std::io::Write::write_all(&mut file, &text)?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        });
+        kept.with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Reads that of a directory.
+    ///
+    /// # Errors
+    /// It is not there, or is none of ours.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(MANIFEST);
+        let shown = path.display();
+        let text = std::fs::read(&path).with_context(|| {
+            format!("cannot read {shown}; a suite's results are a directory with that file")
+        })?;
+        let manifest: Self = serde_json::from_slice(&text).with_context(|| format!("{shown}"))?;
+        ensure!(manifest.format == SUITE_FORMAT, "{shown}: not the results of a suite");
+        ensure!(
+            manifest.version <= SUITE_VERSION,
+            "{shown}: written by a later Stillwell (format {})",
+            manifest.version
+        );
+        Ok(manifest)
+    }
+
+    /// Where the record of each benchmark is, or will be.
+    pub fn paths(&self, directory: &Path) -> Vec<PathBuf> {
+        let names = self.suite.members.iter().zip(1..);
+        names.map(|(member, number)| directory.join(file_name(number, &member.name))).collect()
+    }
+
+    /// The records of all benchmarks of which there is one.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn records(&self, directory: &Path) -> Result<Vec<Record>> {
+        let there = self.paths(directory).into_iter().filter(|path| path.exists());
+        there.map(|path| Record::read(&path)).collect()
+    }
+}
+
+/// Whether this is a directory with the results of a suite.
+pub fn is_suite(path: &Path) -> bool {
+    path.join(MANIFEST).is_file()
+}
+
+/// In the order of the suite in every listing, and readable.
+fn file_name(number: usize, name: &str) -> String {
+    let plain = |character: char| {
+        let is_plain = character.is_ascii_alphanumeric() || "._-".contains(character);
+        if is_plain { character } else { '-' }
+    };
+    let name: String = name.chars().take(NAME_MAX).map(plain).collect();
+    format!("{number:03}-{name}.swell")
+}

@@ -1,0 +1,206 @@
+//! A suite file: variants and benchmarks, as TOML. What it says and nothing more; docs/suites.md describes it, and
+//! `stillwell bench --schema` prints the same as a JSON schema.
+
+mod mistakes;
+mod values;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::plan::Estimand;
+use crate::plan::workers::Gc;
+use crate::spec::values::{Percent, TimeSpan};
+
+pub use mistakes::{Text, parse};
+use values::OneOrMany;
+pub use values::{Placed, Scalar};
+
+/// A whole suite.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteFile {
+    /// What to call the suite [default: the name of the file].
+    pub name: Option<String>,
+    /// Most time for the whole suite, for example "5min" [default: 10s for each benchmark that compares, 3s for others].
+    #[serde(default, deserialize_with = "values::text")]
+    #[schemars(with = "Option<values::TimeText>")]
+    pub budget: Option<TimeSpan>,
+    /// In how many percent of whole suites anything that is the same may be called different [default: 1].
+    #[serde(default, deserialize_with = "values::text")]
+    #[schemars(with = "Option<values::PercentText>")]
+    pub alpha: Option<Percent>,
+    /// How benchmarks are measured and judged that do not say otherwise.
+    #[serde(default)]
+    pub policy: Policy,
+    /// What is compared; the first is the reference [default: one, which adds nothing].
+    #[serde(default, rename = "variant")]
+    pub variants: Vec<Placed<Variant>>,
+    /// What is measured.
+    #[serde(default, rename = "benchmark")]
+    pub benchmarks: Vec<Placed<Benchmark>>,
+}
+
+/// One of the things that are compared, in every benchmark.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// What to call it.
+    pub name: String,
+    /// Put in front of each command and program, or where these have `{prefix}`.
+    pub prefix: Option<String>,
+    /// The interpreter of statements, and what `{python}` in commands is [default: python3].
+    pub python: Option<String>,
+    /// Variables to set.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Where to run; relative to the suite file, or to the checkout of `revision` [default: the suite file's directory].
+    pub cwd: Option<String>,
+    /// A revision of the git repository that `repository` is in, checked out in a worktree of its own.
+    pub revision: Option<String>,
+    /// The repository of `revision`, relative to the suite file [default: that of the suite file].
+    pub repository: Option<String>,
+    /// How it is built.
+    pub build: Option<Build>,
+}
+
+/// How a variant is built, before anything is measured.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// Executed by a shell in the checkout of `revision`, or in a copy of `source` for each build.
+    pub command: String,
+    /// "random" makes several builds, each with its object files linked in another order, and takes the next one in
+    /// each block: what the order does is then in the error and not in the result.
+    #[serde(default)]
+    pub link_order: LinkOrder,
+    /// How many builds with a random order [default: 8].
+    pub builds: Option<u32>,
+    /// The directory that is copied for each build where there is no `revision`, relative to the suite file [default:
+    /// the suite file's directory].
+    pub source: Option<String>,
+}
+
+/// In which order object files are linked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkOrder {
+    /// As the build says.
+    #[default]
+    AsBuilt,
+    /// Another one in each build.
+    Random,
+}
+
+/// One benchmark, or one for each combination of `matrix`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Benchmark {
+    /// What to call it. `{parameter}` is replaced; parameters that are not in it are added in brackets. Of a `program`,
+    /// what its benchmarks' names begin with.
+    pub name: Option<String>,
+    /// A command line to time.
+    pub command: Option<String>,
+    /// A Python statement to time in each variant's interpreter.
+    pub statement: Option<String>,
+    /// A program that speaks the worker protocol; each of its benchmarks is one of the suite.
+    pub program: Option<String>,
+    /// Of a `program`: only these of its benchmarks.
+    #[serde(default)]
+    pub only: Vec<String>,
+    /// Words to select it by (`--tag`).
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// The variants that it is measured with [default: all].
+    pub variants: Option<Vec<String>>,
+    /// Parameters and their values: one benchmark for each combination, with `{parameter}` replaced everywhere.
+    #[serde(default)]
+    pub matrix: BTreeMap<String, Vec<Scalar>>,
+    /// Combinations to leave out: those that have all of the values of one of these.
+    #[serde(default)]
+    pub exclude: Vec<BTreeMap<String, Scalar>>,
+    /// Of a statement: code before the loops of each slice, not timed.
+    #[serde(default)]
+    pub code_setup: OneOrMany,
+    /// Of a statement: code after them, not timed.
+    #[serde(default)]
+    pub code_teardown: OneOrMany,
+    /// Of a statement: how often it repeats itself inside [default: 1].
+    pub inner_loops: Option<u64>,
+    /// Of a statement: how often it stands in one loop [default: 1].
+    pub duplicate: Option<u32>,
+    /// Of a command: whether a shell executes it [default: only if one of its variants needs one].
+    pub shell: Option<bool>,
+    /// Of a command: executed once before everything else of this benchmark, by a shell.
+    pub setup: Option<String>,
+    /// Of a command: executed before each run.
+    pub prepare: Option<String>,
+    /// Of a command: executed after each run.
+    pub conclude: Option<String>,
+    /// Of a command: executed once after everything else of this benchmark.
+    pub cleanup: Option<String>,
+    /// Of a command: gets each run's standard output, and has to exit with 0.
+    pub validate: Option<String>,
+    /// Of a command: a file for its standard input.
+    pub input: Option<String>,
+    /// Of a command: exit statuses that are right [default: 0].
+    pub expect_exit: Option<Vec<i32>>,
+    /// Variables to set, in every variant.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// How it is measured and judged.
+    #[serde(default)]
+    pub policy: Policy,
+}
+
+/// How a benchmark is measured and judged.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// Most time for this benchmark [default: four times its share of the suite's].
+    #[serde(default, deserialize_with = "values::text")]
+    #[schemars(with = "Option<values::TimeText>")]
+    pub budget: Option<TimeSpan>,
+    /// Stop when the error falls below this many percent.
+    #[serde(default, deserialize_with = "values::text")]
+    #[schemars(with = "Option<values::PercentText>")]
+    pub precision: Option<Percent>,
+    /// Differences below this many percent count as the same [default: 1].
+    #[serde(default, deserialize_with = "values::text")]
+    #[schemars(with = "Option<values::PercentText>")]
+    pub same: Option<Percent>,
+    /// What is compared [default: adaptive].
+    pub estimand: Option<Estimand>,
+    /// Fewest blocks.
+    pub min_blocks: Option<u32>,
+    /// Most blocks.
+    pub max_blocks: Option<u32>,
+    /// Most time for one run, or one answer of a worker.
+    #[serde(default, deserialize_with = "values::text")]
+    #[schemars(with = "Option<values::TimeText>")]
+    pub timeout: Option<TimeSpan>,
+    /// Of a statement or program: how long a slice should take [default: 1ms].
+    #[serde(default, deserialize_with = "values::text")]
+    #[schemars(with = "Option<values::TimeText>")]
+    pub min_time: Option<TimeSpan>,
+    /// Of a statement or program: garbage collection while it is timed.
+    pub gc: Option<Gc>,
+}
+
+impl Policy {
+    /// This, and where it says nothing, what the other says.
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            budget: self.budget.or(other.budget),
+            precision: self.precision.or(other.precision),
+            same: self.same.or(other.same),
+            estimand: self.estimand.or(other.estimand),
+            min_blocks: self.min_blocks.or(other.min_blocks),
+            max_blocks: self.max_blocks.or(other.max_blocks),
+            timeout: self.timeout.or(other.timeout),
+            min_time: self.min_time.or(other.min_time),
+            gc: self.gc.or(other.gc),
+        }
+    }
+}

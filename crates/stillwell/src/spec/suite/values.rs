@@ -1,0 +1,145 @@
+//! Values of a suite file: text that options know how to read, and places for messages.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, de};
+use serde_spanned::Spanned;
+
+/// A value and where it stands in the file, in bytes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent, bound(deserialize = "T: Deserialize<'de>"))]
+pub struct Placed<T>(Spanned<T>);
+
+impl<T> Placed<T> {
+    /// Bytes of the file that it is made of.
+    pub fn span(&self) -> Range<usize> {
+        self.0.span()
+    }
+}
+
+impl<T> Deref for Placed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.get_ref()
+    }
+}
+
+impl<T> From<T> for Placed<T> {
+    /// One that stands nowhere.
+    fn from(value: T) -> Self {
+        Self(Spanned::new(0..0, value))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Placed<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// A string, a number or a boolean, as text.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "ScalarText")]
+pub struct Scalar(pub String);
+
+/// For the schema.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its shape is used")]
+enum ScalarText {
+    Text(String),
+    Integer(i64),
+    Number(f64),
+    Boolean(bool),
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+struct ScalarVisitor;
+
+impl de::Visitor<'_> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a string, a number or a boolean")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar(text.into()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
+        Ok(Scalar(number.to_string()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
+        Ok(Scalar(number.to_string()))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
+        Ok(Scalar(value.to_string()))
+    }
+}
+
+/// Lines: one string, or several.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    #[default]
+    None,
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    /// All of it.
+    pub fn text(&self) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::One(text) => text.clone(),
+            Self::Many(lines) => lines.join("\n"),
+        }
+    }
+}
+
+/// A value as an option takes it: a string, or a bare number.
+pub fn text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let Scalar(text) = Scalar::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(de::Error::custom)
+}
+
+/// A time as text with its unit, or a number of seconds.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its shape is used")]
+pub enum TimeText {
+    Text(String),
+    Seconds(f64),
+}
+
+/// A percentage.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its shape is used")]
+pub enum PercentText {
+    Text(String),
+    Number(f64),
+}
