@@ -3,19 +3,32 @@
 use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
+use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::sys;
 
-/// Signals that have come. While it lives they end nothing by themselves; afterwards they do what they always do.
+/// What the signals do when nobody waits for them, and how many do.
+static CATCHERS: Mutex<Option<Catchers>> = Mutex::new(None);
+
+#[derive(Debug)]
+struct Catchers {
+    n: usize,
+    /// Whether signals do what they always do.
+    are_gone: Arc<AtomicBool>,
+}
+
+/// Signals that have come. While one of these lives they end nothing by themselves; afterwards they do what they always
+/// do.
 #[derive(Debug)]
 pub struct Interrupt {
     pipe: UnixStream,
-    over: Arc<AtomicBool>,
+    actions: Vec<SigId>,
+    is_counted: bool,
 }
 
 impl Interrupt {
@@ -26,21 +39,20 @@ impl Interrupt {
     pub fn catch() -> Result<Self> {
         let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
         pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
-        let over = Arc::new(AtomicBool::new(false));
         // Who ignores a signal on purpose, as nohup does, is not to be ended by it.
-        let wanted =
-            [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !sys::is_ignored(signal));
+        let wanted: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
+            .into_iter()
+            .filter(|&signal| !sys::is_ignored(signal))
+            .collect();
+        Catchers::add(&wanted).context("cannot catch signals")?;
+        let mut interrupt = Self { pipe, actions: Vec::new(), is_counted: true };
         for signal in wanted {
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&over))
-                .context("cannot catch signals")?;
             let writer = writer.try_clone().context("cannot catch signals")?;
-            signal_hook::low_level::pipe::register(signal, writer)
+            let action = signal_hook::low_level::pipe::register(signal, writer)
                 .context("cannot catch signals")?;
+            interrupt.actions.push(action);
         }
-        // A record at the limit of file sizes is an error of write(2), not the end of the program.
-        let caught = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(libc::SIGXFSZ, caught).context("cannot catch signals")?;
-        Ok(Self { pipe, over })
+        Ok(interrupt)
     }
 
     /// One that no signal causes, only what is written to the second value.
@@ -48,7 +60,7 @@ impl Interrupt {
     pub fn by_hand() -> (Self, UnixStream) {
         let (pipe, writer) = UnixStream::pair().expect("a test has descriptors");
         pipe.set_nonblocking(true).expect("a socket can be made not to block");
-        (Self { pipe, over: Arc::default() }, writer)
+        (Self { pipe, actions: Vec::new(), is_counted: false }, writer)
     }
 
     /// Whether one has come since the last call.
@@ -68,8 +80,47 @@ impl AsFd for Interrupt {
     }
 }
 
+impl Catchers {
+    /// Only once in a process: what is registered for the time after the last one stays.
+    fn new(wanted: &[i32]) -> std::io::Result<Self> {
+        let are_gone = Arc::new(AtomicBool::new(true));
+        for &signal in wanted {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&are_gone))?;
+        }
+        // A record at the limit of file sizes is an error of write(2), not the end of the program.
+        signal_hook::flag::register(libc::SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+        Ok(Self { n: 0, are_gone })
+    }
+
+    /// One more.
+    fn add(wanted: &[i32]) -> std::io::Result<()> {
+        let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let catchers = match all.take() {
+            Some(catchers) => catchers,
+            None => Self::new(wanted)?,
+        };
+        catchers.are_gone.store(false, Ordering::Relaxed);
+        *all = Some(Self { n: catchers.n + 1, ..catchers });
+        Ok(())
+    }
+
+    /// One less.
+    fn remove() {
+        let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(catchers) = all.as_mut() {
+            catchers.n -= 1;
+            catchers.are_gone.store(catchers.n == 0, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Drop for Interrupt {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        for &action in &self.actions {
+            signal_hook::low_level::unregister(action);
+        }
+        if self.is_counted {
+            Catchers::remove();
+        }
     }
 }
