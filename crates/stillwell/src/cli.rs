@@ -2,6 +2,7 @@
 
 mod files;
 mod history;
+mod link_order;
 mod load;
 mod noise;
 mod shield;
@@ -27,6 +28,7 @@ pub use history::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistorySearch, HistoryShow,
     HistoryVerb,
 };
+pub use link_order::LinkOrderVerb;
 pub use load::LoadVerb;
 pub use noise::NoiseVerb;
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
@@ -83,6 +85,8 @@ pub enum Verb {
     Shield(Box<ShieldVerb>),
     /// Make the machine busy on purpose, to see whether a result survives it
     Load(LoadVerb),
+    /// Link a program with its object files in another order, so that the luck of its layout can be averaged
+    LinkOrder(LinkOrderVerb),
     /// Print the manual page
     Man,
     /// Print the completions for a shell

@@ -7,6 +7,7 @@ mod cmd;
 mod convert;
 mod history;
 mod host;
+mod link;
 mod load;
 mod measure;
 mod metric;

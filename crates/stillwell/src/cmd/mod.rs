@@ -12,6 +12,7 @@ mod exports;
 mod history;
 mod isolating;
 mod judged;
+mod link_order;
 mod load;
 mod measuring;
 mod noise;
@@ -62,6 +63,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::System(verb) => system::system(&verb),
         Verb::Shield(verb) => shield::shield(&verb),
         Verb::Load(verb) => load::load(&verb),
+        Verb::LinkOrder(verb) => link_order::link_order(&verb),
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }

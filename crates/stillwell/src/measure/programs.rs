@@ -67,7 +67,11 @@ pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     executable.starts_with('/').then_some(executable)
 }
 
-fn executable(file: &Path) -> Result<(), String> {
+/// Whether a file can be executed.
+///
+/// # Errors
+/// Why it cannot.
+pub fn executable(file: &Path) -> Result<(), String> {
     let meta = std::fs::metadata(file).map_err(|error| error.to_string())?;
     if meta.is_dir() {
         return Err("it is a directory".into());

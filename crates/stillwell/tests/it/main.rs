@@ -19,6 +19,7 @@ mod hooks;
 mod interrupts;
 mod kill;
 mod large;
+mod link_order;
 mod load;
 mod looks;
 mod privileges;

@@ -1,0 +1,21 @@
+//! `link-order`: becomes a compiler, or makes a directory of compilers.
+
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+
+use anyhow::{Context as _, Result};
+
+use crate::cli::LinkOrderVerb;
+use crate::link::{self, Wrappers};
+
+/// Executes it.
+pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {
+    let Some(directory) = &verb.wrappers else {
+        return Err(link::exec(&verb.command, verb.seed));
+    };
+    let path = Wrappers::create(directory, verb.seed)?.path_variable();
+    // As bytes: a directory of PATH need not be UTF-8.
+    let line = [path.as_bytes(), b"\n"].concat();
+    std::io::stdout().write_all(&line).context("cannot write to standard output")?;
+    Ok(0)
+}

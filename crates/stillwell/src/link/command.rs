@@ -1,0 +1,201 @@
+//! Which arguments of a link change places.
+//!
+//! Objects are linked whatever their order, but a library is searched for what the objects *before* it lack, and many options of a
+//! linker are about what follows them. So objects only change places with objects between which there is nothing of the kind.
+
+use stats::Stream;
+
+/// Names of compilers and linkers, without a target before and a version after.
+const COMPILERS: [&str; 6] = ["cc", "gcc", "c++", "g++", "clang", "clang++"];
+const LINKERS: [&str; 7] = ["ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "lld", "mold"];
+
+/// A compiler does not link with one of these. To a linker they mean something else.
+const NO_LINK: [&str; 6] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
+
+/// The next argument belongs to these, even if it is called like an object.
+const WITH_VALUE: [&str; 19] = [
+    "-o",
+    "--output",
+    "-MT",
+    "-MQ",
+    "-MF",
+    "-MJ",
+    "-I",
+    "-L",
+    "-D",
+    "-U",
+    "-isystem",
+    "-include",
+    "-l",
+    "-z",
+    "-R",
+    "-Xlinker",
+    "-Xclang",
+    "-Xassembler",
+    "-Xpreprocessor",
+];
+
+/// Options that begin like this are about libraries, or about what follows them. Others may be: `--sysroot` ends a row of
+/// objects for nothing.
+const BETWEEN: [&str; 9] = ["-l", "-Wl,", "-Xlinker", "--", "-B", "-(", "-)", "-x", "-R"];
+
+/// The start files of C are the first and last ones for a reason: `crt1.o`, `Scrt1.o`, `crtbeginS.o`, `crtn.o`, `rsend.o`, ….
+const START_FILES: [&str; 8] = ["crt", "Scrt", "gcrt", "Mcrt", "rcrt", "grcrt", "rsbegin", "rsend"];
+
+/// Whether a program of this name compiles or links: `cc`, `g++-12`, `aarch64-linux-gnu-ld`.
+pub fn is_compiler(name: &str) -> bool {
+    let name = without_target_and_version(name);
+    COMPILERS.contains(&name) || LINKERS.contains(&name)
+}
+
+/// Where each argument comes from: the one at `order[i]` goes to place `i`. `arguments` begin with the program's name.
+pub fn order(arguments: &[impl AsRef<[u8]>], seed: u64) -> Vec<usize> {
+    let words: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
+    let mut order: Vec<usize> = (0..words.len()).collect();
+    if !links(&words) {
+        return order;
+    }
+    let mut stream = Stream::new(seed);
+    for places in rows_of_objects(&words) {
+        let from: Vec<usize> =
+            stream.permutation(places.len()).iter().map(|&i| places[i]).collect();
+        places.iter().zip(from).for_each(|(&place, from)| order[place] = from);
+    }
+    order
+}
+
+fn links(words: &[&[u8]]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let program = String::from_utf8_lossy(file_name(program));
+    let is_linker = LINKERS.contains(&without_target_and_version(&program));
+    is_linker || !arguments.iter().any(|word| NO_LINK.iter().any(|no| no.as_bytes() == *word))
+}
+
+/// Places of objects that may take each other's.
+fn rows_of_objects(words: &[&[u8]]) -> Vec<Vec<usize>> {
+    let mut rows = vec![Vec::new()];
+    let mut belongs_to_option = false;
+    for (place, word) in words.iter().enumerate().skip(1) {
+        if std::mem::take(&mut belongs_to_option) {
+            continue;
+        }
+        belongs_to_option = WITH_VALUE.iter().any(|option| option.as_bytes() == *word);
+        if is_object(word) {
+            rows.last_mut().expect("there is one from the beginning").push(place);
+        } else if ends_row(word) {
+            rows.push(Vec::new());
+        }
+    }
+    rows.retain(|row| row.len() > 1);
+    rows
+}
+
+fn is_object(word: &[u8]) -> bool {
+    let name = file_name(word);
+    let is_start_file = START_FILES.iter().any(|start| name.starts_with(start.as_bytes()));
+    !word.starts_with(b"-") && !is_start_file && (name.ends_with(b".o") || name.ends_with(b".obj"))
+}
+
+/// Libraries, and files of which it is not known what they are, end it as well.
+fn ends_row(word: &[u8]) -> bool {
+    !word.starts_with(b"-") || BETWEEN.iter().any(|option| word.starts_with(option.as_bytes()))
+}
+
+fn file_name(word: &[u8]) -> &[u8] {
+    word.rsplit(|&byte| byte == b'/').next().unwrap_or(word)
+}
+
+fn without_target_and_version(name: &str) -> &str {
+    let is_version = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let name = name.rsplit_once('-').filter(|(_, end)| is_version(end)).map_or(name, |(it, _)| it);
+    name.rsplit('-').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arguments, shuffled.
+    fn shuffled(line: &str, seed: u64) -> String {
+        let words: Vec<&str> = line.split(' ').collect();
+        let order = order(&words, seed);
+        order.iter().map(|&from| words[from]).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Of the words at whose place others are found with some seed, the row of each; `_` for what always stays.
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut seen = vec![std::collections::BTreeSet::new(); words.len()];
+        for seed in 0..200 {
+            let line = shuffled(line, seed);
+            assert_eq!(line, shuffled(&words.join(" "), seed), "the same seed, the same order");
+            line.split(' ').zip(&mut seen).for_each(|(word, seen)| {
+                seen.insert(word.to_owned());
+            });
+        }
+        let rows = seen.iter().map(|seen| match seen.len() {
+            1 => "_".to_owned(),
+            _ => seen.iter().cloned().collect::<Vec<_>>().join("+"),
+        });
+        assert_eq!(rows.collect::<Vec<_>>().join(" "), expected, "{line}");
+    }
+
+    #[test]
+    fn objects_change_places_with_each_other() {
+        check("cc -O2 a.o b.o -g c.o", "_ _ a.o+b.o+c.o a.o+b.o+c.o _ a.o+b.o+c.o");
+        check("cc a.o -o prog.o x/b.obj", "_ a.o+x/b.obj _ _ a.o+x/b.obj");
+        check("/usr/bin/cc -MMD -MT t.o a.o b.rcgu.o", "_ _ _ _ a.o+b.rcgu.o a.o+b.rcgu.o");
+        check("ld -shared -E a.o b.o", "_ _ _ a.o+b.o a.o+b.o");
+    }
+
+    #[test]
+    fn nothing_moves_past_a_library_or_an_option_of_the_linker() {
+        check("cc a.o b.o -lm c.o d.o", "_ a.o+b.o a.o+b.o _ c.o+d.o c.o+d.o");
+        check("cc a.o x.a b.o", "_ _ _ _");
+        check("cc a.o x.so.1 b.o", "_ _ _ _");
+        check("cc a.o -Wl,--whole-archive b.o", "_ _ _ _");
+        check("cc a.o -Xlinker b.o c.o", "_ _ _ _ _");
+        check("ld a.o --start-group b.o --end-group", "_ _ _ _ _");
+        check("cc a.o main.c b.o", "_ _ _ _");
+        check("ld -l :x.o a.o -o b.o", "_ _ _ _ _ _");
+    }
+
+    #[test]
+    fn start_files_stay() {
+        check("ld /l/crt1.o /l/crti.o crtbeginS.o a.o b.o crtn.o", "_ _ _ _ a.o+b.o a.o+b.o _");
+    }
+
+    #[test]
+    fn what_does_not_link_is_untouched() {
+        check("cc -c a.o b.o", "_ _ _ _");
+        check("g++-12 -E a.o b.o", "_ _ _ _");
+        check("x86_64-linux-gnu-ld -S a.o b.o", "_ _ a.o+b.o a.o+b.o");
+        check("cc", "_");
+        assert_eq!(order(&[] as &[&str], 1), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn every_order_comes_up() {
+        let orders = (0..500).map(|seed| shuffled("cc a.o b.o c.o d.o", seed));
+        assert_eq!(orders.collect::<std::collections::BTreeSet<_>>().len(), 24);
+    }
+
+    #[test]
+    fn compilers_by_name() {
+        for name in ["cc", "gcc-12", "x86_64-linux-gnu-g++-13", "clang++-14", "ld", "ld.lld"] {
+            assert!(is_compiler(name), "{name}");
+        }
+        for name in [
+            "gcc-ar",
+            "x86_64-linux-gnu-gcc-nm-12",
+            "c++filt",
+            "ldd",
+            "ld.so",
+            "clang-format",
+            "12",
+        ] {
+            assert!(!is_compiler(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Becomes the compiler, with the objects in another order.
+#![expect(clippy::disallowed_methods, reason = "reads @files, and becomes the compiler")]
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::os::fd::IntoRawFd as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use super::command;
+use super::response::{self, Word};
+
+/// Set for everything below a link: its compiler may find our `ld` in PATH, and two shuffles of two objects are none.
+const IS_DONE: &str = "STILLWELL_LINK_ORDER";
+
+/// An `@file` that is larger is left alone.
+const RESPONSE_BYTES_MAX: u64 = 64 << 20;
+
+/// An argument, or the arguments that it stands for.
+enum Piece<'a> {
+    Word(&'a OsStr),
+    Response { name: &'a OsStr, text: Vec<u8>, words: Vec<Word> },
+}
+
+/// Becomes a compiler or linker; only comes back when that fails.
+pub fn exec(command: &[OsString], seed: u64) -> anyhow::Error {
+    let mut compiler = match compiler(command, seed) {
+        Ok(compiler) => compiler,
+        Err(error) => return error,
+    };
+    let error = anyhow::Error::from(compiler.exec());
+    error.context(format!("cannot execute {}", compiler.get_program().display()))
+}
+
+fn compiler(command: &[OsString], seed: u64) -> Result<Command> {
+    let (program, arguments) = command.split_first().context("there is no command")?;
+    let mut compiler = Command::new(program);
+    if std::env::var_os(IS_DONE).is_some() {
+        compiler.args(arguments);
+    } else {
+        compiler.args(shuffled(command, seed)?).env(IS_DONE, seed.to_string());
+    }
+    Ok(compiler)
+}
+
+/// Its arguments without the program, in their new order.
+fn shuffled(command: &[OsString], seed: u64) -> Result<Vec<OsString>> {
+    let pieces: Vec<Piece<'_>> = command.iter().map(|word| Piece::of(word)).collect();
+    let words: Vec<&[u8]> = pieces.iter().flat_map(Piece::words).collect();
+    let order = command::order(&words, seed);
+    let mut new = order.iter().map(|&from| words[from]);
+    let pieces = pieces.iter().map(|piece| piece.with(&mut new));
+    pieces.skip(1).collect()
+}
+
+impl<'a> Piece<'a> {
+    fn of(word: &'a OsStr) -> Self {
+        let file = word.as_bytes().strip_prefix(b"@");
+        match file.and_then(|file| read(Path::new(OsStr::from_bytes(file)))) {
+            Some(text) => Self::Response { name: word, words: response::words(&text), text },
+            // To a compiler too, what is no file is an argument like any other.
+            None => Self::Word(word),
+        }
+    }
+
+    fn words(&self) -> Vec<&[u8]> {
+        match self {
+            Self::Word(word) => vec![word.as_bytes()],
+            Self::Response { words, .. } => words.iter().map(|word| &word.bytes[..]).collect(),
+        }
+    }
+
+    /// The argument that stands for the next words instead.
+    fn with<'b>(&self, new: &mut impl Iterator<Item = &'b [u8]>) -> Result<OsString> {
+        match self {
+            Self::Word(_) => {
+                let word = new.next().context("an order has as many places as words")?;
+                Ok(OsString::from_vec(word.to_vec()))
+            }
+            Self::Response { name, text, words } => {
+                let others: Vec<&[u8]> = new.take(words.len()).collect();
+                if words.iter().map(|word| &word.bytes[..]).eq(others.iter().copied()) {
+                    return Ok((*name).to_owned());
+                }
+                unnamed(&response::replaced(text, words, &others))
+            }
+        }
+    }
+}
+
+/// Nothing that is gone once it was read: a pipe is the compiler's.
+fn read(file: &Path) -> Option<Vec<u8>> {
+    let meta = std::fs::metadata(file).ok()?;
+    let is_ours = meta.is_file() && meta.len() <= RESPONSE_BYTES_MAX;
+    is_ours.then(|| std::fs::read(file).ok())?
+}
+
+/// The argument for an `@file` in memory, which the compiler inherits: nobody has to delete it.
+fn unnamed(text: &[u8]) -> Result<OsString> {
+    let write = || {
+        let mut file = std::fs::File::from(memfd_create("link-order", MemfdFlags::empty())?);
+        file.write_all(text)?;
+        std::io::Result::Ok(file.into_raw_fd())
+    };
+    let fd = write().context("cannot write the arguments of a link into memory")?;
+    Ok(format!("@/proc/self/fd/{fd}").into())
+}
