@@ -14,11 +14,12 @@ use crate::record::{EndReason, Event, Record, Rows};
 
 /// Puts the records of the benchmarks of a suite together. Each has one row for each run (`launches::gather`); `None` if
 /// there is none.
-pub fn merge(path: &Path, parts: Vec<Record>) -> Option<Record> {
+pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     let first = parts.first()?;
     let mut header = first.header.clone();
     header.plan.arms.clear();
     header.plan.control = None;
+    header.plan.seed = seed;
     header.plan.reference = first.header.plan.reference;
     (header.plan.setup, header.plan.cleanup, header.plan.shell) = (None, None, None);
     let are_sliced = parts.iter().all(|part| part.slices.is_some());

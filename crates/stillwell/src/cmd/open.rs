@@ -196,9 +196,9 @@ fn command_line() -> Vec<String> {
 
 /// All benchmarks of a suite in one record.
 fn whole_suite(path: &Path) -> Result<Record> {
-    let records = Manifest::read(path)?.records(path)?;
-    let parts = records.into_iter().map(launches::gather).collect();
-    suite::merge(path, parts)
+    let manifest = Manifest::read(path)?;
+    let parts = manifest.records(path)?.into_iter().map(launches::gather).collect();
+    suite::merge(path, manifest.suite.seed, parts)
         .with_context(|| format!("{}: nothing has been measured yet", path.display()))
 }
 

@@ -12,12 +12,29 @@ const EXTENSION: &str = "swell";
 
 /// `$XDG_STATE_HOME/stillwell`, by default `~/.local/state/stillwell` (XDG Base Directory Specification 0.8).
 fn directory() -> Option<PathBuf> {
+    of_user("XDG_STATE_HOME", ".local/state")
+}
+
+/// Our part of one of the user's directories: what the variable says, or the usual one in their home.
+fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     // Under sudo HOME may be root's.
     let home = || invoking_home().or_else(|| absolute("HOME"));
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")))?;
-    Some(state.join("stillwell"))
+    let directory = absolute(variable).or_else(|| Some(home()?.join(usual)))?;
+    Some(directory.join("stillwell"))
+}
+
+/// Where the variants of suites are built: `$XDG_CACHE_HOME/stillwell/builds`. The directory exists afterwards.
+///
+/// # Errors
+/// No directory for it is known, or it cannot be made.
+pub fn builds_path() -> Result<PathBuf> {
+    let directory = of_user("XDG_CACHE_HOME", ".cache");
+    let directory = directory.context("neither XDG_CACHE_HOME nor HOME is set")?.join("builds");
+    with_their_files(|| std::fs::create_dir_all(&directory))
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory)
 }
 
 /// A new path for a record that is started now. The directory exists afterwards.

@@ -288,7 +288,7 @@ impl SuiteSession<'_> {
         let records = self.manifest.records(directory)?;
         let parts = records.into_iter().map(launches::gather).collect();
         let mut code = 0;
-        match merge(directory, parts) {
+        match merge(directory, self.manifest.suite.seed, parts) {
             Some(record) => {
                 let judged = Judged::of(record);
                 let output = &spec.session.output;

@@ -1,6 +1,7 @@
 //! `bench SUITE.toml`: a suite file from its text to the results.
 #![expect(clippy::disallowed_methods, reason = "reads the suite file")]
 
+mod builds;
 mod list;
 mod measuring;
 
@@ -146,14 +147,12 @@ impl Read {
     fn decide(&self, spec: &BenchSpec, (facts, _): &(Facts, Vec<Gap>)) -> Result<Suite> {
         let directory = self.directory()?;
         let shown = directory.to_str().context("the directory of the suite is not UTF-8")?;
-        let built = |variant: &Variant| -> Result<Built> {
-            let cwd =
-                variant.cwd.as_ref().map_or_else(|| directory.clone(), |cwd| directory.join(cwd));
-            let directories = vec![cwd.to_string_lossy().into_owned()];
-            Ok(Built { variant: variant.clone(), directories })
-        };
+        // Programs have to be there to be asked for their benchmarks.
+        let has_programs = self.file.benchmarks.iter().any(|it| it.program.is_some());
+        let is_built = !spec.list || has_programs;
+        let built = self.file.variants.iter().map(|it| builds::variant(it, &directory, is_built));
         let built: Vec<Built> =
-            self.file.variants.iter().map(|variant| built(variant)).collect::<Result<_>>()?;
+            built.collect::<Result<_>>().with_context(|| self.path.display().to_string())?;
         let candidates = candidates(&self.file, &built, shown)
             .with_context(|| self.path.display().to_string())?;
         let listed: Vec<_> =

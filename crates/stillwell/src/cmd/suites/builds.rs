@@ -1,0 +1,246 @@
+//! The variants of a suite, checked out and built. Each revision has a work tree of its own below `$XDG_CACHE_HOME`, which
+//! is kept: the next session finds it built.
+#![expect(clippy::disallowed_methods, reason = "executes git and builds")]
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use sha2::{Digest as _, Sha256};
+
+use crate::host::invoking_user;
+use crate::link::Wrappers;
+use crate::plan::suite::Built;
+use crate::record;
+use crate::spec::suite::{Build, LinkOrder, Variant};
+
+/// Builds with a random order of linking, unless the file says how many.
+const BUILDS: u32 = 8;
+/// Is in a directory that has been built, with what was done.
+const DONE: &str = ".stillwell-built";
+/// Tells a build its number.
+const NUMBER: &str = "STILLWELL_BUILD";
+/// Lines of a failed build that are shown.
+const LINES_MAX: usize = 20;
+/// Characters of a commit in a name.
+const COMMIT_MAX: usize = 12;
+
+/// Makes a variant ready. `directory` is that of the suite file; without `builds` nothing is checked out or built, and it
+/// is only said where it would be.
+///
+/// # Errors
+/// The revision is unknown, or the build fails.
+pub fn variant(variant: &Variant, directory: &Path, builds: bool) -> Result<Built> {
+    let context = || format!("the variant {:?}", variant.name);
+    let roots = roots(variant, directory, builds).with_context(context)?;
+    let cwd = variant.cwd.as_deref().unwrap_or_default();
+    let directories = roots.iter().map(|root| {
+        let directory = if cwd.is_empty() { root.clone() } else { root.join(cwd) };
+        let there = !builds || directory.is_dir();
+        ensure!(there, "`cwd`: there is no directory {}", directory.display());
+        let shown = directory.to_str().map(str::to_owned);
+        shown.with_context(|| format!("{} is not UTF-8", directory.display()))
+    });
+    let directories = directories.collect::<Result<_>>().with_context(context)?;
+    Ok(Built { variant: variant.clone(), directories })
+}
+
+/// The directories that a variant is in, one for each of its builds.
+fn roots(variant: &Variant, directory: &Path, builds: bool) -> Result<Vec<PathBuf>> {
+    let numbers = match &variant.build {
+        Some(build) if build.link_order == LinkOrder::Random => {
+            (0..build.builds.unwrap_or(BUILDS)).map(Some).collect()
+        }
+        Some(build) => {
+            ensure!(build.builds.is_none(), "`builds` goes with link_order = \"random\"");
+            vec![None]
+        }
+        None => vec![None],
+    };
+    let source = match &variant.revision {
+        Some(revision) => Source::commit(variant, directory, revision)?,
+        None => Source::files(variant, directory)?,
+    };
+    let tree = |number: Option<u32>| Tree { source: &source, variant, number };
+    numbers.into_iter().map(|number| tree(number).ready(builds)).collect()
+}
+
+/// Where a variant's files come from.
+enum Source {
+    /// A commit of a repository.
+    Commit { repository: PathBuf, commit: String },
+    /// Files as they are.
+    Files(PathBuf),
+}
+
+impl Source {
+    fn commit(variant: &Variant, directory: &Path, revision: &str) -> Result<Self> {
+        let of_build = variant.build.as_ref().and_then(|build| build.source.as_ref());
+        ensure!(of_build.is_none(), "`build.source` does not go with `revision`");
+        let repository = directory.join(variant.repository.as_deref().unwrap_or_default());
+        let top = git(&repository, &["rev-parse", "--show-toplevel"])?;
+        let wanted = format!("{revision}^{{commit}}");
+        let commit = git(&repository, &["rev-parse", "--verify", "--end-of-options", &wanted])?;
+        Ok(Self::Commit { repository: top.into(), commit })
+    }
+
+    fn files(variant: &Variant, directory: &Path) -> Result<Self> {
+        ensure!(variant.repository.is_none(), "`repository` goes with `revision`");
+        let source = variant.build.as_ref().and_then(|build| build.source.as_deref());
+        let path = directory.join(source.unwrap_or_default());
+        ensure!(path.is_dir(), "there is no directory {}", path.display());
+        Ok(Self::Files(path))
+    }
+}
+
+/// One directory that a variant runs in.
+struct Tree<'a> {
+    source: &'a Source,
+    variant: &'a Variant,
+    /// Of builds that are linked in a random order.
+    number: Option<u32>,
+}
+
+impl Tree<'_> {
+    /// Where it is, checked out and built.
+    fn ready(&self, builds: bool) -> Result<PathBuf> {
+        let path = match (self.source, self.number) {
+            // In place: what is built is what the user works on.
+            (Source::Files(path), None) => path.clone(),
+            _ => self.own_directory()?,
+        };
+        if !builds || (self.variant.build.is_none() && matches!(self.source, Source::Files(_))) {
+            return Ok(path);
+        }
+        let is_kept = matches!(self.source, Source::Commit { .. });
+        let done = path.join(DONE);
+        let what = self.variant.build.as_ref().map_or("", |build| &build.command);
+        if is_kept && std::fs::read_to_string(&done).is_ok_and(|found| found == what) {
+            return Ok(path);
+        }
+        match (self.source, self.number) {
+            (Source::Commit { repository, commit }, _) => check_out(repository, commit, &path)?,
+            (Source::Files(source), Some(_)) => copy(source, &path)?,
+            (Source::Files(_), None) => {}
+        }
+        if let Some(build) = &self.variant.build {
+            self.build(build, &path)?;
+        }
+        if is_kept {
+            std::fs::write(&done, what)
+                .with_context(|| format!("cannot write {}", done.display()))?;
+        }
+        Ok(path)
+    }
+
+    /// A directory for this source, build command and number.
+    fn own_directory(&self) -> Result<PathBuf> {
+        let (origin, name) = match self.source {
+            Source::Commit { repository, commit } => {
+                (repository, &commit[..commit.len().min(COMMIT_MAX)])
+            }
+            Source::Files(path) => (path, self.variant.name.as_str()),
+        };
+        let command = self.variant.build.as_ref().map_or("", |build| build.command.as_str());
+        let mut hash = Sha256::new();
+        hash.update(origin.as_os_str().as_encoded_bytes());
+        hash.update([0]);
+        hash.update(command);
+        let hash: String = hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        let plain: String =
+            name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect();
+        let number = self.number.map_or_else(String::new, |number| format!("-link{number}"));
+        Ok(record::builds_path()?.join(format!("{plain}-{hash}{number}")))
+    }
+
+    fn build(&self, build: &Build, path: &Path) -> Result<()> {
+        let of = self.number.map_or_else(String::new, |number| format!(", link order {number}"));
+        writeln!(anstream::stderr(), "building {}{of}", self.variant.name).ok();
+        let mut command = as_user("sh");
+        command.args(["-c", &build.command]).current_dir(path).stdin(Stdio::null());
+        command.envs(&self.variant.env);
+        // Whoever builds has to find the compilers in it.
+        let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        let compilers = tempfile::Builder::new().permissions(readable).tempdir();
+        let compilers = compilers.context("cannot make a directory for compilers")?;
+        if let Some(number) = self.number {
+            let wrappers = Wrappers::create(&compilers.path().join("bin"), number.into())?;
+            command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
+        }
+        let output = command.output().context("cannot execute sh")?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.trim_end().lines().collect();
+        let end = lines[lines.len().saturating_sub(LINES_MAX)..].join("\n  ");
+        bail!(
+            "its build {:?} ended with {} in {}; the end of what it wrote:\n  {end}",
+            build.command,
+            output.status,
+            path.display()
+        )
+    }
+}
+
+fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
+    if path.join(".git").exists() {
+        // Of a build that failed or was killed.
+        git(path, &["checkout", "--quiet", "--force", "--detach", commit])?;
+        git(path, &["clean", "--quiet", "-dffx"])?;
+        return Ok(());
+    }
+    let path = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+    // Of directories that somebody has removed.
+    git(repository, &["worktree", "prune"])?;
+    git(repository, &["worktree", "add", "--quiet", "--detach", path, commit])?;
+    Ok(())
+}
+
+/// Copies a directory as it is now, over what was copied before.
+fn copy(source: &Path, path: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+        }
+        _ => {}
+    }
+    let mut command = as_user("cp");
+    command.args(["-a", "--reflink=auto", "--"]).arg(source).arg(path);
+    let output = command.output().context("cannot execute cp")?;
+    ensure!(
+        output.status.success(),
+        "cannot copy {}: {}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(())
+}
+
+/// What git answers, without the newline.
+fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
+    let mut command = as_user("git");
+    let output = command.arg("-C").arg(directory).args(arguments).output();
+    let output = output.context("cannot execute git, which `revision` needs")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "git {} in {}: {}",
+        arguments.join(" "),
+        directory.display(),
+        said.trim()
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+}
+
+/// Builds are made by whoever asked for root, who runs what they make.
+fn as_user(program: &str) -> Command {
+    let mut command = Command::new(program);
+    if let Some(user) = invoking_user() {
+        command.uid(user.uid).gid(user.gid);
+    }
+    command
+}
