@@ -100,6 +100,12 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Removes the directory, if there is nothing else in it.
+    pub fn remove(&self, directory: &Path) {
+        std::fs::remove_file(directory.join(MANIFEST)).ok();
+        std::fs::remove_dir(directory).ok();
+    }
+
     /// Where the record of each benchmark is, or will be.
     pub fn paths(&self, directory: &Path) -> Vec<PathBuf> {
         let names = self.suite.members.iter().zip(1..);

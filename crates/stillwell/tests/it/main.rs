@@ -28,6 +28,7 @@ mod processes;
 mod schedule;
 mod shield;
 mod streams;
+mod suites;
 mod system;
 mod tidy;
 mod times;

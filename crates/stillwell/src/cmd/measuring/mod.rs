@@ -1,7 +1,5 @@
 //! A session from its plan to its exit code: order, measure, keep; then analyse, judge and show what was kept.
 
-#![expect(clippy::disallowed_methods, reason = "removes an empty record")]
-
 mod failure;
 mod progress;
 mod screen;

@@ -57,23 +57,27 @@ impl Session<'_> {
     /// The runner itself broke down.
     pub fn visit(&mut self, visit: Visit) -> Result<Option<Ended>> {
         let plan = self.plan;
+        let (n_min, n_max, budget_ns) = match plan.blocks {
+            BlockRule::Exactly(n_blocks) => (n_blocks, n_blocks, u64::MAX),
+            BlockRule::Budget { budget_ns, min, max } => (min, max, budget_ns),
+        };
+        let (next_step, next_block) = (self.seen.next_step, self.seen.next_block);
+        let complete = || Some(Ended { reason: EndReason::Complete, failure: None });
+        if next_block >= n_max {
+            return Ok(complete());
+        }
         if let Some(setup) = plan.setup.as_ref().filter(|_| visit.sets_up) {
             let outcome = self.runner.hook(Hook::Setup, setup)?;
             if let Some(ended) = ended(outcome) {
                 return Ok(Some(ended));
             }
         }
-        let (next_step, next_block) = (self.seen.next_step, self.seen.next_block);
         let mut schedule = Schedule::going_on(plan, next_step, next_block);
         for _ in 0..if visit.warms_up { plan.n_warmups } else { 0 } {
             if let Some(ended) = self.pieces(schedule.warmup().into())? {
                 return Ok(Some(ended));
             }
         }
-        let (n_min, n_max, budget_ns) = match plan.blocks {
-            BlockRule::Exactly(n_blocks) => (n_blocks, n_blocks, u64::MAX),
-            BlockRule::Budget { budget_ns, min, max } => (min, max, budget_ns),
-        };
         let goal = self.goal(next_block, n_min).min(n_max);
         while self.seen.next_block < goal {
             let (n_run, span_ns) = (self.seen.next_block, self.seen.span_ns());
@@ -94,8 +98,7 @@ impl Session<'_> {
             return Ok(Some(ended));
         }
         let is_over = self.seen.span_ns() >= budget_ns || goal >= n_max;
-        let complete = Ended { reason: EndReason::Complete, failure: None };
-        Ok(is_over.then_some(complete))
+        Ok(complete().filter(|_| is_over))
     }
 
     /// Blocks at which this visit ends: at the next look, the first of which comes with the fewest blocks.

@@ -75,6 +75,8 @@ struct Entry<'a> {
     /// Why it is over, once it is.
     end: Option<EndReason>,
     failure: Option<Failure>,
+    /// Whether its record says so.
+    is_closed: bool,
 }
 
 impl<'a> Entry<'a> {
@@ -89,6 +91,7 @@ impl<'a> Entry<'a> {
             maxrss_floor_kib: None,
             end: None,
             failure: None,
+            is_closed: false,
         };
         if !entry.path.exists() {
             return Ok(entry);
@@ -102,7 +105,8 @@ impl<'a> Entry<'a> {
         if entry.end == Some(EndReason::Interrupted) {
             entry.end = None;
         }
-        if entry.end.is_none() {
+        entry.is_closed = entry.end.is_some();
+        if !entry.is_closed {
             Writer::go_on(&entry.path)?;
             let (mut tail, _) = Tail::open(&entry.path)?;
             entry.seen = Some(Seen::of_record(&member.plan, &mut tail)?);
@@ -171,6 +175,8 @@ impl SuiteSession<'_> {
                     return Ok(true);
                 }
                 self.judge_together();
+                let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
+                over.into_iter().try_for_each(|it| it.close(false, self.run_as.as_ref()))?;
             }
             let all = 0..self.entries.len();
             let open: Vec<usize> = all.filter(|&at| self.entries[at].is_open()).collect();
@@ -285,38 +291,56 @@ impl SuiteSession<'_> {
 
     /// Shows everything. Returns the exit code.
     fn finish(&self, spec: &BenchSpec, directory: &Path, is_interrupted: bool) -> Result<u8> {
+        let failures = self.failures()?;
         let records = self.manifest.records(directory)?;
         let parts = records.into_iter().map(launches::gather).collect();
+        let whole = merge(directory, self.manifest.suite.seed, parts);
+        let whole = whole.filter(|record| record.rows.len() > 0);
+        let is_there = whole.is_some();
         let mut code = 0;
-        match merge(directory, self.manifest.suite.seed, parts) {
-            Some(record) => {
-                let judged = Judged::of(record);
-                let output = &spec.session.output;
-                let is_quiet = self.screen.is_quiet() || output.exports.uses_stdout();
-                if output.json || !is_quiet {
-                    judged.print(output.json)?;
-                }
-                exports::write(&output.exports, &judged)?;
-                code = judged.exit_code(spec.session.judging.fail_on);
+        if let Some(record) = whole {
+            let judged = Judged::of(record);
+            let output = &spec.session.output;
+            if output.json || !(self.screen.is_quiet() || output.exports.uses_stdout()) {
+                judged.print(output.json)?;
             }
-            None => {
-                writeln!(anstream::stderr(), "stillwell: nothing had been measured").unwrap_or(())
-            }
+            exports::write(&output.exports, &judged)?;
+            code = judged.exit_code(spec.session.judging.fail_on);
+        } else {
+            self.clear(directory);
         }
-        for entry in self.entries.iter().filter(|entry| entry.failure.is_some()) {
-            code = crate::EXIT_ERROR;
-            let Some(failure) = &entry.failure else { continue };
-            let record = Record::read(&entry.path)?;
-            let text = explain_failure(&record, failure);
-            writeln!(anstream::stderr(), "stillwell: {}: {text}", entry.member.name).ok();
+        for failure in &failures {
+            writeln!(anstream::stderr(), "stillwell: {failure}").ok();
         }
-        if is_interrupted {
+        if is_interrupted && is_there {
             let shown = directory.display();
             let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
             writeln!(anstream::stderr(), "{text}").ok();
-            return Ok(EXIT_INTERRUPTED);
         }
-        Ok(code)
+        Ok(match (is_interrupted, failures.is_empty()) {
+            (true, _) => EXIT_INTERRUPTED,
+            (false, true) => code,
+            (false, false) => crate::EXIT_ERROR,
+        })
+    }
+
+    /// What went wrong with benchmarks, in words.
+    fn failures(&self) -> Result<Vec<String>> {
+        let failed = self.entries.iter().filter_map(|entry| Some((entry, entry.failure.as_ref()?)));
+        let explained = failed.map(|(entry, failure)| {
+            let text = explain_failure(&Record::read(&entry.path)?, failure);
+            Ok(format!("{}: {text}", entry.member.name))
+        });
+        explained.collect()
+    }
+}
+
+impl SuiteSession<'_> {
+    /// Nothing was measured: the name is free for the next attempt.
+    fn clear(&self, directory: &Path) {
+        self.entries.iter().for_each(|entry| drop(std::fs::remove_file(&entry.path)));
+        self.manifest.remove(directory);
+        writeln!(anstream::stderr(), "stillwell: nothing has been measured").ok();
     }
 }
 
@@ -345,7 +369,7 @@ impl Entry<'_> {
     }
 
     fn close(&mut self, is_interrupted: bool, run_as: Option<&User>) -> Result<()> {
-        if self.seen.is_none() {
+        if self.seen.is_none() || self.is_closed {
             return Ok(());
         }
         if self.is_set_up && self.member.plan.cleanup.is_some() {
@@ -357,6 +381,7 @@ impl Entry<'_> {
         if let Some(maxrss_floor_kib) = self.maxrss_floor_kib {
             writer.append_event(&Event::Launcher { maxrss_floor_kib })?;
         }
+        self.is_closed = true;
         writer.append_event(&Event::End { reason })
     }
 

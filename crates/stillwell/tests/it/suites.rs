@@ -1,0 +1,333 @@
+//! `bench SUITE.toml`: benchmarks of all kinds from one file, interrupted and gone on with, checked out and built.
+
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::bench::{Bench, Ran, Record, STILLWELL, skipped, wait_until};
+
+/// Two variants of a command that writes down its runs, and waits where it is told to.
+const COUNTED: &str = r#"
+[[variant]]
+name = "base"
+env = { WHO = "base" }
+[[variant]]
+name = "new"
+env = { WHO = "new" }
+[[benchmark]]
+name = "count-{n}"
+command = "./count {n}"
+matrix = { n = [1, 2, 3] }
+"#;
+
+/// Waits from its 20th run on, until there is a file `go`.
+const COUNT: &str = "#!/bin/sh
+echo \"$1 $WHO\" >> log
+while [ ! -e go ] && [ $(wc -l < log) -ge 20 ]; do sleep 0.01; done
+";
+
+fn counted() -> Bench {
+    let bench = Bench::new();
+    bench.write("suite.toml", COUNTED);
+    bench.script("count", COUNT);
+    bench
+}
+
+/// The records of a suite, in its order.
+fn records(bench: &Bench, directory: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(bench.path(directory)).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "swell"));
+    paths.sort();
+    paths
+}
+
+/// How often each (arm, block) of a record was timed.
+#[track_caller]
+fn check_blocks(record: &Record, n_blocks: i64, n_arms: i64) {
+    for block in 0..n_blocks {
+        for arm in 0..n_arms {
+            let is_it = |row: &&crate::bench::Row| row.block == Some(block) && row.arm == arm;
+            assert_eq!(record.timed().filter(is_it).count(), 1, "arm {arm} of block {block}");
+        }
+    }
+    assert_eq!(record.timed().count() as i64, n_blocks * n_arms);
+}
+
+#[test]
+fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
+    for signal in [Signal::KILL, Signal::INT] {
+        let bench = counted();
+        let mut command = bench.command(STILLWELL);
+        command.args(["bench", "suite.toml", "--blocks", "6", "-o", "out"]);
+        let running = bench.spawn(command);
+        wait_until("the 20th run", || bench.read("log").lines().count() >= 20);
+        running.signal(signal);
+        let ended = running.finish();
+        assert_eq!(ended.code, (signal == Signal::INT).then_some(130), "{ended:#?}");
+        let before: Vec<(PathBuf, Record)> = records(&bench, "out")
+            .into_iter()
+            .map(|path| (path.clone(), Record::read(&path)))
+            .collect();
+        let n_before: usize = before.iter().map(|(_, record)| record.rows.len()).sum();
+        // 20 runs were begun, and the last was cut short.
+        assert_eq!(n_before, 19);
+        bench.write("go", "");
+        bench.stillwell(&["bench", "--resume", "out", "--style", "basic"]).ends_with(0);
+        assert_eq!(records(&bench, "out").len(), 3);
+        for path in records(&bench, "out") {
+            let record = Record::read(&path);
+            assert_eq!(record.end(), Some("complete"), "{path:?}");
+            let before = before.iter().find(|(other, _)| *other == path);
+            for (old, new) in before.iter().flat_map(|(_, it)| it.rows.iter().zip(&record.rows)) {
+                assert_eq!((old.step, old.arm, old.block), (new.step, new.arm, new.block));
+                assert_eq!(old.get("wall_ns"), new.get("wall_ns"));
+            }
+        }
+        // A block that was cut short is not half of a pair, and not repeated: it counts as one of the six.
+        let whole = records(&bench, "out").into_iter().map(|path| Record::read(&path));
+        let n_pairs: usize = whole.map(|record| record.timed().count() / 2).sum();
+        assert!((17..=18).contains(&n_pairs), "{n_pairs}");
+        let shown = bench.stillwell(&["show", "out", "--json"]).ends_with(0);
+        let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+        assert_eq!(shown["analysis"]["comparisons"].as_array().unwrap().len(), 3);
+        // There is nothing left to do.
+        let log = bench.read("log");
+        bench.stillwell(&["bench", "--resume", "out", "--style", "none"]).ends_with(0);
+        assert_eq!(bench.read("log"), log);
+    }
+}
+
+#[test]
+fn all_kinds_of_benchmarks_and_their_combinations() {
+    let bench = Bench::new();
+    bench.write(
+        "suite.toml",
+        r#"
+name = "kinds"
+[[variant]]
+name = "base"
+[[variant]]
+name = "new"
+prefix = "env X=1"
+[[benchmark]]
+name = "command"
+command = "sh -c 'test $X$WHAT = ok || test $X$WHAT = 1ok'"
+shell = false
+env = { WHAT = "ok" }
+tags = ["fast"]
+[[benchmark]]
+name = "sum"
+statement = "sum(range({n}) if {n} > 1 else [])"
+code_setup = ["import os", "assert '{variant}' in ('base', 'new')"]
+matrix = { n = [1, 10], kind = ["a", "b"] }
+exclude = [{ n = 1, kind = "b" }]
+[[benchmark]]
+name = "alone"
+command = "{python} -S -c pass"
+variants = ["new"]
+"#,
+    );
+    let list = bench.stillwell(&["bench", "suite.toml", "--list"]).ends_with(0);
+    let names = "command\nsum[kind=a,n=1]\nsum[kind=a,n=10]\nsum[kind=b,n=10]\nalone\n";
+    assert_eq!(list.stdout, names);
+    let picked = bench.stillwell(&["bench", "suite.toml", "--list", "--tag", "fast"]).ends_with(0);
+    assert_eq!(picked.stdout, "command\n");
+    let picked = bench.stillwell(&["bench", "suite.toml", "--list", "--filter", "n=10"]);
+    assert_eq!(picked.ends_with(0).stdout, "sum[kind=a,n=10]\nsum[kind=b,n=10]\n");
+    let run = ["bench", "suite.toml", "--blocks", "3", "--seed", "7", "-o", "out"];
+    let shown = bench.stillwell(&run).ends_with(0).stdout;
+    assert!(shown.contains("in one program only: alone"), "{shown}");
+    // One could do with 8; all four together need more.
+    assert!(shown.contains("needs 10 complete pairs of runs; there are 3"), "{shown}");
+    let json = bench.stillwell(&["bench", "suite.toml", "--list", "--json"]).ends_with(0).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["benchmarks"][4]["variants"], serde_json::json!(["new"]));
+    // Every other verb takes the directory too.
+    bench.stillwell(&["history", "add", "out", "--db", "h.db"]).ends_with(0);
+    let history = bench.stillwell(&["history", "show", "--db", "h.db"]).ends_with(0).stdout;
+    assert!(history.contains("sum[kind=b,n=10]") && history.contains("alone"), "{history}");
+    bench.stillwell(&["report", "out", "-o", "page.html"]).ends_with(0);
+    assert!(bench.read("page.html").contains("sum[kind=a,n=10]"));
+    bench.stillwell(&["convert", "out", "--to", "pyperf", "-o", "out.json"]).ends_with(0);
+    assert!(bench.read("out.json").contains("\"command"));
+}
+
+#[test]
+fn one_benchmark_of_a_suite_is_a_record_like_any_other() {
+    let bench = counted();
+    bench.write("go", "");
+    let only = ["bench", "suite.toml", "--only", "count-2", "--blocks", "5", "--seed", "3"];
+    bench.stillwell(&[&only[..], &["-o", "r.swell"]].concat()).ends_with(0);
+    check_blocks(&bench.record(), 5, 2);
+    assert_eq!(bench.record().header["plan"]["suite"]["benchmark"], "count-2");
+    assert_eq!(bench.record().header["plan"]["arms"][1]["name"], "new");
+    let several = ["bench", "suite.toml", "--blocks", "5", "-o", "s.swell"];
+    bench.stillwell(&several).ends_with(2).says(&["of one benchmark", "3 are asked for"]);
+    let none = ["bench", "suite.toml", "--only", "count-4"];
+    bench.stillwell(&none).ends_with(2).says(&["none of the 3 benchmarks is asked for"]);
+}
+
+#[test]
+fn the_command_line_can_name_the_variants() {
+    let bench = counted();
+    bench.write("go", "");
+    bench.write(
+        "suite.toml",
+        "[[benchmark]]\nname = \"n\"\ncommand = \"1\"\nenv = {WHO = \"{variant}\"}\n",
+    );
+    let arms = ["--arms", "old=./count,other=./count"];
+    let run = ["bench", "suite.toml", "--blocks", "2", "-o", "out"];
+    bench.stillwell(&[&run[..], &arms].concat()).ends_with(0);
+    let mut log: Vec<String> = bench.read("log").lines().map(str::to_owned).collect();
+    log.sort();
+    assert_eq!(log, ["1 old", "1 old", "1 old", "1 other", "1 other", "1 other"]);
+}
+
+#[test]
+fn a_benchmark_that_fails_does_not_take_the_others_with_it() {
+    let bench = counted();
+    bench.write("go", "");
+    let text = COUNTED.to_owned() + "[[benchmark]]\nname = \"bad\"\ncommand = \"sh -c 'exit 7'\"\n";
+    bench.write("suite.toml", &text);
+    let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "2", "-o", "out"]);
+    ran.ends_with(2).says(&["bad: command", "exited with 7"]);
+    let ends: Vec<_> =
+        records(&bench, "out").iter().map(|it| Record::read(it).end().map(str::to_owned)).collect();
+    let complete = Some("complete".to_owned());
+    assert_eq!(ends, [complete.clone(), complete.clone(), complete, Some("failed".into())]);
+    bench.write("suite.toml", "[[benchmark]]\nname = \"bad\"\ncommand = \"./missing\"\n");
+    let ran = bench.stillwell(&["bench", "suite.toml", "-o", "nothing"]);
+    ran.ends_with(2).says(&["bad: cannot execute", "nothing has been measured"]);
+    assert!(!bench.path("nothing").exists());
+}
+
+#[test]
+fn setup_and_cleanup_are_executed_once_for_each_benchmark() {
+    let bench = counted();
+    bench.write("go", "");
+    let hooks = "setup = \"echo up {n} >> hooks\"\ncleanup = \"echo down {n} >> hooks\"\n";
+    bench.write("suite.toml", &format!("{COUNTED}{hooks}"));
+    let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "2", "-o", "out"]);
+    ran.ends_with(0);
+    let mut hooks: Vec<String> = bench.read("hooks").lines().map(str::to_owned).collect();
+    hooks.sort();
+    assert_eq!(hooks, ["down 1", "down 2", "down 3", "up 1", "up 2", "up 3"]);
+}
+
+#[test]
+fn mistakes_have_their_place() {
+    let bench = Bench::new();
+    let check = |text: &str, parts: &[&str]| {
+        bench.write("suite.toml", text);
+        bench.stillwell(&["bench", "suite.toml"]).ends_with(2).says(parts);
+    };
+    check(
+        "[[variant]]\nnme = \"x\"\n",
+        &["suite.toml:2:1: unknown key `nme`; did you mean `name`?"],
+    );
+    check("x = [", &["suite.toml:1:6:"]);
+    check("", &["there is no [[benchmark]]"]);
+    let both = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nstatement = \"y\"\n";
+    check(both, &["suite.toml:1:1: a benchmark is a `command` or a `statement`, not both"]);
+    let foreign = "[[benchmark]]\nname = \"a\"\nstatement = \"x\"\nprepare = \"y\"\n";
+    check(foreign, &["`prepare` is for a `command`, and this is a `statement`"]);
+    let time =
+        "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { budget = \"3 parsecs\" }\n";
+    check(time, &["suite.toml:4:", "\"3 parsecs\" is not a time"]);
+    let variant = "[[variant]]\nname = \"base\"\n[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nvariants = [\"bsae\"]\n";
+    check(variant, &["suite.toml:3:1: there is no variant \"bsae\"; did you mean \"base\"?"]);
+    let twice = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\n[[benchmark]]\nname = \"a\"\ncommand = \"y\"\n";
+    check(twice, &["two benchmarks are called \"a\""]);
+    let reserved = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nmatrix = { prefix = [1] }\n";
+    check(reserved, &["the benchmark \"a\"", "a parameter cannot be called \"prefix\""]);
+    let schema = bench.stillwell(&["bench", "--schema"]).ends_with(0).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    assert!(schema["properties"]["benchmark"].is_object(), "{schema:#}");
+}
+
+/// A repository with two commits of a C program of three objects; `None` where it cannot be made.
+fn repository() -> Option<Bench> {
+    let bench = Bench::new();
+    let has = |program: &str| bench.command(program).arg("--version").output().is_ok();
+    if !["git", "cc", "make", "nm"].into_iter().all(has) {
+        skipped("there is no git, cc, make or nm to build a suite with");
+        return None;
+    }
+    bench.write("a.c", "int work(int); int main(void) { return work(1000) == 42; }\n");
+    bench.write("b.c", "int part(int); int work(int n) { return n ? part(n) : 0; }\n");
+    bench.write("c.c", "int part(int n) { return n * 7; }\n");
+    bench.write("Makefile", "prog: a.o b.o c.o\n\t$(CC) -o $@ $^\n");
+    let git = |arguments: &[&str]| {
+        let mut command = bench.command("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(arguments);
+        Ran::from(command.output().unwrap()).ends_with(0)
+    };
+    git(&["init", "--quiet", "."]);
+    git(&["add", "a.c", "b.c", "c.c", "Makefile"]);
+    git(&["commit", "--quiet", "-m", "one"]);
+    bench.write("a.c", "int work(int); int main(void) { return work(2000) == 42; }\n");
+    git(&["commit", "--quiet", "-am", "two"]);
+    Some(bench)
+}
+
+#[test]
+fn revisions_are_built_in_work_trees_with_several_orders_of_linking() {
+    let Some(bench) = repository() else { return };
+    let text = r#"
+[[variant]]
+name = "before"
+revision = "HEAD~1"
+build = { command = "make", link_order = "random", builds = 4 }
+[[variant]]
+name = "after"
+revision = "HEAD"
+build = { command = "make" }
+[[benchmark]]
+name = "prog"
+command = "./prog"
+conclude = "pwd >> $LOG"
+env = { LOG = "@/where" }
+"#;
+    bench.write(
+        "suite.toml",
+        &text.replace('@', bench.path("").to_str().unwrap().trim_end_matches('/')),
+    );
+    let mut command = bench.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", bench.path("cache"));
+    command.args(["bench", "suite.toml", "--blocks", "8", "-o", "out"]);
+    let ran = Ran::from(command.output().unwrap()).ends_with(0);
+    assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
+    let trees = std::fs::read_dir(bench.path("cache/stillwell/builds")).unwrap();
+    let trees: Vec<PathBuf> = trees.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(trees.len(), 5);
+    let mut layouts = std::collections::BTreeSet::new();
+    for tree in trees.iter().filter(|tree| tree.to_str().unwrap().contains("-link")) {
+        let nm = bench.command("nm").arg("-n").arg(tree.join("prog")).output().unwrap();
+        let names = String::from_utf8(nm.stdout).unwrap();
+        let names = names.lines().filter_map(|line| line.rsplit(' ').next());
+        let ours = names.filter(|name| ["main", "work", "part"].contains(name));
+        layouts.insert(ours.map(str::to_owned).collect::<Vec<_>>());
+        assert!(std::fs::read_to_string(tree.join("a.c")).unwrap().contains("1000"));
+    }
+    assert!(layouts.len() > 1, "{layouts:?}");
+    // Eight blocks and a warm-up: each of the four builds twice, the first once more; all of them the one build.
+    let visited = bench.read("where");
+    let n_runs_in =
+        |tree: &PathBuf| visited.lines().filter(|line| line == &tree.to_str().unwrap()).count();
+    let mut counts: Vec<usize> = trees.iter().map(n_runs_in).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [2, 2, 2, 3, 9]);
+    // They are found again.
+    let mut command = bench.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", bench.path("cache"));
+    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "again"]);
+    let ran = Ran::from(command.output().unwrap()).ends_with(0);
+    assert!(!ran.stderr.contains("building"), "{}", ran.stderr);
+    let broken = text.replace("\"make\"", "\"echo no such luck; false\"");
+    bench.write("suite.toml", &broken.replace('@', "/tmp"));
+    let mut command = bench.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", bench.path("cache")).args(["bench", "suite.toml"]);
+    Ran::from(command.output().unwrap()).ends_with(2).says(&["\"before\"", "no such luck"]);
+}
