@@ -24,8 +24,8 @@ pub use files::{
     PlotVerb, ReportVerb, ShowVerb, SlowestVerb, StatsVerb,
 };
 pub use history::{
-    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistorySearch, HistoryShow,
-    HistoryVerb,
+    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
+    HistorySearch, HistoryShow, HistoryVerb,
 };
 pub use load::LoadVerb;
 pub use noise::NoiseVerb;

@@ -21,6 +21,7 @@ mod records;
 mod report;
 mod run;
 mod shield;
+mod site;
 mod system;
 mod timeit;
 mod tuning;
