@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 
+use crate::analysis::suite;
 use crate::plan::{Arm, Control, Plan};
 use crate::record::{Event, Record, Rows};
 
@@ -10,6 +11,9 @@ use crate::record::{Event, Record, Rows};
 /// # Errors
 /// There is none with one of the names.
 pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
+    if !record.parts.is_empty() {
+        return suite::select(record, names);
+    }
     let plan = &record.header.plan;
     for name in names {
         let mut known: Vec<&str> = Vec::new();

@@ -112,7 +112,7 @@ pub fn check_record(record: &Record) -> RecordCheck {
         let (steadiness, checks) = checks(&times, plan.seed);
         ArmCheck {
             arm,
-            label: plan.arms[arm].label().into(),
+            label: plan.full_label(arm),
             is_control: plan.arms[arm].role != Role::Candidate,
             n_runs: indices.len(),
             steadiness,

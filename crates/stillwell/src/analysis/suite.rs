@@ -4,6 +4,7 @@
 use std::mem::discriminant;
 use std::path::Path;
 
+use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
 use crate::analysis::compare::{Looked, family};
@@ -43,6 +44,24 @@ pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     }
     whole.parts = parts;
     Some(whole)
+}
+
+/// Keeps the benchmarks with these names; they are judged together with all of the suite as before.
+///
+/// # Errors
+/// There is none with one of the names.
+pub fn select(record: &mut Record, names: &[String]) -> Result<()> {
+    let name_of = |part: &Record| part.header.plan.suite.as_ref().map(|it| it.benchmark.clone());
+    let known: Vec<String> = record.parts.iter().filter_map(name_of).collect();
+    let missing = names.iter().find(|name| !known.contains(name));
+    if let Some(name) = missing {
+        bail!("there is no benchmark {name:?}; there are: {}", known.join(", "));
+    }
+    let mut parts = std::mem::take(&mut record.parts);
+    parts.retain(|part| name_of(part).is_some_and(|name| names.contains(&name)));
+    let selected = merge(&record.path, record.header.plan.seed, parts);
+    *record = selected.context("no benchmark is named")?;
+    Ok(())
 }
 
 /// Adds a part, whose steps begin where those of the part before ended. Returns where they end.

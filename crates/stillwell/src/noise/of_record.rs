@@ -136,7 +136,7 @@ fn of_arm(summary: &ArmSummary, samples: &[Sample], taken: &Taken<'_>) -> Option
     }
     Some(ArmLedger {
         arm: summary.arm,
-        label: summary.label.clone(),
+        label: record.header.plan.full_label(summary.arm),
         n: samples.len(),
         t0_ns,
         measured_ns: samples.iter().map(|sample| sample.wall_ns).sum(),

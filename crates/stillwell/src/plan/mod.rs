@@ -124,6 +124,15 @@ impl Plan {
         self.arms.iter().any(|arm| arm.benchmark != self.arms[0].benchmark)
     }
 
+    /// What to call an arm beside those of other benchmarks.
+    pub fn full_label(&self, arm: usize) -> String {
+        let arm = &self.arms[arm];
+        match &arm.benchmark {
+            Some(benchmark) if self.has_benchmarks() => format!("{benchmark}: {}", arm.label()),
+            _ => arm.label().into(),
+        }
+    }
+
     /// The second copy of the reference, for the self-check.
     pub fn twin(&self) -> Option<usize> {
         self.arms.iter().position(|arm| arm.role == Role::Twin)
