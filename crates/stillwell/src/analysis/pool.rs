@@ -127,14 +127,16 @@ enum Tested {
 }
 
 /// All variants of a suite. They are judged together: `alpha` is the chance that any of those that do not differ is said to.
-pub fn pool(pieces: Vec<Piece>, seed: u64) -> Vec<Line> {
+/// `n_family`: how many there are, with those of which there is no pair yet.
+pub fn pool(pieces: Vec<Piece>, n_family: usize, seed: u64) -> Vec<Line> {
     let groups = groups(pieces);
     let n_lines = groups.len();
+    let n_family = n_family.max(n_lines);
     let mut lines: Vec<(Line, Tested)> =
-        groups.into_par_iter().map(|group| line(group, n_lines, seed)).collect();
+        groups.into_par_iter().map(|group| line(group, n_family, seed)).collect();
     let tested: Vec<usize> =
         (0..n_lines).filter(|&at| !matches!(lines[at].1, Tested::Nothing(_))).collect();
-    let p: Vec<f64> = tested.iter().map(|&at| lines[at].1.p()).collect();
+    let mut p: Vec<f64> = tested.iter().map(|&at| lines[at].1.p()).collect();
     let is_rejected = |at: usize, share: f64| {
         let (line, found) = &lines[tested[at]];
         match found {
@@ -142,7 +144,9 @@ pub fn pool(pieces: Vec<Piece>, seed: u64) -> Vec<Line> {
             _ => p[at] < line.policy.alpha * share,
         }
     };
-    let shares = shares(&p, is_rejected).unwrap_or_default();
+    let shares = shares(&p, n_family, is_rejected).unwrap_or_default();
+    // What is not tested counts as not different.
+    p.resize(n_family, 1.0);
     let adjusted = holm(&p).unwrap_or_default();
     for ((&at, share), p) in tested.iter().zip(shares).zip(adjusted) {
         let (line, found) = &mut lines[at];
@@ -174,7 +178,7 @@ fn groups(pieces: Vec<Piece>) -> Vec<Group> {
     groups
 }
 
-fn line(group: Group, n_lines: usize, seed: u64) -> (Line, Tested) {
+fn line(group: Group, n_family: usize, seed: u64) -> (Line, Tested) {
     let Group { first, mut nodes } = group;
     nodes.retain(|_, slots| slots.len() > 0);
     let center = match first.policy.estimand {
@@ -200,7 +204,7 @@ fn line(group: Group, n_lines: usize, seed: u64) -> (Line, Tested) {
         }
     };
     let nodes_found: Vec<NodeRatio> = nodes.iter().enumerate().map(node).collect();
-    let tested = test(centers.as_deref(), nodes, &first.policy, n_lines, seed);
+    let tested = test(centers.as_deref(), nodes, &first.policy, n_family, seed);
     let line = Line {
         benchmark: first.benchmark,
         arm: first.arm,
@@ -362,7 +366,7 @@ mod tests {
             pieces.push(piece("slow", &node, 1.05, 5, &mut stream));
             pieces.push(piece("same", &node, 1.0, 5, &mut stream));
         }
-        let found = pool(pieces, 1);
+        let found = pool(pieces, 2, 1);
         let [slow, same] = &found[..] else { panic!("{found:?}") };
         assert_eq!((same.n_pairs, slow.n_pairs, slow.nodes.len()), (60, 60, 4));
         let (same, slow) = (pooled(same), pooled(slow));
@@ -379,13 +383,13 @@ mod tests {
         let mut stream = Stream::new(2);
         let ratios = [("n0", 1.10), ("n1", 1.0), ("n2", 1.0), ("n3", 0.99)];
         let pieces = ratios.map(|(node, ratio)| piece("x", node, ratio, 30, &mut stream));
-        let found = pool(pieces.to_vec(), 1);
+        let found = pool(pieces.to_vec(), 1, 1);
         let all = pooled(&found[0]);
         assert!(all.ratio.lo < 1.0 && all.ratio.hi > 1.0 && all.between > 0.02, "{all:?}");
         let outliers: Vec<&str> =
             found[0].nodes.iter().filter(|it| it.is_outlier).map(|it| &it.node[..]).collect();
         assert_eq!(outliers, ["n0"]);
-        let one = pool(pieces[..1].to_vec(), 1);
+        let one = pool(pieces[..1].to_vec(), 1, 1);
         let PoolEvidence::OneNode(one) = &one[0].evidence else { panic!("{one:?}") };
         assert!(one.ratio.lo > 1.09 && one.ratio.hi < 1.11 && one.p <= 0.01, "{one:?}");
     }
@@ -393,7 +397,7 @@ mod tests {
     #[test]
     fn what_cannot_be_tested_says_why() {
         let mut stream = Stream::new(3);
-        let few = pool(vec![piece("x", "n0", 1.0, 3, &mut stream)], 1);
+        let few = pool(vec![piece("x", "n0", 1.0, 3, &mut stream)], 1, 1);
         let because = NoTest::TooFewPairs { have: 3, need: 8 };
         assert_eq!(few[0].evidence, PoolEvidence::None { because });
         let mut still = piece("x", "n0", 1.0, 4, &mut stream);
@@ -401,7 +405,7 @@ mod tests {
         still.slots.slot2 = vec![1.0; 4];
         let other = Piece { node: "n1".into(), ..still.clone() };
         let because = NoTest::UnfitNumbers;
-        assert_eq!(pool(vec![still, other], 1)[0].evidence, PoolEvidence::None { because });
-        assert!(pool(Vec::new(), 1).is_empty());
+        assert_eq!(pool(vec![still, other], 1, 1)[0].evidence, PoolEvidence::None { because });
+        assert!(pool(Vec::new(), 0, 1).is_empty());
     }
 }

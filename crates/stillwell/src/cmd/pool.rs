@@ -268,7 +268,8 @@ fn cancel(pool: &Pool) -> Result<u8> {
 fn collect_all(verb: &PoolCollect) -> Result<u8> {
     let pool = Pool::find(&verb.of.pool)?;
     let collected = collect::collect(&pool)?;
-    let lines = analysis::pool(collected.pieces, pool.manifest.seed);
+    let n_family = pool.manifest.benchmarks.iter().map(|it| it.variants.len() - 1).sum();
+    let lines = analysis::pool(collected.pieces, n_family, pool.manifest.seed);
     let judgements: Vec<Judgement> = lines.iter().map(judge).collect();
     let found = Collection {
         pool: &pool,
@@ -283,12 +284,11 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
     } else {
         super::print(&shown::collected(&found, verb.by_node, &Styles::colored()))?;
     }
-    let n_expected: usize = pool.manifest.benchmarks.iter().map(|it| it.variants.len() - 1).sum();
     Ok(match verb.fail_on {
         None => 0,
         // Of a variant without a pair nothing is known.
         Some(fail_on) => match verdict::exit_code(&judgements, fail_on) {
-            0 if lines.len() < n_expected => verdict::UNDECIDED,
+            0 if lines.len() < n_family => verdict::UNDECIDED,
             code => code,
         },
     })

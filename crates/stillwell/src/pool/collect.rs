@@ -83,10 +83,13 @@ fn check(record: &Record, asked: Task, listed: &Listed) -> Result<()> {
         plan.seed,
         asked.seed
     );
-    let other = plan
-        .candidates()
-        .find_map(|(_, arm)| arm.benchmark.as_ref().filter(|benchmark| **benchmark != listed.name));
-    ensure!(other.is_none(), "it is of another benchmark: {}", other.map_or("", |it| it));
+    let suite = plan.suite.as_ref().map(|suite| &suite.benchmark);
+    ensure!(
+        suite == Some(&listed.name),
+        "it is not of {}, but of {}",
+        listed.name,
+        suite.map_or("no suite", |benchmark| benchmark)
+    );
     ensure!(end_reason(record) == Some(EndReason::Complete), "it has no proper end");
     Ok(())
 }
