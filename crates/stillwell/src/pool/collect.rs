@@ -8,6 +8,7 @@ use crate::analysis::walls::Walls;
 use crate::analysis::{end_reason, launches};
 use crate::pool::manifest::{Listed, Pool, Task};
 use crate::pool::standing::{done, node_name};
+use crate::pool::task::seed_option;
 use crate::record::{EndReason, Record};
 
 /// What the folder of a pool holds.
@@ -77,11 +78,11 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<Piece>> {
 /// Whether a record is of this task, and finished.
 fn check(record: &Record, asked: Task, listed: &Listed) -> Result<()> {
     let plan = &record.header.plan;
+    // The plan's own seed is made from this one and the place of the benchmark in the suite.
+    let seed = seed_option(asked.seed);
     ensure!(
-        plan.seed == asked.seed,
-        "it is of another task: its seed is {}, not {}",
-        plan.seed,
-        asked.seed
+        record.header.command_line.contains(&seed),
+        "it is of another task: it was not measured with {seed}"
     );
     let suite = plan.suite.as_ref().map(|suite| &suite.benchmark);
     ensure!(

@@ -91,10 +91,15 @@ fn command(manifest: &Manifest, task: usize, record: &Path) -> Vec<OsString> {
     // As one word each: a name may begin with a dash.
     words.push(format!("--only={}", manifest.benchmarks[asked.benchmark].name).into());
     words.push(format!("--blocks={}", manifest.n_blocks).into());
-    words.push(format!("--seed={}", asked.seed).into());
+    words.push(seed_option(asked.seed).into());
     words.extend(manifest.arms.iter().map(|arms| format!("--arms={arms}").into()));
     words.extend(["-o".into(), record.into()]);
     words
+}
+
+/// How a task is told its seed, which no other task has: its record is known by it.
+pub fn seed_option(seed: u64) -> String {
+    format!("--seed={seed}")
 }
 
 fn measure(
