@@ -371,7 +371,7 @@ mod tests {
         assert_eq!((same.n_pairs, slow.n_pairs, slow.nodes.len()), (60, 60, 4));
         let (same, slow) = (pooled(same), pooled(slow));
         assert!(slow.ratio.lo > 1.04 && slow.ratio.hi < 1.06 && slow.p < 0.01, "{slow:?}");
-        assert_eq!((slow.n_slower, slow.sign_p), (4, 0.125));
+        assert!(slow.n_slower == 4 && (slow.sign_p - 0.125).abs() < 1e-12, "{slow:?}");
         // The smaller p-value is judged at half of alpha, the other one at all of it.
         assert_eq!((slow.alpha, same.alpha), (0.005, 0.01));
         assert!(same.ratio.lo < 1.0 && same.ratio.hi > 1.0 && same.p > 0.01, "{same:?}");

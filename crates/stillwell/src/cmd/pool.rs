@@ -64,7 +64,12 @@ fn run(verb: &PoolRun) -> Result<u8> {
     let pool = Pool::create(&folder, manifest)?;
     submit::write_script(&pool)?;
     let jobs: Vec<usize> = (0..pool.manifest.n_jobs()).collect();
-    submit_jobs(&pool, &jobs)
+    let submitted = submit_jobs(&pool, &jobs);
+    if submitted.is_err() && pool.submissions().is_empty() {
+        // The name is free for the next attempt.
+        pool.discard();
+    }
+    submitted
 }
 
 /// Everything that the tasks need to know.
@@ -169,15 +174,15 @@ fn submit_jobs(pool: &Pool, jobs: &[usize]) -> Result<u8> {
     let mut locked = pool.lock()?;
     let mut submissions = Vec::new();
     let submitted = submit::submit(pool, jobs, &mut locked, |it| submissions.push(it.clone()));
-    submitted.with_context(|| {
-        format!(
-            "{} of {} jobs were submitted; stillwell pool resume {} submits the others",
-            submissions.iter().map(|it| n_jobs(&it.jobs)).sum::<usize>(),
+    submitted.with_context(|| match submissions.iter().map(|it| n_jobs(&it.jobs)).sum() {
+        0 => "nothing was submitted".to_owned(),
+        n_jobs => format!(
+            "{n_jobs} of {} jobs were submitted; stillwell pool resume {} submits the others",
             jobs.len(),
             pool.folder.display()
-        )
+        ),
     })?;
-    super::print(&shown::submitted(pool, &submissions))?;
+    super::print(&shown::submitted(pool, jobs.len(), &submissions))?;
     Ok(0)
 }
 

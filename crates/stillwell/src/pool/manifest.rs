@@ -206,6 +206,11 @@ impl Pool {
         Ok(pool)
     }
 
+    /// Takes the folder away again, of which nothing was submitted.
+    pub fn discard(self) {
+        std::fs::remove_dir_all(&self.folder).ok();
+    }
+
     /// Opens the pool in a folder.
     ///
     /// # Errors

@@ -52,8 +52,8 @@ pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().lines().next_back().unwrap_or_default().to_owned();
-        let command = shell_words::join(arguments);
-        bail!("{program} {command}: {}: {said}", output.status);
+        let said = said.strip_prefix(&format!("{program}: ")).unwrap_or(&said);
+        bail!("{program} failed: {said}");
     }
     String::from_utf8(output.stdout).with_context(|| format!("{program} wrote something strange"))
 }

@@ -42,19 +42,19 @@ pub struct Collection<'a> {
     pub judgements: &'a [Judgement],
 }
 
-/// What was submitted, and how to go on.
-pub fn submitted(pool: &Pool, submissions: &[Submission]) -> String {
+/// What was submitted, so many jobs, and how to go on.
+pub fn submitted(pool: &Pool, n_jobs: usize, submissions: &[Submission]) -> String {
     let mut out = String::new();
     let manifest = &pool.manifest;
     let ids: Vec<&str> =
         submissions.iter().map(|it| &it.id[..]).filter(|id| !id.is_empty()).collect();
-    let jobs = match ids.len() {
-        0 => String::new(),
-        1 => format!(", job {}", ids[0]),
-        n if n <= NAMED_MAX => format!(", jobs {}", ids.join(", ")),
-        n => format!(", {n} jobs"),
+    writeln!(out, "{}", tasks(manifest)).ok();
+    let named = if ids.is_empty() || ids.len() > NAMED_MAX {
+        String::new()
+    } else {
+        format!(": {}", ids.join(", "))
     };
-    writeln!(out, "{}{jobs}", tasks(manifest)).ok();
+    writeln!(out, "{} submitted{named}", counted(n_jobs, "job")).ok();
     let folder = shell_words::quote(&pool.folder.to_string_lossy()).into_owned();
     writeln!(out, "stillwell pool watch {folder}    waits for them").ok();
     writeln!(out, "stillwell pool collect {folder}  shows the result").ok();
@@ -358,6 +358,9 @@ fn absent(out: &mut String, found: &Collection<'_>) {
     }
     for (task, why) in found.damaged.iter().take(NAMED_MAX) {
         wrap(out, "not counted: ", 6, &format!("{}: {why}", manifest.label(*task)));
+    }
+    if !found.damaged.is_empty() {
+        wrap(out, "", 6, "remove such a file, and stillwell pool resume measures it again");
     }
     if found.damaged.len() > NAMED_MAX {
         writeln!(out, "and {} more", found.damaged.len() - NAMED_MAX).ok();
