@@ -58,6 +58,7 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
         let ended = ended.and_then(|status| finish(pool, task, &part, status));
         if let Err(error) = ended {
             if is_interrupted {
+                std::fs::remove_file(&part).ok();
                 std::fs::remove_file(&said).ok();
                 return Ok(Ended::Interrupted);
             }
