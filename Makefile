@@ -1,7 +1,7 @@
 # Each target is one real command or two; CI calls `make test`.
 STILLWELL = target/release/stillwell
 
-.PHONY: build demo test test-vm test-report lint bench bless capture
+.PHONY: build demo test test-vm test-report test-slurm lint bench bless capture
 
 build:
 	cargo build --release --locked
@@ -18,6 +18,7 @@ test: lint ## everything that CI checks
 	python3 -m unittest discover -s c/tests
 	experiments/check
 	@$(MAKE) --no-print-directory test-report
+	@$(MAKE) --no-print-directory test-slurm
 	@$(MAKE) --no-print-directory test-vm
 
 test-vm: ## the program on real kernels, in emulated machines; says why when it cannot have them
@@ -25,6 +26,9 @@ test-vm: ## the program on real kernels, in emulated machines; says why when it 
 
 test-report: ## pages of `stillwell report` in a real browser; says why when it cannot have one
 	crates/stillwell/tests/report/run
+
+test-slurm: ## pools on a real Slurm; says why when it cannot have one
+	crates/stillwell/tests/slurm/run
 
 lint:
 	cargo fmt --all --check
@@ -41,6 +45,7 @@ bench: build ## the experiments of docs/experiments.md, side by side with other 
 	experiments/isolation/run
 	experiments/noise/run
 	experiments/history/run
+	experiments/pool/run
 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace

@@ -10,6 +10,7 @@
 //! - the same while it grows: [`sequential`], by the looks of [`spending`]
 //! - two arms otherwise, for display: [`two_sample`], [`signed_rank`], [`across_sessions`]
 //! - one value a session, over months: [`e_divisive`]
+//! - one ratio on many machines: [`pooled`]
 //! - values with errors: [`propagate`]
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
@@ -21,6 +22,7 @@ pub mod endpoint;
 mod interval;
 mod invalid;
 pub mod multiplicity;
+pub mod pooled;
 mod prng;
 pub mod propagate;
 pub mod relabel;

@@ -45,6 +45,34 @@ pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Invalid> {
     Ok(adjusted)
 }
 
+/// The share of alpha at which Holm's procedure judges each of a family, in the order given: the
+/// smallest p-value at `1 / m`; every next one at `1 / (m - r)` after r rejections.
+///
+/// `n_total`: the size of the whole family, where not all of it is known yet; at least that of the
+/// slice. `is_rejected`: whether one is, at a share. An interval at level `1 - share alpha` then leaves 0
+/// out exactly where Holm rejects. Fails on an empty slice, NaN and infinity.
+///
+/// ```
+/// let p = [0.001, 0.5, 0.02];
+/// let shares = stats::multiplicity::shares(&p, 0, |at, share| p[at] <= 0.05 * share).unwrap();
+/// assert_eq!(shares, [1.0 / 3.0, 1.0, 0.5]);
+/// ```
+pub fn shares(
+    p: &[f64],
+    n_total: usize,
+    is_rejected: impl Fn(usize, f64) -> bool,
+) -> Result<Vec<f64>, Invalid> {
+    let mut shares = vec![0.0; p.len()];
+    let mut n_left = n_total.max(p.len());
+    for at in ascending(p)? {
+        shares[at] = 1.0 / n_left as f64;
+        if is_rejected(at, shares[at]) && n_left > 1 {
+            n_left -= 1;
+        }
+    }
+    Ok(shares)
+}
+
 fn ascending(p: &[f64]) -> Result<Vec<usize>, Invalid> {
     finite(p)?;
     let mut order: Vec<usize> = (0..p.len()).collect();

@@ -11,6 +11,7 @@
 
 use crate::interval::Interval;
 use crate::invalid::Invalid;
+use crate::multiplicity::shares;
 use crate::relabel::{Comparison, Estimand, Orbit, Pairs, Shape, Statistic};
 use crate::spending::{Look, Reached, Spending};
 use crate::verdict::z;
@@ -326,15 +327,7 @@ pub fn is_uneven(shape: &Shape, margin: f64) -> bool {
 /// assert!(stats::sequential::holm_shares(&[], 0).is_empty());
 /// ```
 pub fn holm_shares(family: &[&Sequential], n_total: usize) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..family.len()).collect();
-    order.sort_by(|&i, &j| family[i].p().total_cmp(&family[j].p()));
-    let mut shares = vec![0.0; family.len()];
-    let mut n_left = n_total.max(family.len());
-    for &at in &order {
-        shares[at] = 1.0 / n_left as f64;
-        if family[at].is_different(shares[at]) && n_left > 1 {
-            n_left -= 1;
-        }
-    }
-    shares
+    let p: Vec<f64> = family.iter().map(|one| one.p()).collect();
+    // An empty family has no shares.
+    shares(&p, n_total, |at, share| family[at].is_different(share)).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 //! Rates must lie within two standard deviations of a binomial count on the bad side.
 
 use stats::multiplicity::holm;
+use stats::pooled::{Center, RandomEffects, centers, residuals};
 use stats::relabel::{Estimand, Orbit, Pairs};
 use stats::sequential::{Question, Sequential, holm_shares};
 use stats::spending::{Spending, by_pairs};
@@ -360,5 +361,32 @@ fn tabulated_limits_are_exceeded_once_in_a_hundred() {
         }
         at_most("scan", scans, 2000, 0.01);
         at_most("dip", dips, 2000, 0.01);
+    }
+}
+
+/// Nodes that differ, with unequal noise and numbers of pairs: a mean of 0 is seldom rejected, and seldom is one named.
+#[test]
+fn many_machines_err_as_seldom_as_one() {
+    let (mut stream, n) = (Stream::new(13), 2000);
+    for (n_nodes, between) in [(2, 0.01), (3, 0.0), (3, 0.01), (5, 0.01), (10, 0.03)] {
+        let (mut n_false, mut n_named) = (0, 0);
+        for _ in 0..n {
+            let node = |at: usize| -> Vec<f64> {
+                let (level, noise) = (between * normal(&mut stream), 0.02 * (1 + at % 3) as f64);
+                (0..4 + 6 * at).map(|_| level + noise * normal(&mut stream)).collect()
+            };
+            let nodes: Vec<Vec<f64>> = (0..n_nodes).map(node).collect();
+            let nodes = centers(&nodes, Center::Typical).unwrap();
+            let found = RandomEffects::of(&nodes).unwrap();
+            let is_false = !found.interval(0.05).unwrap().contains(0.0);
+            assert_eq!(is_false, found.test().unwrap().p < 0.05);
+            n_false += usize::from(is_false);
+            let p =
+                |of: Vec<stats::two_sample::TTest>| of.iter().map(|it| it.p).collect::<Vec<_>>();
+            let named = residuals(&nodes).map(p).and_then(|p| holm(&p)).unwrap_or_default();
+            n_named += usize::from(named.iter().any(|p| *p <= 0.01));
+        }
+        at_most(&format!("{n_nodes} nodes, {between}"), n_false, n, 0.06);
+        at_most(&format!("{n_nodes} nodes, {between}: named"), n_named, n, 0.03);
     }
 }

@@ -5,6 +5,7 @@ mod history;
 mod link_order;
 mod load;
 mod noise;
+mod pool;
 mod shield;
 mod system;
 
@@ -31,6 +32,7 @@ pub use history::{
 pub use link_order::LinkOrderVerb;
 pub use load::LoadVerb;
 pub use noise::NoiseVerb;
+pub use pool::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 pub use shield::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb};
 pub use system::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemTune, SystemVerb};
 
@@ -77,6 +79,8 @@ pub enum Verb {
     Calibrate(Box<CalibrateVerb>),
     /// Keep results over months, and say when they changed
     History(Box<HistoryVerb>),
+    /// Measure a suite on many machines through Slurm or another queue, and put their results together
+    Pool(PoolVerb),
     /// Say where lost time went, and who took it
     Noise(NoiseVerb),
     /// Say what makes noise on this machine, and what can be done about it

@@ -13,6 +13,7 @@ mod measure;
 mod metric;
 mod noise;
 mod plan;
+mod pool;
 mod record;
 mod render;
 mod schedule;

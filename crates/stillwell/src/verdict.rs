@@ -6,6 +6,9 @@ use crate::analysis::{Comparison, Evidence, NoTest, RatioInterval};
 use crate::plan::Policy;
 use crate::spec::values::FailOn;
 
+/// The exit code of something that was asked for and is not decided.
+pub const UNDECIDED: u8 = 3;
+
 /// What can be said of a candidate against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,8 +53,19 @@ pub fn judge(comparison: &Comparison, policy: &Policy) -> Judgement {
             return undecided(Some(*because));
         }
     };
+    of_interval(shown, as_measured.ratio, policy, is_uneven)
+}
+
+/// Judges an interval. `as_measured`: the ratio before anything was subtracted, which says the direction; `is_uneven`: it
+/// stands for two ratios.
+pub fn of_interval(
+    shown: RatioInterval,
+    as_measured: f64,
+    policy: &Policy,
+    is_uneven: bool,
+) -> Judgement {
     let log = stats::Interval { lo: shown.lo.ln(), hi: shown.hi.ln() };
-    let direction = if as_measured.ratio > 1.0 { Verdict::Slower } else { Verdict::Faster };
+    let direction = if as_measured > 1.0 { Verdict::Slower } else { Verdict::Faster };
     let (verdict, within_margin) = match stats::Verdict::of(log, policy.same_within.ln_1p()) {
         stats::Verdict::Different => (direction, false),
         stats::Verdict::DifferentWithinMargin => (direction, true),
@@ -81,7 +95,7 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
     } else if judgements.iter().all(is_fine) {
         0
     } else {
-        3
+        UNDECIDED
     }
 }
 

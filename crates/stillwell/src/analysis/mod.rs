@@ -13,6 +13,7 @@ pub mod launches;
 pub mod live;
 mod notes;
 mod outliers;
+pub mod pool;
 pub mod report;
 pub mod select;
 pub mod series;

@@ -106,7 +106,7 @@ impl Walls {
 }
 
 /// Both runs of each complete pair, by the order in which they ran.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Slots {
     pub(super) slot1: Vec<f64>,
     pub(super) slot2: Vec<f64>,
@@ -117,6 +117,23 @@ impl Slots {
     /// How many pairs there are.
     pub fn len(&self) -> usize {
         self.slot1.len()
+    }
+
+    /// The pairs of another session behind those of this one.
+    pub fn append(&mut self, other: &Self) {
+        self.slot1.extend(&other.slot1);
+        self.slot2.extend(&other.slot2);
+        self.slot1_is_new.extend(&other.slot1_is_new);
+    }
+
+    /// Logarithm of new ÷ old of each pair.
+    pub fn log_ratios(&self) -> Vec<f64> {
+        let slots = self.slot1.iter().zip(&self.slot2).zip(&self.slot1_is_new);
+        let log_ratio = |((first, second), is_new_first): ((&f64, &f64), &bool)| {
+            let (new, old) = if *is_new_first { (first, second) } else { (second, first) };
+            (new / old).ln()
+        };
+        slots.map(log_ratio).collect()
     }
 
     /// Without the first ones.

@@ -15,13 +15,10 @@ use crate::convert::results::Results;
 use crate::record::Record;
 use crate::render::files::{self as shown_files, Shown, Side};
 use crate::render::{Styles, across, within};
-use crate::verdict::{self, judge};
+use crate::verdict::{self, UNDECIDED, judge};
 
 /// Files from which on there is a test across sessions, so that benchmarks are not shown in columns.
 const SESSIONS_MIN: usize = 6;
-
-/// Exit code where a verdict was asked for, and there is none.
-const UNDECIDED: u8 = 3;
 
 /// A record and the summaries of its arms.
 type Summarised = (Record, Vec<ArmSummary>);

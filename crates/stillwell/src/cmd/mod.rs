@@ -18,6 +18,7 @@ mod measuring;
 mod noise;
 mod open;
 mod plot;
+mod pool;
 mod records;
 mod report;
 mod run;
@@ -60,6 +61,7 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Convert(verb) => convert::convert(&verb),
         Verb::Calibrate(verb) => calibrate::calibrate(*verb),
         Verb::History(verb) => history::history(&verb),
+        Verb::Pool(verb) => pool::pool(&verb),
         Verb::Noise(verb) => noise::noise(&verb),
         Verb::System(verb) => system::system(&verb),
         Verb::Shield(verb) => shield::shield(&verb),

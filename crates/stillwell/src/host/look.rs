@@ -11,7 +11,15 @@ use crate::host::{
 pub fn look(host: &Host) -> (Facts, Vec<Gap>) {
     #[expect(clippy::disallowed_methods, reason = "the facts say where the commands ran")]
     let directory = std::env::current_dir().ok();
-    look_from(host, directory.as_deref())
+    let (mut facts, gaps) = look_from(host, directory.as_deref());
+    // Slurm may know a machine by another name than its own, and several nodes may be one machine.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "Slurm says the name of a node in the environment"
+    )]
+    let node = std::env::var("SLURMD_NODENAME").ok().filter(|node| !node.is_empty());
+    facts.host = node.or(facts.host);
+    (facts, gaps)
 }
 
 /// As [`look`], for commands that run in `directory`.

@@ -5,11 +5,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -84,7 +84,7 @@ pub fn check(command: &[OsString]) -> Result<()> {
 pub fn run(
     command: &[OsString],
     as_caller: bool,
-    mut look: impl FnMut() -> Result<()>,
+    look: impl FnMut() -> Result<()>,
 ) -> Result<ExitStatus> {
     // Handlers, because exec resets them for the command; what is ignored would stay ignored.
     let unheeded = Arc::new(AtomicBool::new(false));
@@ -97,24 +97,47 @@ pub fn run(
         let writer = writer.try_clone().context("cannot catch signals")?;
         signal_hook::low_level::pipe::register(signal, writer).context("cannot catch signals")?;
     }
-    let mut child = Command::new("/proc/self/exe")
+    let mut child = prepared(command, as_caller)
+        .spawn()
+        .with_context(|| format!("cannot execute {}", command[0].display()))?;
+    let drain = || {
+        rustix::io::read(&pipe, &mut [0; 64]).ok();
+    };
+    wait(&mut child, pipe.as_fd(), drain, look)
+}
+
+/// A command that the kernel ends with this program, not yet started.
+pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
+    let mut prepared = Command::new("/proc/self/exe");
+    prepared
         .arg0(ARGV0)
         .arg(std::process::id().to_string())
         .arg(if as_caller { AS_CALLER } else { AS_WE_ARE })
-        .args(command)
-        .spawn()
-        .with_context(|| format!("cannot execute {}", command[0].display()))?;
-    let pid = Pid::from_child(&child);
+        .args(command);
+    prepared
+}
+
+/// Waits for its end. When `signals` can be read, it is drained and the command is asked to end. `look` is called now and then.
+///
+/// # Errors
+/// It cannot be waited for, or `look` failed.
+pub fn wait(
+    child: &mut Child,
+    signals: BorrowedFd<'_>,
+    mut drain: impl FnMut(),
+    mut look: impl FnMut() -> Result<()>,
+) -> Result<ExitStatus> {
+    let pid = Pid::from_child(child);
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
     loop {
         if let Some(status) = child.try_wait().context("cannot wait for the command")? {
             return Ok(status);
         }
-        let mut fds = vec![PollFd::new(&pipe, PollFlags::IN)];
+        let mut fds = vec![PollFd::from_borrowed_fd(signals, PollFlags::IN)];
         fds.extend(pidfd.as_ref().map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)));
         wait_for(&mut fds, if pidfd.is_some() { LOOK_NS } else { LOOK_WITHOUT_PIDFD_NS })?;
         if !fds[0].revents().is_empty() {
-            rustix::io::read(&pipe, &mut [0; 64]).ok();
+            drain();
             kill_process(pid, Signal::TERM).ok();
         }
         look()?;

@@ -21,7 +21,7 @@ use crate::host::{Facts, Gap};
 use crate::plan::Plan;
 
 pub use folder::{Manifest, is_suite};
-pub use place::{builds_path, history_path, new_path, newest};
+pub use place::{builds_path, history_path, new_path, newest, pools_path};
 pub use read::{Line, Record, Tail};
 pub use row::{FIXED_COLUMNS, Layout, Row};
 pub use rows::Rows;

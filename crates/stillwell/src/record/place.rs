@@ -61,6 +61,17 @@ pub fn history_path() -> Result<PathBuf> {
     Ok(directory.join("history.db"))
 }
 
+/// Where it is kept which job is of which pool.
+///
+/// # Errors
+/// No directory for it is known, or it cannot be made.
+pub fn pools_path() -> Result<PathBuf> {
+    let directory = directory().context("neither XDG_STATE_HOME nor HOME is set")?;
+    with_their_files(|| std::fs::create_dir_all(&directory))
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory.join("pools.jsonl"))
+}
+
 /// The newest record that was kept there.
 ///
 /// # Errors

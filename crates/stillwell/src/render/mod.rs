@@ -23,6 +23,7 @@ pub mod noise;
 mod notes;
 mod outliers;
 pub mod plot;
+pub mod pool;
 pub mod pyperf;
 pub mod report;
 pub mod results;

@@ -22,6 +22,7 @@ mod large;
 mod link_order;
 mod load;
 mod looks;
+mod pool;
 mod privileges;
 mod process;
 mod processes;

@@ -1,0 +1,329 @@
+//! `pool`: a suite on many machines.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "reads the suite, asks for its benchmarks and says where we are"
+)]
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Zoned;
+use rustix::event::{PollFd, PollFlags};
+use serde::Deserialize;
+
+use crate::analysis::pool as analysis;
+use crate::analysis::pool::{Line, PoolEvidence};
+use crate::cli::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+use crate::cmd::measuring::drawn_seed;
+use crate::host::{self, Host};
+use crate::measure::clock::monotonic_ns;
+use crate::measure::interrupt::Interrupt;
+use crate::measure::supervised::wait_for;
+use crate::pool::manifest::{self, Engine, Listed, Manifest, Pool};
+use crate::pool::standing::{self, Standing, State, node_name};
+use crate::pool::task::{self, Ended};
+use crate::pool::{collect, queue, submit};
+use crate::render::Styles;
+use crate::render::pool::{self as shown, Collection};
+use crate::verdict::{self, Judgement, Verdict};
+
+/// Jobs that a pool is divided into if nobody says otherwise.
+const JOBS_MAX: usize = 1000;
+/// How often `watch` looks into the folder, and the queue is asked.
+const LOOK_NS: u64 = 1_000_000_000;
+const ASK_NS: u64 = 10_000_000_000;
+
+/// Something is missing, or a task failed.
+const ERROR: u8 = 2;
+const INTERRUPTED: u8 = 130;
+
+/// `pool`.
+pub fn pool(verb: &PoolVerb) -> Result<u8> {
+    match &verb.action {
+        PoolAction::Run(verb) => run(verb),
+        PoolAction::Status(verb) => status(verb),
+        PoolAction::Watch(of) => watch(&Pool::find(&of.pool)?),
+        PoolAction::Resume(of) => resume(&Pool::find(&of.pool)?),
+        PoolAction::Cancel(of) => cancel(&Pool::find(&of.pool)?),
+        PoolAction::Collect(verb) => collect_all(verb),
+        PoolAction::Task(verb) => work(verb),
+    }
+}
+
+fn run(verb: &PoolRun) -> Result<u8> {
+    if let Some(template) = &verb.submit {
+        submit::check_command(template)?;
+    }
+    let manifest = decide(verb)?;
+    let folder = match &verb.output {
+        Some(folder) => folder.clone(),
+        None => default_folder(&verb.suite),
+    };
+    let pool = Pool::create(&folder, manifest)?;
+    submit::write_script(&pool)?;
+    let jobs: Vec<usize> = (0..pool.manifest.n_jobs()).collect();
+    let submitted = submit_jobs(&pool, &jobs);
+    if submitted.is_err() && pool.submissions().is_empty() {
+        // The name is free for the next attempt.
+        pool.discard();
+    }
+    submitted
+}
+
+/// Everything that the tasks need to know.
+fn decide(verb: &PoolRun) -> Result<Manifest> {
+    let suite = verb
+        .suite
+        .canonicalize()
+        .with_context(|| format!("cannot read {}", verb.suite.display()))?;
+    let suite_text = std::fs::read_to_string(&suite)
+        .with_context(|| format!("cannot read {}", suite.display()))?;
+    let own = std::env::current_exe().context("cannot find this program")?;
+    let listed = list(&own, &suite, verb.arms.as_deref())?;
+    ensure!(!listed.benchmarks.is_empty(), "{} has no benchmark", verb.suite.display());
+    let alone = listed.benchmarks.iter().find(|benchmark| benchmark.variants.len() < 2);
+    if let Some(alone) = alone {
+        return Err(anyhow!(
+            "benchmark {:?} has one variant, so there is nothing to compare on the nodes; give it another one, or --arms",
+            alone.name
+        ));
+    }
+    let engine = match &verb.submit {
+        Some(template) => Engine::Command(template.clone()),
+        None => Engine::Slurm {
+            options: sbatch_options(verb),
+            n_nodes: verb.nodes,
+            array_max: queue::array_max()?,
+        },
+    };
+    let seed = match verb.seed {
+        Some(seed) => seed,
+        None => drawn_seed()?,
+    };
+    let tasks = manifest::tasks(listed.benchmarks.len(), verb.repetitions, seed)?;
+    let tasks_per_job = match verb.tasks_per_job {
+        Some(n_tasks) => n_tasks as usize,
+        None => tasks.len().div_ceil(JOBS_MAX).max(1),
+    };
+    let program = match &verb.program {
+        Some(program) => std::path::absolute(program).context("--program")?,
+        None => own,
+    };
+    Ok(Manifest {
+        format: manifest::FORMAT.into(),
+        version: manifest::VERSION,
+        tool: format!("stillwell {}", env!("CARGO_PKG_VERSION")),
+        created: Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        name: format!("stillwell-{:08x}", drawn_seed()?),
+        suite,
+        suite_text,
+        suite_name: listed.suite,
+        program,
+        directory: std::env::current_dir().context("cannot tell the current directory")?,
+        arms: verb.arms.clone(),
+        n_blocks: verb.blocks,
+        seed,
+        tasks_per_job,
+        engine,
+        benchmarks: listed.benchmarks,
+        tasks,
+    })
+}
+
+/// What `bench SUITE --list --json` prints.
+#[derive(Deserialize)]
+struct Listing {
+    suite: String,
+    benchmarks: Vec<Listed>,
+}
+
+/// The suite is read by the verb that measures it, so that both understand the same.
+fn list(program: &Path, suite: &Path, arms: Option<&str>) -> Result<Listing> {
+    let mut command = std::process::Command::new(program);
+    command.arg("bench").arg(suite).args(["--list", "--json"]);
+    command.args(arms.map(|arms| format!("--arms={arms}")));
+    let output = command.output().context("cannot execute this program")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim();
+        return Err(anyhow!("{}", said.strip_prefix("stillwell: ").unwrap_or(said)));
+    }
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("cannot list the benchmarks of {}", suite.display()))
+}
+
+fn sbatch_options(verb: &PoolRun) -> Vec<String> {
+    let mut options = Vec::new();
+    if !verb.shared {
+        options.push("--exclusive".into());
+    }
+    options.extend(verb.constraint.iter().map(|it| format!("--constraint={it}")));
+    options.extend(verb.partition.iter().map(|it| format!("--partition={it}")));
+    options.extend(verb.sbatch_option.iter().cloned());
+    options
+}
+
+fn default_folder(suite: &Path) -> PathBuf {
+    let stem = suite.file_stem().unwrap_or_default().to_string_lossy();
+    format!("{stem}-pool-{}", Zoned::now().strftime("%Y-%m-%dT%H-%M-%S")).into()
+}
+
+fn submit_jobs(pool: &Pool, jobs: &[usize]) -> Result<u8> {
+    let mut locked = pool.lock()?;
+    let mut submissions = Vec::new();
+    let submitted = submit::submit(pool, jobs, &mut locked, |it| submissions.push(it.clone()));
+    submitted.with_context(|| match submissions.iter().map(|it| n_jobs(&it.jobs)).sum() {
+        0 => "nothing was submitted".to_owned(),
+        n_jobs => format!(
+            "{n_jobs} of {} jobs were submitted; stillwell pool resume {} submits the others",
+            jobs.len(),
+            pool.folder.display()
+        ),
+    })?;
+    super::print(&shown::submitted(pool, jobs.len(), &submissions))?;
+    Ok(0)
+}
+
+fn n_jobs(list: &str) -> usize {
+    host::parse_cpu_list(list).map_or(0, |jobs| jobs.len())
+}
+
+fn look(pool: &Pool) -> Result<Standing> {
+    standing::standing(pool, queue::queued(&pool.manifest)?.as_ref())
+}
+
+fn status(verb: &PoolStatus) -> Result<u8> {
+    let pool = Pool::find(&verb.of.pool)?;
+    let found = look(&pool)?;
+    if verb.json {
+        shown::status_json(&mut std::io::stdout().lock(), &pool, &found)?;
+    } else {
+        super::print(&shown::status(&pool, &found))?;
+    }
+    Ok(0)
+}
+
+/// Until all is done, or nobody is working on what is not.
+fn watch(pool: &Pool) -> Result<u8> {
+    let interrupt = Interrupt::catch()?;
+    let n_tasks = pool.manifest.tasks.len();
+    let is_slurm = matches!(pool.manifest.engine, Engine::Slurm { .. });
+    let bar = progress(n_tasks);
+    let mut asked_ns = None;
+    loop {
+        let n_done = standing::done(pool)?.len();
+        bar.set_position(n_done as u64);
+        bar.tick();
+        if n_done == n_tasks {
+            break;
+        }
+        let now_ns = monotonic_ns();
+        if is_slurm && asked_ns.is_none_or(|asked_ns| now_ns - asked_ns >= ASK_NS) {
+            asked_ns = Some(now_ns);
+            let found = look(pool)?;
+            bar.set_message(shown::counts(&found));
+            if found.n(State::Running) + found.n(State::Queued) == 0 {
+                break;
+            }
+        }
+        wait_for(&mut [PollFd::new(&interrupt, PollFlags::IN)], LOOK_NS)?;
+        if interrupt.take() {
+            bar.finish_and_clear();
+            super::print("the jobs go on\n")?;
+            return Ok(INTERRUPTED);
+        }
+    }
+    bar.finish_and_clear();
+    let found = look(pool)?;
+    super::print(&shown::status(pool, &found))?;
+    Ok(if found.n(State::Done) == n_tasks { 0 } else { ERROR })
+}
+
+fn progress(n_tasks: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(n_tasks as u64);
+    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} tasks  {msg}");
+    bar.set_style(style.expect("the template is constant"));
+    bar
+}
+
+fn resume(pool: &Pool) -> Result<u8> {
+    let found = look(pool)?;
+    let mut jobs: Vec<usize> =
+        found.absent().into_iter().map(|task| pool.manifest.job_of(task)).collect();
+    jobs.dedup();
+    if jobs.is_empty() {
+        super::print(&format!("nothing to submit: {}\n", shown::counts(&found)))?;
+        return Ok(0);
+    }
+    submit_jobs(pool, &jobs)
+}
+
+fn cancel(pool: &Pool) -> Result<u8> {
+    let n_jobs = queue::cancel(&pool.manifest)?;
+    let n_done = standing::done(pool)?.len();
+    super::print(&shown::cancelled(n_jobs, n_done))?;
+    Ok(0)
+}
+
+fn collect_all(verb: &PoolCollect) -> Result<u8> {
+    let pool = Pool::find(&verb.of.pool)?;
+    let collected = collect::collect(&pool)?;
+    let n_family = pool.manifest.benchmarks.iter().map(|it| it.variants.len() - 1).sum();
+    let lines = analysis::pool(collected.pieces, n_family, pool.manifest.seed);
+    let judgements: Vec<Judgement> = lines.iter().map(judge).collect();
+    let found = Collection {
+        pool: &pool,
+        n_done: collected.n_done,
+        missing: &collected.missing,
+        damaged: &collected.damaged,
+        lines: &lines,
+        judgements: &judgements,
+    };
+    if verb.json {
+        shown::collected_json(&mut std::io::stdout().lock(), &found)?;
+    } else {
+        super::print(&shown::collected(&found, verb.by_node, &Styles::colored()))?;
+    }
+    Ok(match verb.fail_on {
+        None => 0,
+        // Of a variant without a pair nothing is known.
+        Some(fail_on) => match verdict::exit_code(&judgements, fail_on) {
+            0 if lines.len() < n_family => verdict::UNDECIDED,
+            code => code,
+        },
+    })
+}
+
+fn judge(line: &Line) -> Judgement {
+    let judged = |ratio| verdict::of_interval(ratio, ratio.ratio, &line.policy, false);
+    match &line.evidence {
+        PoolEvidence::Pooled(found) => judged(found.ratio),
+        PoolEvidence::OneNode(found) => judged(found.ratio),
+        PoolEvidence::None { because } => Judgement {
+            verdict: Verdict::Undecided,
+            within_margin: false,
+            interval: None,
+            no_test: Some(*because),
+        },
+    }
+}
+
+fn work(verb: &PoolTask) -> Result<u8> {
+    let pool = Pool::open(&verb.directory)?;
+    let (facts, _) = host::look(&Host::new("/"));
+    let ended = task::work(&pool, verb.job, &node_name(facts.host))?;
+    match ended {
+        Ended::Done => Ok(0),
+        Ended::Interrupted => Ok(INTERRUPTED),
+        Ended::Failed(n_failed) => {
+            let mut stderr = anstream::stderr().lock();
+            writeln!(stderr, "stillwell: {n_failed} of the tasks of job {} failed", verb.job).ok();
+            Ok(ERROR)
+        }
+    }
+}

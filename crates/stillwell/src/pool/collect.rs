@@ -1,0 +1,96 @@
+//! The records of the tasks that are done → pairs, each with the node it is of. What is no record of its task is named, never counted.
+
+use anyhow::{Context as _, Result, ensure};
+use rayon::prelude::*;
+
+use crate::analysis::pool::Piece;
+use crate::analysis::walls::Walls;
+use crate::analysis::{end_reason, launches};
+use crate::pool::manifest::{Listed, Pool, Task};
+use crate::pool::standing::{done, node_name};
+use crate::pool::task::seed_option;
+use crate::record::{EndReason, Record};
+
+/// What the folder of a pool holds.
+#[derive(Debug)]
+pub struct Collected {
+    /// The pairs of all tasks that are done, in the order of the suite.
+    pub pieces: Vec<Piece>,
+    /// Tasks that are done.
+    pub n_done: usize,
+    /// Tasks that are not.
+    pub missing: Vec<usize>,
+    /// Tasks whose record is not what it should be, and why.
+    pub damaged: Vec<(usize, String)>,
+}
+
+/// Reads what is done.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn collect(pool: &Pool) -> Result<Collected> {
+    let done = done(pool)?;
+    let read: Vec<(usize, Result<Vec<Piece>>)> =
+        done.par_iter().map(|&task| (task, pieces(pool, task))).collect();
+    let n_tasks = pool.manifest.tasks.len();
+    let missing = (0..n_tasks).filter(|task| !done.contains(task)).collect();
+    let mut collected = Collected { pieces: Vec::new(), n_done: 0, missing, damaged: Vec::new() };
+    let mut by_place = Vec::new();
+    for (task, pieces) in read {
+        match pieces {
+            Ok(pieces) => {
+                collected.n_done += 1;
+                let benchmark = pool.manifest.tasks[task].benchmark;
+                by_place.extend(pieces.into_iter().enumerate().map(|(at, it)| (benchmark, at, it)));
+            }
+            Err(error) => collected.damaged.push((task, format!("{error:#}"))),
+        }
+    }
+    // As the suite has them; the tasks were in random order.
+    by_place.sort_by_key(|(benchmark, at, _)| (*benchmark, *at));
+    collected.pieces = by_place.into_iter().map(|(_, _, piece)| piece).collect();
+    Ok(collected)
+}
+
+fn pieces(pool: &Pool, task: usize) -> Result<Vec<Piece>> {
+    let asked = pool.manifest.tasks[task];
+    let listed = &pool.manifest.benchmarks[asked.benchmark];
+    let record = launches::gather(Record::read(&pool.record(task))?);
+    check(&record, asked, listed).with_context(|| format!("{}", record.path.display()))?;
+    let plan = &record.header.plan;
+    let walls = Walls::of(&record);
+    let node = node_name(record.header.facts.host.clone());
+    let piece = |arm: usize| {
+        let reference = plan.reference_of(arm);
+        Piece {
+            node: node.clone(),
+            benchmark: listed.name.clone(),
+            arm: plan.arms[arm].label().to_owned(),
+            reference: plan.arms[reference].label().to_owned(),
+            policy: plan.policy,
+            has_control: plan.control.is_some(),
+            slots: walls.slots(reference, arm),
+        }
+    };
+    Ok(plan.compared().into_iter().map(piece).collect())
+}
+
+/// Whether a record is of this task, and finished.
+fn check(record: &Record, asked: Task, listed: &Listed) -> Result<()> {
+    let plan = &record.header.plan;
+    // The plan's own seed is made from this one and the place of the benchmark in the suite.
+    let seed = seed_option(asked.seed);
+    ensure!(
+        record.header.command_line.contains(&seed),
+        "it is of another task: it was not measured with {seed}"
+    );
+    let suite = plan.suite.as_ref().map(|suite| &suite.benchmark);
+    ensure!(
+        suite == Some(&listed.name),
+        "it is not of {}, but of {}",
+        listed.name,
+        suite.map_or("no suite", |benchmark| benchmark)
+    );
+    ensure!(end_reason(record) == Some(EndReason::Complete), "it has no proper end");
+    Ok(())
+}

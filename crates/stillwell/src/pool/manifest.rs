@@ -1,0 +1,384 @@
+//! What a pool is to measure, written once, and the folder it is in.
+#![expect(clippy::disallowed_methods, reason = "reads and writes the folder of a pool")]
+
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde::{Deserialize, Serialize};
+use stats::Stream;
+
+use crate::record;
+
+/// What the first member of every manifest says it is.
+pub const FORMAT: &str = "stillwell-pool";
+/// Version of the manifest that this program writes and reads.
+pub const VERSION: u32 = 1;
+/// Tasks of one pool; a manifest of so many has some 60 MB.
+const TASKS_MAX: usize = 1_000_000;
+/// The manifest.
+const MANIFEST: &str = "pool.json";
+/// One line for each submission.
+const SUBMISSIONS: &str = "submissions.jsonl";
+
+/// What is to be measured, and how it is submitted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// Name and version of the program that wrote it.
+    pub tool: String,
+    /// When, RFC 3339.
+    pub created: String,
+    /// What its jobs are called in the queue, before the number of their first one.
+    pub name: String,
+    /// The suite file, and its text then.
+    pub suite: PathBuf,
+    /// Its text.
+    pub suite_text: String,
+    /// Name of the suite.
+    pub suite_name: String,
+    /// Stillwell on the nodes.
+    pub program: PathBuf,
+    /// Directory in which everything is executed.
+    pub directory: PathBuf,
+    /// Variants in place of those of the suite.
+    pub arms: Option<String>,
+    /// Blocks of each task.
+    pub n_blocks: u32,
+    /// Seed of the order of the tasks, and of theirs.
+    pub seed: u64,
+    /// Tasks of each job of the queue.
+    pub tasks_per_job: usize,
+    /// How jobs are submitted.
+    pub engine: Engine,
+    /// The benchmarks.
+    pub benchmarks: Vec<Listed>,
+    /// The tasks, in the order in which they are submitted.
+    pub tasks: Vec<Task>,
+}
+
+/// How jobs are submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// As arrays of Slurm.
+    Slurm {
+        /// Options of sbatch that say where they may run.
+        options: Vec<String>,
+        /// Most jobs at one time.
+        n_nodes: Option<u32>,
+        /// Jobs of one array, at most.
+        array_max: usize,
+    },
+    /// Each by a command of the user's.
+    Command(String),
+}
+
+/// A benchmark of the suite.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// Names of its variants; the first is the reference.
+    pub variants: Vec<String>,
+}
+
+/// A benchmark × repetition: some blocks, on one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Index of the benchmark.
+    pub benchmark: usize,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// Seed of its random choices.
+    pub seed: u64,
+}
+
+/// A submission to the queue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Submission {
+    /// Number of the job or array, as the queue says it; empty if it says none.
+    pub id: String,
+    /// The number that is added to the number in the array.
+    pub offset: usize,
+    /// The jobs, as a list like 0-3,7.
+    pub jobs: String,
+}
+
+/// Each benchmark so many times, in random order, each with a seed of its own.
+pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<Task>> {
+    let n_tasks = n_benchmarks.saturating_mul(n_repetitions as usize);
+    ensure!(
+        n_tasks <= TASKS_MAX,
+        "{n_benchmarks} benchmarks × {n_repetitions} repetitions are {n_tasks} tasks; {TASKS_MAX} is the most"
+    );
+    let mut stream = Stream::new(seed);
+    let of = |benchmark| (0..n_repetitions).map(move |repetition| (benchmark, repetition));
+    let mut order: Vec<(usize, u32)> = (0..n_benchmarks).flat_map(of).collect();
+    stream.shuffle(&mut order);
+    // JSON readers that know only floating-point numbers must get it right too.
+    let mut task_seed = || stream.next_u64() >> 12;
+    let task = |(benchmark, repetition)| Task { benchmark, repetition, seed: task_seed() };
+    Ok(order.into_iter().map(task).collect())
+}
+
+impl Manifest {
+    /// Jobs of the queue.
+    pub fn n_jobs(&self) -> usize {
+        self.tasks.len().div_ceil(self.tasks_per_job)
+    }
+
+    /// The job of a task.
+    pub fn job_of(&self, task: usize) -> usize {
+        task / self.tasks_per_job
+    }
+
+    /// The tasks of a job.
+    pub fn tasks_of(&self, job: usize) -> std::ops::Range<usize> {
+        let first = job.saturating_mul(self.tasks_per_job).min(self.tasks.len());
+        first..first.saturating_add(self.tasks_per_job).min(self.tasks.len())
+    }
+
+    /// A task in words.
+    pub fn label(&self, task: usize) -> String {
+        let Task { benchmark, repetition, .. } = self.tasks[task];
+        format!("{} #{}", self.benchmarks[benchmark].name, repetition + 1)
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(self.format == FORMAT, "format {:?} is not {FORMAT:?}", self.format);
+        ensure!(
+            self.version <= VERSION,
+            "written by a later Stillwell (version {}; this one reads up to {VERSION})",
+            self.version
+        );
+        ensure!(self.tasks_per_job > 0, "tasks_per_job is 0");
+        ensure!(
+            !matches!(self.engine, Engine::Slurm { array_max: 0, .. }),
+            "engine.slurm.array_max is 0"
+        );
+        let n_benchmarks = self.benchmarks.len();
+        let unknown = self.tasks.iter().position(|task| task.benchmark >= n_benchmarks);
+        ensure!(
+            unknown.is_none(),
+            "task {} is of a benchmark that is not there",
+            unknown.unwrap_or(0)
+        );
+        Ok(())
+    }
+}
+
+/// A pool: its folder, and what is written there.
+#[derive(Debug)]
+pub struct Pool {
+    /// The folder, absolute.
+    pub folder: PathBuf,
+    /// What is to be measured.
+    pub manifest: Manifest,
+}
+
+impl Pool {
+    /// Makes the folder of a new pool.
+    ///
+    /// # Errors
+    /// It exists already, or cannot be made.
+    pub fn create(folder: &Path, manifest: Manifest) -> Result<Self> {
+        let shown = folder.display();
+        match std::fs::DirBuilder::new().create(folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                bail!("{shown} exists already; choose another folder with -o")
+            }
+            made => made.with_context(|| format!("cannot make the folder {shown}"))?,
+        }
+        let folder = folder.canonicalize().with_context(|| format!("cannot find {shown}"))?;
+        let pool = Self { folder, manifest };
+        for part in [pool.done(), pool.part(), pool.failed(), pool.log()] {
+            std::fs::create_dir_all(&part)
+                .with_context(|| format!("cannot make {}", part.display()))?;
+        }
+        let mut text = serde_json::to_vec(&pool.manifest).context("cannot write the manifest")?;
+        text.push(b'\n');
+        pool.write(MANIFEST, &text, 0o644)?;
+        Ok(pool)
+    }
+
+    /// Takes the folder away again, of which nothing was submitted.
+    pub fn discard(self) {
+        std::fs::remove_dir_all(&self.folder).ok();
+    }
+
+    /// Opens the pool in a folder.
+    ///
+    /// # Errors
+    /// There is none, or its manifest is damaged.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join(MANIFEST);
+        let text = std::fs::read(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                anyhow!("{} is no pool: there is no {MANIFEST} in it", folder.display())
+            }
+            _ => anyhow!("cannot read {}: {error}", path.display()),
+        })?;
+        let manifest: Manifest = serde_json::from_slice(&text)
+            .map_err(anyhow::Error::from)
+            .and_then(|manifest: Manifest| manifest.check().map(|()| manifest))
+            .with_context(|| format!("{}", path.display()))?;
+        let folder =
+            folder.canonicalize().with_context(|| format!("cannot find {}", folder.display()))?;
+        Ok(Self { folder, manifest })
+    }
+
+    /// Opens the pool in a folder, or that of a job.
+    ///
+    /// # Errors
+    /// As [`Pool::open`]; or nothing is known of such a job.
+    pub fn find(named: &Path) -> Result<Self> {
+        let job = named.to_str().filter(|name| !named.exists() && is_job(name));
+        let Some(job) = job else { return Self::open(named) };
+        let index = record::pools_path()?;
+        let folder = Known::of(&index, job).with_context(|| {
+            format!("{} knows no pool of job {job}; name the folder of the pool", index.display())
+        })?;
+        Self::open(&folder)
+    }
+
+    /// Records of the tasks that are done, by number.
+    pub fn done(&self) -> PathBuf {
+        self.folder.join("done")
+    }
+
+    /// What is being measured.
+    pub fn part(&self) -> PathBuf {
+        self.folder.join("part")
+    }
+
+    /// What was said by those that failed.
+    pub fn failed(&self) -> PathBuf {
+        self.folder.join("failed")
+    }
+
+    /// What the jobs print.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// The record of a task that is done.
+    pub fn record(&self, task: usize) -> PathBuf {
+        self.done().join(format!("{task}.swell"))
+    }
+
+    /// Writes a file of the folder, whole or not at all.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        let write = || {
+            let mut file = tempfile::Builder::new()
+                .permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))
+                .tempfile_in(&self.folder)?;
+            file.write_all(bytes)?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            File::open(&self.folder)?.sync_all()
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// Holds all others off who want to submit, until it is dropped.
+    ///
+    /// # Errors
+    /// Somebody else is submitting.
+    pub fn lock(&self) -> Result<File> {
+        let path = self.folder.join(SUBMISSIONS);
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                bail!("somebody else is submitting tasks of {}", self.folder.display())
+            }
+            // Not every file system that is shared has locks, and what is submitted twice is measured once.
+            _ => Ok(file),
+        }
+    }
+
+    /// Keeps a submission, for people and for `collect JOB`.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep(&self, locked: &mut File, submission: &Submission) -> Result<()> {
+        append(locked, submission).with_context(|| {
+            format!("cannot write to {SUBMISSIONS} in {}", self.folder.display())
+        })?;
+        if submission.id.is_empty() {
+            return Ok(());
+        }
+        let known = Known { job: submission.id.clone(), folder: self.folder.clone() };
+        known.keep().context("cannot keep which folder this job belongs to")
+    }
+
+    /// The submissions so far.
+    pub fn submissions(&self) -> Vec<Submission> {
+        let text = std::fs::read_to_string(self.folder.join(SUBMISSIONS)).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
+fn is_job(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn append(file: &mut File, value: &impl Serialize) -> Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(file.write_all(&line)?)
+}
+
+/// Which job is of which pool, for all pools of a user.
+#[derive(Serialize, Deserialize)]
+struct Known {
+    job: String,
+    folder: PathBuf,
+}
+
+impl Known {
+    fn keep(&self) -> Result<()> {
+        let path = record::pools_path()?;
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+        append(&mut file, self)
+    }
+
+    fn of(index: &Path, job: &str) -> Option<PathBuf> {
+        let text = std::fs::read_to_string(index).ok()?;
+        let known = text.lines().rev().filter_map(|line| serde_json::from_str::<Self>(line).ok());
+        known.into_iter().find(|known| known.job == job).map(|known| known.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_every_repetition_once_in_an_order_that_the_seed_fixes() {
+        let made = tasks(3, 4, 7).unwrap();
+        assert_eq!(made, tasks(3, 4, 7).unwrap());
+        assert_ne!(made, tasks(3, 4, 8).unwrap());
+        let mut pairs: Vec<_> = made.iter().map(|task| (task.benchmark, task.repetition)).collect();
+        assert!(!pairs.is_sorted());
+        pairs.sort_unstable();
+        let all: Vec<_> =
+            (0..3).flat_map(|benchmark| (0..4).map(move |it| (benchmark, it))).collect();
+        assert_eq!(pairs, all);
+        let mut seeds: Vec<u64> = made.iter().map(|task| task.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 12);
+        assert!(tasks(20_000, 100_000, 1).is_err());
+    }
+}

@@ -1,0 +1,173 @@
+//! The queue: what Slurm's own programs say and do. Nothing here goes through a shell.
+#![expect(clippy::disallowed_methods, reason = "executes the programs of Slurm")]
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::pool::Manifest;
+use crate::pool::manifest::Engine;
+
+/// Slurm's default for `MaxArraySize`.
+const ARRAY_MAX: usize = 1001;
+
+/// A job that has not ended, as the queue sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// Number of its array in the queue.
+    pub id: String,
+    /// Its state, as squeue has it: RUNNING, PENDING, …
+    pub state: String,
+    /// Where it runs; empty if it does not.
+    pub node: String,
+    /// Why it does not run.
+    pub reason: String,
+}
+
+impl Queued {
+    /// Whether it has a node now.
+    pub fn is_running(&self) -> bool {
+        matches!(self.state.as_str(), "RUNNING" | "COMPLETING" | "CONFIGURING")
+    }
+}
+
+/// What a program prints.
+///
+/// # Errors
+/// There is no such program, or it failed; the message has what it said.
+pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
+    let mut command = Command::new(program);
+    let output = command.args(arguments).stdin(Stdio::null()).output();
+    let output = match output {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!(
+                "there is no {program} here; run this where Slurm's programs are installed, or use another queue with \
+                 --submit"
+            )
+        }
+        output => output.with_context(|| format!("cannot execute {program}"))?,
+    };
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().lines().next_back().unwrap_or_default().to_owned();
+        let said = said.strip_prefix(&format!("{program}: ")).unwrap_or(&said);
+        bail!("{program} failed: {said}");
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{program} wrote something strange"))
+}
+
+/// The most jobs of one array: `MaxArraySize`, as the numbers start from 0.
+///
+/// # Errors
+/// Slurm does not answer.
+pub fn array_max() -> Result<usize> {
+    let said = ask("scontrol", &["show".into(), "config".into()])?;
+    Ok(parse_array_max(&said).unwrap_or(ARRAY_MAX))
+}
+
+fn parse_array_max(config: &str) -> Option<usize> {
+    let (_, value) = config
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .find(|(name, _)| name.trim() == "MaxArraySize")?;
+    value.trim().parse().ok().filter(|&max| max > 0)
+}
+
+/// The jobs of a pool that have not ended, by their number in it. `None` where the queue cannot be asked.
+///
+/// # Errors
+/// Slurm does not answer, or something nobody can read.
+pub fn queued(manifest: &Manifest) -> Result<Option<BTreeMap<usize, Queued>>> {
+    let Engine::Slurm { array_max, .. } = manifest.engine else { return Ok(None) };
+    let offsets = (0..manifest.n_jobs()).step_by(array_max);
+    let names: Vec<String> = offsets.map(|offset| job_name(manifest, offset)).collect();
+    let arguments = [
+        "--noheader".into(),
+        "--array".into(),
+        format!("--name={}", names.join(",")),
+        "--format=%j|%F|%K|%T|%N|%r".into(),
+    ];
+    parse_queue(&ask("squeue", &arguments)?).map(Some)
+}
+
+/// What a submission is called; the number it starts from is in the name, so that whoever lost its id knows its jobs.
+pub fn job_name(manifest: &Manifest, offset: usize) -> String {
+    format!("{}-{offset}", manifest.name)
+}
+
+fn parse_queue(text: &str) -> Result<BTreeMap<usize, Queued>> {
+    let mut found = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let fields: Vec<&str> = line.trim().splitn(6, '|').collect();
+        let [name, id, index, state, node, reason] = fields[..] else {
+            bail!("squeue wrote {line:?}, which is no line of a job");
+        };
+        let offset = name.rsplit_once('-').and_then(|(_, offset)| offset.parse::<usize>().ok());
+        let job = offset.zip(index.parse::<usize>().ok()).map(|(offset, index)| offset + index);
+        let Some(job) = job else { bail!("squeue wrote {line:?}, which is no line of a job") };
+        let queued =
+            Queued { id: id.into(), state: state.into(), node: node.into(), reason: reason.into() };
+        // A job that was submitted twice counts by the one that is further.
+        let is_better = |known: &Queued| queued.is_running() && !known.is_running();
+        if found.get(&job).is_none_or(is_better) {
+            found.insert(job, queued);
+        }
+    }
+    Ok(found)
+}
+
+/// Takes everything of a pool from the queue. Returns how many jobs that were.
+///
+/// # Errors
+/// The pool is of a queue that cannot be asked, or Slurm does not answer.
+pub fn cancel(manifest: &Manifest) -> Result<usize> {
+    let Some(queued) = queued(manifest)? else {
+        bail!("its jobs were submitted by a command of yours; cancel them where they are queued")
+    };
+    let mut ids: Vec<String> = queued.values().map(|job| job.id.clone()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    if !ids.is_empty() {
+        ask("scancel", &ids)?;
+    }
+    Ok(queued.len())
+}
+
+/// The id that sbatch --parsable prints: `7` or `7;cluster`.
+///
+/// # Errors
+/// It printed something else.
+pub fn parse_id(said: &str) -> Result<String> {
+    let id = said.trim().split(';').next().unwrap_or_default();
+    let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    ensure!(is_number, "sbatch wrote {:?} instead of a number", said.trim());
+    Ok(id.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_squeue() {
+        let text = "stillwell-ab-0|12|3|RUNNING|n1|None\nstillwell-ab-1001|13|0|PENDING||BeginTime\n\
+                    stillwell-ab-0|14|3|PENDING||Resources\n";
+        let found = parse_queue(text).unwrap();
+        let shown: Vec<_> =
+            found.iter().map(|(job, it)| (*job, &it.id[..], it.is_running())).collect();
+        assert_eq!(shown, [(3, "12", true), (1001, "13", false)]);
+        assert_eq!(found[&1001].reason, "BeginTime");
+        assert!(parse_queue("slurm_load_jobs error: what\n").is_err());
+        assert!(parse_queue("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_slurm_prints_is_checked() {
+        assert_eq!(parse_array_max("A = 1\nMaxArraySize            = 4001\n"), Some(4001));
+        assert_eq!(parse_array_max("MaxArraySize = 0\n"), None);
+        assert_eq!(parse_id("17;west\n").unwrap(), "17");
+        assert!(parse_id("Submitted batch job 17").is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! Jobs to the queue: the script that they execute, and how many at a time.
+#![expect(clippy::disallowed_methods, reason = "executes the command of --submit")]
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::host::format_cpu_list;
+use crate::pool::manifest::{Engine, Manifest, Pool, Submission};
+use crate::pool::queue::{ask, job_name, parse_id};
+
+/// What is replaced in the command of --submit.
+const SCRIPT: &str = "{script}";
+/// Name of the job's script in the folder.
+const NAME: &str = "job.sh";
+
+/// Writes the script of all jobs. Its arguments say which: a number, or for arrays "array" and the number of their first.
+///
+/// # Errors
+/// A path is not UTF-8, or the script cannot be written.
+pub fn write_script(pool: &Pool) -> Result<()> {
+    let quoted = |path: &std::path::Path| {
+        let text = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+        Ok::<_, anyhow::Error>(shell_words::quote(text).into_owned())
+    };
+    let Manifest { program, directory, .. } = &pool.manifest;
+    let (program, directory, folder) =
+        (quoted(program)?, quoted(directory)?, quoted(&pool.folder)?);
+    let script = format!(
+        "#!/bin/sh\n\
+         # Measures the tasks of one job of a pool: job.sh NUMBER, or job.sh array OFFSET in an array of Slurm.\n\
+         # Written by stillwell pool run; it may be executed as often as you like, nothing is measured twice.\n\
+         if [ \"$1\" = array ]; then job=$(($2 + SLURM_ARRAY_TASK_ID)); else job=$1; fi\n\
+         cd -- {directory} || exit\n\
+         exec {program} pool task {folder} \"$job\"\n"
+    );
+    pool.write(NAME, script.as_bytes(), 0o755)?;
+    Ok(())
+}
+
+/// A command of --submit as words.
+///
+/// # Errors
+/// It cannot be split, or does not say where the script goes.
+pub fn check_command(template: &str) -> Result<Vec<String>> {
+    let words = shell_words::split(template).with_context(|| format!("--submit {template:?}"))?;
+    ensure!(
+        words.iter().any(|word| word.contains(SCRIPT)),
+        "--submit {template:?} does not say where the job's command goes; write for example --submit 'qsub -b y {SCRIPT}'"
+    );
+    ensure!(!words[0].contains(SCRIPT), "--submit {template:?} does not begin with a program");
+    Ok(words)
+}
+
+/// Submits these jobs. `each` hears of every submission that was accepted.
+///
+/// # Errors
+/// One was refused; those before it are submitted and kept.
+pub fn submit(
+    pool: &Pool,
+    jobs: &[usize],
+    locked: &mut File,
+    mut each: impl FnMut(&Submission),
+) -> Result<()> {
+    let mut keep = |submission: Submission| -> Result<()> {
+        pool.keep(locked, &submission)?;
+        each(&submission);
+        Ok(())
+    };
+    match &pool.manifest.engine {
+        Engine::Slurm { options, n_nodes, array_max } => {
+            let mut previous = None;
+            for part in jobs.chunk_by(|a, b| a / array_max == b / array_max) {
+                let offset = part[0] / array_max * array_max;
+                let indices: Vec<usize> = part.iter().map(|job| job - offset).collect();
+                let after = previous.take().filter(|_| n_nodes.is_some());
+                let arguments = sbatch(pool, options, *n_nodes, offset, &indices, after);
+                let id = parse_id(&ask("sbatch", &arguments)?)?;
+                previous = Some(id.clone());
+                keep(Submission { id, offset, jobs: format_cpu_list(part) })?;
+            }
+        }
+        Engine::Command(template) => {
+            let words = check_command(template)?;
+            for &job in jobs {
+                let id = submit_one(pool, &words, job)?;
+                keep(Submission { id, offset: job, jobs: job.to_string() })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sbatch(
+    pool: &Pool,
+    options: &[String],
+    n_nodes: Option<u32>,
+    offset: usize,
+    indices: &[usize],
+    after: Option<String>,
+) -> Vec<String> {
+    let at_once = n_nodes.map_or_else(String::new, |n| format!("%{n}"));
+    // Slurm replaces what follows a %.
+    let log = pool.log().display().to_string().replace('%', "%%");
+    let mut arguments = vec![
+        "--parsable".into(),
+        format!("--job-name={}", job_name(&pool.manifest, offset)),
+        format!("--array={}{at_once}", format_cpu_list(indices)),
+        "--nodes=1".into(),
+        "--requeue".into(),
+        "--open-mode=append".into(),
+        format!("--output={log}/%A_%a.txt"),
+    ];
+    // The limit is of one array: the next one waits.
+    arguments.extend(after.map(|id| format!("--dependency=afterany:{id}")));
+    arguments.extend(options.iter().cloned());
+    arguments.push(pool.folder.join(NAME).display().to_string());
+    arguments.extend(["array".into(), offset.to_string()]);
+    arguments
+}
+
+/// Returns what the command printed, on its first line.
+fn submit_one(pool: &Pool, template: &[String], job: usize) -> Result<String> {
+    let script = pool.folder.join(NAME).display().to_string();
+    let words = in_place(template, &script, job);
+    let shown = || format!("--submit, job {job}: {}", shell_words::join(&words));
+    let output = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).output();
+    let output = output.with_context(shown)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().lines().next_back().unwrap_or_default();
+        anyhow::bail!("{}: {}: {said}", shown(), output.status);
+    }
+    let first = output.stdout.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    Ok(OsStr::from_bytes(first).to_string_lossy().trim().to_owned())
+}
+
+/// A word of its own becomes two, the script and its argument; inside a word they are as a shell reads them.
+fn in_place(template: &[String], script: &str, job: usize) -> Vec<String> {
+    let job = job.to_string();
+    let mut words = Vec::new();
+    for word in template {
+        if word == SCRIPT {
+            words.extend([script.to_owned(), job.clone()]);
+        } else {
+            words.push(word.replace(SCRIPT, &shell_words::join([script, &job])));
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_put_into_the_command() {
+        let words = check_command("qsub -N 'my bench' {script}").unwrap();
+        assert_eq!(
+            in_place(&words, "/a b/job.sh", 7),
+            ["qsub", "-N", "my bench", "/a b/job.sh", "7"]
+        );
+        let words = check_command("ssh host 'nice {script}'").unwrap();
+        assert_eq!(in_place(&words, "/a b/job.sh", 7), ["ssh", "host", "nice '/a b/job.sh' 7"]);
+        for wrong in ["qsub", "", "qsub '{script}", "{script}"] {
+            assert!(check_command(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! One job of the queue: its tasks, one after another, each into a record that appears whole among the done ones, or not at all.
+//! Whoever is first counts: a job that was requeued, or submitted twice, finds what is done and does not measure it again.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "starts the measuring and puts its record into the folder"
+)]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::analysis::end_reason;
+use crate::measure::interrupt::Interrupt;
+use crate::measure::supervised;
+use crate::pool::manifest::{Manifest, Pool};
+use crate::record::{EndReason, Record};
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All of its tasks are done.
+    Done,
+    /// So many failed.
+    Failed(usize),
+    /// It was told to end.
+    Interrupted,
+}
+
+/// Measures the tasks of a job that are not done. `node` is for the names of files.
+///
+/// # Errors
+/// There is no such job, the suite is another one now, or nothing can be written.
+pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
+    let manifest = &pool.manifest;
+    ensure!(
+        job < manifest.n_jobs(),
+        "there is no job {job}: the pool has {} (0 to {})",
+        manifest.n_jobs(),
+        manifest.n_jobs().saturating_sub(1)
+    );
+    check_suite(manifest)?;
+    let interrupt = Interrupt::catch()?;
+    let mut n_failed = 0;
+    for task in manifest.tasks_of(job) {
+        if pool.record(task).exists() {
+            continue;
+        }
+        let name = format!("{task}.{}.{}", for_file(node), std::process::id());
+        let part = pool.part().join(format!("{name}.swell"));
+        let said = pool.part().join(format!("{name}.txt"));
+        let mut is_interrupted = false;
+        let ended = measure(pool, task, &part, &said, &interrupt, &mut is_interrupted);
+        let ended = ended.and_then(|status| finish(pool, task, &part, status));
+        if let Err(error) = ended {
+            if is_interrupted {
+                std::fs::remove_file(&part).ok();
+                std::fs::remove_file(&said).ok();
+                return Ok(Ended::Interrupted);
+            }
+            n_failed += 1;
+            keep_failure(pool, &name, &said, &error);
+        }
+        // What is not done is of no use; it may not even have been begun.
+        std::fs::remove_file(&part).ok();
+        std::fs::remove_file(&said).ok();
+    }
+    Ok(if n_failed > 0 { Ended::Failed(n_failed) } else { Ended::Done })
+}
+
+/// What was submitted is measured, or nothing.
+fn check_suite(manifest: &Manifest) -> Result<()> {
+    let path = manifest.suite.display();
+    let text = std::fs::read_to_string(&manifest.suite)
+        .with_context(|| format!("cannot read {path} on this node"))?;
+    ensure!(
+        text == manifest.suite_text,
+        "{path} was changed since this pool was made; put it back, or make a new pool"
+    );
+    Ok(())
+}
+
+/// The command that measures a task.
+fn command(manifest: &Manifest, task: usize, record: &Path) -> Vec<OsString> {
+    let asked = manifest.tasks[task];
+    let mut words: Vec<OsString> = vec![manifest.program.clone().into(), "bench".into()];
+    words.push(manifest.suite.clone().into());
+    // As one word each: a name may begin with a dash.
+    words.push(format!("--only={}", manifest.benchmarks[asked.benchmark].name).into());
+    words.push(format!("--blocks={}", manifest.n_blocks).into());
+    words.push(seed_option(asked.seed).into());
+    words.extend(manifest.arms.iter().map(|arms| format!("--arms={arms}").into()));
+    words.extend(["-o".into(), record.into()]);
+    words
+}
+
+/// How a task is told its seed, which no other task has: its record is known by it.
+pub fn seed_option(seed: u64) -> String {
+    format!("--seed={seed}")
+}
+
+fn measure(
+    pool: &Pool,
+    task: usize,
+    part: &Path,
+    said: &Path,
+    interrupt: &Interrupt,
+    is_interrupted: &mut bool,
+) -> Result<ExitStatus> {
+    let out = File::create_new(said);
+    let out = out.with_context(|| format!("cannot write {}", said.display()))?;
+    let err = out.try_clone().context("cannot open the file for its messages again")?;
+    let command = command(&pool.manifest, task, part);
+    let mut child = supervised::prepared(&command, false)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .spawn()
+        .with_context(|| format!("cannot execute {}", command[0].display()))?;
+    let drain = || *is_interrupted |= interrupt.take();
+    supervised::wait(&mut child, interrupt.as_fd(), drain, || Ok(()))
+}
+
+/// Puts a record among the done ones, if it is whole and none is there yet.
+fn finish(pool: &Pool, task: usize, part: &Path, status: ExitStatus) -> Result<()> {
+    ensure!(status.success(), "stillwell bench ended with {status}");
+    let record = Record::read(part).context("it was measured, but its record cannot be read")?;
+    ensure!(end_reason(&record) == Some(EndReason::Complete), "its record has no proper end");
+    let done = pool.record(task);
+    let put = || -> std::io::Result<()> {
+        File::open(part)?.sync_all()?;
+        match std::fs::hard_link(part, &done) {
+            // Somebody else was first.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
+            // A file system without links: the same by renaming.
+            Err(error) if is_refused(&error) => rename_new(part, &done)?,
+            linked => linked?,
+        }
+        File::open(pool.done())?.sync_all()
+    };
+    put().with_context(|| format!("cannot put its record to {}", done.display()))
+}
+
+fn is_refused(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported)
+}
+
+fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(rustix::io::Errno::EXIST) => Ok(()),
+        renamed => Ok(renamed?),
+    }
+}
+
+/// Keeps what was said, with our own word at its end.
+fn keep_failure(pool: &Pool, name: &str, said: &Path, error: &anyhow::Error) {
+    let kept: PathBuf = pool.failed().join(format!("{name}.txt"));
+    std::fs::rename(said, &kept).ok();
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(&kept);
+    if let Ok(mut file) = file {
+        writeln!(file, "stillwell pool: {error:#}").ok();
+    }
+    writeln!(anstream::stderr(), "stillwell pool: task {name}: {error:#}").ok();
+}
+
+/// A name of a node that can be part of the name of a file.
+fn for_file(node: &str) -> String {
+    let allowed =
+        |char: char| if char.is_ascii_alphanumeric() || "-_".contains(char) { char } else { '_' };
+    node.chars().take(64).map(allowed).collect()
+}

@@ -1,0 +1,447 @@
+//! What `pool` prints.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::analysis::RatioInterval;
+use crate::analysis::pool::{Line, NodeRatio, PoolEvidence, Pooled};
+use crate::plan::Policy;
+use crate::pool::manifest::{Engine, Submission};
+use crate::pool::{Manifest, Pool, Standing, State};
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::json::pretty;
+use crate::render::styles::paint;
+use crate::render::text::{margin, no_test, ratio_text, verdict_word};
+use crate::render::units::percent;
+use crate::render::{Styles, table, uncertain};
+use crate::verdict::{Judgement, Verdict};
+
+/// Columns of the name of a benchmark or a variant.
+const NAME_MAX: usize = 24;
+/// Tasks, benchmarks or nodes that are named; of more, the number.
+const NAMED_MAX: usize = 8;
+/// With fewer nodes, more of them help an interval most.
+const NODES_FEW: usize = 5;
+
+/// What `collect` shows.
+pub struct Collection<'a> {
+    /// The pool.
+    pub pool: &'a Pool,
+    /// Tasks that are done.
+    pub n_done: usize,
+    /// Tasks that are not.
+    pub missing: &'a [usize],
+    /// Tasks whose record is not what it should be, and why.
+    pub damaged: &'a [(usize, String)],
+    /// The variants.
+    pub lines: &'a [Line],
+    /// One for each line.
+    pub judgements: &'a [Judgement],
+}
+
+/// What was submitted, so many jobs, and how to go on.
+pub fn submitted(pool: &Pool, n_jobs: usize, submissions: &[Submission]) -> String {
+    let mut out = String::new();
+    let manifest = &pool.manifest;
+    let ids: Vec<&str> =
+        submissions.iter().map(|it| &it.id[..]).filter(|id| !id.is_empty()).collect();
+    writeln!(out, "{}", tasks(manifest)).ok();
+    let named = if ids.is_empty() || ids.len() > NAMED_MAX {
+        String::new()
+    } else {
+        format!(": {}", ids.join(", "))
+    };
+    writeln!(out, "{} submitted{named}", counted(n_jobs, "job")).ok();
+    let folder = shell_words::quote(&pool.folder.to_string_lossy()).into_owned();
+    writeln!(out, "stillwell pool watch {folder}    waits for them").ok();
+    writeln!(out, "stillwell pool collect {folder}  shows the result").ok();
+    out
+}
+
+/// `12 tasks: 3 benchmarks × 4 repetitions, 3 blocks each`.
+fn tasks(manifest: &Manifest) -> String {
+    let n_benchmarks = manifest.benchmarks.len();
+    let n_repetitions = manifest.tasks.len() / n_benchmarks.max(1);
+    format!(
+        "{}: {} × {}, {} each",
+        counted(manifest.tasks.len(), "task"),
+        counted(n_benchmarks, "benchmark"),
+        counted(n_repetitions, "repetition"),
+        counted(manifest.n_blocks as usize, "block")
+    )
+}
+
+fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// What was taken from the queue.
+pub fn cancelled(n_jobs: usize, n_done: usize) -> String {
+    format!(
+        "{} taken from the queue; {} done and kept\n",
+        counted(n_jobs, "job"),
+        counted(n_done, "task")
+    )
+}
+
+/// How far a pool is.
+pub fn status(pool: &Pool, found: &Standing) -> String {
+    let mut out = String::new();
+    writeln!(out, "{}", tasks(&pool.manifest)).ok();
+    writeln!(out, "{}", counts(found)).ok();
+    for (node, n_done) in &found.nodes {
+        writeln!(out, "   {node}: {n_done} done").ok();
+    }
+    let told = |reason: &str| !matches!(reason, "" | "None");
+    for (reason, n) in found.reasons.iter().filter(|(reason, _)| told(reason)) {
+        writeln!(out, "{} wait: {reason}", counted(*n, "job")).ok();
+    }
+    if let Some(failure) = &found.failure {
+        writeln!(out, "{} failed: {}", pool.manifest.label(failure.task), failure.file.display())
+            .ok();
+        for line in failure.said.lines() {
+            writeln!(out, "   {}", shorten(line, COLUMNS - 3)).ok();
+        }
+    }
+    advice(&mut out, pool, found);
+    out
+}
+
+/// `7 done, 2 running, 3 queued`.
+pub fn counts(found: &Standing) -> String {
+    let named = [
+        (State::Done, "done"),
+        (State::Running, "in running jobs"),
+        (State::Queued, "queued"),
+        (State::Failed, "failed"),
+        (State::Missing, if found.is_queue_known { "missing" } else { "not done" }),
+    ];
+    let said = named.iter().filter(|(state, _)| *state == State::Done || found.n(*state) > 0);
+    let said: Vec<String> =
+        said.map(|(state, name)| format!("{} {name}", found.n(*state))).collect();
+    said.join(", ")
+}
+
+fn advice(out: &mut String, pool: &Pool, found: &Standing) {
+    if found.absent().is_empty() {
+        return;
+    }
+    let resume = format!("stillwell pool resume {}", pool.folder.display());
+    let text = match &pool.manifest.engine {
+        Engine::Slurm { .. } => format!(
+            "nobody is working on {}; {resume} submits them again",
+            counted(found.absent().len(), "task")
+        ),
+        Engine::Command(_) => format!(
+            "what the queue does with the others is not known here; if they are not in it any more, {resume} submits them \
+             again"
+        ),
+    };
+    wrap(out, "", 3, &text);
+}
+
+/// The variants, what holds for them across the nodes, and what a reader should know.
+pub fn collected(found: &Collection<'_>, by_node: bool, styles: &Styles) -> String {
+    let mut out = String::new();
+    let nodes = nodes(found.lines);
+    let on = match nodes.len() {
+        0 => String::new(),
+        n if n <= NAMED_MAX => format!(" on {}", nodes.join(", ")),
+        n => format!(" on {n} nodes"),
+    };
+    let n_tasks = found.pool.manifest.tasks.len();
+    let suite = paint(styles.headline, &found.pool.manifest.suite_name);
+    writeln!(out, "{suite}: {} of {}{on}", found.n_done, counted(n_tasks, "task")).ok();
+    if !found.lines.is_empty() {
+        out.push('\n');
+        out.push_str(&variants(found));
+    }
+    if by_node && !found.lines.is_empty() {
+        out.push('\n');
+        out.push_str(&each_node(found.lines));
+    }
+    out.push('\n');
+    remarks(&mut out, found);
+    absent(&mut out, found);
+    out
+}
+
+fn nodes(lines: &[Line]) -> Vec<&str> {
+    let mut nodes: Vec<&str> =
+        lines.iter().flat_map(|line| &line.nodes).map(|node| &node.node[..]).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn variants(found: &Collection<'_>) -> String {
+    let heading = ["benchmark", "variant", "ratio", "verdict", "slower on", "sign p", "pairs"];
+    let mut rows = vec![words(&heading)];
+    for (line, judgement) in found.lines.iter().zip(found.judgements) {
+        let (ratio, slower, sign) = match &line.evidence {
+            PoolEvidence::Pooled(pooled) => (
+                shown_ratio(pooled.ratio),
+                format!("{} of {}", pooled.n_slower, pooled.n_nodes),
+                uncertain::significant(pooled.sign_p, 2),
+            ),
+            PoolEvidence::OneNode(one) => {
+                (shown_ratio(one.ratio), "one node".into(), String::new())
+            }
+            PoolEvidence::None { .. } => Default::default(),
+        };
+        rows.push(vec![
+            shorten(&line.benchmark, NAME_MAX),
+            shorten(&line.arm, NAME_MAX),
+            ratio,
+            verdict(line, judgement),
+            slower,
+            sign,
+            line.n_pairs.to_string(),
+        ]);
+    }
+    table::plain(rows, &[5, 6])
+}
+
+fn verdict(line: &Line, judgement: &Judgement) -> String {
+    let word = verdict_word(judgement.verdict).to_lowercase();
+    match &line.evidence {
+        PoolEvidence::None { .. } => "no verdict".into(),
+        _ if judgement.within_margin => format!("{word}, < {}", margin(line.policy)),
+        _ => word,
+    }
+}
+
+/// With half of its interval. One that is wider than the ratio says that nothing is known yet.
+fn shown_ratio(ratio: RatioInterval) -> String {
+    let half_width = (ratio.hi - ratio.lo) / 2.0;
+    if half_width < ratio.ratio {
+        ratio_text(ratio.ratio, Some(half_width))
+    } else {
+        "unknown".into()
+    }
+}
+
+fn each_node(lines: &[Line]) -> String {
+    let mut rows = vec![words(&["benchmark", "variant", "node", "pairs", "ratio", ""])];
+    for line in lines {
+        for NodeRatio { node, n_pairs, ratio, is_outlier, .. } in &line.nodes {
+            rows.push(vec![
+                shorten(&line.benchmark, NAME_MAX),
+                shorten(&line.arm, NAME_MAX),
+                shorten(node, NAME_MAX),
+                n_pairs.to_string(),
+                ratio.map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err)),
+                if *is_outlier { "not like the others".into() } else { String::new() },
+            ]);
+        }
+    }
+    table::plain(rows, &[3])
+}
+
+/// What the table means, and what is wrong with it.
+fn remarks(out: &mut String, found: &Collection<'_>) {
+    let pooled: Vec<&Pooled> = found.lines.iter().filter_map(|line| pooled(line)).collect();
+    if !pooled.is_empty() {
+        let text = "ratios are new ÷ reference, the mean over the nodes; +- is half of the interval, which is about nodes \
+                    like these: how they differ is in it";
+        wrap(out, "", 0, text);
+    }
+    let few = found.lines.iter().zip(found.judgements).filter_map(|(line, judgement)| {
+        let n_nodes = pooled_nodes(line)?;
+        (judgement.verdict == Verdict::Undecided && n_nodes < NODES_FEW).then_some(n_nodes)
+    });
+    if let Some(n_nodes) = few.min() {
+        let text = format!(
+            "undecided with {n_nodes} nodes: more nodes make an interval smaller than more repetitions do"
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+    let one: Vec<String> = found
+        .lines
+        .iter()
+        .filter(|line| matches!(line.evidence, PoolEvidence::OneNode(_)))
+        .map(label)
+        .collect();
+    if !one.is_empty() {
+        let text = format!(
+            "all pairs are of one node, and the verdict is for that node only: {}",
+            named(&one)
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+    for line in found.lines {
+        outliers(out, line);
+        if let PoolEvidence::None { because } = line.evidence {
+            wrap(
+                out,
+                "no verdict: ",
+                12,
+                &format!("{}: {}", label(line), no_test(because, line.policy)),
+            );
+        }
+    }
+    if found.lines.iter().any(|line| line.has_control) {
+        wrap(
+            out,
+            "note: ",
+            6,
+            "the times have the start of the shell in them: the ratios are of the whole",
+        );
+    }
+}
+
+fn pooled(line: &Line) -> Option<&Pooled> {
+    match &line.evidence {
+        PoolEvidence::Pooled(pooled) => Some(pooled),
+        _ => None,
+    }
+}
+
+fn pooled_nodes(line: &Line) -> Option<usize> {
+    pooled(line).map(|pooled| pooled.n_nodes)
+}
+
+fn outliers(out: &mut String, line: &Line) {
+    for node in line.nodes.iter().filter(|node| node.is_outlier) {
+        let ratio = node.ratio.map_or_else(String::new, |it| ratio_text(it.value, it.err));
+        let all = pooled(line).map_or_else(String::new, |it| uncertain::fixed(it.ratio.ratio, 4));
+        let p = node.outlier_p.map_or_else(String::new, |p| uncertain::significant(p, 2));
+        let text = format!(
+            "{} is not like the other nodes: {ratio} in {}, where all together say {all}, p {p}",
+            node.node,
+            label(line)
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+    if let Some(pooled) = pooled(line).filter(|pooled| pooled.between > line.policy.same_within) {
+        let text = format!(
+            "the nodes differ by {} (one standard deviation) in {}",
+            percent(pooled.between),
+            label(line)
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+}
+
+fn label(line: &Line) -> String {
+    format!("{} ({})", line.benchmark, line.arm)
+}
+
+fn named(names: &[String]) -> String {
+    let mut text = names[..names.len().min(NAMED_MAX)].join(", ");
+    if names.len() > NAMED_MAX {
+        write!(text, " and {} more", names.len() - NAMED_MAX).ok();
+    }
+    text
+}
+
+fn absent(out: &mut String, found: &Collection<'_>) {
+    let manifest = &found.pool.manifest;
+    let labels = |tasks: &[usize]| {
+        named(&tasks.iter().map(|&task| manifest.label(task)).collect::<Vec<_>>())
+    };
+    if !found.missing.is_empty() {
+        let text = format!(
+            "{} not done: {}; stillwell pool status {} says what became of them",
+            counted(found.missing.len(), "task"),
+            labels(found.missing),
+            found.pool.folder.display()
+        );
+        wrap(out, "note: ", 6, &text);
+    }
+    for (task, why) in found.damaged.iter().take(NAMED_MAX) {
+        wrap(out, "not counted: ", 6, &format!("{}: {why}", manifest.label(*task)));
+    }
+    if !found.damaged.is_empty() {
+        wrap(out, "", 6, "remove such a file, and stillwell pool resume measures it again");
+    }
+    if found.damaged.len() > NAMED_MAX {
+        writeln!(out, "and {} more", found.damaged.len() - NAMED_MAX).ok();
+    }
+}
+
+#[derive(Serialize)]
+struct StatusDocument<'a> {
+    pool: &'a Path,
+    suite: &'a Path,
+    n_tasks: usize,
+    done: usize,
+    running: usize,
+    queued: usize,
+    failed: usize,
+    missing: usize,
+    #[serde(flatten)]
+    standing: &'a Standing,
+    submissions: Vec<Submission>,
+}
+
+/// How far a pool is, as JSON.
+///
+/// # Errors
+/// It cannot be written.
+pub fn status_json(to: &mut impl io::Write, pool: &Pool, found: &Standing) -> io::Result<()> {
+    let document = StatusDocument {
+        pool: &pool.folder,
+        suite: &pool.manifest.suite,
+        n_tasks: found.tasks.len(),
+        done: found.n(State::Done),
+        running: found.n(State::Running),
+        queued: found.n(State::Queued),
+        failed: found.n(State::Failed),
+        missing: found.n(State::Missing),
+        standing: found,
+        submissions: pool.submissions(),
+    };
+    pretty(to, &document)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    pool: &'a Path,
+    suite: &'a str,
+    n_tasks: usize,
+    n_done: usize,
+    missing: Vec<String>,
+    damaged: Vec<(String, &'a str)>,
+    variants: Vec<JudgedLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct JudgedLine<'a> {
+    #[serde(flatten)]
+    line: &'a Line,
+    policy: Policy,
+    judgement: &'a Judgement,
+}
+
+/// Everything that was found, as JSON.
+///
+/// # Errors
+/// It cannot be written.
+pub fn collected_json(to: &mut impl io::Write, found: &Collection<'_>) -> io::Result<()> {
+    let manifest = &found.pool.manifest;
+    let variants = found.lines.iter().zip(found.judgements);
+    let document = Document {
+        pool: &found.pool.folder,
+        suite: &manifest.suite_name,
+        n_tasks: manifest.tasks.len(),
+        n_done: found.n_done,
+        missing: found.missing.iter().map(|&task| manifest.label(task)).collect(),
+        damaged: found
+            .damaged
+            .iter()
+            .map(|(task, why)| (manifest.label(*task), &why[..]))
+            .collect(),
+        variants: variants
+            .map(|(line, judgement)| JudgedLine { line, policy: line.policy, judgement })
+            .collect(),
+    };
+    pretty(to, &document)
+}
