@@ -1,11 +1,12 @@
-//! Noise with a name: where the time went that a benchmark has lost, or an empty loop. Only `sampler`, `tracer`, `runs` and `verdict`
-//! touch the machine; `counts` and `points` read it through [`crate::host::Host`].
+//! Noise with a name: where the time went that a benchmark has lost, or an empty loop. Only `sampler`, `tracer`, `runs`, `osnoise::tracing` and
+//! `verdict` touch the machine; `counts` and `points` read it through [`crate::host::Host`].
 
 mod attribute;
 mod blame;
 mod counts;
 mod ledger;
 mod of_record;
+pub mod osnoise;
 mod points;
 mod report;
 mod runs;

@@ -7,6 +7,7 @@ use crate::host::Gap;
 use crate::noise::attribute::{Attributed, attribute, by_counts, name_tasks};
 use crate::noise::counts::{Counted, Machine};
 use crate::noise::ledger::Ledger;
+use crate::noise::osnoise::{Beside, Osnoise};
 use crate::noise::sampler::Watched;
 use crate::noise::ticks::Clock;
 use crate::noise::trace::Segment;
@@ -27,6 +28,10 @@ pub struct Report {
     pub total: Ledger,
     /// The CPUs from which least was taken, the quietest first.
     pub quietest: Vec<usize>,
+    /// What the kernel's own tracer said afterwards, where it was asked for.
+    pub osnoise: Vec<Osnoise>,
+    /// The same beside what the loops saw.
+    pub beside: Vec<Beside>,
     /// The whole machine meanwhile.
     pub machine: Machine,
     /// Whether this is a virtual machine.

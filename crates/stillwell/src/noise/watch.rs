@@ -7,6 +7,7 @@ use crate::measure::clock::{boottime_ns, monotonic_ns};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::counts::Counts;
 use crate::noise::ledger::Ledger;
+use crate::noise::osnoise;
 use crate::noise::report::{ClockReport, Evidence, OfCpu, Report, of_cpu, quietest};
 use crate::noise::sampler::{self, Orders, Watched};
 use crate::noise::ticks::Clock;
@@ -21,6 +22,8 @@ pub struct Asked {
     pub length_ns: u64,
     /// Whether tracepoints may be used.
     pub points: bool,
+    /// Whether the kernel's own tracer is to look as well, afterwards.
+    pub osnoise: bool,
 }
 
 /// What was found.
@@ -75,6 +78,14 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
     let sum = |sum: Option<Ledger>, ledger: &Ledger| {
         Some(sum.map_or(ledger.clone(), |sum| sum.plus(ledger)))
     };
+    let osnoise = if asked.osnoise && !was_interrupted {
+        let cpus: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
+        osnoise::tracing::watch(host, &cpus, asked.length_ns, interrupt)
+            .map_err(|gap| gaps.push(gap))
+            .unwrap_or_default()
+    } else {
+        Vec::new()
+    };
     let total = cpus.iter().map(|cpu| &cpu.ledger).fold(None, sum).unwrap_or_default();
     let report = Report {
         clock: ClockReport {
@@ -85,6 +96,8 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
         },
         evidence: evidence(&seen),
         quietest: quietest(&cpus),
+        beside: osnoise::beside(&cpus, &osnoise),
+        osnoise,
         cpus,
         total,
         machine: after.machine_since(&before),

@@ -35,6 +35,7 @@ pub fn report(found: &Report, styles: &Styles) -> String {
         writeln!(out, "\n{}", paint(styles.headline, "all CPUs")).ok();
         lines(&mut out, &found.total);
     }
+    osnoise(&mut out, found);
     out.push('\n');
     closing(&mut out, found);
     for gap in &found.gaps {
@@ -92,6 +93,37 @@ fn of_cpu(out: &mut String, cpu: &CpuNoise) {
     }
     if cpu.n_lost_events > 0 {
         let text = format!("the kernel dropped {} events of the trace", cpu.n_lost_events);
+        wrap(out, "   ", 3, &text);
+    }
+}
+
+/// The kernel's own tracer and the loop, CPU by CPU, as shares of the time.
+fn osnoise(out: &mut String, found: &Report) {
+    if found.beside.is_empty() {
+        return;
+    }
+    out.push_str("\nosnoise, the kernel's own tracer, for as long after the loop:\n");
+    let heading =
+        ["CPU", "", "taken", "longest", "programs", "interrupts", "softirqs", "nobody seen"];
+    let mut rows = vec![heading.map(String::from).to_vec()];
+    for both in &found.beside {
+        for (by, shares) in [("loop", both.by_loop), ("osnoise", both.by_osnoise)] {
+            rows.push(vec![
+                both.cpu.to_string(),
+                by.into(),
+                percent(shares.stolen),
+                short_time(shares.longest_ns as f64),
+                percent(shares.threads),
+                percent(shares.interrupts),
+                percent(shares.softirqs),
+                percent(shares.unseen),
+            ]);
+        }
+    }
+    out.push_str(&table::plain(rows, &[0, 2, 3, 4, 5, 6, 7]));
+    let n_lost: u64 = found.osnoise.iter().map(|cpu| cpu.n_lost_events).sum();
+    if n_lost > 0 {
+        let text = format!("the kernel dropped {n_lost} events of the tracer");
         wrap(out, "   ", 3, &text);
     }
 }
