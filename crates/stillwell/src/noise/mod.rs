@@ -19,7 +19,7 @@ mod watch;
 
 pub use blame::Ran;
 pub use ledger::{Entry, Ledger, Remedy, Source};
-pub use of_record::{ArmLedger, RecordLedger, has_evidence, of_record};
+pub use of_record::{ArmLedger, EvidenceCost, RecordLedger, has_evidence, of_record};
 pub use report::{CpuNoise, EDGES_NS, Evidence, Report};
 pub use runs::RunTracer;
 pub use ticks::Clock;
