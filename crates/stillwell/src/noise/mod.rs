@@ -8,6 +8,7 @@ mod ledger;
 mod of_record;
 pub mod osnoise;
 mod points;
+mod registers;
 mod report;
 mod runs;
 mod sampler;
@@ -18,8 +19,12 @@ mod verdict;
 mod watch;
 
 pub use blame::Ran;
+#[cfg(test)]
+pub use counts::Machine;
 pub use ledger::{Entry, Ledger, Remedy, Source};
 pub use of_record::{ArmLedger, EvidenceCost, RecordLedger, has_evidence, of_record};
+#[cfg(test)]
+pub use report::ClockReport;
 pub use report::{CpuNoise, EDGES_NS, Evidence, Report};
 pub use runs::RunTracer;
 pub use ticks::Clock;
