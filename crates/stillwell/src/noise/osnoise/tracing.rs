@@ -32,6 +32,8 @@ const EVENTS: [&str; 5] =
 /// First line of what it says.
 const READY: &str = "ready";
 const LOOK_NS: u64 = 200_000_000;
+/// Longer than what a file that is read here can have in it.
+const FILE_BYTES_MAX: usize = 64 << 10;
 
 /// Whether this process was started for it.
 pub fn is_requested() -> bool {
@@ -172,9 +174,12 @@ fn instances(place: &Path) -> Vec<PathBuf> {
     entries.map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
 
+/// At once: `osnoise/cpus` refuses to be read in pieces (`osnoise_cpus_read` in kernel/trace/trace_osnoise.c).
 fn read(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path);
-    Ok(text.with_context(|| format!("cannot read {}", path.display()))?.trim_end().to_owned())
+    let mut bytes = vec![0; FILE_BYTES_MAX];
+    let n = std::fs::File::open(path).and_then(|mut file| file.read(&mut bytes));
+    let n = n.with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes[..n]).trim_end().to_owned())
 }
 
 fn write(path: &Path, value: &str) -> Result<()> {
