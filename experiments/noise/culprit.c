@@ -3,6 +3,7 @@
  *   culprit spin FILE        computes for 1 ms of every 10 ms
  *   culprit timer FILE       is woken up 1000 times a second, and does next to nothing
  *   culprit read FILE PATH   reads blocks of PATH past the page cache, one after another
+ *   culprit compute N        multiplies N thousand times, and ends
  *   culprit pages N          touches N fresh pages (N + a number that changes from run to run), and ends
  *
  * FILE gets lines of CLOCK_MONOTONIC and the CPU time of this program, both in ns, some hundred a second. */
@@ -40,6 +41,15 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
+    if (!strcmp(argv[1], "compute")) {
+        volatile uint64_t last;
+        uint64_t x = 1;
+        for (long n = atol(argv[2]) * 1000; n; n--)
+            x = x * 6364136223846793005u + 1;
+        last = x;
+        (void)last;
+        return 0;
+    }
     if (!strcmp(argv[1], "pages")) {
         size_t n = atol(argv[2]) + now(CLOCK_MONOTONIC) / 1000 % 8 * atol(argv[2]) / 8;
         volatile char *at = mmap(NULL, n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -41,6 +41,9 @@ fn main() -> ExitCode {
     if measure::supervised::is_requested() {
         return measure::supervised::serve();
     }
+    if noise::osnoise::tracing::is_requested() {
+        return noise::osnoise::tracing::serve();
+    }
     let cli = cli::Cli::parse();
     match cmd::run_verb(cli.verb) {
         Ok(code) => ExitCode::from(code),

@@ -290,7 +290,7 @@ fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
 
 fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
     let floor_kib = record.events.iter().find_map(|event| match event {
-        Event::Launcher { maxrss_floor_kib } => Some(*maxrss_floor_kib),
+        Event::Launcher { maxrss_floor_kib, .. } => Some(*maxrss_floor_kib),
         _ => None,
     })?;
     let binds = |arm: &&ArmSummary| {

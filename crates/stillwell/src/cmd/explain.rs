@@ -96,7 +96,7 @@ fn quietest(verb: &RunVerb) -> Result<Option<usize>> {
     if cpus.len() < 2 {
         return Ok(None);
     }
-    let asked = Asked { cpus: cpus.clone(), length_ns: WATCH_NS, points: false };
+    let asked = Asked { cpus: cpus.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
     let found = noise::watch(&host, &asked, &Interrupt::catch()?)?;
     Ok(found.report.quietest.first().or(cpus.last()).copied())
 }

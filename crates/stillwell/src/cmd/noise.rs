@@ -49,7 +49,8 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     // Before the time is spent.
     let raw = verb.raw.as_deref().map(create).transpose()?;
     let interrupt = Interrupt::catch()?;
-    let asked = Asked { cpus, length_ns: verb.for_.ns, points: !verb.no_trace };
+    let asked =
+        Asked { cpus, length_ns: verb.for_.ns, points: !verb.no_trace, osnoise: verb.osnoise };
     let mut found = noise::watch(&host, &asked, &interrupt)?;
     if !verb.no_verdict && !found.was_interrupted {
         // On the quietest, as one would compare.

@@ -15,6 +15,7 @@ use crate::measure::wire::{Batch, Command, Job, Keep, Open, RowId, Stop};
 use crate::measure::{Failure, Hook, Outcome, Runner};
 use crate::metric::Metric;
 use crate::plan::Plan;
+use crate::record::Event;
 use crate::schedule::Step;
 use crate::spec::values::Sched;
 use crate::sys::{Stage, User};
@@ -26,6 +27,7 @@ pub struct ExecRunner<'a> {
     process: LauncherProcess,
     commands: Commands,
     maxrss_floor_kib: u64,
+    evidence_ns: Option<u64>,
     /// Holds the standard output of the run that is to be validated.
     _captured: Option<NamedTempFile>,
 }
@@ -85,7 +87,17 @@ impl<'a> ExecRunner<'a> {
             metrics: opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect(),
             gaps: opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix }).collect(),
         };
-        Ok((Self { plan, process, commands, maxrss_floor_kib: 0, _captured: captured }, evidence))
+        Ok((
+            Self {
+                plan,
+                process,
+                commands,
+                maxrss_floor_kib: 0,
+                evidence_ns: None,
+                _captured: captured,
+            },
+            evidence,
+        ))
     }
 
     /// The process that makes the runs.
@@ -191,6 +203,7 @@ impl<'a> ExecRunner<'a> {
             .collect();
         let (done, interrupted) = self.process.run(batch, patience)?;
         self.maxrss_floor_kib = done.maxrss_floor_kib;
+        self.evidence_ns = done.evidence_ns;
         for command in &done.loud_commands {
             arm_of_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm));
         }
@@ -250,8 +263,11 @@ impl<'a> ExecRunner<'a> {
 }
 
 impl Runner for ExecRunner<'_> {
-    fn maxrss_floor_kib(&self) -> Option<u64> {
-        Some(self.maxrss_floor_kib)
+    fn last_words(&self) -> Option<Event> {
+        Some(Event::Launcher {
+            maxrss_floor_kib: self.maxrss_floor_kib,
+            evidence_ns: self.evidence_ns,
+        })
     }
 
     fn run(&mut self, steps: &[Step]) -> Result<Outcome> {

@@ -19,6 +19,7 @@ pub mod worker;
 
 use anyhow::Result;
 
+use crate::record::Event;
 use crate::schedule::Step;
 
 pub use exec::ExecRunner;
@@ -38,8 +39,8 @@ pub trait Runner {
     /// As [`Runner::run`].
     fn hook(&mut self, hook: Hook, command: &str) -> Result<Outcome>;
 
-    /// Peak resident set of the parent of the runs, KiB: no run's can be lower.
-    fn maxrss_floor_kib(&self) -> Option<u64> {
+    /// What the parent of the runs says of itself at the end.
+    fn last_words(&self) -> Option<Event> {
         None
     }
 }

@@ -184,6 +184,8 @@ pub struct Done {
     pub loud_commands: Vec<u32>,
     /// The launcher's own peak resident set so far, below which no child's `ru_maxrss` can be.
     pub maxrss_floor_kib: u64,
+    /// Time spent so far on reading what the kernel counts, between the runs; `None` when nothing of it is read.
+    pub evidence_ns: Option<u64>,
     /// Why the rest was not done.
     pub stop: Option<Stop>,
 }

@@ -1,12 +1,14 @@
-//! Noise with a name: where the time went that a benchmark has lost, or an empty loop. Only `sampler`, `tracer`, `runs` and `verdict`
-//! touch the machine; `counts` and `points` read it through [`crate::host::Host`].
+//! Noise with a name: where the time went that a benchmark has lost, or an empty loop. Only `sampler`, `tracer`, `runs`, `osnoise::tracing` and
+//! `verdict` touch the machine; `counts` and `points` read it through [`crate::host::Host`].
 
 mod attribute;
 mod blame;
 mod counts;
 mod ledger;
 mod of_record;
+pub mod osnoise;
 mod points;
+mod registers;
 mod report;
 mod runs;
 mod sampler;
@@ -17,8 +19,12 @@ mod verdict;
 mod watch;
 
 pub use blame::Ran;
+#[cfg(test)]
+pub use counts::Machine;
 pub use ledger::{Entry, Ledger, Remedy, Source};
-pub use of_record::{ArmLedger, RecordLedger, has_evidence, of_record};
+pub use of_record::{ArmLedger, EvidenceCost, RecordLedger, has_evidence, of_record};
+#[cfg(test)]
+pub use report::ClockReport;
 pub use report::{CpuNoise, EDGES_NS, Evidence, Report};
 pub use runs::RunTracer;
 pub use ticks::Clock;

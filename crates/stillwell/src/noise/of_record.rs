@@ -30,6 +30,17 @@ pub struct RecordLedger {
     pub total: Ledger,
     /// Time that was measured in all, ns.
     pub measured_ns: i64,
+    /// What reading the evidence cost, where that was measured.
+    pub evidence: Option<EvidenceCost>,
+}
+
+/// What it cost to read what the kernel counts of the runs. None of it is in their times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct EvidenceCost {
+    /// For a run, between this one and the next, ns.
+    pub of_run_ns: f64,
+    /// As a share of the time of the runs.
+    pub share: f64,
 }
 
 /// The ledger of an arm: all its runs that count.
@@ -87,7 +98,18 @@ pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
     let measured_ns = arms.iter().map(|arm| arm.measured_ns).sum();
-    Some(RecordLedger { arms, total, measured_ns })
+    Some(RecordLedger { arms, total, measured_ns, evidence: evidence_cost(record) })
+}
+
+fn evidence_cost(record: &Record) -> Option<EvidenceCost> {
+    let evidence_ns = record.events.iter().find_map(|event| match event {
+        Event::Launcher { evidence_ns, .. } => *evidence_ns,
+        _ => None,
+    })? as f64;
+    let rows = &record.rows;
+    let wall_ns: u64 = (0..rows.len()).filter_map(|index| rows.get(index, Metric::WallNs)).sum();
+    let of_run_ns = evidence_ns / rows.len() as f64;
+    (wall_ns > 0).then(|| EvidenceCost { of_run_ns, share: evidence_ns / wall_ns as f64 })
 }
 
 /// What a trace says of each run: who took the CPU from it.

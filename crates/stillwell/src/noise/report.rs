@@ -7,6 +7,8 @@ use crate::host::Gap;
 use crate::noise::attribute::{Attributed, attribute, by_counts, name_tasks};
 use crate::noise::counts::{Counted, Machine};
 use crate::noise::ledger::Ledger;
+use crate::noise::osnoise::{Beside, Osnoise};
+use crate::noise::registers;
 use crate::noise::sampler::Watched;
 use crate::noise::ticks::Clock;
 use crate::noise::trace::Segment;
@@ -27,6 +29,10 @@ pub struct Report {
     pub total: Ledger,
     /// The CPUs from which least was taken, the quietest first.
     pub quietest: Vec<usize>,
+    /// What the kernel's own tracer said afterwards, where it was asked for.
+    pub osnoise: Vec<Osnoise>,
+    /// The same beside what the loops saw.
+    pub beside: Vec<Beside>,
     /// The whole machine meanwhile.
     pub machine: Machine,
     /// Whether this is a virtual machine.
@@ -101,6 +107,10 @@ pub struct CpuNoise {
     pub n_faults: Option<u64>,
     /// Events that the kernel had to drop.
     pub n_lost_events: u64,
+    /// Its clock while the loop ran, as a multiple of the nominal one.
+    pub clock_ratio: Option<f64>,
+    /// Times that the firmware took it over while the loop ran: a pause each that the kernel does not see.
+    pub n_firmware: Option<u64>,
 }
 
 /// Upper edges of the histogram of pauses, ns.
@@ -117,6 +127,8 @@ pub struct OfCpu<'a> {
     pub seen: Option<&'a Seen>,
     /// By the kernel's counts.
     pub counted: Counted,
+    /// By registers of the CPU.
+    pub registers: registers::Counted,
 }
 
 /// Puts together what is known of a CPU.
@@ -156,6 +168,8 @@ pub fn of_cpu(known: &OfCpu<'_>, is_virtual: bool) -> CpuNoise {
         n_lost_events: seen.map_or(0, |seen| {
             seen.switches.n_lost + seen.points.as_ref().map_or(0, |points| points.n_lost)
         }),
+        clock_ratio: known.registers.clock_ratio,
+        n_firmware: known.registers.n_firmware,
     }
 }
 
@@ -276,7 +290,15 @@ mod tests {
             (5_000_000, 3_000),
             (9_000_000, 2_000),
         ]);
-        let found = of_cpu(&OfCpu { watched: &watched, seen: Some(&seen), counted }, true);
+        let found = of_cpu(
+            &OfCpu {
+                watched: &watched,
+                seen: Some(&seen),
+                counted,
+                registers: registers::Counted::default(),
+            },
+            true,
+        );
         assert_eq!(found.stolen_ns, 1_522_000 + 5_000);
         assert_eq!(ns_of(&found, &Source::Task { name: "cc1".into() }), 1_500_000);
         // Pauses of 2, 15, 3 and 2 µs are left: three ticks of the median, 2.5.
@@ -301,7 +323,15 @@ mod tests {
         let seen = Seen { cpu: 1, switches: Trace::default(), points: Some(points) };
         let counted = Counted { steal_ns: 10_000_000, ..Counted::default() };
         let watched = watched(&[(1_999_500, 4_000), (7_000_000, 30_000_000)]);
-        let found = of_cpu(&OfCpu { watched: &watched, seen: Some(&seen), counted }, false);
+        let found = of_cpu(
+            &OfCpu {
+                watched: &watched,
+                seen: Some(&seen),
+                counted,
+                registers: registers::Counted::default(),
+            },
+            false,
+        );
         assert_eq!((ns_of(&found, &tick), ns_of(&found, &Source::Crossing)), (3_000, 1_000));
         assert_eq!(ns_of(&found, &Source::Steal), 10_000_000);
         assert_eq!(ns_of(&found, &Source::Unexplained), 20_005_000);
@@ -312,7 +342,12 @@ mod tests {
     fn the_quietest_are_named_only_if_they_differ() {
         let cpu = |cpu, stolen_ns, was_moved| {
             let watched = watched(&[]);
-            let known = OfCpu { watched: &watched, seen: None, counted: Counted::default() };
+            let known = OfCpu {
+                watched: &watched,
+                seen: None,
+                counted: Counted::default(),
+                registers: registers::Counted::default(),
+            };
             CpuNoise { cpu, stolen_ns, was_moved, ..of_cpu(&known, false) }
         };
         let all = [cpu(0, 900, false), cpu(1, 100, false), cpu(2, 50, false), cpu(3, 7, true)];

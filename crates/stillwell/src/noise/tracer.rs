@@ -279,3 +279,24 @@ pub(super) fn lost(body: &[u8]) -> u64 {
     let n = body.get(8..16).and_then(|bytes| bytes.try_into().ok());
     n.map_or(1, u64::from_ne_bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever perf_event_open(2) says, somebody can do something about it.
+    #[test]
+    fn every_refusal_has_a_reason_and_a_remedy() {
+        let check = |what: &str, error: i32, why: &str, fix: &str| {
+            let gap = refused(what, &std::io::Error::from_raw_os_error(error));
+            assert!(gap.why.contains(why) && gap.fix.contains(fix), "{gap:?}");
+        };
+        // A container's seccomp filter answers EPERM, or ENOSYS; the kernel at perf_event_paranoid 3 and above EACCES.
+        check(SWITCHES, libc::EPERM, "as in containers", "kernel.perf_event_paranoid to 2");
+        check(SWITCHES, libc::EACCES, "kernel.perf_event_paranoid", "run it as root");
+        check(POINTS, libc::EACCES, "more rights", "CAP_PERFMON");
+        check(POINTS, libc::ENOSYS, "without perf events", "CONFIG_PERF_EVENTS");
+        check(POINTS, libc::EMFILE, "open files", "ulimit -n");
+        check(SWITCHES, libc::EINVAL, "Invalid argument", "perf_event_open(2)");
+    }
+}

@@ -7,6 +7,8 @@ use crate::measure::clock::{boottime_ns, monotonic_ns};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::counts::Counts;
 use crate::noise::ledger::Ledger;
+use crate::noise::osnoise;
+use crate::noise::registers::Registers;
 use crate::noise::report::{ClockReport, Evidence, OfCpu, Report, of_cpu, quietest};
 use crate::noise::sampler::{self, Orders, Watched};
 use crate::noise::ticks::Clock;
@@ -21,6 +23,8 @@ pub struct Asked {
     pub length_ns: u64,
     /// Whether tracepoints may be used.
     pub points: bool,
+    /// Whether the kernel's own tracer is to look as well, afterwards.
+    pub osnoise: bool,
 }
 
 /// What was found.
@@ -43,6 +47,7 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
     let clock = Clock::choose(host);
     let orders = Orders { cpus: asked.cpus.clone(), length_ns: asked.length_ns, clock };
     let tracer = std::cell::RefCell::new(Tracer::default());
+    let mut registers = Registers::default();
     let mut gaps = Vec::new();
     let mut before = Counts::default();
     let slept_ns = || boottime_ns().saturating_sub(monotonic_ns());
@@ -51,16 +56,16 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
         let (opened, missing) = Tracer::open(threads, host, asked.points);
         *tracer.borrow_mut() = opened;
         gaps = missing;
+        let (counting, missing) = Registers::open(host, threads);
+        registers = counting;
+        gaps.extend(missing);
         before = Counts::read(host, &asked.cpus);
     };
     let sampler::Outcome { watched, refused, was_interrupted } =
         sampler::watch(&orders, interrupt, prepare, || tracer.borrow_mut().drain())?;
+    let registers = registers.read();
     let after = Counts::read(host, &asked.cpus);
-    gaps.extend(refused.into_iter().map(|(cpu, why)| Gap {
-        what: format!("CPU {cpu}"),
-        why,
-        fix: "leave it out of --cpus, or bring it back".into(),
-    }));
+    gaps.extend(refused.into_iter().map(not_watched));
     let seen = tracer.into_inner().finish();
     let is_virtual = facts.virtualisation.is_some();
     let own = std::process::id();
@@ -69,11 +74,21 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
         .map(|watched| {
             let seen = seen.iter().find(|seen| seen.cpu == watched.cpu);
             let counted = after.since(&before, watched.cpu, own);
-            of_cpu(&OfCpu { watched, seen, counted }, is_virtual)
+            let registers = registers.iter().find(|of| of.cpu == watched.cpu).copied();
+            let registers = registers.unwrap_or_default();
+            of_cpu(&OfCpu { watched, seen, counted, registers }, is_virtual)
         })
         .collect();
     let sum = |sum: Option<Ledger>, ledger: &Ledger| {
         Some(sum.map_or(ledger.clone(), |sum| sum.plus(ledger)))
+    };
+    let osnoise = if asked.osnoise && !was_interrupted {
+        let cpus: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
+        osnoise::tracing::watch(host, &cpus, asked.length_ns, interrupt)
+            .map_err(|gap| gaps.push(gap))
+            .unwrap_or_default()
+    } else {
+        Vec::new()
     };
     let total = cpus.iter().map(|cpu| &cpu.ledger).fold(None, sum).unwrap_or_default();
     let report = Report {
@@ -85,6 +100,8 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
         },
         evidence: evidence(&seen),
         quietest: quietest(&cpus),
+        beside: osnoise::beside(&cpus, &osnoise),
+        osnoise,
         cpus,
         total,
         machine: after.machine_since(&before),
@@ -93,6 +110,10 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
         verdict: None,
     };
     Ok(Found { report, watched, was_interrupted })
+}
+
+fn not_watched((cpu, why): (usize, String)) -> Gap {
+    Gap { what: format!("CPU {cpu}"), why, fix: "leave it out of --cpus, or bring it back".into() }
 }
 
 fn evidence(seen: &[Seen]) -> Evidence {

@@ -117,6 +117,9 @@ pub enum Event {
     Launcher {
         /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.
         maxrss_floor_kib: u64,
+        /// Time between the runs, of the warm-up too, in which it read what the kernel counts; `None` when it read nothing of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence_ns: Option<u64>,
     },
     /// The shield was found not to hold any more. It was there at the last look, before the run of `first_step`.
     IsolationLost {

@@ -163,6 +163,31 @@ fn without_rights_there_are_reasons() {
     assert_ne!(report["evidence"], "tracepoints");
 }
 
+/// Root of a container: user 0 without its rights.
+#[test]
+fn in_a_container_there_are_reasons() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let mut command = bench.command("setpriv");
+    command.args(["--inh-caps=-all", "--bounding-set=-all", crate::bench::STILLWELL]);
+    command.args(["noise", "--for", "50ms", "--no-verdict", "--json", "--osnoise"]);
+    if !is_root() {
+        return skipped("only root can give up the rights of root");
+    }
+    let Ok(output) = command.output() else { return skipped("there is no setpriv") };
+    let ran = crate::bench::Ran::from(output).ends_with(0);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    adds_up(&report);
+    let gaps = report["gaps"].as_array().unwrap();
+    for what in ["who took the time", "osnoise"] {
+        let gap = gaps.iter().find(|gap| gap["what"] == what);
+        let gap = gap.unwrap_or_else(|| panic!("{what} is no gap: {gaps:?}"));
+        assert!(gap["why"].as_str().unwrap().len() > 20, "{gap}");
+        assert!(gap["fix"].as_str().unwrap().len() > 10, "{gap}");
+    }
+    assert_ne!(report["evidence"], "tracepoints");
+}
+
 /// The second session is scoped: it is another record, with the option that was said.
 #[test]
 fn a_run_is_explained_by_measuring_again() {

@@ -301,8 +301,8 @@ impl<'a> Session<'a> {
             );
             writeln!(anstream::stderr(), "{text}").ok();
         }
-        if let Some(maxrss_floor_kib) = self.runner.maxrss_floor_kib() {
-            self.writer.append_event(&Event::Launcher { maxrss_floor_kib })?;
+        if let Some(words) = self.runner.last_words() {
+            self.writer.append_event(&words)?;
         }
         self.writer.append_event(&Event::End { reason })
     }

@@ -82,7 +82,7 @@ mod tests {
             ledger: total.clone(),
             is_parallel: false,
         };
-        RecordLedger { measured_ns: arm.measured_ns, arms: vec![arm], total }
+        RecordLedger { measured_ns: arm.measured_ns, arms: vec![arm], total, evidence: None }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The ledger of a record's arms.
 
-use crate::noise::{ArmLedger, RecordLedger, Remedy};
+use crate::noise::{ArmLedger, EvidenceCost, RecordLedger, Remedy};
 use crate::record::Record;
 use crate::render::Styles;
 use crate::render::columns::{shorten, wrap};
@@ -37,10 +37,19 @@ pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String 
             "this is a virtual machine: what its host takes is part of what is not explained";
         wrap(&mut out, "note: ", 6, text);
     }
+    if let Some(cost) = found.evidence {
+        wrap(&mut out, "evidence: ", 10, &evidence(cost));
+    }
     for gap in record.header.gaps.iter().filter(|gap| is_evidence(&gap.what)) {
         wrap(&mut out, "gap: ", 5, &format!("{}: {}; {}", gap.what, gap.why, gap.fix));
     }
     out
+}
+
+fn evidence(cost: EvidenceCost) -> String {
+    let time = short_time(cost.of_run_ns);
+    let share = words::percent(cost.share * 100.0);
+    format!("reading it took {time} after each run, {share} of the time of the runs")
 }
 
 /// Metrics that name a cause.
@@ -106,7 +115,12 @@ mod tests {
             ledger: ledger.clone(),
             is_parallel: false,
         };
-        let found = RecordLedger { arms: vec![arm], measured_ns: 779_000_000, total: ledger };
+        let found = RecordLedger {
+            arms: vec![arm],
+            measured_ns: 779_000_000,
+            total: ledger,
+            evidence: Some(EvidenceCost { of_run_ns: 12_345.6, share: 0.000_94 }),
+        };
         insta::assert_snapshot!(super::record(&record, &found, &Styles::plain()));
     }
 }

@@ -35,6 +35,7 @@ pub fn report(found: &Report, styles: &Styles) -> String {
         writeln!(out, "\n{}", paint(styles.headline, "all CPUs")).ok();
         lines(&mut out, &found.total);
     }
+    osnoise(&mut out, found);
     out.push('\n');
     closing(&mut out, found);
     for gap in &found.gaps {
@@ -90,8 +91,47 @@ fn of_cpu(out: &mut String, cpu: &CpuNoise) {
         let text = "the CPU was taken away: it went offline, or out of the cpuset; the loop ended on another one";
         wrap(out, "   ", 3, text);
     }
+    if let Some(ratio) = cpu.clock_ratio {
+        let text = format!("its clock: {} x nominal", uncertain::fixed(ratio, 3));
+        wrap(out, "   ", 3, &text);
+    }
+    if let Some(n) = cpu.n_firmware.filter(|&n| n > 0) {
+        let text = format!("the firmware took it over {n} times (SMI), unseen by the kernel");
+        wrap(out, "   ", 3, &text);
+    }
     if cpu.n_lost_events > 0 {
         let text = format!("the kernel dropped {} events of the trace", cpu.n_lost_events);
+        wrap(out, "   ", 3, &text);
+    }
+}
+
+/// The kernel's own tracer and the loop, CPU by CPU, as shares of the time.
+fn osnoise(out: &mut String, found: &Report) {
+    if found.beside.is_empty() {
+        return;
+    }
+    out.push_str("\nosnoise, the kernel's own tracer, for as long after the loop:\n");
+    let heading =
+        ["CPU", "", "taken", "longest", "programs", "interrupts", "softirqs", "nobody seen"];
+    let mut rows = vec![heading.map(String::from).to_vec()];
+    for both in &found.beside {
+        for (by, shares) in [("loop", both.by_loop), ("osnoise", both.by_osnoise)] {
+            rows.push(vec![
+                both.cpu.to_string(),
+                by.into(),
+                percent(shares.stolen),
+                short_time(shares.longest_ns as f64),
+                percent(shares.threads),
+                percent(shares.interrupts),
+                percent(shares.softirqs),
+                percent(shares.unseen),
+            ]);
+        }
+    }
+    out.push_str(&table::plain(rows, &[0, 2, 3, 4, 5, 6, 7]));
+    let n_lost: u64 = found.osnoise.iter().map(|cpu| cpu.n_lost_events).sum();
+    if n_lost > 0 {
+        let text = format!("the kernel dropped {n_lost} events of the tracer");
         wrap(out, "   ", 3, &text);
     }
 }
@@ -189,6 +229,67 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Gap;
+    use crate::noise::osnoise::{Beside, Osnoise, Shares};
+    use crate::noise::{ClockReport, Entry, Ledger, Machine, Source};
+
+    /// A machine on which everything went wrong that has a sentence.
+    #[test]
+    fn what_went_wrong_is_said() {
+        let entry = |source, ns| Entry { n: Some(3), ..Entry::exact(source, ns) };
+        let line = Source::Interrupt { line: "LOC".into() };
+        let parts = [entry(Source::Task { name: "cc1".into() }, 4_000_000), entry(line, 90_000)];
+        let ledger = Ledger::new(5_000_000, parts, Source::Unexplained);
+        let cpu = CpuNoise {
+            cpu: 3,
+            start_ns: 0,
+            observed_ns: 1_000_000_000,
+            stolen_ns: 5_000_000,
+            n_pauses: 12,
+            threshold_ns: 40,
+            turn_ns: 10.0,
+            quantiles_ns: Some([1_000.0, 2_000.0, 3_000.0, 4_000.0]),
+            longest_ns: 3_900_000,
+            histogram: [0, 10, 0, 0, 0, 2, 0],
+            timeline: vec![0.0, 0.01],
+            ledger: ledger.clone(),
+            n_overflown: 7,
+            was_moved: true,
+            run_delay_ns: None,
+            switched_off_ns: None,
+            n_faults: Some(0),
+            n_lost_events: 5,
+            clock_ratio: Some(1.234),
+            n_firmware: Some(2),
+        };
+        let shares = Shares {
+            stolen: 0.005,
+            longest_ns: 3_900_000,
+            threads: 0.004,
+            interrupts: 0.000_09,
+            softirqs: 0.0,
+            unseen: 0.000_91,
+        };
+        let found = Report {
+            clock: ClockReport {
+                clock: Clock::Monotonic,
+                source: Some("hpet".into()),
+                n_jumps_back: 1,
+                suspended_ns: 2_000_000_000,
+            },
+            evidence: Evidence::Counts,
+            cpus: vec![cpu],
+            total: ledger,
+            quietest: vec![],
+            osnoise: vec![Osnoise { cpu: 3, n_lost_events: 9, ..Osnoise::default() }],
+            beside: vec![Beside { cpu: 3, by_loop: shares, by_osnoise: shares }],
+            machine: Machine { pressure_ns: Some(1_000), throttles: Some(4) },
+            is_virtual: false,
+            gaps: vec![Gap { what: "CPU 1".into(), why: "it is gone".into(), fix: "wait".into() }],
+            verdict: None,
+        };
+        insta::assert_snapshot!(report(&found, &Styles::plain()));
+    }
 
     #[test]
     fn the_timeline_shows_every_stretch_with_noise() {

@@ -52,7 +52,11 @@ pub fn advice(source: &Source) -> Option<String> {
 
 /// A part of a total: `83 %`, or `< 0.1 %`.
 pub fn share(entry: &Entry, total_ns: i64) -> String {
-    let percent = entry.ns as f64 / total_ns as f64 * 100.0;
+    percent(entry.ns as f64 / total_ns as f64 * 100.0)
+}
+
+/// `83 %`, or `< 0.1 %`.
+pub fn percent(percent: f64) -> String {
     if percent > 0.0 && percent < 0.1 {
         return "< 0.1 %".into();
     }

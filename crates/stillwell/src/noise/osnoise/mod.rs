@@ -1,0 +1,253 @@
+//! osnoise, the kernel's own tracer of the kind (Documentation/trace/osnoise-tracer.rst): a loop in a kernel thread on each CPU,
+//! and what it says of the time that it did not have. `tracing` turns it on and off, in a process of its own; this reads what it
+//! said. Pure.
+
+pub mod tracing;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::noise::{CpuNoise, Source};
+
+/// What the tracer says of a CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Osnoise {
+    /// Its number.
+    pub cpu: usize,
+    /// For how long it looked, ns: whole samples only.
+    pub observed_ns: u64,
+    /// Time that it did not have, in pieces that its `tracing_thresh` lets it see, ns.
+    pub stolen_ns: u64,
+    /// The longest piece, ns.
+    pub longest_ns: u64,
+    /// Programs.
+    pub threads: Taken,
+    /// Interrupts.
+    pub interrupts: Taken,
+    /// Softirqs; kernels with PREEMPT_RT have threads instead.
+    pub softirqs: Taken,
+    /// Interrupts that cannot be masked.
+    pub nmis: Taken,
+    /// Pieces in which the kernel saw nothing: hardware, firmware, or the host.
+    pub hardware: Taken,
+    /// Events that did not fit into the kernel's buffer.
+    pub n_lost_events: u64,
+}
+
+/// What a kind of source took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Taken {
+    /// How long, ns, by the tracer's events; without what interrupted them.
+    pub ns: u64,
+    /// How often, by its own count.
+    pub n: u64,
+}
+
+/// A CPU by its loop and by the tracer, as shares of the time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// Its number.
+    pub cpu: usize,
+    /// By our loop.
+    pub by_loop: Shares,
+    /// By the tracer.
+    pub by_osnoise: Shares,
+}
+
+/// Shares of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Shares {
+    /// Everything.
+    pub stolen: f64,
+    /// The longest piece, ns.
+    pub longest_ns: u64,
+    /// Programs.
+    pub threads: f64,
+    /// Interrupts, those among them that cannot be masked.
+    pub interrupts: f64,
+    /// Softirqs.
+    pub softirqs: f64,
+    /// What the kernel did not see.
+    pub unseen: f64,
+}
+
+/// Puts the tracer's words beside those of the loop.
+pub fn beside(cpus: &[CpuNoise], said: &[Osnoise]) -> Vec<Beside> {
+    let pairs = said.iter().filter_map(|osnoise| {
+        let watched = cpus.iter().find(|cpu| cpu.cpu == osnoise.cpu)?;
+        Some(Beside { cpu: osnoise.cpu, by_loop: of_loop(watched), by_osnoise: of_tracer(osnoise) })
+    });
+    pairs.collect()
+}
+
+fn of_loop(cpu: &CpuNoise) -> Shares {
+    let share = |ns: f64| ns / cpu.observed_ns.max(1) as f64;
+    let of = |is_it: &dyn Fn(&Source) -> bool| {
+        let found = cpu.ledger.entries.iter().filter(|entry| is_it(&entry.source));
+        share(found.map(|entry| entry.ns as f64).sum())
+    };
+    Shares {
+        stolen: share(cpu.stolen_ns as f64),
+        longest_ns: cpu.longest_ns,
+        threads: of(&|source| matches!(source, Source::Task { .. } | Source::Preempted)),
+        interrupts: of(&|source| matches!(source, Source::Interrupt { .. })),
+        softirqs: of(&|source| matches!(source, Source::Softirq { .. })),
+        unseen: of(&|source| source.is_unexplained() || *source == Source::Steal),
+    }
+}
+
+fn of_tracer(said: &Osnoise) -> Shares {
+    let share = |ns: u64| ns as f64 / said.observed_ns.max(1) as f64;
+    Shares {
+        stolen: share(said.stolen_ns),
+        longest_ns: said.longest_ns,
+        threads: share(said.threads.ns),
+        interrupts: share(said.interrupts.ns + said.nmis.ns),
+        softirqs: share(said.softirqs.ns),
+        unseen: share(said.hardware.ns),
+    }
+}
+
+/// The text of `trace_pipe` → what was said of each CPU. An event counts with the end of its sample, which sums up the counts: those
+/// after the last one belong to a sample that was cut off.
+pub fn parse(text: &str) -> Vec<Osnoise> {
+    let mut cpus: BTreeMap<usize, (Osnoise, Osnoise)> = BTreeMap::new();
+    for line in text.lines() {
+        if let Some((cpu, n)) = lost(line) {
+            cpus.entry(cpu).or_default().0.n_lost_events += n;
+        }
+        let Some((cpu, said)) = event(line) else { continue };
+        let (sums, sample) = cpus.entry(cpu).or_default();
+        if let Some((kind, words)) = said.split_once("_noise:") {
+            let taken = match kind {
+                "thread" => &mut sample.threads,
+                "irq" => &mut sample.interrupts,
+                "softirq" => &mut sample.softirqs,
+                "nmi" => &mut sample.nmis,
+                _ => continue,
+            };
+            taken.ns += number_after(words, "duration").unwrap_or(0);
+        } else if let Some(words) = said.strip_prefix("sample_threshold:") {
+            if number_after(words, "interferences") == Some(0) {
+                sample.hardware.ns += number_after(words, "duration").unwrap_or(0);
+            }
+        } else if let Some(end) = end_of_sample(said) {
+            sums.add(&std::mem::take(sample));
+            sums.add(&end);
+        }
+    }
+    let with_cpu = cpus.into_iter().map(|(cpu, (sums, _))| Osnoise { cpu, ..sums });
+    with_cpu.filter(|cpu| cpu.observed_ns > 0).collect()
+}
+
+impl Osnoise {
+    fn add(&mut self, other: &Self) {
+        self.observed_ns += other.observed_ns;
+        self.stolen_ns += other.stolen_ns;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        for (sum, part) in [
+            (&mut self.threads, other.threads),
+            (&mut self.interrupts, other.interrupts),
+            (&mut self.softirqs, other.softirqs),
+            (&mut self.nmis, other.nmis),
+            (&mut self.hardware, other.hardware),
+        ] {
+            sum.ns += part.ns;
+            sum.n += part.n;
+        }
+    }
+}
+
+/// `osnoise/8-961 [008] d.h. 5789.857532: irq_noise: …` → CPU 8, `irq_noise: …`. The name may have anything in it.
+fn event(line: &str) -> Option<(usize, &str)> {
+    line.match_indices("] ").find_map(|(at, bracket)| {
+        let cpu = line[..at].rsplit_once('[')?.1.parse().ok()?;
+        let (time, said) = line[at + bracket.len()..].split_once(": ")?;
+        // Flags, and seconds since boot.
+        time.split_ascii_whitespace().next_back()?.parse::<f64>().ok()?;
+        Some((cpu, said.trim()))
+    })
+}
+
+/// `CPU:3 [LOST 120 EVENTS]`.
+fn lost(line: &str) -> Option<(usize, u64)> {
+    let (cpu, rest) = line.strip_prefix("CPU:")?.split_once(" [LOST ")?;
+    Some((cpu.trim().parse().ok()?, rest.split(' ').next()?.parse().ok()?))
+}
+
+/// The number behind a word: `duration 1845 ns`.
+fn number_after(words: &str, name: &str) -> Option<u64> {
+    let mut words = words.split_ascii_whitespace().skip_while(|word| *word != name);
+    words.nth(1)?.parse().ok()
+}
+
+/// What a sample ends with (`osnoise_print` in kernel/trace/trace_output.c): runtime, noise, share that was left, longest piece, all in
+/// µs, then counts of hardware, NMIs, interrupts, softirqs and threads.
+fn end_of_sample(said: &str) -> Option<Osnoise> {
+    let fields: Vec<&str> = said.split_ascii_whitespace().collect();
+    let [runtime, noise, _share, longest, counts @ ..] = &fields[..] else { return None };
+    let us = |text: &str| Some(text.parse::<u64>().ok()? * 1_000);
+    let counts: Vec<u64> = counts.iter().map(|n| n.parse().ok()).collect::<Option<_>>()?;
+    let &[hardware, nmis, interrupts, softirqs, threads] = &counts[..] else { return None };
+    let counted = |n| Taken { ns: 0, n };
+    Some(Osnoise {
+        observed_ns: us(runtime)?,
+        stolen_ns: us(noise)?,
+        longest_ns: us(longest)?,
+        threads: counted(threads),
+        interrupts: counted(interrupts),
+        softirqs: counted(softirqs),
+        nmis: counted(nmis),
+        hardware: counted(hardware),
+        ..Osnoise::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of `trace_pipe`: two whole samples of CPU 3, one of CPU 0 that is cut off.
+    const SAID: &str = "\
+       osnoise/3-88      [003] d.h..    81.250000: irq_noise: local_timer:236 start 81.249995000 duration 2000 ns
+       osnoise/3-88      [003] d.s..    81.250010: softirq_noise: TIMER:1 start 81.250002000 duration 900 ns
+    a ] [b: c/3-7        [003] d....    81.300000: thread_noise: a ] [b: c:7 start 81.299000000 duration 700000 ns
+       osnoise/3-88      [003] .....    81.300010: sample_threshold: start 81.299000000 duration 720000 ns interferences 1
+       osnoise/3-88      [003] .....    81.400000: sample_threshold: start 81.399000000 duration 12000 ns interferences 0
+       osnoise/3-88      [003] .....    82.000000: 1000000        734  99.92660     720      1      0      1      1      1
+       osnoise/0-85      [000] d.h..    82.100000: irq_noise: local_timer:236 start 82.099995000 duration 2000 ns
+CPU:3 [LOST 12 EVENTS]
+       osnoise/3-88      [003] d.Z..    82.200000: nmi_noise: start 82.199995000 duration 1500 ns
+       osnoise/3-88      [003] .....    83.000000: 1000000          2  99.99980       2      0      1      0      0      0
+       osnoise/3-88      [003] d.h..    83.100000: irq_noise: local_timer:236 start 83.099995000 duration 2000 ns
+# tracer: osnoise
+";
+
+    #[test]
+    fn samples_are_added_up() {
+        let taken = |ns, n| Taken { ns, n };
+        let expected = Osnoise {
+            cpu: 3,
+            observed_ns: 2_000_000_000,
+            stolen_ns: 736_000,
+            longest_ns: 720_000,
+            threads: taken(700_000, 1),
+            interrupts: taken(2_000, 1),
+            softirqs: taken(900, 1),
+            nmis: taken(1_500, 1),
+            hardware: taken(12_000, 1),
+            n_lost_events: 12,
+        };
+        assert_eq!(parse(SAID), [expected]);
+    }
+
+    #[test]
+    fn what_is_no_trace_says_nothing() {
+        for text in
+            ["", "\u{0}\n[003] x: y", "a-1 [999999999999999999999] . 1.0: 1 2 3 4 5 6 7 8 9"]
+        {
+            assert_eq!(parse(text), [], "{text:?}");
+        }
+    }
+}
