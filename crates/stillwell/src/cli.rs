@@ -25,8 +25,8 @@ pub use files::{
     PlotVerb, ReportVerb, ShowVerb, SlowestVerb, StatsVerb,
 };
 pub use history::{
-    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistorySearch, HistoryShow,
-    HistoryVerb,
+    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
+    HistorySearch, HistoryShow, HistoryVerb,
 };
 pub use link_order::LinkOrderVerb;
 pub use load::LoadVerb;

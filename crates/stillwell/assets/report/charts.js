@@ -1,9 +1,5 @@
 // What each chart is made of. Every number here was computed by stillwell; this file only chooses what to draw where.
 "use strict";
-const report = JSON.parse(document.getElementById("data").textContent);
-const { data, words } = report;
-
-const HUES = [212, 24, 150, 285, 48, 185, 330, 95];
 const EVENTS = {
   preempted: ["preempted", "triangle", true],
   queued: ["waited for a CPU", "circle", true],
@@ -14,49 +10,11 @@ const EVENTS = {
   failed: ["failed", "times", false],
   timed_out: ["timed out", "times", true],
 };
-const UNITS = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9], ["min", 60e9], ["h", 3600e9]];
-
-function armColor(index, n) {
-  const hue = n <= HUES.length ? HUES[index] : 230 - (230 * index) / (n - 1);
-  return `hsl(${Math.round(hue)} 62% var(--arm-l))`;
-}
 // What is not explained is grey; what rows mark as well has the colour of the mark.
 function partColor(part, index) {
   if (part.source === "unexplained" || part.source === "host") return "var(--part-unexplained)";
   return part.source in EVENTS ? `var(--event-${part.source})` : armColor((index + 2) % HUES.length, HUES.length);
 }
-const digits = d3.format(",.5~r");
-const percent = (fraction) => `${fraction > 0 ? "+" : ""}${d3.format(".3~r")(100 * fraction)} %`;
-const ratioText = (ratio) => d3.format(".5~r")(ratio);
-function duration(ns) {
-  const unit = UNITS.findLast(([, size]) => Math.abs(ns) >= size) ?? UNITS[0];
-  return `${d3.format(".3~r")(ns / unit[1])} ${unit[0]}`;
-}
-const inUnit = (unit, value) => `${digits(value / unit.size)} ${unit.name}`.trim();
-const axisLabel = (unit, text) => (unit.name ? `${text} [${unit.name}]` : text);
-
-// Everything a chart is asked with: its group, what is hidden, how wide it may be, which scale and comparison is chosen.
-function draw(context, options) {
-  const narrow = context.width < 480;
-  const svg = Plot.plot({
-    className: "plot-svg",
-    width: context.width,
-    marginLeft: narrow ? 50 : 60,
-    marginRight: 14,
-    marginBottom: 40,
-    // A colour is a colour, also one that the style sheet has the last word on.
-    color: { type: "identity" },
-    style: { fontSize: "12px" },
-    ...options,
-    marks: options.marks.filter(Boolean),
-  });
-  // The page's own style sheet has these rules; its policy allows no other.
-  svg.querySelector("style")?.remove();
-  svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  return svg;
-}
-const tip = (points, channels, pointer = Plot.pointer) =>
-  Plot.tip(points, pointer({ ...channels, title: "tip", fontSize: 12, maxRadius: 60, lineWidth: 30 }));
 const shownArms = (context) => context.group.arms.map((arm, at) => ({ ...arm, at })).filter((arm) => !context.hidden.has(arm.at));
 const colorIn = (context) => (arm) => armColor(arm, context.group.arms.length);
 const name = (context, arm) => context.words.arms[arm];
@@ -86,8 +44,6 @@ function aboveNote(histogram, arms, label) {
   const above = arms.filter(({ series }) => histogram.n_above[series] > 0).map(({ series, at }) => `${histogram.n_above[series]} of ${label(at)}`);
   return above.length ? `Beyond the right edge: ${above.join(", ")}. "all, log" shows them.` : "";
 }
-
-const charts = {};
 
 charts.histogram = (context) => {
   const { group, words: { unit } } = context;

@@ -25,6 +25,8 @@ pub enum HistoryAction {
     Show(HistoryShow),
     /// List when benchmarks became slower or faster, by how much, how sure that is, and the commits between
     Changes(HistoryChanges),
+    /// Write a site: a page for each benchmark with its results and changes, and an index
+    Report(HistoryReport),
     /// Get a record back, as it was added
     Get(HistoryGet),
 }
@@ -76,9 +78,6 @@ pub struct HistorySearch {
     /// Leave out changes smaller than this
     #[arg(long, value_name = "PCT")]
     pub min: Option<Percent>,
-    /// Print it as JSON instead of text
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
     pub file: HistoryFile,
 }
@@ -88,6 +87,9 @@ pub struct HistorySearch {
 pub struct HistoryShow {
     #[command(flatten)]
     pub search: HistorySearch,
+    /// Print it as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
     /// So many results of each benchmark, the newest
     #[arg(short = 'n', long, value_name = "NUM", default_value_t = 20)]
     pub last: usize,
@@ -101,6 +103,9 @@ pub struct HistoryShow {
 pub struct HistoryChanges {
     #[command(flatten)]
     pub search: HistorySearch,
+    /// Print it as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
     /// Only changes among the newest NUM results of each benchmark
     #[arg(short = 'n', long, value_name = "NUM")]
     pub last: Option<usize>,
@@ -110,6 +115,22 @@ pub struct HistoryChanges {
     /// Exit with 1 when a benchmark that is listed became slower (by more than PCT percent)
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
+}
+
+/// `history report`.
+#[derive(Debug, clap::Args)]
+pub struct HistoryReport {
+    #[command(flatten)]
+    pub search: HistorySearch,
+    /// The directory: a new or empty one, or that of an earlier report, whose pages are replaced; other files in it stay
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Heading of the index
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// The git repository that knows the commits
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub repository: PathBuf,
 }
 
 /// `history get`.

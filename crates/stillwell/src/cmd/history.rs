@@ -8,18 +8,21 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::analysis;
 use crate::cli::{
-    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistorySearch, HistoryShow,
-    HistoryVerb,
+    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
+    HistorySearch, HistoryShow, HistoryVerb,
 };
 use crate::cmd::exports::write_new;
-use crate::cmd::open;
+use crate::cmd::open::{self, Content, Opened};
+use crate::cmd::site::Folder;
 use crate::convert::read::Detail;
 use crate::history::commits::Commits;
 use crate::history::series::{self, Policy, Series};
 use crate::history::store::{NewRecord, Store};
-use crate::history::taken;
+use crate::history::{Origin, Taken, taken};
 use crate::record;
+use crate::render::site::{self, Site};
 use crate::render::{Styles, history as shown};
+use crate::spec::input::InputOptions;
 use crate::spec::values::FailOn;
 
 /// For the random orders that changes are compared with: the same history has the same changes.
@@ -38,6 +41,7 @@ pub fn history(verb: &HistoryVerb) -> Result<u8> {
         HistoryAction::Add(verb) => add(verb),
         HistoryAction::Show(verb) => show(verb),
         HistoryAction::Changes(verb) => changes(verb),
+        HistoryAction::Report(verb) => report(verb),
         HistoryAction::Get(verb) => get(verb),
     }
 }
@@ -56,7 +60,7 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);
     let (mut n_added, mut n_known, mut n_failed) = (0, 0, 0);
-    for path in files(&verb.files)? {
+    for path in files(&verb.files, &verb.input)? {
         let added = taken_from(verb, &path, revision.as_ref(), &mut commits)
             .and_then(|new| store.add(&new));
         match added {
@@ -72,29 +76,35 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     Ok(if n_failed > 0 { ERROR } else { 0 })
 }
 
-/// The files that were named, and for directories those in them. A directory that is one result itself stays one.
-fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+/// The files that were named, and for directories those in them and below. A directory that is one result itself (criterion's) stays
+/// one.
+fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in named {
         ensure!(path != Path::new("-"), "a history is made of files; standard input has no name");
-        if !path.is_dir() {
+        if !path.is_dir() || open::criterion_files(path, input)?.is_some() {
             files.push(path.clone());
             continue;
         }
-        let entries = std::fs::read_dir(path);
-        let entries = entries.with_context(|| format!("cannot read {}", path.display()))?;
-        let mut inside: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        inside.retain(|path| path.is_file() && is_result(path));
-        ensure!(!inside.is_empty(), "{} has no results (.swell, .json, .json.gz)", path.display());
+        let mut inside = open::below(path)?;
+        inside.retain(|name| is_result(name));
+        ensure!(!inside.is_empty(), "{} has no results ({})", path.display(), RESULTS.join(", "));
         inside.sort();
-        files.extend(inside);
+        files.extend(inside.iter().map(|name| path.join(name)));
     }
     Ok(files)
 }
 
-fn is_result(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    [".swell", ".json", ".json.gz"].iter().any(|extension| name.ends_with(extension))
+/// What results are called in a directory, and what has another purpose there: asv's two.
+const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
+const NO_RESULTS: [&str; 2] = ["benchmarks.json", "machine.json"];
+
+/// Hidden files and directories are nobody's results.
+fn is_result(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    RESULTS.iter().any(|extension| name.ends_with(extension))
+        && !NO_RESULTS.contains(&last)
+        && !name.split('/').any(|part| part.starts_with('.'))
 }
 
 fn taken_from(
@@ -103,12 +113,14 @@ fn taken_from(
     revision: Option<&String>,
     commits: &mut Commits,
 ) -> Result<NewRecord> {
-    let opened = open::open(path, &verb.input, Detail::Values)?;
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let record = opened.into_record()?;
-    let results = taken::results(&record, &analysis::analyse(&record));
+    let opened = open::open(path, &verb.input, Detail::Everything)?;
+    let bytes = if path.is_dir() {
+        archive(&open::criterion_files(path, &verb.input)?.unwrap_or_default())?
+    } else {
+        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
+    };
+    let (results, mut origin) = results_of(opened, revision.is_some())?;
     ensure!(!results.is_empty(), "there is no finished run in it");
-    let mut origin = taken::origin(&record, &path.display().to_string());
     if let Some(revision) = revision {
         origin.revision = Some(revision.clone());
         origin.committed_s = None;
@@ -122,14 +134,53 @@ fn taken_from(
     Ok(NewRecord { origin, results, bytes })
 }
 
+/// The files of a directory as one, tar(5): the same bytes for the same files, so that it is added once.
+fn archive(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, &bytes[..])?;
+    }
+    Ok(archive.into_inner()?)
+}
+
+fn results_of(opened: Opened, is_revision_given: bool) -> Result<(Vec<Taken>, Origin)> {
+    let file = opened.path.display().to_string();
+    let Content::Foreign(results, _) = &opened.content else {
+        let record = opened.into_record()?;
+        let results = taken::results(&record, &analysis::analyse(&record));
+        return Ok((results, taken::origin(&record, &file)));
+    };
+    if let Some(patch) = taken::patch(results).filter(|_| !is_revision_given) {
+        bail!(
+            "it is of sources that {patch} has changed, and not of its commit; give it a --revision of its own"
+        );
+    }
+    let origin = taken::imported_origin(results, opened.created(), &file);
+    if results.benchmarks.iter().all(|it| it.values.is_empty()) {
+        return Ok((taken::imported_results(results, None), origin));
+    }
+    let (record, results) = opened.into_both()?;
+    let analysis = analysis::analyse(&record);
+    Ok((taken::imported_results(&results, Some((&record, &analysis))), origin))
+}
+
 fn search(search: &HistorySearch) -> Result<Vec<Series>> {
+    let found = search_any(search)?;
+    ensure!(
+        !found.is_empty(),
+        "the history has no such result; `stillwell history show` lists the benchmarks"
+    );
+    Ok(found)
+}
+
+fn search_any(search: &HistorySearch) -> Result<Vec<Series>> {
     let store = Store::open_existing(&database(&search.file)?)?;
     let mut entries = store.entries(search.name.as_deref())?;
     if let Some(machine) = &search.machine {
         entries.retain(|entry| entry.origin.machine.contains(machine));
-    }
-    if entries.is_empty() {
-        bail!("the history has no such result; `stillwell history show` lists the benchmarks");
     }
     let policy = Policy {
         estimate: search.by,
@@ -143,7 +194,7 @@ fn search(search: &HistorySearch) -> Result<Vec<Series>> {
 
 fn show(verb: &HistoryShow) -> Result<u8> {
     let found = search(&verb.search)?;
-    if verb.search.json {
+    if verb.json {
         shown::json(&mut std::io::stdout().lock(), &found)?;
     } else if verb.search.name.is_none() {
         super::print(&shown::list(&found))?;
@@ -161,18 +212,8 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
             series.changes.retain(|change| change.at >= first);
         }
     }
-    let commits = Commits::of(&verb.repository);
-    let changes: Vec<shown::Changed<'_>> = found
-        .iter()
-        .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
-        .map(|(series, change)| {
-            let revision = |at: usize| series.entries[at].origin.revision.as_deref();
-            let (old, new) = (revision(change.at - 1), revision(change.at));
-            let between = old.zip(new).and_then(|(old, new)| commits.between(old, new));
-            shown::Changed { series, change, commits: between }
-        })
-        .collect();
-    if verb.search.json {
+    let changes = changed(&found, &verb.repository);
+    if verb.json {
         shown::json(&mut std::io::stdout().lock(), &changes)?;
     } else {
         super::print(&shown::changes(&found, &changes, &Styles::colored()))?;
@@ -181,6 +222,43 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
         changes.iter().any(|it| it.change.ratio.lo > 1.0 + fail_on.slower_pct / 100.0)
     };
     Ok(if verb.fail_on.is_some_and(is_slower) { FAILED } else { 0 })
+}
+
+/// The changes of all series with the commits that may be the cause.
+fn changed<'a>(all: &'a [Series], repository: &Path) -> Vec<shown::Changed<'a>> {
+    let mut commits = Commits::of(repository);
+    all.iter()
+        .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
+        .map(|(series, change)| {
+            let revision = |at: usize| series.entries[at].origin.revision.as_deref();
+            let (old, new) = (revision(change.at - 1), revision(change.at));
+            let between = old.zip(new).and_then(|(old, new)| commits.between(old, new));
+            shown::Changed { series, change, commits: between }
+        })
+        .collect()
+}
+
+/// A history without results has a site as well, unless it was asked for some of them.
+fn report(verb: &HistoryReport) -> Result<u8> {
+    ensure!(verb.output != Path::new("-"), "-o -: a site is a directory, and needs a name");
+    let is_part = verb.search.name.is_some() || verb.search.machine.is_some();
+    let found = if is_part { search(&verb.search)? } else { search_any(&verb.search)? };
+    let mut folder = Folder::open(&verb.output)?;
+    let changes = changed(&found, &verb.repository);
+    let title = verb.title.as_deref();
+    let site = Site { series: &found, changes: &changes, estimate: verb.search.by, title };
+    let assets = site::assets();
+    folder.announce(assets.iter().map(|file| file.path.clone()).chain(site.pages()))?;
+    for file in assets {
+        folder.write(&file.path, &file.text)?;
+    }
+    for page in site::pages(site) {
+        let page = page?;
+        folder.write(&page.path, &page.text)?;
+    }
+    let n_written = folder.finish()?;
+    super::print(&shown::reported(&verb.output, n_written))?;
+    Ok(0)
 }
 
 fn get(verb: &HistoryGet) -> Result<u8> {

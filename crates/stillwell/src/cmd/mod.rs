@@ -22,6 +22,7 @@ mod records;
 mod report;
 mod run;
 mod shield;
+mod site;
 mod suites;
 mod system;
 mod timeit;

@@ -279,26 +279,52 @@ fn read_files(
     Ok(Content::Foreign(format.read(files, options)?, Some(format)))
 }
 
+/// The files of criterion in a directory, from it; `None` if it is no directory of criterion.
+///
+/// # Errors
+/// They cannot be read.
+pub fn criterion_files(
+    path: &Path,
+    options: &InputOptions,
+) -> Result<Option<Vec<(String, Vec<u8>)>>> {
+    let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
+    let is_wanted = options.format.is_none_or(|wanted| wanted == Format::Criterion);
+    let found = below(path)?;
+    if !is_wanted || !detect::is_criterion(found.iter().map(String::as_str), side) {
+        return Ok(None);
+    }
+    let wanted = found.into_iter().filter(|name| criterion::wants(name, side));
+    let read = |name: String| {
+        let file = path.join(&name);
+        let bytes = std::fs::read(&file);
+        Ok((name, bytes.with_context(|| format!("cannot read {}", file.display()))?))
+    };
+    wanted.map(read).collect::<Result<_>>().map(Some)
+}
+
+/// The files in a directory and below, by their paths from it, in order. Links are not followed.
+///
+/// # Errors
+/// It cannot be read, or has too many.
+pub fn below(path: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    walk(path, "", &mut found).with_context(|| format!("cannot read {}", path.display()))?;
+    found.sort();
+    Ok(found)
+}
+
 /// A directory of criterion; or of asv, if it has one result.
 fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
     let shown = path.display();
-    let mut found = Vec::new();
-    walk(path, "", &mut found).with_context(|| format!("cannot read {shown}"))?;
-    found.sort();
-    let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
-    let is_wanted = |format| options.format.is_none_or(|wanted| wanted == format);
-    let names = || found.iter().map(String::as_str);
-    if is_wanted(Format::Criterion) && detect::is_criterion(names(), side) {
-        let mut read = Vec::new();
-        for name in found.iter().filter(|name| criterion::wants(name, side)) {
-            let file = path.join(name);
-            let bytes = std::fs::read(&file);
-            read.push((name, bytes.with_context(|| format!("cannot read {}", file.display()))?));
-        }
+    if let Some(read) = criterion_files(path, options)? {
         let files: Vec<_> = read.iter().map(|(path, bytes)| read::File { path, bytes }).collect();
         let results = read_files(Format::Criterion, &files, options, detail);
         return results.with_context(|| shown.to_string());
     }
+    let found = below(path)?;
+    let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
+    let is_wanted = |format| options.format.is_none_or(|wanted| wanted == format);
+    let names = || found.iter().map(String::as_str);
     let is_result = |name: &&String| {
         let last = name.rsplit('/').next().unwrap_or(name);
         last.ends_with(".json") && !matches!(last, "benchmarks.json" | "machine.json")

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -25,6 +26,8 @@ struct Document {
     version: u64,
     commit_hash: Option<String>,
     env_name: Option<String>,
+    /// Of the commit, ms since 1970 (asv, "Result files").
+    date: Option<i64>,
     params: Option<Value>,
     result_columns: Vec<String>,
     results: BTreeMap<String, Vec<Value>>,
@@ -57,6 +60,10 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
         if let Some(text) = text {
             results.metadata.insert(key.into(), text.as_str().into());
         }
+    }
+    let date = document.date.and_then(|date_ms| Timestamp::from_millisecond(date_ms).ok());
+    if let Some(date) = date {
+        results.metadata.insert("commit_date".into(), date.to_string().as_str().into());
     }
     for (name, cells) in &document.results {
         let about = described.get(name).map(Described::deserialize).transpose();

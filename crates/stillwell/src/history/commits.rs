@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 pub struct Commits {
     repository: PathBuf,
     committed_s: HashMap<String, Option<i64>>,
+    between: HashMap<(String, String), Option<Between>>,
 }
 
 /// The commits after one revision up to another.
@@ -28,7 +29,7 @@ const NAMED_MAX: usize = 10;
 impl Commits {
     /// Of the repository around this directory.
     pub fn of(repository: &Path) -> Self {
-        Self { repository: repository.into(), committed_s: HashMap::new() }
+        Self { repository: repository.into(), committed_s: HashMap::new(), between: HashMap::new() }
     }
 
     /// When a revision was committed, seconds since 1970.
@@ -50,8 +51,18 @@ impl Commits {
         said.map(|text| text.trim().to_owned())
     }
 
-    /// The commits after `old` up to `new`.
-    pub fn between(&self, old: &str, new: &str) -> Option<Between> {
+    /// The commits after `old` up to `new`. Many benchmarks change at the same one.
+    pub fn between(&mut self, old: &str, new: &str) -> Option<Between> {
+        let key = (old.to_owned(), new.to_owned());
+        if let Some(known) = self.between.get(&key) {
+            return known.clone();
+        }
+        let between = self.ask_between(old, new);
+        self.between.insert(key, between.clone());
+        between
+    }
+
+    fn ask_between(&self, old: &str, new: &str) -> Option<Between> {
         let range = format!("{old}..{new}");
         let text = self.ask(&["log", "--oneline", "--no-decorate", &range, "--"], old)?;
         let newest = text.lines().take(NAMED_MAX).map(str::to_owned).collect();

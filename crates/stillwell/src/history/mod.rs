@@ -1,12 +1,15 @@
 //! Results over months: one SQLite file that keeps every record, and where the level of a benchmark has changed.
 //!
 //! `taken` makes results of a record, `store` keeps them, `series` puts those of one benchmark on one machine in order and finds
-//! the changes (`stats::e_divisive`), `commits` asks git.
+//! the changes (`stats::e_divisive`), `commits` asks git, `chart` is what a page shows of a series.
 
+pub mod chart;
 pub mod commits;
 pub mod series;
 pub mod store;
 pub mod taken;
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -52,7 +55,7 @@ pub struct Entry {
     /// Of the record; several results have the same.
     pub record: i64,
     #[serde(flatten)]
-    pub origin: Origin,
+    pub origin: Arc<Origin>,
     #[serde(flatten)]
     pub taken: Taken,
 }

@@ -81,6 +81,16 @@ pub struct Change {
     pub also_changed: Vec<(String, String, String)>,
 }
 
+/// The results between two changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Level {
+    /// Position of its first result.
+    pub start: usize,
+    /// Of the first one after it.
+    pub end: usize,
+    pub median: f64,
+}
+
 /// Puts results in series and finds the changes of each.
 pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
     let mut by_key: BTreeMap<_, Vec<Entry>> = BTreeMap::new();
@@ -174,8 +184,24 @@ fn also_changed(before: &Entry, after: &Entry) -> Vec<(String, String, String)> 
 impl Series {
     /// The median of the results since the last change.
     pub fn level(&self) -> f64 {
-        let start = self.changes.last().map_or(0, |change| change.at);
-        Sorted::new(&self.values[start..]).map_or(f64::NAN, |values| values.median())
+        self.levels().last().map_or(f64::NAN, |level| level.median)
+    }
+
+    /// What lies between the changes, in order.
+    pub fn levels(&self) -> Vec<Level> {
+        let starts = std::iter::once(0).chain(self.changes.iter().map(|change| change.at));
+        let ends = self.changes.iter().map(|change| change.at).chain([self.values.len()]);
+        let level = |(start, end): (usize, usize)| {
+            let median = Sorted::new(&self.values[start..end]).map(|values| values.median());
+            Level { start, end, median: median.unwrap_or(f64::NAN) }
+        };
+        starts.zip(ends).map(level).collect()
+    }
+
+    /// When a result belongs: the time of its commit or of its measurement, whichever the series is in the order of.
+    pub fn time_s(&self, at: usize) -> i64 {
+        let origin = &self.entries[at].origin;
+        origin.committed_s.filter(|_| self.is_by_commit).unwrap_or(origin.measured_s)
     }
 
     /// Name of the benchmark, and of the program where there are several.
@@ -193,6 +219,7 @@ mod tests {
     use super::*;
     use crate::history::{Origin, Taken};
     use stats::Stream;
+    use std::sync::Arc;
 
     const POLICY: Policy = Policy {
         estimate: Estimate::T0,
@@ -205,7 +232,7 @@ mod tests {
     fn entries(benchmark: &str, machine: &str, values: &[f64]) -> Vec<Entry> {
         let entry = |(i, value): (usize, &f64)| Entry {
             record: i as i64,
-            origin: Origin {
+            origin: Arc::new(Origin {
                 machine: machine.into(),
                 // Stored in an order of its own.
                 measured_s: (values.len() - i) as i64,
@@ -213,7 +240,7 @@ mod tests {
                 revision: Some(format!("r{i}")),
                 surroundings: vec![("kernel".into(), if i < 20 { "6.1" } else { "6.12" }.into())],
                 ..Origin::default()
-            },
+            }),
             taken: Taken {
                 benchmark: benchmark.into(),
                 arm: String::new(),

@@ -2,7 +2,9 @@
 //! each record is one transaction, so one that is killed leaves all of a record or nothing of it.
 #![expect(clippy::disallowed_methods, reason = "makes the directory of the database")]
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -167,14 +169,39 @@ impl Store {
     }
 
     fn try_entries(&self, filter: Option<&str>) -> Result<Vec<Entry>> {
+        let origins = self.origins()?;
         let mut select = self.connection.prepare(
-            "SELECT record.id, file, machine, measured_s, revision, committed_s, surroundings,
-                    benchmark, arm, unit, n_runs, t0, t0_err, median, mean
-             FROM result JOIN record ON record.id = result.record
-             WHERE ?1 IS NULL OR instr(benchmark, ?1) > 0",
+            "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean
+             FROM result WHERE ?1 IS NULL OR instr(benchmark, ?1) > 0",
         )?;
         let mut rows = select.query([filter])?;
         let mut entries = Vec::new();
+        while let Some(row) = rows.next()? {
+            let record: i64 = row.get(0)?;
+            // One that another program has added since.
+            let Some(origin) = origins.get(&record) else { continue };
+            let taken = Taken {
+                benchmark: row.get(1)?,
+                arm: row.get(2)?,
+                unit: row.get(3)?,
+                n_runs: usize::try_from(row.get::<_, i64>(4)?)?,
+                t0: row.get(5)?,
+                t0_err: row.get(6)?,
+                median: row.get(7)?,
+                mean: row.get(8)?,
+            };
+            entries.push(Entry { record, origin: Arc::clone(origin), taken });
+        }
+        Ok(entries)
+    }
+
+    /// What is known of each record, by its number. Records have many results, which share it.
+    fn origins(&self) -> Result<HashMap<i64, Arc<Origin>>> {
+        let mut select = self.connection.prepare(
+            "SELECT id, file, machine, measured_s, revision, committed_s, surroundings FROM record",
+        )?;
+        let mut rows = select.query([])?;
+        let mut origins = HashMap::new();
         while let Some(row) = rows.next()? {
             let surroundings: String = row.get(6)?;
             let origin = Origin {
@@ -185,19 +212,9 @@ impl Store {
                 committed_s: row.get(5)?,
                 surroundings: serde_json::from_str(&surroundings)?,
             };
-            let taken = Taken {
-                benchmark: row.get(7)?,
-                arm: row.get(8)?,
-                unit: row.get(9)?,
-                n_runs: usize::try_from(row.get::<_, i64>(10)?)?,
-                t0: row.get(11)?,
-                t0_err: row.get(12)?,
-                median: row.get(13)?,
-                mean: row.get(14)?,
-            };
-            entries.push(Entry { record: row.get(0)?, origin, taken });
+            origins.insert(row.get(0)?, Arc::new(origin));
         }
-        Ok(entries)
+        Ok(origins)
     }
 
     /// The file of a record, as it was added.
@@ -292,7 +309,7 @@ mod tests {
         let store = Store::open_existing(&path).unwrap();
         let entries = store.entries(None).unwrap();
         assert_eq!(entries.len(), 1);
-        assert_eq!((&entries[0].origin, &entries[0].taken), (&new.origin, &new.results[0]));
+        assert_eq!((&*entries[0].origin, &entries[0].taken), (&new.origin, &new.results[0]));
         assert_eq!(store.bytes(entries[0].record).unwrap(), new.bytes);
         assert_eq!(store.entries(Some("zz")).unwrap(), []);
         assert_eq!(store.entries(Some("i")).unwrap().len(), 1);

@@ -1,9 +1,9 @@
-//! Record → results, and what is known of its surroundings. Pure.
+//! A record, or a file of another program → results, and what is known of its surroundings. Pure.
 
 use jiff::Timestamp;
 
 use crate::analysis::{Analysis, ArmSummary};
-use crate::convert::results::{MetaValue, Metadata};
+use crate::convert::results::{Benchmark, MetaValue, Results, Summary};
 use crate::history::{Origin, Taken};
 use crate::host::Facts;
 use crate::plan::workers::Unit;
@@ -54,21 +54,100 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<T
 /// What is known of a record. `file`: as it was named.
 pub fn origin(record: &Record, file: &str) -> Origin {
     let header = &record.header;
-    let empty = Metadata::new();
-    let metadata = header.imported.as_ref().map_or(&empty, |imported| &imported.metadata);
-    let measured_s = header.created.parse::<Timestamp>().map_or(0, Timestamp::as_second);
+    let metadata = header.imported.as_ref().map(|imported| &imported.metadata);
+    let said = |key: &str| text(metadata?.get(key)?);
+    let mut origin = origin_of(file, &header.facts, &header.tool, &header.created, said);
+    if let Some(git) = &header.facts.git {
+        origin.revision = Some(git.revision.clone());
+    }
+    origin
+}
+
+/// The same of a file of another program.
+pub fn imported_origin(results: &Results, created: &str, file: &str) -> Origin {
+    let said = |key: &str| text(results.agreed(key)?);
+    let facts = Facts {
+        host: first(&MACHINE_KEYS, said),
+        cpu_model: first(&CPU_KEYS, said),
+        ..Facts::default()
+    };
+    let mut origin = origin_of(file, &facts, &results.tool, created, said);
+    let launches = results.benchmarks.iter().flat_map(Benchmark::launches);
+    let dates =
+        launches.filter_map(|it| said_time(&text(it.about.metadata.as_ref()?.get("date")?)?));
+    if let (None, Some(measured_s)) = (said("date"), dates.min()) {
+        origin.measured_s = measured_s;
+    }
+    origin
+}
+
+/// The results of a file of another program: those of its values, which are in the record, and its summaries. Branches have series of
+/// their own: a commit of one is neither before nor after those of another.
+pub fn imported_results(results: &Results, record: Option<(&Record, &Analysis)>) -> Vec<Taken> {
+    let mut taken =
+        record.map_or_else(Vec::new, |(record, analysis)| self::results(record, analysis));
+    let labels = results.labels();
+    let of_summary = |(benchmark, label): (&Benchmark, &String)| {
+        summarised(label, benchmark.unit.name(), &benchmark.summary?)
+            .filter(|_| benchmark.values.is_empty() && !benchmark.is_control)
+    };
+    taken.extend(results.benchmarks.iter().zip(&labels).filter_map(of_summary));
+    let said = |key: &str| text(results.agreed(key)?);
+    if let Some(branch) = first(&BRANCH_KEYS, said) {
+        taken.iter_mut().for_each(|it| it.arm.clone_from(&branch));
+    }
+    taken
+}
+
+/// Of a file that keeps no values, the smallest is as near to the noise-free time as it says.
+fn summarised(label: &str, unit: &str, summary: &Summary) -> Option<Taken> {
+    let median = summary.median.or(summary.mean)?;
+    Some(Taken {
+        benchmark: label.into(),
+        arm: String::new(),
+        unit: unit.into(),
+        n_runs: summary.count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
+        t0: summary.min.unwrap_or(median),
+        t0_err: None,
+        median,
+        mean: summary.mean.unwrap_or(median),
+    })
+}
+
+/// The patch that the measured sources had beside their commit, which pyperformance notes.
+pub fn patch(results: &Results) -> Option<String> {
+    text(results.agreed("patch_file")?).filter(|patch| !patch.is_empty())
+}
+
+/// How programs call the same things: pyperf and pyperformance, asv, pytest-benchmark, Google Benchmark, Go.
+const MACHINE_KEYS: [&str; 4] = ["hostname", "machine", "machine.node", "host_name"];
+const CPU_KEYS: [&str; 3] = ["cpu_model_name", "cpu", "machine.cpu.brand_raw"];
+const REVISION_KEYS: [&str; 3] = ["commit_id", "commit_hash", "commit.id"];
+const COMMITTED_KEYS: [&str; 2] = ["commit_date", "commit.time"];
+const BRANCH_KEYS: [&str; 2] = ["commit_branch", "commit.branch"];
+/// What pytest-benchmark writes where it knows nothing.
+const UNKNOWN: [&str; 2] = ["unversioned", "(unknown)"];
+
+fn first(keys: &[&str], said: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let is_known = |text: &String| !text.is_empty() && !UNKNOWN.contains(&&**text);
+    keys.iter().find_map(|key| said(key).filter(is_known))
+}
+
+fn origin_of(
+    file: &str,
+    facts: &Facts,
+    tool: &str,
+    created: &str,
+    said: impl Fn(&str) -> Option<String>,
+) -> Origin {
+    let created_s = created.parse::<Timestamp>().map_or(0, Timestamp::as_second);
     Origin {
         file: file.into(),
-        machine: machine(&header.facts),
-        measured_s: said_time(metadata, "date").unwrap_or(measured_s),
-        revision: header
-            .facts
-            .git
-            .as_ref()
-            .map(|git| git.revision.clone())
-            .or_else(|| text(metadata, "commit_id")),
-        committed_s: said_time(metadata, "commit_date"),
-        surroundings: surroundings(&header.facts, &header.tool, metadata),
+        machine: machine(facts),
+        measured_s: said("date").and_then(|date| said_time(&date)).unwrap_or(created_s),
+        revision: first(&REVISION_KEYS, &said),
+        committed_s: first(&COMMITTED_KEYS, &said).and_then(|date| said_time(&date)),
+        surroundings: surroundings(facts, tool, &said),
     }
 }
 
@@ -79,8 +158,8 @@ fn machine(facts: &Facts) -> String {
     if known.is_empty() { "unknown".into() } else { known.join(", ") }
 }
 
-fn text(metadata: &Metadata, key: &str) -> Option<String> {
-    match metadata.get(key)? {
+fn text(value: &MetaValue) -> Option<String> {
+    match value {
         MetaValue::Text(text) => Some(text.clone()),
         _ => None,
     }
@@ -88,8 +167,7 @@ fn text(metadata: &Metadata, key: &str) -> Option<String> {
 
 /// pyperf and pyperformance write times without an offset, in the time zone of the machine; what it was is lost, and the order of
 /// results of one machine is the same in any.
-fn said_time(metadata: &Metadata, key: &str) -> Option<i64> {
-    let text = text(metadata, key)?;
+fn said_time(text: &str) -> Option<i64> {
     let with_offset = text.parse::<Timestamp>().ok().map(Timestamp::as_second);
     with_offset.or_else(|| {
         let local: jiff::civil::DateTime = text.parse().ok()?;
@@ -98,7 +176,11 @@ fn said_time(metadata: &Metadata, key: &str) -> Option<i64> {
 }
 
 /// What a reader of a change has to know to blame the right thing.
-fn surroundings(facts: &Facts, tool: &str, metadata: &Metadata) -> Vec<(String, String)> {
+fn surroundings(
+    facts: &Facts,
+    tool: &str,
+    said: impl Fn(&str) -> Option<String>,
+) -> Vec<(String, String)> {
     let on_off = |is_on: Option<bool>| is_on.map(|is_on| if is_on { "on" } else { "off" }.into());
     let governors = (!facts.governors.is_empty()).then(|| facts.governors.join(", "));
     let of_facts = [
@@ -114,8 +196,9 @@ fn surroundings(facts: &Facts, tool: &str, metadata: &Metadata) -> Vec<(String, 
         ("virtual machine", facts.virtualisation.clone()),
         ("measured by", Some(tool.to_owned())),
     ];
-    let of_metadata = ["python_version", "python_compiler", "cpu_config", "boot_time"]
-        .map(|key| (key, text(metadata, key)));
+    let of_metadata =
+        ["python_version", "python_compiler", "cpu_config", "boot_time", "performance_version"]
+            .map(|key| (key, said(key)));
     let known = of_facts.into_iter().chain(of_metadata);
     known.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

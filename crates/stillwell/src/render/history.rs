@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
@@ -11,10 +12,11 @@ use crate::convert::results::Unit as ValueUnit;
 use crate::history::commits::Between;
 use crate::history::series::{Change, Series};
 use crate::history::{Entry, Origin};
-use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
 use crate::render::json::pretty;
 use crate::render::results::kind;
+use crate::render::site::INDEX;
 use crate::render::styles::paint;
 use crate::render::units::{Unit, percent};
 use crate::render::{Styles, table, uncertain};
@@ -70,6 +72,13 @@ pub fn added(n_added: usize, n_known: usize, n_failed: usize) -> String {
         write!(out, ", {n_failed} could not be").ok();
     }
     out + "\n"
+}
+
+/// What came of writing a site.
+pub fn reported(path: &Path, n_written: usize) -> String {
+    let index = path.join(INDEX);
+    let files = if n_written == 1 { "file" } else { "files" };
+    format!("report: {}, {n_written} {files} new or changed\n", index.display())
 }
 
 /// One line for each series.
@@ -141,18 +150,14 @@ pub fn changes(all: &[Series], changes: &[Changed<'_>], styles: &Styles) -> Stri
     let mut out = String::new();
     for it in changes {
         let Changed { series, change, commits } = it;
-        let RatioInterval { ratio, lo, hi } = change.ratio;
-        let style = if ratio > 1.0 { styles.slower } else { styles.faster };
+        let style = if change.ratio.ratio > 1.0 { styles.slower } else { styles.faster };
         let (before, after) = (&series.entries[change.at - 1], &series.entries[change.at]);
         writeln!(
             out,
-            "{}  {}  {} ({} to {}), p {}",
+            "{}  {}  {}",
             paint(styles.headline, &shorten(&series.label(), 60)),
             paint(style, &signed(change.ratio)),
-            uncertain::fixed(ratio, 4),
-            uncertain::fixed(lo, 4),
-            uncertain::fixed(hi, 4),
-            uncertain::significant(change.p, 2),
+            numbers(change),
         )
         .ok();
         writeln!(
@@ -204,12 +209,20 @@ pub fn changes(all: &[Series], changes: &[Changed<'_>], styles: &Styles) -> Stri
     out
 }
 
+/// For who reads intervals: `1.0310 (1.0290 to 1.0330), p 0.001`.
+pub(super) fn numbers(change: &Change) -> String {
+    let RatioInterval { ratio, lo, hi } = change.ratio;
+    let number = |ratio: f64| uncertain::fixed(ratio, 4);
+    let p = uncertain::significant(change.p, 2);
+    format!("{} ({} to {}), p {p}", number(ratio), number(lo), number(hi))
+}
+
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
 /// `+3.1 %`.
-fn signed(ratio: RatioInterval) -> String {
+pub(super) fn signed(ratio: RatioInterval) -> String {
     let sign = if ratio.ratio > 1.0 { "+" } else { "-" };
     format!("{sign}{}", percent((ratio.ratio - 1.0).abs()))
 }
@@ -219,22 +232,32 @@ fn day(origin: &Origin) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string()
 }
 
-fn revision(origin: &Origin) -> String {
+pub(super) fn revision(origin: &Origin) -> String {
     let revision = origin.revision.as_deref().unwrap_or("-");
     revision.chars().take(REVISION_MAX).collect()
 }
 
 /// In the unit that fits all values of the series.
-fn value(series: &Series, value: f64, err: Option<f64>) -> String {
+pub(super) fn value(series: &Series, value: f64, err: Option<f64>) -> String {
+    let (unit, name) = unit(series);
+    format!("{} {name}", unit.uncertain(value, err)).trim_end().to_owned()
+}
+
+/// The unit that fits all values of the series, and its name: of a unit that is none of ours, the file's.
+pub(super) fn unit(series: &Series) -> (Unit, String) {
     let unit = match &series.unit[..] {
         "ns" => ValueUnit::Time,
         "byte" => ValueUnit::Bytes,
         "count" => ValueUnit::Count,
         other => ValueUnit::Other(other.into()),
     };
-    let largest = series.values.iter().copied().fold(0.0, f64::max);
-    let unit = Unit::for_largest(kind(&unit), largest);
-    unit.label(&unit.uncertain(value, err))
+    let largest = series.values.iter().copied().map(f64::abs).fold(0.0, f64::max);
+    let fitting = Unit::for_largest(kind(&unit), largest);
+    let name = match &unit {
+        ValueUnit::Other(other) => fitting.label(&one_line(other)),
+        _ => fitting.name.to_owned(),
+    };
+    (fitting, name)
 }
 
 /// The newest values as blocks, lowest to highest.

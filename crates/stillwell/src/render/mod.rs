@@ -27,6 +27,7 @@ pub mod pyperf;
 pub mod report;
 pub mod results;
 pub mod shield;
+pub mod site;
 pub mod stats_table;
 mod styles;
 pub mod system;

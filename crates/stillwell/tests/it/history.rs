@@ -105,3 +105,246 @@ fn mistakes_are_explained_and_the_rest_is_added() {
     explains(&["add", "--db", "a.swell", "a.swell"], "cannot use a.swell as a history");
     explains(&["add", "--db", "h.db", "-"], "standard input has no name");
 }
+
+/// A history with two benchmarks, one of which changed.
+fn made() -> Bench {
+    let bench = Bench::new();
+    let files = make(&bench);
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    bench.stillwell(&[&["history", "add", "--db", "h.db"], &files[..]].concat()).ends_with(0);
+    bench
+}
+
+fn names(bench: &Bench, directory: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(bench.path(directory)).expect("a directory");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.expect("an entry").file_name().into_string().expect("UTF-8")
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_site_is_replaced_and_nothing_else() {
+    let bench = made();
+    let report = |words: &[&str]| {
+        bench.stillwell(&[&["history", "report", "--db", "h.db", "-o", "site"], words].concat())
+    };
+    let ran = report(&[]).ends_with(0);
+    assert_eq!(ran.stdout, "report: site/index.html, 11 files new or changed\n");
+    let index = bench.read("site/index.html");
+    assert!(index.contains("+3.0 %") && index.contains("step 20"), "{index}");
+    assert_eq!(names(&bench, "site/b").len(), 2);
+    // The same history is the same site.
+    bench.write("site/CNAME", "bench.example");
+    assert_eq!(
+        report(&[]).ends_with(0).stdout,
+        "report: site/index.html, 0 files new or changed\n"
+    );
+    // What is no longer in it has no page; what is not ours stays.
+    report(&["fib"]).ends_with(0);
+    let pages = names(&bench, "site/b");
+    assert!(pages.len() == 1 && pages[0].starts_with("fib-"), "{pages:?}");
+    assert_eq!(bench.read("site/CNAME"), "bench.example");
+    assert_eq!(names(&bench, "site"), ["CNAME", "assets", "b", "index.html", "stillwell-site.txt"]);
+}
+
+#[test]
+fn what_is_not_ours_is_no_place_for_a_site() {
+    let bench = made();
+    let explains = |words: &[&str], expect: &str| {
+        let ran =
+            bench.stillwell(&[&["history", "report", "--db", "h.db"], words].concat()).ends_with(2);
+        assert!(ran.stderr.contains(expect), "{ran:#?}");
+    };
+    std::fs::create_dir(bench.path("home")).expect("a directory");
+    bench.write("home/notes.txt", "mine");
+    explains(&["-o", "home"], "not empty, and no report of ours");
+    assert_eq!(names(&bench, "home"), ["notes.txt"]);
+    explains(&["-o", "home/notes.txt"], "cannot make the directory");
+    explains(&["-o", "-"], "a site is a directory");
+    explains(&["-o", "new", "nosuch"], "no such result");
+    assert!(!bench.path("new").exists(), "nothing is made for nothing");
+    // A site of one benchmark, in which somebody has put a page where the other's would be.
+    bench.stillwell(&["history", "report", "--db", "h.db", "-o", "all"]).ends_with(0);
+    bench.stillwell(&["history", "report", "--db", "h.db", "-o", "site", "fib"]).ends_with(0);
+    let page =
+        names(&bench, "all/b").into_iter().find(|name| name.starts_with("json-")).expect("a page");
+    bench.write(&format!("site/b/{page}"), "mine");
+    explains(&["-o", "site"], "is there and not ours");
+    assert_eq!(bench.read(&format!("site/b/{page}")), "mine");
+    // A list that somebody else has written removes nothing outside.
+    bench.write("victim", "mine");
+    let list = bench.read("all/stillwell-site.txt");
+    bench.write("all/stillwell-site.txt", &format!("{list}../victim\n"));
+    explains(&["-o", "all"], "no list of ours");
+    assert_eq!(bench.read("victim"), "mine");
+    // Nor does a link lead there.
+    bench.write("all/stillwell-site.txt", &list);
+    std::fs::remove_dir_all(bench.path("all/b")).expect("ours");
+    std::os::unix::fs::symlink(bench.path("home"), bench.path("all/b")).expect("a link");
+    explains(&["-o", "all"], "is a link");
+    assert_eq!(names(&bench, "home"), ["notes.txt"]);
+}
+
+#[test]
+fn every_format_is_added_with_its_commit_and_its_machine() {
+    let bench = Bench::new();
+    let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/results");
+    let samples = samples.to_str().expect("UTF-8");
+    let known = |name: &str| format!("{samples}/{name}");
+    let add =
+        |path: &str| bench.stillwell(&["history", "add", "--db", "h.db", path]).ends_with(0).stdout;
+    // Also what is compressed, and below other directories.
+    assert_eq!(add(samples), "15 files added\n");
+    assert_eq!(add(&known("go_bench.txt")), "1 file added\n");
+    for directory in ["criterion/grp", "criterion/grp"] {
+        add(&known(directory));
+    }
+    assert_eq!(add(&known("criterion/grp")), "0 files added, 1 known already\n");
+    let ran = bench.stillwell(&["history", "show", "--db", "h.db", "--json"]).ends_with(0);
+    let all: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let of = |file: &str| -> Vec<&Value> {
+        let entries = all
+            .as_array()
+            .expect("series")
+            .iter()
+            .flat_map(|series| series["entries"].as_array().expect("entries"));
+        entries.filter(|entry| entry["file"].as_str().expect("a name").ends_with(file)).collect()
+    };
+    let asv = of("558c2ed6-existing-py.json");
+    assert!(asv.iter().all(|it| it["revision"] == "558c2ed60693ae2c20ae6a91e4e87d7c12037693"
+        && it["committed_s"] == 1_795_287_460));
+    assert_eq!(asv[0]["machine"], "vm, Intel(R) Xeon(R) Processor");
+    assert_eq!(of("google_benchmark.json")[0]["machine"], "vm");
+    assert_eq!(of("pytest_benchmark.json")[0]["revision"], Value::Null);
+    // A file that has only summaries has its smallest value.
+    let summaries = of("hyperfine_2.0.csv");
+    let list = summaries.iter().find(|it| it["benchmark"] == "list").expect("list");
+    assert_eq!((&list["t0"], &list["median"]), (&json!(353_025.52), &json!(397_800.52)));
+    assert_eq!(of("pytest_codspeed_walltime.json")[0]["n_runs"], 99);
+    // A record of a directory is an archive of it.
+    let record = of("criterion/grp")[0]["record"].to_string();
+    bench.stillwell(&["history", "get", "--db", "h.db", &record, "-o", "grp.tar"]).ends_with(0);
+    let tar = Command::new("tar")
+        .args(["-xf", "grp.tar"])
+        .current_dir(bench.path(""))
+        .status()
+        .expect("tar");
+    assert!(tar.success());
+    assert_eq!(
+        bench.read("sum/64/new/sample.json"),
+        std::fs::read_to_string(known("criterion/grp/sum/64/new/sample.json")).expect("a sample")
+    );
+}
+
+/// What pyperformance leaves: a directory with compressed files, those that were uploaded and those of patched sources below; the
+/// metadata in the benchmarks, the dates in the runs.
+#[test]
+fn results_of_pyperformance_are_in_the_order_of_their_commits() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path("json/uploaded")).expect("a directory");
+    std::fs::create_dir_all(bench.path("json/patch")).expect("a directory");
+    let write = |path: &str, branch: &str, day: u32, patch: Option<&str>| {
+        let benchmark = |name: &str| {
+            json!({
+                "metadata": {"name": name, "commit_id": format!("{day:040}"), "commit_branch": branch,
+                    "commit_date": format!("2026-01-{day:02}T10:00:00"), "hostname": "box", "patch_file": patch.unwrap_or_default()},
+                "runs": [{"metadata": {"date": format!("2026-02-{:02} 10:00:00.123456", 28 - day)}, "values": [0.001, 0.00101]}],
+            })
+        };
+        let results = json!({"version": "1.0", "metadata": {"unit": "second"}, "benchmarks": [benchmark("json"), benchmark("fib")]});
+        bench.write(path, &results.to_string());
+        let gzip = Command::new("gzip").arg(bench.path(path)).status().expect("gzip");
+        assert!(gzip.success());
+    };
+    write("json/a.json", "main", 3, None);
+    write("json/uploaded/b.json", "main", 1, None);
+    write("json/c.json", "3.14", 2, None);
+    write("json/patch/d.json", "main", 4, Some("fast.patch"));
+    let ran = bench.stillwell(&["history", "add", "--db", "h.db", "json"]).ends_with(2);
+    assert_eq!(ran.stdout, "3 files added, 1 could not be\n");
+    assert!(ran.stderr.contains("sources that fast.patch has changed"), "{ran:#?}");
+    let ran = bench.stillwell(&["history", "show", "--db", "h.db", "json", "--json"]).ends_with(0);
+    let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let of = |place: usize, key: &str| -> Vec<Value> {
+        found[place]["entries"]
+            .as_array()
+            .expect("entries")
+            .iter()
+            .map(|entry| entry[key].clone())
+            .collect()
+    };
+    assert_eq!(
+        (&found[0]["arm"], &found[1]["arm"]),
+        (&json!("3.14"), &json!("main")),
+        "branches are apart"
+    );
+    assert_eq!(of(1, "revision"), [json!(format!("{:040}", 1)), json!(format!("{:040}", 3))]);
+    // 2026-02-27 and 2026-02-25, 10:00 UTC.
+    assert_eq!(of(1, "measured_s"), [json!(1_772_186_400), json!(1_772_013_600)]);
+}
+
+/// Twelve processes add at once, each files of its own and one that all have.
+#[test]
+fn processes_that_add_at_once_lose_nothing() {
+    let bench = Bench::new();
+    let files = make(&bench);
+    let adding = files[1..].chunks(4).map(|own| {
+        let mut add = bench.command(crate::bench::STILLWELL);
+        add.args(["history", "add", "--db", "h.db", &files[0]])
+            .args(own)
+            .stdout(std::process::Stdio::null());
+        add.spawn().expect("a process")
+    });
+    for mut process in adding.collect::<Vec<_>>() {
+        assert!(process.wait().expect("its end").success());
+    }
+    assert_eq!(n_results(&bench), [40, 40]);
+}
+
+fn n_results(bench: &Bench) -> Vec<usize> {
+    let ran = bench.stillwell(&["history", "show", "--db", "h.db", "--json"]).ends_with(0);
+    let all: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    all.as_array()
+        .expect("series")
+        .iter()
+        .map(|series| series["values"].as_array().expect("values").len())
+        .collect()
+}
+
+/// Killed again and again while it adds: what is there is whole, and in the end all is there once.
+#[test]
+fn a_killed_writer_leaves_whole_records() {
+    let bench = Bench::new();
+    let files = make(&bench);
+    let log = || bench.path("h.db-wal").metadata().map_or(0, |meta| meta.len());
+    bench.stillwell(&["history", "add", "--db", "h.db", &files[0]]).ends_with(0);
+    for _ in 0..6 {
+        let mut add = bench.command(crate::bench::STILLWELL);
+        add.args(["history", "add", "--db", "h.db"])
+            .args(&files)
+            .stdout(std::process::Stdio::null());
+        let mut process = add.spawn().expect("a process");
+        // As soon as it has begun to write.
+        while process.try_wait().expect("a state").is_none() && log() == 0 {
+            std::thread::yield_now();
+        }
+        process.kill().ok();
+        process.wait().expect("its end");
+        let found = n_results(&bench);
+        assert!(found.len() == 2 && found[0] == found[1], "half of a record: {found:?}");
+    }
+    bench
+        .stillwell(
+            &[
+                &["history", "add", "--db", "h.db"],
+                &files.iter().map(String::as_str).collect::<Vec<_>>()[..],
+            ]
+            .concat(),
+        )
+        .ends_with(0);
+    assert_eq!(n_results(&bench), [40, 40]);
+    bench.stillwell(&["history", "get", "--db", "h.db", "40", "-o", "again.json"]).ends_with(0);
+}

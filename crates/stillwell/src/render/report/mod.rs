@@ -2,7 +2,7 @@
 //! scripts from data that `analysis::report` computed.
 //!
 //! Commands and names of files are hostile input. What is text goes through the template's escaping, what is data into
-//! a JSON element in which no `<` is left, and the page's policy runs no script but the four that are in it.
+//! a JSON element in which no `<` is left, and the page's policy runs no script but those that are in it.
 
 mod cards;
 mod charts;
@@ -24,14 +24,22 @@ use crate::analysis::report::{Input, ReportData};
 use crate::render::columns::is_invisible;
 use crate::verdict::Judgement;
 
+pub(super) use page::signs;
+
 const TEMPLATE: &str = include_str!("../../../assets/report/page.html");
-const STYLE: &str = include_str!("../../../assets/report/style.css");
+pub(super) const STYLE: &str = include_str!("../../../assets/report/style.css");
+pub(super) const D3: &str = include_str!("../../../assets/vendor/d3-7.9.0.min.js");
+pub(super) const PLOT: &str = include_str!("../../../assets/vendor/plot-0.6.17.min.js");
+pub(super) const DRAW: &str = include_str!("../../../assets/report/draw.js");
+pub(super) const FIGURES: &str = include_str!("../../../assets/report/figures.js");
 /// In the order in which they build on each other.
-const SCRIPTS: [&str; 5] = [
-    include_str!("../../../assets/vendor/d3-7.9.0.min.js"),
-    include_str!("../../../assets/vendor/plot-0.6.17.min.js"),
+const SCRIPTS: [&str; 7] = [
+    D3,
+    PLOT,
+    DRAW,
     include_str!("../../../assets/report/charts.js"),
     include_str!("../../../assets/report/charts-compare.js"),
+    FIGURES,
     include_str!("../../../assets/report/page.js"),
 ];
 /// Name of the template: its end turns escaping on.
@@ -108,7 +116,7 @@ fn policy() -> String {
 }
 
 /// JSON that can be in a script element: nothing in it ends the element or begins another.
-fn embedded(data: &impl Serialize) -> Result<String> {
+pub(super) fn embedded(data: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string(data).context("the data of the report")?;
     let mut safe = String::with_capacity(json.len());
     for char in json.chars() {

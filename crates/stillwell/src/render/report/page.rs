@@ -182,7 +182,7 @@ impl<'a> Told<'a> {
 }
 
 /// A document has the sign.
-pub(super) fn signs(text: &str) -> String {
+pub(in crate::render) fn signs(text: &str) -> String {
     text.replace(" +- ", PLUS_MINUS_SIGN)
 }
 

@@ -1,0 +1,93 @@
+//! A change in words.
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+
+use crate::history::series::Series;
+use crate::render::columns::one_line;
+use crate::render::history::{Changed, numbers, revision, signed};
+
+/// A change.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Card {
+    pub class: &'static str,
+    word: &'static str,
+    /// `+3.1 %`.
+    pub size: String,
+    /// For who reads intervals.
+    numbers: String,
+    name: String,
+    /// The benchmark's page, from the directory of the site; and the change's section on it.
+    href: String,
+    section: String,
+    machine: String,
+    /// The last result before it, and the first one after.
+    sides: [Side; 2],
+    also: Vec<String>,
+    commits: Vec<String>,
+    n_more: usize,
+    are_unknown: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Side {
+    day: String,
+    revision: String,
+    record: i64,
+}
+
+/// A series' section is called by its place on the page.
+pub(super) fn section(place: usize) -> String {
+    format!("s{place}")
+}
+
+pub(super) fn card(changed: &Changed<'_>, place: usize) -> Card {
+    let Changed { series, change, commits } = changed;
+    let is_slower = change.ratio.ratio > 1.0;
+    let side = |at: usize| Side {
+        day: day(series.time_s(at)),
+        revision: one_line(&revision(&series.entries[at].origin)),
+        record: series.entries[at].record,
+    };
+    let also = change.also_changed.iter();
+    let is_named = |at: usize| series.entries[at].origin.revision.is_some();
+    Card {
+        class: if is_slower { "slower" } else { "faster" },
+        word: if is_slower { "SLOWER" } else { "FASTER" },
+        size: signed(change.ratio),
+        numbers: numbers(change),
+        name: one_line(&series.label()),
+        href: super::page_of(&series.benchmark),
+        section: section(place),
+        machine: one_line(&series.machine),
+        sides: [side(change.at - 1), side(change.at)],
+        also: also.map(|(name, old, new)| one_line(&format!("{name}, {old} to {new}"))).collect(),
+        commits: commits.iter().flat_map(|it| &it.newest).map(|commit| one_line(commit)).collect(),
+        n_more: commits.as_ref().map_or(0, |it| it.n - it.newest.len()),
+        are_unknown: !is_named(change.at - 1) || !is_named(change.at),
+    }
+}
+
+/// How many commits a change may be of.
+pub(super) fn commits_between(changed: &Changed<'_>) -> String {
+    match &changed.commits {
+        Some(between) if between.n == 1 => between.newest[0].clone(),
+        Some(between) => format!("{} commits", between.n),
+        None => {
+            let revision = |at: usize| revision(&changed.series.entries[at].origin);
+            let at = changed.change.at;
+            format!("{} … {}", revision(at - 1), revision(at))
+        }
+    }
+}
+
+/// The same day for everybody who reads the site.
+pub(super) fn day(time_s: i64) -> String {
+    let time = Timestamp::from_second(time_s).unwrap_or_default();
+    time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
+}
+
+/// The newest of a series.
+pub(super) fn newest_s(series: &Series) -> i64 {
+    series.entries.iter().map(|entry| entry.origin.measured_s).max().unwrap_or(0)
+}

@@ -1,0 +1,188 @@
+//! A history as a site of static pages that need no network: an index, a page for each benchmark, and beside them, once, the style
+//! sheet and the scripts. Text and tables are made here, charts are drawn by the scripts from data that `history::chart` chose.
+//!
+//! Names, revisions and subjects of commits are hostile input: see `render::report`. Names of files are made of ASCII letters, digits,
+//! `-` and a digest of the benchmark's name, so that no two are the same and none leaves its directory.
+
+mod card;
+mod page;
+
+use anyhow::{Context as _, Result};
+use minijinja::Environment;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::history::chart;
+use crate::history::series::{Estimate, Series};
+use crate::render::history::Changed;
+use crate::render::report::{D3, DRAW, FIGURES, PLOT, STYLE, embedded};
+
+const TEMPLATE: &str = include_str!("../../../assets/report/site.html");
+/// Name of the template: its end turns escaping on.
+const NAME: &str = "site.html";
+/// In the order in which they build on each other.
+const SCRIPTS: [(&str, &str); 5] = [
+    ("d3-7.9.0", D3),
+    ("plot-0.6.17", PLOT),
+    ("draw", DRAW),
+    ("figures", FIGURES),
+    ("site", include_str!("../../../assets/report/site.js")),
+];
+const LICENCES: [(&str, &str); 2] = [
+    ("d3", include_str!("../../../assets/vendor/d3.LICENSE")),
+    ("plot", include_str!("../../../assets/vendor/plot.LICENSE")),
+];
+/// Nothing but what is beside the page. `file:` is for who opens it from a disk with a browser for which that is nobody's origin.
+const POLICY: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; base-uri 'none'; form-action 'none'";
+
+/// The page that the others are reached from.
+pub const INDEX: &str = "index.html";
+/// Directories of the site.
+pub const ASSETS: &str = "assets";
+pub const PAGES: &str = "b";
+/// Longest readable part of a file's name.
+const SLUG_MAX: usize = 60;
+/// Digits of a digest: of a benchmark's name it has to keep them apart, of a script its versions.
+const NAME_DIGITS: usize = 12;
+const SCRIPT_DIGITS: usize = 8;
+
+/// A history, ready to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Those of one benchmark are next to each other.
+    pub series: &'a [Series],
+    pub changes: &'a [Changed<'a>],
+    /// Which number of a result the series are of.
+    pub estimate: Estimate,
+    pub title: Option<&'a str>,
+}
+
+/// A file of the site.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// From the directory of the site.
+    pub path: String,
+    pub text: String,
+}
+
+impl Site<'_> {
+    /// The names of all pages.
+    pub fn pages(&self) -> impl Iterator<Item = String> {
+        let benchmarks = self.series.chunk_by(|a, b| a.benchmark == b.benchmark);
+        benchmarks.map(|series| page_of(&series[0].benchmark)).chain([INDEX.to_owned()])
+    }
+}
+
+/// What all pages share. The digest in a name keeps a page from getting the script of another version.
+pub fn assets() -> Vec<File> {
+    let scripts = SCRIPTS.iter().map(|(name, text)| (name, "js", *text));
+    let files = scripts.chain([(&"style", "css", STYLE)]);
+    let hashed = files.map(|(name, extension, text)| File {
+        path: format!("{ASSETS}/{name}.{}.{extension}", digest(text, SCRIPT_DIGITS)),
+        text: text.into(),
+    });
+    let licences = LICENCES.iter().map(|(name, text)| File {
+        path: format!("{ASSETS}/{name}.LICENSE"),
+        text: (*text).into(),
+    });
+    hashed.chain(licences).collect()
+}
+
+/// The pages, the index last: what it links to is there before it is.
+pub fn pages<'a>(site: Site<'a>) -> impl Iterator<Item = Result<File>> + 'a {
+    let benchmarks = site.series.chunk_by(|a, b| a.benchmark == b.benchmark);
+    let benchmarks = benchmarks.map(move |series| {
+        let data = series.iter().map(|series| chart::chart(series, site.estimate)).collect();
+        let words = series.iter().map(|series| page::chart_words(series, site.estimate)).collect();
+        let data = ScriptData { data: Charts { series: data }, words: Words { series: words } };
+        let path = page_of(&series[0].benchmark);
+        Ok(File { path, text: html(&page::benchmark(site, series), "../", &data)? })
+    });
+    let index = std::iter::once_with(move || {
+        let data = Sparks { sparks: site.series.iter().map(chart::spark).collect() };
+        let data = ScriptData { data, words: () };
+        Ok(File { path: INDEX.into(), text: html(&page::index(site), "", &data)? })
+    });
+    benchmarks.chain(index)
+}
+
+/// What the scripts are given.
+#[derive(Serialize)]
+struct ScriptData<D, W> {
+    data: D,
+    words: W,
+}
+
+#[derive(Serialize)]
+struct Charts<'a> {
+    series: Vec<chart::Chart<'a>>,
+}
+
+#[derive(Serialize)]
+struct Sparks {
+    sparks: Vec<chart::Spark>,
+}
+
+#[derive(Serialize)]
+struct Words {
+    series: Vec<page::ChartWords>,
+}
+
+/// What the template is given.
+#[derive(Serialize)]
+struct Whole<'a> {
+    policy: &'static str,
+    /// From the page to the directory of the site.
+    root: &'static str,
+    style: Option<String>,
+    scripts: Vec<String>,
+    data: String,
+    #[serde(flatten)]
+    page: &'a page::Page,
+}
+
+fn html(page: &page::Page, root: &'static str, data: &impl Serialize) -> Result<String> {
+    let mut environment = Environment::new();
+    environment.add_template(NAME, TEMPLATE).context("the template of the site")?;
+    let ending = |end: &str| {
+        let paths = assets().into_iter().map(|file| file.path);
+        paths.filter(|path| path.ends_with(end)).collect::<Vec<_>>()
+    };
+    let whole = Whole {
+        policy: POLICY,
+        root,
+        style: ending(".css").pop(),
+        scripts: ending(".js"),
+        data: embedded(data)?,
+        page,
+    };
+    let template = environment.get_template(NAME).context("the template of the site")?;
+    template.render(minijinja::value::Serde(&whole)).context("the template of the site")
+}
+
+/// The file of a benchmark's page.
+fn page_of(benchmark: &str) -> String {
+    let mut slug = String::new();
+    for char in benchmark.chars() {
+        if char.is_ascii_alphanumeric() {
+            slug.push(char.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+        if slug.len() == SLUG_MAX {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    let slug = if slug.is_empty() { "benchmark" } else { slug };
+    format!("{PAGES}/{slug}-{}.html", digest(benchmark, NAME_DIGITS))
+}
+
+fn digest(text: &str, n_digits: usize) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    hex[..n_digits].to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! What the template of a site is given.
+
+use clap::ValueEnum as _;
+use serde::Serialize;
+
+use crate::history::series::{Estimate, Series};
+use crate::render::columns::one_line;
+use crate::render::history::{Changed, signed, unit, value};
+use crate::render::report::signs;
+use crate::render::site::card::{Card, card, commits_between, day, newest_s, section};
+use crate::render::site::{Site, page_of};
+
+/// Changes that are open on the index; the others are folded.
+const OPEN_MAX: usize = 8;
+
+/// A page: the index, or one of a benchmark.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Page {
+    title: String,
+    tool: &'static str,
+    /// What is in it, in a line.
+    counts: String,
+    is_index: bool,
+    index: Option<Index>,
+    sections: Vec<Section>,
+    /// Of the index, newest first.
+    newest: Vec<Card>,
+    older: Vec<Card>,
+}
+
+/// A line for each series.
+#[derive(Clone, Debug, Serialize)]
+struct Index {
+    classes: Vec<(&'static str, &'static str)>,
+    has_machines: bool,
+    estimate: String,
+    rows: Vec<Row>,
+}
+
+/// Keys are numbers to sort by; empty where there is none.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    name: String,
+    href: String,
+    section: String,
+    machine: String,
+    n: usize,
+    value: String,
+    value_key: f64,
+    class: &'static str,
+    change: String,
+    change_key: String,
+    when: String,
+    when_key: String,
+    commits: String,
+}
+
+/// A series on its page.
+#[derive(Clone, Debug, Serialize)]
+struct Section {
+    id: String,
+    title: String,
+    said: String,
+    caption: &'static str,
+    changes: Vec<Card>,
+}
+
+/// What the scripts say of a series.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct ChartWords {
+    unit: UnitWords,
+    estimate: String,
+    /// Of each change.
+    sizes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct UnitWords {
+    name: String,
+    size: f64,
+}
+
+const TOOL: &str = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
+
+pub(super) fn index(site: Site<'_>) -> Page {
+    let Site { series, changes, .. } = site;
+    let n_results: usize = series.iter().map(|series| series.values.len()).sum();
+    let mut counts = vec![
+        count(series.chunk_by(|a, b| a.benchmark == b.benchmark).count(), "benchmark"),
+        count(n_results, "result"),
+        count(machines(series), "machine"),
+        count(changes.len(), "change"),
+    ];
+    counts
+        .extend(series.iter().map(newest_s).max().map(|time_s| format!("newest {}", day(time_s))));
+    let mut places = places(series);
+    let mut rows = Vec::new();
+    let mut cards = Vec::new();
+    for series in series {
+        let place = places.next().unwrap_or(0);
+        let own = changes.iter().filter(|changed| std::ptr::eq(changed.series, series));
+        let own: Vec<&Changed<'_>> = own.collect();
+        rows.push(row(site, series, place, own.last().copied()));
+        cards.extend(own.iter().map(|it| (series.time_s(it.change.at), card(it, place))));
+    }
+    // Those of one day by name, as the series are.
+    cards.sort_by_key(|(time_s, _)| std::cmp::Reverse(*time_s));
+    let mut cards: Vec<Card> = cards.into_iter().map(|(_, card)| card).collect();
+    let older = cards.split_off(cards.len().min(OPEN_MAX));
+    let classes = [("slower", "slower"), ("faster", "faster"), ("none", "none")];
+    let is_used = |class: &&(&str, &str)| rows.iter().any(|row: &Row| row.class == class.0);
+    let index = Index {
+        classes: classes.iter().filter(is_used).copied().collect(),
+        has_machines: machines(series) > 1,
+        estimate: estimate_name(site.estimate),
+        rows,
+    };
+    Page {
+        title: one_line(site.title.unwrap_or("Results over time")),
+        tool: TOOL,
+        counts: counts.join(" · "),
+        is_index: true,
+        index: (!series.is_empty()).then_some(index),
+        sections: Vec::new(),
+        newest: cards,
+        older,
+    }
+}
+
+fn row(site: Site<'_>, series: &Series, place: usize, last: Option<&Changed<'_>>) -> Row {
+    let (newest, entry) = (series.values.last(), series.entries.last());
+    let newest = newest.copied().unwrap_or(f64::NAN);
+    let err = entry.and_then(|entry| entry.taken.t0_err);
+    let err = err.filter(|_| site.estimate == Estimate::T0);
+    let card = last.map(|changed| card(changed, place));
+    let time_s = last.map(|changed| series.time_s(changed.change.at));
+    Row {
+        name: one_line(&series.label()),
+        href: page_of(&series.benchmark),
+        section: section(place),
+        machine: one_line(&series.machine),
+        n: series.values.len(),
+        value: signs(&value(series, newest, err)),
+        value_key: newest,
+        class: card.as_ref().map_or("none", |card| card.class),
+        change: card.map(|card| card.size).unwrap_or_default(),
+        change_key: last.map(|it| it.change.ratio.ratio.to_string()).unwrap_or_default(),
+        when: time_s.map(day).unwrap_or_default(),
+        when_key: time_s.map(|time_s| time_s.to_string()).unwrap_or_default(),
+        commits: last.map(|changed| one_line(&commits_between(changed))).unwrap_or_default(),
+    }
+}
+
+pub(super) fn benchmark(site: Site<'_>, series: &[Series]) -> Page {
+    let section = |(place, series): (usize, &Series)| {
+        let own = site.changes.iter().filter(|changed| std::ptr::eq(changed.series, series));
+        let mut changes: Vec<Card> = own.map(|changed| card(changed, place)).collect();
+        changes.reverse();
+        let title = [&series.arm, &series.machine].map(|part| one_line(part));
+        let title: Vec<&str> =
+            title.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        let n_since = series.levels().last().map_or(0, |level| level.end - level.start);
+        let since = if series.changes.is_empty() { "" } else { " since the last change" };
+        Section {
+            id: section(place),
+            title: title.join(" on "),
+            said: format!(
+                "Level {}, the median of {}{since}; {} in all.",
+                value(series, series.level(), None),
+                count(n_since, "result"),
+                count(series.values.len(), "result"),
+            ),
+            caption: if series.is_by_commit {
+                "At the time of their commits; lines between the changes are the levels."
+            } else {
+                "At the time of their measurement; lines between the changes are the levels."
+            },
+            changes,
+        }
+    };
+    Page {
+        title: one_line(&series[0].benchmark),
+        tool: TOOL,
+        counts: count(series.iter().map(|series| series.values.len()).sum(), "result"),
+        is_index: false,
+        index: None,
+        sections: series.iter().enumerate().map(section).collect(),
+        newest: Vec::new(),
+        older: Vec::new(),
+    }
+}
+
+pub(super) fn chart_words(series: &Series, estimate: Estimate) -> ChartWords {
+    let (unit, name) = unit(series);
+    let sizes = series.changes.iter().map(|change| signed(change.ratio));
+    ChartWords {
+        unit: UnitWords { name, size: unit.size },
+        estimate: estimate_name(estimate),
+        sizes: sizes.collect(),
+    }
+}
+
+/// The place of each series on the page of its benchmark.
+fn places(series: &[Series]) -> impl Iterator<Item = usize> {
+    series.chunk_by(|a, b| a.benchmark == b.benchmark).flat_map(|series| 0..series.len())
+}
+
+fn estimate_name(estimate: Estimate) -> String {
+    estimate.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+fn machines(series: &[Series]) -> usize {
+    let mut machines: Vec<&str> = series.iter().map(|series| &series.machine[..]).collect();
+    machines.sort_unstable();
+    machines.dedup();
+    machines.len()
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
