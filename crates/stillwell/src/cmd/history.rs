@@ -76,23 +76,31 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     Ok(if n_failed > 0 { ERROR } else { 0 })
 }
 
-/// The files that were named, and for directories those in them and below. A directory that is one result itself (criterion's) stays
-/// one.
+/// The files that were named, and for directories those in them and below. A directory with nothing but criterion's files is one result.
 fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in named {
         ensure!(path != Path::new("-"), "a history is made of files; standard input has no name");
-        if !path.is_dir() || open::criterion_files(path, input)?.is_some() {
+        if !path.is_dir() {
             files.push(path.clone());
             continue;
         }
+        let is_criterion = open::criterion_files(path, input)?.is_some();
         let mut inside = open::below(path)?;
-        inside.retain(|name| is_result(name));
+        inside.retain(|name| is_result(name) && !(is_criterion && is_of_criterion(name)));
+        if is_criterion && inside.is_empty() {
+            files.push(path.clone());
+            continue;
+        }
         ensure!(!inside.is_empty(), "{} has no results ({})", path.display(), RESULTS.join(", "));
-        inside.sort();
         files.extend(inside.iter().map(|name| path.join(name)));
     }
     Ok(files)
+}
+
+fn is_of_criterion(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
 }
 
 /// What results are called in a directory, and what has another purpose there: asv's two.
