@@ -12,7 +12,7 @@ use crate::cli::{
     HistorySearch, HistoryShow, HistoryVerb,
 };
 use crate::cmd::exports::write_new;
-use crate::cmd::open::{self, Content, Opened};
+use crate::cmd::open::{self, Content, Named, Opened};
 use crate::cmd::site::Folder;
 use crate::convert::read::Detail;
 use crate::history::commits::Commits;
@@ -143,7 +143,7 @@ fn taken_from(
 }
 
 /// The files of a directory as one, tar(5): the same bytes for the same files, so that it is added once.
-fn archive(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+fn archive(files: &[Named]) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, bytes) in files {
         let mut header = tar::Header::new_gnu();
@@ -260,7 +260,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
     for file in assets {
         folder.write(&file.path, &file.text)?;
     }
-    for page in site::pages(site) {
+    for page in site::pages(site)? {
         let page = page?;
         folder.write(&page.path, &page.text)?;
     }

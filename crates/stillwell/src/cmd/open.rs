@@ -279,14 +279,14 @@ fn read_files(
     Ok(Content::Foreign(format.read(files, options)?, Some(format)))
 }
 
+/// A file of a directory: its path from there, and its bytes.
+pub type Named = (String, Vec<u8>);
+
 /// The files of criterion in a directory, from it; `None` if it is no directory of criterion.
 ///
 /// # Errors
 /// They cannot be read.
-pub fn criterion_files(
-    path: &Path,
-    options: &InputOptions,
-) -> Result<Option<Vec<(String, Vec<u8>)>>> {
+pub fn criterion_files(path: &Path, options: &InputOptions) -> Result<Option<Vec<Named>>> {
     let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
     let is_wanted = options.format.is_none_or(|wanted| wanted == Format::Criterion);
     let found = below(path)?;

@@ -94,7 +94,9 @@ pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
         .iter()
         .zip(samples)
         .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
-        .filter_map(|(arm, samples)| of_arm(arm, &samples, &taken))
+        .filter_map(|(arm, samples)| {
+            of_arm(arm, &record.header.plan.full_label(arm.arm), &samples, &taken)
+        })
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
     let measured_ns = arms.iter().map(|arm| arm.measured_ns).sum();
@@ -123,7 +125,12 @@ fn taken_by_step(record: &Record) -> Taken<'_> {
     taken.collect()
 }
 
-fn of_arm(summary: &ArmSummary, samples: &[Sample], taken: &Taken<'_>) -> Option<ArmLedger> {
+fn of_arm(
+    summary: &ArmSummary,
+    label: &str,
+    samples: &[Sample],
+    taken: &Taken<'_>,
+) -> Option<ArmLedger> {
     let t0_ns = summary.wall.as_ref()?.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
     let usual = Usual::of(samples);
@@ -158,7 +165,7 @@ fn of_arm(summary: &ArmSummary, samples: &[Sample], taken: &Taken<'_>) -> Option
     }
     Some(ArmLedger {
         arm: summary.arm,
-        label: record.header.plan.full_label(summary.arm),
+        label: label.into(),
         n: samples.len(),
         t0_ns,
         measured_ns: samples.iter().map(|sample| sample.wall_ns).sum(),

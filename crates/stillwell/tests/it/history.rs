@@ -349,3 +349,30 @@ fn a_killed_writer_leaves_whole_records() {
     assert_eq!(n_results(&bench), [40, 40]);
     bench.stillwell(&["history", "get", "--db", "h.db", "40", "-o", "again.json"]).ends_with(0);
 }
+
+/// Written by the first version that had histories, and never changed since.
+#[test]
+fn a_history_of_the_first_version_is_read_and_added_to() {
+    let bench = Bench::new();
+    let kept =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/history/version-1.db");
+    std::fs::copy(kept, bench.path("h.db")).expect("a copy");
+    bench.stillwell(&["history", "get", "--db", "h.db", "1", "-o", "one.json"]).ends_with(0);
+    let ran = bench.stillwell(&["history", "add", "--db", "h.db", "one.json"]).ends_with(0);
+    assert_eq!(ran.stdout, "0 files added, 1 known already\n");
+    bench.stillwell(&["run", "-N", "-r", "8", "-o", "a.swell", "true"]).ends_with(0);
+    bench.stillwell(&["history", "add", "--db", "h.db", "a.swell"]).ends_with(0);
+    let ran = bench.stillwell(&["history", "show", "--db", "h.db", "--json"]).ends_with(0);
+    let all: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let old = &all
+        .as_array()
+        .expect("series")
+        .iter()
+        .find(|series| series["benchmark"] == "json")
+        .expect("the old one")["entries"][0];
+    assert_eq!(
+        (&old["t0"], &old["machine"], &old["measured_s"]),
+        (&json!(1e6), &json!("box"), &json!(1_767_323_045))
+    );
+    assert_eq!(all.as_array().map(Vec::len), Some(2));
+}

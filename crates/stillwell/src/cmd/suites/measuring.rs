@@ -71,7 +71,8 @@ struct Entry<'a> {
     paces: Paces,
     /// Whether a cleanup hook is due.
     is_set_up: bool,
-    maxrss_floor_kib: Option<u64>,
+    /// What the launchers of its visits have said of themselves.
+    last_words: Option<Event>,
     /// Why it is over, once it is.
     end: Option<EndReason>,
     failure: Option<Failure>,
@@ -88,7 +89,7 @@ impl<'a> Entry<'a> {
             seen: None,
             paces: Paces::default(),
             is_set_up: false,
-            maxrss_floor_kib: None,
+            last_words: None,
             end: None,
             failure: None,
             is_closed: false,
@@ -364,7 +365,7 @@ impl Entry<'_> {
             session.note_failure(Some(failure))?;
         }
         self.seen = Some(session.into_seen());
-        self.maxrss_floor_kib = runner.maxrss_floor_kib().or(self.maxrss_floor_kib);
+        self.last_words = together(self.last_words.take(), runner.last_words());
         ended
     }
 
@@ -378,8 +379,8 @@ impl Entry<'_> {
         let over = if is_interrupted { EndReason::Interrupted } else { EndReason::Complete };
         let reason = self.end.unwrap_or(over);
         let mut writer = Writer::open(&self.path)?;
-        if let Some(maxrss_floor_kib) = self.maxrss_floor_kib {
-            writer.append_event(&Event::Launcher { maxrss_floor_kib })?;
+        if let Some(event) = &self.last_words {
+            writer.append_event(event)?;
         }
         self.is_closed = true;
         writer.append_event(&Event::End { reason })
@@ -396,4 +397,18 @@ impl Entry<'_> {
         }
         Ok(())
     }
+}
+
+/// What the launchers of two visits say, as if they had been one.
+fn together(one: Option<Event>, other: Option<Event>) -> Option<Event> {
+    let both = one.clone().zip(other.clone());
+    let Some((
+        Event::Launcher { maxrss_floor_kib: floor, evidence_ns: before_ns },
+        Event::Launcher { maxrss_floor_kib, evidence_ns },
+    )) = both
+    else {
+        return other.or(one);
+    };
+    let evidence_ns = before_ns.zip(evidence_ns).map(|(before_ns, ns)| before_ns + ns);
+    Some(Event::Launcher { maxrss_floor_kib: maxrss_floor_kib.max(floor), evidence_ns })
 }

@@ -7,6 +7,8 @@
 mod card;
 mod page;
 
+use std::rc::Rc;
+
 use anyhow::{Context as _, Result};
 use minijinja::Environment;
 use serde::Serialize;
@@ -89,21 +91,26 @@ pub fn assets() -> Vec<File> {
 }
 
 /// The pages, the index last: what it links to is there before it is.
-pub fn pages<'a>(site: Site<'a>) -> impl Iterator<Item = Result<File>> + 'a {
+///
+/// # Errors
+/// The template has a mistake.
+pub fn pages<'a>(site: Site<'a>) -> Result<impl Iterator<Item = Result<File>> + 'a> {
+    let frame = Rc::new(Frame::new()?);
+    let of_index = Rc::clone(&frame);
     let benchmarks = site.series.chunk_by(|a, b| a.benchmark == b.benchmark);
     let benchmarks = benchmarks.map(move |series| {
         let data = series.iter().map(|series| chart::chart(series, site.estimate)).collect();
         let words = series.iter().map(|series| page::chart_words(series, site.estimate)).collect();
         let data = ScriptData { data: Charts { series: data }, words: Words { series: words } };
         let path = page_of(&series[0].benchmark);
-        Ok(File { path, text: html(&page::benchmark(site, series), "../", &data)? })
+        Ok(File { path, text: frame.html(&page::benchmark(site, series), "../", &data)? })
     });
     let index = std::iter::once_with(move || {
         let data = Sparks { sparks: site.series.iter().map(chart::spark).collect() };
         let data = ScriptData { data, words: () };
-        Ok(File { path: INDEX.into(), text: html(&page::index(site), "", &data)? })
+        Ok(File { path: INDEX.into(), text: of_index.html(&page::index(site), "", &data)? })
     });
-    benchmarks.chain(index)
+    Ok(benchmarks.chain(index))
 }
 
 /// What the scripts are given.
@@ -134,30 +141,38 @@ struct Whole<'a> {
     policy: &'static str,
     /// From the page to the directory of the site.
     root: &'static str,
-    style: Option<String>,
-    scripts: Vec<String>,
+    style: &'a str,
+    scripts: &'a [String],
     data: String,
     #[serde(flatten)]
     page: &'a page::Page,
 }
 
-fn html(page: &page::Page, root: &'static str, data: &impl Serialize) -> Result<String> {
-    let mut environment = Environment::new();
-    environment.add_template(NAME, TEMPLATE).context("the template of the site")?;
-    let ending = |end: &str| {
+/// The template, and the names of what all pages share.
+struct Frame {
+    environment: Environment<'static>,
+    style: String,
+    scripts: Vec<String>,
+}
+
+impl Frame {
+    fn new() -> Result<Self> {
+        let mut environment = Environment::new();
+        environment.add_template(NAME, TEMPLATE).context("the template of the site")?;
         let paths = assets().into_iter().map(|file| file.path);
-        paths.filter(|path| path.ends_with(end)).collect::<Vec<_>>()
-    };
-    let whole = Whole {
-        policy: POLICY,
-        root,
-        style: ending(".css").pop(),
-        scripts: ending(".js"),
-        data: embedded(data)?,
-        page,
-    };
-    let template = environment.get_template(NAME).context("the template of the site")?;
-    template.render(minijinja::value::Serde(&whole)).context("the template of the site")
+        let (scripts, others): (Vec<String>, Vec<String>) =
+            paths.partition(|path| path.ends_with(".js"));
+        let style = others.into_iter().find(|path| path.ends_with(".css"));
+        Ok(Self { environment, style: style.unwrap_or_default(), scripts })
+    }
+
+    fn html(&self, page: &page::Page, root: &'static str, data: &impl Serialize) -> Result<String> {
+        let Self { environment, style, scripts } = self;
+        let data = embedded(data)?;
+        let whole = Whole { policy: POLICY, root, style, scripts, data, page };
+        let template = environment.get_template(NAME).context("the template of the site")?;
+        template.render(minijinja::value::Serde(&whole)).context("the template of the site")
+    }
 }
 
 /// The file of a benchmark's page.

@@ -48,7 +48,7 @@ fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<File> {
     });
     let changes: Vec<Changed<'_>> = changes.collect();
     let site = Site { series: &all, changes: &changes, estimate, title };
-    let files: Vec<File> = pages(site).map(Result::unwrap).collect();
+    let files: Vec<File> = pages(site).unwrap().map(Result::unwrap).collect();
     let announced: Vec<String> = site.pages().collect();
     assert_eq!(announced, files.iter().map(|file| file.path.clone()).collect::<Vec<_>>());
     files
