@@ -114,6 +114,7 @@ mod tests {
             n_looks: 1,
             family: 1,
             p: 0.5,
+            q: 0.5,
             statistic: StatisticName::Typical,
             ratio: RatioInterval { ratio: (lo * hi).sqrt(), lo, hi },
             net_ratio: None,

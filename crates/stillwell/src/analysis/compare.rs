@@ -37,11 +37,13 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
     looked.compare(&judged[0])
 }
 
-/// How a comparison is judged as one of a family: the share of alpha that Holm's procedure gives it, and its adjusted p.
+/// How a comparison is judged as one of a family: the share of alpha that Holm's procedure gives it, its adjusted p, and
+/// the rate of false ones among all that would be called different at it (Benjamini-Hochberg).
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
     share: f64,
     p: f64,
+    q: f64,
 }
 
 /// Judges the comparisons of several records as one family of `n_total`: those that are not given count as not
@@ -52,8 +54,10 @@ pub fn family(looked: &[&Looked<'_>], n_total: usize) -> Vec<Vec<Judged>> {
     let shares = holm_shares(&seen, n_total);
     let mut p: Vec<f64> = watched().map(|watched| watched.seen.p()).collect();
     p.resize(n_total.max(p.len()), 1.0);
+    let rates = stats::multiplicity::benjamini_hochberg(&p).unwrap_or_else(|_| p.clone());
     let adjusted = stats::multiplicity::holm(&p).unwrap_or(p);
-    let mut all = shares.into_iter().zip(adjusted).map(|(share, p)| Judged { share, p });
+    let judged = shares.into_iter().zip(adjusted).zip(rates);
+    let mut all = judged.map(|((share, p), q)| Judged { share, p, q });
     let of = |one: &&Looked<'_>| all.by_ref().take(one.watch.candidates().len()).collect();
     looked.iter().map(of).collect()
 }
@@ -89,7 +93,7 @@ impl<'a> Looked<'a> {
         let twin = self.watch.twin();
         (
             candidates.map(|(watched, &judged)| paired(watched, judged)).collect(),
-            twin.map(|twin| paired(twin, Judged { share: 1.0, p: twin.seen.p() })),
+            twin.map(|twin| paired(twin, Judged { share: 1.0, p: twin.seen.p(), q: twin.seen.p() })),
         )
     }
 }
@@ -157,7 +161,7 @@ impl Session<'_> {
         &self,
         watched: &Watched,
         found: &Conclusion,
-        Judged { share, p }: Judged,
+        Judged { share, p, q }: Judged,
     ) -> Result<Paired, stats::Invalid> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
@@ -179,6 +183,7 @@ impl Session<'_> {
             n_looks: watched.seen.n_looks(),
             family: watched.family,
             p,
+            q,
             statistic,
             ratio,
             net_ratio: self.net_ratio(watched, ratio, statistic),

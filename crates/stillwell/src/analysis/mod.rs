@@ -249,6 +249,9 @@ pub struct Paired {
     pub family: usize,
     /// p-value of "no difference", adjusted for the looks and the family: exact, or too large.
     pub p: f64,
+    /// Adjusted for the looks and, by Benjamini & Hochberg, for the family: of all comparisons with at most this q, at most
+    /// this share is expected to be false if they are called different. Beside `p`; no verdict is made of it.
+    pub q: f64,
     /// Which statistic the ratio is of.
     pub statistic: StatisticName,
     /// Ratio of the times as measured.

@@ -213,6 +213,7 @@ pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> Paired {
         n_looks: 3,
         family: 1,
         p: 0.0005,
+        q: 0.0005,
         statistic: StatisticName::Floor,
         ratio: RatioInterval { ratio, lo, hi },
         net_ratio: None,
