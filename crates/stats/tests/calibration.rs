@@ -6,7 +6,7 @@ use stats::multiplicity::holm;
 use stats::pooled::{Center, RandomEffects, centers, residuals};
 use stats::relabel::{Estimand, Orbit, Pairs};
 use stats::sequential::{Question, Sequential, holm_shares};
-use stats::spending::{Spending, by_pairs};
+use stats::spending::{Reached, Spending, by_pairs, sizes};
 use stats::{Sorted, Stream, series, shift, warmup};
 
 type Noise = fn(&mut Stream, usize) -> Vec<f64>;
@@ -257,6 +257,91 @@ fn a_family_of_comparisons_errs_as_seldom_as_one() {
     }
     at_most("any false", n_false, 200, 0.05);
     assert!(n_found >= 150, "{n_found} of 200");
+}
+
+/// A benchmark of a suite: what would be measured, what has been seen, and how many pairs that is.
+struct Member {
+    pairs: Pairs,
+    seen: Sequential,
+    n_pairs: usize,
+}
+
+const MEMBERS: usize = 6;
+const MEMBER_PAIRS: usize = 60;
+
+impl Member {
+    fn new(stream: &mut Stream, ratio: f64) -> Self {
+        let pairs = experiment(stream, bursts, MEMBER_PAIRS, ratio);
+        let spending = Spending { alpha: 0.05, family: MEMBERS, n_min: 0 };
+        let (estimand, margin) = (Estimand::Adaptive, 0.01);
+        let seed = stream.next_u64();
+        let question = Question { spending, estimand, margin, limit: 0.0, seed };
+        Self { pairs, seen: Sequential::new(question), n_pairs: 0 }
+    }
+
+    /// Measures up to so many pairs; the last look of all if there will be no more.
+    fn visit(&mut self, n_pairs: usize, is_last: bool) {
+        let mut points = by_pairs(MEMBER_PAIRS);
+        points.retain(|point| point.n_pairs < n_pairs + usize::from(!is_last));
+        points.extend(is_last.then_some(Reached { n_pairs, fraction: 1.0 }));
+        self.seen.take(&self.pairs.first(n_pairs).unwrap(), &points).unwrap();
+        self.n_pairs = n_pairs;
+    }
+}
+
+/// Those that are not settled, at the shares of alpha that all together have.
+fn open(members: &[Member]) -> Vec<usize> {
+    let all: Vec<&Sequential> = members.iter().map(|member| &member.seen).collect();
+    let shares = holm_shares(&all, MEMBERS).into_iter().enumerate();
+    shares.filter(|&(at, share)| !all[at].is_settled(share)).map(|(at, _)| at).collect()
+}
+
+/// Those that are not decided are visited in turns, each up to its next look, until their common time is used up; what is
+/// open then is looked at once more.
+fn visit_in_turns(members: &mut [Member]) {
+    let mut left = 4 * MEMBER_PAIRS;
+    let mut is_over = false;
+    while !is_over {
+        let visited = open(members).into_iter().filter(|&at| members[at].n_pairs < MEMBER_PAIRS);
+        let visited: Vec<usize> = visited.collect();
+        is_over = visited.is_empty();
+        for at in visited {
+            let member = &mut members[at];
+            let mut sizes = sizes(MEMBER_PAIRS).into_iter();
+            let next = sizes.find(|&size| size > member.n_pairs).unwrap();
+            is_over |= next - member.n_pairs > left;
+            if !is_over {
+                left -= next - member.n_pairs;
+                member.visit(next, false);
+            }
+        }
+    }
+    for at in open(members) {
+        // The visit that the end of the time cut short has some pairs more.
+        let n_pairs = (members[at].n_pairs + left).min(MEMBER_PAIRS);
+        members[at].visit(n_pairs, true);
+    }
+}
+
+/// Six benchmarks on the noise of bursts, one of which is 5 % slower.
+#[test]
+fn a_suite_visited_in_turns_errs_as_seldom_as_one() {
+    let (mut stream, mut n_false, mut n_found) = (Stream::new(21), 0, 0);
+    let n = 100;
+    for _ in 0..n {
+        let mut members: Vec<Member> = (0..MEMBERS)
+            .map(|at| Member::new(&mut stream, if at == 0 { 1.05 } else { 1.0 }))
+            .collect();
+        visit_in_turns(&mut members);
+        let all: Vec<&Sequential> = members.iter().map(|member| &member.seen).collect();
+        let shares = holm_shares(&all, MEMBERS);
+        let different: Vec<bool> =
+            all.iter().zip(shares).map(|(it, share)| it.is_different(share)).collect();
+        n_found += usize::from(different[0]);
+        n_false += usize::from(different[1..].contains(&true));
+    }
+    at_most("any false", n_false, n, 0.05);
+    assert!(n_found >= 70, "{n_found} of {n}");
 }
 
 #[test]

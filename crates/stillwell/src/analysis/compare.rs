@@ -93,7 +93,9 @@ impl<'a> Looked<'a> {
         let twin = self.watch.twin();
         (
             candidates.map(|(watched, &judged)| paired(watched, judged)).collect(),
-            twin.map(|twin| paired(twin, Judged { share: 1.0, p: twin.seen.p(), q: twin.seen.p() })),
+            twin.map(|twin| {
+                paired(twin, Judged { share: 1.0, p: twin.seen.p(), q: twin.seen.p() })
+            }),
         )
     }
 }

@@ -247,6 +247,17 @@ fn mistakes_have_their_place() {
     assert!(schema["properties"]["benchmark"].is_object(), "{schema:#}");
 }
 
+#[test]
+fn the_example_is_what_its_text_says() {
+    let bench = Bench::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/suite.toml");
+    let list = bench.stillwell(&["bench", example, "--list", "--json"]).ends_with(0).stdout;
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let names: Vec<_> =
+        list["benchmarks"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(names.len(), 10 + 5, "{names:?}");
+}
+
 /// A repository with two commits of a C program of three objects; `None` where it cannot be made.
 fn repository() -> Option<Bench> {
     let bench = Bench::new();
