@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 
 use crate::host::{invoking_home, with_their_files};
+use crate::record::is_suite;
 
 /// Extension of a record's file.
 const EXTENSION: &str = "swell";
@@ -72,7 +73,7 @@ pub fn pools_path() -> Result<PathBuf> {
     Ok(directory.join("pools.jsonl"))
 }
 
-/// The newest record that was kept there.
+/// The newest record, or suite, that was kept there.
 ///
 /// # Errors
 /// There is none.
@@ -86,8 +87,9 @@ pub fn newest() -> Result<PathBuf> {
     };
     let entries = std::fs::read_dir(&directory).map_err(|_| none())?;
     let records = entries.flatten().map(|entry| entry.path());
-    let records =
-        records.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+    let is_record =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == EXTENSION);
+    let records = records.filter(|path| is_record(path) || is_suite(path));
     let modified = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
     records.max_by_key(|path| modified(path)).ok_or_else(none)
 }
