@@ -5,6 +5,8 @@
 
 pub mod chart;
 pub mod commits;
+#[cfg(test)]
+pub mod fixture;
 pub mod series;
 pub mod store;
 pub mod taken;

@@ -217,7 +217,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Origin, Taken};
+    use crate::history::{Origin, fixture};
     use stats::Stream;
     use std::sync::Arc;
 
@@ -241,16 +241,7 @@ mod tests {
                 surroundings: vec![("kernel".into(), if i < 20 { "6.1" } else { "6.12" }.into())],
                 ..Origin::default()
             }),
-            taken: Taken {
-                benchmark: benchmark.into(),
-                arm: String::new(),
-                unit: "ns".into(),
-                n_runs: 10,
-                t0: *value,
-                t0_err: None,
-                median: 1.0,
-                mean: 1.0,
-            },
+            taken: fixture::taken(benchmark, *value, None),
         };
         values.iter().enumerate().rev().map(entry).collect()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::*;
 use crate::history::commits::Between;
 use crate::history::series::{Policy, series};
-use crate::history::{Entry, Origin, Taken};
+use crate::history::{Entry, Origin, fixture};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
 
@@ -19,16 +19,11 @@ fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<Entry> {
             surroundings: vec![("kernel".into(), if i < change { HOSTILE } else { "6.1" }.into())],
             ..Origin::default()
         }),
-        taken: Taken {
-            benchmark: benchmark.into(),
-            arm: String::new(),
-            unit: "ns".into(),
-            n_runs: 10,
-            t0: (if i < change { 1e6 } else { 1.05e6 }) + (i * 7 % 11) as f64,
-            t0_err: Some(3.0),
-            median: 1.0,
-            mean: 1.0,
-        },
+        taken: fixture::taken(
+            benchmark,
+            (if i < change { 1e6 } else { 1.05e6 }) + (i * 7 % 11) as f64,
+            Some(3.0),
+        ),
     };
     (0..40).map(entry).collect()
 }
