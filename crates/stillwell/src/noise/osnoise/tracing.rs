@@ -94,6 +94,12 @@ impl<'a> Tracing<'a> {
             .with_context(|| format!("cannot make {}", instance.display()))?;
         let tracing = Self { place, instance, before };
         write(&place.join("osnoise/cpus"), cpus)?;
+        // Those with a cause have events of their own. Without the filter there is more to read, and nothing else.
+        write(
+            &tracing.instance.join("events/osnoise/sample_threshold/filter"),
+            "interference == 0",
+        )
+        .ok();
         for event in EVENTS {
             write(&tracing.instance.join(format!("events/osnoise/{event}/enable")), "1")?;
         }
