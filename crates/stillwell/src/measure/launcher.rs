@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::prepared::{PADDING_VARIABLE, Prepared, environment, iteration_variables};
+use crate::measure::reading_time::ReadingTime;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
     self, Batch, Done, ErrorOutput, Job, Keep, Open, Opened, Output, Reply, Request, RowId, Stop,
@@ -111,8 +112,7 @@ struct Session {
     destination: Option<Destination>,
     timeout: Option<Duration>,
     schedstat: bool,
-    /// Time that reading the evidence took so far; `None` when there is none to read.
-    evidence_ns: Option<u64>,
+    reading_time: ReadingTime,
     attributes: Attributes,
     plain: Attributes,
     counters: Counters,
@@ -159,7 +159,7 @@ impl Session {
             destination: None,
             timeout: open.timeout_ns.map(Duration::from_nanos),
             schedstat,
-            evidence_ns: open.evidence.then_some(0),
+            reading_time: ReadingTime::new(open.evidence),
             attributes: Attributes {
                 // What the launcher has itself its children inherit; hooks get back what it had before.
                 affinity: open.affinity.filter(|_| !is_with_runs),
@@ -205,7 +205,7 @@ impl Session {
             }
             done.n_done += 1;
         }
-        done.evidence_ns = self.evidence_ns;
+        done.evidence_ns = self.reading_time.sum_ns();
         done.maxrss_floor_kib = peak_resident_kib().unwrap_or(0);
         done
     }
@@ -218,9 +218,9 @@ impl Session {
     ) -> Result<(), Stop> {
         let command = prepared.command;
         if job.row.is_some() {
-            let start_ns = evidence_clock(self.evidence_ns);
+            let start_ns = self.reading_time.start();
             self.counters.before();
-            note_evidence(&mut self.evidence_ns, start_ns);
+            self.reading_time.add_since(start_ns);
         }
         let ran = self.run_child(prepared, job.row);
         self.counters.something_ran();
@@ -233,9 +233,9 @@ impl Session {
         }
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
             let mut row = row_of(&ran, id, destination.clock_origin_ns);
-            let start_ns = evidence_clock(self.evidence_ns);
+            let start_ns = self.reading_time.start();
             self.counters.after(&mut row);
-            note_evidence(&mut self.evidence_ns, start_ns);
+            self.reading_time.add_since(start_ns);
             destination.append(&row)?;
         }
         if ran.stderr_bytes > STDERR_KEEP_BYTES_MAX && !loud.contains(&job.command) {
@@ -311,7 +311,7 @@ impl Session {
             wait_for_exit(launched.pid);
             ended_ns = Some(monotonic_ns());
             run_queue_wait_ns = read_run_queue_wait_ns(launched.pid);
-            note_evidence(&mut self.evidence_ns, ended_ns.filter(|_| is_run));
+            self.reading_time.add_since(ended_ns.filter(|_| is_run));
         }
         let (exit, usage) = loop {
             if alarm.went_off() {
@@ -362,18 +362,6 @@ fn row_of(ran: &Ran, id: RowId, clock_origin_ns: u64) -> Row {
     }
     row.set(Metric::RunQueueWaitNs, ran.run_queue_wait_ns);
     row
-}
-
-/// Now, if there is evidence to be read: what that costs is told at the end.
-fn evidence_clock(evidence_ns: Option<u64>) -> Option<u64> {
-    evidence_ns.map(|_| monotonic_ns())
-}
-
-/// Adds the time since `start_ns`.
-fn note_evidence(evidence_ns: &mut Option<u64>, start_ns: Option<u64>) {
-    if let (Some(sum_ns), Some(start_ns)) = (evidence_ns, start_ns) {
-        *sum_ns += monotonic_ns() - start_ns;
-    }
 }
 
 fn raw(fd: &impl std::os::fd::AsRawFd) -> i32 {

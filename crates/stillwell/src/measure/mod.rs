@@ -9,6 +9,7 @@ pub mod launcher;
 mod prepared;
 mod process;
 pub mod programs;
+mod reading_time;
 pub mod script;
 pub mod slices;
 mod streams;

@@ -224,3 +224,17 @@ fn a_record_that_may_not_be_read() {
     let Some(ran) = as_nobody(&bench, &["show", "secret.swell"]) else { return };
     ran.ends_with(2).says(&["secret.swell", "Permission denied"]);
 }
+
+#[test]
+fn what_reading_the_evidence_costs_is_told() {
+    for (options, is_read) in [(&[][..], true), (&["--metrics", "wall"], false)] {
+        let bench = Bench::new();
+        bench.run(&[options, &["-r", "5", "-N", "true"]].concat()).ends_with(0);
+        let record = bench.record();
+        let is_launcher = |event: &&serde_json::Value| event["event"] == "launcher";
+        let words = record.events.iter().find(is_launcher).unwrap();
+        assert_eq!(words["evidence_ns"].as_u64().is_some_and(|ns| ns > 0), is_read, "{words}");
+        let shown = bench.stillwell(&["noise", "r.swell"]).ends_with(0).stdout;
+        assert_eq!(shown.contains("evidence: reading it took"), is_read, "{shown}");
+    }
+}

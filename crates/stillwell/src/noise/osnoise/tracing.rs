@@ -32,6 +32,9 @@ const EVENTS: [&str; 5] =
 /// First line of what it says.
 const READY: &str = "ready";
 const LOOK_NS: u64 = 200_000_000;
+/// How often what the tracer says is taken out of the kernel's buffers, and how many pieces at most (some kilobytes each).
+const READ_NS: u64 = 100_000_000;
+const READS_MAX: usize = 4096;
 /// Longer than what a file that is read here can have in it.
 const FILE_BYTES_MAX: usize = 64 << 10;
 
@@ -91,6 +94,12 @@ impl<'a> Tracing<'a> {
             .with_context(|| format!("cannot make {}", instance.display()))?;
         let tracing = Self { place, instance, before };
         write(&place.join("osnoise/cpus"), cpus)?;
+        // Those with a cause have events of their own. Without the filter there is more to read, and nothing else.
+        write(
+            &tracing.instance.join("events/osnoise/sample_threshold/filter"),
+            "interference == 0",
+        )
+        .ok();
         for event in EVENTS {
             write(&tracing.instance.join(format!("events/osnoise/{event}/enable")), "1")?;
         }
@@ -107,16 +116,19 @@ impl<'a> Tracing<'a> {
         let (stdin, mut stdout) = (std::io::stdin(), std::io::stdout());
         let mut buffer = vec![0; 64 << 10];
         loop {
-            let mut fds = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&pipe, PollFlags::IN)];
-            wait_for(&mut fds, LOOK_NS)?;
+            let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+            wait_for(&mut fds, READ_NS)?;
             let is_over = !fds[0].revents().is_empty();
             if is_over {
                 write(&self.instance.join("current_tracer"), "nop")?;
             }
-            while let Ok(n) = pipe.read(&mut buffer)
-                && n > 0
-                && stdout.write_all(&buffer[..n]).is_ok()
-            {}
+            // No more than there is room for: to read is an event too, so that there is always something new.
+            for _ in 0..READS_MAX {
+                let n = pipe.read(&mut buffer).unwrap_or(0);
+                if n == 0 || stdout.write_all(&buffer[..n]).is_err() {
+                    break;
+                }
+            }
             if is_over {
                 return Ok(());
             }

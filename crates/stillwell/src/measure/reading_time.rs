@@ -1,0 +1,51 @@
+//! How long it takes to read what the kernel counts of the runs: between them, and not in them.
+
+use crate::measure::clock::monotonic_ns;
+
+/// The sum so far; `None` where nothing is read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadingTime {
+    sum_ns: Option<u64>,
+}
+
+impl ReadingTime {
+    /// None yet. `reads`: whether anything will be read.
+    pub fn new(reads: bool) -> Self {
+        Self { sum_ns: reads.then_some(0) }
+    }
+
+    /// Now, if anything is read.
+    pub fn start(self) -> Option<u64> {
+        self.sum_ns.map(|_| monotonic_ns())
+    }
+
+    /// Adds the time since then.
+    pub fn add_since(&mut self, start_ns: Option<u64>) {
+        if let (Some(sum_ns), Some(start_ns)) = (&mut self.sum_ns, start_ns) {
+            *sum_ns += monotonic_ns() - start_ns;
+        }
+    }
+
+    /// All of it, ns.
+    pub fn sum_ns(self) -> Option<u64> {
+        self.sum_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_added_up_where_something_is_read() {
+        let mut time = ReadingTime::new(true);
+        time.add_since(None);
+        assert_eq!(time.sum_ns(), Some(0));
+        let start_ns = time.start().unwrap();
+        time.add_since(Some(start_ns - 1_000));
+        assert!(time.sum_ns().unwrap() >= 1_000);
+        let mut none = ReadingTime::new(false);
+        none.add_since(none.start());
+        assert_eq!((none.start(), none.sum_ns()), (None, None));
+    }
+}
