@@ -1,4 +1,4 @@
-//! What `pool` prints.
+//! What `pool collect` prints.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::analysis::RatioInterval;
 use crate::analysis::pool::{Line, NodeRatio, PoolEvidence, Pooled};
 use crate::plan::Policy;
-use crate::pool::manifest::{Engine, Submission};
-use crate::pool::{Manifest, Pool, Standing, State};
-use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::pool::Pool;
+use crate::render::columns::{shorten, wrap};
 use crate::render::json::pretty;
+use crate::render::pool::{NAMED_MAX, counted};
 use crate::render::styles::paint;
 use crate::render::text::{margin, no_test, ratio_text, verdict_word};
 use crate::render::units::percent;
@@ -21,8 +21,6 @@ use crate::verdict::{Judgement, Verdict};
 
 /// Columns of the name of a benchmark or a variant.
 const NAME_MAX: usize = 24;
-/// Tasks, benchmarks or nodes that are named; of more, the number.
-const NAMED_MAX: usize = 8;
 /// With fewer nodes, more of them help an interval most.
 const NODES_FEW: usize = 5;
 
@@ -40,107 +38,6 @@ pub struct Collection<'a> {
     pub lines: &'a [Line],
     /// One for each line.
     pub judgements: &'a [Judgement],
-}
-
-/// What was submitted, so many jobs, and how to go on.
-pub fn submitted(pool: &Pool, n_jobs: usize, submissions: &[Submission]) -> String {
-    let mut out = String::new();
-    let manifest = &pool.manifest;
-    let ids: Vec<&str> =
-        submissions.iter().map(|it| &it.id[..]).filter(|id| !id.is_empty()).collect();
-    writeln!(out, "{}", tasks(manifest)).ok();
-    let named = if ids.is_empty() || ids.len() > NAMED_MAX {
-        String::new()
-    } else {
-        format!(": {}", ids.join(", "))
-    };
-    writeln!(out, "{} submitted{named}", counted(n_jobs, "job")).ok();
-    let folder = shell_words::quote(&pool.folder.to_string_lossy()).into_owned();
-    writeln!(out, "stillwell pool watch {folder}    waits for them").ok();
-    writeln!(out, "stillwell pool collect {folder}  shows the result").ok();
-    out
-}
-
-/// `12 tasks: 3 benchmarks × 4 repetitions, 3 blocks each`.
-fn tasks(manifest: &Manifest) -> String {
-    let n_benchmarks = manifest.benchmarks.len();
-    let n_repetitions = manifest.tasks.len() / n_benchmarks.max(1);
-    format!(
-        "{}: {} × {}, {} each",
-        counted(manifest.tasks.len(), "task"),
-        counted(n_benchmarks, "benchmark"),
-        counted(n_repetitions, "repetition"),
-        counted(manifest.n_blocks as usize, "block")
-    )
-}
-
-fn counted(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
-}
-
-/// What was taken from the queue.
-pub fn cancelled(n_jobs: usize, n_done: usize) -> String {
-    format!(
-        "{} taken from the queue; {} done and kept\n",
-        counted(n_jobs, "job"),
-        counted(n_done, "task")
-    )
-}
-
-/// How far a pool is.
-pub fn status(pool: &Pool, found: &Standing) -> String {
-    let mut out = String::new();
-    writeln!(out, "{}", tasks(&pool.manifest)).ok();
-    writeln!(out, "{}", counts(found)).ok();
-    for (node, n_done) in &found.nodes {
-        writeln!(out, "   {node}: {n_done} done").ok();
-    }
-    let told = |reason: &str| !matches!(reason, "" | "None");
-    for (reason, n) in found.reasons.iter().filter(|(reason, _)| told(reason)) {
-        writeln!(out, "{} wait: {reason}", counted(*n, "job")).ok();
-    }
-    if let Some(failure) = &found.failure {
-        writeln!(out, "{} failed: {}", pool.manifest.label(failure.task), failure.file.display())
-            .ok();
-        for line in failure.said.lines() {
-            writeln!(out, "   {}", shorten(line, COLUMNS - 3)).ok();
-        }
-    }
-    advice(&mut out, pool, found);
-    out
-}
-
-/// `7 done, 2 running, 3 queued`.
-pub fn counts(found: &Standing) -> String {
-    let named = [
-        (State::Done, "done"),
-        (State::Running, "in running jobs"),
-        (State::Queued, "queued"),
-        (State::Failed, "failed"),
-        (State::Missing, if found.is_queue_known { "missing" } else { "not done" }),
-    ];
-    let said = named.iter().filter(|(state, _)| *state == State::Done || found.n(*state) > 0);
-    let said: Vec<String> =
-        said.map(|(state, name)| format!("{} {name}", found.n(*state))).collect();
-    said.join(", ")
-}
-
-fn advice(out: &mut String, pool: &Pool, found: &Standing) {
-    if found.absent().is_empty() {
-        return;
-    }
-    let resume = format!("stillwell pool resume {}", pool.folder.display());
-    let text = match &pool.manifest.engine {
-        Engine::Slurm { .. } => format!(
-            "nobody is working on {}; {resume} submits them again",
-            counted(found.absent().len(), "task")
-        ),
-        Engine::Command(_) => format!(
-            "what the queue does with the others is not known here; if they are not in it any more, {resume} submits them \
-             again"
-        ),
-    };
-    wrap(out, "", 3, &text);
 }
 
 /// The variants, what holds for them across the nodes, and what a reader should know.
@@ -365,41 +262,6 @@ fn absent(out: &mut String, found: &Collection<'_>) {
     if found.damaged.len() > NAMED_MAX {
         writeln!(out, "and {} more", found.damaged.len() - NAMED_MAX).ok();
     }
-}
-
-#[derive(Serialize)]
-struct StatusDocument<'a> {
-    pool: &'a Path,
-    suite: &'a Path,
-    n_tasks: usize,
-    done: usize,
-    running: usize,
-    queued: usize,
-    failed: usize,
-    missing: usize,
-    #[serde(flatten)]
-    standing: &'a Standing,
-    submissions: Vec<Submission>,
-}
-
-/// How far a pool is, as JSON.
-///
-/// # Errors
-/// It cannot be written.
-pub fn status_json(to: &mut impl io::Write, pool: &Pool, found: &Standing) -> io::Result<()> {
-    let document = StatusDocument {
-        pool: &pool.folder,
-        suite: &pool.manifest.suite,
-        n_tasks: found.tasks.len(),
-        done: found.n(State::Done),
-        running: found.n(State::Running),
-        queued: found.n(State::Queued),
-        failed: found.n(State::Failed),
-        missing: found.n(State::Missing),
-        standing: found,
-        submissions: pool.submissions(),
-    };
-    pretty(to, &document)
 }
 
 #[derive(Serialize)]

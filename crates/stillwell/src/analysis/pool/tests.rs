@@ -1,0 +1,88 @@
+//! What is said of made pairs.
+
+use super::*;
+use stats::Stream;
+
+const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
+
+/// Pairs of noisy times: the new arm has this ratio.
+fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> Piece {
+    let mut slots = Slots::default();
+    for _ in 0..n {
+        let mut time = |level: f64| level * 1e6 * (1.0 + 0.01 * stream.unit());
+        let (old, new) = (time(1.0), time(ratio));
+        let is_new_first = stream.below(2) == 1;
+        let (first, second) = if is_new_first { (new, old) } else { (old, new) };
+        slots.slot1.push(first);
+        slots.slot2.push(second);
+        slots.slot1_is_new.push(is_new_first);
+    }
+    Piece {
+        node: node.into(),
+        benchmark: benchmark.into(),
+        arm: "new".into(),
+        reference: "base".into(),
+        policy: POLICY,
+        has_control: false,
+        slots,
+    }
+}
+
+fn pooled(line: &Line) -> Pooled {
+    match &line.evidence {
+        PoolEvidence::Pooled(pooled) => *pooled,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_ratio_holds_across_nodes_and_every_pair_counts_once() {
+    let mut stream = Stream::new(1);
+    let mut pieces = Vec::new();
+    for repetition in 0..12 {
+        let node = format!("n{}", repetition % 4);
+        pieces.push(piece("slow", &node, 1.05, 5, &mut stream));
+        pieces.push(piece("same", &node, 1.0, 5, &mut stream));
+    }
+    let found = pool(pieces, 2, 1);
+    let [slow, same] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((same.n_pairs, slow.n_pairs, slow.nodes.len()), (60, 60, 4));
+    let (same, slow) = (pooled(same), pooled(slow));
+    assert!(slow.ratio.lo > 1.04 && slow.ratio.hi < 1.06 && slow.p < 0.01, "{slow:?}");
+    assert!(slow.n_slower == 4 && (slow.sign_p - 0.125).abs() < 1e-12, "{slow:?}");
+    // The smaller p-value is judged at half of alpha, the other one at all of it.
+    assert_eq!((slow.alpha, same.alpha), (0.005, 0.01));
+    assert!(same.ratio.lo < 1.0 && same.ratio.hi > 1.0 && same.p > 0.01, "{same:?}");
+}
+
+/// The same pairs, of four nodes that differ by more than their own errors: what is certain on each is not across them.
+#[test]
+fn a_lucky_node_makes_no_verdict() {
+    let mut stream = Stream::new(2);
+    let ratios = [("n0", 1.10), ("n1", 1.0), ("n2", 1.0), ("n3", 0.99)];
+    let pieces = ratios.map(|(node, ratio)| piece("x", node, ratio, 30, &mut stream));
+    let found = pool(pieces.to_vec(), 1, 1);
+    let all = pooled(&found[0]);
+    assert!(all.ratio.lo < 1.0 && all.ratio.hi > 1.0 && all.between > 0.02, "{all:?}");
+    let outliers: Vec<&str> =
+        found[0].nodes.iter().filter(|it| it.is_outlier).map(|it| &it.node[..]).collect();
+    assert_eq!(outliers, ["n0"]);
+    let one = pool(pieces[..1].to_vec(), 1, 1);
+    let PoolEvidence::OneNode(one) = &one[0].evidence else { panic!("{one:?}") };
+    assert!(one.ratio.lo > 1.09 && one.ratio.hi < 1.11 && one.p <= 0.01, "{one:?}");
+}
+
+#[test]
+fn what_cannot_be_tested_says_why() {
+    let mut stream = Stream::new(3);
+    let few = pool(vec![piece("x", "n0", 1.0, 3, &mut stream)], 1, 1);
+    let because = NoTest::TooFewPairs { have: 3, need: 8 };
+    assert_eq!(few[0].evidence, PoolEvidence::None { because });
+    let mut still = piece("x", "n0", 1.0, 4, &mut stream);
+    still.slots.slot1 = vec![1.0; 4];
+    still.slots.slot2 = vec![1.0; 4];
+    let other = Piece { node: "n1".into(), ..still.clone() };
+    let because = NoTest::UnfitNumbers;
+    assert_eq!(pool(vec![still, other], 1, 1)[0].evidence, PoolEvidence::None { because });
+    assert!(pool(Vec::new(), 0, 1).is_empty());
+}
