@@ -102,7 +102,6 @@ fn what_is_missing_or_damaged_is_named_and_comes_back() {
     for task in [1, 3] {
         std::fs::remove_file(done(task)).expect("done");
     }
-    bench.stillwell(&["pool", "watch", "p"]).says(&[]);
     bench.stillwell(&["pool", "resume", "p"]).ends_with(0);
     let found = json(&bench, &["collect"]);
     assert_eq!((&found["n_done"], &found["damaged"]), (&6.into(), &serde_json::json!([])));
