@@ -221,12 +221,18 @@ fn watch(pool: &Pool) -> Result<u8> {
         }
         let now_ns = monotonic_ns();
         if is_slurm && asked_ns.is_none_or(|asked_ns| now_ns - asked_ns >= ASK_NS) {
-            asked_ns = Some(now_ns);
-            let found = look(pool)?;
-            bar.set_message(shown::counts(&found));
-            if found.n(State::Running) + found.n(State::Queued) == 0 {
-                break;
+            match look(pool) {
+                Ok(found) => {
+                    bar.set_message(shown::counts(&found));
+                    if found.n(State::Running) + found.n(State::Queued) == 0 {
+                        break;
+                    }
+                }
+                // Its controller may be starting again; what is done is seen without it.
+                Err(_) if asked_ns.is_some() => bar.set_message("Slurm does not answer"),
+                Err(error) => return Err(error),
             }
+            asked_ns = Some(now_ns);
         }
         wait_for(&mut [PollFd::new(&interrupt, PollFlags::IN)], LOOK_NS)?;
         if interrupt.take() {

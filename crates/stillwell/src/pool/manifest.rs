@@ -146,7 +146,7 @@ impl Manifest {
     /// A task in words.
     pub fn label(&self, task: usize) -> String {
         let Task { benchmark, repetition, .. } = self.tasks[task];
-        format!("{} #{}", self.benchmarks[benchmark].name, repetition + 1)
+        format!("{} #{}", self.benchmarks[benchmark].name, u64::from(repetition) + 1)
     }
 
     fn check(&self) -> Result<()> {
@@ -319,7 +319,9 @@ impl Pool {
             return Ok(());
         }
         let known = Known { job: submission.id.clone(), folder: self.folder.clone() };
-        known.keep().context("cannot keep which folder this job belongs to")
+        // Without it a pool is named by its folder; the job is submitted already.
+        known.keep().ok();
+        Ok(())
     }
 
     /// The submissions so far.

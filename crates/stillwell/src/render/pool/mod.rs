@@ -10,11 +10,13 @@ use serde::Serialize;
 
 use crate::pool::manifest::{Engine, Submission};
 use crate::pool::{Manifest, Pool, Standing, State};
-use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::json::pretty;
 
 pub use result::{Collection, collected, collected_json};
 
+/// Columns of the name of a benchmark, a variant or a node.
+const NAME_MAX: usize = 24;
 /// Tasks, jobs, benchmarks or nodes that are named; of more, the number.
 const NAMED_MAX: usize = 8;
 
@@ -69,11 +71,11 @@ pub fn status(pool: &Pool, found: &Standing) -> String {
     writeln!(out, "{}", tasks(&pool.manifest)).ok();
     writeln!(out, "{}", counts(found)).ok();
     for (node, n_done) in &found.nodes {
-        writeln!(out, "   {node}: {n_done} done").ok();
+        writeln!(out, "   {}: {n_done} done", shorten(node, NAME_MAX)).ok();
     }
     let told = |reason: &str| !matches!(reason, "" | "None");
     for (reason, n) in found.reasons.iter().filter(|(reason, _)| told(reason)) {
-        writeln!(out, "{} wait: {reason}", counted(*n, "job")).ok();
+        writeln!(out, "{} wait: {}", counted(*n, "job"), one_line(reason)).ok();
     }
     if let Some(failure) = &found.failure {
         writeln!(out, "{} failed: {}", pool.manifest.label(failure.task), failure.file.display())

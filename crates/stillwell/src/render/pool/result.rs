@@ -10,17 +10,15 @@ use crate::analysis::RatioInterval;
 use crate::analysis::pool::{Line, NodeRatio, PoolEvidence, Pooled};
 use crate::plan::Policy;
 use crate::pool::Pool;
-use crate::render::columns::{shorten, wrap};
+use crate::render::columns::{one_line, shorten, wrap};
 use crate::render::json::pretty;
-use crate::render::pool::{NAMED_MAX, counted};
+use crate::render::pool::{NAME_MAX, NAMED_MAX, counted};
 use crate::render::styles::paint;
 use crate::render::text::{margin, no_test, ratio_text, verdict_word};
 use crate::render::units::percent;
 use crate::render::{Styles, table, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
-/// Columns of the name of a benchmark or a variant.
-const NAME_MAX: usize = 24;
 /// With fewer nodes, more of them help an interval most.
 const NODES_FEW: usize = 5;
 
@@ -46,11 +44,11 @@ pub fn collected(found: &Collection<'_>, by_node: bool, styles: &Styles) -> Stri
     let nodes = nodes(found.lines);
     let on = match nodes.len() {
         0 => String::new(),
-        n if n <= NAMED_MAX => format!(" on {}", nodes.join(", ")),
+        n if n <= NAMED_MAX => format!(" on {}", one_line(&nodes.join(", "))),
         n => format!(" on {n} nodes"),
     };
     let n_tasks = found.pool.manifest.tasks.len();
-    let suite = paint(styles.headline, &found.pool.manifest.suite_name);
+    let suite = paint(styles.headline, &one_line(&found.pool.manifest.suite_name));
     writeln!(out, "{suite}: {} of {}{on}", found.n_done, counted(n_tasks, "task")).ok();
     if !found.lines.is_empty() {
         out.push('\n');
