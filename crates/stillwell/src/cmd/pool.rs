@@ -95,7 +95,9 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
         None => Engine::Slurm {
             options: sbatch_options(verb),
             n_nodes: verb.nodes,
-            array_max: queue::array_max()?,
+            array_max: queue::array_max().context(
+                "cannot ask Slurm; is this a machine of its cluster? --submit is for other queues",
+            )?,
         },
     };
     let seed = match verb.seed {
