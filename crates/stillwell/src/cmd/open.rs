@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::analysis::{launches, select, suite};
+use crate::analysis::suite::merge;
+use crate::analysis::{launches, select};
 use crate::convert::read::{self, Detail, Options};
 use crate::convert::results::Results;
 use crate::convert::to_record::{self, About};
@@ -194,19 +195,29 @@ fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// All benchmarks of a suite in one record.
-fn whole_suite(path: &Path) -> Result<Record> {
+/// All benchmarks of a suite in one record; `None` while nothing has been measured.
+///
+/// # Errors
+/// One of its files cannot be read.
+pub fn whole_suite(path: &Path) -> Result<Option<Record>> {
     let manifest = Manifest::read(path)?;
     let parts = manifest.records(path)?.into_iter().map(launches::gather).collect();
-    suite::merge(path, manifest.suite.seed, parts)
-        .with_context(|| format!("{}: nothing has been measured yet", path.display()))
+    let Manifest { suite, created, command_line, .. } = manifest;
+    let whole = merge(path, suite.seed, parts).filter(|whole| whole.rows.len() > 0);
+    Ok(whole.map(|mut whole| {
+        // Of the beginning, not of whoever went on with it.
+        (whole.header.created, whole.header.command_line) = (created, command_line);
+        whole
+    }))
 }
 
 fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
     let shown = path.display();
     let cannot_read = || format!("cannot read {shown}");
     if record::is_suite(path) {
-        return Ok(Content::Own(Box::new(whole_suite(path)?)));
+        let whole = whole_suite(path)?;
+        let whole = whole.with_context(|| format!("{shown}: nothing has been measured yet"))?;
+        return Ok(Content::Own(Box::new(whole)));
     }
     if path == Path::new("-") {
         let mut bytes = Vec::new();

@@ -9,12 +9,12 @@ use anyhow::{Context as _, Result, ensure};
 use stats::Stream;
 use stats::sequential::{Sequential, holm_shares};
 
-use crate::analysis::{launches, suite::merge};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::cmd::measuring::{
     Ended, Place, Progress, Screen, Seen, Session, Start, Visit, explain_failure, metrics_of,
 };
+use crate::cmd::open::whole_suite;
 use crate::cmd::tuning;
 use crate::host::{Facts, Gap};
 use crate::measure::clock::monotonic_ns;
@@ -293,10 +293,7 @@ impl SuiteSession<'_> {
     /// Shows everything. Returns the exit code.
     fn finish(&self, spec: &BenchSpec, directory: &Path, is_interrupted: bool) -> Result<u8> {
         let failures = self.failures()?;
-        let records = self.manifest.records(directory)?;
-        let parts = records.into_iter().map(launches::gather).collect();
-        let whole = merge(directory, self.manifest.suite.seed, parts);
-        let whole = whole.filter(|record| record.rows.len() > 0);
+        let whole = whole_suite(directory)?;
         let is_there = whole.is_some();
         let mut code = 0;
         if let Some(record) = whole {
