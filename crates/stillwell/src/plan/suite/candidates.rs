@@ -202,7 +202,9 @@ impl Expanded<'_> {
     /// With the variant's prefix in front, unless the template says where it belongs.
     fn with_prefix(&self, template: &str, variant: &Variant) -> String {
         match variant.prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
-            Some(_) if template.contains("{prefix}") => self.fill(template, variant),
+            Some(_) if template.contains("{prefix}") || template.contains("{python}") => {
+                self.fill(template, variant)
+            }
             Some(prefix) => format!("{prefix} {}", self.fill(template, variant)),
             None => self.fill(template, variant).trim_start().to_owned(),
         }

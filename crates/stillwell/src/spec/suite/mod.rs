@@ -48,7 +48,7 @@ pub struct SuiteFile {
 pub struct Variant {
     /// What to call it.
     pub name: String,
-    /// Put in front of each command and program, or where these have `{prefix}`.
+    /// Put in front of each command and program, or where these have `{prefix}`; not of those that have `{python}`.
     pub prefix: Option<String>,
     /// The interpreter of statements, and what `{python}` in commands is [default: python3].
     pub python: Option<String>,
