@@ -201,6 +201,13 @@ pub enum Event {
     },
 }
 
+impl EndReason {
+    /// Whether there is nothing to go on with.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Complete | Self::Decided | Self::Precise)
+    }
+}
+
 /// Why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::{Mode, OFlags};
 
 use crate::host::with_their_files;
-use crate::record::{EndReason, Event, Header};
+use crate::record::{Event, Header};
 
 /// An open record. Two processes may hold one (the launcher appends rows, the front end events), never at the same
 /// time: each writes only while the other waits for it.
@@ -57,7 +57,7 @@ impl Writer {
     }
 
     /// Opens the record of a session that was cut short to go on with it: a line that is not whole and the line that says
-    /// that it was interrupted are taken off.
+    /// how it was cut short are taken off.
     ///
     /// # Errors
     /// It cannot be read or changed.
@@ -69,7 +69,7 @@ impl Writer {
         let before = bytes[..whole.saturating_sub(1)].iter().rposition(|&byte| byte == b'\n');
         let last_at = before.map_or(0, |at| at + 1);
         let last: Option<Event> = serde_json::from_slice(&bytes[last_at..whole]).ok();
-        let is_end = matches!(last, Some(Event::End { reason: EndReason::Interrupted }));
+        let is_end = matches!(last, Some(Event::End { reason }) if !reason.is_final());
         let writer = Self::open(path)?;
         let len = if is_end { last_at } else { whole };
         writer

@@ -197,6 +197,9 @@ fn a_benchmark_that_fails_does_not_take_the_others_with_it() {
         records(&bench, "out").iter().map(|it| Record::read(it).end().map(str::to_owned)).collect();
     let complete = Some("complete".to_owned());
     assert_eq!(ends, [complete.clone(), complete.clone(), complete, Some("failed".into())]);
+    // What was wrong may have been put right since.
+    let resume = ["bench", "--resume", "out", "--style", "none"];
+    bench.stillwell(&resume).ends_with(2).says(&["bad: command", "--resume out"]);
     bench.write("suite.toml", "[[benchmark]]\nname = \"bad\"\ncommand = \"./missing\"\n");
     let ran = bench.stillwell(&["bench", "suite.toml", "-o", "nothing"]);
     ran.ends_with(2).says(&["bad: cannot execute", "nothing has been measured"]);

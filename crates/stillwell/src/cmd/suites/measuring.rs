@@ -3,26 +3,24 @@
 //! is like for a while is spread over all.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use stats::Stream;
 use stats::sequential::{Sequential, holm_shares};
 
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
-use crate::cmd::measuring::{
-    Ended, Place, Progress, Screen, Seen, Session, Start, Visit, explain_failure, metrics_of,
-};
+use crate::cmd::measuring::{Place, Screen, Seen, Start, Visit, explain_failure, metrics_of};
 use crate::cmd::open::whole_suite;
+use crate::cmd::suites::entry::Entry;
 use crate::cmd::tuning;
 use crate::host::{Facts, Gap};
+use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::slices::{Maker, Paces, SLICE_METRICS, SliceRunner};
-use crate::measure::{ExecRunner, Failure, Runner};
-use crate::plan::suite::Member;
-use crate::record::{EndReason, Event, Layout, Manifest, Record, Tail, Writer};
+use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
+use crate::record::{EndReason, Layout, Manifest, Record};
 use crate::spec::workers::BenchSpec;
 use crate::sys::User;
 
@@ -61,85 +59,6 @@ pub fn measure(
     let is_interrupted = measured?;
     closed?;
     session.finish(spec, directory, is_interrupted)
-}
-
-/// One benchmark on its way.
-struct Entry<'a> {
-    member: &'a Member,
-    path: PathBuf,
-    seen: Option<Seen>,
-    paces: Paces,
-    /// Whether a cleanup hook is due.
-    is_set_up: bool,
-    /// What the launchers of its visits have said of themselves.
-    last_words: Option<Event>,
-    /// Why it is over, once it is.
-    end: Option<EndReason>,
-    failure: Option<Failure>,
-    /// Whether its record says so.
-    is_closed: bool,
-}
-
-impl<'a> Entry<'a> {
-    /// With what an earlier session has left of it.
-    fn find(member: &'a Member, path: PathBuf) -> Result<Self> {
-        let mut entry = Self {
-            member,
-            path,
-            seen: None,
-            paces: Paces::default(),
-            is_set_up: false,
-            last_words: None,
-            end: None,
-            failure: None,
-            is_closed: false,
-        };
-        if !entry.path.exists() {
-            return Ok(entry);
-        }
-        let Ok(record) = Record::read(&entry.path) else {
-            // Killed while the header was written: nothing is lost.
-            ensure_headless(&entry.path)?;
-            return Ok(entry);
-        };
-        entry.end = crate::analysis::end_reason(&record);
-        if entry.end == Some(EndReason::Interrupted) {
-            entry.end = None;
-        }
-        entry.is_closed = entry.end.is_some();
-        if !entry.is_closed {
-            Writer::go_on(&entry.path)?;
-            let (mut tail, _) = Tail::open(&entry.path)?;
-            entry.seen = Some(Seen::of_record(&member.plan, &mut tail)?);
-        }
-        Ok(entry)
-    }
-
-    fn is_open(&self) -> bool {
-        self.end.is_none()
-    }
-
-    /// Opens its record, or creates it.
-    fn keep(&self, start: Start<'_>, place: &Place) -> Result<(Writer, Tail, Vec<String>)> {
-        if self.seen.is_none() {
-            return start.create_with(place.metrics.clone(), place.clock_origin_ns);
-        }
-        let (mut tail, header) = Tail::open(&self.path)?;
-        tail.follow(|_| Ok(()))?;
-        Ok((Writer::open(&self.path)?, tail, header.columns))
-    }
-}
-
-/// A record without a whole header is removed; anything else is somebody's.
-#[expect(clippy::disallowed_methods, reason = "removes a record that was never begun")]
-fn ensure_headless(path: &Path) -> Result<()> {
-    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    ensure!(
-        !text.contains(&b'\n'),
-        "{} is damaged; move it away to measure it again",
-        path.display()
-    );
-    std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
 /// All of them.
@@ -310,7 +229,7 @@ impl SuiteSession<'_> {
         for failure in &failures {
             writeln!(anstream::stderr(), "stillwell: {failure}").ok();
         }
-        if is_interrupted && is_there {
+        if is_there && (is_interrupted || !failures.is_empty()) {
             let shown = directory.display();
             let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
             writeln!(anstream::stderr(), "{text}").ok();
@@ -340,72 +259,4 @@ impl SuiteSession<'_> {
         self.manifest.remove(directory);
         writeln!(anstream::stderr(), "stillwell: nothing has been measured").ok();
     }
-}
-
-impl Entry<'_> {
-    fn go(
-        &mut self,
-        runner: &mut dyn Runner,
-        writer: Writer,
-        tail: Tail,
-        progress: Progress,
-        visit: Visit,
-    ) -> Result<Option<Ended>> {
-        let plan = &self.member.plan;
-        let mut session = Session::new(plan, runner, writer, tail, progress);
-        if let Some(seen) = self.seen.take() {
-            session = session.going_on(seen);
-        }
-        self.is_set_up = true;
-        let ended = session.visit(visit);
-        if let Ok(Some(Ended { failure: Some(failure), .. })) = &ended {
-            session.note_failure(Some(failure))?;
-        }
-        self.seen = Some(session.into_seen());
-        self.last_words = together(self.last_words.take(), runner.last_words());
-        ended
-    }
-
-    fn close(&mut self, is_interrupted: bool, run_as: Option<&User>) -> Result<()> {
-        if self.seen.is_none() || self.is_closed {
-            return Ok(());
-        }
-        if self.is_set_up && self.member.plan.cleanup.is_some() {
-            self.clean_up(run_as)?;
-        }
-        let over = if is_interrupted { EndReason::Interrupted } else { EndReason::Complete };
-        let reason = self.end.unwrap_or(over);
-        let mut writer = Writer::open(&self.path)?;
-        if let Some(event) = &self.last_words {
-            writer.append_event(event)?;
-        }
-        self.is_closed = true;
-        writer.append_event(&Event::End { reason })
-    }
-
-    fn clean_up(&mut self, run_as: Option<&User>) -> Result<()> {
-        let plan = &self.member.plan;
-        let Some(cleanup) = &plan.cleanup else { return Ok(()) };
-        let (mut runner, _) = ExecRunner::start(plan, run_as.cloned(), |_| Ok(()))?;
-        let outcome = runner.hook(crate::measure::Hook::Cleanup, cleanup)?;
-        if self.failure.is_none() && outcome.failure.is_some() {
-            self.failure = outcome.failure;
-            self.end = Some(EndReason::Failed);
-        }
-        Ok(())
-    }
-}
-
-/// What the launchers of two visits say, as if they had been one.
-fn together(one: Option<Event>, other: Option<Event>) -> Option<Event> {
-    let both = one.clone().zip(other.clone());
-    let Some((
-        Event::Launcher { maxrss_floor_kib: floor, evidence_ns: before_ns },
-        Event::Launcher { maxrss_floor_kib, evidence_ns },
-    )) = both
-    else {
-        return other.or(one);
-    };
-    let evidence_ns = before_ns.zip(evidence_ns).map(|(before_ns, ns)| before_ns + ns);
-    Some(Event::Launcher { maxrss_floor_kib: maxrss_floor_kib.max(floor), evidence_ns })
 }

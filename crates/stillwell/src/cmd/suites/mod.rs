@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the suite file")]
 
 mod builds;
+mod entry;
 mod list;
 mod measuring;
 

@@ -4,6 +4,8 @@
 //! all that can be known from the file, and [`Suite`], with which measuring can begin.
 
 mod candidates;
+#[cfg(test)]
+mod tests;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,105 @@
+//! From the text of a suite file to plans.
+
+use std::path::Path;
+
+use clap::Parser as _;
+
+use super::*;
+use crate::cli::{Cli, Verb};
+use crate::spec::suite::{Placed, Text, Variant, parse};
+
+const TWO: &str = "[[variant]]\nname = \"base\"\n[[variant]]\nname = \"new\"\nprefix = \"nice -n 1\"\npython = \"py\"\n";
+
+fn said(words: &[&str]) -> BenchSpec {
+    let words = ["stillwell", "bench", "s.toml"].iter().chain(words);
+    let Verb::Bench(verb) = Cli::try_parse_from(words).unwrap().verb else { unreachable!() };
+    verb.spec
+}
+
+fn suite(text: &str, words: &[&str]) -> Result<Suite> {
+    let text = format!("{TWO}{text}");
+    let file = parse(Text { path: Path::new("s.toml"), text: &text })?;
+    let built = |variant: &Placed<Variant>| Built {
+        variant: Variant::clone(variant),
+        directories: vec!["/dir".into()],
+    };
+    let built: Vec<Built> = file.variants.iter().map(built).collect();
+    let candidates = candidates(&file, &built, "/dir")?;
+    let facts = Facts { cpus_allowed: Some("0-1".into()), ..Facts::default() };
+    let listed = vec![Vec::new(); candidates.len()];
+    decide_suite(&file, &candidates, &listed, &said(words), (&facts, 7))
+}
+
+fn commands(suite: &Suite) -> Vec<Vec<&str>> {
+    suite
+        .members
+        .iter()
+        .map(|member| member.plan.arms.iter().map(|arm| arm.command.as_str()).collect())
+        .collect()
+}
+
+const THREE: &str = "[[benchmark]]\nname = \"a\"\ncommand = \"a {python}\"\n\
+                     [[benchmark]]\nname = \"b\"\ncommand = \"b\"\npolicy = { budget = \"7s\", same = 3 }\n\
+                     [[benchmark]]\nname = \"c\"\ncommand = \"x {prefix} c\"\nvariants = [\"new\"]\n";
+
+#[test]
+fn a_prefix_is_put_where_it_belongs() {
+    let found = suite(THREE, &[]).unwrap();
+    let expected: [&[&str]; 3] =
+        [&["a python3", "a py"], &["b", "nice -n 1 b"], &["x nice -n 1 c"]];
+    assert_eq!(commands(&found), expected);
+    assert_eq!(found.members[1].plan.arms[1].directory(Some(5)), Some("/dir"));
+}
+
+#[test]
+fn all_comparisons_are_one_family_and_share_the_time() {
+    let found = suite(THREE, &["--budget", "30s"]).unwrap();
+    assert_eq!(found.budget_ns, 30_000_000_000);
+    let family = |member: &Member| member.plan.suite.as_ref().unwrap().family;
+    assert_eq!(found.members.iter().map(family).collect::<Vec<_>>(), [2, 2, 2]);
+    let budget_s = |member: &Member| match member.plan.blocks {
+        BlockRule::Budget { budget_ns, .. } => budget_ns / 1_000_000_000,
+        BlockRule::Exactly(_) => 0,
+    };
+    // Four times a third is more than there is; what the file says is said.
+    assert_eq!(found.members.iter().map(budget_s).collect::<Vec<_>>(), [30, 7, 30]);
+    let same = |member: &Member| member.plan.policy.same_within;
+    assert_eq!(found.members.iter().map(same).collect::<Vec<_>>(), [0.01, 0.03, 0.01]);
+    // 10 s for each that compares, 3 s for the other one.
+    assert_eq!(suite(THREE, &[]).unwrap().budget_ns, 23_000_000_000);
+    assert_eq!(suite(THREE, &["--rigorous"]).unwrap().budget_ns, 69_000_000_000);
+}
+
+#[test]
+fn more_comparisons_need_more_blocks() {
+    let many: String = (0..50)
+        .map(|at| format!("[[benchmark]]\nname = \"n{at}\"\ncommand = \"true\"\n"))
+        .collect();
+    let fewest = |found: &Suite| match found.members[0].plan.blocks {
+        BlockRule::Budget { min, .. } => min,
+        BlockRule::Exactly(_) => 0,
+    };
+    // 2 / 2^14 is below 1 % / 50; and some more.
+    assert_eq!(fewest(&suite(&many, &[]).unwrap()), 14 + 4);
+    assert_eq!(fewest(&suite(&many, &["--only", "n3"]).unwrap()), 10);
+}
+
+#[test]
+fn a_benchmark_has_its_own_random_choices_and_keeps_them_when_it_is_picked() {
+    let all = suite(THREE, &["--seed", "1"]).unwrap();
+    let seeds: Vec<u64> = all.members.iter().map(|member| member.plan.seed).collect();
+    assert!(seeds[0] != seeds[1] && seeds[1] != seeds[2], "{seeds:?}");
+    let picked = suite(THREE, &["--seed", "1", "--filter", "c"]).unwrap();
+    assert_eq!(picked.members[0].plan.seed, seeds[2]);
+}
+
+#[test]
+fn the_command_line_has_the_last_word() {
+    let found = suite(THREE, &["--same", "5", "--alpha", "2", "--blocks", "9"]).unwrap();
+    let plan = &found.members[1].plan;
+    assert_eq!((plan.policy.same_within, plan.policy.alpha), (0.05, 0.02));
+    assert_eq!(plan.blocks, BlockRule::Exactly(9));
+    let message = |text: &str, words: &[&str]| format!("{:#}", suite(text, words).unwrap_err());
+    assert!(message(THREE, &["--delta"]).contains("and this is a command"));
+    assert!(message(THREE, &["--tag", "x"]).contains("none of the 3 benchmarks is asked for"));
+}
