@@ -100,6 +100,23 @@ fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
 }
 
 #[test]
+fn a_suite_goes_on_when_there_is_room_again() {
+    let bench = counted();
+    bench.write("go", "");
+    let limited = format!("ulimit -f 24; exec '{STILLWELL}' bench suite.toml --blocks 60 -o out");
+    let ran = Ran::from(bench.command("sh").args(["-c", &limited]).output().unwrap());
+    ran.ends_with(2).says(&["File too large", "--resume out"]);
+    let has_ended = |path: &PathBuf| std::fs::read_to_string(path).unwrap().contains("\"end\"");
+    assert!(!records(&bench, "out").iter().all(has_ended));
+    bench.stillwell(&["bench", "--resume", "out", "--style", "none"]).ends_with(0);
+    for path in records(&bench, "out") {
+        let record = Record::read(&path);
+        assert_eq!(record.end(), Some("complete"));
+        assert!((118..=120).contains(&record.timed().count()), "{path:?}");
+    }
+}
+
+#[test]
 fn all_kinds_of_benchmarks_and_their_combinations() {
     let bench = Bench::new();
     bench.write(

@@ -82,7 +82,8 @@ impl Source {
         let repository = directory.join(variant.repository.as_deref().unwrap_or_default());
         let top = git(&repository, &["rev-parse", "--show-toplevel"])?;
         let wanted = format!("{revision}^{{commit}}");
-        let commit = git(&repository, &["rev-parse", "--verify", "--end-of-options", &wanted])?;
+        let commit = git(&repository, &["rev-parse", "--verify", "--end-of-options", &wanted]);
+        let commit = commit.with_context(|| format!("there is no commit {revision:?} in {top}"))?;
         Ok(Self::Commit { repository: top.into(), commit })
     }
 

@@ -55,10 +55,17 @@ pub fn measure(
     let seen = session.entries.iter().filter_map(|entry| entry.seen.as_ref());
     session.spent_before_ns = seen.map(Seen::ended_ns).sum();
     let measured = session.passes();
-    let closed = session.close_all(measured.as_ref().is_ok_and(|it| *it));
-    let is_interrupted = measured?;
-    closed?;
-    session.finish(spec, directory, is_interrupted)
+    let is_interrupted = matches!(measured, Ok(true));
+    // What broke down is no end either: it can be gone on with.
+    let closed = session.close_all(is_interrupted || measured.is_err());
+    let code = session.finish(spec, directory, is_interrupted)?;
+    let shown = directory.display();
+    let kept = || format!("the finished runs are in {shown}; go on with --resume {shown}");
+    match measured.and(closed) {
+        Err(error) if directory.exists() => Err(error.context(kept())),
+        Err(error) => Err(error),
+        Ok(()) => Ok(code),
+    }
 }
 
 /// All of them.

@@ -129,7 +129,10 @@ impl Read {
         let mut file = parse(Text { path, text: &text })?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         file.name = file.name.or(stem);
-        ensure!(!spec.session.judging.aa, "--aa: name a variant twice in {shown} instead");
+        ensure!(
+            !spec.session.judging.aa,
+            "--aa: add a variant to {shown} that is what the first is, or give --arms the same twice"
+        );
         if !spec.suite.arms.is_empty() {
             file.variants = arms(&file, &spec.suite.arms)?;
         }
