@@ -84,9 +84,11 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
     };
     let osnoise = if asked.osnoise && !was_interrupted {
         let cpus: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
-        osnoise::tracing::watch(host, &cpus, asked.length_ns, interrupt)
-            .map_err(|gap| gaps.push(gap))
-            .unwrap_or_default()
+        let said = osnoise::tracing::watch(host, &cpus, asked.length_ns, interrupt);
+        let silent =
+            said.as_ref().map_or_else(|gap| Some(gap.clone()), |said| osnoise::silent(&cpus, said));
+        gaps.extend(silent);
+        said.unwrap_or_default()
     } else {
         Vec::new()
     };

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::host::{Gap, format_cpu_list};
 use crate::noise::{CpuNoise, Source};
 
 /// What the tracer says of a CPU.
@@ -79,6 +80,17 @@ pub fn beside(cpus: &[CpuNoise], said: &[Osnoise]) -> Vec<Beside> {
         Some(Beside { cpu: osnoise.cpu, by_loop: of_loop(watched), by_osnoise: of_tracer(osnoise) })
     });
     pairs.collect()
+}
+
+/// What it said nothing of: its samples are a second long, and none ended there.
+pub fn silent(cpus: &[usize], said: &[Osnoise]) -> Option<Gap> {
+    let is_silent = |cpu: &usize| !said.iter().any(|osnoise| osnoise.cpu == *cpu);
+    let silent: Vec<usize> = cpus.iter().copied().filter(is_silent).collect();
+    (!silent.is_empty()).then(|| Gap {
+        what: "osnoise".into(),
+        why: format!("no sample of it ended on CPU {}", format_cpu_list(&silent)),
+        fix: "watch longer (--for)".into(),
+    })
 }
 
 fn of_loop(cpu: &CpuNoise) -> Shares {
@@ -223,6 +235,14 @@ CPU:3 [LOST 12 EVENTS]
        osnoise/3-88      [003] d.h..    83.100000: irq_noise: local_timer:236 start 83.099995000 duration 2000 ns
 # tracer: osnoise
 ";
+
+    #[test]
+    fn a_cpu_of_which_no_sample_ended_is_named() {
+        let said = parse(SAID);
+        assert_eq!(silent(&[3], &said), None);
+        let gap = silent(&[0, 1, 3], &said).unwrap();
+        assert_eq!(gap.why, "no sample of it ended on CPU 0-1");
+    }
 
     #[test]
     fn samples_are_added_up() {
