@@ -39,7 +39,7 @@ impl Live {
         // Runs that time out use up the budget like any other.
         let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
         self.span_ns = Some((started_ns, row.started_ns + wall_ns));
-        if row.timed_out {
+        if row.timed_out || row.is_rejected {
             self.n_spoiled_blocks += u32::from(self.last_spoiled_block != Some(block));
             self.last_spoiled_block = Some(block);
             return;

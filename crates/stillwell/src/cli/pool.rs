@@ -125,4 +125,7 @@ pub struct PoolTask {
     pub directory: PathBuf,
     /// Number of the job, from 0
     pub job: usize,
+    /// Exit with 0 where tasks failed: it is told by `pool status`
+    #[arg(long)]
+    pub lenient: bool,
 }

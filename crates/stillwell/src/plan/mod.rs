@@ -89,6 +89,13 @@ pub struct InSuite {
 }
 
 impl Plan {
+    /// Whether a run that ended so failed, and what it took counts for nothing: a benchmark of a suite that failed can be gone
+    /// on with, and a run that broke off is none of its times.
+    pub fn rejects(&self, arm: u32, exit: i32) -> bool {
+        let accept = self.arms.get(arm as usize).and_then(|arm| arm.accept.as_ref());
+        self.suite.is_some() && accept.is_some_and(|accept| !accept.contains(&exit))
+    }
+
     /// How many comparisons are judged together.
     pub fn family(&self) -> usize {
         self.suite.as_ref().map_or_else(|| self.compared().len(), |suite| suite.family)

@@ -33,9 +33,11 @@ pub fn write_script(pool: &Pool) -> Result<()> {
         "#!/bin/sh\n\
          # Measures the tasks of one job of a pool: job.sh NUMBER, or job.sh array OFFSET in an array of Slurm.\n\
          # Written by stillwell pool run; it may be executed as often as you like, nothing is measured twice.\n\
-         if [ \"$1\" = array ]; then job=$(($2 + SLURM_ARRAY_TASK_ID)); else job=$1; fi\n\
+         # Where a queue knows nothing of arrays, a task that failed is no submission that failed: `pool status` tells of it.\n\
+         if [ \"$1\" = array ]; then job=$(($2 + SLURM_ARRAY_TASK_ID)); else job=$1; set -- --lenient; fi\n\
          cd -- {directory} || exit\n\
-         exec {program} pool task {folder} \"$job\"\n"
+         [ \"$1\" = --lenient ] || shift $#\n\
+         exec {program} pool task {folder} \"$job\" \"$@\"\n"
     );
     pool.write(NAME, script.as_bytes(), 0o755)?;
     Ok(())

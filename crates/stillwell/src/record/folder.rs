@@ -37,6 +37,9 @@ pub struct Manifest {
     pub text: String,
     /// Everything that was decided.
     pub suite: Suite,
+    /// Directories that were built for this session alone; they are removed when there is nothing left to go on with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<PathBuf>,
 }
 
 impl Manifest {
@@ -52,6 +55,7 @@ impl Manifest {
             file,
             text,
             suite,
+            copies: Vec::new(),
         }
     }
 
@@ -104,6 +108,26 @@ impl Manifest {
     pub fn remove(&self, directory: &Path) {
         std::fs::remove_file(directory.join(MANIFEST)).ok();
         std::fs::remove_dir(directory).ok();
+    }
+
+    /// Keeps others from measuring into the same directory, as long as the value lives.
+    ///
+    /// # Errors
+    /// Somebody does already.
+    pub fn lock(directory: &Path) -> Result<std::fs::File> {
+        let path = directory.join(MANIFEST);
+        let file = std::fs::File::open(&path);
+        let file = file.with_context(|| format!("cannot read {}", path.display()))?;
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                bail!(
+                    "somebody else is measuring into {}; wait for the end of that",
+                    directory.display()
+                )
+            }
+            Err(error) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+        }
     }
 
     /// Where the record of each benchmark is, or will be.

@@ -55,7 +55,8 @@ impl Record {
         let torn_bytes = tail.follow(|line| {
             ensure!(!has_ended, "there is something after the end of the session");
             match line {
-                Line::Row(row) => {
+                Line::Row(mut row) => {
+                    row.is_rejected = header.plan.rejects(row.arm, row.exit);
                     ensure!(row.step >= next_step, "step {} is out of order", row.step);
                     next_step = row.step.saturating_add(1);
                     ensure!((row.arm as usize) < n_arms, "arm {} of {n_arms}", row.arm);

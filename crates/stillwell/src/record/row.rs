@@ -22,6 +22,8 @@ pub struct Row {
     pub exit: i32,
     /// Whether the run was ended because it took longer than `--timeout`.
     pub timed_out: bool,
+    /// Whether it failed and so ended its session: what it took is no measurement. Not in the file: it follows from the plan.
+    pub is_rejected: bool,
     /// What is compared, in the base unit of the arm, where it is no integer of a metric: a time per loop in ns, say.
     pub value: Option<f64>,
     /// The metrics, indexed by [`Metric`].
@@ -39,6 +41,7 @@ impl Row {
             cpu: None,
             exit: 0,
             timed_out: false,
+            is_rejected: false,
             value: None,
             values: [None; METRICS.len()],
         }
@@ -185,6 +188,7 @@ impl Layout {
             cpu: optional(&cells, 4)?,
             exit: required(&cells, 5)?,
             timed_out: cells[6] == Some(1),
+            is_rejected: false,
             value,
             values: [None; METRICS.len()],
         };

@@ -55,6 +55,8 @@ pub struct Rows {
     cpu: Column,
     exit: Vec<i16>,
     timed_out: Vec<bool>,
+    /// Which rows failed; hardly ever any.
+    rejected: Vec<usize>,
     /// NaN where there is none; empty where no row has one.
     own: Vec<f64>,
     values: [Column; METRICS.len()],
@@ -76,6 +78,7 @@ impl Rows {
         self.cpu.push(len, row.cpu.map(u64::from));
         self.exit.push(i16::try_from(row.exit).unwrap_or(i16::MAX));
         self.timed_out.push(row.timed_out);
+        self.rejected.extend(row.is_rejected.then_some(len));
         if row.value.is_some() || !self.own.is_empty() {
             self.own.resize(len, f64::NAN);
             self.own.push(row.value.unwrap_or(f64::NAN));
@@ -96,6 +99,7 @@ impl Rows {
             cpu: self.cpu.get(index).map(narrow),
             exit: i32::from(self.exit[index]),
             timed_out: self.timed_out[index],
+            is_rejected: self.rejected.contains(&index),
             value: self.own(index),
             values: std::array::from_fn(|metric| self.values[metric].get(index)),
         }
@@ -150,9 +154,9 @@ impl Rows {
         self.exit[index].into()
     }
 
-    /// Whether the row is a measurement: not a warm-up, and not cut short by the timeout.
+    /// Whether the row is a measurement: not a warm-up, not cut short by the timeout, and no failure.
     pub fn is_measurement(&self, index: usize) -> bool {
-        self.block.get(index).is_some() && !self.timed_out[index]
+        self.block.get(index).is_some() && !self.timed_out[index] && !self.rejected.contains(&index)
     }
 
     /// Whether any row has this metric.

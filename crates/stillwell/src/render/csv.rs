@@ -54,7 +54,7 @@ fn write_rows(
     table.write_record(header(&metrics, &parameters))?;
     for summary in results(analysis) {
         let arm = &plan.arms[summary.arm];
-        table.write_field(arm.label())?;
+        table.write_field(plan.full_label(summary.arm))?;
         for metric in &metrics {
             for cell in statistics(metric, summary) {
                 table.write_field(cell)?;

@@ -63,7 +63,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Tabl
             ratios[arm.arm].map(|ratio| with_err(Unit::ONE, ratio))
         };
         Some([
-            arm.label.clone(),
+            plan.full_label(arm.arm),
             with_err(unit, t0),
             number(summary.mean),
             number(summary.min),

@@ -100,6 +100,40 @@ fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
 }
 
 #[test]
+fn only_one_measures_into_a_directory() {
+    let bench = counted();
+    let mut command = bench.command(STILLWELL);
+    command.args(["bench", "suite.toml", "--blocks", "6", "-o", "out"]);
+    let running = bench.spawn(command);
+    wait_until("the 20th run", || bench.read("log").lines().count() >= 20);
+    let second = bench.stillwell(&["bench", "--resume", "out"]);
+    second.ends_with(2).says(&["somebody else is measuring into out"]);
+    bench.write("go", "");
+    running.finish().ends_with(0);
+    let changed = ["bench", "--resume", "out", "--budget", "1s"];
+    bench.stillwell(&changed).ends_with(2).says(&["leave --budget out"]);
+}
+
+#[test]
+fn a_run_that_failed_is_no_time_when_its_benchmark_goes_on() {
+    let bench = counted();
+    bench.script("count", "#!/bin/sh\necho x >> log\n[ $(wc -l < log) != 9 ] || exit 3\n");
+    let text = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
+                [[benchmark]]\nname = \"n\"\ncommand = \"./count\"\n";
+    bench.write("suite.toml", text);
+    let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "8", "-o", "out"]);
+    ran.ends_with(2).says(&["exited with 3", "--resume out"]);
+    bench.stillwell(&["bench", "--resume", "out", "--style", "none"]).ends_with(0);
+    // The ninth run is the first of the fourth block, after a warm-up of both; that block stays half, or rather none.
+    let shown = bench.stillwell(&["show", "out", "--json"]).ends_with(0).stdout;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let arms = shown["analysis"]["arms"].as_array().unwrap();
+    let mut n_runs: Vec<_> = arms.iter().map(|arm| arm["n_runs"].as_u64().unwrap()).collect();
+    n_runs.sort_unstable();
+    assert_eq!(n_runs, [7, 7]);
+}
+
+#[test]
 fn a_suite_goes_on_when_there_is_room_again() {
     let bench = counted();
     bench.write("go", "");
@@ -356,6 +390,17 @@ env = { LOG = "@/where" }
     command.args(["bench", "suite.toml", "--blocks", "1", "-o", "again"]);
     let ran = Ran::from(command.output().unwrap()).ends_with(0);
     assert!(!ran.stderr.contains("building"), "{}", ran.stderr);
+    // Copies of files as they are belong to their session, and end with it.
+    let (copied, elsewhere) = (text.replace("revision = \"HEAD~1\"\n", ""), Bench::new());
+    bench.write("suite.toml", &copied.replace('@', "/tmp"));
+    let mut command = bench.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", elsewhere.path("cache"));
+    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "copied"]);
+    let ran = Ran::from(command.output().unwrap()).ends_with(0);
+    assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
+    let left = std::fs::read_dir(elsewhere.path("cache/stillwell/builds")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.len() == 1 && !left[0].to_str().unwrap().contains("-link"), "{left:?}");
     let broken = text.replace("\"make\"", "\"echo no such luck; false\"");
     bench.write("suite.toml", &broken.replace('@', "/tmp"));
     let mut command = bench.command(STILLWELL);

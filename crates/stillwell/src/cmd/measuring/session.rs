@@ -71,7 +71,12 @@ impl Seen {
     }
 
     /// Takes in the rows that were added; `each` gets the runs that they make.
-    pub(super) fn follow(&mut self, tail: &mut Tail, mut each: impl FnMut(&Row)) -> Result<()> {
+    pub(super) fn follow(
+        &mut self,
+        plan: &Plan,
+        tail: &mut Tail,
+        mut each: impl FnMut(&Row),
+    ) -> Result<()> {
         let Self { live, walls, watch, launches, next_step, next_block, ended_ns, .. } = self;
         let has_looks = watch.is_some();
         let mut take = |run: Row| {
@@ -83,7 +88,8 @@ impl Seen {
             }
         };
         tail.follow(|line| {
-            let Line::Row(row) = line else { return Ok(()) };
+            let Line::Row(mut row) = line else { return Ok(()) };
+            row.is_rejected = plan.rejects(row.arm, row.exit);
             *next_step = row.step + 1;
             *next_block = row.block.map_or(*next_block, |block| block + 1);
             *ended_ns = row.started_ns + row.get(Metric::WallNs).unwrap_or(0);
@@ -256,7 +262,7 @@ impl<'a> Session<'a> {
     fn take_rows(&mut self) -> Result<()> {
         let (mut ran, origin_ns) = (Vec::new(), self.clock_origin_ns);
         let is_traced = self.tracer.is_some();
-        self.seen.follow(&mut self.tail, |run| {
+        self.seen.follow(self.plan, &mut self.tail, |run| {
             if is_traced {
                 let start_ns = origin_ns + run.started_ns;
                 let end_ns = start_ns + run.get(Metric::WallNs).unwrap_or(0);

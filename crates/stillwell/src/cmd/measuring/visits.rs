@@ -27,7 +27,7 @@ impl Seen {
     /// It cannot be read.
     pub fn of_record(plan: &Plan, tail: &mut Tail) -> Result<Self> {
         let mut seen = Self::new(plan);
-        seen.follow(tail, |_| ())?;
+        seen.follow(plan, tail, |_| ())?;
         seen.look()?;
         Ok(seen)
     }

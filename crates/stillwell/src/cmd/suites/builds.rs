@@ -2,16 +2,20 @@
 //! is kept: the next session finds it built.
 #![expect(clippy::disallowed_methods, reason = "executes git and builds")]
 
-use std::io::Write as _;
+use std::cell::{Cell, RefCell};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, Signal, kill_process_group};
 use sha2::{Digest as _, Sha256};
 
 use crate::host::invoking_user;
 use crate::link::Wrappers;
+use crate::measure::interrupt::Interrupt;
 use crate::plan::suite::Built;
 use crate::record;
 use crate::spec::suite::{Build, LinkOrder, Variant};
@@ -32,9 +36,10 @@ const COMMIT_MAX: usize = 12;
 ///
 /// # Errors
 /// The revision is unknown, or the build fails.
-pub fn variant(variant: &Variant, directory: &Path, builds: bool) -> Result<Built> {
+pub fn variant(variant: &Variant, directory: &Path, builder: &Builder) -> Result<Built> {
+    let builds = builder.builds;
     let context = || format!("the variant {:?}", variant.name);
-    let roots = roots(variant, directory, builds).with_context(context)?;
+    let roots = roots(variant, directory, builder).with_context(context)?;
     let cwd = variant.cwd.as_deref().unwrap_or_default();
     let directories = roots.iter().map(|root| {
         let directory = if cwd.is_empty() { root.clone() } else { root.join(cwd) };
@@ -47,8 +52,73 @@ pub fn variant(variant: &Variant, directory: &Path, builds: bool) -> Result<Buil
     Ok(Built { variant: variant.clone(), directories })
 }
 
+/// Who builds, for one session.
+#[derive(Debug)]
+pub struct Builder {
+    /// Whether anything is checked out and built; if not, it is only said where it would be.
+    pub builds: bool,
+    /// No other session has this name.
+    session: String,
+    /// Copies that were made for this session alone.
+    copies: RefCell<Vec<PathBuf>>,
+    interrupt: Interrupt,
+    was_interrupted: Cell<bool>,
+}
+
+impl Builder {
+    /// For a session that begins now.
+    ///
+    /// # Errors
+    /// ^C cannot be caught.
+    pub fn new(builds: bool) -> Result<Self> {
+        let now = jiff::Timestamp::now().as_microsecond();
+        Ok(Self {
+            builds,
+            session: format!("{now:x}-{:x}", std::process::id()),
+            copies: RefCell::default(),
+            interrupt: Interrupt::catch()?,
+            was_interrupted: Cell::new(false),
+        })
+    }
+
+    /// Whether ^C ended a build.
+    pub fn was_interrupted(&self) -> bool {
+        self.was_interrupted.get()
+    }
+
+    /// The copies that were made.
+    pub fn copies(&self) -> Vec<PathBuf> {
+        self.copies.borrow().clone()
+    }
+
+    /// Waits for a build, and ends it when ^C comes.
+    fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
+        loop {
+            if let Some(status) = child.try_wait().context("cannot wait for a build")? {
+                return Ok(status);
+            }
+            let mut waited = [PollFd::new(&self.interrupt, PollFlags::IN)];
+            let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+            rustix::event::poll(&mut waited, Some(&moment)).ok();
+            if self.interrupt.take() {
+                // It is a group of its own.
+                let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                group.map(|group| kill_process_group(group, Signal::TERM));
+                child.wait().context("cannot wait for a build")?;
+                self.was_interrupted.set(true);
+                bail!("interrupted while it was built");
+            }
+        }
+    }
+}
+
+/// Removes copies; what cannot be removed stays.
+pub fn remove(copies: &[PathBuf]) {
+    copies.iter().for_each(|copy| drop(std::fs::remove_dir_all(copy)));
+}
+
 /// The directories that a variant is in, one for each of its builds.
-fn roots(variant: &Variant, directory: &Path, builds: bool) -> Result<Vec<PathBuf>> {
+fn roots(variant: &Variant, directory: &Path, builder: &Builder) -> Result<Vec<PathBuf>> {
     let numbers = match &variant.build {
         Some(build) if build.link_order == LinkOrder::Random => {
             (0..build.builds.unwrap_or(BUILDS)).map(Some).collect()
@@ -63,8 +133,8 @@ fn roots(variant: &Variant, directory: &Path, builds: bool) -> Result<Vec<PathBu
         Some(revision) => Source::commit(variant, directory, revision)?,
         None => Source::files(variant, directory)?,
     };
-    let tree = |number: Option<u32>| Tree { source: &source, variant, number };
-    numbers.into_iter().map(|number| tree(number).ready(builds)).collect()
+    let tree = |number: Option<u32>| Tree { source: &source, variant, number, builder };
+    numbers.into_iter().map(|number| tree(number).ready()).collect()
 }
 
 /// Where a variant's files come from.
@@ -102,11 +172,13 @@ struct Tree<'a> {
     variant: &'a Variant,
     /// Of builds that are linked in a random order.
     number: Option<u32>,
+    builder: &'a Builder,
 }
 
 impl Tree<'_> {
     /// Where it is, checked out and built.
-    fn ready(&self, builds: bool) -> Result<PathBuf> {
+    fn ready(&self) -> Result<PathBuf> {
+        let builds = self.builder.builds;
         let path = match (self.source, self.number) {
             // In place: what is built is what the user works on.
             (Source::Files(path), None) => path.clone(),
@@ -123,7 +195,10 @@ impl Tree<'_> {
         }
         match (self.source, self.number) {
             (Source::Commit { repository, commit }, _) => check_out(repository, commit, &path)?,
-            (Source::Files(source), Some(_)) => copy(source, &path)?,
+            (Source::Files(source), Some(_)) => {
+                self.builder.copies.borrow_mut().push(path.clone());
+                copy(source, &path)?;
+            }
             (Source::Files(_), None) => {}
         }
         if let Some(build) = &self.variant.build {
@@ -152,7 +227,13 @@ impl Tree<'_> {
         let hash: String = hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
         let plain: String =
             name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect();
+        // A copy is of the files as they are now, so it is this session's alone.
+        let of_session = match self.source {
+            Source::Commit { .. } => String::new(),
+            Source::Files(_) => format!("-{}", self.builder.session),
+        };
         let number = self.number.map_or_else(String::new, |number| format!("-link{number}"));
+        let hash = hash + &of_session;
         Ok(record::builds_path()?.join(format!("{plain}-{hash}{number}")))
     }
 
@@ -170,18 +251,22 @@ impl Tree<'_> {
             let wrappers = Wrappers::create(&compilers.path().join("bin"), number.into())?;
             command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
         }
-        let output = command.output().context("cannot execute sh")?;
-        if output.status.success() {
+        let mut log = tempfile::tempfile().context("cannot make a file for what a build says")?;
+        let to_log = || log.try_clone().context("cannot make a file for what a build says");
+        command.stdout(to_log()?).stderr(to_log()?).process_group(0);
+        let status = self.builder.wait(&mut command.spawn().context("cannot execute sh")?)?;
+        if status.success() {
             return Ok(());
         }
-        let said = [output.stdout, output.stderr].concat();
+        let mut said = Vec::new();
+        log.rewind().and_then(|()| log.read_to_end(&mut said)).ok();
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.trim_end().lines().collect();
         let end = lines[lines.len().saturating_sub(LINES_MAX)..].join("\n  ");
         bail!(
             "its build {:?} ended with {} in {}; the end of what it wrote:\n  {end}",
             build.command,
-            output.status,
+            status,
             path.display()
         )
     }

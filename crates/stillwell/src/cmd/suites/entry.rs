@@ -69,6 +69,27 @@ impl<'a> Entry<'a> {
         Ok(entry)
     }
 
+    /// Whether what it measures is where it was.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn has_its_builds(&self) -> Result<()> {
+        let mut directories = self.member.plan.arms.iter().flat_map(|arm| &arm.directories);
+        let gone = directories.find(|directory| !Path::new(directory).is_dir());
+        let name = &self.member.name;
+        ensure!(
+            gone.is_none(),
+            "the benchmark {name:?} runs in {}, which is gone; what was built there cannot be gone on with: start the suite anew",
+            gone.map_or("", String::as_str)
+        );
+        Ok(())
+    }
+
+    /// Whether there is nothing left to go on with.
+    pub fn is_final(&self) -> bool {
+        self.is_closed && self.end.is_none_or(EndReason::is_final)
+    }
+
     /// Whether it is to be visited.
     pub fn is_open(&self) -> bool {
         self.end.is_none()
@@ -132,6 +153,7 @@ impl<'a> Entry<'a> {
             writer.append_event(event)?;
         }
         self.is_closed = true;
+        self.end = Some(reason);
         writer.append_event(&Event::End { reason })
     }
 

@@ -38,6 +38,7 @@ pub fn measure(
     directory: &Path,
     host: &(Facts, Vec<Gap>),
 ) -> Result<u8> {
+    let _lock = Manifest::lock(directory)?;
     let screen = Screen::new(&spec.session.output, Some(&spec.session.pyperf));
     let suite = &manifest.suite;
     let paths = manifest.paths(directory).into_iter();
@@ -52,6 +53,7 @@ pub fn measure(
         started_ns: monotonic_ns(),
         spent_before_ns: 0,
     };
+    session.entries.iter().filter(|entry| entry.is_open()).try_for_each(Entry::has_its_builds)?;
     let seen = session.entries.iter().filter_map(|entry| entry.seen.as_ref());
     session.spent_before_ns = seen.map(Seen::ended_ns).sum();
     let measured = session.passes();
@@ -59,6 +61,9 @@ pub fn measure(
     // What broke down is no end either: it can be gone on with.
     let closed = session.close_all(is_interrupted || measured.is_err());
     let code = session.finish(spec, directory, is_interrupted)?;
+    if session.entries.iter().all(Entry::is_final) {
+        super::builds::remove(&manifest.copies);
+    }
     let shown = directory.display();
     let kept = || format!("the finished runs are in {shown}; go on with --resume {shown}");
     match measured.and(closed) {

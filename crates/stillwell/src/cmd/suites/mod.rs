@@ -6,6 +6,7 @@ mod entry;
 mod list;
 mod measuring;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -24,6 +25,9 @@ use crate::record::{self, Manifest};
 use crate::spec::suite::{SuiteFile, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 
+use builds::Builder;
+
+const EXIT_INTERRUPTED: u8 = 130;
 /// Extension of suite files.
 const EXTENSION: &str = "toml";
 /// Extension of a record: of one benchmark, then.
@@ -51,18 +55,48 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     let host = host::look(&Host::new(&verb.host_root));
     if let Some(directory) = &spec.suite.resume {
+        refuse_with_resume(spec)?;
         let manifest = Manifest::read(directory)?;
         return tuned(verb, || measuring::measure(spec, &manifest, directory, &host));
     }
     let path = suite_path(spec).context("a suite file is needed")?;
+    exports::check(&spec.session.output.exports)?;
     let read = Read::of(path, spec)?;
-    let suite = read.decide(spec, &host)?;
+    let builder = Builder::new(!spec.list || read.has_programs())?;
+    let suite = read.decide(spec, &builder, &host);
+    let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
+    drop(builder);
+    let mut are_needed = false;
+    let done = suite.and_then(|suite| {
+        measured(verb, (path, read.text), suite, (&copies, &mut are_needed), &host)
+    });
+    if !are_needed {
+        builds::remove(&copies);
+    }
+    match done {
+        Err(error) if was_interrupted => {
+            writeln!(anstream::stderr(), "stillwell: {error:#}").ok();
+            Ok(EXIT_INTERRUPTED)
+        }
+        done => done,
+    }
+}
+
+/// Measures a suite that was decided. `copies` are those of its builds that are this session's alone, and whether a session
+/// that goes on needs them.
+fn measured(
+    verb: &BenchVerb,
+    (path, text): (&Path, String),
+    suite: Suite,
+    (copies, are_needed): (&[PathBuf], &mut bool),
+    host: &(Facts, Vec<Gap>),
+) -> Result<u8> {
+    let spec = &verb.spec;
     if spec.list {
         return list::benchmarks(&suite, spec.session.output.json);
     }
-    exports::check(&spec.session.output.exports)?;
     if let Some(record) = one_record(spec) {
-        return tuned(verb, || measure_one(spec, &suite, record, &host));
+        return tuned(verb, || measure_one(spec, &suite, record, host));
     }
     let now = Zoned::now();
     let directory = match &spec.session.output.record {
@@ -70,13 +104,44 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         None => record::new_path(&now)?.with_extension("suite"),
     };
     let created = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
-    let manifest = Manifest::new(created, path.display().to_string(), read.text, suite);
+    let mut manifest = Manifest::new(created, path.display().to_string(), text, suite);
+    manifest.copies = copies.to_vec();
     manifest.create(&directory)?;
-    tuned(verb, || measuring::measure(spec, &manifest, &directory, &host))
+    // Measuring takes them away when it is done.
+    *are_needed = true;
+    tuned(verb, || measuring::measure(spec, &manifest, &directory, host))
 }
 
 fn tuned(verb: &BenchVerb, measure: impl FnOnce() -> Result<u8>) -> Result<u8> {
     tuning::tuned(&verb.spec.session.workers, &verb.host_root, measure)
+}
+
+/// What was decided stays decided.
+fn refuse_with_resume(spec: &BenchSpec) -> Result<()> {
+    let (workers, judging) = (&spec.session.workers, &spec.session.judging);
+    let said = [
+        ("--record", spec.session.output.record.is_some()),
+        ("--alpha", judging.alpha.is_some()),
+        ("--same", judging.same.is_some()),
+        ("--estimand", judging.estimand.is_some()),
+        ("--blocks", workers.processes.is_some()),
+        ("--budget", workers.budget.is_some()),
+        ("--precision", workers.precision.is_some()),
+        ("--rigorous", workers.rigorous),
+        ("--fast", workers.fast),
+        ("--affinity", workers.affinity.is_some()),
+        ("--timeout", workers.timeout.is_some()),
+        ("--values", workers.values.is_some()),
+        ("--loops", workers.loops.is_some()),
+        ("--seed", workers.seed.is_some()),
+    ];
+    let refused = said.iter().find(|(_, is_said)| *is_said);
+    let name = refused.map_or("", |(name, _)| *name);
+    ensure!(
+        refused.is_none(),
+        "--resume goes on as it was decided; leave {name} out, or start anew"
+    );
+    Ok(())
 }
 
 /// The file that a single benchmark is kept in, if that is what was asked for.
@@ -148,13 +213,20 @@ impl Read {
         parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
     }
 
-    fn decide(&self, spec: &BenchSpec, (facts, _): &(Facts, Vec<Gap>)) -> Result<Suite> {
+    /// Whether variants have to be there: programs are asked for their benchmarks.
+    fn has_programs(&self) -> bool {
+        self.file.benchmarks.iter().any(|it| it.program.is_some())
+    }
+
+    fn decide(
+        &self,
+        spec: &BenchSpec,
+        builder: &Builder,
+        (facts, _): &(Facts, Vec<Gap>),
+    ) -> Result<Suite> {
         let directory = self.directory()?;
         let shown = directory.to_str().context("the directory of the suite is not UTF-8")?;
-        // Programs have to be there to be asked for their benchmarks.
-        let has_programs = self.file.benchmarks.iter().any(|it| it.program.is_some());
-        let is_built = !spec.list || has_programs;
-        let built = self.file.variants.iter().map(|it| builds::variant(it, &directory, is_built));
+        let built = self.file.variants.iter().map(|it| builds::variant(it, &directory, builder));
         let built: Vec<Built> =
             built.collect::<Result<_>>().with_context(|| self.path.display().to_string())?;
         let candidates = candidates(&self.file, &built, shown)
