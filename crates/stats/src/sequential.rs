@@ -17,10 +17,9 @@ use crate::spending::{Look, Reached, Spending};
 use crate::verdict::z;
 use crate::warmup;
 
-/// Ends of an interval are found to this share of the scatter of the re-labellings: half of a percent
-/// of its width is never printed, and draws put an end ten times as much off. And not closer than
-/// this log ratio, a tenth of the last digit that is ever printed of a timing.
-const TOLERANCE: (f64, f64) = (0.005, 1e-5);
+/// Ends of an interval are found to this much, in log ratio: a tenth of the last digit that is ever
+/// printed of a timing.
+const TOLERANCE: f64 = 1e-5;
 /// Equal products of the same numbers can differ by this share.
 const ROUNDING: f64 = 1e-12;
 
@@ -272,8 +271,7 @@ impl Sequential {
         let estimand = self.question.estimand;
         let view = self.view(pairs, last.look)?;
         let alpha = last.look.alpha * share;
-        let tolerance = (last.estimate.1 * TOLERANCE.0).max(TOLERANCE.1);
-        let found = view.pairs.compare_to(&view.orbit, estimand, alpha, tolerance)?;
+        let found = view.pairs.compare_to(&view.orbit, estimand, alpha, TOLERANCE)?;
         let (mut interval, mut is_contradicted) = (found.interval, false);
         for seen in self.seen.iter().rev() {
             let within = self.without_margin(interval, seen, share);
@@ -291,9 +289,9 @@ impl Sequential {
             let View { pairs, orbit, .. } = self.view(pairs, seen.look)?;
             let alpha = seen.look.alpha * share;
             let cut = if within.half_width().is_finite() {
-                pairs.narrow(&orbit, estimand, alpha, tolerance, within, found.theta)?
+                pairs.narrow(&orbit, estimand, alpha, TOLERANCE, within, found.theta)?
             } else {
-                let other = pairs.compare_to(&orbit, estimand, alpha, tolerance)?;
+                let other = pairs.compare_to(&orbit, estimand, alpha, TOLERANCE)?;
                 within.intersect(other.interval)
             };
             is_contradicted |= cut.is_none();
