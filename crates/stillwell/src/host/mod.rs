@@ -83,6 +83,9 @@ pub struct Host {
     /// How the kernel of a machine of captured files answers a write.
     #[cfg(test)]
     kernel: Option<Kernel>,
+    /// What that kernel does a moment after a write.
+    #[cfg(test)]
+    moment: Option<fn(&Host)>,
 }
 
 /// What a write to a file does: its format, its path, the value.
@@ -115,6 +118,8 @@ impl Host {
             touched: None,
             #[cfg(test)]
             kernel: None,
+            #[cfg(test)]
+            moment: None,
         }
     }
 

@@ -69,6 +69,10 @@ impl Host {
             if is_so() {
                 return;
             }
+            #[cfg(test)]
+            if let Some(moment) = self.moment {
+                moment(self);
+            }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }

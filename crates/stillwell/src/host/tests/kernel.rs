@@ -47,19 +47,6 @@ fn errno(number: i32) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(number))
 }
 
-/// Answers a write to a limit of the frequency a moment before it comes into force.
-pub(super) fn answer_late(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
-    if !path.ends_with("_freq") {
-        return answer(host, format, path, value);
-    }
-    let (host, path, value) = (host.clone(), path.to_owned(), value.to_owned());
-    std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        answer(&host, format, &path, &value).expect("a limit that may be written");
-    });
-    Ok(())
-}
-
 /// Takes a limit of the frequency; it comes into force with [`take_effect`].
 pub(super) fn answer_without_effect(
     host: &Host,

@@ -53,7 +53,8 @@ fn limits_are_saved_before_turbo_lowers_them() {
 #[test]
 fn limits_come_into_force_a_moment_after_they_are_written() {
     let (_directory, mut host) = machine("intel-hwp");
-    host.kernel = Some(kernel::answer_late);
+    host.kernel = Some(kernel::answer_without_effect);
+    host.moment = Some(kernel::take_effect);
     let before = kernel::files(&host.root);
     let turned = tune(&host, &[3], &named(&["frequency"])).unwrap();
     assert!(turned[0].is_good() && turned[0].n_set > 0, "{turned:#?}");
