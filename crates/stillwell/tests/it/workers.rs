@@ -72,9 +72,14 @@ fn events(bench: &Bench, kind: &str) -> Vec<Value> {
     events.filter(|event| event["event"] == kind).collect()
 }
 
-fn is_running(pid: &str) -> bool {
+/// Whether that process is still there: not another one that got its number meanwhile, which tests beside this one bring
+/// about in seconds.
+fn is_running(bench: &Bench, pid: &str) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !state.is_empty() && !state.contains(") Z ")
+    let directory = std::fs::read_link(format!("/proc/{pid}/cwd"));
+    let is_ours =
+        directory.is_ok_and(|directory| directory == bench.path(".").canonicalize().unwrap());
+    is_ours && !state.contains(") Z ")
 }
 
 #[test]
@@ -183,7 +188,7 @@ fn check_failure(bad: &str, code: i32, says: &[&str]) {
     assert!(ran.stderr.contains("program 2"), "{ran:#?}");
     for line in bench.read("started").lines() {
         let pid = line.split(' ').nth(3).unwrap();
-        assert!(!is_running(pid), "{pid} is still there");
+        assert!(!is_running(&bench, pid), "{pid} is still there");
     }
 }
 
@@ -245,7 +250,7 @@ fn the_interrupted_session_keeps_its_slices_and_leaves_no_worker() {
             let log = bench.read("started");
             log.lines().filter_map(|line| line.split(' ').nth(3)).map(String::from).collect()
         };
-        wait_until("all workers are gone", || workers().iter().all(|pid| !is_running(pid)));
+        wait_until("all workers are gone", || workers().iter().all(|pid| !is_running(&bench, pid)));
         if signal == rustix::process::Signal::INT {
             assert_eq!(ran.code, Some(130), "{ran:#?}");
             assert_eq!(events(&bench, "end")[0]["reason"], "interrupted");
