@@ -90,17 +90,6 @@ impl Candidate {
     pub fn inner_name(&self, inner: &str) -> String {
         if self.name.is_empty() { inner.into() } else { format!("{}/{inner}", self.name) }
     }
-
-    /// Whether a benchmark of this name comes from it.
-    pub fn makes(&self, name: &str) -> bool {
-        match &self.kind {
-            Kind::Programs { .. } if self.name.is_empty() => true,
-            Kind::Programs { .. } => {
-                name.strip_prefix(&*self.name).is_some_and(|rest| rest.starts_with('/'))
-            }
-            _ => self.name == name,
-        }
-    }
 }
 
 /// All that could be measured. `directory` is that of the suite file.

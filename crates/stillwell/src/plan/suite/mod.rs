@@ -73,6 +73,7 @@ pub fn decide_suite(
 ) -> Result<Suite> {
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
     let mut members: Vec<Member> = Vec::new();
+    let mut policies = Vec::new();
     for (candidate, listed) in candidates.iter().zip(listed) {
         let decider = Decider { candidate, said, facts };
         let decided = decider.decide(listed, seed);
@@ -80,6 +81,9 @@ pub fn decide_suite(
         for (name, plan) in decided {
             let is_known = members.iter().any(|member| member.name == name);
             ensure!(!is_known, "two benchmarks are called {name:?}");
+            if is_selected(&name, &candidate.tags, said) {
+                policies.push(&candidate.policy);
+            }
             members.push(Member { name, tags: candidate.tags.clone(), plan });
         }
     }
@@ -91,18 +95,17 @@ pub fn decide_suite(
     if members.is_empty() {
         bail!("none of the {known} benchmarks is asked for; `--list` shows them");
     }
+    let budget_ns = share_out(&mut members, &policies, file, said);
     let name = file.name.clone().unwrap_or_default();
-    let budget_ns = share_out(&mut members, file, said, candidates, &name);
     Ok(Suite { name, budget_ns, seed, members })
 }
 
-/// Gives every benchmark its part of the time and of alpha. Returns all of the time.
+/// Gives every benchmark, by its policy, its part of the time and of alpha. Returns all of the time.
 fn share_out(
     members: &mut [Member],
+    policies: &[&Policy],
     file: &SuiteFile,
     said: &BenchSpec,
-    candidates: &[Candidate],
-    name: &str,
 ) -> u64 {
     let workers = &said.session.workers;
     let family: usize = members.iter().map(|member| member.plan.compared().len()).sum();
@@ -115,12 +118,11 @@ fn share_out(
     budget_ns = if workers.rigorous { budget_ns * LONGER } else { budget_ns };
     budget_ns = if workers.fast { budget_ns / LONGER } else { budget_ns };
     let most_ns = budget_ns.min(SHARE_MAX * budget_ns / members.len() as u64);
-    for member in members {
+    let name = file.name.as_deref().unwrap_or_default();
+    for (member, policy) in members.iter_mut().zip(policies) {
         let plan = &mut member.plan;
         plan.suite = Some(InSuite { name: name.into(), benchmark: member.name.clone(), family });
         let alpha = plan.policy.alpha;
-        let policy = candidates.iter().find(|candidate| candidate.makes(&member.name));
-        let policy = policy.map(|candidate| candidate.policy.clone()).unwrap_or_default();
         let is_compared = !plan.compared().is_empty();
         if let BlockRule::Budget { budget_ns, min, max } = &mut plan.blocks {
             *budget_ns = policy.budget.map_or(most_ns, |budget| budget.ns);

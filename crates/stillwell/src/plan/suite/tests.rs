@@ -16,6 +16,7 @@ fn said(words: &[&str]) -> BenchSpec {
     verb.spec
 }
 
+/// Programs have one benchmark in each variant, `inner`.
 fn suite(text: &str, words: &[&str]) -> Result<Suite> {
     let text = format!("{TWO}{text}");
     let file = parse(Text { path: Path::new("s.toml"), text: &text })?;
@@ -26,7 +27,14 @@ fn suite(text: &str, words: &[&str]) -> Result<Suite> {
     let built: Vec<Built> = file.variants.iter().map(built).collect();
     let candidates = candidates(&file, &built, "/dir")?;
     let facts = Facts { cpus_allowed: Some("0-1".into()), ..Facts::default() };
-    let listed = vec![Vec::new(); candidates.len()];
+    let inner = Listed { name: "inner".into(), inner_loops: 1, has_own_timer: false };
+    let listed: Vec<_> = candidates
+        .iter()
+        .map(|candidate| match &candidate.kind {
+            Kind::Programs { arms, .. } => vec![vec![inner.clone()]; arms.len()],
+            _ => Vec::new(),
+        })
+        .collect();
     decide_suite(&file, &candidates, &listed, &said(words), (&facts, 7))
 }
 
@@ -102,4 +110,17 @@ fn the_command_line_has_the_last_word() {
     let message = |text: &str, words: &[&str]| format!("{:#}", suite(text, words).unwrap_err());
     assert!(message(THREE, &["--delta"]).contains("and this is a command"));
     assert!(message(THREE, &["--tag", "x"]).contains("none of the 3 benchmarks is asked for"));
+}
+
+#[test]
+fn each_benchmark_has_its_own_policy_beside_a_program_without_a_name() {
+    let program = "[[benchmark]]\nprogram = \"./p\"\npolicy = { budget = \"5s\" }\n";
+    let found = suite(&format!("{program}{THREE}"), &["--budget", "30s"]).unwrap();
+    let budget_s = |member: &Member| match member.plan.blocks {
+        BlockRule::Budget { budget_ns, .. } => budget_ns / 1_000_000_000,
+        BlockRule::Exactly(_) => 0,
+    };
+    let names: Vec<&str> = found.members.iter().map(|member| &*member.name).collect();
+    assert_eq!(names, ["inner", "a", "b", "c"]);
+    assert_eq!(found.members.iter().map(budget_s).collect::<Vec<_>>(), [5, 30, 7, 30]);
 }
