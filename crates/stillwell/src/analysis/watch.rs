@@ -65,10 +65,7 @@ struct Rule {
 
 impl Rule {
     fn of(plan: &Plan) -> Self {
-        let (n_blocks_max, budget_ns) = match plan.blocks {
-            BlockRule::Exactly(n_blocks) => (n_blocks, u64::MAX),
-            BlockRule::Budget { budget_ns, max, .. } => (max, budget_ns),
-        };
+        let (_, n_blocks_max, budget_ns) = plan.blocks.bounds();
         Self { stopping: plan.stopping, n_blocks_max: n_blocks_max as usize, budget_ns }
     }
 

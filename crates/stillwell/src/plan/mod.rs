@@ -309,6 +309,16 @@ pub enum BlockRule {
     },
 }
 
+impl BlockRule {
+    /// Fewest blocks, most blocks, and the time for all, ns.
+    pub fn bounds(self) -> (u32, u32, u64) {
+        match self {
+            Self::Exactly(n_blocks) => (n_blocks, n_blocks, u64::MAX),
+            Self::Budget { budget_ns, min, max } => (min, max, budget_ns),
+        }
+    }
+}
+
 /// Whether a comparison ends its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::cmd::measuring::session::{Ended, Seen, Session, ended};
 use crate::measure::Hook;
-use crate::plan::{BlockRule, Plan};
+use crate::plan::Plan;
 use crate::record::{EndReason, Tail};
 use crate::schedule::Schedule;
 
@@ -57,10 +57,7 @@ impl Session<'_> {
     /// The runner itself broke down.
     pub fn visit(&mut self, visit: Visit) -> Result<Option<Ended>> {
         let plan = self.plan;
-        let (n_min, n_max, budget_ns) = match plan.blocks {
-            BlockRule::Exactly(n_blocks) => (n_blocks, n_blocks, u64::MAX),
-            BlockRule::Budget { budget_ns, min, max } => (min, max, budget_ns),
-        };
+        let (n_min, n_max, budget_ns) = plan.blocks.bounds();
         let (next_step, next_block) = (self.seen.next_step, self.seen.next_block);
         let complete = || Some(Ended { reason: EndReason::Complete, failure: None });
         if next_block >= n_max {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::cmd::measuring::session::{Ended, Session, ended};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::{Failure, Hook};
-use crate::plan::{BlockRule, Order};
+use crate::plan::Order;
 use crate::record::EndReason;
 use crate::schedule::{Schedule, n_blocks};
 
@@ -73,10 +73,7 @@ impl Session<'_> {
     }
 
     fn interleaved(&mut self, schedule: &mut Schedule) -> Result<Ended> {
-        let (n_min, n_max, budget_ns) = match self.plan.blocks {
-            BlockRule::Exactly(n_blocks) => (n_blocks, n_blocks, u64::MAX),
-            BlockRule::Budget { budget_ns, min, max } => (min, max, budget_ns),
-        };
+        let (n_min, n_max, budget_ns) = self.plan.blocks.bounds();
         let mut n_run = 0;
         loop {
             if let Some(ended) = self.look()? {
