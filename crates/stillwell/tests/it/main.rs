@@ -29,6 +29,7 @@ mod processes;
 mod schedule;
 mod shield;
 mod streams;
+mod suite_builds;
 mod suites;
 mod system;
 mod tidy;

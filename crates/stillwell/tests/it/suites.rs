@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ran, Record, STILLWELL, skipped, wait_until};
+use crate::bench::{Bench, Ran, Record, STILLWELL, wait_until};
 
 /// Two variants of a command that writes down its runs, and waits where it is told to.
 const COUNTED: &str = r#"
@@ -310,100 +310,4 @@ fn the_example_is_what_its_text_says() {
     let names: Vec<_> =
         list["benchmarks"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
     assert_eq!(names.len(), 10 + 5, "{names:?}");
-}
-
-/// A repository with two commits of a C program of three objects; `None` where it cannot be made.
-fn repository() -> Option<Bench> {
-    let bench = Bench::new();
-    let has = |program: &str| bench.command(program).arg("--version").output().is_ok();
-    if !["git", "cc", "make", "nm"].into_iter().all(has) {
-        skipped("there is no git, cc, make or nm to build a suite with");
-        return None;
-    }
-    bench.write("a.c", "int work(int); int main(void) { return work(1000) == 42; }\n");
-    bench.write("b.c", "int part(int); int work(int n) { return n ? part(n) : 0; }\n");
-    bench.write("c.c", "int part(int n) { return n * 7; }\n");
-    bench.write("Makefile", "prog: a.o b.o c.o\n\t$(CC) -o $@ $^\n");
-    let git = |arguments: &[&str]| {
-        let mut command = bench.command("git");
-        command.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(arguments);
-        Ran::from(command.output().unwrap()).ends_with(0)
-    };
-    git(&["init", "--quiet", "."]);
-    git(&["add", "a.c", "b.c", "c.c", "Makefile"]);
-    git(&["commit", "--quiet", "-m", "one"]);
-    bench.write("a.c", "int work(int); int main(void) { return work(2000) == 42; }\n");
-    git(&["commit", "--quiet", "-am", "two"]);
-    Some(bench)
-}
-
-#[test]
-fn revisions_are_built_in_work_trees_with_several_orders_of_linking() {
-    let Some(bench) = repository() else { return };
-    let text = r#"
-[[variant]]
-name = "before"
-revision = "HEAD~1"
-build = { command = "make", link_order = "random", builds = 4 }
-[[variant]]
-name = "after"
-revision = "HEAD"
-build = { command = "make" }
-[[benchmark]]
-name = "prog"
-command = "./prog"
-conclude = "pwd >> $LOG"
-env = { LOG = "@/where" }
-"#;
-    bench.write(
-        "suite.toml",
-        &text.replace('@', bench.path("").to_str().unwrap().trim_end_matches('/')),
-    );
-    let mut command = bench.command(STILLWELL);
-    command.env("XDG_CACHE_HOME", bench.path("cache"));
-    command.args(["bench", "suite.toml", "--blocks", "8", "-o", "out"]);
-    let ran = Ran::from(command.output().unwrap()).ends_with(0);
-    assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
-    let trees = std::fs::read_dir(bench.path("cache/stillwell/builds")).unwrap();
-    let trees: Vec<PathBuf> = trees.map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(trees.len(), 5);
-    let mut layouts = std::collections::BTreeSet::new();
-    for tree in trees.iter().filter(|tree| tree.to_str().unwrap().contains("-link")) {
-        let nm = bench.command("nm").arg("-n").arg(tree.join("prog")).output().unwrap();
-        let names = String::from_utf8(nm.stdout).unwrap();
-        let names = names.lines().filter_map(|line| line.rsplit(' ').next());
-        let ours = names.filter(|name| ["main", "work", "part"].contains(name));
-        layouts.insert(ours.map(str::to_owned).collect::<Vec<_>>());
-        assert!(std::fs::read_to_string(tree.join("a.c")).unwrap().contains("1000"));
-    }
-    assert!(layouts.len() > 1, "{layouts:?}");
-    // Eight blocks and a warm-up: each of the four builds twice, the first once more; all of them the one build.
-    let visited = bench.read("where");
-    let n_runs_in =
-        |tree: &PathBuf| visited.lines().filter(|line| line == &tree.to_str().unwrap()).count();
-    let mut counts: Vec<usize> = trees.iter().map(n_runs_in).collect();
-    counts.sort_unstable();
-    assert_eq!(counts, [2, 2, 2, 3, 9]);
-    // They are found again.
-    let mut command = bench.command(STILLWELL);
-    command.env("XDG_CACHE_HOME", bench.path("cache"));
-    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "again"]);
-    let ran = Ran::from(command.output().unwrap()).ends_with(0);
-    assert!(!ran.stderr.contains("building"), "{}", ran.stderr);
-    // Copies of files as they are belong to their session, and end with it.
-    let (copied, elsewhere) = (text.replace("revision = \"HEAD~1\"\n", ""), Bench::new());
-    bench.write("suite.toml", &copied.replace('@', "/tmp"));
-    let mut command = bench.command(STILLWELL);
-    command.env("XDG_CACHE_HOME", elsewhere.path("cache"));
-    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "copied"]);
-    let ran = Ran::from(command.output().unwrap()).ends_with(0);
-    assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
-    let left = std::fs::read_dir(elsewhere.path("cache/stillwell/builds")).unwrap();
-    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.len() == 1 && !left[0].to_str().unwrap().contains("-link"), "{left:?}");
-    let broken = text.replace("\"make\"", "\"echo no such luck; false\"");
-    bench.write("suite.toml", &broken.replace('@', "/tmp"));
-    let mut command = bench.command(STILLWELL);
-    command.env("XDG_CACHE_HOME", bench.path("cache")).args(["bench", "suite.toml"]);
-    Ran::from(command.output().unwrap()).ends_with(2).says(&["\"before\"", "no such luck"]);
 }
