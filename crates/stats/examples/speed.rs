@@ -29,7 +29,7 @@ fn pairs(n: usize) -> Pairs {
 }
 
 fn main() {
-    for (n, draws, repeats) in [(120, 1999, 50), (500, 9999, 5)] {
+    for (n, draws, repeats) in [(18, 99_999, 5), (120, 1999, 50), (500, 9999, 5)] {
         let (pairs, orbit) = (pairs(n), Orbit::new(n, draws, 2).unwrap());
         let look_ms = fastest_ms(repeats, || {
             black_box(pairs.test(&orbit, Estimand::Adaptive, 0.0)).unwrap();

@@ -10,9 +10,10 @@
 //! Three statistics look for different kinds of change. The one with the tightest distribution
 //! over the re-labellings is used; that choice does not see the labels, so the test stays exact.
 //!
-//! One evaluation is O(n) for each re-labelling after an O(n log n) sort; an interval takes about
-//! forty evaluations. Time grows with pairs times re-labellings, memory with their sum.
+//! One evaluation is O(n) for each re-labelling after an O(n log n) sort; an interval costs as much
+//! as ten to twenty of them. Time grows with pairs times re-labellings, memory with their sum.
 
+mod decider;
 mod groups;
 mod orbit;
 mod pairs;
@@ -22,6 +23,8 @@ mod statistic;
 pub use orbit::{Orbit, draws};
 pub use pairs::Pairs;
 pub use statistic::Statistic;
+
+use decider::Decider;
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};
@@ -119,9 +122,23 @@ impl Shape {
 
 /// The `ceil(p R)`-th smallest of R values; reorders them.
 pub(crate) fn order_quantile(values: &mut [f64], p: f64) -> f64 {
+    let at = quantile_rank(values.len(), p);
+    *values.select_nth_unstable_by(at, f64::total_cmp).1
+}
+
+/// How many of `n` values are below their [`order_quantile`].
+fn quantile_rank(n: usize, p: f64) -> usize {
     // 0.9 times a whole number may come out above a whole number by rounding.
-    let at = (p * values.len() as f64 - 1e-9).ceil() as usize;
-    *values.select_nth_unstable_by(at.max(1) - 1, f64::total_cmp).1
+    let rank = (p * n as f64 - 1e-9).ceil() as usize;
+    rank.max(1) - 1
+}
+
+/// Which of some 90 % quantiles is the smallest, the first of those equal up to rounding.
+fn closest(q90s: impl Iterator<Item = f64>) -> usize {
+    let closer = |(at, q90): (usize, f64), (other, least): (usize, f64)| {
+        if q90 < least * (1.0 - ROUNDING) { (at, q90) } else { (other, least) }
+    };
+    q90s.enumerate().reduce(|least, next| closer(next, least)).map_or(0, |(at, _)| at)
 }
 
 fn score(statistic: Statistic, values: &[f64]) -> Score {
@@ -155,19 +172,7 @@ impl Pairs {
     pub fn test(&self, orbit: &Orbit, estimand: Estimand, theta: f64) -> Result<Test, Invalid> {
         self.check(orbit)?;
         between("theta", theta, f64::NEG_INFINITY, f64::INFINITY)?;
-        Ok(self.test_checked(orbit, estimand, theta))
-    }
-
-    fn test_checked(&self, orbit: &Orbit, estimand: Estimand, theta: f64) -> Test {
-        let (slots, position) = self.centered(theta);
-        let scores: Vec<Score> = estimand
-            .statistics()
-            .iter()
-            .map(|&statistic| score(statistic, &statistic.values(&slots, &self.labels, orbit)))
-            .collect();
-        let closer = |s: &Score, m: &Score| s.q90 < m.q90 * (1.0 - ROUNDING);
-        let selected = scores.iter().fold(scores[0], |m, s| if closer(s, &m) { *s } else { m });
-        Test { p: selected.p, selected, scores, position, n_labellings: orbit.len() }
+        Ok(Decider::new(self, orbit, estimand).test(theta))
     }
 
     /// Test, estimate and interval at level `1 - alpha` of the log ratio new / reference.
@@ -210,12 +215,13 @@ impl Pairs {
         tolerance: f64,
     ) -> Result<Comparison, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
-        let test = self.test(orbit, estimand, 0.0)?;
-        let theta = self.estimate(orbit, estimand, &test);
-        let at = |theta| self.test_checked(orbit, estimand, theta);
+        self.check(orbit)?;
+        let mut decider = Decider::new(self, orbit, estimand);
+        let test = decider.test(0.0);
+        let theta = decider.estimate(&test);
         // The scatter around the estimate: the one at 0 is wide if the arms differ.
-        let step = at(theta).selected.q90;
-        let inside = |theta| at(theta).p > alpha;
+        let step = decider.selected(theta).q90;
+        let inside = |theta| decider.accepts(theta, alpha);
         let interval = search::interval(theta, step, test.p > alpha, tolerance, inside);
         Ok(Comparison { test, theta, interval, alpha })
     }
@@ -247,8 +253,8 @@ impl Pairs {
     ) -> Result<Option<Interval>, Invalid> {
         self.check(orbit)?;
         between("alpha", alpha, 0.0, 1.0)?;
-        let accepts =
-            |theta: f64| !theta.is_finite() || self.test_checked(orbit, estimand, theta).p > alpha;
+        let mut decider = Decider::new(self, orbit, estimand);
+        let mut accepts = |theta: f64| !theta.is_finite() || decider.accepts(theta, alpha);
         let (keeps_lo, keeps_hi) = (accepts(within.lo), accepts(within.hi));
         // Never across a 0 that is rejected: the accepted set can have gaps.
         let stops_at_zero = within.contains(0.0) && !accepts(0.0);
@@ -259,19 +265,14 @@ impl Pairs {
         if !accepts(center) {
             return Ok(None);
         }
-        let end = |outer: f64, is_kept: bool| match outer {
+        let mut end = |outer: f64, is_kept: bool| match outer {
             _ if stops_at_zero && center * outer <= 0.0 => {
-                search::edge(center, 0.0, tolerance, accepts)
+                search::edge(center, 0.0, tolerance, &mut accepts)
             }
             _ if is_kept => outer,
-            _ => search::edge(center, outer, tolerance, accepts),
+            _ => search::edge(center, outer, tolerance, &mut accepts),
         };
         Ok(Some(Interval { lo: end(within.lo, keeps_lo), hi: end(within.hi, keeps_hi) }))
-    }
-
-    fn estimate(&self, orbit: &Orbit, estimand: Estimand, at_zero: &Test) -> f64 {
-        let start = at_zero.scores[0].t;
-        (0..3).fold(start, |theta, _| theta + self.test_checked(orbit, estimand, theta).selected.t)
     }
 
     /// Whether typical time and floor changed by the same ratio: the re-labelling test of
@@ -291,8 +292,10 @@ impl Pairs {
     /// assert!(shape.is_uneven()); // the floor is the same, the typical time is not
     /// ```
     pub fn shape(&self, orbit: &Orbit) -> Result<Shape, Invalid> {
-        let at_zero = self.test(orbit, Estimand::Typical, 0.0)?;
-        let typical = self.estimate(orbit, Estimand::Typical, &at_zero);
+        self.check(orbit)?;
+        let mut decider = Decider::new(self, orbit, Estimand::Typical);
+        let at_zero = decider.test(0.0);
+        let typical = decider.estimate(&at_zero);
         let (slots, _) = self.centered(typical);
         let values = |s: Statistic| s.values(&slots, &self.labels, orbit);
         let (typicals, floors) = (values(Statistic::Typical), values(Statistic::Floor));

@@ -1,7 +1,5 @@
 //! The re-labellings: which pairs swap their two labels, for every draw.
 
-use std::ops::Range;
-
 use crate::invalid::Invalid;
 use crate::prng::Stream;
 
@@ -52,26 +50,21 @@ impl Orbit {
         self.n_rows
     }
 
-    /// Calls `visit` with each of some rows. Bits from `n_pairs` on carry no meaning.
-    pub(crate) fn for_each(&self, rows: Range<usize>, mut visit: impl FnMut(&[u64])) {
-        let per_row = self.n_pairs.div_ceil(64);
-        let mut words = vec![0; per_row];
+    /// The labels under one re-labelling: the observed ones with some swapped. Bits from `n_pairs`
+    /// on carry no meaning.
+    pub(crate) fn labels(&self, row: usize, observed: &[u64], labels: &mut [u64]) {
         let Some(drawn) = &self.drawn else {
-            for row in rows {
-                words[0] = row as u64;
-                visit(&words);
-            }
+            // As few pairs as this fit into the first word.
+            labels[0] = observed[0] ^ row as u64;
             return;
         };
-        let mut from = rows.start;
-        if from == 0 && !rows.is_empty() {
-            visit(&words);
-            from = 1;
+        if row == 0 {
+            labels.copy_from_slice(observed);
+            return;
         }
-        let mut stream = drawn.after((from.max(1) - 1) as u64 * per_row as u64);
-        for _ in from..rows.end {
-            words.fill_with(|| stream.next_u64());
-            visit(&words);
+        let mut stream = drawn.after((row - 1) as u64 * labels.len() as u64);
+        for (label, seen) in labels.iter_mut().zip(observed) {
+            *label = seen ^ stream.next_u64();
         }
     }
 }

@@ -37,6 +37,11 @@ fn position_effect(slots: &[[f64; 2]]) -> f64 {
     if midhinge.abs() > limit && confirms(0.15) && confirms(0.35) { midhinge } else { 0.0 }
 }
 
+/// The label of a pair: whether slot 1 ran the new arm.
+pub(super) fn bit(labels: &[u64], pair: usize) -> usize {
+    (labels[pair / 64] >> (pair % 64)) as usize & 1
+}
+
 fn packed(bits: impl ExactSizeIterator<Item = bool>) -> Vec<u64> {
     let mut words = vec![0; bits.len().div_ceil(64)];
     for (i, bit) in bits.enumerate() {
@@ -76,7 +81,7 @@ impl Pairs {
     }
 
     pub(super) fn label(&self, pair: usize) -> usize {
-        (self.labels[pair / 64] >> (pair % 64)) as usize & 1
+        bit(&self.labels, pair)
     }
 
     /// Mean log time of each pair, which does not see the labels: for [`crate::warmup::prefix`].
@@ -138,21 +143,16 @@ impl Pairs {
         for (pair, x) in slots.iter_mut().enumerate() {
             x[1 - self.label(pair)] -= theta;
         }
-        let mut outcome = Ok(());
-        orbit.for_each(0..orbit.len(), |swaps| {
-            let slot_of_new = |pair: usize| {
-                1 - (self.label(pair) ^ (swaps[pair / 64] >> (pair % 64)) as usize & 1)
-            };
+        let mut labels = self.labels.clone();
+        for row in 0..orbit.len() {
+            orbit.labels(row, &self.labels, &mut labels);
             let arm = |new: usize| {
-                let of_pair = |(j, x): (usize, &[f64; 2])| x[slot_of_new(j) ^ 1 ^ new];
+                let of_pair = |(j, x): (usize, &[f64; 2])| x[bit(&labels, j) ^ 1 ^ new];
                 Sorted::new(&slots.iter().enumerate().map(of_pair).collect::<Vec<_>>())
             };
-            match (arm(0), arm(1)) {
-                (Ok(old), Ok(new)) => visit(&old, &new),
-                (Err(error), _) | (_, Err(error)) => outcome = Err(error),
-            }
-        });
-        outcome
+            visit(&arm(0)?, &arm(1)?);
+        }
+        Ok(())
     }
 }
 

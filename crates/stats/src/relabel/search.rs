@@ -16,9 +16,9 @@ pub(super) fn interval(
     step: f64,
     zero_inside: bool,
     tolerance: f64,
-    inside: impl Fn(f64) -> bool,
+    mut inside: impl FnMut(f64) -> bool,
 ) -> Interval {
-    let end = |side: f64| {
+    let mut end = |side: f64| {
         let mut inner = center;
         if zero_inside && center * side < 0.0 {
             inner = 0.0;
@@ -40,7 +40,7 @@ pub(super) fn interval(
             inner = outer;
             reach *= 1.6;
         }
-        edge(inner, outer, tolerance, &inside)
+        edge(inner, outer, tolerance, &mut inside)
     };
     Interval { lo: end(-1.0), hi: end(1.0) }
 }
@@ -50,7 +50,7 @@ pub(super) fn edge(
     mut inner: f64,
     mut outer: f64,
     tolerance: f64,
-    inside: impl Fn(f64) -> bool,
+    mut inside: impl FnMut(f64) -> bool,
 ) -> f64 {
     while (outer - inner).abs() > tolerance {
         let middle = (inner + outer) / 2.0;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Orbit;
+use super::pairs::bit;
 use crate::sorted::low_count;
 
 /// An estimate of the log ratio new / reference from labelled pairs.
@@ -41,52 +42,64 @@ impl Statistic {
     ///
     /// `slots`: log times of slot 1 and slot 2; `labels`: the observed labels.
     pub(super) fn values(self, slots: &[[f64; 2]], labels: &[u64], orbit: &Orbit) -> Vec<f64> {
+        each(labels, orbit, &self.walk(slots))
+    }
+
+    /// Sorts what has to be sorted once.
+    pub(super) fn walk(self, slots: &[[f64; 2]]) -> Walk {
         match self {
-            Self::Typical => each(labels, orbit, Typical::new(slots, slots.len() / 4)),
-            Self::LocalFloor => each(labels, orbit, LocalFloor::new(slots)),
-            Self::Floor => each(labels, orbit, Floor::new(slots)),
-            Self::Mean => each(labels, orbit, Typical::new(slots, 0)),
+            Self::Typical => Walk::Trimmed(Trimmed::new(slots, slots.len() / 4)),
+            Self::LocalFloor => Walk::LocalFloor(LocalFloor::new(slots)),
+            Self::Floor => Walk::Floor(Floor::new(slots)),
+            Self::Mean => Walk::Trimmed(Trimmed::new(slots, 0)),
         }
     }
 }
 
-trait Walk {
-    fn value(&mut self, labels: &[u64]) -> f64;
+/// A statistic of certain times, for any labels.
+#[derive(Clone)]
+pub(super) enum Walk {
+    Trimmed(Trimmed),
+    LocalFloor(LocalFloor),
+    Floor(Floor),
+}
+
+impl Walk {
+    pub(super) fn value(&mut self, labels: &[u64]) -> f64 {
+        match self {
+            Self::Trimmed(walk) => walk.value(labels),
+            Self::LocalFloor(walk) => walk.value(labels),
+            Self::Floor(walk) => walk.value(labels),
+        }
+    }
 }
 
 /// Rows that one thread takes at once.
 const ROWS_AT_ONCE: usize = 256;
 
-fn each(observed: &[u64], orbit: &Orbit, walk: impl Walk + Clone + Sync) -> Vec<f64> {
+fn each(observed: &[u64], orbit: &Orbit, walk: &Walk) -> Vec<f64> {
     let part = |rows: Range<usize>| {
         let (mut walk, mut labels) = (walk.clone(), observed.to_vec());
-        let mut values = Vec::with_capacity(rows.len());
-        orbit.for_each(rows, |swaps| {
-            for (label, (seen, swap)) in labels.iter_mut().zip(observed.iter().zip(swaps)) {
-                *label = seen ^ swap;
-            }
-            values.push(walk.value(&labels));
-        });
-        values
+        let value = |row| {
+            orbit.labels(row, observed, &mut labels);
+            walk.value(&labels)
+        };
+        rows.map(value).collect::<Vec<f64>>()
     };
     let n_parts = orbit.len().div_ceil(ROWS_AT_ONCE);
     let range = |at: usize| at * ROWS_AT_ONCE..((at + 1) * ROWS_AT_ONCE).min(orbit.len());
     (0..n_parts).into_par_iter().flat_map_iter(|at| part(range(at))).collect()
 }
 
-fn bit(labels: &[u64], pair: usize) -> usize {
-    (labels[pair / 64] >> (pair % 64)) as usize & 1
-}
-
 /// Trimmed mean of the differences, `cut` at each end.
 #[derive(Clone)]
-struct Typical {
+pub(super) struct Trimmed {
     cut: usize,
     /// Pair and its slot 1 minus slot 2, by descending size of the difference.
     steps: Vec<(usize, f64)>,
 }
 
-impl Typical {
+impl Trimmed {
     fn new(slots: &[[f64; 2]], cut: usize) -> Self {
         let mut steps: Vec<_> = slots.iter().map(|x| x[0] - x[1]).enumerate().collect();
         steps.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
@@ -99,16 +112,16 @@ fn signed(w: f64, label: usize) -> f64 {
     f64::from_bits(w.to_bits() ^ ((label as u64 ^ 1) << 63))
 }
 
-impl Walk for Typical {
+impl Trimmed {
     fn value(&mut self, labels: &[u64]) -> f64 {
         // Both ends of the sorted differences are met in descending size: the first `cut` of each
         // sign are the ones to leave out.
         let (mut sum, mut met) = (0.0, [0; 2]);
         for &(pair, w) in &self.steps {
             let d = signed(w, bit(labels, pair));
-            let sign = usize::from(d.is_sign_negative());
-            met[sign] += 1;
-            sum += if met[sign] > self.cut { d } else { 0.0 };
+            let is_negative = usize::from(d.is_sign_negative());
+            met[is_negative] += 1;
+            sum += if met[is_negative] > self.cut { d } else { 0.0 };
         }
         // With fewer than `cut` of one sign, the cut goes on among the smallest of the other.
         for (sign, met) in met.into_iter().enumerate() {
@@ -130,7 +143,7 @@ impl Walk for Typical {
 
 /// Difference of the means of the `count` lowest times of each arm.
 #[derive(Clone)]
-struct Floor {
+pub(super) struct Floor {
     count: usize,
     /// Pair, slot (0 or 1) and time above the smallest of all, ascending.
     steps: Vec<(usize, usize, f64)>,
@@ -153,7 +166,7 @@ impl Floor {
     }
 }
 
-impl Walk for Floor {
+impl Floor {
     fn value(&mut self, labels: &[u64]) -> f64 {
         let (mut taken, mut sum) = ([0; 2], [0.0; 2]);
         let mut left = 2 * self.count;
@@ -174,7 +187,7 @@ impl Walk for Floor {
 
 /// Trimmed mean over blocks of the difference of minima.
 #[derive(Clone)]
-struct LocalFloor {
+pub(super) struct LocalFloor {
     /// First pair and number of pairs of each block.
     blocks: Vec<(usize, usize)>,
     /// For each block, where its ranks start in `ranks`.
@@ -221,7 +234,7 @@ fn difference_of_minima(pairs: &[[f64; 2]], label: usize) -> f64 {
     least[1] - least[0]
 }
 
-impl Walk for LocalFloor {
+impl LocalFloor {
     fn value(&mut self, labels: &[u64]) -> f64 {
         for (&(first, size), start) in self.blocks.iter().zip(&self.starts) {
             let low = labels[first / 64] >> (first % 64);
@@ -298,14 +311,14 @@ mod tests {
                 [Statistic::Typical, Statistic::LocalFloor, Statistic::Floor, Statistic::Mean]
             {
                 let values = statistic.values(&slots, &labels, &orbit);
-                let mut values = values.into_iter();
-                orbit.for_each(0..orbit.len(), |swaps| {
-                    let value = values.next().unwrap();
-                    let swapped = |j: usize| coins[j] ^ (swaps[j / 64] >> (j % 64) & 1 == 1);
-                    let new_first: Vec<bool> = (0..n).map(swapped).collect();
+                let mut row_labels = labels.clone();
+                for (row, value) in values.into_iter().enumerate() {
+                    orbit.labels(row, &labels, &mut row_labels);
+                    let new_first: Vec<bool> =
+                        (0..n).map(|j| row_labels[j / 64] >> (j % 64) & 1 == 1).collect();
                     let expect = plain(statistic, &slots, &new_first);
                     assert!((value - expect).abs() < 1e-9, "{statistic}, {n} pairs");
-                });
+                }
             }
         }
     }

@@ -135,13 +135,14 @@ pub(super) fn analyse(record: &Record) -> Analysis {
     let n_family = parts.iter().map(|part| part.header.plan.family()).max().unwrap_or(0);
     let shares = family(&looked.iter().flatten().collect::<Vec<_>>(), n_family);
     let mut shares = shares.into_iter();
-    let each: Vec<Analysis> = parts
+    let judged: Vec<_> = looked
         .iter()
-        .zip(&arms)
-        .zip(&looked)
-        .map(|((part, arms), looked)| {
-            let share = looked.as_ref().and_then(|_| shares.next());
-            analyse_alone(part, arms.clone(), looked.as_ref().zip(share.as_deref()))
+        .map(|looked| looked.as_ref().and_then(|it| Some((it, shares.next()?))))
+        .collect();
+    let each: Vec<Analysis> = (parts.par_iter().zip(&arms).zip(&judged))
+        .map(|((part, arms), judged)| {
+            let judged = judged.as_ref().map(|(looked, share)| (*looked, share.as_slice()));
+            analyse_alone(part, arms.clone(), judged)
         })
         .collect();
     let mut whole = Analysis { end: end_reason(record), ..Analysis::default() };

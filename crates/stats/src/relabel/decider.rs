@@ -1,0 +1,240 @@
+//! Whether the test rejects one ratio after another, without evaluating all re-labellings for each.
+//!
+//! Every statistic is a difference of averages of order statistics of the two arms. Such an
+//! average rises by no more than the times do, so lowering the new arm by another `d`, and moving
+//! the position effect by `e`, changes no statistic of any re-labelling by more than `|d| + |e|`.
+//! A re-labelling that was further than that from being as extreme as the observed one still is
+//! not, one that was more extreme by more than that still is, and only those in between are
+//! evaluated. The answers are those of [`Pairs::test`]; an interval takes a third of the time.
+
+use super::pairs::Pairs;
+use super::statistic::{Statistic, Walk};
+use super::{Estimand, Orbit, ROUNDING, Score, Test, closest, score};
+
+/// Part of the re-labellings above which it is better to evaluate all of them: that is shared
+/// by all processors, and helps with the ratios that are asked next.
+const UNSURE_MAX: f64 = 0.25;
+const KNOWN_MAX: usize = 2;
+/// Log ratio by which rounding moves a statistic at most, by far.
+const SLACK: f64 = 1e-10;
+
+/// A ratio and all that the test looks at there.
+struct Known {
+    theta: f64,
+    position: f64,
+    values: Vec<Vec<f64>>,
+    scores: Vec<Score>,
+}
+
+/// The tests of some pairs, of one ratio after another.
+pub(super) struct Decider<'a> {
+    pairs: &'a Pairs,
+    orbit: &'a Orbit,
+    statistics: &'static [Statistic],
+    /// Ratios at which all re-labellings were evaluated: two, because the position effect can
+    /// come and go with the ratio, and an end of the interval can be just there. The one that
+    /// was of use last comes last.
+    known: Vec<Known>,
+}
+
+/// The statistic that a test selects.
+#[derive(Clone, Copy)]
+pub(super) struct Selected {
+    /// Its observed value.
+    pub(super) t: f64,
+    /// The 90 % quantile of its size.
+    pub(super) q90: f64,
+}
+
+impl<'a> Decider<'a> {
+    /// `orbit` is of as many pairs.
+    pub(super) fn new(pairs: &'a Pairs, orbit: &'a Orbit, estimand: Estimand) -> Self {
+        Self { pairs, orbit, statistics: estimand.statistics(), known: Vec::new() }
+    }
+
+    /// [`Pairs::test`], from all re-labellings.
+    pub(super) fn test(&mut self, theta: f64) -> Test {
+        let (slots, position) = self.pairs.centered(theta);
+        let values: Vec<Vec<f64>> = (self.statistics.iter())
+            .map(|statistic| statistic.values(&slots, &self.pairs.labels, self.orbit))
+            .collect();
+        let scores: Vec<Score> =
+            self.statistics.iter().zip(&values).map(|(&which, of)| score(which, of)).collect();
+        if self.known.len() == KNOWN_MAX {
+            self.known.remove(0);
+        }
+        self.known.push(Known { theta, position, values, scores: scores.clone() });
+        let selected = scores[closest(scores.iter().map(|score| score.q90))];
+        Test { p: selected.p, selected, scores, position, n_labellings: self.orbit.len() }
+    }
+
+    /// Whether `p > alpha` at a log ratio.
+    pub(super) fn accepts(&mut self, theta: f64, alpha: f64) -> bool {
+        self.near(theta, |near| near.accepts(alpha)).unwrap_or_else(|| self.test(theta).p > alpha)
+    }
+
+    /// The statistic that the test selects at a log ratio.
+    pub(super) fn selected(&mut self, theta: f64) -> Selected {
+        self.near(theta, |near| near.selected()).unwrap_or_else(|| {
+            let Score { t, q90, .. } = self.test(theta).selected;
+            Selected { t, q90 }
+        })
+    }
+
+    /// The estimate: from that of the first statistic, three times what is left of the selected.
+    pub(super) fn estimate(&mut self, at_zero: &Test) -> f64 {
+        let start = at_zero.scores[0].t;
+        (0..3).fold(start, |theta, _| theta + self.selected(theta).t)
+    }
+
+    /// What the nearest of the known ratios says of another.
+    fn near<T>(&mut self, theta: f64, ask: impl Fn(&Near<'_>) -> Option<T>) -> Option<T> {
+        let (slots, position) = self.pairs.centered(theta);
+        let moved = |known: &Known| (theta - known.theta).abs() + (position - known.position).abs();
+        let all = self.known.iter().map(moved).enumerate();
+        let (at, moved) = all.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let known = &self.known[at];
+        let answer = ask(&Near { decider: self, known, slots: &slots, moved: moved + SLACK })?;
+        self.known[at..].rotate_left(1);
+        Some(answer)
+    }
+}
+
+/// A ratio so close to a known one that no statistic differs by more than `moved`.
+struct Near<'a> {
+    decider: &'a Decider<'a>,
+    known: &'a Known,
+    slots: &'a [[f64; 2]],
+    moved: f64,
+}
+
+impl Near<'_> {
+    /// The answer, or `None` if too many re-labellings are unsure.
+    fn accepts(&self, alpha: f64) -> Option<bool> {
+        let is_enough = |count: usize| count as f64 / self.decider.orbit.len() as f64 > alpha;
+        let at = self.closest()?;
+        let (values, mut rows) = (&self.known.values[at], self.rows(at));
+        let bound = rows.value(0).abs() * (1.0 - ROUNDING);
+        let is_unsure = |value: f64| (value.abs() - bound).abs() <= self.moved;
+        let mut n_unsure = values.iter().filter(|&&value| is_unsure(value)).count();
+        let mut n_extreme = values.iter().filter(|value| value.abs() > bound + self.moved).count();
+        let mut evaluations_left = self.evaluations_max();
+        for (row, _) in values.iter().enumerate().filter(|&(_, &value)| is_unsure(value)) {
+            if is_enough(n_extreme) || !is_enough(n_extreme + n_unsure) {
+                break;
+            }
+            evaluations_left = evaluations_left.checked_sub(1)?;
+            n_extreme += usize::from(rows.value(row).abs() >= bound);
+            n_unsure -= 1;
+        }
+        Some(is_enough(n_extreme))
+    }
+
+    fn selected(&self) -> Option<Selected> {
+        let at = self.closest()?;
+        Some(Selected { t: self.rows(at).value(0), q90: self.q90(at)? })
+    }
+
+    /// Which statistic the test selects, as an index.
+    fn closest(&self) -> Option<usize> {
+        let q90s = || self.known.scores.iter().map(|score| score.q90);
+        let first = closest(q90s());
+        let clear = q90s().enumerate().all(|(at, q90)| {
+            at == first || q90 - self.known.scores[first].q90 > 2.0 * self.moved + SLACK
+        });
+        if clear {
+            return Some(first);
+        }
+        let q90s: Option<Vec<f64>> = (0..self.known.scores.len()).map(|at| self.q90(at)).collect();
+        Some(closest(q90s?.into_iter()))
+    }
+
+    /// The 90 % quantile of a statistic's size: it has moved no further than the sizes did, so only
+    /// those within twice that of it can be it.
+    fn q90(&self, at: usize) -> Option<f64> {
+        let (values, before) = (&self.known.values[at], self.known.scores[at].q90);
+        let is_near = |value: f64| (value.abs() - before).abs() <= 2.0 * self.moved;
+        let n_near = values.iter().filter(|&&value| is_near(value)).count();
+        if n_near > self.evaluations_max() {
+            return None;
+        }
+        let n_below = values.iter().filter(|value| value.abs() < before - 2.0 * self.moved).count();
+        let mut rows = self.rows(at);
+        let near = values.iter().enumerate().filter(|&(_, &value)| is_near(value));
+        let mut sizes: Vec<f64> = near.map(|(row, _)| rows.value(row).abs()).collect();
+        let rank = super::quantile_rank(values.len(), 0.9) - n_below;
+        Some(*sizes.select_nth_unstable_by(rank, f64::total_cmp).1)
+    }
+
+    fn evaluations_max(&self) -> usize {
+        (UNSURE_MAX * self.decider.orbit.len() as f64) as usize
+    }
+
+    fn rows(&self, at: usize) -> Rows<'_> {
+        let labels = self.decider.pairs.labels.clone();
+        let walk = self.decider.statistics[at].walk(self.slots);
+        Rows { decider: self.decider, walk, labels }
+    }
+}
+
+/// Single re-labellings of one statistic.
+struct Rows<'a> {
+    decider: &'a Decider<'a>,
+    walk: Walk,
+    labels: Vec<u64>,
+}
+
+impl Rows<'_> {
+    fn value(&mut self, row: usize) -> f64 {
+        self.decider.orbit.labels(row, &self.decider.pairs.labels, &mut self.labels);
+        self.walk.value(&self.labels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stream;
+
+    /// Times with an effect of the slot that comes and goes with the ratio, ties and bursts.
+    fn pairs(n: usize, seed: u64) -> Pairs {
+        let mut stream = Stream::new(seed);
+        let coins = stream.bits(n);
+        let grid = [1.0, 1e6, 40.0][seed as usize % 3];
+        let mut time = |new: bool, second: f64| {
+            let burst = if stream.below(7) == 0 { stream.unit() } else { 0.0 };
+            let log = 0.03 * stream.unit() + burst + if new { 0.01 } else { 0.0 } + 0.012 * second;
+            (grid * log.exp()).ceil() / grid
+        };
+        let slot1: Vec<f64> = coins.iter().map(|&new| time(new, 0.0)).collect();
+        let slot2: Vec<f64> = coins.iter().map(|&new| time(!new, 1.0)).collect();
+        Pairs::new(&slot1, &slot2, &coins).unwrap()
+    }
+
+    #[test]
+    fn its_answers_are_those_of_the_test() {
+        let mut n_near = 0;
+        for seed in 0..60 {
+            let n = 7 + seed as usize % 40;
+            let (pairs, orbit) = (pairs(n, seed), Orbit::new(n, 1999, seed).unwrap());
+            let estimand = [Estimand::Adaptive, Estimand::Floor, Estimand::Mean][seed as usize % 3];
+            for alpha in [0.3, 0.01, 0.001] {
+                let mut decider = Decider::new(&pairs, &orbit, estimand);
+                let mut stream = Stream::new(seed);
+                // Ratios around the estimate, closer and closer, as a search asks for them.
+                let center = decider.test(0.0).selected.t;
+                for step in 0..24 {
+                    let theta = center + (stream.unit() - 0.5) * 0.2 / f64::from(1 << (step / 2));
+                    let expected = pairs.test(&orbit, estimand, theta).unwrap();
+                    let found = decider.accepts(theta, alpha);
+                    assert_eq!(found, expected.p > alpha, "{seed} {alpha} {theta}");
+                    let found = decider.selected(theta);
+                    let Score { t, q90, .. } = expected.selected;
+                    assert_eq!((found.t, found.q90), (t, q90), "{seed} {alpha} {theta}");
+                    n_near += usize::from(decider.known.iter().all(|known| known.theta != theta));
+                }
+            }
+        }
+        assert!(n_near > 60 * 3 * 24 / 4, "only {n_near} were answered without all re-labellings");
+    }
+}
