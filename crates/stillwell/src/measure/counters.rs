@@ -65,18 +65,10 @@ impl Counters {
         let switches = SwitchLog::open(cpus)
             .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
             .ok();
-        // Migrations happen in the kernel, so an event that excludes it counts none, and including it takes more
-        // rights than a user has; without them the switches tell.
-        let mut migrations_gap = Vec::new();
-        try_open(
-            Metric::Migrations,
-            Software::CPU_MIGRATIONS,
-            true,
-            &mut counters,
-            &mut migrations_gap,
-        );
+        // The switches tell migrations too, and each event that a run inherits costs it some microseconds. Without them it takes
+        // more rights than a user has: migrations happen in the kernel, so an event that excludes it counts none.
         if switches.is_none() {
-            gaps.extend(migrations_gap);
+            try_open(Metric::Migrations, Software::CPU_MIGRATIONS, true, &mut counters, &mut gaps);
         }
         let anchor =
             Builder::new(Software::DUMMY).observe_self().any_cpu().enabled(false).build().ok();
@@ -141,9 +133,7 @@ impl Counters {
             // What did not fit is still in the buffers.
             self.is_stale |= switched.is_none();
             row.set(Metric::PreemptedNs, switched.map(|sums| sums.preempted_ns));
-            if row.get(Metric::Migrations).is_none() {
-                row.set(Metric::Migrations, switched.map(|sums| sums.migrations));
-            }
+            row.set(Metric::Migrations, switched.map(|sums| sums.migrations));
         }
     }
 }
