@@ -1,6 +1,6 @@
 """Noise of nine kinds: logs of factors by which the runs of a session are slower than without noise, in time order.
 
-The noise belongs to the moment. The kinds of crates/stats/tests/calibration.rs, drift in both directions, and all of them
+The noise belongs to the moment. The kinds of crates/stats/tests/calibration/noise.rs, drift in both directions, and all of them
 together.
 """
 

@@ -100,7 +100,7 @@ impl RandomEffects {
     ///
     /// The error is not raised to the one of the normal theory where the groups happen to agree:
     /// with Student's t that would leave no power at 2 or 3 groups, and the rates of false alarms
-    /// hold without it (`tests/calibration.rs`). Fails below 2 groups, for NaN and infinity, an error
+    /// hold without it (`tests/calibration/together.rs`). Fails below 2 groups, for NaN and infinity, an error
     /// that is not above 0, and equal values only.
     ///
     /// ```

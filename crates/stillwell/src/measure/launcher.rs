@@ -8,7 +8,6 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,14 +16,15 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
+use crate::measure::destination::Destination;
 use crate::measure::prepared::{PADDING_VARIABLE, Prepared, environment, iteration_variables};
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
-    self, Batch, Done, ErrorOutput, Job, Keep, Open, Opened, Output, Reply, Request, RowId, Stop,
+    self, Batch, Done, ErrorOutput, Job, Open, Opened, Output, Reply, Request, RowId, Stop,
 };
 use crate::metric::Metric;
-use crate::record::{Layout, Row, Writer};
+use crate::record::Row;
 use crate::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, Environment, LaunchError, Launched, Policy,
     Usage,
@@ -32,6 +32,7 @@ use crate::sys::{
 
 /// `argv[0]` that makes this program a launcher.
 pub const ARGV0: &str = "stillwell-launcher";
+
 /// Whether this process was started to be a launcher.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
@@ -75,34 +76,6 @@ fn serve_requests(front_end: i32) -> Result<()> {
             Request::Batch(batch) => Reply::Done(session.run(&batch)),
         };
         wire::send(&mut socket, &reply)?;
-    }
-}
-
-/// Where rows go.
-struct Destination {
-    writer: Writer,
-    layout: Layout,
-    clock_origin_ns: u64,
-    line: Vec<u8>,
-}
-
-impl Destination {
-    fn open(keep: &Keep) -> Result<Self> {
-        Ok(Self {
-            writer: Writer::open(Path::new(OsStr::from_bytes(&keep.record)))?,
-            layout: Layout::from_names(&keep.columns).map_err(anyhow::Error::msg)?,
-            clock_origin_ns: keep.clock_origin_ns,
-            line: Vec::new(),
-        })
-    }
-
-    fn append(&mut self, row: &Row) -> Result<(), Stop> {
-        self.line.clear();
-        self.layout.encode(row, &mut self.line);
-        self.writer.append(&self.line).map_err(|error| Stop::Record {
-            error: format!("{error:#}"),
-            line: std::mem::take(&mut self.line),
-        })
     }
 }
 

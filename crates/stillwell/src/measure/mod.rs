@@ -3,6 +3,7 @@
 pub mod clock;
 mod commands;
 mod counters;
+mod destination;
 pub mod exec;
 pub mod interrupt;
 pub mod launcher;

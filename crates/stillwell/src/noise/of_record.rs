@@ -15,11 +15,14 @@ use std::collections::HashMap;
 use serde::Serialize;
 use stats::series::theil_sen_at;
 
-use crate::analysis::{ArmSummary, launches::slice_rule, queued_ns};
+use crate::analysis::ArmSummary;
 use crate::metric::Metric;
 use crate::noise::ledger::{Entry, Ledger, Source};
-use crate::plan::workers::Headline;
-use crate::record::{Event, Record, Rows};
+use crate::record::{Event, Record};
+
+use self::sample::{Sample, samples_by_arm};
+
+mod sample;
 
 /// The ledgers of a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,21 +64,6 @@ pub struct ArmLedger {
     /// Whether it had several CPUs at a time: what it waited for is no part of its wall time then, and nothing but
     /// preemption is told apart.
     pub is_parallel: bool,
-}
-
-/// What one run, or slice, says.
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    step: u32,
-    wall_ns: i64,
-    /// What it takes without noise.
-    floor_ns: i64,
-    preempted_ns: Option<i64>,
-    queued_ns: Option<i64>,
-    cpu_ns: Option<i64>,
-    faults: Option<u64>,
-    migrations: Option<u64>,
-    cycles: Option<f64>,
 }
 
 /// Share of an arm's runs that counts as undisturbed.
@@ -214,62 +202,10 @@ fn scaled(ns: i64, part: i64, whole: i64) -> i64 {
     i64::try_from(scaled).unwrap_or(0)
 }
 
-/// The samples of each arm.
-fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> {
-    let plan = &record.header.plan;
-    let mut by_arm: Vec<Vec<Sample>> = arms.iter().map(|_| Vec::new()).collect();
-    let rows = record.slices.as_ref().unwrap_or(&record.rows);
-    let is_wall = plan.workers.as_ref().is_none_or(|workers| workers.headline == Headline::Wall);
-    if !is_wall || (record.slices.is_some() && rows.has_own()) {
-        return by_arm;
-    }
-    let rule = slice_rule(plan);
-    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-        let arm = rows.arm(index);
-        let Some(wall) = &arms[arm].wall else { continue };
-        let loops = rows.get(index, Metric::Loops).unwrap_or(1).max(1);
-        let loops = if record.slices.is_some() {
-            loops * rule.inner_loops(arms[arm].arm as u32)
-        } else {
-            1
-        };
-        let floor_ns = (wall.t0.value * loops as f64).round() as i64;
-        by_arm[arm].extend(Sample::of(rows, index, floor_ns));
-    }
-    by_arm
-}
-
 /// Whether anything was recorded that can tell where time went.
 pub fn has_evidence(record: &Record) -> bool {
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     [Metric::PreemptedNs, Metric::RunQueueWaitNs].into_iter().any(|metric| rows.has(metric))
-}
-
-impl Sample {
-    fn of(rows: &Rows, index: usize, floor_ns: i64) -> Option<Self> {
-        let count = |metric| rows.get(index, metric);
-        let ns = |metric| count(metric).map(u64::cast_signed);
-        let us = |metric| ns(metric).map(|us| us * 1000);
-        let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
-        let cycles = count(Metric::Cycles)
-            .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
-        Some(Self {
-            step: rows.step(index),
-            wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
-            floor_ns,
-            preempted_ns: ns(Metric::PreemptedNs),
-            queued_ns: queued_ns(rows, index).map(|ns| ns as i64),
-            cpu_ns: ns(Metric::TaskClockNs).or(ns(Metric::CpuNs)).or_else(times_ns),
-            faults: count(Metric::MinorFaults),
-            migrations: count(Metric::Migrations),
-            cycles,
-        })
-    }
-
-    /// Time that it was not ready in vain.
-    fn rest_ns(&self) -> i64 {
-        self.wall_ns - self.preempted_ns.unwrap_or(0) - self.queued_ns.unwrap_or(0)
-    }
 }
 
 /// What an arm has without noise.

@@ -1,0 +1,96 @@
+//! Kinds of noise, and experiments on them.
+
+use stats::Stream;
+use stats::relabel::Pairs;
+
+pub type Noise = fn(&mut Stream, usize) -> Vec<f64>;
+
+pub fn normal(stream: &mut Stream) -> f64 {
+    // Box and Muller (1958).
+    (-2.0 * (1.0 - stream.unit()).ln()).sqrt() * (std::f64::consts::TAU * stream.unit()).cos()
+}
+
+pub fn iid(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|_| 0.02 * normal(stream).exp()).collect()
+}
+
+pub fn spikes(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let spike = |stream: &mut Stream| if stream.below(10) == 0 { stream.unit() } else { 0.0 };
+    (0..n).map(|_| 0.005 * normal(stream).abs() + spike(stream)).collect()
+}
+
+/// Two speeds, each kept for 20 runs in the mean.
+pub fn regimes(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let mut slow = false;
+    let step = |_| {
+        slow ^= stream.below(20) == 0;
+        f64::from(u8::from(slow)) * 0.1 + 0.01 * normal(stream).abs()
+    };
+    (0..n).map(step).collect()
+}
+
+pub fn drift(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|i| 0.2 * i as f64 / n as f64 + 0.01 * normal(stream).abs()).collect()
+}
+
+pub fn random_walk(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let mut level = 0.0;
+    let step = |_| {
+        level += 0.01 * normal(stream);
+        level + 0.005 * normal(stream)
+    };
+    (0..n).map(step).collect()
+}
+
+/// Bursts of other work, slowing all runs meanwhile by a new amount each.
+pub fn bursts(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let mut load = 0.0;
+    let step = |_| {
+        load = match stream.below(12) {
+            0 => 0.5 * stream.unit(),
+            1..4 => 0.0,
+            _ => load,
+        };
+        load + 0.01 * normal(stream).abs()
+    };
+    (0..n).map(step).collect()
+}
+
+/// The second run of each pair is slower.
+pub fn position(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|i| 0.02 * (i % 2) as f64 + 0.01 * normal(stream).abs()).collect()
+}
+
+/// A coarse clock: most times are equal.
+pub fn ties(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|_| 0.01 * stream.below(4) as f64).collect()
+}
+
+pub const GENERATORS: [(&str, Noise); 8] = [
+    ("iid", iid),
+    ("spikes", spikes),
+    ("regimes", regimes),
+    ("drift", drift),
+    ("random walk", random_walk),
+    ("bursts", bursts),
+    ("position", position),
+    ("ties", ties),
+];
+
+/// `n` pairs whose new arm takes `ratio` times as long.
+pub fn experiment(stream: &mut Stream, noise: Noise, n: usize, ratio: f64) -> Pairs {
+    let coins = stream.bits(n);
+    let logs = noise(stream, 2 * n);
+    let slot = |second: usize| -> Vec<f64> {
+        let new = |j: usize| coins[j] == (second == 0);
+        let time = |j: usize| 1e6 * logs[2 * j + second].exp() * if new(j) { ratio } else { 1.0 };
+        (0..n).map(time).collect()
+    };
+    Pairs::new(&slot(0), &slot(1), &coins).unwrap()
+}
+
+/// Fails if `hits` of `n` is more than two standard deviations above `rate`.
+pub fn at_most(what: &str, hits: usize, n: usize, rate: f64) {
+    let limit = n as f64 * rate + 2.0 * (n as f64 * rate * (1.0 - rate)).sqrt();
+    assert!(hits as f64 <= limit, "{what}: {hits} of {n}, at most {limit:.1} for {rate}");
+}

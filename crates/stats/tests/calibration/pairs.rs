@@ -1,0 +1,189 @@
+//! One comparison: its test, its interval, its looks, its shape.
+
+use stats::relabel::{Estimand, Orbit, Pairs};
+use stats::sequential::{Question, Sequential};
+use stats::spending::{Spending, by_pairs};
+use stats::{Stream, shift};
+
+use crate::noise::*;
+
+#[test]
+fn the_same_program_is_rarely_different() {
+    for (seed, (name, noise)) in GENERATORS.into_iter().enumerate() {
+        for n_pairs in [10, 30] {
+            let mut stream = Stream::new(seed as u64);
+            let rejected = |_: &usize| {
+                let pairs = experiment(&mut stream, noise, n_pairs, 1.0);
+                let orbit = Orbit::new(n_pairs, 199, stream.next_u64()).unwrap();
+                pairs.test(&orbit, Estimand::Adaptive, 0.0).unwrap().p <= 0.05
+            };
+            let hits = (0..1500).filter(rejected).count();
+            at_most(&format!("{name}, {n_pairs} pairs"), hits, 1500, 0.05);
+        }
+    }
+}
+
+#[test]
+fn every_estimand_is_calibrated() {
+    for estimand in [Estimand::Typical, Estimand::Floor, Estimand::Mean] {
+        let mut stream = Stream::new(11);
+        let rejected = |_: &usize| {
+            let pairs = experiment(&mut stream, bursts, 20, 1.0);
+            let orbit = Orbit::new(20, 199, stream.next_u64()).unwrap();
+            pairs.test(&orbit, estimand, 0.0).unwrap().p <= 0.05
+        };
+        let hits = (0..5000).filter(rejected).count();
+        at_most(&format!("{estimand:?}"), hits, 5000, 0.05);
+    }
+}
+
+#[test]
+fn intervals_cover_the_true_ratio() {
+    for (seed, (name, noise)) in GENERATORS.into_iter().enumerate() {
+        let mut stream = Stream::new(100 + seed as u64);
+        let missed = |_: &usize| {
+            let pairs = experiment(&mut stream, noise, 30, 1.02);
+            let orbit = Orbit::new(30, 199, stream.next_u64()).unwrap();
+            let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05).unwrap();
+            // With ties the interval can be a point, and a point is found up to rounding.
+            let (truth, rounding) = (1.02_f64.ln(), 1e-7);
+            truth < found.interval.lo - rounding || truth > found.interval.hi + rounding
+        };
+        let hits = (0..1000).filter(missed).count();
+        at_most(&format!("{name}, missed"), hits, 1000, 0.05);
+    }
+}
+
+/// A comparison of at most `n_max` pairs, looked at as it goes until it is decided; and its pairs.
+fn stopped(stream: &mut Stream, noise: Noise, n_max: usize, ratio: f64) -> (Sequential, Pairs) {
+    let all = experiment(stream, noise, n_max, ratio);
+    let spending = Spending { alpha: 0.05, family: 1, n_min: 0 };
+    let (estimand, margin) = (Estimand::Adaptive, 0.01_f64.ln_1p());
+    let question = Question { spending, estimand, margin, limit: 0.0, seed: stream.next_u64() };
+    let mut comparison = Sequential::new(question);
+    let points = by_pairs(n_max);
+    for n_points in 1..=points.len() {
+        let so_far = all.first(points[n_points - 1].n_pairs).unwrap();
+        comparison.take(&so_far, &points[..n_points]).unwrap();
+        if comparison.is_different(1.0) || comparison.is_same(1.0) {
+            break;
+        }
+    }
+    (comparison, all)
+}
+
+#[test]
+fn looking_often_does_not_cost_calibration() {
+    for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4), (ties, 5)] {
+        let mut stream = Stream::new(seed);
+        let wrong = |_: &usize| stopped(&mut stream, noise, 40, 1.0).0.is_different(1.0);
+        let hits = (0..300).filter(wrong).count();
+        at_most("different, same program", hits, 300, 0.05);
+        let same = |_: &usize| stopped(&mut stream, noise, 40, 1.02).0.is_same(1.0);
+        let hits = (0..200).filter(same).count();
+        at_most("same, 2 % slower", hits, 200, 0.05);
+    }
+}
+
+#[test]
+fn the_interval_after_stopping_covers_the_true_ratio_and_agrees_with_the_verdict() {
+    let (truth, rounding) = (1.02_f64.ln(), 1e-6);
+    for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4)] {
+        let mut stream = Stream::new(40 + seed);
+        let mut missed = 0;
+        for _ in 0..150 {
+            let (comparison, pairs) = stopped(&mut stream, noise, 40, 1.02);
+            let found = comparison.conclude(&pairs, 1.0).unwrap().unwrap();
+            let margin = 0.01_f64.ln_1p();
+            let is_inside = -margin < found.interval.lo && found.interval.hi < margin;
+            assert!(is_inside || !comparison.is_same(1.0), "{found:?}");
+            assert_eq!(comparison.is_different(1.0), !found.interval.contains(0.0));
+            assert_eq!(comparison.is_different(1.0), comparison.p() <= 0.05);
+            missed += usize::from(
+                truth < found.interval.lo - rounding || truth > found.interval.hi + rounding,
+            );
+        }
+        at_most("missed", missed, 150, 0.05);
+    }
+}
+
+#[test]
+fn a_clear_difference_is_found_early() {
+    let mut stream = Stream::new(5);
+    for _ in 0..20 {
+        let (comparison, _) = stopped(&mut stream, spikes, 40, 1.1);
+        assert!(comparison.is_different(1.0) && comparison.n_pairs_seen() < 40);
+    }
+}
+
+#[test]
+fn equal_programs_are_called_the_same_early() {
+    let mut stream = Stream::new(6);
+    let quiet = |stream: &mut Stream, n: usize| -> Vec<f64> {
+        (0..n).map(|_| 0.002 * normal(stream)).collect()
+    };
+    let early = |_: &usize| {
+        let (comparison, pairs) = stopped(&mut stream, quiet, 100, 1.0);
+        let found = comparison.conclude(&pairs, 1.0).unwrap().unwrap();
+        let is_inside = found.interval.lo.abs().max(found.interval.hi.abs()) < 0.01_f64.ln_1p();
+        assert_eq!(is_inside, comparison.is_same(1.0), "{found:?}");
+        comparison.is_same(1.0) && comparison.n_pairs_seen() < 40
+    };
+    assert!((0..40).filter(early).count() >= 38);
+}
+
+#[test]
+fn a_partial_slowdown_is_uneven_and_a_uniform_one_is_not() {
+    let mut stream = Stream::new(6);
+    let orbit = Orbit::new(60, 499, 1).unwrap();
+    let uneven = |pairs: Pairs| pairs.shape(&orbit).unwrap().is_uneven();
+    let n = 300;
+    let uniform = (0..n).filter(|_| uneven(experiment(&mut stream, iid, 60, 1.05))).count();
+    at_most("uniform", uniform, n, 0.01);
+    let partial = |stream: &mut Stream| {
+        let coins = stream.bits(60);
+        let time = |stream: &mut Stream, new: bool| {
+            let slow_path = new && stream.below(2) == 0;
+            (0.01 * normal(stream).abs() + if slow_path { 0.1 } else { 0.0 }).exp()
+        };
+        let slot1: Vec<f64> = coins.iter().map(|&new| time(stream, new)).collect();
+        let slot2: Vec<f64> = coins.iter().map(|&new| time(stream, !new)).collect();
+        Pairs::new(&slot1, &slot2, &coins).unwrap()
+    };
+    let found = (0..50).filter(|_| uneven(partial(&mut stream))).count();
+    assert!(found >= 45, "half of the runs 10 % slower: {found} of 50");
+}
+
+#[test]
+fn the_band_of_the_shift_function_covers_all_deciles() {
+    let mut stream = Stream::new(8);
+    let (n, mut missed, mut unequal) = (300, 0, [0, 0]);
+    for _ in 0..n {
+        let pairs = experiment(&mut stream, regimes, 40, 1.05);
+        let orbit = Orbit::new(40, 199, stream.next_u64()).unwrap();
+        let theta = 1.05_f64.ln();
+        let found = shift::shift(&pairs, &orbit, 0.1).unwrap();
+        missed += usize::from(!found.band.iter().all(|interval| interval.contains(theta)));
+        let ks = shift::kolmogorov_smirnov(&pairs, &orbit, theta).unwrap();
+        let ad = shift::anderson_darling(&pairs, &orbit, theta).unwrap();
+        unequal[0] += usize::from(ks.p <= 0.1);
+        unequal[1] += usize::from(ad.p <= 0.1);
+    }
+    at_most("band", missed, n, 0.1);
+    at_most("Kolmogorov-Smirnov", unequal[0], n, 0.1);
+    at_most("Anderson-Darling", unequal[1], n, 0.1);
+}
+
+/// With few pairs the estimated ratio, at which the arms look most alike, is far from the true one.
+#[test]
+fn the_band_covers_the_same_program_with_a_dozen_pairs() {
+    let mut stream = Stream::new(12);
+    let n = 300;
+    let missed = (0..n).filter(|_| {
+        let pairs = experiment(&mut stream, iid, 12, 1.0);
+        let orbit = Orbit::new(12, 199, stream.next_u64()).unwrap();
+        let found = shift::shift(&pairs, &orbit, 0.05).unwrap();
+        !found.band.iter().all(|interval| interval.contains(0.0))
+    });
+    at_most("band", missed.count(), n, 0.05);
+}

@@ -1,0 +1,155 @@
+//! What is judged together: families, suites, machines.
+
+use stats::Stream;
+use stats::multiplicity::holm;
+use stats::pooled::{Center, RandomEffects, centers, residuals};
+use stats::relabel::{Estimand, Pairs};
+use stats::sequential::{Question, Sequential, holm_shares};
+use stats::spending::{Reached, Spending, by_pairs, sizes};
+
+use crate::noise::*;
+
+/// One reference, four equal arms and one that is 5 % slower, on the noise of bursts.
+#[test]
+fn a_family_of_comparisons_errs_as_seldom_as_one() {
+    let (mut stream, mut n_false, mut n_found) = (Stream::new(7), 0, 0);
+    for _ in 0..200 {
+        let arms: Vec<Sequential> = (0..5)
+            .map(|arm| {
+                let ratio = if arm == 0 { 1.05 } else { 1.0 };
+                let pairs = experiment(&mut stream, bursts, 40, ratio);
+                let spending = Spending { alpha: 0.05, family: 5, n_min: 0 };
+                let (estimand, margin) = (Estimand::Adaptive, 0.01);
+                let seed = stream.next_u64();
+                let question = Question { spending, estimand, margin, limit: 0.0, seed };
+                let mut arm = Sequential::new(question);
+                arm.take(&pairs, &by_pairs(40)).unwrap();
+                arm
+            })
+            .collect();
+        let family: Vec<&Sequential> = arms.iter().collect();
+        let adjusted = holm(&arms.iter().map(Sequential::p).collect::<Vec<_>>()).unwrap();
+        let different: Vec<bool> = arms
+            .iter()
+            .zip(holm_shares(&family, 0))
+            .map(|(arm, share)| arm.is_different(share))
+            .collect();
+        assert_eq!(different, adjusted.iter().map(|p| *p <= 0.05).collect::<Vec<_>>());
+        n_found += usize::from(different[0]);
+        n_false += usize::from(different[1..].contains(&true));
+    }
+    at_most("any false", n_false, 200, 0.05);
+    assert!(n_found >= 150, "{n_found} of 200");
+}
+
+/// A benchmark of a suite: what would be measured, what has been seen, and how many pairs that is.
+struct Member {
+    pairs: Pairs,
+    seen: Sequential,
+    n_pairs: usize,
+}
+
+const MEMBERS: usize = 6;
+const MEMBER_PAIRS: usize = 60;
+
+impl Member {
+    fn new(stream: &mut Stream, ratio: f64) -> Self {
+        let pairs = experiment(stream, bursts, MEMBER_PAIRS, ratio);
+        let spending = Spending { alpha: 0.05, family: MEMBERS, n_min: 0 };
+        let (estimand, margin) = (Estimand::Adaptive, 0.01);
+        let seed = stream.next_u64();
+        let question = Question { spending, estimand, margin, limit: 0.0, seed };
+        Self { pairs, seen: Sequential::new(question), n_pairs: 0 }
+    }
+
+    /// Measures up to so many pairs; the last look of all if there will be no more.
+    fn visit(&mut self, n_pairs: usize, is_last: bool) {
+        let mut points = by_pairs(MEMBER_PAIRS);
+        points.retain(|point| point.n_pairs < n_pairs + usize::from(!is_last));
+        points.extend(is_last.then_some(Reached { n_pairs, fraction: 1.0 }));
+        self.seen.take(&self.pairs.first(n_pairs).unwrap(), &points).unwrap();
+        self.n_pairs = n_pairs;
+    }
+}
+
+/// Those that are not settled, at the shares of alpha that all together have.
+fn open(members: &[Member]) -> Vec<usize> {
+    let all: Vec<&Sequential> = members.iter().map(|member| &member.seen).collect();
+    let shares = holm_shares(&all, MEMBERS).into_iter().enumerate();
+    shares.filter(|&(at, share)| !all[at].is_settled(share)).map(|(at, _)| at).collect()
+}
+
+/// Those that are not decided are visited in turns, each up to its next look, until their common time is used up; what is
+/// open then is looked at once more.
+fn visit_in_turns(members: &mut [Member]) {
+    let mut left = 4 * MEMBER_PAIRS;
+    let mut is_over = false;
+    while !is_over {
+        let visited = open(members).into_iter().filter(|&at| members[at].n_pairs < MEMBER_PAIRS);
+        let visited: Vec<usize> = visited.collect();
+        is_over = visited.is_empty();
+        for at in visited {
+            let member = &mut members[at];
+            let mut sizes = sizes(MEMBER_PAIRS).into_iter();
+            let next = sizes.find(|&size| size > member.n_pairs).unwrap();
+            is_over |= next - member.n_pairs > left;
+            if !is_over {
+                left -= next - member.n_pairs;
+                member.visit(next, false);
+            }
+        }
+    }
+    for at in open(members) {
+        // The visit that the end of the time cut short has some pairs more.
+        let n_pairs = (members[at].n_pairs + left).min(MEMBER_PAIRS);
+        members[at].visit(n_pairs, true);
+    }
+}
+
+/// Six benchmarks on the noise of bursts, one of which is 5 % slower.
+#[test]
+fn a_suite_visited_in_turns_errs_as_seldom_as_one() {
+    let (mut stream, mut n_false, mut n_found) = (Stream::new(21), 0, 0);
+    let n = 100;
+    for _ in 0..n {
+        let mut members: Vec<Member> = (0..MEMBERS)
+            .map(|at| Member::new(&mut stream, if at == 0 { 1.05 } else { 1.0 }))
+            .collect();
+        visit_in_turns(&mut members);
+        let all: Vec<&Sequential> = members.iter().map(|member| &member.seen).collect();
+        let shares = holm_shares(&all, MEMBERS);
+        let different: Vec<bool> =
+            all.iter().zip(shares).map(|(it, share)| it.is_different(share)).collect();
+        n_found += usize::from(different[0]);
+        n_false += usize::from(different[1..].contains(&true));
+    }
+    at_most("any false", n_false, n, 0.05);
+    assert!(n_found >= 70, "{n_found} of {n}");
+}
+
+/// Nodes that differ, with unequal noise and numbers of pairs: a mean of 0 is seldom rejected, and seldom is one named.
+#[test]
+fn many_machines_err_as_seldom_as_one() {
+    let (mut stream, n) = (Stream::new(13), 2000);
+    for (n_nodes, between) in [(2, 0.01), (3, 0.0), (3, 0.01), (5, 0.01), (10, 0.03)] {
+        let (mut n_false, mut n_named) = (0, 0);
+        for _ in 0..n {
+            let node = |at: usize| -> Vec<f64> {
+                let (level, noise) = (between * normal(&mut stream), 0.02 * (1 + at % 3) as f64);
+                (0..4 + 6 * at).map(|_| level + noise * normal(&mut stream)).collect()
+            };
+            let nodes: Vec<Vec<f64>> = (0..n_nodes).map(node).collect();
+            let nodes = centers(&nodes, Center::Typical).unwrap();
+            let found = RandomEffects::of(&nodes).unwrap();
+            let is_false = !found.interval(0.05).unwrap().contains(0.0);
+            assert_eq!(is_false, found.test().unwrap().p < 0.05);
+            n_false += usize::from(is_false);
+            let p =
+                |of: Vec<stats::two_sample::TTest>| of.iter().map(|it| it.p).collect::<Vec<_>>();
+            let named = residuals(&nodes).map(p).and_then(|p| holm(&p)).unwrap_or_default();
+            n_named += usize::from(named.iter().any(|p| *p <= 0.01));
+        }
+        at_most(&format!("{n_nodes} nodes, {between}"), n_false, n, 0.06);
+        at_most(&format!("{n_nodes} nodes, {between}: named"), n_named, n, 0.03);
+    }
+}

@@ -1,0 +1,47 @@
+//! Where the launcher writes rows.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::measure::wire::{Keep, Stop};
+use crate::record::{Layout, Row, Writer};
+
+/// Where rows go.
+pub struct Destination {
+    writer: Writer,
+    layout: Layout,
+    /// From where the rows count their time, ns.
+    pub clock_origin_ns: u64,
+    line: Vec<u8>,
+}
+
+impl Destination {
+    /// Opens the record that the front end has created.
+    ///
+    /// # Errors
+    /// It cannot be opened, or a column is unknown.
+    pub fn open(keep: &Keep) -> Result<Self> {
+        Ok(Self {
+            writer: Writer::open(Path::new(OsStr::from_bytes(&keep.record)))?,
+            layout: Layout::from_names(&keep.columns).map_err(anyhow::Error::msg)?,
+            clock_origin_ns: keep.clock_origin_ns,
+            line: Vec::new(),
+        })
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// It could not be written whole; the front end keeps the line then.
+    pub fn append(&mut self, row: &Row) -> Result<(), Stop> {
+        self.line.clear();
+        self.layout.encode(row, &mut self.line);
+        self.writer.append(&self.line).map_err(|error| Stop::Record {
+            error: format!("{error:#}"),
+            line: std::mem::take(&mut self.line),
+        })
+    }
+}
