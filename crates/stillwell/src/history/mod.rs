@@ -10,6 +10,7 @@ pub mod fixture;
 pub mod series;
 pub mod store;
 pub mod taken;
+pub mod together;
 
 use std::sync::Arc;
 

@@ -12,9 +12,10 @@ use stats::{Interval, Sorted};
 
 use crate::analysis::RatioInterval;
 use crate::history::Entry;
+use crate::history::together::{self, Together};
 
 /// Fewest results of a level.
-const LEVEL_MIN: usize = 3;
+pub const LEVEL_MIN: usize = 3;
 /// Results on either side that the size of a change is taken from: more say little more, and cost their square.
 const SIDE_MAX: usize = 300;
 
@@ -79,6 +80,8 @@ pub struct Change {
     pub ratio: RatioInterval,
     /// What else changed between the two results: name, before, after.
     pub also_changed: Vec<(String, String, String)>,
+    /// The other series of the machine.
+    pub together: Together,
 }
 
 /// The results between two changes.
@@ -112,7 +115,7 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
     all.sort_by_cached_key(|(series, _)| key(series));
     let ps: Vec<f64> = all.iter().filter_map(|(_, p)| *p).collect();
     let mut qs = benjamini_hochberg(&ps).unwrap_or_default().into_iter();
-    all.into_iter()
+    let mut all: Vec<Series> = (all.into_iter())
         .map(|(mut series, p)| {
             series.q = p.and_then(|_| qs.next());
             if series.q.is_none_or(|q| q > policy.false_discovery) {
@@ -120,7 +123,9 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
             }
             series
         })
-        .collect()
+        .collect();
+    together::mark(&mut all);
+    all
 }
 
 /// The changes of one series, and the p-value of "there is none".
@@ -143,6 +148,7 @@ fn divided(mut entries: Vec<Entry>, policy: Policy) -> (Series, Option<f64>) {
                 p: change.p,
                 ratio: ratio(&logs[start..change.at], &logs[change.at..end])?,
                 also_changed: also_changed(&entries[change.at - 1], &entries[change.at]),
+                together: Together::default(),
             })
         };
         found.changes.iter().enumerate().filter_map(change).collect::<Vec<_>>()

@@ -11,6 +11,7 @@ use crate::analysis::RatioInterval;
 use crate::convert::results::Unit as ValueUnit;
 use crate::history::commits::Between;
 use crate::history::series::{Change, Series};
+use crate::history::together::Together;
 use crate::history::{Entry, Origin};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
@@ -173,6 +174,9 @@ pub fn changes(all: &[Series], changes: &[Changed<'_>], styles: &Styles) -> Stri
         for (name, old, new) in &change.also_changed {
             wrap(&mut out, "   also changed: ", 6, &format!("{name}, {old} to {new}"));
         }
+        if change.together.is_common {
+            wrap(&mut out, "   together: ", 6, &together(change.together));
+        }
         match commits {
             Some(between) => {
                 for commit in &between.newest {
@@ -207,6 +211,14 @@ pub fn changes(all: &[Series], changes: &[Changed<'_>], styles: &Styles) -> Stri
         writeln!(out, "{n_unfit} of them have values that are not above zero, and no ratio").ok();
     }
     out
+}
+
+/// What it means that others changed at the same time.
+pub(super) fn together(Together { n, of, .. }: Together) -> String {
+    format!(
+        "{n} of the {of} other series of this machine changed here in the same direction; look at what they share (the \
+         machine, an interpreter, a compiler) before the commits"
+    )
 }
 
 /// For who reads intervals: `1.0310 (1.0290 to 1.0330), p 0.001`.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::history::series::Series;
 use crate::render::columns::one_line;
-use crate::render::history::{Changed, numbers, revision, signed};
+use crate::render::history::{Changed, numbers, revision, signed, together};
 
 /// A change.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +24,7 @@ pub(super) struct Card {
     /// The last result before it, and the first one after.
     sides: [Side; 2],
     also: Vec<String>,
+    together: Option<String>,
     commits: Vec<String>,
     n_more: usize,
     are_unknown: bool,
@@ -62,6 +63,7 @@ pub(super) fn card(changed: &Changed<'_>, place: usize) -> Card {
         machine: one_line(&series.machine),
         sides: [side(change.at - 1), side(change.at)],
         also: also.map(|(name, old, new)| one_line(&format!("{name}, {old} to {new}"))).collect(),
+        together: Some(change.together).filter(|it| it.is_common).map(together),
         commits: commits.iter().flat_map(|it| &it.newest).map(|commit| one_line(commit)).collect(),
         n_more: commits.as_ref().map_or(0, |it| it.n - it.newest.len()),
         are_unknown: !is_named(change.at - 1) || !is_named(change.at),
