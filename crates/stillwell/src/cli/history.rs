@@ -109,6 +109,10 @@ pub struct HistoryChanges {
     /// Only changes among the newest NUM results of each benchmark
     #[arg(short = 'n', long, value_name = "NUM")]
     pub last: Option<usize>,
+    /// Leave out what all benchmarks of a machine do at once: look at each relative to the median of the others, five or more in all,
+    /// that were measured within half a day
+    #[arg(long)]
+    pub relative: bool,
     /// The git repository that knows the commits
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub repository: PathBuf,

@@ -18,7 +18,7 @@ use crate::convert::read::Detail;
 use crate::history::commits::Commits;
 use crate::history::series::{self, Policy, Series};
 use crate::history::store::{NewRecord, Store};
-use crate::history::{Origin, Taken, taken};
+use crate::history::{Entry, Origin, Taken, taken};
 use crate::record;
 use crate::render::site::{self, Site};
 use crate::render::{Styles, history as shown};
@@ -185,19 +185,43 @@ fn search(search: &HistorySearch) -> Result<Vec<Series>> {
 }
 
 fn search_any(search: &HistorySearch) -> Result<Vec<Series>> {
+    Ok(series::series(entries(search, search.name.as_deref())?, policy(search, false)))
+}
+
+/// As [`search`], relative to all others of the machine; and how many results had too few of them.
+fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
+    let all = entries(search, None)?;
+    let wanted = search.name.as_deref().unwrap_or_default();
+    let is_wanted = |benchmark: &str| benchmark.contains(wanted);
+    let n_wanted = all.iter().filter(|entry| is_wanted(&entry.taken.benchmark)).count();
+    let mut found = series::series(all, policy(search, true));
+    found.retain(|series| is_wanted(&series.benchmark));
+    ensure!(
+        !found.is_empty(),
+        "no result of this kind has four others of its machine within half a day; leave --relative out"
+    );
+    let n_left_out = n_wanted - found.iter().map(|series| series.values.len()).sum::<usize>();
+    Ok((found, n_left_out))
+}
+
+fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<Entry>> {
     let store = Store::open_existing(&database(&search.file)?)?;
-    let mut entries = store.entries(search.name.as_deref())?;
+    let mut entries = store.entries(name)?;
     if let Some(machine) = &search.machine {
         entries.retain(|entry| entry.origin.machine.contains(machine));
     }
-    let policy = Policy {
+    Ok(entries)
+}
+
+fn policy(search: &HistorySearch, is_relative: bool) -> Policy {
+    Policy {
         estimate: search.by,
         alpha: search.alpha.0 / 100.0,
         false_discovery: FALSE_DISCOVERY,
         size_min: search.min.map_or(0.0, |pct| pct.0 / 100.0),
         seed: SEED,
-    };
-    Ok(series::series(entries, policy))
+        is_relative,
+    }
 }
 
 fn show(verb: &HistoryShow) -> Result<u8> {
@@ -213,7 +237,8 @@ fn show(verb: &HistoryShow) -> Result<u8> {
 }
 
 fn changes(verb: &HistoryChanges) -> Result<u8> {
-    let mut found = search(&verb.search)?;
+    let (mut found, n_left_out) =
+        if verb.relative { search_relative(&verb.search)? } else { (search(&verb.search)?, 0) };
     if let Some(last) = verb.last {
         for series in &mut found {
             let first = series.values.len().saturating_sub(last);
@@ -224,7 +249,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     if verb.json {
         shown::json(&mut std::io::stdout().lock(), &changes)?;
     } else {
-        super::print(&shown::changes(&found, &changes, &Styles::colored()))?;
+        super::print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
     }
     let is_slower = |fail_on: FailOn| {
         changes.iter().any(|it| it.change.ratio.lo > 1.0 + fail_on.slower_pct / 100.0)

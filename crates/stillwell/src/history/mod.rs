@@ -7,6 +7,8 @@ pub mod chart;
 pub mod commits;
 #[cfg(test)]
 pub mod fixture;
+mod ordered;
+mod relative;
 pub mod series;
 pub mod store;
 pub mod taken;

@@ -12,6 +12,7 @@ use stats::{Interval, Sorted};
 
 use crate::analysis::RatioInterval;
 use crate::history::Entry;
+use crate::history::ordered::{self, Ordered};
 use crate::history::together::{self, Together};
 
 /// Fewest results of a level.
@@ -30,7 +31,8 @@ pub enum Estimate {
 }
 
 impl Estimate {
-    fn of(self, entry: &Entry) -> f64 {
+    /// The number of a result.
+    pub fn of(self, entry: &Entry) -> f64 {
         match self {
             Self::T0 => entry.taken.t0,
             Self::Median => entry.taken.median,
@@ -50,6 +52,8 @@ pub struct Policy {
     /// Smaller ones are not reported, as a fraction.
     pub size_min: f64,
     pub seed: u64,
+    /// Whether what all series of a machine do at once is left out.
+    pub is_relative: bool,
 }
 
 /// A series with its changes.
@@ -107,8 +111,13 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
         );
         by_key.entry(key).or_default().push(entry);
     }
+    let mut groups: Vec<Ordered> =
+        by_key.into_values().map(|entries| Ordered::of(entries, policy.estimate)).collect();
+    if policy.is_relative {
+        groups = ordered::relative(groups, |group| divided(group, policy).0.level_of_each());
+    }
     let mut all: Vec<(Series, Option<f64>)> =
-        by_key.into_values().par_bridge().map(|entries| divided(entries, policy)).collect();
+        groups.into_par_iter().map(|ordered| divided(ordered, policy)).collect();
     let key = |series: &Series| {
         (series.benchmark.clone(), series.arm.clone(), series.unit.clone(), series.machine.clone())
     };
@@ -129,11 +138,8 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
 }
 
 /// The changes of one series, and the p-value of "there is none".
-fn divided(mut entries: Vec<Entry>, policy: Policy) -> (Series, Option<f64>) {
-    let is_by_commit = entries.iter().all(|entry| entry.origin.committed_s.is_some());
-    let time = |entry: &Entry| entry.origin.committed_s.filter(|_| is_by_commit);
-    entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
-    let values: Vec<f64> = entries.iter().map(|entry| policy.estimate.of(entry)).collect();
+fn divided(ordered: Ordered, policy: Policy) -> (Series, Option<f64>) {
+    let Ordered { entries, values, is_by_commit, .. } = ordered;
     let logs = stats::logs(&values).ok();
     let options =
         Options { alpha: policy.alpha, side_min: LEVEL_MIN, n_orders: 999, seed: policy.seed };
@@ -193,6 +199,12 @@ impl Series {
         self.levels().last().map_or(f64::NAN, |level| level.median)
     }
 
+    /// At each result, the median of those between the same changes.
+    fn level_of_each(&self) -> Vec<f64> {
+        let of_each = |level: Level| std::iter::repeat_n(level.median, level.end - level.start);
+        self.levels().into_iter().flat_map(of_each).collect()
+    }
+
     /// What lies between the changes, in order.
     pub fn levels(&self) -> Vec<Level> {
         let starts = std::iter::once(0).chain(self.changes.iter().map(|change| change.at));
@@ -233,6 +245,7 @@ mod tests {
         false_discovery: 0.05,
         size_min: 0.0,
         seed: 1,
+        is_relative: false,
     };
 
     fn entries(benchmark: &str, machine: &str, values: &[f64]) -> Vec<Entry> {
@@ -285,6 +298,26 @@ mod tests {
         let n_called =
             series(all.collect(), POLICY).iter().filter(|it| !it.changes.is_empty()).count();
         assert!(n_called <= 1, "{n_called} of 200");
+    }
+
+    #[test]
+    fn relative_to_the_others_a_machine_may_wander() {
+        // All are 4 % slower from the 20th on; one of them becomes 3 % slower at the 30th.
+        let level = |i: u64, at: usize| {
+            let own = if i == 0 && at >= 30 { 103.0 } else { 100.0 };
+            own * if at < 20 { 1.0 } else { 1.04 }
+        };
+        let all: Vec<Entry> = (0..6)
+            .flat_map(|i| entries(&format!("b{i}"), "a", &noisy(40, 9 + i, |at| level(i, at))))
+            .collect();
+        let places = |policy| -> Vec<Vec<usize>> {
+            let found = series(all.clone(), policy);
+            found.iter().map(|it| it.changes.iter().map(|change| change.at).collect()).collect()
+        };
+        let all_moved = places(POLICY);
+        assert!(all_moved.iter().all(|changes| changes.contains(&20)), "{all_moved:?}");
+        let relative = places(Policy { is_relative: true, ..POLICY });
+        assert_eq!(relative, [vec![30], vec![], vec![], vec![], vec![], vec![]]);
     }
 
     #[test]

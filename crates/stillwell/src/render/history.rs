@@ -146,8 +146,13 @@ fn row(series: &Series, at: usize, entry: &Entry) -> Vec<String> {
     ]
 }
 
-/// The changes, one after another.
-pub fn changes(all: &[Series], changes: &[Changed<'_>], styles: &Styles) -> String {
+/// The changes, one after another. `n_left_out`: results that had too few others to be relative to.
+pub fn changes(
+    all: &[Series],
+    changes: &[Changed<'_>],
+    n_left_out: usize,
+    styles: &Styles,
+) -> String {
     let mut out = String::new();
     for it in changes {
         let Changed { series, change, commits } = it;
@@ -207,6 +212,10 @@ pub fn changes(all: &[Series], changes: &[Changed<'_>], styles: &Styles) -> Stri
         all.len()
     )
     .ok();
+    if n_left_out > 0 {
+        writeln!(out, "{n_left_out} more without four others of their machine within half a day")
+            .ok();
+    }
     if n_unfit > 0 {
         writeln!(out, "{n_unfit} of them have values that are not above zero, and no ratio").ok();
     }

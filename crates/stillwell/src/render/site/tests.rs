@@ -30,7 +30,14 @@ fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<Entry> {
 
 fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<File> {
     let estimate = Estimate::T0;
-    let policy = Policy { estimate, alpha: 0.01, false_discovery: 0.05, size_min: 0.0, seed: 1 };
+    let policy = Policy {
+        estimate,
+        alpha: 0.01,
+        false_discovery: 0.05,
+        size_min: 0.0,
+        seed: 1,
+        is_relative: false,
+    };
     let all = series(entries, policy);
     let between = Between { n: 12, newest: vec![format!("abc {HOSTILE}")] };
     let changes = all.iter().flat_map(|series| {

@@ -1,0 +1,85 @@
+//! The results of a series in order, and what they share with the other series of their machine. Pure.
+
+use rayon::prelude::*;
+use stats::Sorted;
+
+use crate::history::Entry;
+use crate::history::relative::{self, Timed};
+use crate::history::series::Estimate;
+
+/// The results of one series in order.
+#[derive(Clone)]
+pub struct Ordered {
+    pub entries: Vec<Entry>,
+    /// The number of each result that the series is of.
+    pub values: Vec<f64>,
+    /// By the time of the commit where all have one, else by the time of measurement.
+    pub is_by_commit: bool,
+    /// The series' own level at each result.
+    levels: Vec<f64>,
+    /// What each result has in common with the others of the machine, as a factor.
+    common: Vec<f64>,
+}
+
+impl Ordered {
+    /// One series, whose own level is its median.
+    pub fn of(mut entries: Vec<Entry>, estimate: Estimate) -> Self {
+        let is_by_commit = entries.iter().all(|entry| entry.origin.committed_s.is_some());
+        let time = |entry: &Entry| entry.origin.committed_s.filter(|_| is_by_commit);
+        entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
+        let values: Vec<f64> = entries.iter().map(|entry| estimate.of(entry)).collect();
+        let median = Sorted::new(&values).map_or(f64::NAN, |values| values.median());
+        let n = values.len();
+        Self { entries, values, is_by_commit, levels: vec![median; n], common: vec![1.0; n] }
+    }
+
+    /// Each value divided by what it has in common with the others.
+    fn without_common(&self) -> Self {
+        let values = self.values.iter().zip(&self.common).map(|(value, common)| value / common);
+        Self { values: values.collect(), ..self.clone() }
+    }
+}
+
+/// Divides each result by what the others of its machine had in common then; results that have too few others are left out.
+/// `own_levels` says of a series what its own level is at each result.
+///
+/// It is done twice: the first time, a change of one of the others leaves a trace in what they have in common; then it is known.
+pub fn relative(
+    mut groups: Vec<Ordered>,
+    own_levels: impl Fn(Ordered) -> Vec<f64> + Sync,
+) -> Vec<Ordered> {
+    find_common(&mut groups);
+    let levels: Vec<Vec<f64>> =
+        groups.par_iter().map(|group| own_levels(group.without_common())).collect();
+    for (group, levels) in groups.iter_mut().zip(levels) {
+        group.levels = levels;
+    }
+    find_common(&mut groups);
+    groups.iter().map(Ordered::without_common).collect()
+}
+
+/// Finds what the others of the machine had in common at each result, and leaves out results that have too few others.
+fn find_common(groups: &mut Vec<Ordered>) {
+    let timed = |group: &Ordered| Timed {
+        machine: group.entries[0].origin.machine.clone(),
+        moves: group
+            .values
+            .iter()
+            .zip(&group.levels)
+            .map(|(value, level)| (value / level).ln())
+            .collect(),
+        measured_s: group.entries.iter().map(|entry| entry.origin.measured_s).collect(),
+    };
+    let common = relative::common(&groups.iter().map(timed).collect::<Vec<_>>());
+    for (group, common) in groups.iter_mut().zip(common) {
+        let is_kept: Vec<bool> = common.iter().map(Option::is_some).collect();
+        let mut kept = is_kept.iter();
+        group.entries.retain(|_| *kept.next().unwrap_or(&false));
+        for part in [&mut group.values, &mut group.levels] {
+            let mut kept = is_kept.iter();
+            part.retain(|_| *kept.next().unwrap_or(&false));
+        }
+        group.common = common.into_iter().flatten().map(f64::exp).collect();
+    }
+    groups.retain(|group| !group.entries.is_empty());
+}
