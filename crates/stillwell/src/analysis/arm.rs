@@ -28,13 +28,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     drop((walls, slices));
     let mut sliced = sliced::of_arms(record);
     let mut metrics = metrics_by_arm(&record.rows, n_arms, plan.in_slices);
-    let mut counts = vec![(0, 0); n_arms];
-    for index in (0..record.rows.len()).filter(|&index| record.rows.block(index).is_some()) {
-        let (n_timed_out, n_nonzero) = &mut counts[record.rows.arm(index)];
-        let timed_out = record.rows.timed_out(index);
-        *n_timed_out += usize::from(timed_out);
-        *n_nonzero += usize::from(!timed_out && record.rows.exit(index) != 0);
-    }
+    let counts = exits_by_arm(&record.rows, n_arms);
     let control = plan.control.and_then(|control| times[control.arm].clone());
     plan.arms
         .iter()
@@ -48,8 +42,9 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
                 label: planned.label().into(),
                 is_hidden,
                 n_runs: n_runs[arm],
-                n_timed_out: counts[arm].0,
-                n_nonzero_exits: counts[arm].1,
+                n_timed_out: counts[arm].n_timed_out,
+                n_failed: counts[arm].n_failed,
+                n_nonzero_exits: counts[arm].n_nonzero,
                 net: net.map(|(wall, control)| net_of(wall, control)),
                 wall,
                 metrics: std::mem::take(&mut metrics[arm]),
@@ -57,6 +52,29 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
             }
         })
         .collect()
+}
+
+/// How timed runs ended that did not end well.
+#[derive(Clone, Copy, Default)]
+struct Exits {
+    n_timed_out: usize,
+    n_failed: usize,
+    n_nonzero: usize,
+}
+
+fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
+    let mut by_arm = vec![Exits::default(); n_arms];
+    for index in (0..rows.len()).filter(|&index| rows.block(index).is_some()) {
+        let of_arm = &mut by_arm[rows.arm(index)];
+        if rows.timed_out(index) {
+            of_arm.n_timed_out += 1;
+        } else if rows.is_rejected(index) {
+            of_arm.n_failed += 1;
+        } else if rows.exit(index) != 0 {
+            of_arm.n_nonzero += 1;
+        }
+    }
+    by_arm
 }
 
 /// The wall times of each arm's measured runs, in run order, ns.

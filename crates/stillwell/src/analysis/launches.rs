@@ -146,6 +146,7 @@ impl Launch {
         let total = &mut self.row;
         total.exit = if total.exit == 0 { row.exit } else { total.exit };
         total.timed_out |= row.timed_out;
+        total.is_rejected |= row.is_rejected;
         for metric in SUMS {
             let sum = total.get(metric).into_iter().chain(row.get(metric)).reduce(|a, b| a + b);
             total.set(metric, sum);

@@ -32,14 +32,14 @@ impl Live {
         }
     }
 
-    /// Takes in a row; warm-ups and runs that timed out do not count.
+    /// Takes in a row; warm-ups, and runs that timed out or failed, do not count.
     pub fn add(&mut self, row: &Row) {
         let (Some(block), Some(wall_ns)) = (row.block, row.get(Metric::WallNs)) else { return };
         let Some(value) = row.headline() else { return };
         // Runs that time out use up the budget like any other.
         let started_ns = self.span_ns.map_or(row.started_ns, |(started_ns, _)| started_ns);
         self.span_ns = Some((started_ns, row.started_ns + wall_ns));
-        if row.timed_out || row.is_rejected {
+        if !row.is_time() {
             self.n_spoiled_blocks += u32::from(self.last_spoiled_block != Some(block));
             self.last_spoiled_block = Some(block);
             return;

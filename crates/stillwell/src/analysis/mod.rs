@@ -73,7 +73,9 @@ pub struct ArmSummary {
     pub n_runs: usize,
     /// Timed runs that were ended by the timeout and do not count.
     pub n_timed_out: usize,
-    /// Timed runs with another exit than 0.
+    /// Timed runs that failed, and so ended their session, and do not count.
+    pub n_failed: usize,
+    /// Timed runs that count and had another exit than 0.
     pub n_nonzero_exits: usize,
     /// Wall time as measured; `None` without a run.
     pub wall: Option<Times>,

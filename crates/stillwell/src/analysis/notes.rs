@@ -32,6 +32,8 @@ pub enum Finding {
     Migrations { per_run: f64 },
     /// The machine was busy when the session started.
     Busy { load: f64, n_cpus: u32 },
+    /// Runs failed, and so ended their session, and do not count.
+    RejectedRuns { arm: usize, n: usize, n_runs: usize },
     /// Runs exited with a failure and count all the same.
     FailedRuns { arm: usize, n: usize, n_runs: usize },
     /// Runs took longer than the timeout and do not count.
@@ -70,7 +72,8 @@ impl Finding {
     /// The arm that it is about.
     pub fn arm_mut(&mut self) -> Option<&mut usize> {
         match self {
-            Self::FailedRuns { arm, .. }
+            Self::RejectedRuns { arm, .. }
+            | Self::FailedRuns { arm, .. }
             | Self::TimedOutRuns { arm, .. }
             | Self::MemoryFloor { arm, .. }
             | Self::NoFloor { arm }
@@ -279,10 +282,15 @@ fn load(record: &Record) -> Option<Note> {
 
 fn failed_runs(arms: &[ArmSummary]) -> Vec<Note> {
     let of_arm = |arm: &ArmSummary| {
-        let n_runs = arm.n_runs + arm.n_timed_out;
-        let failed = Finding::FailedRuns { arm: arm.arm, n: arm.n_nonzero_exits, n_runs };
-        let timed_out = Finding::TimedOutRuns { arm: arm.arm, n: arm.n_timed_out, n_runs };
-        let found = [(arm.n_nonzero_exits, failed), (arm.n_timed_out, timed_out)];
+        let n_runs = arm.n_runs + arm.n_timed_out + arm.n_failed;
+        let found = [
+            (arm.n_failed, Finding::RejectedRuns { arm: arm.arm, n: arm.n_failed, n_runs }),
+            (
+                arm.n_nonzero_exits,
+                Finding::FailedRuns { arm: arm.arm, n: arm.n_nonzero_exits, n_runs },
+            ),
+            (arm.n_timed_out, Finding::TimedOutRuns { arm: arm.arm, n: arm.n_timed_out, n_runs }),
+        ];
         found.into_iter().filter(|(n, _)| *n > 0).map(|(_, finding)| Note { finding, weight: 1.0 })
     };
     arms.iter().flat_map(of_arm).collect()

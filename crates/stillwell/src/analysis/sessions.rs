@@ -73,6 +73,7 @@ mod tests {
             is_hidden: false,
             n_runs: 30,
             n_timed_out: 0,
+            n_failed: 0,
             n_nonzero_exits: 0,
             wall: Some(times(t0, 1.0)),
             net: None,

@@ -43,9 +43,9 @@ impl Walls {
         walls
     }
 
-    /// Takes in a row; warm-ups and runs that timed out do not count.
+    /// Takes in a row; warm-ups, and runs that timed out or failed, do not count.
     pub fn add(&mut self, row: &Row) {
-        let block = row.block.filter(|_| !row.timed_out && !row.is_rejected);
+        let block = row.block.filter(|_| row.is_time());
         if let (Some(block), Some(value)) = (block, row.headline()) {
             let times_ns = (row.started_ns, row.get(Metric::WallNs).unwrap_or(0));
             self.put(row.arm as usize, block as usize, (row.step, value), times_ns);

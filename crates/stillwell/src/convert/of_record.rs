@@ -1,7 +1,7 @@
 //! A record → results, for other programs and for what is done with all files alike.
 //!
 //! A process is a launch: of `run` each with one value, of workers with one for each slice. Whatever was only there to be
-//! subtracted, or as the twin of the reference, is no benchmark; a run that the timeout ended has no value.
+//! subtracted, or as the twin of the reference, is no benchmark; a run that the timeout ended, or that failed, has no value.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -313,7 +313,7 @@ fn end(benchmark: &mut Benchmark, mut about: About) {
 }
 
 fn take(benchmark: &mut Benchmark, row: &Row, rule: &Rule, is_warmup: bool) {
-    let Some((loops, value)) = rule.slice(row).filter(|_| !row.timed_out) else { return };
+    let Some((loops, value)) = rule.slice(row).filter(|_| row.is_time()) else { return };
     if is_warmup {
         benchmark.warmups.push((loops, value));
         return;

@@ -89,11 +89,11 @@ pub struct InSuite {
 }
 
 impl Plan {
-    /// Whether a run that ended so failed, and what it took counts for nothing: a benchmark of a suite that failed can be gone
-    /// on with, and a run that broke off is none of its times.
-    pub fn rejects(&self, arm: u32, exit: i32) -> bool {
+    /// Whether a run of this arm that ended so, in the shell's spelling, failed: it ended its session, and what it took
+    /// until it broke off is no time of the program.
+    pub fn rejects(&self, arm: u32, shell_exit: i32) -> bool {
         let accept = self.arms.get(arm as usize).and_then(|arm| arm.accept.as_ref());
-        self.suite.is_some() && accept.is_some_and(|accept| !accept.contains(&exit))
+        accept.is_some_and(|accept| !accept.contains(&shell_exit))
     }
 
     /// How many comparisons are judged together.

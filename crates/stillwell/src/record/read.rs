@@ -56,7 +56,7 @@ impl Record {
             ensure!(!has_ended, "there is something after the end of the session");
             match line {
                 Line::Row(mut row) => {
-                    row.is_rejected = header.plan.rejects(row.arm, row.exit);
+                    row.is_rejected = header.plan.rejects(row.arm, row.shell_exit());
                     ensure!(row.step >= next_step, "step {} is out of order", row.step);
                     next_step = row.step.saturating_add(1);
                     ensure!((row.arm as usize) < n_arms, "arm {} of {n_arms}", row.arm);

@@ -62,6 +62,11 @@ impl Row {
         self.values[metric as usize] = value;
     }
 
+    /// Whether what it took is a time of its command: it was not cut short by the timeout and did not fail.
+    pub fn is_time(&self) -> bool {
+        !self.timed_out && !self.is_rejected
+    }
+
     /// The exit in the shell's spelling: the status, or 128 + the number of the signal.
     pub fn shell_exit(&self) -> i32 {
         if self.exit < 0 { 128 - self.exit } else { self.exit }

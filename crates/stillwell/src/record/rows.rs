@@ -55,7 +55,7 @@ pub struct Rows {
     cpu: Column,
     exit: Vec<i16>,
     timed_out: Vec<bool>,
-    /// Which rows failed; hardly ever any.
+    /// Which rows failed, in their order; hardly ever any.
     rejected: Vec<usize>,
     /// NaN where there is none; empty where no row has one.
     own: Vec<f64>,
@@ -99,7 +99,7 @@ impl Rows {
             cpu: self.cpu.get(index).map(narrow),
             exit: i32::from(self.exit[index]),
             timed_out: self.timed_out[index],
-            is_rejected: self.rejected.contains(&index),
+            is_rejected: self.is_rejected(index),
             value: self.own(index),
             values: std::array::from_fn(|metric| self.values[metric].get(index)),
         }
@@ -154,9 +154,19 @@ impl Rows {
         self.exit[index].into()
     }
 
-    /// Whether the row is a measurement: not a warm-up, not cut short by the timeout, and no failure.
+    /// Whether the row's run failed and so ended its session.
+    pub fn is_rejected(&self, index: usize) -> bool {
+        self.rejected.binary_search(&index).is_ok()
+    }
+
+    /// Whether what the row's run took is a time of its command: it was not cut short by the timeout and did not fail.
+    pub fn is_time(&self, index: usize) -> bool {
+        !self.timed_out[index] && !self.is_rejected(index)
+    }
+
+    /// Whether the row is a measurement: a time, and not that of a warm-up.
     pub fn is_measurement(&self, index: usize) -> bool {
-        self.block.get(index).is_some() && !self.timed_out[index] && !self.rejected.contains(&index)
+        self.block.get(index).is_some() && self.is_time(index)
     }
 
     /// Whether any row has this metric.

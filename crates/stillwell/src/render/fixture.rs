@@ -151,6 +151,7 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
             is_hidden,
             n_runs,
             n_timed_out: 0,
+            n_failed: 0,
             n_nonzero_exits: 0,
             metrics: metrics.collect(),
             sliced: None,

@@ -15,6 +15,9 @@ pub(super) fn what(finding: &Finding) -> String {
         Finding::Busy { load, n_cpus } => {
             format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs")
         }
+        Finding::RejectedRuns { arm, n, n_runs } => {
+            format!("{} failed and did not count", runs(*arm, *n, *n_runs))
+        }
         Finding::FailedRuns { arm, n, n_runs } => {
             format!("{} exited with a failure", runs(*arm, *n, *n_runs))
         }
@@ -124,6 +127,7 @@ pub(super) fn advice(finding: &Finding) -> Option<String> {
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }
         | Finding::Busy { .. }
+        | Finding::RejectedRuns { .. }
         | Finding::FailedRuns { .. }
         | Finding::TimedOutRuns { .. }
         | Finding::MemoryFloor { .. } => return None,

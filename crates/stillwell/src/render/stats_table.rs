@@ -266,8 +266,11 @@ fn time_lines(lines: &mut Vec<Line>, arms: &[ArmSummary], unit: Unit) {
     add(lines, arms, "sd", |arm| number(unit, arm, arm.wall.as_ref()?.sd?));
     add(lines, arms, "CV", |arm| arm.wall.as_ref()?.cv.map(percent));
     add(lines, arms, "runs", |arm| Some(arm.n_runs.to_string()));
-    let counts: [(&str, OfArm); 2] =
-        [("timed out", |arm| arm.n_timed_out), ("exit not 0", |arm| arm.n_nonzero_exits)];
+    let counts: [(&str, OfArm); 3] = [
+        ("timed out", |arm| arm.n_timed_out),
+        ("failed", |arm| arm.n_failed),
+        ("exit not 0", |arm| arm.n_nonzero_exits),
+    ];
     for (name, count) in counts {
         if arms.iter().any(|arm| count(arm) > 0) {
             add(lines, arms, name, |arm| Some(count(arm).to_string()));

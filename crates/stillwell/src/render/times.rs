@@ -19,7 +19,7 @@ pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let names = names(&record.header.plan);
     let rows = &record.rows;
     let twin = record.header.plan.twin();
-    let is_shown = |index: &usize| !rows.timed_out(*index) && Some(rows.arm(*index)) != twin;
+    let is_shown = |index: &usize| rows.is_time(*index) && Some(rows.arm(*index)) != twin;
     for index in (0..rows.len()).filter(is_shown) {
         let Some(wall_ns) = rows.get(index, Metric::WallNs) else { continue };
         let (seconds, rest_ns) = (wall_ns / SECOND_NS, wall_ns % SECOND_NS);

@@ -1,5 +1,7 @@
 //! Runs that fail: what is said, what is kept, and what goes on.
 
+use serde_json::Value;
+
 use crate::bench::Bench;
 
 /// Succeeds until the fourth timed run.
@@ -122,4 +124,81 @@ fn a_header_that_is_cut_off_is_called_so() {
     let header = bench.read("r.swell").lines().next().unwrap().to_owned();
     bench.write("torn.swell", &header[..header.len() / 2]);
     bench.stillwell(&["show", "torn.swell"]).ends_with(2).says(&["torn.swell", "cut off"]);
+}
+
+/// Plays these times of one command and looks at what is said of them: how many are times, the smallest of them, ms, and how
+/// many failed.
+#[track_caller]
+fn check_times(options: &[&str], times: &str, code: i32, expected: (u64, Option<f64>, u64)) {
+    let bench = Bench::new();
+    bench.write("script", times);
+    let arguments = [&["--script", "script", "-w", "0", "-r", "5", "--json"], options, &["x"]];
+    let live = bench.run(&arguments.concat()).ends_with(code).stdout;
+    let again = bench.stillwell(&["show", "r.swell", "--json"]).ends_with(0).stdout;
+    for said in [live, again] {
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let arm = &said["analysis"]["arms"][0];
+        let min_ms = arm["wall"]["min"].as_f64().map(|ns| ns / 1e6);
+        let found = (arm["n_runs"].as_u64().unwrap(), min_ms, arm["n_failed"].as_u64().unwrap());
+        assert_eq!(found, expected, "{options:?} {times:?}: {arm:#}");
+    }
+}
+
+/// What a run took until it broke off says nothing of the program, on the screen and in the file alike.
+#[test]
+fn a_run_that_failed_is_no_time() {
+    check_times(&[], "10ms 11ms 12ms 1ms!5", 2, (3, Some(10.0), 1));
+    check_times(&[], "1ms!5", 2, (0, None, 1));
+    check_times(&["--expect-exit", "5"], "9ms!5 8ms!5 1ms", 2, (2, Some(8.0), 1));
+    check_times(&["--expect-exit", "137"], "9ms!-9 8ms!-9 1ms!-6", 2, (2, Some(8.0), 1));
+    check_times(&["-i"], "10ms 11ms 12ms 1ms!5", 0, (5, Some(1.0), 0));
+    check_times(&["-i=5"], "10ms 11ms 12ms 1ms!5", 0, (5, Some(1.0), 0));
+}
+
+/// Its row stays, and everything that lists times leaves it out.
+#[test]
+fn a_run_that_failed_is_in_the_record_and_in_no_list_of_times() {
+    let bench = Bench::new();
+    bench.write("script", "10ms 11ms 12ms 7ms!5");
+    let exports = ["--export-json", "h.json", "--export-times", "times", "--export-csv", "c.csv"];
+    let run = ["--script", "script", "-w", "0", "-r", "5"];
+    let ran = bench.run(&[&run[..], &exports, &["x"]].concat()).ends_with(2);
+    ran.says(&["exited with 5", "r.swell"]);
+    assert_eq!(bench.record().rows.last().unwrap().exit, 5);
+    assert_eq!(bench.stillwell(&["dump", "r.swell"]).ends_with(0).stdout.lines().count(), 5);
+    let exported: Value = serde_json::from_str(&bench.read("h.json")).unwrap();
+    let measurements = exported["results"][0]["measurements"].as_array().unwrap();
+    assert!(measurements.len() == 3 && measurements[2]["exit_code"] == 0, "{exported:#}");
+    assert_eq!(bench.read("times").lines().count(), 3);
+    assert!(!bench.read("c.csv").contains("0.007"), "{}", bench.read("c.csv"));
+    let pyperf = bench.stillwell(&["convert", "r.swell", "--to", "pyperf"]).ends_with(0).stdout;
+    assert!(pyperf.contains("0.012") && !pyperf.contains("0.007"), "{pyperf}");
+    let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
+    for part in ["1 of 4 runs of command 1 failed and did not count", "(step 3) exited with 5"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    bench.stillwell(&["report", "r.swell", "-o", "page.html"]).ends_with(0);
+    assert!(bench.read("page.html").contains("failed"));
+}
+
+/// Nothing at all is left, and nothing breaks.
+#[test]
+fn a_record_of_which_no_run_is_left_can_be_read_by_everything() {
+    let bench = Bench::new();
+    bench.write("script", "1ms!5\n2ms!6\n");
+    let exports = ["--export-json", "h.json", "--seed", "1"];
+    let run = ["--script", "script", "-w", "0", "-r", "5"];
+    bench.run(&[&run[..], &exports, &["x", "y"]].concat()).ends_with(2).says(&["exited with"]);
+    assert!(!bench.path("h.json").exists());
+    bench.stillwell(&["show", "r.swell"]).ends_with(0);
+    bench.stillwell(&["stats", "r.swell"]).ends_with(0);
+    bench.stillwell(&["hist", "r.swell"]).ends_with(2).says(&["r.swell has no finished run"]);
+    for verb in ["check", "dump", "metadata", "slowest", "plot", "compare", "report"] {
+        let ran = bench.stillwell(&[verb, "r.swell"]);
+        assert!(matches!(ran.code, Some(0..=3)) && !ran.stderr.contains("panicked"), "{ran:#?}");
+    }
+    for format in ["hyperfine", "pyperf", "csv", "times"] {
+        let ran = bench.stillwell(&["convert", "r.swell", "--to", format]);
+        assert!(matches!(ran.code, Some(0 | 2)) && !ran.stderr.contains("panicked"), "{ran:#?}");
+    }
 }

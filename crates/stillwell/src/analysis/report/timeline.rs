@@ -239,6 +239,7 @@ impl Source<'_> {
         let lost = |ns: Option<f64>| ns.filter(|ns| *ns > 0.0 && *ns >= LOST_MIN * wall);
         let counted = |n: Option<f64>| n.filter(|&n| n > 0.0);
         let status = f64::from(rows.exit(index));
+        let has_failed = !rows.timed_out(index) && (status != 0.0 || rows.is_rejected(index));
         let slower = self.full_clock.zip(clock(rows, index)).map(|(full, clock)| clock / full);
         let is_unshielded = self.lost.is_some_and(|first| rows.step(index) >= first);
         [
@@ -249,7 +250,7 @@ impl Source<'_> {
             (EventKind::Throttled, slower.filter(|share| *share < 1.0 - SLOWER_MIN)),
             (EventKind::Unshielded, is_unshielded.then_some(1.0)),
             (EventKind::TimedOut, rows.timed_out(index).then_some(wall)),
-            (EventKind::Failed, (status != 0.0 && !rows.timed_out(index)).then_some(status)),
+            (EventKind::Failed, has_failed.then_some(status)),
         ]
         .into_iter()
         .filter_map(|(event, amount)| Some((event, amount?)))

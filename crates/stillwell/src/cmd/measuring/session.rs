@@ -89,7 +89,7 @@ impl Seen {
         };
         tail.follow(|line| {
             let Line::Row(mut row) = line else { return Ok(()) };
-            row.is_rejected = plan.rejects(row.arm, row.exit);
+            row.is_rejected = plan.rejects(row.arm, row.shell_exit());
             *next_step = row.step + 1;
             *next_block = row.block.map_or(*next_block, |block| block + 1);
             *ended_ns = row.started_ns + row.get(Metric::WallNs).unwrap_or(0);
