@@ -45,8 +45,9 @@ pub enum Finding {
     /// The times of the arm are not those of one steady process; `n_warmups` is the number of warm-up runs that would
     /// have left out a slow start, if there was one.
     Unstable { arm: usize, flags: Vec<Flag>, n_warmups: Option<usize> },
-    /// Blocks at the beginning were slower than the rest and are left out of a comparison.
-    SlowStart { n_blocks: usize },
+    /// Blocks at the beginning were slower than the rest and are left out of a comparison; `n_warmups` is the number of
+    /// warm-up runs that would leave them out, where there are such.
+    SlowStart { n_blocks: usize, n_warmups: Option<usize> },
     /// Workers were ready and had no CPU, for a large share of their slices' time.
     WorkersWaited { share: f64 },
     /// A loop of the arm takes hardly any time: what was to be measured may not be there any more.
@@ -100,7 +101,7 @@ pub fn notes(
     if let Some(slices) = &record.slices {
         notes.extend(sliced(record, slices, arms));
         notes.extend(load(record));
-        notes.extend(warmups(comparisons));
+        notes.extend(warmups(record, comparisons));
         notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         return notes;
     }
@@ -118,7 +119,7 @@ pub fn notes(
         notes.extend(load(record));
     }
     notes.extend(floors(arms));
-    notes.extend(warmups(comparisons));
+    notes.extend(warmups(record, comparisons));
     notes.extend(unstable(record));
     notes.retain(|note| note.weight >= SHARE_MIN);
     notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
@@ -316,13 +317,14 @@ fn floors(arms: &[ArmSummary]) -> Vec<Note> {
     without.map(|arm| Note { finding: Finding::NoFloor { arm: arm.arm }, weight: 0.006 }).collect()
 }
 
-fn warmups(comparisons: &[Comparison]) -> Option<Note> {
+fn warmups(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
     let n_dropped = comparisons.iter().filter_map(|comparison| match &comparison.evidence {
         Evidence::Paired(paired) => Some(paired.n_warmup_pairs),
         _ => None,
     });
     let n_blocks = n_dropped.max().filter(|&n_blocks| n_blocks >= 2)?;
-    Some(Note { finding: Finding::SlowStart { n_blocks }, weight: 0.008 })
+    let n_warmups = (!record.header.plan.in_slices).then_some(n_blocks + 1);
+    Some(Note { finding: Finding::SlowStart { n_blocks, n_warmups }, weight: 0.008 })
 }
 
 /// Below every cause: a note that the times move explains nothing.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::analysis::compare::{Looked, family};
 use crate::analysis::notes::Finding;
 use crate::analysis::{Analysis, Comparison, Note, analyse_alone, end_reason, summarise};
-use crate::plan::Policy;
+use crate::plan::{Plan, Policy};
 use crate::record::{EndReason, Event, Record, Rows};
 
 /// Puts the records of the benchmarks of a suite together. Each has one row for each run (`launches::gather`); `None` if
@@ -177,14 +177,19 @@ fn take(notes: &mut Vec<Note>, mut note: Note, first_arm: usize) {
     }
 }
 
-/// By which policy a comparison of a record is judged: in a suite, each benchmark may have its own.
-pub fn policy_of(record: &Record, comparison: &Comparison) -> Policy {
+/// The plan that a comparison of a record is from: in a suite, each benchmark has its own.
+pub fn plan_of<'a>(record: &'a Record, comparison: &Comparison) -> &'a Plan {
     let mut first = 0;
     for part in &record.parts {
         first += part.header.plan.arms.len();
         if comparison.arm < first {
-            return part.header.plan.policy;
+            return &part.header.plan;
         }
     }
-    record.header.plan.policy
+    &record.header.plan
+}
+
+/// By which policy a comparison of a record is judged.
+pub fn policy_of(record: &Record, comparison: &Comparison) -> Policy {
+    plan_of(record, comparison).policy
 }

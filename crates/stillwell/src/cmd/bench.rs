@@ -13,6 +13,7 @@ use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::Failure;
 use crate::plan::Arm;
 use crate::plan::programs::{decide_bench, names, programs};
+use crate::render::remedies::Asked;
 
 /// What forked functions are called together.
 const FUNCTION: &str = "function";
@@ -65,7 +66,10 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
 
 fn not_listed(program: &Arm, index: usize, failure: &Failure) -> anyhow::Error {
     let program = format!("program {} ({:?})", index + 1, program.label());
-    anyhow!("{}", worker_failure::explain(&program, "nothing was measured", failure))
+    anyhow!(
+        "{}",
+        worker_failure::explain(&program, "nothing was measured", failure, Asked::Workers)
+    )
 }
 
 /// Prints the names.

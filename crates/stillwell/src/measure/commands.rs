@@ -79,7 +79,7 @@ impl Commands {
         let captured = self.captured_stdout.as_ref().filter(|_| !role.is_control());
         let environment = self.environment_of_arm[arm];
         if let Some(input) = &plan.input {
-            refuse_fifo("--input", input)?;
+            refuse_fifo(if plan.suite.is_some() { "`input`" } else { "--input" }, input)?;
         }
         if let OutputTarget::File(path) = output {
             refuse_fifo("--output", path)?;

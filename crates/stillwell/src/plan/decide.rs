@@ -22,7 +22,7 @@ const PRECISION_ONE_PCT: f64 = 0.5;
 const ALPHA_PCT: f64 = 1.0;
 const SAME_WITHIN: f64 = 0.01;
 /// A smaller one would take more re-labellings than can be computed: ten for each false verdict it allows.
-const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
+pub const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 /// Fewest runs from which the error of t0 says something.
 const PRECISION_BLOCKS_MIN: u32 = 12;
 /// Load comes and goes over tenths of seconds: a session that is over sooner has seen only one state of the machine, and
@@ -139,20 +139,25 @@ fn block_rule(spec: &RunSpec, n_comparisons: usize, alpha: f64) -> Result<BlockR
     } else {
         (BUDGET_SEVERAL_NS, fewest_blocks(n_comparisons, alpha), BLOCKS_MAX_SEVERAL)
     };
-    let (min, max) = match (length.min_runs, length.max_runs) {
-        (Some(min), Some(max)) => {
-            ensure!(min <= max, "--min-runs {min} is above --max-runs {max}");
-            (min, max)
-        }
-        (Some(min), None) => (min, default_max.max(min)),
-        (None, Some(max)) => (default_min.min(max), max),
-        (None, None) => (default_min, default_max),
-    };
+    if let (Some(min), Some(max)) = (length.min_runs, length.max_runs) {
+        ensure!(min <= max, "--min-runs {min} is above --max-runs {max}");
+    }
+    let (min, max) = limits((length.min_runs, length.max_runs), (default_min, default_max));
     Ok(BlockRule::Budget {
         budget_ns: length.budget.map_or(budget_ns, |budget| budget.ns),
         min,
         max,
     })
+}
+
+/// Fewest and most blocks: what was said, and where nothing was said what is usual, if it does not contradict that.
+pub(super) fn limits(said: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -> (u32, u32) {
+    match said {
+        (Some(min), Some(max)) => (min, max),
+        (Some(min), None) => (min, max.max(min)),
+        (None, Some(max)) => (min.min(max), max),
+        (None, None) => (min, max),
+    }
 }
 
 fn precision(spec: &RunSpec, n_comparisons: usize, order: Order) -> Result<Option<Precision>> {

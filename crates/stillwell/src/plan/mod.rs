@@ -14,7 +14,7 @@ use crate::spec::metrics::Shown;
 use crate::spec::rlimit::Rlimit;
 use crate::spec::values::{OutputTarget, Padding, Sched};
 
-pub use decide::decide;
+pub use decide::{ALPHA_PCT_RANGE, decide};
 use workers::{Source, Unit, Workers};
 
 /// A whole session, decided.

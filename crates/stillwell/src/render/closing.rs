@@ -17,8 +17,8 @@ const STDERR_LINES_MAX: usize = 5;
 pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
     let plan = &record.header.plan;
     for note in analysis.notes.iter().take(NOTES_MAX) {
-        wrap(out, "note: ", 6, &notes::what(&note.finding));
-        if let Some(advice) = notes::advice(&note.finding) {
+        wrap(out, "note: ", 6, &notes::what(&note.finding, plan));
+        if let Some(advice) = notes::advice(&note.finding, plan) {
             wrap(out, "      ", 6, &advice);
         }
     }

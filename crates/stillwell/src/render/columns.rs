@@ -12,7 +12,7 @@ pub(super) fn width(text: &str) -> usize {
 }
 
 /// A command or a name on one line, with nothing in it that a terminal would obey.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for char in text.chars() {
         if char.is_control() || is_invisible(char) {

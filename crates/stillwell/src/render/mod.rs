@@ -25,6 +25,7 @@ mod outliers;
 pub mod plot;
 pub mod pool;
 pub mod pyperf;
+pub mod remedies;
 pub mod report;
 pub mod results;
 pub mod shield;
@@ -40,4 +41,5 @@ pub mod units;
 pub mod values;
 pub mod within;
 
+pub use columns::one_line;
 pub use styles::Styles;

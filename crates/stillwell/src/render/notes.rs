@@ -2,10 +2,13 @@
 
 use crate::analysis::{Finding, Flag};
 use crate::noise::Entry;
+use crate::plan::Plan;
+use crate::render::columns::one_line;
+use crate::render::remedies::Asked;
 use crate::render::{noise, uncertain, units};
 
-/// What was found, with its numbers.
-pub(super) fn what(finding: &Finding) -> String {
+/// What was found in a session of this plan, with its numbers.
+pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
         Finding::MajorFaults { n } => format!("{n} page faults had to read from a device"),
@@ -16,26 +19,26 @@ pub(super) fn what(finding: &Finding) -> String {
             format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs")
         }
         Finding::RejectedRuns { arm, n, n_runs } => {
-            format!("{} failed and did not count", runs(*arm, *n, *n_runs))
+            format!("{} failed and did not count", runs(plan, *arm, *n, *n_runs))
         }
         Finding::FailedRuns { arm, n, n_runs } => {
-            format!("{} exited with a failure", runs(*arm, *n, *n_runs))
+            format!("{} exited with a failure", runs(plan, *arm, *n, *n_runs))
         }
         Finding::TimedOutRuns { arm, n, n_runs } => {
-            format!("{} took longer than the timeout and did not count", runs(*arm, *n, *n_runs))
+            format!("{} took longer than the timeout and did not count", runs(plan, *arm, *n, *n_runs))
         }
         Finding::MemoryFloor { arm, floor_kib } => format!(
-            "peak memory of command {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
-            arm + 1
+            "peak memory of {} is not above that of our launcher ({floor_kib} KiB); its own may be lower",
+            command(plan, *arm)
         ),
         Finding::NoFloor { arm } => format!(
-            "command {} shows no lower limit of its time; its t0 is the smallest run",
-            arm + 1
+            "{} shows no lower limit of its time; its t0 is the smallest run",
+            command(plan, *arm)
         ),
         Finding::Unstable { arm, flags: raised, .. } => {
-            format!("the times of command {} are not stable: {}", arm + 1, flags(raised))
+            format!("the times of {} are not stable: {}", command(plan, *arm), flags(raised))
         }
-        Finding::SlowStart { n_blocks } => format!(
+        Finding::SlowStart { n_blocks, .. } => format!(
             "the first {n_blocks} blocks were slower than the rest and are left out of the comparison"
         ),
         Finding::WorkersWaited { share } => format!(
@@ -45,18 +48,21 @@ pub(super) fn what(finding: &Finding) -> String {
         ),
         Finding::HardlyAnything { arm, per_loop_ns } => format!(
             "one loop of {} takes {} ns: perhaps nothing is left in it of what was to be measured",
-            arm + 1,
+            worker(plan, *arm),
             uncertain::significant(*per_loop_ns, 2)
         ),
         Finding::WarmUp { arm, n_slices, is_steady: true } => format!(
             "the first {n_slices} slices of a process of {} were slower than the rest; as many are left out",
-            arm + 1
+            worker(plan, *arm)
         ),
         Finding::WarmUp { arm, .. } => {
-            format!("{} did not become steady while it was watched: it still gets faster", arm + 1)
+            format!(
+                "{} did not become steady while it was watched: it still gets faster",
+                worker(plan, *arm)
+            )
         }
         Finding::OneCpu { arm, n_threads } => {
-            format!("{} has {n_threads} threads, and all of them one CPU", arm + 1)
+            format!("{} has {n_threads} threads, and all of them one CPU", worker(plan, *arm))
         }
         Finding::ShieldLost { .. }
         | Finding::SharedCpus { .. }
@@ -95,27 +101,34 @@ fn about_cpus(finding: &Finding) -> String {
     }
 }
 
-/// What would help, if anything would.
-pub(super) fn advice(finding: &Finding) -> Option<String> {
+/// What would help in a session of this plan, if anything would.
+pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
+    let asked = Asked::of(plan);
     let advice = match finding {
         Finding::Lost { parts, .. } => {
-            let advice = parts.first().and_then(|entry| noise::advice(&entry.source));
+            let advice = parts.first().and_then(|entry| noise::advice(&entry.source, asked));
             let more = "`stillwell noise` shows more";
             return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
         }
+        Finding::MajorFaults { .. } if asked == Asked::Suite => "more `policy.warmup`",
         Finding::MajorFaults { .. } => {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
         Finding::Migrations { .. } => "--affinity",
+        Finding::NoFloor { .. } if asked == Asked::Suite => {
+            "more `policy.min_blocks`, or `policy.estimand = \"typical\"`"
+        }
         Finding::NoFloor { .. } => "more runs, or --estimand typical",
         Finding::Unstable { n_warmups, .. } => {
-            let start = n_warmups.map_or_else(String::new, |n| format!("; --warmup {n}"));
+            let start = n_warmups.map_or_else(String::new, |n| format!("; {}", asked.warmups(n)));
             let trust = "trust the +- of its t0 less; a paired comparison is not affected";
             return Some(format!("{trust}{start}; `stillwell check` shows more"));
         }
-        Finding::SlowStart { n_blocks } => return Some(format!("--warmup {}", n_blocks + 1)),
+        Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| asked.warmups(n)),
         Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
-        Finding::WarmUp { is_steady: false, .. } => "more --warmups",
+        Finding::WarmUp { is_steady: false, .. } => {
+            return Some(format!("more {}", asked.key("--warmups", "policy.warmup")));
+        }
         Finding::OneCpu { .. } => "--affinity all",
         Finding::ShieldLost { .. } => "CPUs that no other control group has",
         Finding::SharedCpus { .. } => "--affinity with as many CPUs as they have threads",
@@ -170,9 +183,23 @@ pub(super) fn size_of(fraction: f64) -> String {
     }
 }
 
-fn runs(arm: usize, n: usize, n_runs: usize) -> String {
+fn runs(plan: &Plan, arm: usize, n: usize, n_runs: usize) -> String {
     let runs = if n_runs == 1 { "run" } else { "runs" };
-    format!("{n} of {n_runs} {runs} of command {}", arm + 1)
+    format!("{n} of {n_runs} {runs} of {}", command(plan, arm))
+}
+
+/// What a command is called: by its number, or by its name where there are several benchmarks and nothing has a number.
+fn command(plan: &Plan, arm: usize) -> String {
+    if plan.has_benchmarks() {
+        one_line(&plan.full_label(arm))
+    } else {
+        format!("command {}", arm + 1)
+    }
+}
+
+/// The same of a worker.
+fn worker(plan: &Plan, arm: usize) -> String {
+    if plan.has_benchmarks() { one_line(&plan.full_label(arm)) } else { (arm + 1).to_string() }
 }
 
 fn lost(total_ns: i64, parts: &[Entry]) -> String {
@@ -193,10 +220,20 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory as _;
+
+    use crate::cli::Cli;
     use crate::noise::Source;
+    use crate::plan::InSuite;
+    use crate::render::fixture::record;
+
+    fn plan() -> Plan {
+        record(&["a", "b"]).header.plan
+    }
 
     #[test]
     fn lost_time_is_said_by_its_parts() {
+        let plan = plan();
         let parts = vec![
             Entry::exact(Source::Preempted, 31_000_000),
             Entry::exact(Source::Interrupt { line: "LOC".into() }, 5_000_000),
@@ -204,19 +241,24 @@ mod tests {
         let finding = Finding::Lost { total_ns: 41_000_000, share: 0.05, parts };
         let expected = "of 41.0 ms above t0: 31.0 ms (76 %) other programs ran instead, 5.00 ms (12 %) interrupt LOC \
                         (timer)";
-        assert_eq!(what(&finding), expected);
-        assert!(advice(&finding).unwrap().starts_with("--isolate, or --affinity on a quiet CPU"));
+        assert_eq!(what(&finding, &plan), expected);
+        assert!(
+            advice(&finding, &plan).unwrap().starts_with("--isolate, or --affinity on a quiet CPU")
+        );
     }
 
     #[test]
     fn commands_are_counted_from_one() {
+        let plan = plan();
         let finding = Finding::FailedRuns { arm: 0, n: 1, n_runs: 1 };
-        assert_eq!(what(&finding), "1 of 1 run of command 1 exited with a failure");
-        assert_eq!(advice(&Finding::SlowStart { n_blocks: 3 }).as_deref(), Some("--warmup 4"));
+        assert_eq!(what(&finding, &plan), "1 of 1 run of command 1 exited with a failure");
+        let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
+        assert_eq!(advice(&slow_start, &plan).as_deref(), Some("--warmup 4"));
     }
 
     #[test]
     fn an_unstable_arm_is_named_with_the_sizes() {
+        let plan = plan();
         let flags = vec![
             Flag::Correlated { n_runs: 60, n_eff: 13.6 },
             Flag::Drifting { change: 0.0312 },
@@ -227,8 +269,63 @@ mod tests {
         let finding = Finding::Unstable { arm: 1, flags, n_warmups: Some(4) };
         let expected = "the times of command 2 are not stable: correlated (60 runs are worth 14), drifting +3.1 %, \
                         stepped -2.0 % at run 31, more than one mode, floor moved 0.81 %";
-        assert_eq!(what(&finding), expected);
-        assert!(advice(&finding).unwrap().contains("; --warmup 4;"));
+        assert_eq!(what(&finding, &plan), expected);
+        assert!(advice(&finding, &plan).unwrap().contains("; --warmup 4;"));
         assert_eq!([0.5, 11.0, 8.6e13].map(change_of), ["+50 %", "×12", "×8.6e13"]);
+    }
+
+    /// Options of `run` are none that a suite has.
+    #[test]
+    fn what_would_help_in_a_suite_is_in_its_file() {
+        let mut plan = plan();
+        let suite = InSuite { name: "s".into(), benchmark: "b".into(), family: 1 };
+        plan.suite = Some(suite);
+        let arm = 0;
+        let findings = [
+            Finding::Lost {
+                total_ns: 9,
+                share: 0.1,
+                parts: vec![Entry::exact(Source::Preempted, 9)],
+            },
+            Finding::MajorFaults { n: 1.0 },
+            Finding::Migrations { per_run: 1.0 },
+            Finding::NoFloor { arm },
+            Finding::Unstable { arm, flags: vec![Flag::Modes], n_warmups: Some(4) },
+            Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) },
+            Finding::WarmUp { arm, n_slices: 9, is_steady: false },
+            Finding::OneCpu { arm, n_threads: 2 },
+            Finding::RejectedRuns { arm, n: 1, n_runs: 2 },
+        ];
+        let command = Cli::command();
+        let of_bench: Vec<&str> = command
+            .find_subcommand("bench")
+            .unwrap()
+            .get_opts()
+            .flat_map(|option| option.get_long_and_visible_aliases().unwrap_or_default())
+            .collect();
+        for finding in findings {
+            let advice = advice(&finding, &plan).unwrap_or_default();
+            let words = advice.split([' ', ';', ',', '`', '=']);
+            for option in words.filter_map(|word| word.strip_prefix("--")) {
+                assert!(of_bench.contains(&option), "{option}: {advice}");
+            }
+        }
+        let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
+        assert_eq!(advice(&slow_start, &plan).as_deref(), Some("`policy.warmup = 4`"));
+        // Of workers there is nothing to be done about it.
+        let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: None };
+        assert_eq!(advice(&slow_start, &plan), None);
+    }
+
+    /// In a table of benchmarks no command has a number.
+    #[test]
+    fn where_there_are_several_benchmarks_a_command_has_its_name() {
+        let mut plan = plan();
+        for (arm, benchmark) in plan.arms.iter_mut().zip(["one", "two"]) {
+            arm.benchmark = Some(benchmark.into());
+        }
+        let finding = Finding::NoFloor { arm: 1 };
+        let expected = "two: b shows no lower limit of its time; its t0 is the smallest run";
+        assert_eq!(what(&finding, &plan), expected);
     }
 }

@@ -290,12 +290,26 @@ fn mistakes_have_their_place() {
     let time =
         "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { budget = \"3 parsecs\" }\n";
     check(time, &["suite.toml:4:", "\"3 parsecs\" is not a time"]);
+    check("alpha = 80\n", &["suite.toml:1:9: 80 is out of range: from 0.01 to 50 percent"]);
+    let blocks = "policy = { max_blocks = 3 }\n[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { min_blocks = 5 }\n";
+    check(blocks, &["suite.toml:2:1: `policy.min_blocks`, 5, is above `policy.max_blocks`, 3"]);
+    let none = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { max_blocks = 0 }\n";
+    check(none, &["suite.toml:1:1: `policy.max_blocks` is 0"]);
+    let cwd = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\ncwd = \"no\"\n[[benchmark]]\nname = \"a\"\ncommand = \"x\"\n";
+    check(cwd, &["suite.toml:3:1: the variant \"b\": `cwd`: there is no directory"]);
+    let words = "\n[[benchmark]]\nname = \"a\"\ncommand = \"'x\"\n";
+    check(words, &["suite.toml:2:1: the benchmark \"a\":"]);
     let variant = "[[variant]]\nname = \"base\"\n[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nvariants = [\"bsae\"]\n";
     check(variant, &["suite.toml:3:1: there is no variant \"bsae\"; did you mean \"base\"?"]);
     let twice = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\n[[benchmark]]\nname = \"a\"\ncommand = \"y\"\n";
-    check(twice, &["two benchmarks are called \"a\""]);
+    check(twice, &["suite.toml:4:1: two benchmarks are called \"a\""]);
+    let twice = "[[benchmark]]\nname = \"a1\"\ncommand = \"x\"\n\n[[benchmark]]\nname = \"a{n}\"\ncommand = \"y\"\nmatrix = { n = [2, 1] }\n";
+    check(twice, &["suite.toml:5:1: two benchmarks are called \"a1\""]);
     let reserved = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nmatrix = { prefix = [1] }\n";
-    check(reserved, &["the benchmark \"a\"", "a parameter cannot be called \"prefix\""]);
+    check(
+        reserved,
+        &["suite.toml:1:1: the benchmark \"a\"", "a parameter cannot be called \"prefix\""],
+    );
     let schema = bench.stillwell(&["bench", "--schema"]).ends_with(0).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert!(schema["properties"]["benchmark"].is_object(), "{schema:#}");
@@ -310,4 +324,93 @@ fn the_example_is_what_its_text_says() {
     let names: Vec<_> =
         list["benchmarks"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
     assert_eq!(names.len(), 10 + 5, "{names:?}");
+}
+
+/// A terminal would obey what stands in a name.
+#[test]
+fn names_are_shown_with_nothing_in_them_that_a_terminal_obeys() {
+    let bench = Bench::new();
+    let text = "[[benchmark]]\nname = \"a\\u001b[31m\\nb\"\ncommand = \"false\"\n";
+    bench.write("suite.toml", text);
+    let list = bench.stillwell(&["bench", "suite.toml", "--list"]).ends_with(0).stdout;
+    assert_eq!(list, "a\\u{1b}[31m\\nb\n");
+    let json = bench.stillwell(&["bench", "suite.toml", "--list", "--json"]).ends_with(0).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["benchmarks"][0]["name"], "a\u{1b}[31m\nb");
+    let ran = bench.stillwell(&["bench", "suite.toml", "-o", "out"]).ends_with(2);
+    assert!(!ran.stderr.contains('\u{1b}') && !ran.stdout.contains('\u{1b}'), "{ran:#?}");
+}
+
+/// What it suggests is a key of the file, or an option of `bench`.
+#[test]
+fn remedies_are_keys_of_the_suite() {
+    let bench = Bench::new();
+    let check = |keys: &str, code: i32, parts: &[&str]| {
+        let text = format!("[[benchmark]]\nname = \"a\"\n{keys}\n");
+        bench.write("suite.toml", &text);
+        let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "2", "-o", "out"]);
+        let ran = ran.ends_with(code).says(parts);
+        let said = ran.stderr.replace("bench --resume", "");
+        assert!(!said.contains("--") && !said.contains("-i "), "{said}");
+        std::fs::remove_dir_all(bench.path("out")).ok();
+    };
+    check("command = \"sh -c 'exit 3'\"", 2, &["exited with 3", "`expect_exit = [3]`"]);
+    let killed = "command = \"sh -c 'kill -USR1 $$'\"";
+    check(killed, 2, &["was ended by signal 10", "`expect_exit = [138]`"]);
+    check(&format!("{killed}\nexpect_exit = [138]"), 0, &[]);
+    let slow = "policy = { timeout = \"50ms\" }";
+    let timed_out = format!("command = \"sleep 100\"\n{slow}");
+    check(&timed_out, 124, &["took longer than its timeout; `policy.timeout` can be longer"]);
+    let worker = format!("statement = \"__import__('time').sleep(100)\"\n{slow}");
+    check(&worker, 124, &["did not answer within", "`policy.timeout`"]);
+    for hook in ["setup", "prepare", "conclude", "cleanup"] {
+        let said = format!("the hook `{hook}` \"false\" exited with 1");
+        check(&format!("command = \"true\"\n{hook} = \"false\""), 2, &[&said]);
+    }
+    let input = "command = \"true\"\ninput = \"missing\"";
+    check(input, 2, &["missing as standard input", "check that it is there and can be read"]);
+}
+
+/// ^C before errors, errors before time-outs.
+#[test]
+fn exit_codes_of_a_suite() {
+    let bench = Bench::new();
+    let benchmark = |name: &str, command: &str| {
+        format!("[[benchmark]]\nname = \"{name}\"\ncommand = \"{command}\"\n")
+    };
+    let (slow, bad) = (benchmark("slow", "sleep 100"), benchmark("bad", "false"));
+    let policy = "policy = { timeout = \"50ms\" }\n";
+    let check = |benchmarks: &[&str], code: i32| {
+        bench.write("suite.toml", &format!("{policy}{}", benchmarks.concat()));
+        let run = ["bench", "suite.toml", "--blocks", "2", "-o", "out"];
+        bench.stillwell(&run).ends_with(code);
+        std::fs::remove_dir_all(bench.path("out")).ok();
+    };
+    let good = benchmark("good", "true");
+    check(&[&good], 0);
+    check(&[&good, &slow], 124);
+    check(&[&good, &slow, &benchmark("slow too", "sleep 99")], 124);
+    check(&[&good, &slow, &bad], 2);
+    check(&[&bad, &slow], 2);
+    check(&[&slow], 124);
+}
+
+#[test]
+fn warm_up_runs_and_limits_of_blocks_are_policies() {
+    let bench = counted();
+    bench.write("go", "");
+    let policy = "policy = { warmup = 3, max_blocks = 5 }\n";
+    bench.write("suite.toml", &COUNTED.replace("matrix", &format!("{policy}matrix")));
+    let run = ["bench", "suite.toml", "--only", "count-1", "-o", "r.swell"];
+    bench.stillwell(&run).ends_with(0);
+    let record = bench.record();
+    let n_warmups = record.rows.iter().filter(|row| row.block.is_none()).count();
+    assert_eq!((n_warmups, record.timed().count()), (6, 10));
+    let statement = "[[benchmark]]\nname = \"s\"\nstatement = \"sum(range(9))\"\n\
+                     policy = { max_blocks = 2, warmup = 4, min_time = \"100us\" }\n";
+    bench.write("suite.toml", statement);
+    bench.stillwell(&["bench", "suite.toml", "-o", "s.swell"]).ends_with(0);
+    let record = Record::read(&bench.path("s.swell"));
+    assert_eq!(record.rows.iter().filter_map(|row| row.block).max(), Some(1));
+    assert_eq!(record.header["plan"]["workers"]["n_warmup_slices"], 4);
 }

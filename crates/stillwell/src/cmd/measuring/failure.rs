@@ -3,6 +3,7 @@
 use crate::cmd::measuring::worker_failure;
 use crate::measure::{Failure, Hook};
 use crate::record::Record;
+use crate::render::remedies::Asked;
 
 /// Lines of standard error that are shown.
 const STDERR_LINES_MAX: usize = 10;
@@ -10,6 +11,7 @@ const STDERR_LINES_MAX: usize = 10;
 /// The message for the end of the output.
 pub fn explain(record: &Record, failure: &Failure) -> String {
     let plan = &record.header.plan;
+    let asked = Asked::of(plan);
     let kept = match record.rows.len() {
         0 => "no run had finished".into(),
         _ => format!("the finished runs are in {}", record.path.display()),
@@ -17,13 +19,15 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
     match failure {
         Failure::Run { arm, exit, timed_out, stderr, .. } => {
             let command = plan.arms[*arm].label();
-            let how =
-                if *timed_out { "took longer than --timeout".into() } else { exit_in_words(*exit) };
-            let advice = if *timed_out {
-                "-i goes on without such runs"
+            let how = if *timed_out {
+                match asked {
+                    Asked::Run | Asked::Workers => "took longer than --timeout".into(),
+                    Asked::Suite => "took longer than its timeout".into(),
+                }
             } else {
-                "-i goes on in spite of failures"
+                exit_in_words(*exit)
             };
+            let advice = advice(asked, *exit, *timed_out);
             format!("command {} ({command:?}) {how}; {advice}; {kept}{}", arm + 1, tail(stderr))
         }
         Failure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
@@ -33,10 +37,10 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
         }
         Failure::Hook { hook, command, exit, stderr, .. } => {
             let option = match hook {
-                Hook::Setup => "--setup",
-                Hook::Prepare => "--prepare",
-                Hook::Conclude => "--conclude",
-                Hook::Cleanup | Hook::Validate => "--cleanup",
+                Hook::Setup => asked.key("--setup", "setup"),
+                Hook::Prepare => asked.key("--prepare", "prepare"),
+                Hook::Conclude => asked.key("--conclude", "conclude"),
+                Hook::Cleanup | Hook::Validate => asked.key("--cleanup", "cleanup"),
             };
             format!(
                 "the hook {option} {command:?} {}; {kept}{}",
@@ -46,13 +50,25 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
         }
         Failure::Worker { arm, failure } => {
             let label = plan.arms[*arm].label();
-            {
-                let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
-                worker_failure::explain(&format!("{kind} {} ({label:?})", arm + 1), &kept, failure)
-            }
+            let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
+            let arm = format!("{kind} {} ({label:?})", arm + 1);
+            worker_failure::explain(&arm, &kept, failure, asked)
         }
         Failure::Start { why } => why.clone(),
         Failure::Record { error, .. } => format!("{error}; {kept}"),
+    }
+}
+
+/// What to do about a run that failed, if nothing is wrong with the command.
+fn advice(asked: Asked, exit: i32, timed_out: bool) -> String {
+    match (asked, timed_out) {
+        (Asked::Suite, true) => "`policy.timeout` can be longer".into(),
+        (Asked::Suite, false) => {
+            let status = if exit < 0 { 128 - exit } else { exit };
+            format!("if that is right, `expect_exit = [{status}]` says so")
+        }
+        (_, true) => "-i goes on without such runs".into(),
+        (_, false) => "-i goes on in spite of failures".into(),
     }
 }
 

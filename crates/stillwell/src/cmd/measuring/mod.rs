@@ -34,8 +34,10 @@ pub use session::{Ended, Seen, Session};
 pub use start::{Place, Start, metrics_of};
 pub use visits::Visit;
 
-const EXIT_TIMEOUT: u8 = 124;
-const EXIT_INTERRUPTED: u8 = 130;
+/// A run, or an answer, took too long.
+pub const EXIT_TIMEOUT: u8 = 124;
+/// ^C, or SIGTERM.
+pub const EXIT_INTERRUPTED: u8 = 130;
 
 /// A session that is about to start: all that has been found out and decided.
 pub struct Measuring<'a> {

@@ -4,23 +4,24 @@ use std::io;
 
 use crate::cmd::measuring::failure::exit_in_words;
 use crate::measure::worker::{Failure, Said, What, Why};
+use crate::render::remedies::Asked;
 use crate::sys::Stage;
 
 /// Lines of each stream that are shown.
 const LINES_MAX: usize = 10;
 
 /// The message for the end of the output. `arm` is what to call the arm, for example `command 2 ("./bench")`, and
-/// `kept` says where what was measured before is.
-pub fn explain(arm: &str, kept: &str, failure: &Failure) -> String {
-    let asked = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
-    let asked = asked.unwrap_or_default();
-    let (what, advice) = in_words(&failure.what);
+/// `kept` says where what was measured before is. `asked`: by which names the session can be told to do otherwise.
+pub fn explain(arm: &str, kept: &str, failure: &Failure, asked: Asked) -> String {
+    let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
+    let request = request.unwrap_or_default();
+    let (what, advice) = in_words(&failure.what, asked);
     let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
-    format!("{arm}{asked} {what}{advice}; {kept}{}", end_of(&failure.said))
+    format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.said))
 }
 
 /// What happened, as what follows the arm, and what to do about it.
-fn in_words(what: &What) -> (String, Option<&'static str>) {
+fn in_words(what: &What, asked: Asked) -> (String, Option<&'static str>) {
     const PROTOCOL: &str = "docs/worker-protocol.md says what a worker answers";
     match what {
         What::NoProgram(why) => {
@@ -35,7 +36,12 @@ fn in_words(what: &What) -> (String, Option<&'static str>) {
         What::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL)),
         What::TimedOut(limit) => (
             format!("did not answer within {limit:?}"),
-            Some("allow more with --timeout, or see what it waits for"),
+            Some(match asked {
+                Asked::Suite => "allow more with `policy.timeout`, or see what it waits for",
+                Asked::Run | Asked::Workers => {
+                    "allow more with --timeout, or see what it waits for"
+                }
+            }),
         ),
         What::Rubbish { line, why } => {
             let why = match why {
@@ -125,7 +131,9 @@ mod tests {
     #[track_caller]
     fn check(request: Option<&str>, what: What, said: Said, expected: &str) {
         let failure = Failure { request: request.map(Into::into), what, said };
-        assert_eq!(explain("command 1 (\"./b\")", "nothing was measured", &failure), expected);
+        let found =
+            explain("command 1 (\"./b\")", "nothing was measured", &failure, Asked::Workers);
+        assert_eq!(found, expected);
     }
 
     #[test]

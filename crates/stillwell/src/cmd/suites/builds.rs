@@ -18,6 +18,7 @@ use crate::link::Wrappers;
 use crate::measure::interrupt::Interrupt;
 use crate::plan::suite::Built;
 use crate::record;
+use crate::render::one_line;
 use crate::spec::suite::{Build, LinkOrder, Variant};
 
 /// Builds with a random order of linking, unless the file says how many.
@@ -239,7 +240,7 @@ impl Tree<'_> {
 
     fn build(&self, build: &Build, path: &Path) -> Result<()> {
         let of = self.number.map_or_else(String::new, |number| format!(", link order {number}"));
-        writeln!(anstream::stderr(), "building {}{of}", self.variant.name).ok();
+        writeln!(anstream::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
         let mut command = as_user("sh");
         command.args(["-c", &build.command]).current_dir(path).stdin(Stdio::null());
         command.envs(&self.variant.env);

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use crate::plan::suite::{Member, Suite};
 use crate::plan::{Arm, Role};
+use crate::render::one_line;
 use crate::spec::suite::SuiteFile;
 
 /// Prints the names of the benchmarks, one on each line, or all about them as JSON.
@@ -18,7 +19,7 @@ pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
         writeln!(stdout)?;
         return Ok(0);
     }
-    suite.members.iter().try_for_each(|member| writeln!(stdout, "{}", member.name))?;
+    suite.members.iter().try_for_each(|it| writeln!(stdout, "{}", one_line(&it.name)))?;
     Ok(0)
 }
 

@@ -11,7 +11,9 @@ use stats::sequential::{Sequential, holm_shares};
 
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
-use crate::cmd::measuring::{Place, Screen, Seen, Start, Visit, explain_failure, metrics_of};
+use crate::cmd::measuring::{
+    EXIT_INTERRUPTED, EXIT_TIMEOUT, Place, Screen, Seen, Start, Visit, explain_failure, metrics_of,
+};
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::Entry;
 use crate::cmd::tuning;
@@ -21,12 +23,12 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
 use crate::record::{EndReason, Layout, Manifest, Record};
+use crate::render::one_line;
 use crate::spec::workers::BenchSpec;
 use crate::sys::User;
 
 /// Separates the stream of the order of visits from those of the benchmarks.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
-const EXIT_INTERRUPTED: u8 = 130;
 
 /// Measures what is not finished, then shows all of it. Returns the exit code.
 ///
@@ -160,8 +162,8 @@ impl SuiteSession<'_> {
     fn visit(&mut self, at: usize) -> Result<bool> {
         let left_ns = self.left_ns();
         let n_done = self.entries.iter().filter(|entry| !entry.is_open()).count();
-        let prefix =
-            format!("{n_done}/{} done  {}  ", self.entries.len(), self.entries[at].member.name);
+        let name = one_line(&self.entries[at].member.name);
+        let prefix = format!("{n_done}/{} done  {name}  ", self.entries.len());
         let entry = &mut self.entries[at];
         let plan = &entry.member.plan;
         let mut progress = self.screen.progress(plan);
@@ -246,9 +248,12 @@ impl SuiteSession<'_> {
             let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
             writeln!(anstream::stderr(), "{text}").ok();
         }
+        let mut failed = self.entries.iter().filter(|entry| entry.failure.is_some());
+        let mut only_timed_out = || failed.all(|entry| entry.end == Some(EndReason::TimedOut));
         Ok(match (is_interrupted, failures.is_empty()) {
             (true, _) => EXIT_INTERRUPTED,
             (false, true) => code,
+            (false, false) if only_timed_out() => EXIT_TIMEOUT,
             (false, false) => crate::EXIT_ERROR,
         })
     }
@@ -258,7 +263,7 @@ impl SuiteSession<'_> {
         let failed = self.entries.iter().filter_map(|entry| Some((entry, entry.failure.as_ref()?)));
         let explained = failed.map(|(entry, failure)| {
             let text = explain_failure(&Record::read(&entry.path)?, failure);
-            Ok(format!("{}: {text}", entry.member.name))
+            Ok(format!("{}: {text}", one_line(&entry.member.name)))
         });
         explained.collect()
     }

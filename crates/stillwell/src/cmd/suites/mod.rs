@@ -15,19 +15,19 @@ use jiff::Zoned;
 use crate::cli::BenchVerb;
 use crate::cmd::exports;
 use crate::cmd::measuring::worker_failure;
-use crate::cmd::measuring::{Measuring, drawn_seed};
+use crate::cmd::measuring::{EXIT_INTERRUPTED, Measuring, drawn_seed};
 use crate::cmd::tuning;
 use crate::host::{self, Facts, Gap, Host};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::plan::programs::Listed;
 use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite};
 use crate::record::{self, Manifest};
+use crate::render::remedies::Asked;
 use crate::spec::suite::{SuiteFile, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 
 use builds::Builder;
 
-const EXIT_INTERRUPTED: u8 = 130;
 /// Extension of suite files.
 const EXTENSION: &str = "toml";
 /// Extension of a record: of one benchmark, then.
@@ -124,6 +124,7 @@ fn refuse_with_resume(spec: &BenchSpec) -> Result<()> {
         ("--alpha", judging.alpha.is_some()),
         ("--same", judging.same.is_some()),
         ("--estimand", judging.estimand.is_some()),
+        ("--aa", judging.aa),
         ("--blocks", workers.processes.is_some()),
         ("--budget", workers.budget.is_some()),
         ("--precision", workers.precision.is_some()),
@@ -132,7 +133,10 @@ fn refuse_with_resume(spec: &BenchSpec) -> Result<()> {
         ("--affinity", workers.affinity.is_some()),
         ("--timeout", workers.timeout.is_some()),
         ("--values", workers.values.is_some()),
+        ("--warmups", workers.warmups.is_some()),
         ("--loops", workers.loops.is_some()),
+        ("--min-time", workers.min_time.is_some()),
+        ("--gc", workers.gc.is_some()),
         ("--seed", workers.seed.is_some()),
     ];
     let refused = said.iter().find(|(_, is_said)| *is_said);
@@ -207,6 +211,10 @@ impl Read {
         Ok(Self { path: path.into(), text, file })
     }
 
+    fn text(&self) -> Text<'_> {
+        Text { path: &self.path, text: &self.text }
+    }
+
     fn directory(&self) -> Result<PathBuf> {
         let parent = self.path.parent().unwrap_or(Path::new(""));
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
@@ -226,15 +234,19 @@ impl Read {
     ) -> Result<Suite> {
         let directory = self.directory()?;
         let shown = directory.to_str().context("the directory of the suite is not UTF-8")?;
-        let built = self.file.variants.iter().map(|it| builds::variant(it, &directory, builder));
-        let built: Vec<Built> =
-            built.collect::<Result<_>>().with_context(|| self.path.display().to_string())?;
-        let candidates = candidates(&self.file, &built, shown)
-            .with_context(|| self.path.display().to_string())?;
+        let text = self.text();
+        let built = self.file.variants.iter().map(|variant| {
+            builds::variant(variant, &directory, builder).map_err(|error| match variant.span() {
+                // The command line named it.
+                place if place.is_empty() => error.context(self.path.display().to_string()),
+                place => text.mistake(&place, format!("{error:#}")).into(),
+            })
+        });
+        let built: Vec<Built> = built.collect::<Result<_>>()?;
+        let candidates = candidates(text, &self.file, &built, shown)?;
         let listed: Vec<_> =
             candidates.iter().map(|candidate| listed(candidate, spec)).collect::<Result<_>>()?;
-        decide_suite(&self.file, &candidates, &listed, spec, (facts, drawn_seed()?))
-            .with_context(|| self.path.display().to_string())
+        decide_suite((text, &self.file), &candidates, &listed, spec, (facts, drawn_seed()?))
     }
 }
 
@@ -272,9 +284,13 @@ fn listed(candidate: &Candidate, spec: &BenchSpec) -> Result<Vec<Vec<Listed>>> {
     let Kind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
     let mut maker = Maker::new(None, tuning::user_of_commands(&workers.tuning))?;
-    list_benchmarks(&mut maker, arms, workers.timeout).map_err(|(index, failure)| {
+    let timeout = workers.timeout.or(candidate.policy.timeout);
+    list_benchmarks(&mut maker, arms, timeout).map_err(|(index, failure)| {
         let arm = &arms[index];
         let program = format!("program {:?} of variant {:?}", arm.command, arm.label());
-        anyhow::anyhow!("{}", worker_failure::explain(&program, "nothing was measured", &failure))
+        anyhow::anyhow!(
+            "{}",
+            worker_failure::explain(&program, "nothing was measured", &failure, Asked::Suite)
+        )
     })
 }

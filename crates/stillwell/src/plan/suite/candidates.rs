@@ -1,12 +1,14 @@
 //! A suite file → what could be measured: parameters filled in, each variant's own command, statement or program.
 
+use std::ops::Range;
+
 use anyhow::{Context as _, Result, ensure};
 
 use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
 use crate::plan::workers::Source;
 use crate::plan::{Arm, Role};
-use crate::spec::suite::{Benchmark, Policy, SuiteFile, Variant};
+use crate::spec::suite::{Benchmark, Mistake, Placed, Policy, SuiteFile, Text, Variant};
 use crate::spec::values::Percent;
 
 /// Names that placeholders have which are not parameters.
@@ -36,6 +38,8 @@ pub struct Candidate {
     pub policy: Policy,
     /// Of the whole suite.
     pub alpha: Option<Percent>,
+    /// Where it stands in the file, in bytes.
+    pub place: Range<usize>,
 }
 
 /// A variant of one benchmark.
@@ -96,14 +100,22 @@ impl Candidate {
 ///
 /// # Errors
 /// A command cannot be split into words, or parameters have too many combinations or a reserved name.
-pub fn candidates(file: &SuiteFile, built: &[Built], directory: &str) -> Result<Vec<Candidate>> {
+pub fn candidates(
+    text: Text<'_>,
+    file: &SuiteFile,
+    built: &[Built],
+    directory: &str,
+) -> Result<Vec<Candidate>, Mistake> {
     let mut all = Vec::new();
     for benchmark in &file.benchmarks {
         let named = benchmark.name.clone().or_else(|| benchmark.program.clone());
-        let context = || format!("the benchmark {:?}", named.clone().unwrap_or_default());
-        for assignment in assignments(benchmark).with_context(context)? {
+        let wrong = |error: anyhow::Error| {
+            let named = named.clone().unwrap_or_default();
+            text.mistake(&benchmark.span(), format!("the benchmark {named:?}: {error:#}"))
+        };
+        for assignment in assignments(benchmark).map_err(wrong)? {
             let expanded = Expanded { file, benchmark, assignment: &assignment, directory };
-            all.push(expanded.candidate(built).with_context(context)?);
+            all.push(expanded.candidate(built).map_err(wrong)?);
         }
     }
     Ok(all)
@@ -136,7 +148,7 @@ fn assignments(benchmark: &Benchmark) -> Result<Vec<Assignment>> {
 /// A benchmark with one combination of its parameters.
 struct Expanded<'a> {
     file: &'a SuiteFile,
-    benchmark: &'a Benchmark,
+    benchmark: &'a Placed<Benchmark>,
     assignment: &'a Assignment,
     directory: &'a str,
 }
@@ -165,6 +177,7 @@ impl Expanded<'_> {
             kind: self.kind(&variants)?,
             policy: self.benchmark.policy.or(&self.file.policy),
             alpha: self.file.alpha,
+            place: self.benchmark.span(),
         })
     }
 

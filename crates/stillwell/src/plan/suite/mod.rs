@@ -7,16 +7,18 @@ mod candidates;
 #[cfg(test)]
 mod tests;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use std::collections::HashSet;
+
+use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use stats::Stream;
 
 use crate::host::Facts;
-use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, fewest_blocks};
+use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, fewest_blocks, limits};
 use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
 use crate::plan::{Arm, BlockRule, InSuite, Plan, decide};
 use crate::spec::RunSpec;
-use crate::spec::suite::{Policy, SuiteFile};
+use crate::spec::suite::{Policy, SuiteFile, Text};
 use crate::spec::values::{Cpus, IgnoreFailure, Shell, Statuses};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
 
@@ -65,7 +67,7 @@ pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
 /// # Errors
 /// Nothing is selected, two benchmarks have one name, or something contradicts itself or this machine.
 pub fn decide_suite(
-    file: &SuiteFile,
+    (text, file): (Text<'_>, &SuiteFile),
     candidates: &[Candidate],
     listed: &[Vec<Vec<Listed>>],
     said: &BenchSpec,
@@ -74,13 +76,18 @@ pub fn decide_suite(
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
     let mut members: Vec<Member> = Vec::new();
     let mut policies = Vec::new();
+    let mut known = HashSet::new();
     for (candidate, listed) in candidates.iter().zip(listed) {
         let decider = Decider { candidate, said, facts };
-        let decided = decider.decide(listed, seed);
-        let decided = decided.with_context(|| format!("the benchmark {:?}", candidate.name))?;
+        let wrong = |what: String| text.mistake(&candidate.place, what);
+        let decided = decider
+            .decide(listed, seed)
+            .map_err(|error| wrong(format!("the benchmark {:?}: {error:#}", candidate.name)))?;
         for (name, plan) in decided {
-            let is_known = members.iter().any(|member| member.name == name);
-            ensure!(!is_known, "two benchmarks are called {name:?}");
+            ensure!(
+                known.insert(name.clone()),
+                wrong(format!("two benchmarks are called {name:?}"))
+            );
             if is_selected(&name, &candidate.tags, said) {
                 policies.push(&candidate.policy);
             }
@@ -90,10 +97,10 @@ pub fn decide_suite(
     for (index, member) in (0..).zip(&mut members) {
         member.plan.seed = Stream::new(seed).after(index).below(SEEDS);
     }
-    let known = members.len();
     members.retain(|member| is_selected(&member.name, &member.tags, said));
     if members.is_empty() {
-        bail!("none of the {known} benchmarks is asked for; `--list` shows them");
+        let (shown, known) = (text.path.display(), known.len());
+        bail!("{shown}: none of the {known} benchmarks is asked for; `--list` shows them");
     }
     let budget_ns = share_out(&mut members, &policies, file, said);
     let name = file.name.clone().unwrap_or_default();
@@ -126,10 +133,9 @@ fn share_out(
         let is_compared = !plan.compared().is_empty();
         if let BlockRule::Budget { budget_ns, min, max } = &mut plan.blocks {
             *budget_ns = policy.budget.map_or(most_ns, |budget| budget.ns);
-            if is_compared && policy.min_blocks.is_none() {
-                *min = fewest_blocks(family, alpha).min(policy.max_blocks.unwrap_or(u32::MAX));
-                *max = (*max).max(*min);
-            }
+            let fewest = if is_compared { fewest_blocks(family, alpha) } else { *min };
+            let usual = (fewest, (*max).max(fewest));
+            (*min, *max) = limits((policy.min_blocks, policy.max_blocks), usual);
         }
     }
     budget_ns
@@ -197,6 +203,7 @@ impl Decider<'_> {
         let workers = &self.said.session.workers;
         let judging = &self.said.session.judging;
         let said = Policy {
+            warmup: workers.warmups,
             precision: workers.precision,
             same: judging.same,
             estimand: judging.estimand,
@@ -215,6 +222,7 @@ impl Decider<'_> {
         let workers = &mut session.workers;
         workers.budget = None;
         (workers.rigorous, workers.fast) = (false, false);
+        workers.warmups = policy.warmup;
         workers.precision = policy.precision;
         workers.timeout = policy.timeout;
         workers.min_time = policy.min_time;
@@ -248,6 +256,7 @@ impl Decider<'_> {
             spec.length.min_runs = policy.min_blocks;
             spec.length.max_runs = policy.max_blocks;
         }
+        spec.length.warmup = policy.warmup;
         spec.length.precision = policy.precision;
         spec.length.timeout = policy.timeout;
         spec.hooks.setup.clone_from(&benchmark.setup);

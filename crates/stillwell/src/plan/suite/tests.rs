@@ -19,13 +19,14 @@ fn said(words: &[&str]) -> BenchSpec {
 /// Programs have one benchmark in each variant, `inner`.
 fn suite(text: &str, words: &[&str]) -> Result<Suite> {
     let text = format!("{TWO}{text}");
-    let file = parse(Text { path: Path::new("s.toml"), text: &text })?;
+    let text = Text { path: Path::new("s.toml"), text: &text };
+    let file = parse(text)?;
     let built = |variant: &Placed<Variant>| Built {
         variant: Variant::clone(variant),
         directories: vec!["/dir".into()],
     };
     let built: Vec<Built> = file.variants.iter().map(built).collect();
-    let candidates = candidates(&file, &built, "/dir")?;
+    let candidates = candidates(text, &file, &built, "/dir")?;
     let facts = Facts { cpus_allowed: Some("0-1".into()), ..Facts::default() };
     let inner = Listed { name: "inner".into(), inner_loops: 1, has_own_timer: false };
     let listed: Vec<_> = candidates
@@ -35,7 +36,7 @@ fn suite(text: &str, words: &[&str]) -> Result<Suite> {
             _ => Vec::new(),
         })
         .collect();
-    decide_suite(&file, &candidates, &listed, &said(words), (&facts, 7))
+    decide_suite((text, &file), &candidates, &listed, &said(words), (&facts, 7))
 }
 
 fn commands(suite: &Suite) -> Vec<Vec<&str>> {

@@ -6,6 +6,7 @@ use crate::render::Styles;
 use crate::render::columns::{shorten, wrap};
 use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
+use crate::render::remedies::Asked;
 use crate::render::styles::paint;
 use crate::render::units::short_time;
 
@@ -18,17 +19,19 @@ pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String 
     for arm in &found.arms {
         of_arm(&mut out, arm, record.slices.is_some(), styles);
     }
+    let asked = Asked::of(&record.header.plan);
     if let Some(largest) = found.total.largest() {
-        let advice = words::advice(&largest.source);
+        let advice = words::advice(&largest.source, asked);
         let advice =
             advice.map_or_else(String::new, |advice| format!("; what removes it: {advice}"));
         let what = words::name(&largest.source);
         let text = format!("{what}, {}{advice}", short_time(largest.ns as f64));
         wrap(&mut out, "largest: ", 9, &text);
-        if matches!(
+        let can_be_removed = matches!(
             largest.source.remedy(),
             Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_))
-        ) {
+        );
+        if can_be_removed && asked == Asked::Run {
             out.push_str("proof: run it again with --explain\n");
         }
     }

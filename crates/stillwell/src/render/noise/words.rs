@@ -1,6 +1,7 @@
 //! Sources of noise in words, and what removes them.
 
 use crate::noise::{Entry, Remedy, Source};
+use crate::render::remedies::Asked;
 use crate::render::uncertain;
 
 /// What a source did.
@@ -39,10 +40,10 @@ fn line_words(line: &str) -> Option<&'static str> {
     })
 }
 
-/// What would remove it, if anything would.
-pub fn advice(source: &Source) -> Option<String> {
+/// What would remove it, if anything would, in a session that came from there.
+pub fn advice(source: &Source, asked: Asked) -> Option<String> {
     Some(match source.remedy()? {
-        Remedy::OwnCpu => "--isolate, or --affinity on a quiet CPU".into(),
+        Remedy::OwnCpu => asked.own_cpu().into(),
         Remedy::Affinity => "--affinity".into(),
         Remedy::Tune(knobs) => format!("--tune={knobs}"),
         Remedy::Boot => "a CPU without a tick: `stillwell system boot`".into(),

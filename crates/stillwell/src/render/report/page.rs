@@ -3,12 +3,14 @@
 use serde::Serialize;
 
 use crate::analysis::report::{Group, ReportData, SameName};
+use crate::analysis::suite::plan_of;
 use crate::analysis::{ArmSummary, Comparison};
 use crate::noise::Entry;
 use crate::plan::workers::Unit as ValueUnit;
 use crate::render::columns::{one_line, shorten};
 use crate::render::exported::net_t0;
 use crate::render::noise::{advice, name};
+use crate::render::remedies::Asked;
 use crate::render::report::cards::{self, Card};
 use crate::render::report::index::{self, Index};
 use crate::render::report::records::{self, RecordWords};
@@ -169,8 +171,10 @@ impl<'a> Told<'a> {
 
     fn cards(&self, place: Option<&str>) -> Vec<Card> {
         let input = self.reported.input;
-        let (plan, arms) = (&input.record.header.plan, &input.analysis.arms);
-        let card = |(found, judgement)| cards::card(plan, arms, found, judgement, place);
+        let arms = &input.analysis.arms;
+        let card = |(found, judgement)| {
+            cards::card(plan_of(input.record, found), arms, found, judgement, place)
+        };
         self.comparisons().map(card).map(with_signs).collect()
     }
 
@@ -366,6 +370,7 @@ fn group_words(told: &Told<'_>) -> GroupWords {
         ValueUnit::Count => "count",
     };
     let ledgers = group.ledgers.iter();
+    let asked = Asked::of(&told.reported.input.record.header.plan);
     let scan = group.scan.iter().flat_map(|scan| &scan.series);
     GroupWords {
         title: told.title.clone(),
@@ -374,14 +379,16 @@ fn group_words(told: &Told<'_>) -> GroupWords {
         numbers: (0..group.arms.len()).map(|place| number(told, place)).collect(),
         comparisons: compared.collect(),
         series: scan.map(|series| shorten(&series.label, LABEL_MAX)).collect(),
-        ledgers: ledgers.map(|it| it.lost.entries.iter().map(part_words).collect()).collect(),
+        ledgers: ledgers
+            .map(|it| it.lost.entries.iter().map(|part| part_words(part, asked)).collect())
+            .collect(),
     }
 }
 
-fn part_words(part: &Entry) -> PartWords {
+fn part_words(part: &Entry, asked: Asked) -> PartWords {
     let estimate = if part.is_estimate { " (estimate)" } else { "" };
     PartWords {
         name: name(&part.source) + estimate,
-        advice: advice(&part.source).unwrap_or_default(),
+        advice: advice(&part.source, asked).unwrap_or_default(),
     }
 }

@@ -67,8 +67,8 @@ pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordWords {
     let header = &record.header;
     let plan = &header.plan;
     let found = analysis.notes.iter().map(|note| NoteWords {
-        what: one_line(&notes::what(&note.finding)),
-        advice: notes::advice(&note.finding),
+        what: one_line(&notes::what(&note.finding, plan)),
+        advice: notes::advice(&note.finding, plan),
     });
     let imported = header.imported.iter().flat_map(|imported| &imported.notes);
     let imported = imported.map(|note| NoteWords { what: one_line(note), advice: None });

@@ -6,6 +6,7 @@ use crate::analysis::{Evidence, NoTest, Paired, RatioInterval, Shape, StatisticN
 use crate::plan::{BlockRule, Plan, Policy, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::exported::{half_width, shown_ratio};
+use crate::render::remedies::Asked;
 use crate::render::styles::paint;
 use crate::render::units::percent;
 use crate::render::{Styles, uncertain};
@@ -264,7 +265,7 @@ fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &
             Some(to_decide) => format!(
                 "about {} blocks would decide{}; these were {}",
                 to_decide.n_pairs,
-                longer(to_decide, plan.blocks),
+                longer(to_decide, plan),
                 paired.n_pairs
             ),
             None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
@@ -274,21 +275,36 @@ fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &
 
 /// How to ask for so many blocks, where they do not fit. They have to be new ones: those that were seen have spent their
 /// share of errors.
-fn longer(to_decide: ToDecide, blocks: BlockRule) -> String {
+fn longer(to_decide: ToDecide, plan: &Plan) -> String {
     let ToDecide { n_pairs, time_ns } = to_decide;
-    let BlockRule::Budget { max, budget_ns, .. } = blocks else {
-        return format!(" (--runs {n_pairs})");
+    let asked = Asked::of(plan);
+    let BlockRule::Budget { max, budget_ns, .. } = plan.blocks else {
+        return format!(" ({})", asked.blocks(n_pairs));
     };
-    let beyond = (n_pairs > max as usize).then(|| format!("--max-blocks {n_pairs}"));
+    let beyond = (n_pairs > max as usize).then(|| asked.blocks_max(n_pairs));
     let longer = time_ns.filter(|time_ns| 1.1 * time_ns > budget_ns as f64);
-    let budget = longer.map(|time_ns| format!("--budget {}", budget(time_ns)));
-    let options: Vec<String> = budget.into_iter().chain(beyond).collect();
-    if options.is_empty() { String::new() } else { format!(" ({})", options.join(" ")) }
+    let longer = longer.map(|time_ns| budget(1.1 * time_ns));
+    let options: Vec<String> = match asked {
+        Asked::Run => {
+            longer.map(|time| format!("--budget {time}")).into_iter().chain(beyond).collect()
+        }
+        // A number of processes and a budget do not go together.
+        Asked::Workers => {
+            beyond.or(longer.map(|time| format!("--budget {time}"))).into_iter().collect()
+        }
+        // The time of all benchmarks ends each of them as well.
+        Asked::Suite => {
+            let own = longer.map(|time| format!("`policy.budget = \"{time}\"`"));
+            own.into_iter().chain(beyond).chain(["a longer `budget` of the suite".into()]).collect()
+        }
+    };
+    let between = if asked == Asked::Suite { ", " } else { " " };
+    if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
 }
 
-/// A little more than this, as `--budget` takes it.
+/// A time as a budget is given.
 fn budget(time_ns: f64) -> String {
-    let time_s = 1.1 * time_ns / 1e9;
+    let time_s = time_ns / 1e9;
     match time_s {
         ..100.0 => format!("{}s", uncertain::fixed(time_s.ceil(), 0)),
         ..6000.0 => format!("{}min", uncertain::fixed((time_s / 60.0).ceil(), 0)),

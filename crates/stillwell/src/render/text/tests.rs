@@ -1,7 +1,7 @@
 use super::*;
 use crate::analysis::{Evidence, Finding, NoTest, Paired, RatioInterval, Shape, ToDecide};
 use crate::noise::{Entry, Source};
-use crate::plan::{Order, ShellReason};
+use crate::plan::{InSuite, Order, ShellReason};
 use crate::record::{EndReason, Event};
 use crate::render::columns::{COLUMNS, width};
 use crate::render::fixture::{
@@ -22,10 +22,13 @@ fn show(record: &Record, analysis: &Analysis, histogram: Option<&Histogram>) -> 
 
 /// The part of the summary that is about the only comparison.
 fn show_comparison(evidence: Evidence) -> String {
-    let record = record(&["old", "new"]);
-    let mut analysis = analysis(&record, &[12.3e6, 12.5e6]);
+    show_comparison_of(&record(&["old", "new"]), evidence)
+}
+
+fn show_comparison_of(record: &Record, evidence: Evidence) -> String {
+    let mut analysis = analysis(record, &[12.3e6, 12.5e6]);
     compare(&mut analysis, 1, evidence);
-    let text = show(&record, &analysis, None);
+    let text = show(record, &analysis, None);
     let start = text.find("2 vs 1").unwrap();
     text[start..text.find("record:").unwrap()].trim_end().to_owned()
 }
@@ -187,6 +190,19 @@ fn verdicts_in_words() {
     is(to_decide(240, Some(3e9)), "about 240 blocks would decide; these were 60");
     is(to_decide(800, Some(3e9)), "would decide (--max-blocks 800); these");
     is(to_decide(540, Some(300e9)), "(--budget 6min --max-blocks 540)");
+    let in_suite = |to_decide: Paired, expected: &str| {
+        let mut record = record(&["old", "new"]);
+        let suite = InSuite { name: "s".into(), benchmark: "b".into(), family: 1 };
+        record.header.plan.suite = Some(suite);
+        let text = show_comparison_of(&record, Evidence::Paired(to_decide));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(expected), "{text}");
+    };
+    in_suite(to_decide(240, Some(3e9)), "would decide (a longer `budget` of the suite); these");
+    in_suite(
+        to_decide(540, Some(300e9)),
+        "(`policy.budget = \"6min\"`, `policy.max_blocks = 540`, a longer `budget` of the suite)",
+    );
     let contradicted = Paired { is_contradicted: true, ..paired(1.01, 0.98, 1.04) };
     is(contradicted, "the looks contradict each other");
     is(paired(1.0183, 1.0129, 1.0238), "smallest difference this run could have seen: 0.73 %");

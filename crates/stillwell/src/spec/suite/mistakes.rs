@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::spec::suite::{Benchmark, SuiteFile};
+use crate::spec::suite::{Benchmark, Policy, SuiteFile};
 
 /// Two words are the same but for a slip if they are at least so similar (Jaro-Winkler).
 const SIMILAR: f64 = 0.8;
@@ -117,6 +117,15 @@ fn of_kind(benchmark: &Benchmark) -> [(&'static str, &'static str, bool); 14] {
     ]
 }
 
+fn wrong_with_blocks(policy: &Policy) -> Option<String> {
+    let said = [("min_blocks", policy.min_blocks), ("max_blocks", policy.max_blocks)];
+    if let Some((key, _)) = said.iter().find(|(_, n)| *n == Some(0)) {
+        return Some(format!("`policy.{key}` is 0"));
+    }
+    let (min, max) = policy.min_blocks.zip(policy.max_blocks)?;
+    (min > max).then(|| format!("`policy.min_blocks`, {min}, is above `policy.max_blocks`, {max}"))
+}
+
 fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<String> {
     let kinds = [
         ("command", &benchmark.command),
@@ -154,6 +163,10 @@ fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<String> {
     let empty = benchmark.matrix.iter().find(|(_, values)| values.is_empty());
     if let Some((parameter, _)) = empty {
         return Some(format!("the parameter {parameter:?} has no value"));
+    }
+    let policy = benchmark.policy.or(&suite.policy);
+    if let Some(what) = wrong_with_blocks(&policy) {
+        return Some(what);
     }
     let left_out = benchmark.exclude.iter().flat_map(|combination| combination.keys());
     let unknown = left_out.into_iter().find(|name| !benchmark.matrix.contains_key(*name));

@@ -13,7 +13,7 @@ use crate::plan::Estimand;
 use crate::plan::workers::Gc;
 use crate::spec::values::{Percent, TimeSpan};
 
-pub use mistakes::{Text, parse};
+pub use mistakes::{Mistake, Text, parse};
 use values::OneOrMany;
 pub use values::{Placed, Scalar};
 
@@ -28,7 +28,7 @@ pub struct SuiteFile {
     #[schemars(with = "Option<values::TimeText>")]
     pub budget: Option<TimeSpan>,
     /// In how many percent of whole suites anything that is the same may be called different [default: 1].
-    #[serde(default, deserialize_with = "values::text")]
+    #[serde(default, deserialize_with = "values::alpha")]
     #[schemars(with = "Option<values::PercentText>")]
     pub alpha: Option<Percent>,
     /// How benchmarks are measured and judged that do not say otherwise.
@@ -176,6 +176,9 @@ pub struct Policy {
     pub min_blocks: Option<u32>,
     /// Most blocks.
     pub max_blocks: Option<u32>,
+    /// Of a command: warm-up runs of each variant at the beginning of each visit, which are left out [default: 1]. Of a
+    /// statement or program: slices at the beginning of each process that are left out [default: found out].
+    pub warmup: Option<u32>,
     /// Most time for one run, or one answer of a worker.
     #[serde(default, deserialize_with = "values::text")]
     #[schemars(with = "Option<values::TimeText>")]
@@ -198,6 +201,7 @@ impl Policy {
             estimand: self.estimand.or(other.estimand),
             min_blocks: self.min_blocks.or(other.min_blocks),
             max_blocks: self.max_blocks.or(other.max_blocks),
+            warmup: self.warmup.or(other.warmup),
             timeout: self.timeout.or(other.timeout),
             min_time: self.min_time.or(other.min_time),
             gc: self.gc.or(other.gc),

@@ -8,6 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use serde_spanned::Spanned;
 
+use crate::plan::ALPHA_PCT_RANGE;
+use crate::spec::values::Percent;
+
 /// A value and where it stands in the file, in bytes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent, bound(deserialize = "T: Deserialize<'de>"))]
@@ -124,6 +127,17 @@ pub fn text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
 ) -> Result<Option<T>, D::Error> {
     let Scalar(text) = Scalar::deserialize(deserializer)?;
     text.parse().map(Some).map_err(de::Error::custom)
+}
+
+/// A rate of errors, as an option takes it.
+pub fn alpha<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Percent>, D::Error> {
+    let alpha: Option<Percent> = text(deserializer)?;
+    match alpha {
+        Some(Percent(pct)) if !ALPHA_PCT_RANGE.contains(&pct) => {
+            Err(de::Error::custom(format!("{pct} is out of range: from 0.01 to 50 percent")))
+        }
+        alpha => Ok(alpha),
+    }
 }
 
 /// A time as text with its unit, or a number of seconds.
