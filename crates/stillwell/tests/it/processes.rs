@@ -33,12 +33,13 @@ pub struct Process {
 }
 
 impl Process {
-    fn of(pid: i32) -> Option<Self> {
+    /// Who has this number now.
+    pub fn of(pid: i32) -> Option<Self> {
         Some(Self { pid, started: stat(pid, 22)? })
     }
 
     /// Whether it still runs; one that is dead but not reaped does not.
-    fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self) && stat(self.pid, 3).is_some_and(|s| s != "Z")
     }
 }

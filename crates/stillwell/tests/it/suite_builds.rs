@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::bench::{Bench, Ran, STILLWELL, skipped};
+use rustix::process::Signal;
+
+use crate::bench::{Bench, Ran, Record, Running, STILLWELL, skipped, wait_until};
+use crate::processes::Process;
 
 /// A repository with two commits of a C program of three objects; `None` where it cannot be made.
 fn repository() -> Option<Bench> {
@@ -94,4 +97,89 @@ env = { LOG = "@/where" }
     let broken = text.replace("\"make\"", "\"echo no such luck; false\"");
     bench.write("suite.toml", &broken.replace('@', "/tmp"));
     measured(&bench, &bench, &[]).ends_with(2).says(&["\"before\"", "no such luck"]);
+}
+
+/// What nobody asked for is not built; what is measured is measured as if it were.
+#[test]
+fn only_variants_that_are_measured_are_built() {
+    let bench = Bench::new();
+    let variant = |name: &str| {
+        format!(
+            "[[variant]]\nname = \"{name}\"\nbuild = {{ command = \"echo {name} >> built\" }}\n"
+        )
+    };
+    let benchmark = |name: &str, variants: &str| {
+        format!(
+            "[[benchmark]]\nname = \"{name}\"\ncommand = \"true\"\nvariants = [{variants}]\ntags = [\"{name}\"]\n"
+        )
+    };
+    let all = ["one", "two", "three"].map(variant).concat();
+    let both = benchmark("a", "\"one\", \"two\"") + &benchmark("b", "\"two\", \"three\"");
+    bench.write("suite.toml", &(all + &both));
+    let run = |options: &[&str], out: &str, expected: &str| {
+        let words = ["bench", "suite.toml", "--seed", "3", "--blocks", "1", "-o", out];
+        bench.stillwell(&[&words[..], options].concat()).ends_with(0);
+        assert_eq!(bench.read("built"), expected, "{options:?}");
+        std::fs::remove_file(bench.path("built")).ok();
+    };
+    run(&["--only", "b"], "b.swell", "two\nthree\n");
+    run(&["--filter", "a"], "a", "one\ntwo\n");
+    run(&["--tag", "b"], "tagged", "two\nthree\n");
+    run(&[], "all", "one\ntwo\nthree\n");
+    let list = ["bench", "suite.toml", "--list"];
+    assert_eq!(bench.stillwell(&list).ends_with(0).stdout, "a\nb\n");
+    assert_eq!(bench.read("built"), "");
+    let alone = Record::read(&bench.path("b.swell")).header["plan"]["seed"].clone();
+    let records = std::fs::read_dir(bench.path("all")).unwrap();
+    let mut seeds = records.filter_map(|entry| {
+        let path = entry.unwrap().path();
+        let is_record = path.extension().is_some_and(|extension| extension == "swell");
+        is_record.then(|| Record::read(&path).header["plan"]["seed"].clone())
+    });
+    assert!(seeds.any(|seed| seed == alone));
+}
+
+/// Programs are asked for their benchmarks, so that all others keep their places.
+#[test]
+fn variants_of_programs_are_built_to_be_asked() {
+    let bench = Bench::new();
+    let text = "[[variant]]\nname = \"one\"\nbuild = { command = \"echo built; exit 7\" }\n\
+                [[benchmark]]\nname = \"a\"\ncommand = \"true\"\n";
+    bench.write("suite.toml", text);
+    bench.stillwell(&["bench", "suite.toml", "--list"]).ends_with(0);
+    bench.write("suite.toml", &format!("{text}[[benchmark]]\nprogram = \"./prog\"\n"));
+    let ran = bench.stillwell(&["bench", "suite.toml", "--list"]).ends_with(2);
+    ran.says(&["suite.toml:1:1: the variant \"one\": its build", "exit status: 7"]);
+}
+
+/// A suite with a build that goes on for ever, and says who it is.
+fn endless(bench: &Bench, before: &str) -> (Running, Process) {
+    let build = format!("{before} echo $$ > new; mv new pid; while :; do sleep 0.01; done");
+    let text = format!(
+        "[[variant]]\nname = \"a\"\nbuild = {{ command = \"{build}\" }}\n\
+         [[benchmark]]\nname = \"n\"\ncommand = \"true\"\n"
+    );
+    bench.write("suite.toml", &text);
+    let mut command = bench.command(STILLWELL);
+    command.args(["bench", "suite.toml", "-o", "out"]);
+    let running = bench.spawn(command);
+    wait_until("the build", || bench.path("pid").exists());
+    (running, Process::of(bench.read("pid").trim().parse().unwrap()).unwrap())
+}
+
+#[test]
+fn a_build_ends_with_the_program_that_wanted_it() {
+    let bench = Bench::new();
+    let (running, build) = endless(&bench, "");
+    running.signal(Signal::KILL);
+    wait_until("the end of the build", || !build.is_alive());
+}
+
+#[test]
+fn a_build_that_does_not_heed_sigterm_is_ended_by_an_interrupt() {
+    let bench = Bench::new();
+    let (running, build) = endless(&bench, "trap '' TERM;");
+    running.signal(Signal::INT);
+    running.finish().ends_with(130).says(&["interrupted while it was built"]);
+    assert!(!build.is_alive());
 }

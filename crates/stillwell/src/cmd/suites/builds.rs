@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "executes git and builds")]
 
 use std::cell::{Cell, RefCell};
+use std::ffi::OsString;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::host::invoking_user;
 use crate::link::Wrappers;
+use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
+use crate::measure::supervised;
 use crate::plan::suite::Built;
 use crate::record;
 use crate::render::one_line;
@@ -29,22 +32,28 @@ const DONE: &str = ".stillwell-built";
 const NUMBER: &str = "STILLWELL_BUILD";
 /// Lines of a failed build that are shown.
 const LINES_MAX: usize = 20;
+/// A build that ^C does not end is killed after this.
+const END_NS: u64 = 2_000_000_000;
 /// Characters of a commit in a name.
 const COMMIT_MAX: usize = 12;
 
-/// Makes a variant ready. `directory` is that of the suite file; without `builds` nothing is checked out or built, and it
+/// Makes a variant ready. `directory` is that of the suite file. If it is not needed, nothing is checked out or built, and it
 /// is only said where it would be.
 ///
 /// # Errors
 /// The revision is unknown, or the build fails.
-pub fn variant(variant: &Variant, directory: &Path, builder: &Builder) -> Result<Built> {
-    let builds = builder.builds;
+pub fn variant(
+    variant: &Variant,
+    directory: &Path,
+    builder: &Builder,
+    is_needed: bool,
+) -> Result<Built> {
     let context = || format!("the variant {:?}", variant.name);
-    let roots = roots(variant, directory, builder).with_context(context)?;
+    let roots = roots(variant, directory, builder, is_needed).with_context(context)?;
     let cwd = variant.cwd.as_deref().unwrap_or_default();
     let directories = roots.iter().map(|root| {
         let directory = if cwd.is_empty() { root.clone() } else { root.join(cwd) };
-        let there = !builds || directory.is_dir();
+        let there = !is_needed || directory.is_dir();
         ensure!(there, "`cwd`: there is no directory {}", directory.display());
         let shown = directory.to_str().map(str::to_owned);
         shown.with_context(|| format!("{} is not UTF-8", directory.display()))
@@ -56,8 +65,6 @@ pub fn variant(variant: &Variant, directory: &Path, builder: &Builder) -> Result
 /// Who builds, for one session.
 #[derive(Debug)]
 pub struct Builder {
-    /// Whether anything is checked out and built; if not, it is only said where it would be.
-    pub builds: bool,
     /// No other session has this name.
     session: String,
     /// Copies that were made for this session alone.
@@ -71,10 +78,9 @@ impl Builder {
     ///
     /// # Errors
     /// ^C cannot be caught.
-    pub fn new(builds: bool) -> Result<Self> {
+    pub fn new() -> Result<Self> {
         let now = jiff::Timestamp::now().as_microsecond();
         Ok(Self {
-            builds,
             session: format!("{now:x}-{:x}", std::process::id()),
             copies: RefCell::default(),
             interrupt: Interrupt::catch()?,
@@ -94,20 +100,24 @@ impl Builder {
 
     /// Waits for a build, and ends it when ^C comes.
     fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
+        let mut asked_to_end = None;
         loop {
             if let Some(status) = child.try_wait().context("cannot wait for a build")? {
+                ensure!(!self.was_interrupted(), "interrupted while it was built");
                 return Ok(status);
             }
             let mut waited = [PollFd::new(&self.interrupt, PollFlags::IN)];
             let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
             rustix::event::poll(&mut waited, Some(&moment)).ok();
+            // It is a group of its own.
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             if self.interrupt.take() {
-                // It is a group of its own.
-                let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 group.map(|group| kill_process_group(group, Signal::TERM));
-                child.wait().context("cannot wait for a build")?;
                 self.was_interrupted.set(true);
-                bail!("interrupted while it was built");
+                asked_to_end.get_or_insert_with(monotonic_ns);
+            }
+            if asked_to_end.is_some_and(|since_ns| monotonic_ns() - since_ns > END_NS) {
+                group.map(|group| kill_process_group(group, Signal::KILL));
             }
         }
     }
@@ -119,7 +129,12 @@ pub fn remove(copies: &[PathBuf]) {
 }
 
 /// The directories that a variant is in, one for each of its builds.
-fn roots(variant: &Variant, directory: &Path, builder: &Builder) -> Result<Vec<PathBuf>> {
+fn roots(
+    variant: &Variant,
+    directory: &Path,
+    builder: &Builder,
+    is_needed: bool,
+) -> Result<Vec<PathBuf>> {
     let numbers = match &variant.build {
         Some(build) if build.link_order == LinkOrder::Random => {
             (0..build.builds.unwrap_or(BUILDS)).map(Some).collect()
@@ -134,7 +149,7 @@ fn roots(variant: &Variant, directory: &Path, builder: &Builder) -> Result<Vec<P
         Some(revision) => Source::commit(variant, directory, revision)?,
         None => Source::files(variant, directory)?,
     };
-    let tree = |number: Option<u32>| Tree { source: &source, variant, number, builder };
+    let tree = |number: Option<u32>| Tree { source: &source, variant, number, builder, is_needed };
     numbers.into_iter().map(|number| tree(number).ready()).collect()
 }
 
@@ -174,18 +189,20 @@ struct Tree<'a> {
     /// Of builds that are linked in a random order.
     number: Option<u32>,
     builder: &'a Builder,
+    is_needed: bool,
 }
 
 impl Tree<'_> {
     /// Where it is, checked out and built.
     fn ready(&self) -> Result<PathBuf> {
-        let builds = self.builder.builds;
         let path = match (self.source, self.number) {
             // In place: what is built is what the user works on.
             (Source::Files(path), None) => path.clone(),
             _ => self.own_directory()?,
         };
-        if !builds || (self.variant.build.is_none() && matches!(self.source, Source::Files(_))) {
+        if !self.is_needed
+            || (self.variant.build.is_none() && matches!(self.source, Source::Files(_)))
+        {
             return Ok(path);
         }
         let is_kept = matches!(self.source, Source::Commit { .. });
@@ -241,8 +258,10 @@ impl Tree<'_> {
     fn build(&self, build: &Build, path: &Path) -> Result<()> {
         let of = self.number.map_or_else(String::new, |number| format!(", link order {number}"));
         writeln!(anstream::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
-        let mut command = as_user("sh");
-        command.args(["-c", &build.command]).current_dir(path).stdin(Stdio::null());
+        // The kernel ends its shell with this program, whatever ends that.
+        let words = ["sh", "-c", &build.command].map(OsString::from);
+        let mut command = supervised::prepared(&words, true);
+        command.current_dir(path).stdin(Stdio::null());
         command.envs(&self.variant.env);
         // Whoever builds has to find the compilers in it.
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);

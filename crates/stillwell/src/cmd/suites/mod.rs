@@ -6,6 +6,7 @@ mod entry;
 mod list;
 mod measuring;
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -20,10 +21,10 @@ use crate::cmd::tuning;
 use crate::host::{self, Facts, Gap, Host};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::plan::programs::Listed;
-use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite};
+use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite, is_selected};
 use crate::record::{self, Manifest};
 use crate::render::remedies::Asked;
-use crate::spec::suite::{SuiteFile, Text, Variant, parse};
+use crate::spec::suite::{Placed, SuiteFile, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 
 use builds::Builder;
@@ -62,7 +63,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let path = suite_path(spec).context("a suite file is needed")?;
     exports::check(&spec.session.output.exports)?;
     let read = Read::of(path, spec)?;
-    let builder = Builder::new(!spec.list || read.has_programs())?;
+    let builder = Builder::new()?;
     let suite = read.decide(spec, &builder, &host);
     let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
     drop(builder);
@@ -221,9 +222,21 @@ impl Read {
         parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
     }
 
-    /// Whether variants have to be there: programs are asked for their benchmarks.
-    fn has_programs(&self) -> bool {
-        self.file.benchmarks.iter().any(|it| it.program.is_some())
+    /// The variants that have to be there: those of programs, which are asked for their benchmarks, and those of the
+    /// benchmarks that are asked for.
+    fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
+        let planned = |variant: &Placed<Variant>| Built {
+            variant: Variant::clone(variant),
+            directories: Vec::new(),
+        };
+        let planned: Vec<Built> = self.file.variants.iter().map(planned).collect();
+        let is_needed = |candidate: &Candidate| {
+            matches!(candidate.kind, Kind::Programs { .. })
+                || (!spec.list && is_selected(&candidate.name, &candidate.tags, spec))
+        };
+        let all = candidates(self.text(), &self.file, &planned, directory)?.into_iter();
+        let needed = all.filter(is_needed).flat_map(|candidate| candidate.variants);
+        Ok(needed.map(|variant| variant.name).collect())
     }
 
     fn decide(
@@ -235,8 +248,11 @@ impl Read {
         let directory = self.directory()?;
         let shown = directory.to_str().context("the directory of the suite is not UTF-8")?;
         let text = self.text();
+        let needed = self.needed(spec, shown)?;
         let built = self.file.variants.iter().map(|variant| {
-            builds::variant(variant, &directory, builder).map_err(|error| match variant.span() {
+            let is_needed = needed.contains(&variant.name);
+            let built = builds::variant(variant, &directory, builder, is_needed);
+            built.map_err(|error| match variant.span() {
                 // The command line named it.
                 place if place.is_empty() => error.context(self.path.display().to_string()),
                 place => text.mistake(&place, format!("{error:#}")).into(),
@@ -251,10 +267,7 @@ impl Read {
 }
 
 /// The variants that the command line names.
-fn arms(
-    file: &SuiteFile,
-    arms: &[NamedPrefix],
-) -> Result<Vec<crate::spec::suite::Placed<Variant>>> {
+fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<Placed<Variant>>> {
     let variant = |(index, arm): (usize, &NamedPrefix)| {
         let is_twice = arms[..index].iter().any(|other| other.name == arm.name);
         ensure!(!is_twice, "--arms names {:?} twice", arm.name);
