@@ -305,6 +305,24 @@ fn mistakes_have_their_place() {
     check(twice, &["suite.toml:4:1: two benchmarks are called \"a\""]);
     let twice = "[[benchmark]]\nname = \"a1\"\ncommand = \"x\"\n\n[[benchmark]]\nname = \"a{n}\"\ncommand = \"y\"\nmatrix = { n = [2, 1] }\n";
     check(twice, &["suite.toml:5:1: two benchmarks are called \"a1\""]);
+    let one = |keys: &str| format!("[[benchmark]]\nname = \"a\"\n{keys}\n");
+    check("[benchmark]\nname = \"a\"\n", &["suite.toml:1:1: this is a list: [[benchmark]]"]);
+    check(
+        &one("command = \"x\"\npolicy = { estimand = \"tipical\" }"),
+        &["suite.toml:4:", "unknown value `tipical`; did you mean `typical`?"],
+    );
+    for (keys, what) in [
+        ("command = \"x\"\nexpect_exit = []", "`expect_exit` is empty"),
+        ("command = \"x\"\nexpect_exit = [0, 256]", "256 is no exit status"),
+        ("command = \"x\"\nenv = { \"A=B\" = \"c\" }", "`env`: \"A=B\""),
+        ("command = \"x\"\nenv = { A = \"\\u0000\" }", "`env`: \"A\""),
+        ("command = \"x\"\npolicy = { timeout = 0 }", "`policy.timeout` is 0"),
+        ("command = \"x\"\nmatrix = { \"\" = [1] }", "has an empty name"),
+        ("statement = \"1\"\ninner_loops = 0", "`inner_loops` is 0"),
+        ("statement = \"1\"\nduplicate = 0", "`duplicate` is 0"),
+    ] {
+        check(&one(keys), &["suite.toml:1:1: ", what]);
+    }
     let reserved = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nmatrix = { prefix = [1] }\n";
     check(
         reserved,

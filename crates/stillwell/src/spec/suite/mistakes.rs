@@ -1,5 +1,6 @@
 //! What is wrong with a suite file, with its place: file, line, column, and what was probably meant.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -69,6 +70,9 @@ pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
         {
             return wrong("`builds` is 0".into());
         }
+        if let Some(what) = wrong_with_variables(&variant.env) {
+            return wrong(what);
+        }
     }
     for benchmark in &suite.benchmarks {
         if let Some(what) = wrong_with(&suite, benchmark) {
@@ -78,15 +82,21 @@ pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
     Ok(suite)
 }
 
-/// serde names all that it knows; the one that was meant is more use.
+/// serde names all that it knows; the one that was meant is more use. Its words for keys and values are others.
 fn with_suggestion(message: &str) -> String {
-    let Some((_, rest)) = message.split_once("unknown field `") else { return message.into() };
-    let Some((unknown, known)) = rest.split_once('`') else { return message.into() };
-    let known = known.split('`').skip(1).step_by(2);
-    match closest(unknown, known) {
-        Some(meant) => format!("unknown key `{unknown}`; did you mean `{meant}`?"),
-        None => message.replace("field", "key"),
+    if message == "invalid type: map, expected a sequence" {
+        return "this is a list: [[benchmark]] and [[variant]] have two brackets".into();
     }
+    for (what, called) in [("field", "key"), ("variant", "value")] {
+        let Some((_, rest)) = message.split_once(&format!("unknown {what} `")) else { continue };
+        let Some((unknown, known)) = rest.split_once('`') else { continue };
+        let known = known.split('`').skip(1).step_by(2);
+        return match closest(unknown, known) {
+            Some(meant) => format!("unknown {called} `{unknown}`; did you mean `{meant}`?"),
+            None => message.replacen(what, called, 1),
+        };
+    }
+    message.into()
 }
 
 /// The word that was probably meant.
@@ -117,13 +127,44 @@ fn of_kind(benchmark: &Benchmark) -> [(&'static str, &'static str, bool); 14] {
     ]
 }
 
-fn wrong_with_blocks(policy: &Policy) -> Option<String> {
-    let said = [("min_blocks", policy.min_blocks), ("max_blocks", policy.max_blocks)];
-    if let Some((key, _)) = said.iter().find(|(_, n)| *n == Some(0)) {
+fn wrong_with_policy(policy: &Policy) -> Option<String> {
+    let said = [
+        ("min_blocks", policy.min_blocks == Some(0)),
+        ("max_blocks", policy.max_blocks == Some(0)),
+        ("timeout", policy.timeout.is_some_and(|timeout| timeout.ns == 0)),
+    ];
+    if let Some((key, _)) = said.iter().find(|(_, is_zero)| *is_zero) {
         return Some(format!("`policy.{key}` is 0"));
     }
     let (min, max) = policy.min_blocks.zip(policy.max_blocks)?;
     (min > max).then(|| format!("`policy.min_blocks`, {min}, is above `policy.max_blocks`, {max}"))
+}
+
+fn wrong_with_numbers(benchmark: &Benchmark) -> Option<String> {
+    let said = [
+        ("inner_loops", benchmark.inner_loops == Some(0)),
+        ("duplicate", benchmark.duplicate == Some(0)),
+    ];
+    if let Some((key, _)) = said.iter().find(|(_, is_zero)| *is_zero) {
+        return Some(format!("`{key}` is 0"));
+    }
+    let statuses = benchmark.expect_exit.as_ref()?;
+    let is_none = |status: &&i32| !(0..=255).contains(*status);
+    match statuses.iter().find(is_none) {
+        Some(status) => Some(format!("`expect_exit`: {status} is no exit status, 0 to 255")),
+        None => {
+            statuses.is_empty().then(|| "`expect_exit` is empty: no exit would be right".into())
+        }
+    }
+}
+
+/// What no process can have in its environment.
+fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<String> {
+    let is_wrong = |(name, value): &(&String, &String)| {
+        name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
+    };
+    let (name, _) = variables.iter().find(is_wrong)?;
+    Some(format!("`env`: {name:?} is empty, has a \"=\" in its name or a NUL byte"))
 }
 
 fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<String> {
@@ -160,13 +201,20 @@ fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<String> {
             return Some(format!("there is no variant {wanted:?}{}", meant.unwrap_or_default()));
         }
     }
+    let policy = benchmark.policy.or(&suite.policy);
+    wrong_with_numbers(benchmark)
+        .or_else(|| wrong_with_variables(&benchmark.env))
+        .or_else(|| wrong_with_policy(&policy))
+        .or_else(|| wrong_with_matrix(benchmark))
+}
+
+fn wrong_with_matrix(benchmark: &Benchmark) -> Option<String> {
+    if benchmark.matrix.keys().any(|name| name.is_empty()) {
+        return Some("a parameter of `matrix` has an empty name".into());
+    }
     let empty = benchmark.matrix.iter().find(|(_, values)| values.is_empty());
     if let Some((parameter, _)) = empty {
         return Some(format!("the parameter {parameter:?} has no value"));
-    }
-    let policy = benchmark.policy.or(&suite.policy);
-    if let Some(what) = wrong_with_blocks(&policy) {
-        return Some(what);
     }
     let left_out = benchmark.exclude.iter().flat_map(|combination| combination.keys());
     let unknown = left_out.into_iter().find(|name| !benchmark.matrix.contains_key(*name));
