@@ -30,7 +30,7 @@ pub(super) fn is_invisible(char: char) -> bool {
 }
 
 /// At most `columns` wide and on one line: the middle of a longer text is left out.
-pub(super) fn shorten(text: &str, columns: usize) -> String {
+pub fn shorten(text: &str, columns: usize) -> String {
     let line = one_line(text);
     if width(&line) <= columns {
         return line;

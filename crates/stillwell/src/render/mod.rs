@@ -41,5 +41,5 @@ pub mod units;
 pub mod values;
 pub mod within;
 
-pub use columns::one_line;
+pub use columns::{one_line, shorten};
 pub use styles::Styles;

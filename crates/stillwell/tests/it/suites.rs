@@ -432,3 +432,33 @@ fn warm_up_runs_and_limits_of_blocks_are_policies() {
     assert_eq!(record.rows.iter().filter_map(|row| row.block).max(), Some(1));
     assert_eq!(record.header["plan"]["workers"]["n_warmup_slices"], 4);
 }
+
+/// What a program writes is shown, and no terminal obeys it.
+#[test]
+fn rubbish_is_shown_as_text_and_has_an_end() {
+    let bench = Bench::new();
+    bench.script(
+        "rubbish",
+        "#!/bin/sh\nprintf '\\033[31m%09999d' 0\nprintf '\\033[31m%09999d' 0 >&2\nexit 9\n",
+    );
+    let check = |text: &str, what: &str| {
+        bench.write("suite.toml", text);
+        let ran = bench.stillwell(&["bench", "suite.toml", "-o", "out"]).ends_with(2);
+        let is_text = !ran.stderr.contains('\u{1b}') && ran.stderr.len() < 4000;
+        assert!(is_text && ran.stderr.contains(what), "{ran:#?}");
+        std::fs::remove_dir_all(bench.path("out")).ok();
+    };
+    check("[[benchmark]]\nprogram = \"./rubbish\"\n", "exited with 9");
+    check("[[benchmark]]\nname = \"a\"\ncommand = \"./rubbish\"\n", "exited with 9");
+    let built = "[[variant]]\nname = \"a\"\nbuild = { command = \"./rubbish\" }\n";
+    check(&format!("{built}[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n"), "exit status: 9");
+}
+
+/// A gate that compares nothing would always be open.
+#[test]
+fn fail_on_needs_two_variants() {
+    let bench = Bench::new();
+    bench.write("suite.toml", "[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n");
+    let run = ["bench", "suite.toml", "--blocks", "1", "-o", "out", "--fail-on", "slower"];
+    bench.stillwell(&run).ends_with(2).says(&["--fail-on", "only one variant"]);
+}

@@ -4,9 +4,12 @@ use crate::cmd::measuring::worker_failure;
 use crate::measure::{Failure, Hook};
 use crate::record::Record;
 use crate::render::remedies::Asked;
+use crate::render::shorten;
 
 /// Lines of standard error that are shown.
 const STDERR_LINES_MAX: usize = 10;
+/// Columns of a line of what a program wrote: those of a traceback are long, those of what is no text have no end.
+pub const LINE_MAX: usize = 500;
 
 /// The message for the end of the output.
 pub fn explain(record: &Record, failure: &Failure) -> String {
@@ -85,7 +88,8 @@ pub fn exit_in_words(exit: i32) -> String {
 fn tail(stderr: &str) -> String {
     let lines: Vec<&str> = stderr.trim_end().lines().collect();
     let from = lines.len().saturating_sub(STDERR_LINES_MAX);
-    let lines: String = lines[from..].iter().map(|line| format!("\n  | {line}")).collect();
+    let lines: String =
+        lines[from..].iter().map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
     if lines.is_empty() {
         "; it wrote nothing to standard error".into()
     } else {

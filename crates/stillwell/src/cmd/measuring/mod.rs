@@ -27,7 +27,7 @@ use crate::spec::values::FailOn;
 use crate::spec::workers::PyperfOptions;
 use crate::sys::User;
 
-pub use failure::explain as explain_failure;
+pub use failure::{LINE_MAX, explain as explain_failure};
 pub use progress::Progress;
 pub use screen::Screen;
 pub use session::{Ended, Seen, Session};

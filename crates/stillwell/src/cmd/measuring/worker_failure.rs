@@ -2,9 +2,10 @@
 
 use std::io;
 
-use crate::cmd::measuring::failure::exit_in_words;
+use crate::cmd::measuring::failure::{LINE_MAX, exit_in_words};
 use crate::measure::worker::{Failure, Said, What, Why};
 use crate::render::remedies::Asked;
+use crate::render::shorten;
 use crate::sys::Stage;
 
 /// Lines of each stream that are shown.
@@ -118,7 +119,7 @@ fn end_of(said: &Said) -> String {
         let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
         if !last.is_empty() {
             shown += &format!("; its {stream} ended with:");
-            last.iter().for_each(|line| shown += &format!("\n  | {line}"));
+            last.iter().for_each(|line| shown += &format!("\n  | {}", shorten(line, LINE_MAX)));
         }
     }
     shown

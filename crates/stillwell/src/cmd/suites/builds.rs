@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal, kill_process_group};
 use sha2::{Digest as _, Sha256};
 
+use crate::cmd::measuring::LINE_MAX;
 use crate::host::invoking_user;
 use crate::link::Wrappers;
 use crate::measure::clock::monotonic_ns;
@@ -21,7 +22,7 @@ use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
 use crate::plan::suite::Built;
 use crate::record;
-use crate::render::one_line;
+use crate::render::{one_line, shorten};
 use crate::spec::suite::{Build, LinkOrder, Variant};
 
 /// Builds with a random order of linking, unless the file says how many.
@@ -282,9 +283,10 @@ impl Tree<'_> {
         log.rewind().and_then(|()| log.read_to_end(&mut said)).ok();
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.trim_end().lines().collect();
-        let end = lines[lines.len().saturating_sub(LINES_MAX)..].join("\n  ");
+        let end = lines[lines.len().saturating_sub(LINES_MAX)..].iter();
+        let end: String = end.map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
         bail!(
-            "its build {:?} ended with {} in {}; the end of what it wrote:\n  {end}",
+            "its build {:?} ended with {} in {}; the end of what it wrote:{end}",
             build.command,
             status,
             path.display()

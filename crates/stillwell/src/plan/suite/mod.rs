@@ -102,6 +102,11 @@ pub fn decide_suite(
         let (shown, known) = (text.path.display(), known.len());
         bail!("{shown}: none of the {known} benchmarks is asked for; `--list` shows them");
     }
+    let is_compared = members.iter().any(|member| !member.plan.compared().is_empty());
+    ensure!(
+        is_compared || said.session.judging.fail_on.is_none(),
+        "--fail-on needs something to compare, but each benchmark has only one variant"
+    );
     let budget_ns = share_out(&mut members, &policies, file, said);
     let name = file.name.clone().unwrap_or_default();
     Ok(Suite { name, budget_ns, seed, members })
