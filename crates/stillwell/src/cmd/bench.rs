@@ -36,7 +36,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
 fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
     let spec = &verb.spec;
     let (facts, gaps) = host::look(&Host::new(&verb.host_root));
-    let found = list_benchmarks(&mut maker, commands, spec.session.workers.timeout);
+    let found = list_benchmarks(&mut maker, commands, spec.session.workers.timeout, None);
     let mut found =
         found.map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?;
     if spec.fork_server.is_some() {

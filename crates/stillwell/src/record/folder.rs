@@ -67,7 +67,13 @@ impl Manifest {
         let shown = directory.display();
         match with_their_files(|| std::fs::create_dir(directory)) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                bail!("{shown} exists already; choose another name, or go on with --resume {shown}")
+                let resume = is_suite(directory);
+                let resume = if resume {
+                    format!(", or go on with --resume {shown}")
+                } else {
+                    String::new()
+                };
+                bail!("{shown} exists already; choose another name{resume}")
             }
             made => made.with_context(|| format!("cannot make the directory {shown}"))?,
         }

@@ -462,3 +462,16 @@ fn fail_on_needs_two_variants() {
     let run = ["bench", "suite.toml", "--blocks", "1", "-o", "out", "--fail-on", "slower"];
     bench.stillwell(&run).ends_with(2).says(&["--fail-on", "only one variant"]);
 }
+
+#[test]
+fn a_program_that_does_not_say_what_it_has_can_be_interrupted() {
+    let bench = Bench::new();
+    bench.script("prog", "#!/bin/sh\ntouch asked\nexec sleep 1000\n");
+    bench.write("suite.toml", "[[benchmark]]\nprogram = \"./prog\"\n");
+    let mut command = bench.command(STILLWELL);
+    command.args(["bench", "suite.toml", "-o", "out"]);
+    let running = bench.spawn(command);
+    wait_until("the question", || bench.path("asked").exists());
+    running.signal(Signal::INT);
+    running.finish().ends_with(130).says(&["was interrupted", "nothing was measured"]);
+}

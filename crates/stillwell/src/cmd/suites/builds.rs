@@ -8,6 +8,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -70,7 +71,7 @@ pub struct Builder {
     session: String,
     /// Copies that were made for this session alone.
     copies: RefCell<Vec<PathBuf>>,
-    interrupt: Interrupt,
+    interrupt: Rc<Interrupt>,
     was_interrupted: Cell<bool>,
 }
 
@@ -84,14 +85,27 @@ impl Builder {
         Ok(Self {
             session: format!("{now:x}-{:x}", std::process::id()),
             copies: RefCell::default(),
-            interrupt: Interrupt::catch()?,
+            interrupt: Rc::new(Interrupt::catch()?),
             was_interrupted: Cell::new(false),
         })
     }
 
-    /// Whether ^C ended a build.
+    /// Whether ^C ended a build, or what a program was asked, or came in between.
     pub fn was_interrupted(&self) -> bool {
+        if self.interrupt.take() {
+            self.was_interrupted.set(true);
+        }
         self.was_interrupted.get()
+    }
+
+    /// For somebody else who waits.
+    pub fn interrupt(&self) -> Rc<Interrupt> {
+        Rc::clone(&self.interrupt)
+    }
+
+    /// ^C has ended what somebody else waited for.
+    pub fn note_interrupt(&self) {
+        self.was_interrupted.set(true);
     }
 
     /// The copies that were made.
@@ -104,10 +118,10 @@ impl Builder {
         let mut asked_to_end = None;
         loop {
             if let Some(status) = child.try_wait().context("cannot wait for a build")? {
-                ensure!(!self.was_interrupted(), "interrupted while it was built");
+                ensure!(!self.was_interrupted.get(), "interrupted while it was built");
                 return Ok(status);
             }
-            let mut waited = [PollFd::new(&self.interrupt, PollFlags::IN)];
+            let mut waited = [PollFd::new(&*self.interrupt, PollFlags::IN)];
             let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
             rustix::event::poll(&mut waited, Some(&moment)).ok();
             // It is a group of its own.

@@ -20,6 +20,7 @@ use crate::cmd::measuring::{EXIT_INTERRUPTED, Measuring, drawn_seed};
 use crate::cmd::tuning;
 use crate::host::{self, Facts, Gap, Host};
 use crate::measure::slices::{Maker, list_benchmarks};
+use crate::measure::worker::What;
 use crate::plan::programs::Listed;
 use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite, is_selected};
 use crate::record::{self, Manifest};
@@ -64,8 +65,11 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     exports::check(&spec.session.output.exports)?;
     let read = Read::of(path, spec)?;
     let builder = Builder::new()?;
-    let suite = read.decide(spec, &builder, &host);
+    let mut suite = read.decide(spec, &builder, &host);
     let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
+    if was_interrupted {
+        suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
+    }
     drop(builder);
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
@@ -261,7 +265,7 @@ impl Read {
         let built: Vec<Built> = built.collect::<Result<_>>()?;
         let candidates = candidates(text, &self.file, &built, shown)?;
         let listed: Vec<_> =
-            candidates.iter().map(|candidate| listed(candidate, spec)).collect::<Result<_>>()?;
+            candidates.iter().map(|it| listed(it, spec, builder)).collect::<Result<_>>()?;
         decide_suite((text, &self.file), &candidates, &listed, spec, (facts, drawn_seed()?))
     }
 }
@@ -293,17 +297,22 @@ fn from_here(prefix: &str) -> Result<String> {
 }
 
 /// The benchmarks of each of its programs; none where it is no program.
-fn listed(candidate: &Candidate, spec: &BenchSpec) -> Result<Vec<Vec<Listed>>> {
+fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<Vec<Vec<Listed>>> {
     let Kind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
     let mut maker = Maker::new(None, tuning::user_of_commands(&workers.tuning))?;
     let timeout = workers.timeout.or(candidate.policy.timeout);
-    list_benchmarks(&mut maker, arms, timeout).map_err(|(index, failure)| {
-        let arm = &arms[index];
-        let program = format!("program {:?} of variant {:?}", arm.command, arm.label());
-        anyhow::anyhow!(
-            "{}",
-            worker_failure::explain(&program, "nothing was measured", &failure, Asked::Suite)
-        )
-    })
+    list_benchmarks(&mut maker, arms, timeout, Some(builder.interrupt())).map_err(
+        |(index, failure)| {
+            if failure.what == What::Interrupted {
+                builder.note_interrupt();
+            }
+            let arm = &arms[index];
+            let program = format!("program {:?} of variant {:?}", arm.command, arm.label());
+            anyhow::anyhow!(
+                "{}",
+                worker_failure::explain(&program, "nothing was measured", &failure, Asked::Suite)
+            )
+        },
+    )
 }

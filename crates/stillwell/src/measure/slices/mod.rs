@@ -247,9 +247,10 @@ pub fn list_benchmarks(
     maker: &mut Maker,
     programs: &[Arm],
     timeout: Option<TimeSpan>,
+    interrupt: Option<Rc<Interrupt>>,
 ) -> Result<Vec<Vec<Listed>>, (usize, worker::Failure)> {
-    let patience =
-        Patience { timeout: timeout.map(|time| Duration::from_nanos(time.ns)), interrupt: None };
+    let timeout = timeout.map(|time| Duration::from_nanos(time.ns));
+    let patience = Patience { timeout, interrupt };
     let mut list = |(index, program): (usize, &Arm)| {
         let launch = generation::launch_to_list(program);
         let mut worker = maker.make(launch, index, &patience)?;
