@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::Analysis;
-use crate::analysis::ArmSummary;
+use crate::analysis::{Analysis, ArmSummary, end_reason};
 use crate::plan::{Order, Plan, ShellReason, Stopping};
 use crate::record::{EndReason, Event, Record};
 use crate::render::columns::{COLUMNS, shorten, wrap};
@@ -12,6 +11,8 @@ use crate::render::{Styles, notes};
 
 const NOTES_MAX: usize = 3;
 const STDERR_LINES_MAX: usize = 5;
+/// Columns of a benchmark's name.
+const NAME_MAX: usize = 30;
 
 /// Appends the notes, the lines that are not about one arm, and where the record is.
 pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
@@ -86,6 +87,7 @@ fn order(out: &mut String, record: &Record) {
 
 fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
     let reason = analysis.end;
+    let is_suite = !record.parts.is_empty();
     let text = match reason {
         Some(EndReason::Complete | EndReason::Decided | EndReason::Precise) => None,
         Some(EndReason::Interrupted) if analysis.comparisons.is_empty() => {
@@ -100,6 +102,9 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
             "interrupted: every finished run is kept; a verdict keeps its error rate only if\n      the numbers \
              were not the reason to stop",
         ),
+        Some(EndReason::Failed) if is_suite => {
+            Some("failed: not every benchmark came to its end, every finished run is kept")
+        }
         Some(EndReason::Failed) => {
             Some("failed: the session ended here, every finished run is kept")
         }
@@ -110,16 +115,21 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
     if let Some(text) = text {
         writeln!(out, "{}", paint(styles.attention, text)).ok();
     }
-    if matches!(reason, Some(EndReason::Failed | EndReason::TimedOut)) {
-        failure(out, record);
+    if is_suite {
+        record.parts.iter().for_each(|part| failure(out, part, end_reason(part)));
+    } else {
+        failure(out, record, reason);
     }
     if record.torn_bytes > 0 {
         out.push_str("the last line of the record was cut off; it is left out\n");
     }
 }
 
-/// The run that failed last, and what it said.
-fn failure(out: &mut String, record: &Record) {
+/// The run that failed last, and what it said, if that was the end.
+fn failure(out: &mut String, record: &Record, reason: Option<EndReason>) {
+    if !matches!(reason, Some(EndReason::Failed | EndReason::TimedOut)) {
+        return;
+    }
     let failure = record.events.iter().rev().find_map(|event| match event {
         Event::Failure { step, stderr } => Some((*step, stderr)),
         _ => None,
@@ -140,7 +150,9 @@ fn failure(out: &mut String, record: &Record) {
         } else {
             format!("exited with {}", row.exit)
         };
-        let text = format!("a run of command {} (step {step}) {how}: ", arm + 1);
+        let suite = record.header.plan.suite.as_ref();
+        let of = suite.map_or_else(String::new, |it| shorten(&it.benchmark, NAME_MAX) + ": ");
+        let text = format!("{of}a run of command {} (step {step}) {how}: ", arm + 1);
         writeln!(out, "{text}{}", shorten(label, COLUMNS.saturating_sub(text.len()))).ok();
     }
     let n_lines = stderr.lines().count();

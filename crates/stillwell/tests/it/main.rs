@@ -30,6 +30,7 @@ mod schedule;
 mod shield;
 mod streams;
 mod suite_builds;
+mod suite_mistakes;
 mod suites;
 mod system;
 mod tidy;
