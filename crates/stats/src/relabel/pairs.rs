@@ -147,7 +147,7 @@ impl Pairs {
         for row in 0..orbit.len() {
             orbit.labels(row, &self.labels, &mut labels);
             let arm = |new: usize| {
-                let of_pair = |(j, x): (usize, &[f64; 2])| x[bit(&labels, j) ^ 1 ^ new];
+                let of_pair = |(j, x): (usize, &[f64; 2])| x[bit(&labels, j) ^ new];
                 Sorted::new(&slots.iter().enumerate().map(of_pair).collect::<Vec<_>>())
             };
             visit(&arm(0)?, &arm(1)?);
