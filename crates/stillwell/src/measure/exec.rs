@@ -349,7 +349,7 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Strin
         }
         (Stage::Stdin, _) => (
             format!("open {} as standard input", plan.input.as_deref().unwrap_or("?")),
-            "check that it is there and can be read",
+            if plan.suite.is_some() { "check `input`" } else { "check --input" },
         ),
         (Stage::Stdout | Stage::Stderr, _) => ("open the output".into(), "check --output"),
         (Stage::Affinity, _) => (

@@ -110,7 +110,7 @@ fn remedies_are_keys_of_the_suite() {
         check(&format!("command = \"true\"\n{hook} = \"false\""), 2, &[&said]);
     }
     let input = "command = \"true\"\ninput = \"missing\"";
-    check(input, 2, &["missing as standard input", "check that it is there and can be read"]);
+    check(input, 2, &["missing as standard input", "check `input`"]);
 }
 
 /// ^C before errors, errors before time-outs.
