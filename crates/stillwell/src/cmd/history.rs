@@ -17,7 +17,7 @@ use crate::cmd::site::Folder;
 use crate::convert::read::Detail;
 use crate::history::commits::Commits;
 use crate::history::series::{self, Policy, Series};
-use crate::history::store::{NewRecord, Store};
+use crate::history::store::{Added, NewRecord, Store};
 use crate::history::{Entry, Origin, Taken, taken};
 use crate::record;
 use crate::render::site::{self, Site};
@@ -59,21 +59,22 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut commits = Commits::of(&verb.repository);
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);
-    let (mut n_added, mut n_known, mut n_failed) = (0, 0, 0);
+    let mut n = shown::Counts::default();
     for path in files(&verb.files, &verb.input)? {
         let added = taken_from(verb, &path, revision.as_ref(), &mut commits)
             .and_then(|new| store.add(&new));
         match added {
-            Ok(true) => n_added += 1,
-            Ok(false) => n_known += 1,
+            Ok(Added::New) => n.added += 1,
+            Ok(Added::Later) => n.later += 1,
+            Ok(Added::Known) => n.known += 1,
             Err(error) => {
-                n_failed += 1;
+                n.failed += 1;
                 writeln!(anstream::stderr(), "stillwell: {}: {error:#}", path.display()).ok();
             }
         }
     }
-    super::print(&shown::added(n_added, n_known, n_failed))?;
-    Ok(if n_failed > 0 { ERROR } else { 0 })
+    super::print(&shown::added(n))?;
+    Ok(if n.failed > 0 { ERROR } else { 0 })
 }
 
 /// The files that were named, and for directories those in them and below. A directory with nothing but criterion's files is one result.
@@ -127,19 +128,33 @@ fn taken_from(
     } else {
         std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
     };
-    let (results, mut origin) = results_of(opened, revision.is_some())?;
+    let (mut results, mut origin) = results_of(opened, revision.is_some())?;
     ensure!(!results.is_empty(), "there is no finished run in it");
     if let Some(revision) = revision {
-        origin.revision = Some(revision.clone());
-        origin.committed_s = None;
+        name_all(&mut results, revision)?;
     }
     if let Some(machine) = &verb.machine {
         origin.machine.clone_from(machine);
     }
-    if let (Some(revision), None) = (&origin.revision, origin.committed_s) {
-        origin.committed_s = commits.committed_s(revision);
+    for result in &mut results {
+        if let (Some(revision), None) = (&result.revision, result.committed_s) {
+            result.committed_s = commits.committed_s(revision);
+        }
     }
     Ok(NewRecord { origin, results, bytes })
+}
+
+/// Gives all results of a record one commit.
+fn name_all(results: &mut [Taken], revision: &str) -> Result<()> {
+    let is_one = results.iter().all(|result| result.revision == results[0].revision);
+    ensure!(
+        is_one,
+        "its results are of several commits; leave --revision out, it would call all of them {revision}"
+    );
+    for result in results {
+        (result.revision, result.committed_s) = (Some(revision.to_owned()), None);
+    }
+    Ok(())
 }
 
 /// The files of a directory as one, tar(5): the same bytes for the same files, so that it is added once.
@@ -263,7 +278,7 @@ fn changed<'a>(all: &'a [Series], repository: &Path) -> Vec<shown::Changed<'a>> 
     all.iter()
         .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
         .map(|(series, change)| {
-            let revision = |at: usize| series.entries[at].origin.revision.as_deref();
+            let revision = |at: usize| series.entries[at].taken.revision.as_deref();
             let (old, new) = (revision(change.at - 1), revision(change.at));
             let between = old.zip(new).and_then(|(old, new)| commits.between(old, new));
             shown::Changed { series, change, commits: between }

@@ -12,7 +12,7 @@ use crate::convert::results::Unit as ValueUnit;
 use crate::history::commits::Between;
 use crate::history::series::{Change, Series};
 use crate::history::together::Together;
-use crate::history::{Entry, Origin};
+use crate::history::{Entry, Origin, Taken};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
 use crate::render::json::pretty;
@@ -63,14 +63,25 @@ pub fn json(to: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
 }
 
 /// What came of adding files.
-pub fn added(n_added: usize, n_known: usize, n_failed: usize) -> String {
-    let files = |n: usize| if n == 1 { "file".to_owned() } else { "files".to_owned() };
-    let mut out = format!("{n_added} {} added", files(n_added));
-    if n_known > 0 {
-        write!(out, ", {n_known} known already").ok();
-    }
-    if n_failed > 0 {
-        write!(out, ", {n_failed} could not be").ok();
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub added: usize,
+    /// Later states of sessions that were there.
+    pub later: usize,
+    pub known: usize,
+    pub failed: usize,
+}
+
+/// What came of adding files.
+pub fn added(n: Counts) -> String {
+    let files = if n.added == 1 { "file" } else { "files" };
+    let mut out = format!("{} {files} added", n.added);
+    for (n, what) in
+        [(n.later, "brought up to date"), (n.known, "known already"), (n.failed, "could not be")]
+    {
+        if n > 0 {
+            write!(out, ", {n} {what}").ok();
+        }
     }
     out + "\n"
 }
@@ -138,7 +149,7 @@ fn row(series: &Series, at: usize, entry: &Entry) -> Vec<String> {
     vec![
         entry.record.to_string(),
         day(&entry.origin),
-        revision(&entry.origin),
+        revision(&entry.taken),
         value(series, taken.t0, taken.t0_err),
         value(series, taken.median, None),
         taken.n_runs.to_string(),
@@ -170,9 +181,9 @@ pub fn changes(
             out,
             "   between {} {} and {} {} on {}",
             day(&before.origin),
-            revision(&before.origin),
+            revision(&before.taken),
             day(&after.origin),
-            revision(&after.origin),
+            revision(&after.taken),
             series.machine
         )
         .ok();
@@ -192,7 +203,7 @@ pub fn changes(
                     writeln!(out, "      and {n_more} more").ok();
                 }
             }
-            None if before.origin.revision.is_none() || after.origin.revision.is_none() => {
+            None if before.taken.revision.is_none() || after.taken.revision.is_none() => {
                 writeln!(out, "   of which commits is not known; give --revision to history add")
                     .ok();
             }
@@ -253,8 +264,8 @@ fn day(origin: &Origin) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string()
 }
 
-pub(super) fn revision(origin: &Origin) -> String {
-    let revision = origin.revision.as_deref().unwrap_or("-");
+pub(super) fn revision(taken: &Taken) -> String {
+    let revision = taken.revision.as_deref().unwrap_or("-");
     revision.chars().take(REVISION_MAX).collect()
 }
 

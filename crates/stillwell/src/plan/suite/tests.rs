@@ -6,6 +6,7 @@ use clap::Parser as _;
 
 use super::*;
 use crate::cli::{Cli, Verb};
+use crate::host::Git;
 use crate::spec::suite::{Placed, Text, Variant, parse};
 
 const TWO: &str = "[[variant]]\nname = \"base\"\n[[variant]]\nname = \"new\"\nprefix = \"nice -n 1\"\npython = \"py\"\n";
@@ -23,6 +24,7 @@ fn suite(text: &str, words: &[&str]) -> Result<Suite> {
     let built = |variant: &Placed<Variant>| Built {
         variant: Variant::clone(variant),
         directories: vec!["/dir".into()],
+        git: Some(Git { revision: variant.name.clone(), committed_s: Some(7) }),
     };
     let built: Vec<Built> = file.variants.iter().map(built).collect();
     let candidates = candidates(&file, &built, "/dir")?;

@@ -47,11 +47,11 @@ pub(super) fn card(changed: &Changed<'_>, place: usize) -> Card {
     let is_slower = change.ratio.ratio > 1.0;
     let side = |at: usize| Side {
         day: day(series.time_s(at)),
-        revision: one_line(&revision(&series.entries[at].origin)),
+        revision: one_line(&revision(&series.entries[at].taken)),
         record: series.entries[at].record,
     };
     let also = change.also_changed.iter();
-    let is_named = |at: usize| series.entries[at].origin.revision.is_some();
+    let is_named = |at: usize| series.entries[at].taken.revision.is_some();
     Card {
         class: if is_slower { "slower" } else { "faster" },
         word: if is_slower { "SLOWER" } else { "FASTER" },
@@ -76,7 +76,7 @@ pub(super) fn commits_between(changed: &Changed<'_>) -> String {
         Some(between) if between.n == 1 => between.newest[0].clone(),
         Some(between) => format!("{} commits", between.n),
         None => {
-            let revision = |at: usize| revision(&changed.series.entries[at].origin);
+            let revision = |at: usize| revision(&changed.series.entries[at].taken);
             let at = changed.change.at;
             format!("{} … {}", revision(at - 1), revision(at))
         }
