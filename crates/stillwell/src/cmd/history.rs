@@ -55,8 +55,8 @@ fn database(file: &HistoryFile) -> Result<PathBuf> {
 
 /// One file that cannot be read does not keep the others out; the exit code tells.
 fn add(verb: &HistoryAdd) -> Result<u8> {
+    let mut commits = Commits::of(verb.repository.as_deref())?;
     let mut store = Store::open(&database(&verb.file)?)?;
-    let mut commits = Commits::of(&verb.repository);
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);
     let mut n = shown::Counts::default();
@@ -88,7 +88,12 @@ fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
         }
         let is_criterion = open::criterion_files(path, input)?.is_some();
         let mut inside = open::below(path)?;
-        inside.retain(|name| is_result(name) && !(is_criterion && is_of_criterion(name)));
+        let unfinished = unfinished_parts(&inside);
+        inside.retain(|name| {
+            is_result(name)
+                && !(is_criterion && is_of_criterion(name))
+                && !unfinished.iter().any(|part| name.starts_with(part))
+        });
         if is_criterion && inside.is_empty() {
             files.push(path.clone());
             continue;
@@ -99,14 +104,24 @@ fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Where pools keep what is being measured: what is left there by a job that was killed counts for nothing.
+fn unfinished_parts(inside: &[String]) -> Vec<String> {
+    let folder_of = |name: &String| {
+        let folder = name.strip_suffix(POOL)?;
+        (folder.is_empty() || folder.ends_with('/')).then(|| format!("{folder}part/"))
+    };
+    inside.iter().filter_map(folder_of).collect()
+}
+
 fn is_of_criterion(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
 }
 
-/// What results are called in a directory, and what has another purpose there: asv's two, and that of our suites.
+/// What results are called in a directory, and what has another purpose there: asv's two, and those of our suites and pools.
 const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
-const NO_RESULTS: [&str; 3] = ["benchmarks.json", "machine.json", "suite.json"];
+const POOL: &str = "pool.json";
+const NO_RESULTS: [&str; 4] = ["benchmarks.json", "machine.json", "suite.json", POOL];
 
 /// Hidden files and directories are nobody's results.
 fn is_result(name: &str) -> bool {
@@ -192,6 +207,11 @@ fn results_of(opened: Opened, is_revision_given: bool) -> Result<(Vec<Taken>, Or
 
 fn search(search: &HistorySearch) -> Result<Vec<Series>> {
     let found = search_any(search)?;
+    let is_part = search.name.is_some() || search.machine.is_some();
+    ensure!(
+        is_part || !found.is_empty(),
+        "the history is empty; `stillwell history add RECORD…` adds to it"
+    );
     ensure!(
         !found.is_empty(),
         "the history has no such result; `stillwell history show` lists the benchmarks"
@@ -252,6 +272,7 @@ fn show(verb: &HistoryShow) -> Result<u8> {
 }
 
 fn changes(verb: &HistoryChanges) -> Result<u8> {
+    let commits = Commits::of(verb.repository.as_deref())?;
     let (mut found, n_left_out) =
         if verb.relative { search_relative(&verb.search)? } else { (search(&verb.search)?, 0) };
     if let Some(last) = verb.last {
@@ -260,7 +281,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
             series.changes.retain(|change| change.at >= first);
         }
     }
-    let changes = changed(&found, &verb.repository);
+    let changes = changed(&found, commits);
     if verb.json {
         shown::json(&mut std::io::stdout().lock(), &changes)?;
     } else {
@@ -273,8 +294,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
 }
 
 /// The changes of all series with the commits that may be the cause.
-fn changed<'a>(all: &'a [Series], repository: &Path) -> Vec<shown::Changed<'a>> {
-    let mut commits = Commits::of(repository);
+fn changed(all: &[Series], mut commits: Commits) -> Vec<shown::Changed<'_>> {
     all.iter()
         .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
         .map(|(series, change)| {
@@ -289,10 +309,11 @@ fn changed<'a>(all: &'a [Series], repository: &Path) -> Vec<shown::Changed<'a>> 
 /// A history without results has a site as well, unless it was asked for some of them.
 fn report(verb: &HistoryReport) -> Result<u8> {
     ensure!(verb.output != Path::new("-"), "-o -: a site is a directory, and needs a name");
+    let commits = Commits::of(verb.repository.as_deref())?;
     let is_part = verb.search.name.is_some() || verb.search.machine.is_some();
     let found = if is_part { search(&verb.search)? } else { search_any(&verb.search)? };
     let mut folder = Folder::open(&verb.output)?;
-    let changes = changed(&found, &verb.repository);
+    let changes = changed(&found, commits);
     let title = verb.title.as_deref();
     let site = Site { series: &found, changes: &changes, estimate: verb.search.by, title };
     let assets = site::assets();

@@ -1,10 +1,12 @@
 //! Results over months: one SQLite file that keeps every record, and where the level of a benchmark has changed.
 //!
-//! `taken` makes results of a record, `store` keeps them (`schema` has its tables, `session` tells which records are of one session), `series` puts those of one benchmark on one machine in order and finds
-//! the changes (`stats::e_divisive`), `commits` asks git, `chart` is what a page shows of a series.
+//! `taken` makes results of a record, `store` keeps them (`database` opens its file, `schema` has its tables, `session` tells
+//! which records are of one session), `series` puts those of one benchmark on one machine in order and finds the changes
+//! (`stats::e_divisive`), `commits` asks git, `chart` is what a page shows of a series.
 
 pub mod chart;
 pub mod commits;
+mod database;
 #[cfg(test)]
 pub mod fixture;
 mod ordered;

@@ -216,7 +216,7 @@ mod tests {
         let whole = format!("{HEADER}[1]\n[2]\n{{\"event\":\"end\",\"reason\":\"complete\"}}\n");
         let parted = format!("{HEADER}[1]\n[3]\n");
         let other = cut.replace("\"seed\":1", "\"seed\":2");
-        let imported = format!("{{\"format\":\"stillwell\",\"imported\":{{}}}}\n[1]\n");
+        let imported = "{\"format\":\"stillwell\",\"imported\":{}}\n[1]\n".to_owned();
         let longer = format!("{imported}[2]\n");
         let all = [&cut, &whole, &cut, &parted, &other, &imported, &longer, "not ours"];
         let all: Vec<&str> = all.into_iter().map(|text: &str| text).collect();

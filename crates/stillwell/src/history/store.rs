@@ -1,22 +1,17 @@
 //! The SQLite file: every record, compressed, and its results. Several programs may write it at once (SQLite's write-ahead log);
 //! each record is one transaction, so one that is killed leaves all of a record or nothing of it.
-#![expect(clippy::disallowed_methods, reason = "makes the directory of the database")]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::history::schema::{self, pack, unpack};
+use crate::history::schema::{pack, unpack};
 use crate::history::session::{Beside, Session, hex};
-use crate::history::{Entry, Origin, Taken};
-
-/// Longest wait for another writer.
-const WAIT: Duration = Duration::from_secs(30);
+use crate::history::{Entry, Origin, Taken, database};
 
 /// An open history.
 #[derive(Debug)]
@@ -50,36 +45,15 @@ impl Store {
     /// # Errors
     /// It cannot be made, is no history, or is of a newer version.
     pub fn open(path: &Path) -> Result<Self> {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
-        {
-            std::fs::create_dir_all(directory)
-                .with_context(|| format!("cannot make {}", directory.display()))?;
-        }
-        Self::connect(path, Connection::open(path))
+        Ok(Self { connection: database::to_write(path)?, path: path.into() })
     }
 
-    /// Opens a history that is there.
+    /// Opens a history that is there, to read it. Who may not write it can read it.
     ///
     /// # Errors
     /// As [`Store::open`], and there is none.
     pub fn open_existing(path: &Path) -> Result<Self> {
-        ensure!(
-            path.exists(),
-            "there is no history at {}; `stillwell history add RECORD…` makes one, --db FILE names another",
-            path.display()
-        );
-        Self::connect(path, Connection::open(path))
-    }
-
-    fn connect(path: &Path, opened: rusqlite::Result<Connection>) -> Result<Self> {
-        let shown = || format!("cannot use {} as a history", path.display());
-        let mut connection = opened.with_context(shown)?;
-        connection.busy_timeout(WAIT).with_context(shown)?;
-        // A database in write-ahead mode keeps what was committed when a writer is killed (sqlite.org/wal.html).
-        connection.pragma_update(None, "journal_mode", "wal").with_context(shown)?;
-        connection.pragma_update(None, "foreign_keys", true).with_context(shown)?;
-        schema::migrate(&mut connection).with_context(shown)?;
-        Ok(Self { connection, path: path.into() })
+        Ok(Self { connection: database::to_read(path)?, path: path.into() })
     }
 
     /// Keeps a record.
@@ -249,6 +223,7 @@ fn add_results(transaction: &Transaction<'_>, record: i64, results: &[Taken]) ->
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write their own files")]
 mod tests {
     use super::*;
 

@@ -1,5 +1,7 @@
 //! A record, or a file of another program → results, and what is known of its surroundings. Pure.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 
 use crate::analysis::{Analysis, ArmSummary};
@@ -14,7 +16,22 @@ pub fn results(record: &Record, analysis: &Analysis) -> Vec<Taken> {
     let shown: Vec<&ArmSummary> = analysis.arms.iter().filter(|arm| !arm.is_hidden).collect();
     // A program of its own may have another name at each commit.
     let has_programs = shown.iter().any(|arm| arm.label != shown[0].label);
-    shown.iter().filter_map(|arm| result(record, arm, has_programs)).collect()
+    let taken = shown.iter().filter_map(|arm| result(record, arm, has_programs));
+    numbered(taken.collect())
+}
+
+/// The same command twice has two results: the second one is `command (#2)`.
+fn numbered(mut taken: Vec<Taken>) -> Vec<Taken> {
+    let mut counts: HashMap<(String, String, String), usize> = HashMap::new();
+    for it in &mut taken {
+        let key = (it.benchmark.clone(), it.arm.clone(), it.unit.clone());
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        if *count > 1 {
+            it.arm = format!("{} #{count}", it.arm).trim_start().to_owned();
+        }
+    }
+    taken
 }
 
 fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<Taken> {

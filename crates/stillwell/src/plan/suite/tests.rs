@@ -58,7 +58,9 @@ fn a_prefix_is_put_where_it_belongs() {
     let expected: [&[&str]; 3] =
         [&["a python3", "a py"], &["b", "nice -n 1 b"], &["x nice -n 1 c"]];
     assert_eq!(commands(&found), expected);
-    assert_eq!(found.members[1].plan.arms[1].directory(Some(5)), Some("/dir"));
+    let arm = &found.members[1].plan.arms[1];
+    assert_eq!(arm.directory(Some(5)), Some("/dir"));
+    assert_eq!(arm.git, Some(Git { revision: "new".into(), committed_s: Some(7) }));
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<File> {
         is_relative: false,
     };
     let all = series(entries, policy);
-    let between = Between { n: 12, newest: vec![format!("abc {HOSTILE}")] };
+    let between = Between { n: 12, newest: vec![format!("abc {HOSTILE}")], n_undone: 3 };
     let changes = all.iter().flat_map(|series| {
         let commits = Some(between.clone());
         series.changes.iter().map(move |change| Changed {
