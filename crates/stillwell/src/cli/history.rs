@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use clap::builder::NonEmptyStringValueParser;
 
 use crate::history::series::Estimate;
 use crate::spec::input::InputOptions;
@@ -48,14 +49,14 @@ pub struct HistoryAdd {
     #[command(flatten)]
     pub input: InputOptions,
     /// The commit that was measured [default: what the file says]
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", value_parser = NonEmptyStringValueParser::new())]
     pub revision: Option<String>,
     /// The machine it was measured on, if the file does not say or two names are of one machine
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub machine: Option<String>,
-    /// The git repository that knows when a commit was made
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub repository: PathBuf,
+    /// The git repository that knows when a commit was made [default: the one around us]
+    #[arg(long, value_name = "DIR")]
+    pub repository: Option<PathBuf>,
     #[command(flatten)]
     pub file: HistoryFile,
 }
@@ -113,9 +114,9 @@ pub struct HistoryChanges {
     /// that were measured within half a day
     #[arg(long)]
     pub relative: bool,
-    /// The git repository that knows the commits
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub repository: PathBuf,
+    /// The git repository that knows the commits [default: the one around us]
+    #[arg(long, value_name = "DIR")]
+    pub repository: Option<PathBuf>,
     /// Exit with 1 when a benchmark that is listed became slower (by more than PCT percent)
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
@@ -132,9 +133,9 @@ pub struct HistoryReport {
     /// Heading of the index
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// The git repository that knows the commits
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub repository: PathBuf,
+    /// The git repository that knows the commits [default: the one around us]
+    #[arg(long, value_name = "DIR")]
+    pub repository: Option<PathBuf>,
 }
 
 /// `history get`.

@@ -17,7 +17,7 @@ use crate::cmd::site::Folder;
 use crate::convert::read::Detail;
 use crate::history::commits::Commits;
 use crate::history::series::{self, Policy, Series};
-use crate::history::store::{NewRecord, Store};
+use crate::history::store::{Added, NewRecord, Store};
 use crate::history::{Entry, Origin, Taken, taken};
 use crate::record;
 use crate::render::site::{self, Site};
@@ -55,25 +55,26 @@ fn database(file: &HistoryFile) -> Result<PathBuf> {
 
 /// One file that cannot be read does not keep the others out; the exit code tells.
 fn add(verb: &HistoryAdd) -> Result<u8> {
+    let mut commits = Commits::of(verb.repository.as_deref())?;
     let mut store = Store::open(&database(&verb.file)?)?;
-    let mut commits = Commits::of(&verb.repository);
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);
-    let (mut n_added, mut n_known, mut n_failed) = (0, 0, 0);
+    let mut n = shown::Counts::default();
     for path in files(&verb.files, &verb.input)? {
         let added = taken_from(verb, &path, revision.as_ref(), &mut commits)
             .and_then(|new| store.add(&new));
         match added {
-            Ok(true) => n_added += 1,
-            Ok(false) => n_known += 1,
+            Ok(Added::New) => n.added += 1,
+            Ok(Added::Later) => n.later += 1,
+            Ok(Added::Known) => n.known += 1,
             Err(error) => {
-                n_failed += 1;
+                n.failed += 1;
                 writeln!(anstream::stderr(), "stillwell: {}: {error:#}", path.display()).ok();
             }
         }
     }
-    super::print(&shown::added(n_added, n_known, n_failed))?;
-    Ok(if n_failed > 0 { ERROR } else { 0 })
+    super::print(&shown::added(n))?;
+    Ok(if n.failed > 0 { ERROR } else { 0 })
 }
 
 /// The files that were named, and for directories those in them and below. A directory with nothing but criterion's files is one result.
@@ -87,7 +88,12 @@ fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
         }
         let is_criterion = open::criterion_files(path, input)?.is_some();
         let mut inside = open::below(path)?;
-        inside.retain(|name| is_result(name) && !(is_criterion && is_of_criterion(name)));
+        let unfinished = unfinished_parts(&inside);
+        inside.retain(|name| {
+            is_result(name)
+                && !(is_criterion && is_of_criterion(name))
+                && !unfinished.iter().any(|part| name.starts_with(part))
+        });
         if is_criterion && inside.is_empty() {
             files.push(path.clone());
             continue;
@@ -98,14 +104,24 @@ fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Where pools keep what is being measured: what is left there by a job that was killed counts for nothing.
+fn unfinished_parts(inside: &[String]) -> Vec<String> {
+    let folder_of = |name: &String| {
+        let folder = name.strip_suffix(POOL)?;
+        (folder.is_empty() || folder.ends_with('/')).then(|| format!("{folder}part/"))
+    };
+    inside.iter().filter_map(folder_of).collect()
+}
+
 fn is_of_criterion(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
 }
 
-/// What results are called in a directory, and what has another purpose there: asv's two, and that of our suites.
+/// What results are called in a directory, and what has another purpose there: asv's two, and those of our suites and pools.
 const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
-const NO_RESULTS: [&str; 3] = ["benchmarks.json", "machine.json", "suite.json"];
+const POOL: &str = "pool.json";
+const NO_RESULTS: [&str; 4] = ["benchmarks.json", "machine.json", "suite.json", POOL];
 
 /// Hidden files and directories are nobody's results.
 fn is_result(name: &str) -> bool {
@@ -127,19 +143,33 @@ fn taken_from(
     } else {
         std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
     };
-    let (results, mut origin) = results_of(opened, revision.is_some())?;
+    let (mut results, mut origin) = results_of(opened, revision.is_some())?;
     ensure!(!results.is_empty(), "there is no finished run in it");
     if let Some(revision) = revision {
-        origin.revision = Some(revision.clone());
-        origin.committed_s = None;
+        name_all(&mut results, revision)?;
     }
     if let Some(machine) = &verb.machine {
         origin.machine.clone_from(machine);
     }
-    if let (Some(revision), None) = (&origin.revision, origin.committed_s) {
-        origin.committed_s = commits.committed_s(revision);
+    for result in &mut results {
+        if let (Some(revision), None) = (&result.revision, result.committed_s) {
+            result.committed_s = commits.committed_s(revision);
+        }
     }
     Ok(NewRecord { origin, results, bytes })
+}
+
+/// Gives all results of a record one commit.
+fn name_all(results: &mut [Taken], revision: &str) -> Result<()> {
+    let is_one = results.iter().all(|result| result.revision == results[0].revision);
+    ensure!(
+        is_one,
+        "its results are of several commits; leave --revision out, it would call all of them {revision}"
+    );
+    for result in results {
+        (result.revision, result.committed_s) = (Some(revision.to_owned()), None);
+    }
+    Ok(())
 }
 
 /// The files of a directory as one, tar(5): the same bytes for the same files, so that it is added once.
@@ -177,6 +207,11 @@ fn results_of(opened: Opened, is_revision_given: bool) -> Result<(Vec<Taken>, Or
 
 fn search(search: &HistorySearch) -> Result<Vec<Series>> {
     let found = search_any(search)?;
+    let is_part = search.name.is_some() || search.machine.is_some();
+    ensure!(
+        is_part || !found.is_empty(),
+        "the history is empty; `stillwell history add RECORD…` adds to it"
+    );
     ensure!(
         !found.is_empty(),
         "the history has no such result; `stillwell history show` lists the benchmarks"
@@ -237,6 +272,7 @@ fn show(verb: &HistoryShow) -> Result<u8> {
 }
 
 fn changes(verb: &HistoryChanges) -> Result<u8> {
+    let commits = Commits::of(verb.repository.as_deref())?;
     let (mut found, n_left_out) =
         if verb.relative { search_relative(&verb.search)? } else { (search(&verb.search)?, 0) };
     if let Some(last) = verb.last {
@@ -245,7 +281,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
             series.changes.retain(|change| change.at >= first);
         }
     }
-    let changes = changed(&found, &verb.repository);
+    let changes = changed(&found, commits);
     if verb.json {
         shown::json(&mut std::io::stdout().lock(), &changes)?;
     } else {
@@ -258,12 +294,11 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
 }
 
 /// The changes of all series with the commits that may be the cause.
-fn changed<'a>(all: &'a [Series], repository: &Path) -> Vec<shown::Changed<'a>> {
-    let mut commits = Commits::of(repository);
+fn changed(all: &[Series], mut commits: Commits) -> Vec<shown::Changed<'_>> {
     all.iter()
         .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
         .map(|(series, change)| {
-            let revision = |at: usize| series.entries[at].origin.revision.as_deref();
+            let revision = |at: usize| series.entries[at].taken.revision.as_deref();
             let (old, new) = (revision(change.at - 1), revision(change.at));
             let between = old.zip(new).and_then(|(old, new)| commits.between(old, new));
             shown::Changed { series, change, commits: between }
@@ -274,10 +309,11 @@ fn changed<'a>(all: &'a [Series], repository: &Path) -> Vec<shown::Changed<'a>> 
 /// A history without results has a site as well, unless it was asked for some of them.
 fn report(verb: &HistoryReport) -> Result<u8> {
     ensure!(verb.output != Path::new("-"), "-o -: a site is a directory, and needs a name");
+    let commits = Commits::of(verb.repository.as_deref())?;
     let is_part = verb.search.name.is_some() || verb.search.machine.is_some();
     let found = if is_part { search(&verb.search)? } else { search_any(&verb.search)? };
     let mut folder = Folder::open(&verb.output)?;
-    let changes = changed(&found, &verb.repository);
+    let changes = changed(&found, commits);
     let title = verb.title.as_deref();
     let site = Site { series: &found, changes: &changes, estimate: verb.search.by, title };
     let assets = site::assets();

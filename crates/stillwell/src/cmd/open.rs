@@ -15,11 +15,9 @@ use crate::convert::read::{self, Detail, Options};
 use crate::convert::results::Results;
 use crate::convert::to_record::{self, About};
 use crate::convert::{Format, criterion, detect, edit, of_record};
-use crate::record::{self, Manifest, Record};
+use crate::record::{self, Manifest, Record, START};
 use crate::spec::input::InputOptions;
 
-/// How our own records begin.
-const OURS: &[u8] = b"{\"format\":\"stillwell\"";
 /// Extension of our own records.
 const EXTENSION: &str = "swell";
 /// Files below a directory that are looked at.
@@ -229,9 +227,9 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<Conten
     }
     let mut file = File::open(path).with_context(cannot_read)?;
     let mut start = Vec::new();
-    file.by_ref().take(OURS.len() as u64).read_to_end(&mut start).with_context(cannot_read)?;
+    file.by_ref().take(START.len() as u64).read_to_end(&mut start).with_context(cannot_read)?;
     let is_named_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
-    if options.format.is_none() && (start == OURS || is_named_ours) {
+    if options.format.is_none() && (start == START.as_bytes() || is_named_ours) {
         return Ok(Content::Own(Box::new(Record::read(path)?)));
     }
     let length = file.metadata().map_or(0, |meta| meta.len());
@@ -254,7 +252,7 @@ fn of_bytes(
         std::borrow::Cow::Owned(unpacked) => unpacked,
         std::borrow::Cow::Borrowed(_) => bytes,
     };
-    if options.format.is_none() && bytes.starts_with(OURS) {
+    if options.format.is_none() && bytes.starts_with(START.as_bytes()) {
         return Ok(Content::Own(Box::new(Record::parse(path, bytes)?)));
     }
     let format = match options.format {

@@ -69,6 +69,7 @@ pub fn name(record: &Record, arm: usize) -> String {
 /// A benchmark for each arm, without a launch; none for what is hidden.
 fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
     let workers = workers_said(record);
+    let common = revision_of_all(record);
     let of_arm = |(index, arm): (usize, &Arm)| {
         let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(index));
         if arm.role != Role::Candidate && imported.is_none() {
@@ -89,11 +90,25 @@ fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
             made.summary = imported.summary;
         } else {
             made.metadata = described(arm);
+            let own = record.header.git_of(index).map(|git| git.revision.as_str());
+            let own = own.filter(|_| common.is_none());
+            made.metadata.extend(own.map(|revision| (REVISION.into(), revision.into())));
             made.metadata.extend(workers.get(&index).cloned().unwrap_or_default());
         }
         Some(made)
     };
     record.header.plan.arms.iter().enumerate().map(of_arm).collect()
+}
+
+/// What the commit is called that was measured.
+const REVISION: &str = "git_revision";
+
+/// The commit of all that was measured, if it is one.
+fn revision_of_all(record: &Record) -> Option<&str> {
+    let candidates = record.header.plan.candidates();
+    let mut revisions = candidates.map(|(arm, _)| Some(&*record.header.git_of(arm)?.revision));
+    let first = revisions.next()??;
+    revisions.all(|revision| revision == Some(first)).then_some(first)
 }
 
 /// What an arm is, by pyperf's names.
@@ -181,8 +196,7 @@ fn facts(record: &Record) -> Metadata {
         Some(if plan.order == Order::Sequential { "sequential" } else { "interleave" }.into()),
     );
     say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
-    let git = facts.git.as_ref().map(|git| git.revision.as_str());
-    say("git_revision", git.map(MetaValue::from));
+    say(REVISION, revision_of_all(record).map(MetaValue::from));
     said
 }
 

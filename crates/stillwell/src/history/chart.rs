@@ -47,7 +47,7 @@ pub fn chart(series: &Series, estimate: Estimate) -> Chart<'_> {
         record: entries.iter().map(|entry| entry.record).collect(),
         measured_s: entries.iter().map(|entry| entry.origin.measured_s).collect(),
         time_s: (0..entries.len()).map(|at| series.time_s(at)).collect(),
-        revision: entries.iter().map(|entry| entry.origin.revision.as_deref()).collect(),
+        revision: entries.iter().map(|entry| entry.taken.revision.as_deref()).collect(),
         n_runs: entries.iter().map(|entry| entry.taken.n_runs).collect(),
         value: &series.values,
         err: entries.iter().map(err).collect(),

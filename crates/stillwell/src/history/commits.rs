@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use anyhow::{Result, ensure};
+
 /// A repository to ask, and what it has answered.
 #[derive(Debug)]
 pub struct Commits {
@@ -21,15 +23,30 @@ pub struct Between {
     pub n: usize,
     /// The newest ones: abbreviated id and subject.
     pub newest: Vec<String>,
+    /// Commits of the first one that the other does not have: it is of another branch, or an older one.
+    pub n_undone: usize,
 }
 
+/// What the user has configured for their own eyes.
+const PLAIN: [&str; 4] = ["-c", "color.ui=never", "-c", "log.showSignature=false"];
 /// Commits that are named.
 const NAMED_MAX: usize = 10;
 
 impl Commits {
-    /// Of the repository around this directory.
-    pub fn of(repository: &Path) -> Self {
-        Self { repository: repository.into(), committed_s: HashMap::new(), between: HashMap::new() }
+    /// Of the repository around this directory; around the one we are in, if there is one.
+    ///
+    /// # Errors
+    /// There is none around the directory that was named.
+    pub fn of(named: Option<&Path>) -> Result<Self> {
+        let repository = named.unwrap_or(Path::new(".")).to_owned();
+        let commits = Self { repository, committed_s: HashMap::new(), between: HashMap::new() };
+        let is_there = || commits.ask(&["rev-parse", "--git-dir"], "").is_some();
+        ensure!(
+            named.is_none() || is_there(),
+            "--repository {}: there is no repository that git could ask",
+            commits.repository.display()
+        );
+        Ok(commits)
     }
 
     /// When a revision was committed, seconds since 1970.
@@ -38,8 +55,12 @@ impl Commits {
             return known;
         }
         let commit = format!("{revision}^{{commit}}");
-        let said = self.ask(&["show", "--no-patch", "--format=%ct", &commit, "--"], revision);
-        let committed_s = said.and_then(|text| text.trim().parse().ok());
+        // `TIME ID`.
+        let words = ["rev-list", "--max-count=1", "--timestamp", &commit, "--"];
+        let committed_s = self.ask(&words, revision).and_then(|text| {
+            let (time, _) = text.split_once(' ')?;
+            time.parse().ok()
+        });
         self.committed_s.insert(revision.into(), committed_s);
         committed_s
     }
@@ -63,10 +84,22 @@ impl Commits {
     }
 
     fn ask_between(&self, old: &str, new: &str) -> Option<Between> {
+        let undone = format!("{new}..{old}");
+        let n_undone: usize =
+            self.ask(&["rev-list", "--count", &undone, "--"], new)?.trim().parse().ok()?;
+        if n_undone > 0 && self.is_shallow() {
+            // It may have both commits and none of those between.
+            return None;
+        }
         let range = format!("{old}..{new}");
         let text = self.ask(&["log", "--oneline", "--no-decorate", &range, "--"], old)?;
         let newest = text.lines().take(NAMED_MAX).map(str::to_owned).collect();
-        Some(Between { n: text.lines().count(), newest })
+        Some(Between { n: text.lines().count(), newest, n_undone })
+    }
+
+    fn is_shallow(&self) -> bool {
+        let said = self.ask(&["rev-parse", "--is-shallow-repository"], "");
+        said.is_some_and(|text| text.trim() == "true")
     }
 
     /// A revision may be a word of a file, so it must not become an option.
@@ -75,7 +108,7 @@ impl Commits {
             return None;
         }
         let mut git = Command::new("git");
-        git.arg("-C").arg(&self.repository).args(words);
+        git.arg("-C").arg(&self.repository).args(PLAIN).args(words);
         let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }

@@ -13,5 +13,7 @@ pub fn taken(benchmark: &str, t0: f64, t0_err: Option<f64>) -> Taken {
         t0_err,
         median: 1.0,
         mean: 1.0,
+        revision: None,
+        committed_s: None,
     }
 }

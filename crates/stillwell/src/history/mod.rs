@@ -1,15 +1,19 @@
 //! Results over months: one SQLite file that keeps every record, and where the level of a benchmark has changed.
 //!
-//! `taken` makes results of a record, `store` keeps them, `series` puts those of one benchmark on one machine in order and finds
-//! the changes (`stats::e_divisive`), `commits` asks git, `chart` is what a page shows of a series.
+//! `taken` makes results of a record, `store` keeps them (`database` opens its file, `schema` has its tables, `session` tells
+//! which records are of one session), `series` puts those of one benchmark on one machine in order and finds the changes
+//! (`stats::e_divisive`), `commits` asks git, `chart` is what a page shows of a series.
 
 pub mod chart;
 pub mod commits;
+mod database;
 #[cfg(test)]
 pub mod fixture;
 mod ordered;
 mod relative;
+mod schema;
 pub mod series;
+mod session;
 pub mod store;
 pub mod taken;
 pub mod together;
@@ -35,6 +39,10 @@ pub struct Taken {
     pub t0_err: Option<f64>,
     pub median: f64,
     pub mean: f64,
+    /// The commit that was measured.
+    pub revision: Option<String>,
+    /// When that was committed, seconds since 1970.
+    pub committed_s: Option<i64>,
 }
 
 /// What is known of the record of a result.
@@ -46,10 +54,6 @@ pub struct Origin {
     pub machine: String,
     /// When it was measured, seconds since 1970.
     pub measured_s: i64,
-    /// The commit that was measured.
-    pub revision: Option<String>,
-    /// When that was committed, seconds since 1970.
-    pub committed_s: Option<i64>,
     /// What may have changed beside the program: kernel, governor, interpreter, …; by name.
     pub surroundings: Vec<(String, String)>,
 }

@@ -24,8 +24,8 @@ pub struct Ordered {
 impl Ordered {
     /// One series, whose own level is its median.
     pub fn of(mut entries: Vec<Entry>, estimate: Estimate) -> Self {
-        let is_by_commit = entries.iter().all(|entry| entry.origin.committed_s.is_some());
-        let time = |entry: &Entry| entry.origin.committed_s.filter(|_| is_by_commit);
+        let is_by_commit = entries.iter().all(|entry| entry.taken.committed_s.is_some());
+        let time = |entry: &Entry| entry.taken.committed_s.filter(|_| is_by_commit);
         entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
         let values: Vec<f64> = entries.iter().map(|entry| estimate.of(entry)).collect();
         let median = Sorted::new(&values).map_or(f64::NAN, |values| values.median());

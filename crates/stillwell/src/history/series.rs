@@ -218,8 +218,8 @@ impl Series {
 
     /// When a result belongs: the time of its commit or of its measurement, whichever the series is in the order of.
     pub fn time_s(&self, at: usize) -> i64 {
-        let origin = &self.entries[at].origin;
-        origin.committed_s.filter(|_| self.is_by_commit).unwrap_or(origin.measured_s)
+        let Entry { origin, taken, .. } = &self.entries[at];
+        taken.committed_s.filter(|_| self.is_by_commit).unwrap_or(origin.measured_s)
     }
 
     /// Name of the benchmark, and of the program where there are several.
@@ -235,7 +235,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Origin, fixture};
+    use crate::history::{Origin, Taken, fixture};
     use stats::Stream;
     use std::sync::Arc;
 
@@ -255,12 +255,14 @@ mod tests {
                 machine: machine.into(),
                 // Stored in an order of its own.
                 measured_s: (values.len() - i) as i64,
-                committed_s: Some(1000 + i as i64),
-                revision: Some(format!("r{i}")),
                 surroundings: vec![("kernel".into(), if i < 20 { "6.1" } else { "6.12" }.into())],
                 ..Origin::default()
             }),
-            taken: fixture::taken(benchmark, *value, None),
+            taken: Taken {
+                committed_s: Some(1000 + i as i64),
+                revision: Some(format!("r{i}")),
+                ..fixture::taken(benchmark, *value, None)
+            },
         };
         values.iter().enumerate().rev().map(entry).collect()
     }
@@ -278,7 +280,7 @@ mod tests {
         let found = series(all, POLICY);
         assert_eq!(found.len(), 2, "machines are apart");
         let [change] = &found[0].changes[..] else { panic!("{:?}", found[0].changes) };
-        assert_eq!((change.at, &found[0].entries[20].origin.revision), (20, &Some("r20".into())));
+        assert_eq!((change.at, &found[0].entries[20].taken.revision), (20, &Some("r20".into())));
         let RatioInterval { ratio, lo, hi } = change.ratio;
         assert!(lo > 1.02 && lo < 1.03 && ratio > lo && ratio < hi && hi < 1.04, "{change:?}");
         assert_eq!(change.also_changed, [("kernel".into(), "6.1".into(), "6.12".into())]);

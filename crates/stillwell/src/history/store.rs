@@ -1,49 +1,17 @@
 //! The SQLite file: every record, compressed, and its results. Several programs may write it at once (SQLite's write-ahead log);
 //! each record is one transaction, so one that is killed leaves all of a record or nothing of it.
-#![expect(clippy::disallowed_methods, reason = "makes the directory of the database")]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use anyhow::{Context as _, Result};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::history::{Entry, Origin, Taken};
-
-/// Longest wait for another writer.
-const WAIT: Duration = Duration::from_secs(30);
-
-/// Each brings the schema from one version to the next; `PRAGMA user_version` says how many were applied. They are never
-/// changed, only added to.
-const MIGRATIONS: &[&str] = &["
-    CREATE TABLE record (
-        id INTEGER PRIMARY KEY,
-        digest TEXT NOT NULL UNIQUE,
-        file TEXT NOT NULL,
-        machine TEXT NOT NULL,
-        measured_s INTEGER NOT NULL,
-        revision TEXT,
-        committed_s INTEGER,
-        surroundings TEXT NOT NULL,
-        packed BLOB NOT NULL
-    ) STRICT;
-    CREATE TABLE result (
-        record INTEGER NOT NULL REFERENCES record(id) ON DELETE CASCADE,
-        benchmark TEXT NOT NULL,
-        arm TEXT NOT NULL,
-        unit TEXT NOT NULL,
-        n_runs INTEGER NOT NULL,
-        t0 REAL NOT NULL,
-        t0_err REAL,
-        median REAL NOT NULL,
-        mean REAL NOT NULL,
-        PRIMARY KEY (record, benchmark, arm, unit)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX result_by_benchmark ON result (benchmark, arm);
-    "];
+use crate::history::schema::{pack, unpack};
+use crate::history::session::{Beside, Session, hex};
+use crate::history::{Entry, Origin, Taken, database};
 
 /// An open history.
 #[derive(Debug)]
@@ -61,56 +29,45 @@ pub struct NewRecord {
     pub bytes: Vec<u8>,
 }
 
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    New,
+    /// It is a later state of one that was there, whose number it has now.
+    Later,
+    /// It was there already, or a later state of it.
+    Known,
+}
+
 impl Store {
     /// Opens a history, or makes one.
     ///
     /// # Errors
     /// It cannot be made, is no history, or is of a newer version.
     pub fn open(path: &Path) -> Result<Self> {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
-        {
-            std::fs::create_dir_all(directory)
-                .with_context(|| format!("cannot make {}", directory.display()))?;
-        }
-        Self::connect(path, Connection::open(path))
+        Ok(Self { connection: database::to_write(path)?, path: path.into() })
     }
 
-    /// Opens a history that is there.
+    /// Opens a history that is there, to read it. Who may not write it can read it.
     ///
     /// # Errors
     /// As [`Store::open`], and there is none.
     pub fn open_existing(path: &Path) -> Result<Self> {
-        ensure!(
-            path.exists(),
-            "there is no history at {}; `stillwell history add RECORD…` makes one, --db FILE names another",
-            path.display()
-        );
-        Self::connect(path, Connection::open(path))
+        Ok(Self { connection: database::to_read(path)?, path: path.into() })
     }
 
-    fn connect(path: &Path, opened: rusqlite::Result<Connection>) -> Result<Self> {
-        let shown = || format!("cannot use {} as a history", path.display());
-        let mut connection = opened.with_context(shown)?;
-        connection.busy_timeout(WAIT).with_context(shown)?;
-        // A database in write-ahead mode keeps what was committed when a writer is killed (sqlite.org/wal.html).
-        connection.pragma_update(None, "journal_mode", "wal").with_context(shown)?;
-        connection.pragma_update(None, "foreign_keys", true).with_context(shown)?;
-        migrate(&mut connection, MIGRATIONS).with_context(shown)?;
-        Ok(Self { connection, path: path.into() })
-    }
-
-    /// Keeps a record. `false`: it is there already.
+    /// Keeps a record.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn add(&mut self, new: &NewRecord) -> Result<bool> {
+    pub fn add(&mut self, new: &NewRecord) -> Result<Added> {
         self.try_add(new).with_context(|| format!("cannot add to {}", self.path.display()))
     }
 
-    fn try_add(&mut self, new: &NewRecord) -> Result<bool> {
-        let NewRecord { origin, results, bytes } = new;
-        let digest = hex(&Sha256::digest(bytes));
-        let packed = pack(bytes)?;
+    fn try_add(&mut self, new: &NewRecord) -> Result<Added> {
+        let digest = hex(&Sha256::digest(&new.bytes));
+        let packed = pack(&new.bytes)?;
+        let session = Session::of(&new.bytes);
         // Immediate: two writers that both began to read would both have to give up.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -120,44 +77,37 @@ impl Store {
             })
             .optional()?;
         if known.is_some() {
-            return Ok(false);
+            return Ok(Added::Known);
         }
+        let older = match &session {
+            None => None,
+            Some(session) => match find(&transaction, session)? {
+                Some((_, Beside::NoLater)) => return Ok(Added::Known),
+                Some((id, _)) => Some(id),
+                None => None,
+            },
+        };
+        if let Some(id) = older {
+            transaction.execute("DELETE FROM result WHERE record = ?1", [id])?;
+        }
+        let origin = &new.origin;
         transaction.execute(
-            "INSERT INTO record (digest, file, machine, measured_s, revision, committed_s, surroundings, packed)
+            "INSERT OR REPLACE INTO record (id, digest, session, file, machine, measured_s, surroundings, packed)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
+                older,
                 digest,
+                session.as_ref().map(Session::id),
                 origin.file,
                 origin.machine,
                 origin.measured_s,
-                origin.revision,
-                origin.committed_s,
                 serde_json::to_string(&origin.surroundings)?,
                 packed
             ],
         )?;
-        let record = transaction.last_insert_rowid();
-        let mut insert = transaction.prepare(
-            "INSERT INTO result (record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?;
-        for result in results {
-            let Taken { benchmark, arm, unit, n_runs, t0, t0_err, median, mean } = result;
-            insert.execute(params![
-                record,
-                benchmark,
-                arm,
-                unit,
-                i64::try_from(*n_runs)?,
-                t0,
-                t0_err,
-                median,
-                mean
-            ])?;
-        }
-        drop(insert);
+        add_results(&transaction, transaction.last_insert_rowid(), &new.results)?;
         transaction.commit()?;
-        Ok(true)
+        Ok(if older.is_some() { Added::Later } else { Added::New })
     }
 
     /// All results, or those of benchmarks with this text in their name.
@@ -171,7 +121,7 @@ impl Store {
     fn try_entries(&self, filter: Option<&str>) -> Result<Vec<Entry>> {
         let origins = self.origins()?;
         let mut select = self.connection.prepare(
-            "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean
+            "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s
              FROM result WHERE ?1 IS NULL OR instr(benchmark, ?1) > 0",
         )?;
         let mut rows = select.query([filter])?;
@@ -189,6 +139,8 @@ impl Store {
                 t0_err: row.get(6)?,
                 median: row.get(7)?,
                 mean: row.get(8)?,
+                revision: row.get(9)?,
+                committed_s: row.get(10)?,
             };
             entries.push(Entry { record, origin: Arc::clone(origin), taken });
         }
@@ -197,19 +149,17 @@ impl Store {
 
     /// What is known of each record, by its number. Records have many results, which share it.
     fn origins(&self) -> Result<HashMap<i64, Arc<Origin>>> {
-        let mut select = self.connection.prepare(
-            "SELECT id, file, machine, measured_s, revision, committed_s, surroundings FROM record",
-        )?;
+        let mut select = self
+            .connection
+            .prepare("SELECT id, file, machine, measured_s, surroundings FROM record")?;
         let mut rows = select.query([])?;
         let mut origins = HashMap::new();
         while let Some(row) = rows.next()? {
-            let surroundings: String = row.get(6)?;
+            let surroundings: String = row.get(4)?;
             let origin = Origin {
                 file: row.get(1)?,
                 machine: row.get(2)?,
                 measured_s: row.get(3)?,
-                revision: row.get(4)?,
-                committed_s: row.get(5)?,
                 surroundings: serde_json::from_str(&surroundings)?,
             };
             origins.insert(row.get(0)?, Arc::new(origin));
@@ -233,51 +183,47 @@ impl Store {
     }
 }
 
-fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let n_applied = usize::try_from(version).unwrap_or(usize::MAX);
-    ensure!(
-        n_applied <= migrations.len(),
-        "it is of version {version}, and this stillwell knows up to {}; use a newer one",
-        migrations.len()
-    );
-    if n_applied == 0 {
-        let n_tables: i64 = transaction.query_row(
-            "SELECT count(*) FROM sqlite_schema WHERE type = 'table'",
-            [],
-            |row| row.get(0),
-        )?;
-        ensure!(n_tables == 0, "it is a database of something else");
+/// The record of the same session, and what the new one is to it; none of one that has parted from it.
+fn find(transaction: &Transaction<'_>, new: &Session<'_>) -> Result<Option<(i64, Beside)>> {
+    let mut select =
+        transaction.prepare("SELECT id, packed FROM record WHERE session = ?1 ORDER BY id")?;
+    let mut rows = select.query([new.id()])?;
+    while let Some(row) = rows.next()? {
+        // One that is damaged is told when it is asked for.
+        let Ok(bytes) = unpack(&row.get::<_, Vec<u8>>(1)?) else { continue };
+        match Session::of(&bytes).map(|known| new.beside(&known)) {
+            Some(Beside::Parted) | None => {}
+            Some(beside) => return Ok(Some((row.get(0)?, beside))),
+        }
     }
-    for migration in &migrations[n_applied..] {
-        transaction.execute_batch(migration)?;
+    Ok(None)
+}
+
+fn add_results(transaction: &Transaction<'_>, record: i64, results: &[Taken]) -> Result<()> {
+    let mut insert = transaction.prepare(
+        "INSERT INTO result (record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    for result in results {
+        insert.execute(params![
+            record,
+            result.benchmark,
+            result.arm,
+            result.unit,
+            i64::try_from(result.n_runs)?,
+            result.t0,
+            result.t0_err,
+            result.median,
+            result.mean,
+            result.revision,
+            result.committed_s
+        ])?;
     }
-    transaction.pragma_update(None, "user_version", i64::try_from(migrations.len())?)?;
-    Ok(transaction.commit()?)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn pack(bytes: &[u8]) -> Result<Vec<u8>> {
-    use std::io::Write as _;
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    packer.write_all(bytes)?;
-    Ok(packer.finish()?)
-}
-
-fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
-    use std::io::Read as _;
-    let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(packed)
-        .read_to_end(&mut bytes)
-        .context("the record is damaged")?;
-    Ok(bytes)
+    Ok(())
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests write their own files")]
 mod tests {
     use super::*;
 
@@ -291,6 +237,8 @@ mod tests {
             t0_err: None,
             median: 1.6,
             mean: 1.7,
+            revision: Some("v1".into()),
+            committed_s: None,
         };
         let surroundings = vec![("kernel".to_owned(), "6.1".to_owned())];
         let origin = Origin { file: "a.swell".into(), surroundings, ..Origin::default() };
@@ -303,8 +251,8 @@ mod tests {
         let path = directory.path().join("sub/history.db");
         let mut store = Store::open(&path).unwrap();
         let new = record("bytes of a file");
-        assert!(store.add(&new).unwrap());
-        assert!(!store.add(&new).unwrap());
+        assert_eq!(store.add(&new).unwrap(), Added::New);
+        assert_eq!(store.add(&new).unwrap(), Added::Known);
         drop(store);
         let store = Store::open_existing(&path).unwrap();
         let entries = store.entries(None).unwrap();
@@ -326,7 +274,8 @@ mod tests {
                 scope.spawn(move || {
                     let mut store = Store::open(path).unwrap();
                     for i in 0..20 {
-                        assert!(store.add(&record(&format!("{writer} {i}"))).unwrap());
+                        let added = store.add(&record(&format!("{writer} {i}"))).unwrap();
+                        assert_eq!(added, Added::New);
                     }
                 });
             }
@@ -359,20 +308,45 @@ mod tests {
         assert!(Store::open_existing(&directory.path().join("none.db")).is_err());
     }
 
-    /// A later version finds what an earlier one has written.
+    /// In whatever order the states of a session are added, the last one is there, once.
     #[test]
-    fn migrations_are_applied_once_each() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("history.db");
-        Store::open(&path).unwrap().add(&record("x")).unwrap();
-        let mut connection = Connection::open(&path).unwrap();
-        let later = [MIGRATIONS, &["ALTER TABLE result ADD COLUMN note TEXT;"]].concat();
-        for _ in 0..2 {
-            migrate(&mut connection, &later).unwrap();
-        }
-        let n: i64 = connection
-            .query_row("SELECT count(*) FROM result WHERE note IS NULL", [], |row| row.get(0))
-            .unwrap();
-        assert_eq!(n, 1);
+    fn a_session_is_one_record() {
+        const END: &str = "{\"event\":\"end\",\"reason\":\"interrupted\"}\n";
+        let header = "{\"format\":\"stillwell\",\"seed\":1}\n";
+        let whole = format!("{header}[1]\n[2]\n{{\"event\":\"end\",\"reason\":\"complete\"}}\n");
+        // Killed, and interrupted; the second line is torn.
+        let (torn, cut) = (format!("{header}[1]\n[2"), format!("{header}[1]\n{END}"));
+        let parted = format!("{header}[1]\n[3]\n{END}");
+        let check = |states: &[(&str, Added)], expect: &[&str]| {
+            let directory = tempfile::tempdir().unwrap();
+            let mut store = Store::open(&directory.path().join("h.db")).unwrap();
+            for (state, added) in states {
+                let n_runs = state.len();
+                let mut new = record(state);
+                new.results[0].n_runs = n_runs;
+                assert_eq!(store.add(&new).unwrap(), *added, "{state}");
+            }
+            let entries = store.entries(None).unwrap();
+            let found: Vec<(i64, usize)> =
+                entries.iter().map(|entry| (entry.record, entry.taken.n_runs)).collect();
+            let wanted: Vec<(i64, usize)> =
+                (1..).zip(expect.iter().map(|text| text.len())).collect();
+            assert_eq!(found, wanted);
+            for (number, text) in (1..).zip(expect) {
+                assert_eq!(store.bytes(number).unwrap(), text.as_bytes());
+            }
+        };
+        use Added::{Known, Later, New};
+        check(&[(&torn, New), (&cut, Later), (&whole, Later), (&whole, Known)], &[&whole]);
+        check(&[(&whole, New), (&cut, Known), (&torn, Known)], &[&whole]);
+        check(&[(&cut, New), (&torn, Known)], &[&cut]);
+        check(&[(&cut, New), (&whole, Later), (&parted, New), (&cut, Known)], &[&whole, &parted]);
+        let other = whole.replace("\"seed\":1", "\"seed\":2");
+        check(&[(&cut, New), (&other, New)], &[&cut, &other]);
+        // What was converted, or is of another program, is whole.
+        let imported = "{\"format\":\"stillwell\",\"imported\":{}}\n[1]\n";
+        let longer = format!("{imported}[2]\n");
+        check(&[(imported, New), (&longer, New)], &[imported, &longer]);
+        check(&[("a\n", New), ("a\nb\n", New)], &["a\n", "a\nb\n"]);
     }
 }

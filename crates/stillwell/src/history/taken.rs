@@ -1,9 +1,11 @@
 //! A record, or a file of another program → results, and what is known of its surroundings. Pure.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 
 use crate::analysis::{Analysis, ArmSummary};
-use crate::convert::results::{Benchmark, MetaValue, Results, Summary};
+use crate::convert::results::{Benchmark, MetaValue, Metadata, Results, Summary};
 use crate::history::{Origin, Taken};
 use crate::host::Facts;
 use crate::plan::workers::Unit;
@@ -14,7 +16,22 @@ pub fn results(record: &Record, analysis: &Analysis) -> Vec<Taken> {
     let shown: Vec<&ArmSummary> = analysis.arms.iter().filter(|arm| !arm.is_hidden).collect();
     // A program of its own may have another name at each commit.
     let has_programs = shown.iter().any(|arm| arm.label != shown[0].label);
-    shown.iter().filter_map(|arm| result(record, arm, has_programs)).collect()
+    let taken = shown.iter().filter_map(|arm| result(record, arm, has_programs));
+    numbered(taken.collect())
+}
+
+/// The same command twice has two results: the second one is `command (#2)`.
+fn numbered(mut taken: Vec<Taken>) -> Vec<Taken> {
+    let mut counts: HashMap<(String, String, String), usize> = HashMap::new();
+    for it in &mut taken {
+        let key = (it.benchmark.clone(), it.arm.clone(), it.unit.clone());
+        let count = counts.entry(key).or_default();
+        *count += 1;
+        if *count > 1 {
+            it.arm = format!("{} #{count}", it.arm).trim_start().to_owned();
+        }
+    }
+    taken
 }
 
 fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<Taken> {
@@ -40,6 +57,16 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<T
         None => (times.t0, times.median.value, times.mean.value),
     };
     let unit = unit_name.unwrap_or_else(|| of_unit.into());
+    let (revision, committed_s) = match imported {
+        None => {
+            let git = record.header.git_of(summary.arm);
+            (git.map(|git| git.revision.clone()), git.and_then(|git| git.committed_s))
+        }
+        Some(imported) => {
+            let own = imported.benchmarks.get(summary.arm).map(|it| &it.metadata);
+            commit(&[own, Some(&imported.metadata)])
+        }
+    };
     Some(Taken {
         benchmark,
         arm,
@@ -49,6 +76,8 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<T
         t0_err: t0.err,
         median,
         mean,
+        revision,
+        committed_s,
     })
 }
 
@@ -57,11 +86,7 @@ pub fn origin(record: &Record, file: &str) -> Origin {
     let header = &record.header;
     let metadata = header.imported.as_ref().map(|imported| &imported.metadata);
     let said = |key: &str| text(metadata?.get(key)?);
-    let mut origin = origin_of(file, &header.facts, &header.tool, &header.created, said);
-    if let Some(git) = &header.facts.git {
-        origin.revision = Some(git.revision.clone());
-    }
-    origin
+    origin_of(file, &header.facts, &header.tool, &header.created, said)
 }
 
 /// The same of a file of another program.
@@ -89,8 +114,10 @@ pub fn imported_results(results: &Results, record: Option<(&Record, &Analysis)>)
         record.map_or_else(Vec::new, |(record, analysis)| self::results(record, analysis));
     let labels = results.labels();
     let of_summary = |(benchmark, label): (&Benchmark, &String)| {
-        summarised(label, benchmark.unit.name(), &benchmark.summary?)
-            .filter(|_| benchmark.values.is_empty() && !benchmark.is_control)
+        let is_wanted = benchmark.values.is_empty() && !benchmark.is_control;
+        let taken = summarised(label, benchmark.unit.name(), &benchmark.summary?)?;
+        let (revision, committed_s) = commit(&[Some(&benchmark.metadata), Some(&results.metadata)]);
+        is_wanted.then_some(Taken { revision, committed_s, ..taken })
     };
     taken.extend(results.benchmarks.iter().zip(&labels).filter_map(of_summary));
     let said = |key: &str| text(results.agreed(key)?);
@@ -112,6 +139,8 @@ fn summarised(label: &str, unit: &str, summary: &Summary) -> Option<Taken> {
         t0_err: None,
         median,
         mean: summary.mean.unwrap_or(median),
+        revision: None,
+        committed_s: None,
     })
 }
 
@@ -120,10 +149,10 @@ pub fn patch(results: &Results) -> Option<String> {
     text(results.agreed("patch_file")?).filter(|patch| !patch.is_empty())
 }
 
-/// How programs call the same things: pyperf and pyperformance, asv, pytest-benchmark, Google Benchmark, Go.
+/// How programs call the same things: pyperf and pyperformance, asv, pytest-benchmark, Google Benchmark, Go, and we.
 const MACHINE_KEYS: [&str; 4] = ["hostname", "machine", "machine.node", "host_name"];
 const CPU_KEYS: [&str; 3] = ["cpu_model_name", "cpu", "machine.cpu.brand_raw"];
-const REVISION_KEYS: [&str; 3] = ["commit_id", "commit_hash", "commit.id"];
+const REVISION_KEYS: [&str; 4] = ["commit_id", "commit_hash", "commit.id", "git_revision"];
 const COMMITTED_KEYS: [&str; 2] = ["commit_date", "commit.time"];
 const BRANCH_KEYS: [&str; 2] = ["commit_branch", "commit.branch"];
 /// What pytest-benchmark writes where it knows nothing.
@@ -146,10 +175,15 @@ fn origin_of(
         file: file.into(),
         machine: machine(facts),
         measured_s: said("date").and_then(|date| said_time(&date)).unwrap_or(created_s),
-        revision: first(&REVISION_KEYS, &said),
-        committed_s: first(&COMMITTED_KEYS, &said).and_then(|date| said_time(&date)),
         surroundings: surroundings(facts, tool, &said),
     }
+}
+
+/// The commit that a file of another program says it is of, and when that was made: what it says of the benchmark, then of all.
+fn commit(about: &[Option<&Metadata>]) -> (Option<String>, Option<i64>) {
+    let said = |key: &str| about.iter().flatten().find_map(|about| text(about.get(key)?));
+    let committed = first(&COMMITTED_KEYS, said);
+    (first(&REVISION_KEYS, said), committed.and_then(|date| said_time(&date)))
 }
 
 /// Host and model of CPU: what a result of another machine would differ in.

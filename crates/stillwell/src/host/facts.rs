@@ -92,4 +92,7 @@ pub struct Cgroup {
 pub struct Git {
     /// Commit id.
     pub revision: String,
+    /// When it was committed, seconds since 1970; `None` where git was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub committed_s: Option<i64>,
 }

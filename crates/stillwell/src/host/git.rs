@@ -19,7 +19,7 @@ const SYMBOLIC_REFS_MAX: usize = 5;
 
 /// The commit at which the work tree around `start` is. `None` outside of one, before its first commit, and with refs
 /// in the format "reftable".
-pub(super) fn find(start: &Path) -> Option<Git> {
+pub fn find(start: &Path) -> Option<Git> {
     let (directory, head) = start.ancestors().find_map(|tree| {
         let directory = git_directory(&tree.join(".git"))?;
         // Like git, go on upwards when this is not one.
@@ -34,7 +34,7 @@ pub(super) fn find(start: &Path) -> Option<Git> {
     let mut value = head;
     for _ in 0..=SYMBOLIC_REFS_MAX {
         let Some(name) = value.strip_prefix("ref:").map(str::trim) else {
-            return is_commit_id(&value).then_some(Git { revision: value });
+            return is_commit_id(&value).then_some(Git { revision: value, committed_s: None });
         };
         value = read_ref(name, &directory, &common)?;
     }

@@ -53,6 +53,7 @@ pub use cpulist::{format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_lis
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
 pub(crate) use fixture::{expand, fixture, fixture_names};
+pub use git::find as find_git;
 pub use interrupts::Interrupts;
 pub use invoker::{invoking_home, invoking_user, with_their_files};
 pub use look::look;

@@ -10,11 +10,13 @@ pub mod workers;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::host::Git;
 use crate::spec::metrics::Shown;
 use crate::spec::rlimit::Rlimit;
 use crate::spec::values::{OutputTarget, Padding, Sched};
 
 pub use decide::{ALPHA_PCT_RANGE, decide};
+pub use suite::InSuite;
 use workers::{Source, Unit, Workers};
 
 /// A whole session, decided.
@@ -75,17 +77,6 @@ pub struct Plan {
     /// The suite that this is one benchmark of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<InSuite>,
-}
-
-/// What a benchmark has to do with the others of its suite.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InSuite {
-    /// What the suite is called.
-    pub name: String,
-    /// What the benchmark is called there.
-    pub benchmark: String,
-    /// Comparisons of the whole suite, which are judged together.
-    pub family: usize,
 }
 
 impl Plan {
@@ -184,6 +175,9 @@ pub struct Arm {
     /// Where it runs: block after block in the next of these, from the first again; where we are if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
+    /// Of a variant of a suite: the commit that was checked out, or that the directory it runs in was at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<Git>,
     /// The code that its worker is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
@@ -217,6 +211,7 @@ impl Arm {
             inner_loops: 1,
             has_own_timer: false,
             directories: Vec::new(),
+            git: None,
             source: None,
         }
     }

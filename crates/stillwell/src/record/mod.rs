@@ -12,12 +12,13 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::convert::results::{Calibration, Metadata, Summary};
 use crate::host::shield::Isolation;
-use crate::host::{Facts, Gap};
+use crate::host::{Facts, Gap, Git};
 use crate::plan::Plan;
 
 pub use folder::{Manifest, is_suite};
@@ -25,10 +26,12 @@ pub use place::{builds_path, history_path, new_path, newest, pools_path};
 pub use read::{Line, Record, Tail};
 pub use row::{FIXED_COLUMNS, Layout, Row};
 pub use rows::Rows;
-pub use write::Writer;
+pub use write::{Writer, kept_len};
 
 /// What the first line of every record says it is.
 pub const FORMAT: &str = "stillwell";
+/// How every record begins.
+pub const START: &str = "{\"format\":\"stillwell\"";
 /// Version of the format that this program writes; it reads this one and all earlier ones.
 pub const VERSION: u32 = 1;
 
@@ -61,6 +64,19 @@ pub struct Header {
     /// Where the times are from, if another program has measured them; absent in a record of `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+}
+
+impl Header {
+    /// The commit that an arm is of. Records of suites did not say it once: what ran somewhere else than we were is of nobody knows
+    /// which.
+    pub fn git_of(&self, arm: usize) -> Option<&Git> {
+        let arm = &self.plan.arms[arm];
+        let here = self.facts.directory.as_ref().map(Path::new);
+        let is_here =
+            |directory: &String| here.is_some_and(|here| Path::new(directory).starts_with(here));
+        let is_all_here = arm.directories.iter().all(is_here);
+        arm.git.as_ref().or(self.facts.git.as_ref().filter(|_| is_all_here))
+    }
 }
 
 /// The file that a record was converted from.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
-use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, VERSION, describe};
+use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
 
 /// A record in memory.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     let mut line = Vec::new();
     std::io::Read::take(&mut *reader, HEADER_BYTES_MAX).read_until(b'\n', &mut line)?;
     ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
-    let is_ours = line.starts_with(format!("{{\"format\":\"{FORMAT}\"").as_bytes());
+    let is_ours = line.starts_with(START.as_bytes());
     ensure!(!is_ours || line.ends_with(b"\n"), "the header is cut off; no run had finished");
     let Ok(probe) = serde_json::from_slice::<Probe>(&line) else {
         bail!(

@@ -10,6 +10,16 @@ use rustix::fs::{Mode, OFlags};
 use crate::host::with_their_files;
 use crate::record::{Event, Header};
 
+/// How much of a record is kept when its session goes on: all but a line that is not whole and the line that says how it was cut short.
+pub fn kept_len(bytes: &[u8]) -> usize {
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let before = bytes[..whole.saturating_sub(1)].iter().rposition(|&byte| byte == b'\n');
+    let last_at = before.map_or(0, |at| at + 1);
+    let last: Option<Event> = serde_json::from_slice(&bytes[last_at..whole]).ok();
+    let is_end = matches!(last, Some(Event::End { reason }) if !reason.is_final());
+    if is_end { last_at } else { whole }
+}
+
 /// An open record. Two processes may hold one (the launcher appends rows, the front end events), never at the same
 /// time: each writes only while the other waits for it.
 #[derive(Debug)]
@@ -65,16 +75,10 @@ impl Writer {
         #[expect(clippy::disallowed_methods, reason = "this is where records are read")]
         let bytes =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let before = bytes[..whole.saturating_sub(1)].iter().rposition(|&byte| byte == b'\n');
-        let last_at = before.map_or(0, |at| at + 1);
-        let last: Option<Event> = serde_json::from_slice(&bytes[last_at..whole]).ok();
-        let is_end = matches!(last, Some(Event::End { reason }) if !reason.is_final());
         let writer = Self::open(path)?;
-        let len = if is_end { last_at } else { whole };
         writer
             .file
-            .set_len(len as u64)
+            .set_len(kept_len(&bytes) as u64)
             .with_context(|| format!("cannot cut {}", path.display()))?;
         Ok(writer)
     }

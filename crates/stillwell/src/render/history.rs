@@ -12,12 +12,12 @@ use crate::convert::results::Unit as ValueUnit;
 use crate::history::commits::Between;
 use crate::history::series::{Change, Series};
 use crate::history::together::Together;
-use crate::history::{Entry, Origin};
+use crate::history::{Entry, Taken};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
 use crate::render::json::pretty;
 use crate::render::results::kind;
-use crate::render::site::INDEX;
+use crate::render::site::{INDEX, count};
 use crate::render::styles::paint;
 use crate::render::units::{Unit, percent};
 use crate::render::{Styles, table, uncertain};
@@ -63,14 +63,25 @@ pub fn json(to: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
 }
 
 /// What came of adding files.
-pub fn added(n_added: usize, n_known: usize, n_failed: usize) -> String {
-    let files = |n: usize| if n == 1 { "file".to_owned() } else { "files".to_owned() };
-    let mut out = format!("{n_added} {} added", files(n_added));
-    if n_known > 0 {
-        write!(out, ", {n_known} known already").ok();
-    }
-    if n_failed > 0 {
-        write!(out, ", {n_failed} could not be").ok();
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub added: usize,
+    /// Later states of sessions that were there.
+    pub later: usize,
+    pub known: usize,
+    pub failed: usize,
+}
+
+/// What came of adding files.
+pub fn added(n: Counts) -> String {
+    let files = if n.added == 1 { "file" } else { "files" };
+    let mut out = format!("{} {files} added", n.added);
+    for (n, what) in
+        [(n.later, "brought up to date"), (n.known, "known already"), (n.failed, "could not be")]
+    {
+        if n > 0 {
+            write!(out, ", {n} {what}").ok();
+        }
     }
     out + "\n"
 }
@@ -88,7 +99,7 @@ pub fn list(all: &[Series]) -> String {
     for series in all {
         let last = series.changes.last();
         let (ratio, when) = match last {
-            Some(change) => (signed(change.ratio), day(&series.entries[change.at].origin)),
+            Some(change) => (signed(change.ratio), day(series.time_s(change.at))),
             None => (String::new(), String::new()),
         };
         rows.push(vec![
@@ -112,8 +123,9 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
         if index > 0 {
             out.push('\n');
         }
-        let label = paint(styles.headline, &series.label());
-        writeln!(out, "{label} on {}: {}", series.machine, line(&series.values)).ok();
+        let label = paint(styles.headline, &one_line(&series.label()));
+        let machine = one_line(&series.machine);
+        writeln!(out, "{label} on {machine}: {}", line(&series.values)).ok();
         let mut rows = vec![words(&["record", "measured", "revision", "t0", "median", "runs", ""])];
         let first = series.entries.len().saturating_sub(last);
         for (at, entry) in series.entries.iter().enumerate().skip(first) {
@@ -137,8 +149,8 @@ fn row(series: &Series, at: usize, entry: &Entry) -> Vec<String> {
     let taken = &entry.taken;
     vec![
         entry.record.to_string(),
-        day(&entry.origin),
-        revision(&entry.origin),
+        day(entry.origin.measured_s),
+        revision(&entry.taken),
         value(series, taken.t0, taken.t0_err),
         value(series, taken.median, None),
         taken.n_runs.to_string(),
@@ -169,11 +181,11 @@ pub fn changes(
         writeln!(
             out,
             "   between {} {} and {} {} on {}",
-            day(&before.origin),
-            revision(&before.origin),
-            day(&after.origin),
-            revision(&after.origin),
-            series.machine
+            day(series.time_s(change.at - 1)),
+            revision(&before.taken),
+            day(series.time_s(change.at)),
+            revision(&after.taken),
+            one_line(&series.machine)
         )
         .ok();
         for (name, old, new) in &change.also_changed {
@@ -182,34 +194,27 @@ pub fn changes(
         if change.together.is_common {
             wrap(&mut out, "   together: ", 6, &together(change.together));
         }
-        match commits {
-            Some(between) => {
-                for commit in &between.newest {
-                    writeln!(out, "      {}", shorten(commit, COLUMNS - 6)).ok();
-                }
-                let n_more = between.n - between.newest.len();
-                if n_more > 0 {
-                    writeln!(out, "      and {n_more} more").ok();
-                }
+        if let Some(between) = commits {
+            for commit in &between.newest {
+                writeln!(out, "      {}", shorten(commit, COLUMNS - 6)).ok();
             }
-            None if before.origin.revision.is_none() || after.origin.revision.is_none() => {
-                writeln!(out, "   of which commits is not known; give --revision to history add")
-                    .ok();
+            let n_more = between.n - between.newest.len();
+            if n_more > 0 {
+                writeln!(out, "      and {n_more} more").ok();
             }
-            None => {}
+        }
+        if let Some((words, remedy)) = remark(it) {
+            wrap(&mut out, "   ", 6, &format!("{words}{remedy}"));
         }
     }
     let n_unfit = all.iter().filter(|series| series.q.is_none()).count();
     let n_results: usize = all.iter().map(|series| series.values.len()).sum();
     writeln!(
         out,
-        "{} in {} benchmarks with {n_results} results",
-        match changes.len() {
-            0 => "no change".to_owned(),
-            1 => "1 change".to_owned(),
-            n => format!("{n} changes"),
-        },
-        all.len()
+        "{} in {} with {}",
+        if changes.is_empty() { "no change".to_owned() } else { count(changes.len(), "change") },
+        count(all.len(), "benchmark"),
+        count(n_results, "result"),
     )
     .ok();
     if n_left_out > 0 {
@@ -230,6 +235,28 @@ pub(super) fn together(Together { n, of, .. }: Together) -> String {
     )
 }
 
+/// What is to be said of the commits beside their names, and what can be done about it.
+pub(super) fn remark(changed: &Changed<'_>) -> Option<(String, &'static str)> {
+    let Changed { series, change, commits } = changed;
+    let taken = |at: usize| &series.entries[at].taken;
+    let (before, after) = (taken(change.at - 1), taken(change.at));
+    match commits {
+        _ if before.revision.is_none() || after.revision.is_none() => {
+            Some(("of which commits is not known".into(), "; give --revision to history add"))
+        }
+        _ if before.revision == after.revision => Some(("both are of this commit".into(), "")),
+        None => Some((
+            "git does not know what lies between".into(),
+            "; --repository DIR names a whole clone",
+        )),
+        Some(between) if between.n_undone > 0 => {
+            let commits = count(between.n_undone, "commit");
+            Some((format!("without {commits} of {}", revision(before)), ""))
+        }
+        Some(_) => None,
+    }
+}
+
 /// For who reads intervals: `1.0310 (1.0290 to 1.0330), p 0.001`.
 pub(super) fn numbers(change: &Change) -> String {
     let RatioInterval { ratio, lo, hi } = change.ratio;
@@ -248,13 +275,13 @@ pub(super) fn signed(ratio: RatioInterval) -> String {
     format!("{sign}{}", percent((ratio.ratio - 1.0).abs()))
 }
 
-fn day(origin: &Origin) -> String {
-    let time = Timestamp::from_second(origin.measured_s).unwrap_or_default();
+fn day(time_s: i64) -> String {
+    let time = Timestamp::from_second(time_s).unwrap_or_default();
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string()
 }
 
-pub(super) fn revision(origin: &Origin) -> String {
-    let revision = origin.revision.as_deref().unwrap_or("-");
+pub(super) fn revision(taken: &Taken) -> String {
+    let revision = one_line(taken.revision.as_deref().unwrap_or("-"));
     revision.chars().take(REVISION_MAX).collect()
 }
 
@@ -291,7 +318,7 @@ fn line(values: &[f64]) -> String {
 }
 
 fn machines(out: &mut String, all: &[Series]) {
-    let mut machines: Vec<&str> = all.iter().map(|series| &series.machine[..]).collect();
+    let mut machines: Vec<String> = all.iter().map(|it| one_line(&it.machine)).collect();
     machines.sort_unstable();
     machines.dedup();
     if machines.len() == 1 {

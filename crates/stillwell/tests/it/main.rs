@@ -15,6 +15,8 @@ mod exports;
 mod failures;
 mod files;
 mod history;
+mod history_hostile;
+mod history_sessions;
 mod hooks;
 mod interrupts;
 mod kill;

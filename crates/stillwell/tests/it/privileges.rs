@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::bench::{Bench, Ran, STILLWELL, is_root, skipped};
 
 /// Runs the program as nobody. As root that is done by dropping privileges; otherwise we are nobody already.
-fn as_nobody(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
+pub fn as_nobody(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
     if !is_root() {
         return Some(bench.stillwell(arguments));
     }

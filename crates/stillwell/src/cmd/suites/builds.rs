@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use sha2::{Digest as _, Sha256};
 
 use crate::cmd::measuring::LINE_MAX;
-use crate::host::invoking_user;
+use crate::host::{Git, find_git, invoking_user};
 use crate::link::Wrappers;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -51,7 +51,8 @@ pub fn variant(
     is_needed: bool,
 ) -> Result<Built> {
     let context = || format!("the variant {:?}", variant.name);
-    let roots = roots(variant, directory, builder, is_needed).with_context(context)?;
+    let source = Source::of(variant, directory).with_context(context)?;
+    let roots = roots(variant, &source, builder, is_needed).with_context(context)?;
     let cwd = variant.cwd.as_deref().unwrap_or_default();
     let directories = roots.iter().map(|root| {
         let directory = if cwd.is_empty() { root.clone() } else { root.join(cwd) };
@@ -61,7 +62,7 @@ pub fn variant(
         shown.with_context(|| format!("{} is not UTF-8", directory.display()))
     });
     let directories = directories.collect::<Result<_>>().with_context(context)?;
-    Ok(Built { variant: variant.clone(), directories })
+    Ok(Built { variant: variant.clone(), directories, git: source.commit(cwd) })
 }
 
 /// Who builds, for one session.
@@ -146,7 +147,7 @@ pub fn remove(copies: &[PathBuf]) {
 /// The directories that a variant is in, one for each of its builds.
 fn roots(
     variant: &Variant,
-    directory: &Path,
+    source: &Source,
     builder: &Builder,
     is_needed: bool,
 ) -> Result<Vec<PathBuf>> {
@@ -160,32 +161,47 @@ fn roots(
         }
         None => vec![None],
     };
-    let source = match &variant.revision {
-        Some(revision) => Source::commit(variant, directory, revision)?,
-        None => Source::files(variant, directory)?,
-    };
-    let tree = |number: Option<u32>| Tree { source: &source, variant, number, builder, is_needed };
+    let tree = |number: Option<u32>| Tree { source, variant, number, builder, is_needed };
     numbers.into_iter().map(|number| tree(number).ready()).collect()
 }
 
 /// Where a variant's files come from.
 enum Source {
     /// A commit of a repository.
-    Commit { repository: PathBuf, commit: String },
+    Commit { repository: PathBuf, git: Git },
     /// Files as they are.
     Files(PathBuf),
 }
 
 impl Source {
-    fn commit(variant: &Variant, directory: &Path, revision: &str) -> Result<Self> {
+    fn of(variant: &Variant, directory: &Path) -> Result<Self> {
+        match &variant.revision {
+            Some(revision) => Self::checked_out(variant, directory, revision),
+            None => Self::files(variant, directory),
+        }
+    }
+
+    /// The commit that was checked out, or that the files are at where the variant runs.
+    fn commit(self, cwd: &str) -> Option<Git> {
+        match self {
+            Self::Commit { git, .. } => Some(git),
+            Self::Files(path) => find_git(&path.join(cwd).canonicalize().ok()?),
+        }
+    }
+
+    fn checked_out(variant: &Variant, directory: &Path, revision: &str) -> Result<Self> {
         let of_build = variant.build.as_ref().and_then(|build| build.source.as_ref());
         ensure!(of_build.is_none(), "`build.source` does not go with `revision`");
         let repository = directory.join(variant.repository.as_deref().unwrap_or_default());
         let top = git(&repository, &["rev-parse", "--show-toplevel"])?;
         let wanted = format!("{revision}^{{commit}}");
-        let commit = git(&repository, &["rev-parse", "--verify", "--end-of-options", &wanted]);
-        let commit = commit.with_context(|| format!("there is no commit {revision:?} in {top}"))?;
-        Ok(Self::Commit { repository: top.into(), commit })
+        let found = git(&repository, &["rev-parse", "--verify", "--end-of-options", &wanted]);
+        let revision =
+            found.with_context(|| format!("there is no commit {revision:?} in {top}"))?;
+        // `TIME ID`; what `git show` prints depends on the user's configuration.
+        let dated = git(&repository, &["rev-list", "--max-count=1", "--timestamp", &revision])?;
+        let committed_s = dated.split(' ').next().and_then(|time| time.parse().ok());
+        Ok(Self::Commit { repository: top.into(), git: Git { revision, committed_s } })
     }
 
     fn files(variant: &Variant, directory: &Path) -> Result<Self> {
@@ -227,7 +243,9 @@ impl Tree<'_> {
             return Ok(path);
         }
         match (self.source, self.number) {
-            (Source::Commit { repository, commit }, _) => check_out(repository, commit, &path)?,
+            (Source::Commit { repository, git }, _) => {
+                check_out(repository, &git.revision, &path)?;
+            }
             (Source::Files(source), Some(_)) => {
                 self.builder.copies.borrow_mut().push(path.clone());
                 copy(source, &path)?;
@@ -247,8 +265,8 @@ impl Tree<'_> {
     /// A directory for this source, build command and number.
     fn own_directory(&self) -> Result<PathBuf> {
         let (origin, name) = match self.source {
-            Source::Commit { repository, commit } => {
-                (repository, &commit[..commit.len().min(COMMIT_MAX)])
+            Source::Commit { repository, git } => {
+                (repository, &git.revision[..git.revision.len().min(COMMIT_MAX)])
             }
             Source::Files(path) => (path, self.variant.name.as_str()),
         };

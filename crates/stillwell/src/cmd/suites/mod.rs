@@ -232,6 +232,7 @@ impl Read {
         let planned = |variant: &Placed<Variant>| Built {
             variant: Variant::clone(variant),
             directories: Vec::new(),
+            git: None,
         };
         let planned: Vec<Built> = self.file.variants.iter().map(planned).collect();
         let is_needed = |candidate: &Candidate| {

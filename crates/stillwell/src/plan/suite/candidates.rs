@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::host::Git;
 use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
 use crate::plan::workers::Source;
@@ -21,6 +22,8 @@ pub struct Built {
     pub variant: Variant,
     /// Where it runs: block after block in the next of these.
     pub directories: Vec<String>,
+    /// The commit that it is of.
+    pub git: Option<Git>,
 }
 
 /// A benchmark of the file with one combination of its parameters; a program may turn out to have several.
@@ -49,6 +52,8 @@ pub struct Compared {
     pub name: String,
     /// Where it runs.
     pub directories: Vec<String>,
+    /// The commit that it is of.
+    pub git: Option<Git>,
     /// Variables that are set.
     pub environment: Vec<(String, String)>,
 }
@@ -167,6 +172,7 @@ impl Expanded<'_> {
             Compared {
                 name: built.variant.name.clone(),
                 directories: built.directories.clone(),
+                git: built.git.clone(),
                 environment: variables.map(|(name, value)| (name.clone(), fill(value))).collect(),
             }
         };

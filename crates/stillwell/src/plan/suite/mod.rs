@@ -16,7 +16,7 @@ use stats::Stream;
 use crate::host::Facts;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, fewest_blocks, limits};
 use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
-use crate::plan::{Arm, BlockRule, InSuite, Plan, decide};
+use crate::plan::{Arm, BlockRule, Plan, decide};
 use crate::spec::RunSpec;
 use crate::spec::suite::{Policy, SuiteFile, Text};
 use crate::spec::values::{Cpus, IgnoreFailure, Shell, Statuses};
@@ -51,6 +51,17 @@ pub struct Member {
     pub tags: Vec<String>,
     /// What will be done.
     pub plan: Plan,
+}
+
+/// What a benchmark has to do with the others of its suite.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InSuite {
+    /// What the suite is called.
+    pub name: String,
+    /// What the benchmark is called there.
+    pub benchmark: String,
+    /// Comparisons of the whole suite, which are judged together.
+    pub family: usize,
 }
 
 /// Whether a benchmark is asked for.
@@ -198,6 +209,7 @@ impl Decider<'_> {
             let variant = variants.find(|variant| arm.name.as_ref() == Some(&variant.name));
             if let Some(variant) = variant.filter(|_| !arm.role.is_control()) {
                 arm.directories.clone_from(&variant.directories);
+                arm.git.clone_from(&variant.git);
                 arm.environment.clone_from(&variant.environment);
             }
         }

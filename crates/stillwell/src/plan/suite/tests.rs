@@ -6,6 +6,7 @@ use clap::Parser as _;
 
 use super::*;
 use crate::cli::{Cli, Verb};
+use crate::host::Git;
 use crate::spec::suite::{Placed, Text, Variant, parse};
 
 const TWO: &str = "[[variant]]\nname = \"base\"\n[[variant]]\nname = \"new\"\nprefix = \"nice -n 1\"\npython = \"py\"\n";
@@ -24,6 +25,7 @@ fn suite(text: &str, words: &[&str]) -> Result<Suite> {
     let built = |variant: &Placed<Variant>| Built {
         variant: Variant::clone(variant),
         directories: vec!["/dir".into()],
+        git: Some(Git { revision: variant.name.clone(), committed_s: Some(7) }),
     };
     let built: Vec<Built> = file.variants.iter().map(built).collect();
     let candidates = candidates(text, &file, &built, "/dir")?;
@@ -57,7 +59,9 @@ fn a_prefix_is_put_where_it_belongs() {
     let expected: [&[&str]; 3] =
         [&["a python3", "a py"], &["b", "nice -n 1 b"], &["x nice -n 1 c"]];
     assert_eq!(commands(&found), expected);
-    assert_eq!(found.members[1].plan.arms[1].directory(Some(5)), Some("/dir"));
+    let arm = &found.members[1].plan.arms[1];
+    assert_eq!(arm.directory(Some(5)), Some("/dir"));
+    assert_eq!(arm.git, Some(Git { revision: "new".into(), committed_s: Some(7) }));
 }
 
 #[test]

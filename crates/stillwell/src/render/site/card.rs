@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::history::series::Series;
 use crate::render::columns::one_line;
-use crate::render::history::{Changed, numbers, revision, signed, together};
+use crate::render::history::{Changed, numbers, remark, revision, signed, together};
 
 /// A change.
 #[derive(Clone, Debug, Serialize)]
@@ -27,7 +27,7 @@ pub(super) struct Card {
     together: Option<String>,
     commits: Vec<String>,
     n_more: usize,
-    are_unknown: bool,
+    remark: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -47,11 +47,10 @@ pub(super) fn card(changed: &Changed<'_>, place: usize) -> Card {
     let is_slower = change.ratio.ratio > 1.0;
     let side = |at: usize| Side {
         day: day(series.time_s(at)),
-        revision: one_line(&revision(&series.entries[at].origin)),
+        revision: one_line(&revision(&series.entries[at].taken)),
         record: series.entries[at].record,
     };
     let also = change.also_changed.iter();
-    let is_named = |at: usize| series.entries[at].origin.revision.is_some();
     Card {
         class: if is_slower { "slower" } else { "faster" },
         word: if is_slower { "SLOWER" } else { "FASTER" },
@@ -66,7 +65,7 @@ pub(super) fn card(changed: &Changed<'_>, place: usize) -> Card {
         together: Some(change.together).filter(|it| it.is_common).map(together),
         commits: commits.iter().flat_map(|it| &it.newest).map(|commit| one_line(commit)).collect(),
         n_more: commits.as_ref().map_or(0, |it| it.n - it.newest.len()),
-        are_unknown: !is_named(change.at - 1) || !is_named(change.at),
+        remark: remark(changed).map(|(words, _)| one_line(&words)),
     }
 }
 
@@ -76,7 +75,7 @@ pub(super) fn commits_between(changed: &Changed<'_>) -> String {
         Some(between) if between.n == 1 => between.newest[0].clone(),
         Some(between) => format!("{} commits", between.n),
         None => {
-            let revision = |at: usize| revision(&changed.series.entries[at].origin);
+            let revision = |at: usize| revision(&changed.series.entries[at].taken);
             let at = changed.change.at;
             format!("{} … {}", revision(at - 1), revision(at))
         }

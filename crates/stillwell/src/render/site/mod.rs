@@ -7,6 +7,8 @@
 mod card;
 mod page;
 
+pub(super) use page::count;
+
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};

@@ -216,6 +216,6 @@ fn machines(series: &[Series]) -> usize {
     machines.len()
 }
 
-fn count(n: usize, what: &str) -> String {
+pub(in crate::render) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::*;
 use crate::history::commits::Between;
 use crate::history::series::{Policy, series};
-use crate::history::{Entry, Origin, fixture};
+use crate::history::{Entry, Origin, Taken, fixture};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
 
@@ -15,15 +15,17 @@ fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<Entry> {
         origin: Arc::new(Origin {
             machine: machine.into(),
             measured_s: 86_400 * i,
-            revision: Some(format!("{i:02}{HOSTILE}")),
             surroundings: vec![("kernel".into(), if i < change { HOSTILE } else { "6.1" }.into())],
             ..Origin::default()
         }),
-        taken: fixture::taken(
-            benchmark,
-            (if i < change { 1e6 } else { 1.05e6 }) + (i * 7 % 11) as f64,
-            Some(3.0),
-        ),
+        taken: Taken {
+            revision: Some(format!("{i:02}{HOSTILE}")),
+            ..fixture::taken(
+                benchmark,
+                (if i < change { 1e6 } else { 1.05e6 }) + (i * 7 % 11) as f64,
+                Some(3.0),
+            )
+        },
     };
     (0..40).map(entry).collect()
 }
@@ -39,7 +41,7 @@ fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<File> {
         is_relative: false,
     };
     let all = series(entries, policy);
-    let between = Between { n: 12, newest: vec![format!("abc {HOSTILE}")] };
+    let between = Between { n: 12, newest: vec![format!("abc {HOSTILE}")], n_undone: 3 };
     let changes = all.iter().flat_map(|series| {
         let commits = Some(between.clone());
         series.changes.iter().map(move |change| Changed {

@@ -1,0 +1,258 @@
+//! Histories of odd repositories, names and files.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Ran};
+use crate::privileges::as_nobody;
+
+fn git(bench: &Bench, directory: &str, day: usize, words: &[&str]) -> String {
+    let mut git = bench.command("git");
+    git.args(["-C", directory, "-c", "user.name=n", "-c", "user.email=e@x"]).args(words);
+    git.env("GIT_COMMITTER_DATE", format!("2026-01-{day:02}T12:00:00Z"));
+    let ran = Ran::from(git.output().expect("git")).ends_with(0);
+    ran.stdout.trim().to_owned()
+}
+
+/// Commits, one a day, in the repository `project`; returns their ids.
+fn repository(bench: &Bench, n_commits: usize) -> Vec<String> {
+    std::fs::create_dir(bench.path("project")).expect("a directory");
+    git(bench, "project", 1, &["init", "-q", "-b", "main"]);
+    let commit = |day: usize| {
+        let subject = format!("day {day}");
+        git(bench, "project", day, &["commit", "-q", "--allow-empty", "-m", &subject]);
+        git(bench, "project", day, &["rev-parse", "HEAD"])
+    };
+    (1..=n_commits).map(commit).collect()
+}
+
+/// A result of each commit, in this order of measurement; from half of them on, 5 % slower. Without commits' dates, so that this stays
+/// the order.
+fn add_results(bench: &Bench, commits: &[&str]) {
+    let file = |at: usize| format!("{at:02}.json");
+    for (at, commit) in commits.iter().enumerate() {
+        let level = if at < commits.len() / 2 { 1e-3 } else { 1.05e-3 };
+        let noise = |i: usize| 1.0 + 0.002 * ((at * 7 + i * 13) % 11) as f64 / 11.0;
+        let runs: Vec<Value> = (0..6).map(|i| json!({"values": [level * noise(i)]})).collect();
+        let benchmarks = json!([{"metadata": {"name": "json", "unit": "second"}, "runs": runs}]);
+        let date = format!("2026-02-01 00:00:{at:02}");
+        let about = json!({"hostname": "box", "commit_id": commit, "date": date});
+        let results = json!({"version": "1.0", "metadata": about, "benchmarks": benchmarks});
+        bench.write(&file(at), &results.to_string());
+    }
+    let files: Vec<String> = (0..commits.len()).map(file).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    bench.stillwell(&[&["history", "add", "--db", "h.db"], &files[..]].concat()).ends_with(0);
+}
+
+/// The commits of the only change, and what is said of it.
+fn commits_said(bench: &Bench, repository: &str) -> (Value, String) {
+    let words = ["history", "changes", "--db", "h.db", "--repository", repository];
+    let ran = bench.stillwell(&[&words[..], &["--json"]].concat()).ends_with(0);
+    let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let [change] = &found.as_array().expect("a list")[..] else { panic!("{found:#}") };
+    (change["commits"].clone(), bench.stillwell(&words).ends_with(0).stdout)
+}
+
+#[test]
+fn what_the_user_has_configured_for_git_is_not_in_the_commits() {
+    let bench = Bench::new();
+    let commits = repository(&bench, 12);
+    add_results(&bench, &commits.iter().map(String::as_str).collect::<Vec<_>>());
+    for (key, value) in
+        [("color.ui", "always"), ("log.showSignature", "true"), ("format.pretty", "fuller")]
+    {
+        git(&bench, "project", 1, &["config", key, value]);
+    }
+    let (found, said) = commits_said(&bench, "project");
+    let newest = format!("{} day 7", &commits[6][..7]);
+    assert_eq!(found, json!({"n": 1, "newest": [newest], "n_undone": 0}));
+    assert!(said.contains(&newest), "{said}");
+}
+
+/// Each end of the change was fetched alone: that one follows the other there says nothing of what is between.
+#[test]
+fn a_shallow_clone_does_not_know_what_lies_between() {
+    let bench = Bench::new();
+    let commits = repository(&bench, 12);
+    let (old, new) = (commits[2].as_str(), commits[9].as_str());
+    add_results(&bench, &[[old; 6], [new; 6]].concat());
+    assert_eq!(commits_said(&bench, "project").0["n"], 7);
+    std::fs::create_dir(bench.path("shallow")).expect("a directory");
+    git(&bench, "shallow", 1, &["init", "-q"]);
+    let whole = format!("file://{}", bench.path("project").display());
+    for commit in [old, new] {
+        git(&bench, "shallow", 1, &["fetch", "-q", "--depth=1", &whole, commit]);
+    }
+    let (found, said) = commits_said(&bench, "shallow");
+    assert_eq!(found, Value::Null);
+    assert!(said.contains("git does not know what lies between"), "{said}");
+}
+
+#[test]
+fn commits_that_are_older_the_same_or_gone_are_said_to_be() {
+    let bench = Bench::new();
+    let commits = repository(&bench, 9);
+    let check = |old: &str, new: &str, expect: Value, words: &str| {
+        std::fs::remove_file(bench.path("h.db")).ok();
+        add_results(&bench, &[[old; 6], [new; 6]].concat());
+        let (found, said) = commits_said(&bench, "project");
+        assert_eq!(found, expect);
+        assert!(said.contains(words), "{said}");
+        bench
+            .stillwell(&[
+                "history",
+                "report",
+                "--db",
+                "h.db",
+                "--repository",
+                "project",
+                "-o",
+                "site",
+            ])
+            .ends_with(0);
+        assert!(bench.read("site/index.html").contains(words), "{words}");
+    };
+    let nothing = |n_undone: usize| json!({"n": 0, "newest": [], "n_undone": n_undone});
+    let without = format!("without 3 commits of {}", &commits[8][..12]);
+    check(&commits[8], &commits[5], nothing(3), &without);
+    check(&commits[8], &commits[8], nothing(0), "both are of this commit");
+    let gone = "0123456789012345678901234567890123456789";
+    check(gone, &commits[8], Value::Null, "git does not know what lies between");
+}
+
+#[test]
+fn a_repository_that_was_named_has_to_be_one() {
+    let bench = Bench::new();
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
+    let with = |words: &[&str], expect: &str| {
+        let said = bench.stillwell(&[&["history"], words].concat()).ends_with(2);
+        said.says(&[expect]);
+    };
+    let named = ["--db", "h.db", "--repository", "nowhere"];
+    with(&[&["add", "a.swell"], &named[..]].concat(), "--repository nowhere: there is no repo");
+    assert!(!bench.path("h.db").exists());
+    // Of a script whose variable is not set.
+    with(&["add", "--db", "h.db", "a.swell", "--revision", ""], "--revision");
+    with(&["add", "--db", "h.db", "a.swell", "--machine", ""], "--machine");
+    bench.stillwell(&["history", "add", "--db", "h.db", "a.swell"]).ends_with(0);
+    with(&[&["changes"], &named[..]].concat(), "--repository nowhere");
+    with(&[&["report", "-o", "site"], &named[..]].concat(), "--repository nowhere");
+    assert!(!bench.path("site").exists());
+}
+
+#[test]
+fn the_same_command_twice_has_two_results() {
+    let bench = Bench::new();
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true", "true"]).ends_with(0);
+    bench.stillwell(&["history", "add", "--db", "h.db", "a.swell"]).ends_with(0);
+    let ran = bench.stillwell(&["history", "show", "--db", "h.db", "--json"]).ends_with(0);
+    let all: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let arms: Vec<&Value> =
+        all.as_array().expect("series").iter().map(|series| &series["arm"]).collect();
+    assert_eq!(arms, [&Value::Null, &json!("#2")]);
+}
+
+#[test]
+fn names_are_nothing_that_a_terminal_obeys() {
+    let bench = Bench::new();
+    let odd = "a\u{1b}[31m\nb\u{202e}\tc";
+    bench.stillwell(&["run", "-N", "-r", "4", "-n", odd, "-o", "a.swell", "true"]).ends_with(0);
+    bench
+        .stillwell(&[
+            "history",
+            "add",
+            "--db",
+            "h.db",
+            "a.swell",
+            "--machine",
+            odd,
+            "--revision",
+            odd,
+        ])
+        .ends_with(0);
+    for words in [&["show"][..], &["show", "31m"], &["changes"]] {
+        let ran = bench.stillwell(&[&["history"], words, &["--db", "h.db"]].concat()).ends_with(0);
+        let is_obeyed = |char: char| (char.is_control() && char != '\n') || char == '\u{202e}';
+        assert!(!ran.stdout.contains(is_obeyed), "{ran:#?}");
+        assert!(!ran.stdout.contains("\nb"), "{ran:#?}");
+    }
+}
+
+#[test]
+fn an_empty_history_says_so_and_one_result_is_one() {
+    let bench = Bench::new();
+    bench.stillwell(&["history", "add", "--db", "h.db", "nothere.swell"]).ends_with(2);
+    for verb in ["show", "changes"] {
+        let ran = bench.stillwell(&["history", verb, "--db", "h.db"]).ends_with(2);
+        ran.says(&["the history is empty"]);
+        let ran = bench.stillwell(&["history", verb, "--db", "h.db", "name"]).ends_with(2);
+        ran.says(&["has no such result"]);
+    }
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
+    bench.stillwell(&["history", "add", "--db", "h.db", "a.swell"]).ends_with(0);
+    let ran = bench.stillwell(&["history", "changes", "--db", "h.db"]).ends_with(0);
+    assert_eq!(ran.stdout, "no change in 1 benchmark with 1 result\n");
+}
+
+/// A name of SQLite's own kind would be a history in memory, gone with the process.
+#[test]
+fn a_history_is_the_file_that_was_named() {
+    let bench = Bench::new();
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
+    for name in [":memory:", "file:h?mode=memory"] {
+        bench.stillwell(&["history", "add", "--db", name, "a.swell"]).ends_with(0);
+        assert!(bench.path(name).exists(), "{name}");
+        bench.stillwell(&["history", "show", "--db", name]).ends_with(0);
+    }
+}
+
+/// One writes it, many read it.
+#[test]
+fn who_may_not_write_a_history_reads_it() {
+    let bench = Bench::new();
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
+    let (directory, file) = ("read % only?", "read % only?/h#1.db");
+    bench.stillwell(&["history", "add", "--db", file, "a.swell"]).ends_with(0);
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/history/version-1.db");
+    std::fs::copy(old, bench.path(directory).join("old.db")).expect("a copy");
+    let permit = |path: &str, mode: u32| {
+        std::fs::set_permissions(bench.path(path), PermissionsExt::from_mode(mode)).expect("ours");
+    };
+    let old = format!("{directory}/old.db");
+    permit(file, 0o444);
+    permit(&old, 0o444);
+    permit("a.swell", 0o444);
+    permit(directory, 0o555);
+    let history = |words: &[&str]| as_nobody(&bench, &[&["history"], words].concat());
+    let Some(shown) = history(&["show", "--db", file]) else { return };
+    assert!(shown.ends_with(0).stdout.contains("true"));
+    for words in [&["changes"][..], &["report", "-o", "site"], &["get", "1", "-o", "b.swell"]] {
+        history(&[words, &["--db", file]].concat()).expect("as before").ends_with(0);
+    }
+    assert_eq!(bench.read("b.swell"), bench.read("a.swell"));
+    let ran = history(&["add", "--db", file, "a.swell"]).expect("as before").ends_with(2);
+    ran.says(&["cannot use", "h#1.db", "readonly"]);
+    let ran = history(&["show", "--db", &old]).expect("as before").ends_with(2);
+    ran.says(&["an older version", "old.db"]);
+    permit(directory, 0o755);
+}
+
+/// What a killed job has left of a pool counts for nothing there, nor here; what describes the pool is no result.
+#[test]
+fn of_a_pool_the_tasks_that_are_done_are_added() {
+    let bench = Bench::new();
+    for directory in ["runs/pool/done", "runs/pool/part", "runs/part"] {
+        std::fs::create_dir_all(bench.path(directory)).expect("a directory");
+        let path = format!("{directory}/1.swell");
+        bench.stillwell(&["run", "-N", "-r", "4", "-o", &path, "true"]).ends_with(0);
+    }
+    bench.write("runs/pool/pool.json", "{}");
+    let added = |directory: &str| {
+        bench.stillwell(&["history", "add", "--db", "h.db", directory]).ends_with(0).stdout
+    };
+    assert_eq!(added("runs/pool"), "1 file added\n");
+    assert_eq!(added("runs"), "1 file added, 1 known already\n");
+}
