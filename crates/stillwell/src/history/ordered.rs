@@ -1,11 +1,16 @@
 //! The results of a series in order, and what they share with the other series of their machine. Pure.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 use stats::Sorted;
 
 use crate::history::Entry;
 use crate::history::relative::{self, Timed};
 use crate::history::series::Estimate;
+
+/// How often what is common is found again without the changes that single series made.
+const ROUNDS: usize = 4;
 
 /// The results of one series in order.
 #[derive(Clone)]
@@ -33,6 +38,22 @@ impl Ordered {
         Self { entries, values, is_by_commit, levels: vec![median; n], common: vec![1.0; n] }
     }
 
+    fn machine(&self) -> &str {
+        &self.entries[0].origin.machine
+    }
+
+    /// At each result, the median of those between the same changes, without what is common.
+    fn levels_between(&self, changes: &[usize]) -> Vec<f64> {
+        let values = self.without_common().values;
+        let mut levels = Vec::with_capacity(values.len());
+        for &end in changes.iter().chain([&values.len()]) {
+            let part = &values[levels.len()..end];
+            let median = Sorted::new(part).map_or(f64::NAN, |part| part.median());
+            levels.resize(end, median);
+        }
+        levels
+    }
+
     /// Each value divided by what it has in common with the others.
     fn without_common(&self) -> Self {
         let values = self.values.iter().zip(&self.common).map(|(value, common)| value / common);
@@ -40,19 +61,34 @@ impl Ordered {
     }
 }
 
+/// A change of one series: the position of the first result after it, and its size as a logarithm.
+pub type Own = (usize, f64);
+
 /// Divides each result by what the others of its machine had in common then; results that have too few others are left out.
-/// `own_levels` says of a series what its own level is at each result.
+/// `own_changes` finds the changes of a series.
 ///
-/// It is done twice: the first time, a change of one of the others leaves a trace in what they have in common; then it is known.
+/// What some of the others do by themselves leaves a trace in what they have in common, and that in all. So the largest changes of a
+/// machine are taken for a series' own first, and what is common is found again without them before smaller ones are.
 pub fn relative(
     mut groups: Vec<Ordered>,
-    own_levels: impl Fn(Ordered) -> Vec<f64> + Sync,
+    own_changes: impl Fn(Ordered) -> Vec<Own> + Sync,
 ) -> Vec<Ordered> {
-    find_common(&mut groups);
-    let levels: Vec<Vec<f64>> =
-        groups.par_iter().map(|group| own_levels(group.without_common())).collect();
-    for (group, levels) in groups.iter_mut().zip(levels) {
-        group.levels = levels;
+    let mut share = 1.0;
+    for _ in 0..ROUNDS {
+        find_common(&mut groups);
+        let found: Vec<Vec<Own>> =
+            groups.par_iter().map(|group| own_changes(group.without_common())).collect();
+        let mut largest: HashMap<String, f64> = HashMap::new();
+        for (group, found) in groups.iter().zip(&found) {
+            let of_machine = largest.entry(group.machine().to_owned()).or_default();
+            *of_machine = found.iter().fold(*of_machine, |largest, own| largest.max(own.1.abs()));
+        }
+        share /= 2.0;
+        for (group, found) in groups.iter_mut().zip(found) {
+            let least = share * largest[group.machine()];
+            let large = found.into_iter().filter(|own| own.1.abs() >= least);
+            group.levels = group.levels_between(&large.map(|own| own.0).collect::<Vec<_>>());
+        }
     }
     find_common(&mut groups);
     groups.iter().map(Ordered::without_common).collect()
@@ -61,7 +97,7 @@ pub fn relative(
 /// Finds what the others of the machine had in common at each result, and leaves out results that have too few others.
 fn find_common(groups: &mut Vec<Ordered>) {
     let timed = |group: &Ordered| Timed {
-        machine: group.entries[0].origin.machine.clone(),
+        machine: group.machine().to_owned(),
         moves: group
             .values
             .iter()

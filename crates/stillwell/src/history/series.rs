@@ -114,7 +114,10 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
     let mut groups: Vec<Ordered> =
         by_key.into_values().map(|entries| Ordered::of(entries, policy.estimate)).collect();
     if policy.is_relative {
-        groups = ordered::relative(groups, |group| divided(group, policy).0.level_of_each());
+        let own = |change: &Change| (change.at, change.ratio.ratio.ln());
+        groups = ordered::relative(groups, |group| {
+            divided(group, policy).0.changes.iter().map(own).collect()
+        });
     }
     let mut all: Vec<(Series, Option<f64>)> =
         groups.into_par_iter().map(|ordered| divided(ordered, policy)).collect();
@@ -197,12 +200,6 @@ impl Series {
     /// The median of the results since the last change.
     pub fn level(&self) -> f64 {
         self.levels().last().map_or(f64::NAN, |level| level.median)
-    }
-
-    /// At each result, the median of those between the same changes.
-    fn level_of_each(&self) -> Vec<f64> {
-        let of_each = |level: Level| std::iter::repeat_n(level.median, level.end - level.start);
-        self.levels().into_iter().flat_map(of_each).collect()
     }
 
     /// What lies between the changes, in order.
