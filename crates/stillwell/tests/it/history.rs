@@ -112,7 +112,7 @@ fn what_all_benchmarks_of_a_machine_do_is_said_and_can_be_left_out() {
     // The late one is 13 hours after, and 11 before, those of a day: it has others, of the next day.
     assert!(relative.contains("1 change in 7 benchmarks"), "{relative}");
     let named = changes(&["--relative", "b3"]);
-    assert!(named.contains("no change in 1 benchmarks with 40 results"), "{named}");
+    assert!(named.contains("no change in 1 benchmark with 40 results"), "{named}");
     let few = bench.stillwell(&[
         "history",
         "changes",
