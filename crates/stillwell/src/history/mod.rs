@@ -2,15 +2,14 @@
 //!
 //! `taken` makes results of a record, `store` keeps them (`database` opens its file, `schema` has its tables, `session` tells
 //! which records are of one session), `series` puts those of one benchmark on one machine in order and finds the changes
-//! (`stats::e_divisive`), `together` says which other series of the machine changed there, `relative` what all of them do at once
-//! (`ordered` takes it out of them), `commits` asks git, `chart` is what a page shows of a series.
+//! (`stats::e_divisive`), `together` says which other series of the machine changed there, `relative` takes out of them what all
+//! do at once, `commits` asks git, `chart` is what a page shows of a series.
 
 pub mod chart;
 pub mod commits;
 mod database;
 #[cfg(test)]
 pub mod fixture;
-mod ordered;
 mod relative;
 mod schema;
 pub mod series;

@@ -12,7 +12,7 @@ use stats::{Interval, Sorted};
 
 use crate::analysis::RatioInterval;
 use crate::history::Entry;
-use crate::history::ordered::{self, Ordered};
+use crate::history::relative;
 use crate::history::together::{self, Together};
 
 /// Fewest results of a level.
@@ -31,8 +31,7 @@ pub enum Estimate {
 }
 
 impl Estimate {
-    /// The number of a result.
-    pub fn of(self, entry: &Entry) -> f64 {
+    fn of(self, entry: &Entry) -> f64 {
         match self {
             Self::T0 => entry.taken.t0,
             Self::Median => entry.taken.median,
@@ -115,7 +114,7 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
         by_key.into_values().map(|entries| Ordered::of(entries, policy.estimate)).collect();
     if policy.is_relative {
         let own = |change: &Change| (change.at, change.ratio.ratio.ln());
-        groups = ordered::relative(groups, |group| {
+        groups = relative::relative(groups, |group| {
             divided(group, policy).0.changes.iter().map(own).collect()
         });
     }
@@ -140,9 +139,29 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
     all
 }
 
+/// The results of one series in order.
+#[derive(Clone)]
+pub struct Ordered {
+    pub entries: Vec<Entry>,
+    /// The number of each result that the series is of.
+    pub values: Vec<f64>,
+    /// By the time of the commit where all have one, else by the time of measurement.
+    pub is_by_commit: bool,
+}
+
+impl Ordered {
+    fn of(mut entries: Vec<Entry>, estimate: Estimate) -> Self {
+        let is_by_commit = entries.iter().all(|entry| entry.taken.committed_s.is_some());
+        let time = |entry: &Entry| entry.taken.committed_s.filter(|_| is_by_commit);
+        entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
+        let values = entries.iter().map(|entry| estimate.of(entry)).collect();
+        Self { entries, values, is_by_commit }
+    }
+}
+
 /// The changes of one series, and the p-value of "there is none".
 fn divided(ordered: Ordered, policy: Policy) -> (Series, Option<f64>) {
-    let Ordered { entries, values, is_by_commit, .. } = ordered;
+    let Ordered { entries, values, is_by_commit } = ordered;
     let logs = stats::logs(&values).ok();
     let options =
         Options { alpha: policy.alpha, side_min: LEVEL_MIN, n_orders: 999, seed: policy.seed };
