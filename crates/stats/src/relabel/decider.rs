@@ -14,6 +14,7 @@ use super::{Estimand, Orbit, ROUNDING, Score, Test, closest, score};
 /// Part of the re-labellings above which it is better to evaluate all of them: that is shared
 /// by all processors, and helps with the ratios that are asked next.
 const UNSURE_MAX: f64 = 0.25;
+/// One on each side of where the position effect comes and goes.
 const KNOWN_MAX: usize = 2;
 /// Log ratio by which rounding moves a statistic at most, by far.
 const SLACK: f64 = 1e-10;

@@ -17,9 +17,9 @@ use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
 use crate::render::json::pretty;
 use crate::render::results::kind;
-use crate::render::site::{INDEX, count};
+use crate::render::site::INDEX;
 use crate::render::styles::paint;
-use crate::render::units::{Unit, percent};
+use crate::render::units::{Unit, counted, percent};
 use crate::render::{Styles, table, uncertain};
 
 /// Columns of a name in a table.
@@ -74,8 +74,7 @@ pub struct Counts {
 
 /// What came of adding files.
 pub fn added(n: Counts) -> String {
-    let files = if n.added == 1 { "file" } else { "files" };
-    let mut out = format!("{} {files} added", n.added);
+    let mut out = format!("{} added", counted(n.added, "file"));
     for (n, what) in
         [(n.later, "brought up to date"), (n.known, "known already"), (n.failed, "could not be")]
     {
@@ -89,8 +88,8 @@ pub fn added(n: Counts) -> String {
 /// What came of writing a site.
 pub fn reported(path: &Path, n_written: usize) -> String {
     let index = path.join(INDEX);
-    let files = if n_written == 1 { "file" } else { "files" };
-    format!("report: {}, {n_written} {files} new or changed\n", index.display())
+    let files = counted(n_written, "file");
+    format!("report: {}, {files} new or changed\n", index.display())
 }
 
 /// One line for each series.
@@ -212,9 +211,9 @@ pub fn changes(
     writeln!(
         out,
         "{} in {} with {}",
-        if changes.is_empty() { "no change".to_owned() } else { count(changes.len(), "change") },
-        count(all.len(), "benchmark"),
-        count(n_results, "result"),
+        if changes.is_empty() { "no change".to_owned() } else { counted(changes.len(), "change") },
+        counted(all.len(), "benchmark"),
+        counted(n_results, "result"),
     )
     .ok();
     if n_left_out > 0 {
@@ -250,7 +249,7 @@ pub(super) fn remark(changed: &Changed<'_>) -> Option<(String, &'static str)> {
             "; --repository DIR names a whole clone",
         )),
         Some(between) if between.n_undone > 0 => {
-            let commits = count(between.n_undone, "commit");
+            let commits = counted(between.n_undone, "commit");
             Some((format!("without {commits} of {}", revision(before)), ""))
         }
         Some(_) => None,

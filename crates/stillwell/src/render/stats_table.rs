@@ -249,11 +249,10 @@ fn floor_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
     add(lines, arms, "  k", |arm| Some(floor(arm)?.k.to_string()));
 }
 
-type OfTimes = fn(&Times) -> f64;
-type OfArm = fn(&ArmSummary) -> usize;
+type Of<From, To> = fn(&From) -> To;
 
 fn time_lines(lines: &mut Vec<Line>, arms: &[ArmSummary], unit: Unit) {
-    let single: [(&str, OfTimes); 5] = [
+    let single: [(&str, Of<Times, f64>); 5] = [
         ("10 %", |wall| wall.quantiles[0]),
         ("25 %", |wall| wall.quantiles[1]),
         ("75 %", |wall| wall.quantiles[2]),
@@ -266,7 +265,7 @@ fn time_lines(lines: &mut Vec<Line>, arms: &[ArmSummary], unit: Unit) {
     add(lines, arms, "sd", |arm| number(unit, arm, arm.wall.as_ref()?.sd?));
     add(lines, arms, "CV", |arm| arm.wall.as_ref()?.cv.map(percent));
     add(lines, arms, "runs", |arm| Some(arm.n_runs.to_string()));
-    let counts: [(&str, OfArm); 3] = [
+    let counts: [(&str, Of<ArmSummary, usize>); 3] = [
         ("timed out", |arm| arm.n_timed_out),
         ("failed", |arm| arm.n_failed),
         ("exit not 0", |arm| arm.n_nonzero_exits),

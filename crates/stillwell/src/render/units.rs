@@ -163,6 +163,11 @@ pub fn short_time(time_ns: f64) -> String {
     unit.label(&uncertain::significant(time_ns / unit.size, 3))
 }
 
+/// `1 file`, `2 files`.
+pub fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
 /// A fraction as a percentage with two digits: `0.65 %`.
 pub fn percent(fraction: f64) -> String {
     format!("{} %", uncertain::significant(fraction * 100.0, 2))

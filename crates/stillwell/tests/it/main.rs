@@ -17,6 +17,7 @@ mod files;
 mod history;
 mod history_hostile;
 mod history_sessions;
+mod history_together;
 mod hooks;
 mod interrupts;
 mod kill;

@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use sha2::{Digest as _, Sha256};
 
 use crate::cmd::measuring::LINE_MAX;
+use crate::history::commits::Commits;
 use crate::host::{Git, find_git, invoking_user};
 use crate::link::Wrappers;
 use crate::measure::clock::monotonic_ns;
@@ -198,9 +199,7 @@ impl Source {
         let found = git(&repository, &["rev-parse", "--verify", "--end-of-options", &wanted]);
         let revision =
             found.with_context(|| format!("there is no commit {revision:?} in {top}"))?;
-        // `TIME ID`; what `git show` prints depends on the user's configuration.
-        let dated = git(&repository, &["rev-list", "--max-count=1", "--timestamp", &revision])?;
-        let committed_s = dated.split(' ').next().and_then(|time| time.parse().ok());
+        let committed_s = Commits::of(Some(&repository))?.committed_s(&revision);
         Ok(Self::Commit { repository: top.into(), git: Git { revision, committed_s } })
     }
 

@@ -12,6 +12,7 @@ use crate::pool::manifest::{Engine, Submission};
 use crate::pool::{Manifest, Pool, Standing, State};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::json::pretty;
+use crate::render::units::counted;
 
 pub use result::{Collection, collected, collected_json};
 
@@ -50,10 +51,6 @@ fn tasks(manifest: &Manifest) -> String {
         counted(n_repetitions, "repetition"),
         counted(manifest.n_blocks as usize, "block")
     )
-}
-
-fn counted(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// What was taken from the queue.

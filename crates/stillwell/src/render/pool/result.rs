@@ -12,10 +12,10 @@ use crate::plan::Policy;
 use crate::pool::Pool;
 use crate::render::columns::{one_line, shorten, wrap};
 use crate::render::json::pretty;
-use crate::render::pool::{NAME_MAX, NAMED_MAX, counted};
+use crate::render::pool::{NAME_MAX, NAMED_MAX};
 use crate::render::styles::paint;
 use crate::render::text::{margin, no_test, ratio_text, verdict_word};
-use crate::render::units::percent;
+use crate::render::units::{counted, percent};
 use crate::render::{Styles, table, uncertain};
 use crate::verdict::{Judgement, Verdict};
 

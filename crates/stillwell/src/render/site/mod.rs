@@ -7,8 +7,6 @@
 mod card;
 mod page;
 
-pub(super) use page::count;
-
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};

@@ -9,6 +9,7 @@ use crate::render::history::{Changed, signed, unit, value};
 use crate::render::report::signs;
 use crate::render::site::card::{Card, card, commits_between, day, newest_s, section};
 use crate::render::site::{Site, page_of};
+use crate::render::units::counted;
 
 /// Changes that are open on the index; the others are folded.
 const OPEN_MAX: usize = 8;
@@ -86,10 +87,10 @@ pub(super) fn index(site: Site<'_>) -> Page {
     let Site { series, changes, .. } = site;
     let n_results: usize = series.iter().map(|series| series.values.len()).sum();
     let mut counts = vec![
-        count(series.chunk_by(|a, b| a.benchmark == b.benchmark).count(), "benchmark"),
-        count(n_results, "result"),
-        count(machines(series), "machine"),
-        count(changes.len(), "change"),
+        counted(series.chunk_by(|a, b| a.benchmark == b.benchmark).count(), "benchmark"),
+        counted(n_results, "result"),
+        counted(machines(series), "machine"),
+        counted(changes.len(), "change"),
     ];
     counts
         .extend(series.iter().map(newest_s).max().map(|time_s| format!("newest {}", day(time_s))));
@@ -167,8 +168,8 @@ pub(super) fn benchmark(site: Site<'_>, series: &[Series]) -> Page {
             said: format!(
                 "Level {}, the median of {}{since}; {} in all.",
                 value(series, series.level(), None),
-                count(n_since, "result"),
-                count(series.values.len(), "result"),
+                counted(n_since, "result"),
+                counted(series.values.len(), "result"),
             ),
             caption: if series.is_by_commit {
                 "At the time of their commits; lines between the changes are the levels."
@@ -181,7 +182,7 @@ pub(super) fn benchmark(site: Site<'_>, series: &[Series]) -> Page {
     Page {
         title: one_line(&series[0].benchmark),
         tool: TOOL,
-        counts: count(series.iter().map(|series| series.values.len()).sum(), "result"),
+        counts: counted(series.iter().map(|series| series.values.len()).sum(), "result"),
         is_index: false,
         index: None,
         sections: series.iter().enumerate().map(section).collect(),
@@ -214,8 +215,4 @@ fn machines(series: &[Series]) -> usize {
     machines.sort_unstable();
     machines.dedup();
     machines.len()
-}
-
-pub(in crate::render) fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

@@ -7,6 +7,7 @@ use crate::host::journal::{self, Journal};
 use crate::host::knobs::{Format, State};
 use crate::host::restore::Restored;
 use crate::host::tune::{Planned, Turned};
+use crate::render::units::counted;
 
 /// Width of the names of knobs.
 const NAME_COLUMNS: usize = 16;
@@ -68,7 +69,7 @@ pub fn turned(turned: &[Turned]) -> String {
                 };
                 line(
                     name,
-                    &format!("{now} -> {wanted} ({}{unmovable})", count(knob.n_set, "file")),
+                    &format!("{now} -> {wanted} ({}{unmovable})", counted(knob.n_set, "file")),
                 );
             }
             State::NotTuned { now, .. } if knob.failed.is_empty() && knob.n_unmovable > 0 => {
@@ -83,7 +84,7 @@ pub fn turned(turned: &[Turned]) -> String {
     }
     let end = match n_set {
         0 => "nothing was changed".to_owned(),
-        n => format!("{} changed; `stillwell system reset` puts them back", count(n, "file")),
+        n => format!("{} changed; `stillwell system reset` puts them back", counted(n, "file")),
     };
     text + &end + "\n"
 }
@@ -95,7 +96,7 @@ pub fn restored(restored: &Restored) -> String {
         writeln!(text, "{} everybody's again", super::super::shield::cpus(&raised.cpus))
             .expect("a string takes anything");
     }
-    writeln!(text, "{} put back", count(restored.restored.len(), "file")).expect("as above");
+    writeln!(text, "{} put back", counted(restored.restored.len(), "file")).expect("as above");
     for foreign in &restored.foreign {
         writeln!(
             text,
@@ -146,8 +147,4 @@ pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
             .expect("as above");
     }
     text
-}
-
-fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
