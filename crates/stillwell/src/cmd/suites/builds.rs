@@ -16,7 +16,6 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use sha2::{Digest as _, Sha256};
 
 use crate::cmd::measuring::LINE_MAX;
-use crate::history::commits::Commits;
 use crate::host::{Git, find_git, invoking_user};
 use crate::link::Wrappers;
 use crate::measure::clock::monotonic_ns;
@@ -199,7 +198,9 @@ impl Source {
         let found = git(&repository, &["rev-parse", "--verify", "--end-of-options", &wanted]);
         let revision =
             found.with_context(|| format!("there is no commit {revision:?} in {top}"))?;
-        let committed_s = Commits::of(Some(&repository))?.committed_s(&revision);
+        // `TIME ID`. As the user, like all that a repository's configuration has a say in.
+        let dated = git(&repository, &["rev-list", "--max-count=1", "--timestamp", &revision])?;
+        let committed_s = dated.split(' ').next().and_then(|time| time.parse().ok());
         Ok(Self::Commit { repository: top.into(), git: Git { revision, committed_s } })
     }
 
