@@ -17,7 +17,7 @@ pub struct NoiseVerb {
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     pub for_: TimeSpan,
     /// Write every pause as a line of comma-separated values: CPU, start by CLOCK_MONOTONIC and length in ns; - is standard
-    /// output
+    /// output, which then has nothing else
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
     /// Use no tracepoints, also where the rights are there: what a user without them sees, at no cost

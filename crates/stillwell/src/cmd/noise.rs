@@ -1,12 +1,12 @@
 //! `noise`: where the time went that was lost, of a record's runs or of this machine's CPUs.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis;
 use crate::cli::NoiseVerb;
+use crate::cmd::exports::{check_path, write_one};
 use crate::cmd::open::records;
 use crate::convert::read::Detail;
 use crate::host::{self, Host, read_cpu_list};
@@ -47,7 +47,13 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     let cpus = cpus(&host, verb)?;
     ensure!(verb.for_.ns > 0, "--for 0 is out of range: there is nothing to see in no time");
     // Before the time is spent.
-    let raw = verb.raw.as_deref().map(create).transpose()?;
+    let raw = verb.raw.as_deref();
+    raw.map(|path| check_path("--raw", path)).transpose()?;
+    let is_raw_shown = raw == Some(Path::new("-"));
+    ensure!(
+        !(is_raw_shown && verb.json),
+        "--json and --raw - are both for standard output; give --raw the name of a file"
+    );
     let interrupt = Interrupt::catch()?;
     let asked =
         Asked { cpus, length_ns: verb.for_.ns, points: !verb.no_trace, osnoise: verb.osnoise };
@@ -58,14 +64,17 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         let cpu = found.report.quietest.first().copied().unwrap_or(first);
         found.report.verdict = noise::machine_verdict(cpu, Policy::default(), &interrupt);
     }
-    if let Some(mut raw) = raw {
-        write_raw(&mut raw, &found)?;
-    }
+    let written = raw.map_or(Ok(()), |path| {
+        write_one(path, |to| write_raw(to, &found))
+            .with_context(|| format!("--raw {}: cannot write", path.display()))
+    });
     if verb.json {
         json::pretty(&mut std::io::stdout().lock(), &found.report)?;
-    } else {
+    } else if !is_raw_shown {
         super::print(&shown::report(&found.report, &Styles::colored()))?;
     }
+    // What was seen is shown in any case.
+    written?;
     Ok(if found.was_interrupted { INTERRUPTED } else { 0 })
 }
 
@@ -79,22 +88,12 @@ fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
     allowed.context("cannot read which CPUs are allowed (/proc/self/status); name some with --cpus")
 }
 
-type Sink = Box<dyn std::io::Write>;
-
-fn create(path: &Path) -> Result<Sink> {
-    if path == Path::new("-") {
-        return Ok(Box::new(std::io::stdout()));
-    }
-    let file = std::fs::File::create(path);
-    Ok(Box::new(file.with_context(|| format!("cannot write {}", path.display()))?))
-}
-
-fn write_raw(to: &mut Sink, found: &Found) -> Result<()> {
-    let mut text = String::from("cpu,start_ns,length_ns\n");
+fn write_raw(to: &mut dyn std::io::Write, found: &Found) -> Result<()> {
+    writeln!(to, "cpu,start_ns,length_ns")?;
     for watched in &found.watched {
         for pause in &watched.pauses {
-            writeln!(text, "{},{},{}", watched.cpu, pause.start_ns, pause.length_ns).ok();
+            writeln!(to, "{},{},{}", watched.cpu, pause.start_ns, pause.length_ns)?;
         }
     }
-    to.write_all(text.as_bytes()).context("cannot write the pauses")
+    Ok(())
 }

@@ -1,12 +1,13 @@
 //! What git knows of the commits that were measured. Without git, or outside of the repository, nothing is known, and results are
 //! in the order in which they were measured.
-#![expect(clippy::disallowed_methods, reason = "asks git")]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Result, ensure};
+
+use crate::host::command_of_invoker;
 
 /// A repository to ask, and what it has answered.
 #[derive(Debug)]
@@ -107,7 +108,7 @@ impl Commits {
         if revision.starts_with('-') {
             return None;
         }
-        let mut git = Command::new("git");
+        let mut git = command_of_invoker("git");
         git.arg("-C").arg(&self.repository).args(PLAIN).args(words);
         let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::{Mode, OFlags};
 
 use crate::history::schema;
+use crate::host::with_their_files;
 
 /// Longest wait for another writer.
 const WAIT: Duration = Duration::from_secs(30);
@@ -24,10 +26,13 @@ const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
 /// It cannot be made, is no history, or is of a newer version.
 pub fn to_write(path: &Path) -> Result<Connection> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        std::fs::create_dir_all(directory)
+        with_their_files(|| std::fs::create_dir_all(directory))
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
     let make = || -> Result<Connection> {
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        // SQLite would make it ours, where it is to be of whoever asked for root; its logs have the owner of the file.
+        with_their_files(|| Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?))?;
         let mut connection = connect(&file(path)?, WRITES | OpenFlags::SQLITE_OPEN_CREATE)?;
         prepare(&mut connection)?;
         Ok(connection)

@@ -1,8 +1,13 @@
 //! Who asked for root: the person who called sudo, doas or pkexec.
-#![expect(clippy::disallowed_methods, reason = "sudo, doas and pkexec say it in the environment")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "sudo, doas and pkexec say it in the environment; programs are executed for them"
+)]
 
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::sys::{User, with_files_of};
 
@@ -26,6 +31,16 @@ pub fn invoking_user() -> Option<User> {
     let name =
         entry.map_or_else(|| std::env::var("SUDO_USER").unwrap_or_default(), |entry| entry.0);
     (uid != 0).then(|| User { uid, gid, groups: groups_of(&groups, &name, gid) })
+}
+
+/// A program that is executed as whoever asked for root: git obeys the configuration of the repository that it is asked about, and
+/// refuses one that belongs to somebody else (git-config(1), `safe.directory`).
+pub fn command_of_invoker(program: &str) -> Command {
+    let mut command = Command::new(program);
+    if let Some(user) = invoking_user() {
+        command.uid(user.uid).gid(user.gid);
+    }
+    command
 }
 
 /// Makes files for whoever asked for root: what is made is theirs. Where they may not make any, we do, and it is ours.

@@ -119,13 +119,25 @@ fn pauses_are_written_and_time_is_kept() {
     }
 }
 
+/// A table that another program reads has nothing else in it.
+#[test]
+fn pauses_alone_go_to_standard_output() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let ran = bench.stillwell(&["noise", "--for", "20ms", "--no-verdict", "--raw", "-"]);
+    let ran = ran.ends_with(0);
+    let (first, pauses) = ran.stdout.split_once('\n').unwrap();
+    assert_eq!(first, "cpu,start_ns,length_ns");
+    assert!(pauses.lines().all(|line| line.split(',').all(|cell| cell.parse::<u64>().is_ok())));
+}
+
 /// ^C shows what there is.
 #[test]
 fn it_can_be_ended_early() {
     let _alone = alone();
     let bench = Bench::new();
     let mut command = bench.command(crate::bench::STILLWELL);
-    command.args(["noise", "--for", "100h", "--json", "--raw", "-"]);
+    command.args(["noise", "--for", "100h", "--json", "--raw", "pauses.csv"]);
     let running = bench.spawn(command);
     // The loops have names of their own, and run as soon as they have.
     wait_until("the loops run", || {
@@ -134,9 +146,8 @@ fn it_can_be_ended_early() {
     });
     running.signal(rustix::process::Signal::INT);
     let ran = running.finish().ends_with(130);
-    assert!(ran.stdout.starts_with("cpu,start_ns,length_ns\n"), "{ran:?}");
-    let (_, report) = ran.stdout.split_once('{').unwrap();
-    adds_up(&serde_json::from_str(&format!("{{{report}")).unwrap());
+    assert!(bench.read("pauses.csv").starts_with("cpu,start_ns,length_ns\n"));
+    adds_up(&serde_json::from_str(&ran.stdout).unwrap());
 }
 
 /// The kernel at its strictest: a sentence for each thing that is missing, and the rest goes on.

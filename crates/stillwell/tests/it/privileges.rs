@@ -87,9 +87,42 @@ fn files_that_are_made_under_sudo_belong_to_the_user() {
     under_sudo(&bench, &["timeit", "--debug-single-value", "--append", "p.json", "pass"])
         .ends_with(0);
     under_sudo(&bench, &["convert", "r.swell", "--to", "pyperf", "-o", "copy.json"]).ends_with(0);
-    for name in ["r.swell", "x.json", "x.csv.gz", "out", "p.json", "copy.json", "state/stillwell"] {
+    under_sudo(&bench, &["history", "add", "--db", "new/h.db", "r.swell"]).ends_with(0);
+    under_sudo(&bench, &["noise", "--for", "1ms", "--no-verdict", "--raw", "w.csv"]).ends_with(0);
+    for name in [
+        "r.swell",
+        "x.json",
+        "x.csv.gz",
+        "out",
+        "p.json",
+        "copy.json",
+        "state/stillwell",
+        "new",
+        "new/h.db",
+        "w.csv",
+    ] {
         assert_eq!(owner(&bench, name), (SOMEBODY, SOMEBODY), "{name}");
     }
+}
+
+/// git obeys the configuration of the repository that it is asked about, so it never runs with more rights than the user.
+#[test]
+fn a_history_asks_git_as_the_user() {
+    if !is_root() {
+        return skipped("needs root");
+    }
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("bin")).unwrap();
+    bench.script("bin/git", "#!/bin/sh\nid -u >> asked-as\nexit 1\n");
+    bench.run(&["-r", "2", "true"]).ends_with(0);
+    let path = format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").unwrap());
+    let mut add = bench.command(STILLWELL);
+    add.args(["history", "add", "--db", "h.db", "--revision", "abc", "r.swell"]);
+    add.env("PATH", path).env("SUDO_UID", SOMEBODY.to_string());
+    add.env("SUDO_GID", SOMEBODY.to_string());
+    Ran::from(add.output().unwrap()).ends_with(0);
+    let asked = bench.read("asked-as");
+    assert!(!asked.is_empty() && asked.lines().all(|id| id == SOMEBODY.to_string()), "{asked}");
 }
 
 /// Nobody makes files through root where they may not make any themselves; root does, and they are root's.

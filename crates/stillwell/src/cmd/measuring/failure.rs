@@ -15,9 +15,12 @@ pub const LINE_MAX: usize = 500;
 pub fn explain(record: &Record, failure: &Failure) -> String {
     let plan = &record.header.plan;
     let asked = Asked::of(plan);
-    let kept = match record.rows.len() {
+    let shown = record.path.display();
+    let rows = &record.rows;
+    let kept = match rows.len() {
         0 => "no run had finished".into(),
-        _ => format!("the finished runs are in {}", record.path.display()),
+        n if (0..n).any(|index| rows.is_time(index)) => format!("the finished runs are in {shown}"),
+        _ => format!("no run had succeeded; what is known of this one is in {shown}"),
     };
     match failure {
         Failure::Run { arm, exit, timed_out, stderr, .. } => {

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use sha2::{Digest as _, Sha256};
 
 use crate::cmd::measuring::LINE_MAX;
-use crate::host::{Git, find_git, invoking_user};
+use crate::host::{Git, command_of_invoker, find_git};
 use crate::link::Wrappers;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -348,7 +348,8 @@ fn copy(source: &Path, path: &Path) -> Result<()> {
         }
         _ => {}
     }
-    let mut command = as_user("cp");
+    // Whoever asked for root runs what is made of it.
+    let mut command = command_of_invoker("cp");
     command.args(["-a", "--reflink=auto", "--"]).arg(source).arg(path);
     let output = command.output().context("cannot execute cp")?;
     ensure!(
@@ -362,7 +363,7 @@ fn copy(source: &Path, path: &Path) -> Result<()> {
 
 /// What git answers, without the newline.
 fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
-    let mut command = as_user("git");
+    let mut command = command_of_invoker("git");
     let output = command.arg("-C").arg(directory).args(arguments).output();
     let output = output.context("cannot execute git, which `revision` needs")?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -374,13 +375,4 @@ fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
         said.trim()
     );
     Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
-}
-
-/// Builds are made by whoever asked for root, who runs what they make.
-fn as_user(program: &str) -> Command {
-    let mut command = Command::new(program);
-    if let Some(user) = invoking_user() {
-        command.uid(user.uid).gid(user.gid);
-    }
-    command
 }
