@@ -53,7 +53,8 @@ pub struct Change {
 /// `xs`: one value for each session, oldest first, in any unit; logarithms of times make changes relative. Divides the whole,
 /// then its parts, as long as `p <= alpha`; splits are weighed in the whole and in half-overlapping intervals of 512, 256, … values
 /// (seeded intervals, Kovács et al. 2020, arXiv 2002.06633), so that a level between two others is not averaged away. At last each
-/// change is moved to the best split between its neighbours. No change where fewer than `2 side_min` values are. Fails for NaN and
+/// change is moved to the best split between its neighbours. One or two values at an end that differ are no level yet: they are no
+/// change until `side_min` of them are there. No change where fewer than `2 side_min` values are. Fails for NaN and
 /// infinity, and unless `0 < alpha < 1`.
 ///
 /// ```
@@ -73,14 +74,30 @@ pub fn divide(xs: &[f64], options: Options) -> Result<Divided, Invalid> {
     let p = divide_part(xs, 0, options, &mut changes);
     changes.sort_by_key(|change: &Change| change.at);
     relocate(xs, options.side_min, &mut changes);
+    let n_found = changes.len();
+    drop_unsettled(xs, options.side_min, &mut changes);
+    if changes.len() < n_found {
+        relocate(xs, options.side_min, &mut changes);
+    }
     Ok(Divided { p, changes })
+}
+
+/// The p of [`Divided`] alone, with other `n_orders`: one out of 1000 is no small p among many histories.
+pub fn p_of_no_change(xs: &[f64], options: Options) -> Result<f64, Invalid> {
+    finite(xs)?;
+    let options = Options { side_min: options.side_min.max(2), ..options };
+    Ok(best_split(xs, options.side_min)
+        .map_or(1.0, |(_, distance)| p_value(xs, distance, seeded(xs, 0, options))))
+}
+
+/// Each part of a history has random orders of its own, and the same ones whenever it is divided.
+fn seeded(xs: &[f64], offset: usize, options: Options) -> Options {
+    Options { seed: options.seed ^ (offset as u64) << 32 ^ xs.len() as u64, ..options }
 }
 
 fn divide_part(xs: &[f64], offset: usize, options: Options, found: &mut Vec<Change>) -> f64 {
     let Some((at, distance)) = best_split(xs, options.side_min) else { return 1.0 };
-    // Each part of a history has random orders of its own, and the same ones whenever it is divided.
-    let seed = options.seed ^ (offset as u64) << 32 ^ xs.len() as u64;
-    let p = p_value(xs, distance, Options { seed, ..options });
+    let p = p_value(xs, distance, seeded(xs, offset, options));
     if p <= options.alpha {
         found.push(Change { at: offset + at, p });
         let (before, after) = xs.split_at(at);
@@ -197,6 +214,33 @@ fn relocate(xs: &[f64], side_min: usize, found: &mut [Change]) {
     }
 }
 
+/// Takes out changes that are placed as near to an end as may be because fewer than `side_min` values differ there: these are no level
+/// yet, and the place would be beside the cause. The place of least absolute deviations from the medians of both sides decides.
+fn drop_unsettled(xs: &[f64], side_min: usize, found: &mut Vec<Change>) {
+    let ats: Vec<usize> = found.iter().map(|change| change.at).collect();
+    let mut i = 0;
+    found.retain(|change| {
+        let start = if i == 0 { 0 } else { ats[i - 1] };
+        let end = ats.get(i + 1).copied().unwrap_or(xs.len());
+        i += 1;
+        let near_end = (change.at + side_min == end).then(|| change.at..end);
+        let near_start = (change.at == start + side_min).then(|| start + 1..change.at + 1);
+        near_end.into_iter().chain(near_start).all(|places| {
+            let deviation = |at: usize| deviations(&xs[start..at]) + deviations(&xs[at..end]);
+            let here = deviation(change.at);
+            places.into_iter().all(|at| deviation(at) >= here)
+        })
+    });
+}
+
+/// Sum of the absolute deviations from the median.
+fn deviations(xs: &[f64]) -> f64 {
+    let mut xs = xs.to_vec();
+    let middle = xs.len() / 2;
+    let median = *xs.select_nth_unstable_by(middle, f64::total_cmp).1;
+    xs.iter().map(|x| (x - median).abs()).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +287,29 @@ mod tests {
         xs[140..165].iter_mut().for_each(|x| *x += 0.04);
         let found = places(&xs);
         assert_eq!(found, [140, 165]);
+    }
+
+    /// Of a change that is one or two values old nobody knows yet whether it lasts, and a place three values from the end would be
+    /// beside it.
+    #[test]
+    fn a_level_has_as_many_values_as_it_must_have() {
+        for (n_new, expect) in [(1, vec![]), (2, vec![]), (3, vec![57]), (4, vec![56])] {
+            let mut xs = noise(60, 8);
+            xs[60 - n_new..].iter_mut().for_each(|x| *x += 0.4);
+            assert_eq!(places(&xs), expect, "{n_new} at the end");
+            xs.reverse();
+            let mirrored: Vec<usize> = expect.iter().map(|at| 60 - at).collect();
+            assert_eq!(places(&xs), mirrored, "{n_new} at the beginning");
+        }
+    }
+
+    #[test]
+    fn more_orders_tell_smaller_probabilities() {
+        let mut xs = noise(40, 9);
+        xs[20..].iter_mut().for_each(|x| *x += 0.4);
+        let p = |n_orders| p_of_no_change(&xs, Options { n_orders, ..OPTIONS }).unwrap();
+        assert_eq!((p(199), p(3999)), (1.0 / 200.0, 1.0 / 4000.0));
+        assert_eq!(p(199), divide(&xs, OPTIONS).unwrap().p);
     }
 
     #[test]

@@ -107,7 +107,7 @@ pub struct HistoryChanges {
     /// Print it as JSON instead of text
     #[arg(long)]
     pub json: bool,
-    /// Only changes among the newest NUM results of each benchmark
+    /// Only changes among the newest NUM results of each benchmark, three at least: a change is seen when three results are after it
     #[arg(short = 'n', long, value_name = "NUM")]
     pub last: Option<usize>,
     /// Leave out what all benchmarks of a machine do at once: look at each relative to the median of the others, five or more in all,

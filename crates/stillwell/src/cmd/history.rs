@@ -220,7 +220,7 @@ fn search(search: &HistorySearch) -> Result<Vec<Series>> {
 }
 
 fn search_any(search: &HistorySearch) -> Result<Vec<Series>> {
-    Ok(series::series(entries(search, search.name.as_deref())?, policy(search, false)))
+    Ok(series::series(entries(search, search.name.as_deref())?, policy(search, false)?))
 }
 
 /// As [`search`], relative to all others of the machine; and how many results had too few of them.
@@ -229,7 +229,7 @@ fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
     let wanted = search.name.as_deref().unwrap_or_default();
     let is_wanted = |benchmark: &str| benchmark.contains(wanted);
     let n_wanted = all.iter().filter(|entry| is_wanted(&entry.taken.benchmark)).count();
-    let mut found = series::series(all, policy(search, true));
+    let mut found = series::series(all, policy(search, true)?);
     found.retain(|series| is_wanted(&series.benchmark));
     ensure!(
         !found.is_empty(),
@@ -248,15 +248,21 @@ fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-fn policy(search: &HistorySearch, is_relative: bool) -> Policy {
-    Policy {
+fn policy(search: &HistorySearch, is_relative: bool) -> Result<Policy> {
+    let least = 100.0 * series::ALPHA_MIN;
+    ensure!(
+        search.alpha.0 >= least,
+        "--alpha {} is out of range: {least} % is the least",
+        search.alpha.0
+    );
+    Ok(Policy {
         estimate: search.by,
         alpha: search.alpha.0 / 100.0,
         false_discovery: FALSE_DISCOVERY,
         size_min: search.min.map_or(0.0, |pct| pct.0 / 100.0),
         seed: SEED,
         is_relative,
-    }
+    })
 }
 
 fn show(verb: &HistoryShow) -> Result<u8> {
@@ -272,6 +278,12 @@ fn show(verb: &HistoryShow) -> Result<u8> {
 }
 
 fn changes(verb: &HistoryChanges) -> Result<u8> {
+    let least = series::LEVEL_MIN;
+    ensure!(
+        verb.last.is_none_or(|last| last >= least),
+        "--last {} finds nothing: a change is one when {least} results are after it; --last {least} is the least",
+        verb.last.unwrap_or_default()
+    );
     let commits = Commits::of(verb.repository.as_deref())?;
     let (mut found, n_left_out) =
         if verb.relative { search_relative(&verb.search)? } else { (search(&verb.search)?, 0) };
@@ -333,6 +345,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
 fn get(verb: &HistoryGet) -> Result<u8> {
     let store = Store::open_existing(&database(&verb.file)?)?;
     let bytes = store.bytes(verb.record)?;
-    write_new(&verb.output, |to| Ok(to.write_all(&bytes)?))?;
+    write_new(&verb.output, |to| Ok(to.write_all(&bytes)?))
+        .with_context(|| format!("cannot write {}", verb.output.display()))?;
     Ok(0)
 }

@@ -61,8 +61,8 @@ pub fn name(record: &Record, arm: usize) -> String {
     match &this.benchmark {
         None => this.label().into(),
         Some(name) if plan.arms.iter().filter(of_same).count() == 1 => name.clone(),
-        Some(name) if plan.has_benchmarks() => format!("{name} ({})", this.label()),
-        Some(_) => this.label().into(),
+        // Also of a single benchmark, so that it is called the same beside others.
+        Some(name) => format!("{name} ({})", this.label()),
     }
 }
 

@@ -30,10 +30,12 @@ pub fn to_write(path: &Path) -> Result<Connection> {
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
     let make = || -> Result<Connection> {
-        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-        // SQLite would make it ours, where it is to be of whoever asked for root; its logs have the owner of the file.
-        with_their_files(|| Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?))?;
-        let mut connection = connect(&file(path)?, WRITES | OpenFlags::SQLITE_OPEN_CREATE)?;
+        if !path.exists() {
+            // SQLite would make it ours, where it is to be of whoever asked for root; its logs have the owner of the file.
+            let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+            with_their_files(|| Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?))?;
+        }
+        let mut connection = connect(&file(path)?, WRITES)?;
         prepare(&mut connection)?;
         Ok(connection)
     };

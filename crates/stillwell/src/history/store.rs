@@ -1,7 +1,7 @@
 //! The SQLite file: every record, compressed, and its results. Several programs may write it at once (SQLite's write-ahead log);
 //! each record is one transaction, so one that is killed leaves all of a record or nothing of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use sha2::{Digest as _, Sha256};
 
+use crate::convert::read::unpacked;
 use crate::history::schema::{pack, unpack};
 use crate::history::session::{Beside, Session, hex};
 use crate::history::{Entry, Origin, Taken, database};
@@ -65,19 +66,24 @@ impl Store {
     }
 
     fn try_add(&mut self, new: &NewRecord) -> Result<Added> {
-        let digest = hex(&Sha256::digest(&new.bytes));
+        // The same file is the same, compressed or not; histories of before have the digests of files as they were.
+        let as_is = hex(&Sha256::digest(&new.bytes));
+        let digest = hex(&Sha256::digest(&unpacked(&new.bytes)?));
         let packed = pack(&new.bytes)?;
         let session = Session::of(&new.bytes);
         // Immediate: two writers that both began to read would both have to give up.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known = transaction
-            .query_row("SELECT id FROM record WHERE digest = ?1", [&digest], |row| {
+            .query_row("SELECT id FROM record WHERE digest IN (?1, ?2)", [&digest, &as_is], |row| {
                 row.get::<_, i64>(0)
             })
             .optional()?;
-        if known.is_some() {
-            return Ok(Added::Known);
+        if let Some(id) = known {
+            let missing = missing(&transaction, id, &new.results)?;
+            add_results(&transaction, id, missing.iter().copied())?;
+            transaction.commit()?;
+            return Ok(if missing.is_empty() { Added::Known } else { Added::Later });
         }
         let older = match &session {
             None => None,
@@ -105,7 +111,7 @@ impl Store {
                 packed
             ],
         )?;
-        add_results(&transaction, transaction.last_insert_rowid(), &new.results)?;
+        add_results(&transaction, transaction.last_insert_rowid(), new.results.iter())?;
         transaction.commit()?;
         Ok(if older.is_some() { Added::Later } else { Added::New })
     }
@@ -199,7 +205,27 @@ fn find(transaction: &Transaction<'_>, new: &Session<'_>) -> Result<Option<(i64,
     Ok(None)
 }
 
-fn add_results(transaction: &Transaction<'_>, record: i64, results: &[Taken]) -> Result<()> {
+/// The results that are not among those of a record: only some of its benchmarks may have been asked for before.
+fn missing<'a>(
+    transaction: &Transaction<'_>,
+    record: i64,
+    results: &'a [Taken],
+) -> Result<Vec<&'a Taken>> {
+    let mut select =
+        transaction.prepare("SELECT benchmark, arm, unit FROM result WHERE record = ?1")?;
+    let key = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let known: HashSet<(String, String, String)> =
+        select.query_map([record], key)?.collect::<rusqlite::Result<_>>()?;
+    let is_missing =
+        |it: &&Taken| !known.contains(&(it.benchmark.clone(), it.arm.clone(), it.unit.clone()));
+    Ok(results.iter().filter(is_missing).collect())
+}
+
+fn add_results<'a>(
+    transaction: &Transaction<'_>,
+    record: i64,
+    results: impl Iterator<Item = &'a Taken>,
+) -> Result<()> {
     let mut insert = transaction.prepare(
         "INSERT INTO result (record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",

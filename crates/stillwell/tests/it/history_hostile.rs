@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -255,4 +256,57 @@ fn of_a_pool_the_tasks_that_are_done_are_added() {
     };
     assert_eq!(added("runs/pool"), "1 file added\n");
     assert_eq!(added("runs"), "1 file added, 1 known already\n");
+}
+
+#[test]
+fn a_file_is_the_same_when_it_is_compressed_and_what_was_left_out_can_be_added() {
+    let bench = Bench::new();
+    let benchmark = |name: &str| {
+        let runs: Vec<Value> =
+            (0..6).map(|i| json!({"values": [1.0 + 0.01 * f64::from(i)]})).collect();
+        json!({"metadata": {"name": name, "unit": "second"}, "runs": runs})
+    };
+    let results = json!({"version": "1.0", "benchmarks": [benchmark("json"), benchmark("fib")]});
+    bench.write("a.json", &results.to_string());
+    let gzip = Command::new("gzip").args(["-k"]).arg(bench.path("a.json")).status().expect("gzip");
+    assert!(gzip.success());
+    let add = |words: &[&str]| {
+        bench.stillwell(&[&["history", "add", "--db", "h.db"], words].concat()).ends_with(0).stdout
+    };
+    let names = || {
+        let ran = bench.stillwell(&["history", "show", "--db", "h.db", "--json"]).ends_with(0);
+        let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let found = found.as_array().expect("a list").clone();
+        assert!(
+            found.iter().all(|it| it["values"].as_array().expect("values").len() == 1),
+            "{found:?}"
+        );
+        found
+            .iter()
+            .map(|it| it["benchmark"].as_str().expect("a name").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(add(&["-b", "json", "a.json"]), "1 file added\n");
+    assert_eq!(names(), ["json"]);
+    assert_eq!(add(&["a.json"]), "0 files added, 1 brought up to date\n");
+    assert_eq!(names(), ["fib", "json"]);
+    assert_eq!(add(&["a.json", "a.json.gz"]), "0 files added, 2 known already\n");
+    assert_eq!(names(), ["fib", "json"]);
+    bench
+        .stillwell(&["history", "get", "--db", "h.db", "1", "-o", "a.json"])
+        .ends_with(2)
+        .says(&["a.json", "exists"]);
+}
+
+#[test]
+fn what_can_never_find_anything_is_refused() {
+    let bench = Bench::new();
+    bench.stillwell(&["run", "-N", "-r", "4", "-o", "a.swell", "true"]).ends_with(0);
+    bench.stillwell(&["history", "add", "--db", "h.db", "a.swell"]).ends_with(0);
+    let changes = |words: &[&str]| {
+        bench.stillwell(&[&["history", "changes", "--db", "h.db"], words].concat())
+    };
+    changes(&["--last", "2", "--fail-on", "slower"]).ends_with(2).says(&["--last 3 is the least"]);
+    changes(&["--last", "3"]).ends_with(0);
+    changes(&["--alpha", "0.0001"]).ends_with(2).says(&["0.001 % is the least"]);
 }
