@@ -94,3 +94,21 @@ fn one_command_is_nothing_to_compare() {
     let ran = bench.stillwell(&["compare", "--fail-on", "slower", "r.swell"]).ends_with(2);
     ran.says(&["r.swell", "only one command"]);
 }
+
+/// A variant of a benchmark has one name, whether the other benchmarks were measured or not.
+#[test]
+fn a_part_of_a_suite_is_compared_with_all_of_it() {
+    let bench = Bench::new();
+    let benchmark = |name: &str| format!("[[benchmark]]\nname = \"{name}\"\ncommand = \"true\"\n");
+    let variants =
+        "[[variant]]\nname = \"old\"\n[[variant]]\nname = \"new\"\nenv = { X = \"1\" }\n";
+    bench.write("s.toml", &[variants, &benchmark("a"), &benchmark("b")].concat());
+    let measure = |words: &[&str]| {
+        bench.stillwell(&[&["bench", "s.toml", "--blocks", "2"], words].concat()).ends_with(0);
+    };
+    measure(&["-o", "whole"]);
+    measure(&["--filter", "b", "-o", "part"]);
+    let ran = bench.stillwell(&["compare", "whole", "part"]).ends_with(0);
+    assert!(ran.stdout.contains("\nb (old)") && ran.stdout.contains("\nb (new)"), "{ran:#?}");
+    assert!(ran.stdout.contains("only in 1: a (old), a (new)"), "{ran:#?}");
+}
