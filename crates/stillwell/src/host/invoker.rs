@@ -33,10 +33,36 @@ pub fn invoking_user() -> Option<User> {
     (uid != 0).then(|| User { uid, gid, groups: groups_of(&groups, &name, gid) })
 }
 
+/// Variables that tell git which repository it is in, whatever directory it is asked in (`git rev-parse --local-env-vars`, without
+/// those of the configuration, where a user may have said `safe.directory`). git sets them for hooks.
+const PLACE_OF_GIT: [&str; 13] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// The repository that git is in is the one of the directory, not the one that a hook of git's called us for.
+pub fn without_place_of_git(command: &mut Command) {
+    for name in PLACE_OF_GIT {
+        command.env_remove(name);
+    }
+}
+
 /// A program that is executed as whoever asked for root: git obeys the configuration of the repository that it is asked about, and
 /// refuses one that belongs to somebody else (git-config(1), `safe.directory`).
 pub fn command_of_invoker(program: &str) -> Command {
     let mut command = Command::new(program);
+    without_place_of_git(&mut command);
     if let Some(user) = invoking_user() {
         command.uid(user.uid).gid(user.gid);
     }
@@ -96,6 +122,16 @@ fn groups_of(text: &str, user: &str, gid: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn git_is_not_told_of_another_repository() {
+        let command = command_of_invoker("git");
+        let unset = command.get_envs().filter(|(_, value)| value.is_none());
+        let removed: Vec<_> = unset.map(|(name, _)| name).collect();
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+            assert!(removed.contains(&std::ffi::OsStr::new(name)), "{removed:?}");
+        }
+    }
 
     #[test]
     fn groups_of_a_user() {

@@ -55,7 +55,9 @@ pub use facts::{Cgroup, Facts, Git, Topology};
 pub(crate) use fixture::{expand, fixture, fixture_names};
 pub use git::find as find_git;
 pub use interrupts::Interrupts;
-pub use invoker::{command_of_invoker, invoking_home, invoking_user, with_their_files};
+pub use invoker::{
+    command_of_invoker, invoking_home, invoking_user, with_their_files, without_place_of_git,
+};
 pub use look::look;
 pub use mask::parse_cpu_mask;
 pub use processes::{Process, Thread, threads};

@@ -7,6 +7,24 @@ use rustix::process::Signal;
 use crate::bench::{Bench, Ran, Record, Running, STILLWELL, skipped, wait_until};
 use crate::processes::Process;
 
+/// A commit of all files here.
+fn commit(bench: &Bench, message: &str) {
+    let git = |arguments: &[&str]| {
+        let mut command = bench.command("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(arguments);
+        Ran::from(command.output().unwrap()).ends_with(0)
+    };
+    git(&["init", "--quiet", "."]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", message]);
+}
+
+/// What is built, without the locks beside it.
+fn built(cache: &Bench) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(cache.path("cache/stillwell/builds")).unwrap();
+    found.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
+}
+
 /// A repository with two commits of a C program of three objects; `None` where it cannot be made.
 fn repository() -> Option<Bench> {
     let bench = Bench::new();
@@ -19,16 +37,9 @@ fn repository() -> Option<Bench> {
     bench.write("b.c", "int part(int); int work(int n) { return n ? part(n) : 0; }\n");
     bench.write("c.c", "int part(int n) { return n * 7; }\n");
     bench.write("Makefile", "prog: a.o b.o c.o\n\t$(CC) -o $@ $^\n");
-    let git = |arguments: &[&str]| {
-        let mut command = bench.command("git");
-        command.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(arguments);
-        Ran::from(command.output().unwrap()).ends_with(0)
-    };
-    git(&["init", "--quiet", "."]);
-    git(&["add", "a.c", "b.c", "c.c", "Makefile"]);
-    git(&["commit", "--quiet", "-m", "one"]);
+    commit(&bench, "one");
     bench.write("a.c", "int work(int); int main(void) { return work(2000) == 42; }\n");
-    git(&["commit", "--quiet", "-am", "two"]);
+    commit(&bench, "two");
     Some(bench)
 }
 
@@ -63,8 +74,7 @@ env = { LOG = "@/where" }
     );
     let ran = measured(&bench, &bench, &["--blocks", "8", "-o", "out"]).ends_with(0);
     assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
-    let trees = std::fs::read_dir(bench.path("cache/stillwell/builds")).unwrap();
-    let trees: Vec<PathBuf> = trees.map(|entry| entry.unwrap().path()).collect();
+    let trees = built(&bench);
     assert_eq!(trees.len(), 5);
     let mut layouts = std::collections::BTreeSet::new();
     for tree in trees.iter().filter(|tree| tree.to_str().unwrap().contains("-link")) {
@@ -91,12 +101,157 @@ env = { LOG = "@/where" }
     bench.write("suite.toml", &copied.replace('@', "/tmp"));
     let ran = measured(&bench, &elsewhere, &["--blocks", "1", "-o", "copied"]).ends_with(0);
     assert_eq!(ran.stderr.matches("building before").count(), 4, "{}", ran.stderr);
-    let left = std::fs::read_dir(elsewhere.path("cache/stillwell/builds")).unwrap();
-    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    let left = built(&elsewhere);
     assert!(left.len() == 1 && !left[0].to_str().unwrap().contains("-link"), "{left:?}");
     let broken = text.replace("\"make\"", "\"echo no such luck; false\"");
     bench.write("suite.toml", &broken.replace('@', "/tmp"));
     measured(&bench, &bench, &[]).ends_with(2).says(&["\"before\"", "no such luck"]);
+}
+
+/// A repository of files that need no compiler; `None` without git.
+fn plain_repository(suite: &str) -> Option<Bench> {
+    let bench = Bench::new();
+    if bench.command("git").arg("--version").output().is_err() {
+        skipped("there is no git");
+        return None;
+    }
+    bench.write("suite.toml", suite);
+    commit(&bench, "one");
+    Some(bench)
+}
+
+/// Two variants of one commit whose builds differ in their variables, and a benchmark that says what was built.
+const TWO_FLAVOURS: &str = r#"
+[[variant]]
+name = "l 2"
+revision = "HEAD"
+env = { FL = "{variant}" }
+build = { command = "echo $FL > flavour" }
+[[variant]]
+name = "l-2"
+revision = "HEAD"
+env = { FL = "{variant}" }
+build = { command = "echo $FL > flavour" }
+[[benchmark]]
+name = "say"
+command = "sh -c 'echo $FL is $(cat flavour) >> $LOG'"
+env = { LOG = "LOGFILE" }
+"#;
+
+#[test]
+fn variables_and_names_make_another_build() {
+    let Some(bench) = plain_repository("") else { return };
+    let suite = TWO_FLAVOURS.replace("LOGFILE", bench.path("log").to_str().unwrap());
+    let linked = suite
+        .replace("revision = \"HEAD\"\n", "")
+        .replace("flavour\" }", "flavour\", link_order = \"random\", builds = 2 }");
+    // Copies, too: in a file's name, both variants' are the same.
+    let cache = Bench::new();
+    for text in [&suite, &linked] {
+        bench.write("suite.toml", text);
+        bench.write("log", "");
+        measured(&bench, &cache, &["--blocks", "3", "-o", "out"]).ends_with(0);
+        let log = bench.read("log");
+        let mut said: Vec<&str> = log.lines().collect();
+        said.sort_unstable();
+        said.dedup();
+        assert_eq!(said, ["l 2 is l 2", "l-2 is l-2"]);
+        std::fs::remove_dir_all(bench.path("out")).unwrap();
+    }
+    // In another session, too.
+    let other = suite.replace("env = { FL = \"{variant}\" }", "env = { FL = \"other\" }");
+    bench.write("suite.toml", &other);
+    bench.write("log", "");
+    let ran = measured(&bench, &cache, &["--blocks", "3", "-o", "out"]).ends_with(0);
+    assert!(bench.read("log").lines().all(|line| line == "other is other"), "{ran:?}");
+    // Now they are the same, and built once.
+    assert_eq!(ran.stderr.matches("building").count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn two_sessions_do_not_build_in_one_tree() {
+    let build = "echo $$ > id; echo x >> $AT/begun; until [ -e $AT/go ]; do sleep 0.01; done; test $(cat id) = $$";
+    let suite = |revision: &str, at: &Bench| {
+        let at = at.path("").display().to_string();
+        format!(
+            "[[variant]]\nname = \"a\"\n{revision}env = {{ AT = \"{at}\" }}\nbuild = {{ command = \"{build}\" }}\n\
+             [[benchmark]]\nname = \"n\"\ncommand = \"cat id\"\n"
+        )
+    };
+    let Some(bench) = plain_repository("") else { return };
+    // In a work tree, and in place.
+    for (revision, n_builds) in [("revision = \"HEAD\"\n", 1), ("", 2)] {
+        bench.write("suite.toml", &suite(revision, &bench));
+        let session = |place: &Bench| {
+            let mut command = place.command(STILLWELL);
+            command.env("XDG_CACHE_HOME", bench.path("cache")).arg("bench");
+            command.arg(bench.path("suite.toml")).args(["--blocks", "1", "-o", "out"]);
+            place.spawn(command)
+        };
+        let (here, there) = (Bench::new(), Bench::new());
+        let first = session(&here);
+        wait_until("the build", || bench.read("begun").lines().count() == 1);
+        let second = session(&there);
+        let is_told = || there.read("stderr").contains("waiting for another session that builds a");
+        wait_until("the second waits", is_told);
+        bench.write("go", "");
+        first.finish().ends_with(0);
+        second.finish().ends_with(0);
+        assert_eq!(bench.read("begun").lines().count(), n_builds);
+        for name in ["go", "begun"] {
+            std::fs::remove_file(bench.path(name)).unwrap();
+        }
+    }
+}
+
+/// git sets variables that say which repository it is in, for hooks; a suite is in the one that it is in.
+#[test]
+fn a_suite_in_a_hook_of_another_repository_is_of_its_own() {
+    let suite = "[[variant]]\nname = \"a\"\nrevision = \"HEAD\"\n\
+                 build = { command = \"git rev-parse HEAD > id\" }\n\
+                 [[benchmark]]\nname = \"n\"\ncommand = \"test -e suite.toml\"\n";
+    let Some(bench) = plain_repository(suite) else { return };
+    let Some(other) = plain_repository("") else { return };
+    let head = |of: &Bench| {
+        let output = of.command("git").args(["rev-parse", "HEAD"]).output().unwrap();
+        Ran::from(output).ends_with(0).stdout
+    };
+    let mut command = bench.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", bench.path("cache")).env("GIT_DIR", other.path(".git"));
+    command.env("GIT_WORK_TREE", other.path("")).env("GIT_INDEX_FILE", other.path(".git/index"));
+    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "out"]);
+    Ran::from(command.output().unwrap()).ends_with(0);
+    assert_eq!(std::fs::read_to_string(built(&bench)[0].join("id")).unwrap(), head(&bench));
+    assert_eq!(
+        std::fs::read_to_string(other.path(".git/HEAD")).unwrap().matches("ref:").count(),
+        1
+    );
+    assert!(!other.path(".git/worktrees").exists());
+}
+
+#[test]
+fn submodules_are_there_when_a_revision_is_built() {
+    let suite = "[[variant]]\nname = \"a\"\nrevision = \"HEAD\"\n\
+                 build = { command = \"test -e part/suite.toml\" }\n\
+                 [[benchmark]]\nname = \"n\"\ncommand = \"true\"\n";
+    let Some(part) = plain_repository("") else { return };
+    let Some(bench) = plain_repository(suite) else { return };
+    let allowed = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add"];
+    let added =
+        bench.command("git").args(allowed).args(add).arg(part.path("")).arg("part").output();
+    Ran::from(added.unwrap()).ends_with(0);
+    commit(&bench, "two");
+    // git itself refuses to clone from a directory unless it is told to.
+    measured(&bench, &bench, &["--blocks", "1", "-o", "out"])
+        .ends_with(2)
+        .says(&["its submodules", "submodule.NAME.update none"]);
+    let mut command = bench.command(STILLWELL);
+    let settings = [("COUNT", "1"), ("KEY_0", "protocol.file.allow"), ("VALUE_0", "always")];
+    command.envs(settings.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value)));
+    command.env("XDG_CACHE_HOME", bench.path("cache"));
+    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "out"]);
+    Ran::from(command.output().unwrap()).ends_with(0);
 }
 
 /// What nobody asked for is not built; what is measured is measured as if it were.

@@ -285,16 +285,35 @@ fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<Placed<Variant>>> 
     arms.iter().enumerate().map(variant).collect()
 }
 
-/// A program that is named by a path is where we are, not where the suite file is.
+/// A program that is named by a path is where we are, not where the suite file is. What follows it stays as it is written: a
+/// shell may be meant to read it.
 fn from_here(prefix: &str) -> Result<String> {
-    let (program, rest) = prefix.split_once(' ').unwrap_or((prefix, ""));
+    let context = || format!("--arms {prefix:?}");
+    let (program, rest) = prefix.split_at(first_word(prefix));
+    let words = shell_words::split(program).with_context(context)?;
+    let [program] = words.as_slice() else { return Ok(prefix.into()) };
     if !program.contains('/') {
         return Ok(prefix.into());
     }
-    let path = std::path::absolute(program).with_context(|| format!("--arms {prefix:?}"))?;
-    let path = path.to_string_lossy();
-    let path = shell_words::quote(&path);
-    Ok(if rest.is_empty() { path.into_owned() } else { format!("{path} {rest}") })
+    let path = std::path::absolute(program).with_context(context)?;
+    Ok(format!("{}{rest}", shell_words::quote(&path.to_string_lossy())))
+}
+
+/// Where the first word ends, as a shell reads it.
+fn first_word(text: &str) -> usize {
+    let (mut quote, mut is_escaped) = (None, false);
+    let start = text.len() - text.trim_start().len();
+    for (at, char) in text.char_indices().skip_while(|(at, _)| *at < start) {
+        match (quote, char) {
+            _ if is_escaped => is_escaped = false,
+            (Some('"') | None, '\\') => is_escaped = true,
+            (Some(open), _) if open == char => quote = None,
+            (None, '\'' | '"') => quote = Some(char),
+            (None, _) if char.is_whitespace() => return at,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// The benchmarks of each of its programs; none where it is no program.
@@ -316,4 +335,24 @@ fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<
             )
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_here;
+
+    #[test]
+    fn a_program_with_a_path_is_where_we_are() {
+        let here = std::env::current_dir().unwrap();
+        let here = here.to_str().unwrap();
+        assert_eq!(from_here("nice -n 1").unwrap(), "nice -n 1");
+        assert_eq!(from_here("").unwrap(), "");
+        assert_eq!(from_here("./p").unwrap(), format!("{here}/p"));
+        // The rest is not quoted: what it is to a shell, it stays.
+        assert_eq!(from_here("./p $X  'a b'").unwrap(), format!("{here}/p $X  'a b'"));
+        for own in ["'./my dir/p' -x", "\"./my dir/p\" -x", "./my\\ dir/p -x", "./'my dir'/p -x"] {
+            assert_eq!(from_here(own).unwrap(), format!("'{here}/my dir/p' -x"), "{own}");
+        }
+        assert!(from_here("'./p").is_err());
+    }
 }

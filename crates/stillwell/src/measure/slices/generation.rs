@@ -237,6 +237,8 @@ pub(super) fn launch_to_list(program: &Arm) -> Launch {
     let inherited = crate::measure::commands::inherited_environment().into_iter();
     let entry = |(name, value): (Bytes, Bytes)| [name, b"=".to_vec(), value].concat();
     let set = program.environment.iter();
+    let is_set = |name: &[u8]| set.clone().any(|(other, _)| other.as_bytes() == name);
+    let inherited: Vec<_> = inherited.filter(|(name, _)| !is_set(name)).collect();
     let set = set.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
     Launch {
         argv: argv(program, None),

@@ -1,6 +1,8 @@
 //! A suite file → what could be measured: parameters filled in, each variant's own command, statement or program.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -14,6 +16,9 @@ use crate::spec::values::Percent;
 
 /// Names that placeholders have which are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
+
+/// An `input` that is empty, and no file.
+const NO_INPUT: &str = "null";
 
 /// A variant that is there: checked out and built.
 #[derive(Clone, Debug)]
@@ -166,15 +171,11 @@ impl Expanded<'_> {
         };
         let variants: Vec<&Built> = built.iter().filter(is_wanted).collect();
         ensure!(!variants.is_empty(), "none of its variants is measured");
-        let compared = |built: &&Built| {
-            let variables = built.variant.env.iter().chain(&self.benchmark.env);
-            let fill = |value: &String| self.fill(value, &built.variant);
-            Compared {
-                name: built.variant.name.clone(),
-                directories: built.directories.clone(),
-                git: built.git.clone(),
-                environment: variables.map(|(name, value)| (name.clone(), fill(value))).collect(),
-            }
+        let compared = |built: &&Built| Compared {
+            name: built.variant.name.clone(),
+            directories: built.directories.clone(),
+            git: built.git.clone(),
+            environment: self.environment(&built.variant),
         };
         Ok(Candidate {
             name: self.name(),
@@ -198,13 +199,15 @@ impl Expanded<'_> {
     }
 
     fn fill(&self, template: &str, variant: &Variant) -> String {
-        let own = [
-            ("prefix", variant.prefix.as_deref().unwrap_or_default()),
-            ("python", variant.python.as_deref().unwrap_or(PYTHON)),
-            ("variant", variant.name.as_str()),
-        ];
-        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        substitute(template, &[self.assignment.as_slice(), own.as_slice()].concat())
+        substitute(template, &[self.assignment.as_slice(), &own_values(variant)].concat())
+    }
+
+    /// The variables of a variant; those of the benchmark have the last word.
+    fn environment(&self, variant: &Variant) -> Vec<(String, String)> {
+        let mut variables = variant.env.clone();
+        variables.extend(self.benchmark.env.clone());
+        let filled = variables.into_iter();
+        filled.map(|(name, value)| (name, self.fill(&value, variant))).collect()
     }
 
     /// With the variant's prefix in front, unless the template says where it belongs.
@@ -249,9 +252,17 @@ impl Expanded<'_> {
             validate: once(&benchmark.validate),
             prepare: each(&benchmark.prepare),
             conclude: each(&benchmark.conclude),
-            input: once(&benchmark.input).map(|input| format!("{}/{input}", self.directory)),
+            input: once(&benchmark.input).map(|input| self.input(input)),
             expect_exit: benchmark.expect_exit.clone(),
         }
+    }
+
+    /// As `run --input` has it, but for where a file is that has no whole path: beside the suite file.
+    fn input(&self, input: String) -> String {
+        if input == NO_INPUT {
+            return input;
+        }
+        Path::new(self.directory).join(input).to_string_lossy().into_owned()
     }
 
     fn statement(&self, statement: &str, built: &Built) -> Result<Arm> {
@@ -282,10 +293,27 @@ impl Expanded<'_> {
             name: Some(built.variant.name.clone()),
             argv: words(&command)?,
             directories: built.directories.clone(),
-            environment: built.variant.env.clone().into_iter().collect(),
+            environment: self.environment(&built.variant),
             ..Arm::bare(&command, Role::Candidate)
         })
     }
+}
+
+/// What the placeholders of a variant are.
+fn own_values(variant: &Variant) -> [(String, String); 3] {
+    let own = [
+        ("prefix", variant.prefix.as_deref().unwrap_or_default()),
+        ("python", variant.python.as_deref().unwrap_or(PYTHON)),
+        ("variant", variant.name.as_str()),
+    ];
+    own.map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+/// The variables of a variant, for its build.
+pub fn environment_of(variant: &Variant) -> BTreeMap<String, String> {
+    let own = own_values(variant);
+    let filled = |(name, value): (&String, &String)| (name.clone(), substitute(value, &own));
+    variant.env.iter().map(filled).collect()
 }
 
 fn words(command: &str) -> Result<Vec<String>> {

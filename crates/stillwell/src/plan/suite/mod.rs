@@ -22,12 +22,14 @@ use crate::spec::suite::{Policy, SuiteFile, Text};
 use crate::spec::values::{Cpus, IgnoreFailure, Shell, Statuses};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
 
-pub use candidates::{Built, Candidate, Kind, candidates};
+pub use candidates::{Built, Candidate, Kind, candidates, environment_of};
 
 /// A benchmark may take so many times its share of the suite's time: what the others leave over.
 const SHARE_MAX: u64 = 4;
 /// Each benchmark has its own stream of random choices: a number from this many.
 const SEEDS: u64 = 1 << 32;
+/// Separates the stream of the first builds from those of the benchmarks.
+const BUILD_STREAM: u64 = 0x51c7_09e3_a4d8_6f1b;
 
 /// A whole suite, decided.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -107,6 +109,7 @@ pub fn decide_suite(
     }
     for (index, member) in (0..).zip(&mut members) {
         member.plan.seed = Stream::new(seed).after(index).below(SEEDS);
+        begin_anywhere(&mut member.plan);
     }
     members.retain(|member| is_selected(&member.name, &member.tags, said));
     if members.is_empty() {
@@ -121,6 +124,16 @@ pub fn decide_suite(
     let budget_ns = share_out(&mut members, &policies, file, said);
     let name = file.name.clone().unwrap_or_default();
     Ok(Suite { name, budget_ns, seed, members })
+}
+
+/// Blocks take the builds of a variant in turns, and the first block any of them: of a few blocks, often repeated, those after the
+/// first ones would have none.
+fn begin_anywhere(plan: &mut Plan) {
+    let mut stream = Stream::new(plan.seed ^ BUILD_STREAM);
+    for arm in plan.arms.iter_mut().filter(|arm| arm.directories.len() > 1) {
+        let first = stream.below(arm.directories.len() as u64);
+        arm.directories.rotate_left(first as usize);
+    }
 }
 
 /// Gives every benchmark, by its policy, its part of the time and of alpha. Returns all of the time.

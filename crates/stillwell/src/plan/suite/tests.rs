@@ -19,12 +19,17 @@ fn said(words: &[&str]) -> BenchSpec {
 
 /// Programs have one benchmark in each variant, `inner`.
 fn suite(text: &str, words: &[&str]) -> Result<Suite> {
+    suite_in(&["/dir"], text, words)
+}
+
+/// Each variant is in these directories.
+fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
     let text = format!("{TWO}{text}");
     let text = Text { path: Path::new("s.toml"), text: &text };
     let file = parse(text)?;
     let built = |variant: &Placed<Variant>| Built {
         variant: Variant::clone(variant),
-        directories: vec!["/dir".into()],
+        directories: directories.iter().map(|&it| it.into()).collect(),
         git: Some(Git { revision: variant.name.clone(), committed_s: Some(7) }),
     };
     let built: Vec<Built> = file.variants.iter().map(built).collect();
@@ -128,4 +133,53 @@ fn each_benchmark_has_its_own_policy_beside_a_program_without_a_name() {
     let names: Vec<&str> = found.members.iter().map(|member| &*member.name).collect();
     assert_eq!(names, ["inner", "a", "b", "c"]);
     assert_eq!(found.members.iter().map(budget_s).collect::<Vec<_>>(), [5, 30, 7, 30]);
+}
+
+#[test]
+fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() {
+    let text = "[[variant]]\nname = \"x\"\nenv = { A = \"{variant}\", B = \"x\" }\n\
+                [[benchmark]]\nname = \"p\"\nprogram = \"./p\"\nenv = { B = \"{n}{python}\" }\nmatrix = { n = [7] }\n";
+    let text = Text { path: Path::new("s.toml"), text };
+    let file = parse(text).unwrap();
+    let variant = Variant::clone(&file.variants[0]);
+    let built = Built { variant: variant.clone(), directories: vec!["/dir".into()], git: None };
+    let found = candidates(text, &file, &[built], "/dir").unwrap();
+    let Kind::Programs { arms, .. } = &found[0].kind else { panic!("{found:?}") };
+    let expected = [("A", "x"), ("B", "7python3")].map(|(name, value)| (name.into(), value.into()));
+    assert_eq!(arms[0].environment, expected);
+    assert_eq!(found[0].variants[0].environment, expected);
+    // A build has those of the variant.
+    let expected = [("A", "x"), ("B", "x")].map(|(name, value)| (name.into(), value.into()));
+    assert_eq!(environment_of(&variant), expected.into());
+}
+
+#[test]
+fn input_is_beside_the_suite_or_where_it_says_or_none() {
+    let input = |input: &str| {
+        let text = format!("[[benchmark]]\nname = \"a\"\ncommand = \"cat\"\ninput = \"{input}\"\n");
+        suite(&text, &[]).unwrap().members[0].plan.input.clone()
+    };
+    assert_eq!(input("data/x").as_deref(), Some("/dir/data/x"));
+    assert_eq!(input("/etc/passwd").as_deref(), Some("/etc/passwd"));
+    assert_eq!(input("null"), None);
+}
+
+/// A pool measures the same few blocks again and again, each time with another seed.
+#[test]
+fn short_sessions_begin_with_any_of_the_builds() {
+    let builds = ["/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7"];
+    let mut first = std::collections::BTreeSet::new();
+    let mut same = 0;
+    for seed in 0..60 {
+        let found = suite_in(&builds, THREE, &["--seed", &seed.to_string()]).unwrap();
+        let arms = &found.members[0].plan.arms;
+        let at = |arm: &Arm, block| arm.directory(Some(block)).unwrap().to_owned();
+        first.insert(at(&arms[0], 0));
+        same += usize::from(at(&arms[0], 0) == at(&arms[1], 0));
+        // All of them in turns, from there.
+        let all: std::collections::BTreeSet<String> = (0..8).map(|it| at(&arms[0], it)).collect();
+        assert_eq!(all.len(), 8);
+    }
+    assert_eq!(first.len(), 8, "{first:?}");
+    assert!(same < 30, "{same}");
 }
