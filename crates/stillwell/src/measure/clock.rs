@@ -7,11 +7,6 @@ pub fn monotonic_ns() -> u64 {
     ns(clock_gettime(ClockId::Monotonic))
 }
 
-/// CLOCK_MONOTONIC_RAW now: at the rate of the hardware, which no network time corrects.
-pub fn monotonic_raw_ns() -> u64 {
-    ns(clock_gettime(ClockId::MonotonicRaw))
-}
-
 /// CLOCK_BOOTTIME now: CLOCK_MONOTONIC and the time that the machine slept.
 pub fn boottime_ns() -> u64 {
     ns(clock_gettime(ClockId::Boottime))

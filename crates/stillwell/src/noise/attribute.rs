@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use stats::Sorted;
-
 use crate::noise::trace::{Segment, Trace};
 use crate::noise::{Entry, Source};
 
@@ -84,17 +82,42 @@ fn overlap_ns(pause: Pause, segment: &Segment) -> u64 {
     pause.end_ns().min(segment.end_ns).saturating_sub(start_ns)
 }
 
-/// Where nobody but the scheduler was watched: interrupts by their counts. Each takes as long as the median pause that
-/// nobody else had; all together no longer than those did.
-pub fn by_counts(left_ns: &[u64], counts: &[(Source, u64)]) -> Vec<Entry> {
-    let total_ns: u64 = left_ns.iter().sum();
-    let lengths: Vec<f64> = left_ns.iter().map(|&ns| ns as f64).collect();
-    let Ok(sorted) = Sorted::new(&lengths) else { return Vec::new() };
-    let each_ns = sorted.median();
-    let n_all: u64 = counts.iter().map(|(_, n)| n).sum();
-    let fits = (total_ns as f64 / (n_all as f64 * each_ns).max(1.0)).min(1.0);
+/// Where nobody saw when others ran, but the kernel counts for how long: others mostly run for longer than interrupts do, so
+/// that the longest pauses were theirs.
+pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attributed {
+    let mut lengths: Vec<u64> = pauses.iter().map(|pause| pause.length_ns).collect();
+    lengths.sort_unstable_by_key(|&ns| std::cmp::Reverse(ns));
+    let (mut left_ns, mut taken_ns) = (Vec::new(), 0);
+    for ns in lengths {
+        let theirs_ns = ns.min(delay_ns - taken_ns);
+        taken_ns += theirs_ns;
+        if theirs_ns < ns {
+            left_ns.push(ns - theirs_ns);
+        }
+    }
+    let entry = Entry::exact(Source::Preempted, taken_ns.cast_signed());
+    let parts = if taken_ns > 0 { vec![Entry { is_estimate: true, ..entry }] } else { Vec::new() };
+    Attributed { parts, left_ns }
+}
+
+/// A pause that is this many times as long as the median of its kind is not an interrupt alone.
+const USUAL_MAX: u64 = 10;
+
+/// Where nobody but the scheduler was watched: interrupts by their counts, of which the share `seen` came while the loop had
+/// the CPU. Whatever else there is, going into the kernel and back is not among the shortest pauses: as many of the longest
+/// that nobody else had were theirs, each as far as it is not much longer than the others.
+pub fn by_counts(left_ns: &[u64], counts: &[(Source, u64)], seen: f64) -> Vec<Entry> {
+    let scaled = |n: u64| (n as f64 * seen).round() as u64;
+    let n_counted: u64 = counts.iter().map(|(_, n)| n).sum();
+    let mut longest = left_ns.to_vec();
+    longest.sort_unstable_by_key(|&ns| std::cmp::Reverse(ns));
+    longest.truncate(usize::try_from(scaled(n_counted)).unwrap_or(usize::MAX));
+    let Some(median_ns) = longest.get(longest.len() / 2) else { return Vec::new() };
+    let usual_ns = median_ns.saturating_mul(USUAL_MAX);
+    let all_ns: u64 = longest.iter().map(|&ns| ns.min(usual_ns)).sum();
     let entry = |(source, n): &(Source, u64)| {
-        Entry::estimate(source.clone(), (*n as f64 * each_ns * fits) as i64, *n)
+        let ns = u128::from(all_ns) * u128::from(*n) / u128::from(n_counted);
+        Entry::estimate(source.clone(), i64::try_from(ns).unwrap_or(0), scaled(*n))
     };
     counts.iter().filter(|(_, n)| *n > 0).map(entry).collect()
 }
@@ -172,15 +195,34 @@ mod tests {
         assert_eq!(found.left_ns, [90]);
     }
 
+    /// Ten hiccups for each interrupt: an interrupt is not worth a hiccup. Nor what the host takes once.
     #[test]
-    fn counts_are_worth_the_median_of_what_is_left() {
-        let left = [2_000, 2_000, 2_000, 2_000, 90_000];
-        let found = by_counts(&left, &[(tick(), 4), (Source::Steal, 0)]);
-        assert_eq!(found, [Entry::estimate(tick(), 8_000, 4)]);
+    fn counts_are_worth_the_longest_of_what_is_left() {
+        let mut left = vec![120; 40];
+        left.extend([8_000, 6_000, 8_000, 900_000]);
+        let found = by_counts(&left, &[(tick(), 3), (Source::Steal, 0)], 1.0);
+        assert_eq!(found, [Entry::estimate(tick(), 80_000 + 16_000, 3)]);
+        // Half of them came while others ran.
+        let found = by_counts(&left[..43], &[(tick(), 4), (Source::Steal, 2)], 0.5);
+        assert_eq!([found[0].ns, found[1].ns], [14_666, 7_333]);
+        assert_eq!([found[0].n, found[1].n], [Some(2), Some(1)]);
         // More of them than pauses: they are shorter.
-        let found = by_counts(&left[..2], &[(tick(), 30), (Source::Steal, 10)]);
+        let found = by_counts(&[2_000, 2_000], &[(tick(), 30), (Source::Steal, 10)], 1.0);
         assert_eq!([found[0].ns, found[1].ns], [3_000, 1_000]);
-        assert_eq!(by_counts(&[], &[(tick(), 4)]), []);
+        assert_eq!(by_counts(&[], &[(tick(), 4)], 1.0), []);
+        assert_eq!(by_counts(&left, &[(tick(), 4)], 0.0), []);
+    }
+
+    #[test]
+    fn a_delay_is_in_the_longest_pauses() {
+        let pauses = [pause(0, 300), pause(1_000, 9_000), pause(20_000, 200), pause(30_000, 5_000)];
+        let found = by_delay(&pauses, 12_000);
+        let expected = Entry { is_estimate: true, ..Entry::exact(Source::Preempted, 12_000) };
+        assert_eq!((found.parts, found.left_ns), (vec![expected], vec![2_000, 300, 200]));
+        // Counted for longer than the loop was there.
+        let found = by_delay(&pauses, 99_000);
+        assert_eq!((found.parts[0].ns, found.left_ns), (14_500, vec![]));
+        assert_eq!(by_delay(&pauses, 0).parts, []);
     }
 
     #[test]
@@ -222,8 +264,11 @@ mod tests {
             let parts: i64 = found.parts.iter().map(|entry| entry.ns).sum();
             prop_assert_eq!(parts + left.cast_signed(), total.cast_signed());
             prop_assert!(found.parts.iter().all(|entry| entry.ns >= 0));
-            let counted = by_counts(&found.left_ns, &[(tick(), 7), (Source::Steal, 1 << 40)]);
+            let counted = by_counts(&found.left_ns, &[(tick(), 7), (Source::Steal, 1 << 40)], 0.9);
             prop_assert!(counted.iter().map(|entry| entry.ns).sum::<i64>() <= left.cast_signed());
+            let delayed = by_delay(&pauses, 50_000);
+            let sum = delayed.left_ns.iter().sum::<u64>().cast_signed() + delayed.parts.iter().map(|part| part.ns).sum::<i64>();
+            prop_assert_eq!(sum, total.cast_signed());
             let ledger = Ledger::new(total.cast_signed(), found.parts, Source::Host);
             prop_assert_eq!(ledger.unexplained_ns(), left.cast_signed());
         }

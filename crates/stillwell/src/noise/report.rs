@@ -4,14 +4,14 @@ use serde::Serialize;
 use stats::Sorted;
 
 use crate::host::Gap;
-use crate::noise::attribute::{Attributed, attribute, by_counts, name_tasks};
+use crate::noise::attribute::{Attributed, attribute, by_counts, by_delay, name_tasks};
 use crate::noise::counts::{Counted, Machine};
 use crate::noise::ledger::Ledger;
 use crate::noise::osnoise::{Beside, Osnoise};
 use crate::noise::registers;
 use crate::noise::sampler::Watched;
 use crate::noise::ticks::Clock;
-use crate::noise::trace::Segment;
+use crate::noise::trace::{Segment, Trace};
 use crate::noise::tracer::Seen;
 use crate::noise::verdict::MachineVerdict;
 use crate::noise::{Entry, Source};
@@ -21,7 +21,7 @@ use crate::noise::{Entry, Source};
 pub struct Report {
     /// The clock.
     pub clock: ClockReport,
-    /// What the parts are known from.
+    /// What the parts are known from: the weakest, where CPUs differ.
     pub evidence: Evidence,
     /// Each CPU that was watched.
     pub cpus: Vec<CpuNoise>,
@@ -56,8 +56,8 @@ pub struct ClockReport {
     pub suspended_ns: u64,
 }
 
-/// What parts of a ledger are known from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// What parts of a ledger are known from, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// Tracepoints: every switch and every interrupt.
@@ -85,14 +85,16 @@ pub struct CpuNoise {
     pub threshold_ns: u64,
     /// Median turn of the loop, ns: what can be told apart.
     pub turn_ns: f64,
-    /// Median, 90 %, 99 % and 99.9 % quantile of the pauses, ns; `None` when there are none.
+    /// What its parts are known from.
+    pub evidence: Evidence,
+    /// Median, 90 %, 99 % and 99.9 % quantile of the pauses that there was room for, ns; `None` when there are none.
     pub quantiles_ns: Option<[f64; 4]>,
     /// The longest, ns.
     pub longest_ns: u64,
-    /// How many pauses were below each of [`EDGES_NS`], and not below the one before; the last is those above all.
+    /// How many pauses that there was room for were below each of [`EDGES_NS`], and not below the one before; the last is those above all.
     pub histogram: [u64; EDGES_NS.len() + 1],
-    /// Share that was stolen of each of [`SLOTS`] equal stretches of the time.
-    pub timeline: Vec<f64>,
+    /// Share that was stolen of each of [`SLOTS`] equal stretches of the time; `None` from when on there was no room for pauses.
+    pub timeline: Vec<Option<f64>>,
     /// Where it went.
     pub ledger: Ledger,
     /// Pauses that there was no room for: their length is known, and not when they were.
@@ -101,11 +103,11 @@ pub struct CpuNoise {
     pub was_moved: bool,
     /// Time that the loop was ready without a CPU, by schedstat, ns.
     pub run_delay_ns: Option<u64>,
-    /// The same by the scheduler's switch records, ns.
+    /// The same by the scheduler's switch records, ns; `None` where some were dropped.
     pub switched_off_ns: Option<u64>,
     /// Page faults of the loop: none, unless the machine runs out of memory.
     pub n_faults: Option<u64>,
-    /// Events that the kernel had to drop.
+    /// Events that the kernel had to drop, of those that the parts are known from: all of them are estimates then.
     pub n_lost_events: u64,
     /// Its clock while the loop ran, as a multiple of the nominal one.
     pub clock_ratio: Option<f64>,
@@ -139,8 +141,8 @@ pub fn of_cpu(known: &OfCpu<'_>, is_virtual: bool) -> CpuNoise {
     let sorted = Sorted::new(&lengths).ok();
     let stolen_ns = in_pauses_ns + watched.overflown_ns;
     let end_ns = watched.start_ns + watched.length_ns;
-    let seen = known.seen;
-    let switches = seen.filter(|seen| !seen.switches.sources.is_empty()).map(|seen| &seen.switches);
+    let (evidence, trace) = known.evidence();
+    let switches = known.switches().filter(|trace| trace.n_lost == 0);
     CpuNoise {
         cpu: watched.cpu,
         start_ns: watched.start_ns,
@@ -150,9 +152,14 @@ pub fn of_cpu(known: &OfCpu<'_>, is_virtual: bool) -> CpuNoise {
         threshold_ns: watched.threshold_ns,
         turn_ns: watched.turn_ns,
         quantiles_ns: sorted.as_ref().map(|all| [0.5, 0.9, 0.99, 0.999].map(|p| all.quantile(p))),
-        longest_ns: watched.pauses.iter().map(|pause| pause.length_ns).max().unwrap_or(0),
+        longest_ns: watched
+            .pauses
+            .iter()
+            .map(|pause| pause.length_ns)
+            .fold(watched.longest_overflown_ns, u64::max),
         histogram: histogram(watched),
         timeline: timeline(watched),
+        evidence,
         ledger: ledger(known, stolen_ns, end_ns, is_virtual),
         n_overflown: watched.n_overflown,
         was_moved: watched.was_moved,
@@ -165,35 +172,72 @@ pub fn of_cpu(known: &OfCpu<'_>, is_virtual: bool) -> CpuNoise {
             };
             trace.segments(end_ns).iter().map(inside).sum()
         }),
-        n_lost_events: seen.map_or(0, |seen| {
-            seen.switches.n_lost + seen.points.as_ref().map_or(0, |points| points.n_lost)
-        }),
+        n_lost_events: trace.map_or(0, |trace| trace.n_lost),
         clock_ratio: known.registers.clock_ratio,
         n_firmware: known.registers.n_firmware,
     }
 }
 
+impl OfCpu<'_> {
+    /// Switches of the loop.
+    fn switches(&self) -> Option<&Trace> {
+        self.seen.map(|seen| &seen.switches).filter(|trace| !trace.sources.is_empty())
+    }
+
+    /// The strongest evidence that there is, and its trace.
+    fn evidence(&self) -> (Evidence, Option<&Trace>) {
+        if let Some(points) = self.seen.and_then(|seen| seen.points.as_ref()) {
+            (Evidence::Tracepoints, Some(points))
+        } else if let Some(switches) = self.switches() {
+            (Evidence::Switches, Some(switches))
+        } else {
+            (Evidence::Counts, None)
+        }
+    }
+}
+
+/// What nobody was seen in is the host's only if everybody would have been seen.
 fn ledger(known: &OfCpu<'_>, stolen_ns: u64, end_ns: u64, is_virtual: bool) -> Ledger {
-    let pauses = &known.watched.pauses;
-    let rest = if is_virtual { Source::Host } else { Source::Unexplained };
-    let points = known.seen.and_then(|seen| seen.points.as_ref());
-    let mut parts = if let Some(points) = points {
-        attribute(pauses, points, end_ns, true).parts
-    } else {
-        let empty = Seen::default();
-        let switches = &known.seen.unwrap_or(&empty).switches;
-        let Attributed { mut parts, left_ns } = attribute(pauses, switches, end_ns, false);
-        name_tasks(&mut parts, &known.counted.ran);
-        parts.extend(by_counts(&left_ns, &known.counted.interrupts));
-        parts
+    let watched = known.watched;
+    let (evidence, trace) = known.evidence();
+    let mut parts = match (evidence, trace) {
+        (Evidence::Tracepoints, Some(points)) => {
+            attribute(&watched.pauses, points, end_ns, true).parts
+        }
+        (_, Some(switches)) => {
+            by_scheduler(known, attribute(&watched.pauses, switches, end_ns, false))
+        }
+        (_, None) => {
+            let ran_ns = || known.counted.ran.iter().map(|(_, ns)| ns).sum();
+            let delay_ns = watched.run_delay_ns.unwrap_or_else(ran_ns);
+            by_scheduler(known, by_delay(&watched.pauses, delay_ns))
+        }
     };
+    let has_lost = trace.is_some_and(|trace| trace.n_lost > 0);
+    for part in &mut parts {
+        // Without its end an interrupt seems longer; without its begin it is not there.
+        part.is_estimate |= has_lost;
+    }
+    // When they were nobody knows, so that nobody can have been seen in them.
+    parts.push(Entry::exact(Source::Unexplained, watched.overflown_ns.cast_signed()));
     // The hypervisor's own word, in units of 10 ms; at most what nobody else had.
     let named_ns: i64 = parts.iter().map(|part| part.ns).sum();
     let steal_ns = known.counted.steal_ns.cast_signed().min(stolen_ns.cast_signed() - named_ns);
     if steal_ns > 0 {
         parts.push(Entry { is_estimate: true, ..Entry::exact(Source::Steal, steal_ns) });
     }
+    let has_seen_all = evidence == Evidence::Tracepoints && !has_lost;
+    let rest = if is_virtual && has_seen_all { Source::Host } else { Source::Unexplained };
     Ledger::new(stolen_ns.cast_signed(), parts, rest)
+}
+
+/// Where only the scheduler's word is known: programs by who ran, interrupts by their counts.
+fn by_scheduler(known: &OfCpu<'_>, Attributed { mut parts, left_ns }: Attributed) -> Vec<Entry> {
+    let others_ns: i64 = parts.iter().map(|part| part.ns).sum();
+    let own = 1.0 - others_ns as f64 / known.watched.length_ns.max(1) as f64;
+    name_tasks(&mut parts, &known.counted.ran);
+    parts.extend(by_counts(&left_ns, &known.counted.interrupts, own.max(0.0)));
+    parts
 }
 
 fn histogram(watched: &Watched) -> [u64; EDGES_NS.len() + 1] {
@@ -204,7 +248,7 @@ fn histogram(watched: &Watched) -> [u64; EDGES_NS.len() + 1] {
     counts
 }
 
-fn timeline(watched: &Watched) -> Vec<f64> {
+fn timeline(watched: &Watched) -> Vec<Option<f64>> {
     let slot_ns = (watched.length_ns as f64 / SLOTS as f64).max(1.0);
     let mut stolen = vec![0.0; SLOTS];
     for pause in &watched.pauses {
@@ -222,7 +266,14 @@ fn timeline(watched: &Watched) -> Vec<f64> {
             at = until;
         }
     }
-    stolen
+    let last_ns = watched
+        .pauses
+        .last()
+        .map_or(0, |pause| (pause.start_ns + pause.length_ns).saturating_sub(watched.start_ns));
+    // Afterwards there were others, and it is not known when.
+    let is_known =
+        |slot: usize| watched.n_overflown == 0 || (slot + 1) as f64 * slot_ns <= last_ns as f64;
+    stolen.into_iter().enumerate().map(|(slot, share)| is_known(slot).then_some(share)).collect()
 }
 
 /// The CPUs from which least was taken: the half of them, but those only that differ from the noisiest.
@@ -236,122 +287,4 @@ pub fn quietest(cpus: &[CpuNoise]) -> Vec<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::noise::attribute::Pause;
-    use crate::noise::trace::{Event, Trace, What};
-
-    fn watched(pauses: &[(u64, u64)]) -> Watched {
-        Watched {
-            cpu: 1,
-            start_ns: 1_000_000,
-            length_ns: 60_000_000,
-            turn_ns: 15.0,
-            threshold_ns: 100,
-            pauses: pauses
-                .iter()
-                .map(|&(start_ns, length_ns)| Pause { start_ns, length_ns })
-                .collect(),
-            n_overflown: 2,
-            overflown_ns: 5_000,
-            run_delay_ns: Some(1_500_000),
-            ..Watched::default()
-        }
-    }
-
-    fn ns_of(noise: &CpuNoise, source: &Source) -> i64 {
-        noise
-            .ledger
-            .entries
-            .iter()
-            .find(|entry| entry.source == *source)
-            .map_or(0, |entry| entry.ns)
-    }
-
-    #[test]
-    fn a_cpu_without_rights() {
-        let others = Trace {
-            events: vec![
-                Event { time_ns: 2_000_000, what: What::Switch(Some(0)) },
-                Event { time_ns: 3_500_000, what: What::Switch(None) },
-            ],
-            sources: vec![Source::Preempted],
-            n_lost: 0,
-        };
-        let seen = Seen { cpu: 1, switches: others, points: None };
-        let counted = Counted {
-            interrupts: vec![(Source::Interrupt { line: "LOC".into() }, 3)],
-            ran: vec![("cc1".into(), 9_000_000)],
-            ..Counted::default()
-        };
-        let watched = watched(&[
-            (1_500_000, 2_000),
-            (1_990_000, 1_515_000),
-            (5_000_000, 3_000),
-            (9_000_000, 2_000),
-        ]);
-        let found = of_cpu(
-            &OfCpu {
-                watched: &watched,
-                seen: Some(&seen),
-                counted,
-                registers: registers::Counted::default(),
-            },
-            true,
-        );
-        assert_eq!(found.stolen_ns, 1_522_000 + 5_000);
-        assert_eq!(ns_of(&found, &Source::Task { name: "cc1".into() }), 1_500_000);
-        // Pauses of 2, 15, 3 and 2 µs are left: three ticks of the median, 2.5.
-        assert_eq!(ns_of(&found, &Source::Interrupt { line: "LOC".into() }), 7_500);
-        assert_eq!(ns_of(&found, &Source::Host), 1_527_000 - 1_507_500);
-        assert_eq!((found.switched_off_ns, found.n_pauses), (Some(1_500_000), 6));
-        assert_eq!(found.histogram, [0, 2, 1, 0, 0, 1, 0]);
-        assert!((found.timeline.iter().sum::<f64>() - 1.522).abs() < 1e-9, "{:?}", found.timeline);
-    }
-
-    #[test]
-    fn a_cpu_with_tracepoints_and_steal() {
-        let tick = Source::Interrupt { line: "LOC".into() };
-        let points = Trace {
-            events: vec![
-                Event { time_ns: 2_000_000, what: What::Enter(0) },
-                Event { time_ns: 2_003_000, what: What::Exit(0) },
-            ],
-            sources: vec![tick.clone()],
-            n_lost: 3,
-        };
-        let seen = Seen { cpu: 1, switches: Trace::default(), points: Some(points) };
-        let counted = Counted { steal_ns: 10_000_000, ..Counted::default() };
-        let watched = watched(&[(1_999_500, 4_000), (7_000_000, 30_000_000)]);
-        let found = of_cpu(
-            &OfCpu {
-                watched: &watched,
-                seen: Some(&seen),
-                counted,
-                registers: registers::Counted::default(),
-            },
-            false,
-        );
-        assert_eq!((ns_of(&found, &tick), ns_of(&found, &Source::Crossing)), (3_000, 1_000));
-        assert_eq!(ns_of(&found, &Source::Steal), 10_000_000);
-        assert_eq!(ns_of(&found, &Source::Unexplained), 20_005_000);
-        assert_eq!((found.n_lost_events, found.switched_off_ns), (3, None));
-    }
-
-    #[test]
-    fn the_quietest_are_named_only_if_they_differ() {
-        let cpu = |cpu, stolen_ns, was_moved| {
-            let watched = watched(&[]);
-            let known = OfCpu {
-                watched: &watched,
-                seen: None,
-                counted: Counted::default(),
-                registers: registers::Counted::default(),
-            };
-            CpuNoise { cpu, stolen_ns, was_moved, ..of_cpu(&known, false) }
-        };
-        let all = [cpu(0, 900, false), cpu(1, 100, false), cpu(2, 50, false), cpu(3, 7, true)];
-        assert_eq!(quietest(&all), [2, 1]);
-        assert_eq!(quietest(&[cpu(0, 100, false), cpu(1, 99, false)]), [0_usize; 0]);
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is where the machine is watched")]
 
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{Builder, JoinHandle};
 
@@ -27,6 +27,8 @@ const TAILS: f64 = 2.0;
 /// Pauses that are stored for each CPU, and for all of them together.
 const PAUSES_MAX: usize = 1 << 20;
 const PAUSES_MAX_ALL: usize = 1 << 24;
+/// How often is looked whether all loops have begun.
+const BEGINNING: std::time::Duration = std::time::Duration::from_millis(5);
 /// How often what is watched beside the loop is looked after.
 const PERIOD: std::time::Duration = std::time::Duration::from_millis(200);
 
@@ -60,6 +62,8 @@ pub struct Watched {
     pub n_overflown: u64,
     /// Sum of their lengths.
     pub overflown_ns: u64,
+    /// The longest of them.
+    pub longest_overflown_ns: u64,
     /// How often the clock went back.
     pub n_jumps_back: u64,
     /// Whether it ended on another CPU: its own was taken away.
@@ -101,39 +105,41 @@ pub fn watch(
     prepare: impl FnOnce(&[Thread]),
     mut look_after: impl FnMut(),
 ) -> Result<Outcome> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let all = Arc::new(Together {
+        stop: AtomicBool::new(false),
+        n_pinned: AtomicUsize::new(0),
+        barrier: Barrier::new(orders.cpus.len() + 1),
+    });
     let mut loops: Vec<Loop> = Vec::new();
     let mut refused = Vec::new();
-    let barrier = Arc::new(Barrier::new(orders.cpus.len() + 1));
     for &cpu in &orders.cpus {
-        loops.push(Loop::start(cpu, orders, &stop, &barrier)?);
+        loops.push(Loop::start(cpu, orders, &all)?);
     }
     let mut threads = Vec::new();
     for each in &loops {
-        match each.ready.recv().context("a thread of the loop has ended")? {
+        match each.pinned.recv().context("a thread of the loop has ended")? {
             Ok(thread) => threads.push(thread),
             Err(why) => refused.push((each.cpu, why)),
         }
     }
+    all.n_pinned.store(threads.len(), Ordering::Relaxed);
+    // Now they know how much room each may have; they make it, and see how long turns take.
+    all.barrier.wait();
+    all.barrier.wait();
     prepare(&threads);
-    barrier.wait();
-    for each in &loops {
-        // One that was refused has ended.
-        each.begun.recv().ok();
-    }
-    let deadline_ns = monotonic_ns() + orders.length_ns;
-    while !threads.is_empty() && monotonic_ns() < deadline_ns && !stop.load(Ordering::Relaxed) {
-        let left = std::time::Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns()));
+    all.barrier.wait();
+    while !threads.is_empty() && !all.stop.load(Ordering::Relaxed) {
+        let Some(left) = left(&loops, &threads, orders.length_ns) else { break };
         let wait = Timespec::try_from(left.min(PERIOD)).expect("200 ms fit");
         let mut fds = [PollFd::from_borrowed_fd(interrupt.as_fd(), PollFlags::IN)];
         match poll(&mut fds, Some(&wait)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error).context("cannot wait for ^C"),
         }
-        stop.store(interrupt.take(), Ordering::Relaxed);
+        all.stop.store(interrupt.take(), Ordering::Relaxed);
         look_after();
     }
-    let was_interrupted = stop.swap(true, Ordering::Relaxed);
+    let was_interrupted = all.stop.swap(true, Ordering::Relaxed);
     let mut watched = Vec::new();
     for each in loops {
         let ended = each.handle.join().map_err(|_| anyhow!("a thread of the loop has crashed"))?;
@@ -147,41 +153,65 @@ pub fn watch(
     Ok(Outcome { watched, refused, was_interrupted })
 }
 
+/// How long the loops still have; `None` when all of them have had their time. On a busy CPU a loop begins long after it
+/// might have: the time starts when the last one has begun.
+fn left(loops: &[Loop], threads: &[Thread], length_ns: u64) -> Option<std::time::Duration> {
+    let is_pinned = |each: &&Loop| threads.iter().any(|thread| thread.cpu == each.cpu);
+    let begun = loops.iter().filter(is_pinned).map(|each| each.begun_ns.load(Ordering::Relaxed));
+    // Zero: not yet.
+    let last_ns = begun.reduce(|a, b| if a == 0 || b == 0 { 0 } else { a.max(b) })?;
+    if last_ns == 0 {
+        return Some(BEGINNING);
+    }
+    let left_ns = last_ns.saturating_add(length_ns).saturating_sub(monotonic_ns());
+    (left_ns > 0).then(|| std::time::Duration::from_nanos(left_ns))
+}
+
+/// What all loops share.
+struct Together {
+    stop: AtomicBool,
+    /// How many may stay on their CPUs.
+    n_pinned: AtomicUsize,
+    barrier: Barrier,
+}
+
 /// A loop that is being started, or runs.
 struct Loop {
     cpu: usize,
-    ready: mpsc::Receiver<Result<Thread, String>>,
-    /// Says when it is about to enter the loop: on a busy CPU long after it might have.
-    begun: mpsc::Receiver<()>,
+    pinned: mpsc::Receiver<Result<Thread, String>>,
+    /// When it entered the loop; zero before that.
+    begun_ns: Arc<AtomicU64>,
     handle: JoinHandle<Option<Watched>>,
 }
 
 impl Loop {
-    fn start(
-        cpu: usize,
-        orders: &Orders,
-        stop: &Arc<AtomicBool>,
-        all: &Arc<Barrier>,
-    ) -> Result<Self> {
-        let (stop, all, orders) = (Arc::clone(stop), Arc::clone(all), orders.clone());
-        let (sender, ready) = mpsc::channel();
-        let (begin, begun) = mpsc::channel();
+    fn start(cpu: usize, orders: &Orders, all: &Arc<Together>) -> Result<Self> {
+        let (all, clock) = (Arc::clone(all), orders.clock);
+        let (sender, pinned) = mpsc::channel();
+        let begun_ns = Arc::new(AtomicU64::new(0));
+        let begin = Arc::clone(&begun_ns);
         let body = move || {
             let pinned = pin_to(cpu);
             let is_pinned = pinned.is_ok();
-            let mut pauses = room(PAUSES_MAX.min(PAUSES_MAX_ALL / orders.cpus.len().max(1)));
-            let turns = is_pinned.then(|| turns(orders.clock));
             let thread = gettid().as_raw_nonzero().get();
             sender.send(pinned.map(|()| Thread { cpu, thread })).ok();
-            all.wait();
-            let turns = turns?;
-            begin.send(()).ok();
-            Some(turn_around(cpu, &orders, &stop, &turns, &mut pauses))
+            all.barrier.wait();
+            let n_pinned = all.n_pinned.load(Ordering::Relaxed);
+            let ready = is_pinned.then(|| (room(room_of_each(n_pinned)), turns(clock)));
+            all.barrier.wait();
+            all.barrier.wait();
+            let (mut pauses, turns) = ready?;
+            Some(turn_around(cpu, clock, &all.stop, &begin, &turns, &mut pauses))
         };
         let name = format!("noise on CPU {cpu}");
         let handle = Builder::new().name(name).spawn(body).context("cannot make a thread")?;
-        Ok(Self { cpu, ready, begun, handle })
+        Ok(Self { cpu, pinned, begun_ns, handle })
     }
+}
+
+/// Pauses that each loop has room for: a CPU that cannot be watched takes nothing from the others.
+fn room_of_each(n_pinned: usize) -> usize {
+    PAUSES_MAX.min(PAUSES_MAX_ALL / n_pinned.max(1))
 }
 
 fn pin_to(cpu: usize) -> Result<(), String> {
@@ -217,53 +247,86 @@ fn turns(clock: Clock) -> Turns {
     Turns { median, threshold: threshold.max(1) }
 }
 
-/// Time ready and without a CPU; page faults of this thread.
-fn own_counts() -> (Option<u64>, Option<u64>) {
-    let field = |path, at: usize, after: &str| {
-        let text = std::fs::read_to_string(path).ok()?;
-        let text = text.rsplit_once(after).map_or(text.as_str(), |(_, rest)| rest);
-        text.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()
-    };
-    let run_delay_ns = field("/proc/thread-self/schedstat", 1, "\n\n");
+/// A field of a file of this thread's.
+fn own_field(path: &str, at: usize, after: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.rsplit_once(after).map_or(text.as_str(), |(_, rest)| rest);
+    text.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()
+}
+
+/// Time ready and without a CPU, and from when until when that was read.
+#[derive(Clone, Copy, Debug)]
+struct Delay {
+    ns: Option<u64>,
+    began_ns: u64,
+    ended_ns: u64,
+}
+
+impl Delay {
+    fn now() -> Self {
+        let began_ns = monotonic_ns();
+        let ns = own_field("/proc/thread-self/schedstat", 1, "\n\n");
+        Self { ns, began_ns, ended_ns: monotonic_ns() }
+    }
+}
+
+/// Reading and looking at the clocks takes at most this long, unless the CPU is somebody else's meanwhile.
+const BETWEEN_NS_MAX: u64 = 50_000;
+
+/// Time that the loop was ready without a CPU. On a busy CPU the thread may also have waited between the reading and the
+/// loop, and between the loop and the second reading: that is not the loop's.
+fn delay_in_loop(before: Delay, after: Delay, start_ns: u64, end_ns: u64) -> Option<u64> {
+    let all_ns = after.ns?.saturating_sub(before.ns?);
+    let around = [start_ns.saturating_sub(before.ended_ns), after.began_ns.saturating_sub(end_ns)];
+    let outside_ns: u64 = around.into_iter().filter(|&ns| ns > BETWEEN_NS_MAX).sum();
+    Some(all_ns.saturating_sub(outside_ns).min(end_ns.saturating_sub(start_ns)))
+}
+
+fn n_faults() -> Option<u64> {
     // proc_pid_stat(5): minflt is the tenth field, the eighth after the name in parentheses.
-    (run_delay_ns, field("/proc/thread-self/stat", 7, ") "))
+    own_field("/proc/thread-self/stat", 7, ") ")
 }
 
 fn turn_around(
     cpu: usize,
-    orders: &Orders,
+    clock: Clock,
     stop: &AtomicBool,
+    begun_ns: &AtomicU64,
     turns: &Turns,
     pauses: &mut Vec<(u64, u64)>,
 ) -> Watched {
-    let before = own_counts();
-    let start = Anchor::now(orders.clock);
-    let seen = match orders.clock {
+    let faults_before = n_faults();
+    let before = Delay::now();
+    let start = Anchor::now(clock);
+    begun_ns.store(monotonic_ns(), Ordering::Relaxed);
+    let seen = match clock {
         Clock::Tsc => spin(|| Clock::Tsc.ticks(), stop, turns.threshold, pauses),
         Clock::Monotonic => spin(|| Clock::Monotonic.ticks(), stop, turns.threshold, pauses),
     };
-    let end = Anchor::now(orders.clock);
-    let after = own_counts();
+    let end = Anchor::now(clock);
+    let after = Delay::now();
+    let faults_after = n_faults();
     let scale = Scale::between(start, end);
     // By its ends: so that rounding makes no two overlap, and all of them no longer than the whole.
     let pause = |&(at, ticks): &(u64, u64)| {
         let start_ns = scale.at_ns(at);
         Pause { start_ns, length_ns: scale.at_ns(at + ticks) - start_ns }
     };
-    let since = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
+    let (start_ns, end_ns) = (scale.at_ns(seen.first), scale.at_ns(seen.last));
     Watched {
         cpu,
-        start_ns: scale.at_ns(seen.first),
-        length_ns: scale.at_ns(seen.last) - scale.at_ns(seen.first),
+        start_ns,
+        length_ns: end_ns - start_ns,
         turn_ns: turns.median * scale.ns(1_000_000) as f64 / 1e6,
         threshold_ns: scale.ns(turns.threshold),
         pauses: pauses.iter().map(pause).collect(),
         n_overflown: seen.n_overflown,
         overflown_ns: scale.ns(seen.overflown),
+        longest_overflown_ns: scale.ns(seen.longest_overflown),
         n_jumps_back: seen.n_jumps_back,
         was_moved: sched_getcpu() != cpu,
-        run_delay_ns: since(before.0, after.0),
-        n_faults: since(before.1, after.1),
+        run_delay_ns: delay_in_loop(before, after, start_ns, end_ns),
+        n_faults: faults_before.zip(faults_after).map(|(before, after)| after - before),
     }
 }
 
@@ -274,6 +337,7 @@ struct Seen {
     last: u64,
     n_overflown: u64,
     overflown: u64,
+    longest_overflown: u64,
     n_jumps_back: u64,
 }
 
@@ -286,15 +350,19 @@ fn spin(
 ) -> Seen {
     let first = ticks();
     let mut seen = Seen { first, last: first, ..Seen::default() };
-    while !stop.load(Ordering::Relaxed) {
+    loop {
+        // The clock is read once more afterwards: what somebody takes while the time ends counts too.
+        let is_over = stop.load(Ordering::Relaxed);
         let now = ticks();
         let turn = now.wrapping_sub(seen.last);
         if turn > threshold {
             seen.pause(now, pauses);
         }
         seen.last = now.max(seen.last);
+        if is_over {
+            return seen;
+        }
     }
-    seen
 }
 
 impl Seen {
@@ -307,87 +375,10 @@ impl Seen {
         } else {
             self.n_overflown += 1;
             self.overflown += now - self.last;
+            self.longest_overflown = self.longest_overflown.max(now - self.last);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use rustix::thread::CpuSet;
-
-    use super::*;
-    use std::cell::Cell;
-
-    /// A clock that shows these times, one after another, and then asks the loop to end.
-    fn spun(times: &[u64], room: usize) -> (Seen, Vec<(u64, u64)>) {
-        let (at, stop) = (Cell::new(0), AtomicBool::new(false));
-        let ticks = || {
-            let now = times[at.get()];
-            at.set(at.get() + 1);
-            stop.store(at.get() == times.len(), Ordering::Relaxed);
-            now
-        };
-        let mut pauses = Vec::with_capacity(room);
-        let seen = spin(ticks, &stop, 50, &mut pauses);
-        (seen, pauses)
-    }
-
-    #[test]
-    fn long_turns_are_pauses() {
-        let (seen, pauses) = spun(&[100, 110, 160, 300, 310, 1_000], 8);
-        assert_eq!(pauses, [(160, 140), (310, 690)]);
-        assert_eq!((seen.first, seen.last, seen.n_overflown), (100, 1_000, 0));
-    }
-
-    #[test]
-    fn what_does_not_fit_is_counted() {
-        let (seen, pauses) = spun(&[0, 100, 200, 300, 300], 1);
-        assert_eq!(pauses, [(0, 100)]);
-        assert_eq!((seen.n_overflown, seen.overflown), (2, 200));
-    }
-
-    #[test]
-    fn a_clock_that_goes_back_is_no_pause() {
-        let (seen, pauses) = spun(&[1_000, 900, 1_010, 1_200], 8);
-        assert_eq!((seen.n_jumps_back, pauses), (1, vec![(1_010, 190)]));
-    }
-
-    #[test]
-    fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
-        let cpu = sched_getcpu();
-        let interrupt = Interrupt::by_hand().0;
-        let orders = |cpus| Orders { cpus, length_ns: 5_000_000, clock: Clock::Monotonic };
-        let mut threads = Vec::new();
-        // The second is beyond what a mask has room for.
-        let missing = [CpuSet::MAX_CPU - 1, CpuSet::MAX_CPU];
-        let Outcome { watched: found, refused, was_interrupted } = watch(
-            &orders(vec![cpu, missing[0], missing[1]]),
-            &interrupt,
-            |all| threads = all.to_vec(),
-            || (),
-        )
-        .unwrap();
-        assert!(!was_interrupted);
-        assert_eq!((found.len(), found[0].cpu, threads[0].cpu), (1, cpu, cpu));
-        assert!(found[0].length_ns > 1_000_000 && !found[0].was_moved);
-        let total: u64 = found[0].pauses.iter().map(|pause| pause.length_ns).sum();
-        assert!(total <= found[0].length_ns);
-        assert_eq!(refused.len(), 2);
-        let error = watch(&orders(missing.into()), &interrupt, |_| (), || ()).unwrap_err();
-        assert!(format!("{error:#}").contains("no CPU can be watched: it is offline"), "{error:#}");
-    }
-
-    /// ^C comes before the time is over; what was seen until then is there.
-    #[test]
-    fn it_can_be_ended() {
-        let (interrupt, mut hand) = Interrupt::by_hand();
-        let orders =
-            Orders { cpus: vec![sched_getcpu()], length_ns: u64::MAX / 4, clock: Clock::Monotonic };
-        let press = |_: &[Thread]| {
-            use std::io::Write as _;
-            hand.write_all(b"c").unwrap();
-        };
-        let found = watch(&orders, &interrupt, press, || ()).unwrap();
-        assert_eq!((found.watched.len(), found.was_interrupted), (1, true));
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::host::Host;
-use crate::measure::clock::{monotonic_ns, monotonic_raw_ns};
+use crate::measure::clock::monotonic_ns;
 
 /// What the loop reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -47,8 +47,6 @@ pub struct Anchor {
     pub ticks: u64,
     /// CLOCK_MONOTONIC, by which traces are stamped.
     pub monotonic_ns: u64,
-    /// CLOCK_MONOTONIC_RAW, whose rate nobody corrects.
-    pub raw_ns: u64,
 }
 
 /// Tries for a moment: the shortest is the one in which nothing came in between.
@@ -59,9 +57,9 @@ impl Anchor {
     pub fn now(clock: Clock) -> Self {
         let take = |_| {
             let before = clock.ticks();
-            let (monotonic_ns, raw_ns) = (monotonic_ns(), monotonic_raw_ns());
+            let monotonic_ns = monotonic_ns();
             let width = clock.ticks() - before;
-            (width, Self { ticks: before + width / 2, monotonic_ns, raw_ns })
+            (width, Self { ticks: before + width / 2, monotonic_ns })
         };
         let taken = (0..TRIES).map(take).min_by_key(|(width, _)| *width);
         taken.expect("there are tries").1
@@ -76,10 +74,11 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The rate is that of CLOCK_MONOTONIC_RAW.
+    /// The rate is what CLOCK_MONOTONIC made of it: network time makes that clock faster or slower, and after some seconds
+    /// a pause by any other rate would no longer be where the trace has it.
     pub fn between(start: Anchor, end: Anchor) -> Self {
         let ticks = (end.ticks - start.ticks).max(1) as f64;
-        Self { start, ns_per_tick: (end.raw_ns - start.raw_ns) as f64 / ticks }
+        Self { start, ns_per_tick: (end.monotonic_ns - start.monotonic_ns) as f64 / ticks }
     }
 
     /// A number of ticks as time.
@@ -100,9 +99,13 @@ mod tests {
 
     #[test]
     fn ticks_become_times() {
-        let anchor = |ticks, ns| Anchor { ticks, monotonic_ns: ns, raw_ns: ns + 7_000 };
+        let anchor = |ticks, monotonic_ns| Anchor { ticks, monotonic_ns };
         let scale = Scale::between(anchor(1_000, 500), anchor(21_000, 10_500));
         assert_eq!((scale.ns(4_000), scale.at_ns(3_000), scale.at_ns(900)), (2_000, 1_500, 450));
+        // A clock that is made to go 500 ppm faster: what is seen at the end is where a trace has it.
+        let end = anchor(10_000_001_000, 10_005_000_500);
+        let scale = Scale::between(anchor(1_000, 500), end);
+        assert_eq!(scale.at_ns(end.ticks), end.monotonic_ns);
     }
 
     #[test]

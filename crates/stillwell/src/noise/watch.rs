@@ -12,7 +12,7 @@ use crate::noise::registers::Registers;
 use crate::noise::report::{ClockReport, Evidence, OfCpu, Report, of_cpu, quietest};
 use crate::noise::sampler::{self, Orders, Watched};
 use crate::noise::ticks::Clock;
-use crate::noise::tracer::{Seen, Tracer};
+use crate::noise::tracer::Tracer;
 
 /// What to watch.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
             n_jumps_back: watched.iter().map(|watched| watched.n_jumps_back).sum(),
             suspended_ns: slept_ns().saturating_sub(slept_before_ns),
         },
-        evidence: evidence(&seen),
+        evidence: cpus.iter().map(|cpu| cpu.evidence).max().unwrap_or(Evidence::Counts),
         quietest: quietest(&cpus),
         beside: osnoise::beside(&cpus, &osnoise),
         osnoise,
@@ -116,14 +116,4 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
 
 fn not_watched((cpu, why): (usize, String)) -> Gap {
     Gap { what: format!("CPU {cpu}"), why, fix: "leave it out of --cpus, or bring it back".into() }
-}
-
-fn evidence(seen: &[Seen]) -> Evidence {
-    if seen.iter().any(|seen| seen.points.is_some()) {
-        Evidence::Tracepoints
-    } else if seen.iter().any(|seen| !seen.switches.sources.is_empty()) {
-        Evidence::Switches
-    } else {
-        Evidence::Counts
-    }
 }

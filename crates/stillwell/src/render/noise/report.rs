@@ -36,6 +36,13 @@ pub fn report(found: &Report, styles: &Styles) -> String {
         writeln!(out, "\n{}", paint(styles.headline, "all CPUs")).ok();
         lines(&mut out, &found.total);
     }
+    if found.cpus.len() > LEDGERS_MAX {
+        for cpu in &found.cpus {
+            for trouble in troubles(cpu) {
+                wrap(&mut out, &format!("   CPU {}: ", cpu.cpu), 6, &trouble);
+            }
+        }
+    }
     osnoise(&mut out, found);
     out.push('\n');
     closing(&mut out, found);
@@ -80,30 +87,38 @@ fn of_cpu(out: &mut String, cpu: &CpuNoise) {
         wrap(out, "   ", 3, &format!("pauses {}", counts.join(", ")));
     }
     writeln!(out, "   ├{}┤", timeline(&cpu.timeline)).ok();
+    for trouble in troubles(cpu) {
+        wrap(out, "   ", 3, &trouble);
+    }
+}
+
+/// What somebody should know who reads the numbers of a CPU.
+fn troubles(cpu: &CpuNoise) -> Vec<String> {
+    let mut all = Vec::new();
     if cpu.n_overflown > 0 {
-        let text = format!(
-            "{} pauses did not fit: when they were is not known, so they are part of what is not explained; watch for a \
-             shorter time",
+        all.push(format!(
+            "{} pauses did not fit: when they were is not known, so they are part of what is not explained, and the quantiles \
+             and the timeline are of those before; watch for a shorter time",
             cpu.n_overflown
-        );
-        wrap(out, "   ", 3, &text);
+        ));
     }
     if cpu.was_moved {
-        let text = "the CPU was taken away: it went offline, or out of the cpuset; the loop ended on another one";
-        wrap(out, "   ", 3, text);
+        all.push("the CPU was taken away: it went offline, or out of the cpuset; the loop ended on another one".into());
     }
     if let Some(ratio) = cpu.clock_ratio {
-        let text = format!("its clock: {} x nominal", uncertain::fixed(ratio, 3));
-        wrap(out, "   ", 3, &text);
+        all.push(format!("its clock: {} x nominal", uncertain::fixed(ratio, 3)));
     }
     if let Some(n) = cpu.n_firmware.filter(|&n| n > 0) {
-        let text = format!("the firmware took it over {n} times (SMI), unseen by the kernel");
-        wrap(out, "   ", 3, &text);
+        all.push(format!("the firmware took it over {n} times (SMI), unseen by the kernel"));
     }
     if cpu.n_lost_events > 0 {
-        let text = format!("the kernel dropped {} events of the trace", cpu.n_lost_events);
-        wrap(out, "   ", 3, &text);
+        all.push(format!(
+            "the kernel dropped {} events of the trace: who had the CPU is an estimate, and what is not explained may be \
+             anybody's",
+            cpu.n_lost_events
+        ));
     }
+    all
 }
 
 /// The kernel's own tracer and the loop, CPU by CPU, as shares of the time.
@@ -137,14 +152,20 @@ fn osnoise(out: &mut String, found: &Report) {
     }
 }
 
-/// One column for each stretch of the time; the highest is that of the largest share, and none is empty that has some.
-fn timeline(shares: &[f64]) -> String {
-    let largest = shares.iter().copied().fold(0.0, f64::max);
-    let height = |share: &f64| {
+/// One column for each stretch of the time; the highest is that of the largest share, and none is empty that has some, or
+/// that nobody knows anything of.
+fn timeline(shares: &[Option<f64>]) -> String {
+    let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
+    let height = |share: f64| {
         let steps = (HEIGHTS.len() - 1) as f64;
         HEIGHTS[((share / largest * steps).ceil() as usize).min(HEIGHTS.len() - 1)]
     };
-    shares.iter().map(|share| if largest > 0.0 { height(share) } else { ' ' }).collect()
+    let column = |share: &Option<f64>| match share {
+        Some(share) if largest > 0.0 => height(*share),
+        Some(_) => ' ',
+        None => '?',
+    };
+    shares.iter().map(column).collect()
 }
 
 fn closing(out: &mut String, found: &Report) {
@@ -168,16 +189,46 @@ fn closing(out: &mut String, found: &Report) {
         let text = format!("{n} times a CPU was slowed down because it was too hot");
         wrap(out, "machine: ", 9, &text);
     }
-    wrap(out, "known by: ", 10, evidence(found.evidence));
+    wrap(out, "known by: ", 10, &known_by(found));
     wrap(out, "clock: ", 7, &clock(found));
     if let Some(verdict) = &found.verdict {
         wrap(out, "verdict: ", 9, &verdict_words(verdict));
     }
 }
 
-fn evidence(evidence: Evidence) -> &'static str {
+/// By what, and of which CPUs where they differ.
+fn known_by(found: &Report) -> String {
+    let kinds = [Evidence::Tracepoints, Evidence::Switches, Evidence::Counts];
+    let of_kind = kinds.map(|kind| {
+        let cpus: Vec<&CpuNoise> = found.cpus.iter().filter(|cpu| cpu.evidence == kind).collect();
+        (kind, cpus)
+    });
+    let there = of_kind.iter().filter(|(_, cpus)| !cpus.is_empty());
+    let said: Vec<String> = there
+        .map(|(kind, cpus)| {
+            let words = evidence(*kind, cpus.iter().any(|cpu| cpu.n_lost_events > 0));
+            let numbers: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
+            let is_all = numbers.len() == found.cpus.len();
+            if is_all { words.into() } else { format!("on {}: {words}", name_cpus(&numbers)) }
+        })
+        .collect();
+    let mut text = said.join("; ");
+    if found.is_virtual && found.evidence != Evidence::Tracepoints {
+        text +=
+            "; what is not explained may be an interrupt's as well as the host's: nobody looked";
+    }
+    text
+}
+
+fn evidence(evidence: Evidence, has_lost: bool) -> &'static str {
     match evidence {
+        Evidence::Tracepoints if has_lost => {
+            "tracepoints: the switches and interrupts that the kernel did not drop; where it dropped some, estimates"
+        }
         Evidence::Tracepoints => "tracepoints: every switch and every interrupt, to the nanosecond",
+        Evidence::Switches if has_lost => {
+            "the switches of the loop that the kernel did not drop; where it dropped some, all of it is an estimate"
+        }
         Evidence::Switches => {
             "switches of the loop, to the nanosecond; who ran and how long interrupts took are estimates, from the kernel's \
              counts"
@@ -228,73 +279,4 @@ fn percent(share: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::Gap;
-    use crate::noise::osnoise::{Beside, Osnoise, Shares};
-    use crate::noise::{ClockReport, Entry, Ledger, Machine, Source};
-
-    /// A machine on which everything went wrong that has a sentence.
-    #[test]
-    fn what_went_wrong_is_said() {
-        let entry = |source, ns| Entry { n: Some(3), ..Entry::exact(source, ns) };
-        let line = Source::Interrupt { line: "LOC".into() };
-        let parts = [entry(Source::Task { name: "cc1".into() }, 4_000_000), entry(line, 90_000)];
-        let ledger = Ledger::new(5_000_000, parts, Source::Unexplained);
-        let cpu = CpuNoise {
-            cpu: 3,
-            start_ns: 0,
-            observed_ns: 1_000_000_000,
-            stolen_ns: 5_000_000,
-            n_pauses: 12,
-            threshold_ns: 40,
-            turn_ns: 10.0,
-            quantiles_ns: Some([1_000.0, 2_000.0, 3_000.0, 4_000.0]),
-            longest_ns: 3_900_000,
-            histogram: [0, 10, 0, 0, 0, 2, 0],
-            timeline: vec![0.0, 0.01],
-            ledger: ledger.clone(),
-            n_overflown: 7,
-            was_moved: true,
-            run_delay_ns: None,
-            switched_off_ns: None,
-            n_faults: Some(0),
-            n_lost_events: 5,
-            clock_ratio: Some(1.234),
-            n_firmware: Some(2),
-        };
-        let shares = Shares {
-            stolen: 0.005,
-            longest_ns: 3_900_000,
-            threads: 0.004,
-            interrupts: 0.000_09,
-            softirqs: 0.0,
-            unseen: 0.000_91,
-        };
-        let found = Report {
-            clock: ClockReport {
-                clock: Clock::Monotonic,
-                source: Some("hpet".into()),
-                n_jumps_back: 1,
-                suspended_ns: 2_000_000_000,
-            },
-            evidence: Evidence::Counts,
-            cpus: vec![cpu],
-            total: ledger,
-            quietest: vec![],
-            osnoise: vec![Osnoise { cpu: 3, n_lost_events: 9, ..Osnoise::default() }],
-            beside: vec![Beside { cpu: 3, by_loop: shares, by_osnoise: shares }],
-            machine: Machine { pressure_ns: Some(1_000), throttles: Some(4) },
-            is_virtual: false,
-            gaps: vec![Gap { what: "CPU 1".into(), why: "it is gone".into(), fix: "wait".into() }],
-            verdict: None,
-        };
-        insta::assert_snapshot!(report(&found, &Styles::plain()));
-    }
-
-    #[test]
-    fn the_timeline_shows_every_stretch_with_noise() {
-        assert_eq!(timeline(&[0.0, 0.001, 0.5, 1.0]), " ▁▄█");
-        assert_eq!(timeline(&[0.0, 0.0]), "  ");
-    }
-}
+mod tests;

@@ -1,20 +1,21 @@
 //! Sources of noise in words, and what removes them.
 
 use crate::noise::{Entry, Remedy, Source};
+use crate::render::columns::one_line;
 use crate::render::remedies::Asked;
 use crate::render::uncertain;
 
-/// What a source did.
+/// What a source did; with nothing in it that a terminal would obey: programs choose their names.
 pub fn name(source: &Source) -> String {
     match source {
-        Source::Task { name } => format!("{name} ran instead"),
+        Source::Task { name } => format!("{} ran instead", one_line(name)),
         Source::Preempted => "other programs ran instead".into(),
         Source::Queued => "ready, but no CPU was free".into(),
         Source::Interrupt { line } => match line_words(line) {
             Some(words) => format!("interrupt {line} ({words})"),
-            None => format!("interrupt {line}"),
+            None => format!("interrupt {}", one_line(line)),
         },
-        Source::Softirq { vector } => format!("softirq {vector}"),
+        Source::Softirq { vector } => format!("softirq {}", one_line(vector)),
         Source::Crossing => "going into the kernel and back for these".into(),
         Source::Steal => "the hypervisor ran something else".into(),
         Source::Faults => "page faults".into(),
@@ -62,4 +63,23 @@ pub fn percent(percent: f64) -> String {
         return "< 0.1 %".into();
     }
     format!("{} %", uncertain::fixed(percent, usize::from(percent.abs() < 9.95)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_no_name() {
+        let evil = "a\u{1b}[31m\nb";
+        let sources = [
+            Source::Task { name: evil.into() },
+            Source::Interrupt { line: evil.into() },
+            Source::Softirq { vector: evil.into() },
+        ];
+        for source in sources {
+            let name = name(&source);
+            assert!(!name.contains(char::is_control) && name.contains("\\n"), "{name}");
+        }
+    }
 }
