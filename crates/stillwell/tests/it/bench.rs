@@ -40,10 +40,18 @@ impl Bench {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// Writes a file that can be executed.
+    /// Makes a file that can be executed.
     pub fn script(&self, name: &str, text: &str) {
-        self.write(name, text);
-        std::fs::set_permissions(self.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+        self.write("script.txt", text);
+        self.install(&self.path("script.txt"), name);
+    }
+
+    /// Copies a file so that it can be executed. Another process writes it: while a child of another test is between fork and
+    /// execve it has whatever this process has open for writing, and the kernel executes no such file (execve(2), ETXTBSY).
+    pub fn install(&self, from: &Path, name: &str) {
+        let mut install = Command::new("install");
+        let done = install.args(["-m", "755"]).arg(from).arg(self.path(name)).status();
+        assert!(done.unwrap().success());
     }
 
     /// Any program, in this place and with its environment.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use crate::bench::{Bench, Ran, STILLWELL, is_root, skipped};
 
@@ -13,8 +14,7 @@ pub fn as_nobody(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
     // The program may be where nobody can reach it.
     let copy = bench.path("stillwell-copy");
     if !copy.exists() {
-        std::fs::copy(STILLWELL, &copy).unwrap();
-        std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755)).unwrap();
+        bench.install(Path::new(STILLWELL), "stillwell-copy");
     }
     let mut command = bench.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy);
