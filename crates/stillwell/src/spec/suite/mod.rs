@@ -2,6 +2,9 @@
 //! `stillwell bench --schema` prints the same as a JSON schema.
 
 mod mistakes;
+mod places;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::collections::BTreeMap;
@@ -13,7 +16,8 @@ use crate::plan::Estimand;
 use crate::plan::workers::Gc;
 use crate::spec::values::{Percent, TimeSpan};
 
-pub use mistakes::{Mistake, Text, parse};
+pub use mistakes::parse;
+pub use places::{Mistake, Text, Wrong};
 use values::OneOrMany;
 pub use values::{Placed, Scalar};
 
@@ -114,9 +118,10 @@ pub struct Benchmark {
     pub tags: Vec<String>,
     /// The variants that it is measured with [default: all].
     pub variants: Option<Vec<String>>,
-    /// Parameters and their values: one benchmark for each combination, with `{parameter}` replaced everywhere.
+    /// Parameters and their values: one benchmark for each combination, with `{parameter}` replaced everywhere. Numbers are as
+    /// they are written.
     #[serde(default)]
-    pub matrix: BTreeMap<String, Vec<Scalar>>,
+    pub matrix: BTreeMap<String, Vec<Placed<Scalar>>>,
     /// Combinations to leave out: those that have all of the values of one of these.
     #[serde(default)]
     pub exclude: Vec<BTreeMap<String, Scalar>>,
