@@ -339,3 +339,20 @@ fn a_build_that_does_not_heed_sigterm_is_ended_by_an_interrupt() {
     running.finish().ends_with(130).says(&["interrupted while it was built"]);
     assert!(!build.is_alive());
 }
+
+#[test]
+fn who_waits_for_another_session_can_be_interrupted() {
+    let bench = Bench::new();
+    let (first, build) = endless(&bench, "");
+    let elsewhere = Bench::new();
+    let mut command = elsewhere.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", bench.path("cache")).arg("bench");
+    command.arg(bench.path("suite.toml")).args(["-o", "out"]);
+    let second = elsewhere.spawn(command);
+    wait_until("the second waits", || elsewhere.read("stderr").contains("waiting for another"));
+    second.signal(Signal::INT);
+    second.finish().ends_with(130).says(&["interrupted while another session built it"]);
+    assert!(build.is_alive() && !elsewhere.path("out").exists());
+    first.signal(Signal::INT);
+    first.finish().ends_with(130);
+}
