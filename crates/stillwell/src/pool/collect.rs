@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use crate::analysis::pool::Piece;
 use crate::analysis::walls::Walls;
 use crate::analysis::{end_reason, launches};
+use crate::plan::Role;
 use crate::pool::manifest::{Listed, Pool, Task};
 use crate::pool::standing::{done, node_name};
 use crate::pool::task::seed_option;
@@ -99,7 +100,7 @@ fn check(
         listed.name,
         suite.map_or("no suite", |benchmark| benchmark)
     );
-    for arm in &plan.arms {
+    for arm in plan.arms.iter().filter(|arm| arm.role == Role::Candidate) {
         let Some(wanted) = commits.get(arm.label()) else { continue };
         let found = arm.git.as_ref().map_or("none", |git| &git.revision);
         ensure!(

@@ -56,7 +56,7 @@ pub struct Variant {
     pub prefix: Option<String>,
     /// The interpreter of statements, and what `{python}` in commands is [default: python3].
     pub python: Option<String>,
-    /// Variables to set.
+    /// Variables to set, for the build too; `{variant}`, `{prefix}` and `{python}` are filled in.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Where to run; relative to the suite file, or to the checkout of `revision` [default: the suite file's directory].
@@ -147,7 +147,7 @@ pub struct Benchmark {
     pub cleanup: Option<String>,
     /// Of a command: gets each run's standard output, and has to exit with 0.
     pub validate: Option<String>,
-    /// Of a command: a file for its standard input.
+    /// Of a command: a file for its standard input, relative to the suite file; or "null", which is the default.
     pub input: Option<String>,
     /// Of a command: exit statuses that are right [default: 0].
     pub expect_exit: Option<Vec<i32>>,
