@@ -49,7 +49,7 @@ pub struct PoolRun {
     /// Slurm partition
     #[arg(long, value_name = "NAME", conflicts_with = "submit")]
     pub partition: Option<String>,
-    /// Tasks of each benchmark; they end up on different nodes
+    /// Tasks of each benchmark. The queue decides which nodes they are measured on
     #[arg(long, value_name = "NUM", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub repetitions: u32,
     /// Blocks in each task: rounds in which every variant runs once

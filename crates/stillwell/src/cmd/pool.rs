@@ -4,6 +4,7 @@
     reason = "reads the suite, asks for its benchmarks and says where we are"
 )]
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -78,11 +79,13 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
         .suite
         .canonicalize()
         .with_context(|| format!("cannot read {}", verb.suite.display()))?;
-    let suite_text = std::fs::read_to_string(&suite)
-        .with_context(|| format!("cannot read {}", suite.display()))?;
+    let suite_text =
+        std::fs::read(&suite).with_context(|| format!("cannot read {}", suite.display()))?;
     let own = std::env::current_exe().context("cannot find this program")?;
     let listed = list(&own, &suite, verb.arms.as_deref())?;
     ensure!(!listed.benchmarks.is_empty(), "{} has no benchmark", verb.suite.display());
+    let suite_text = String::from_utf8(suite_text)
+        .with_context(|| format!("{} was changed meanwhile", suite.display()))?;
     let alone = listed.benchmarks.iter().find(|benchmark| benchmark.variants.len() < 2);
     if let Some(alone) = alone {
         return Err(anyhow!(
@@ -125,6 +128,7 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
         program,
         directory: std::env::current_dir().context("cannot tell the current directory")?,
         arms: verb.arms.clone(),
+        commits: listed.commits,
         n_blocks: verb.blocks,
         seed,
         tasks_per_job,
@@ -138,6 +142,7 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
 #[derive(Deserialize)]
 struct Listing {
     suite: String,
+    commits: BTreeMap<String, String>,
     benchmarks: Vec<Listed>,
 }
 

@@ -1,11 +1,14 @@
 //! The records of the tasks that are done → pairs, each with the node it is of. What is no record of its task is named, never counted.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result, ensure};
 use rayon::prelude::*;
 
 use crate::analysis::pool::Piece;
 use crate::analysis::walls::Walls;
 use crate::analysis::{end_reason, launches};
+use crate::plan::Role;
 use crate::pool::manifest::{Listed, Pool, Task};
 use crate::pool::standing::{done, node_name};
 use crate::pool::task::seed_option;
@@ -56,7 +59,8 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<Piece>> {
     let asked = pool.manifest.tasks[task];
     let listed = &pool.manifest.benchmarks[asked.benchmark];
     let record = launches::gather(Record::read(&pool.record(task))?);
-    check(&record, asked, listed).with_context(|| format!("{}", record.path.display()))?;
+    let commits = &pool.manifest.commits;
+    check(&record, asked, listed, commits).with_context(|| format!("{}", record.path.display()))?;
     let plan = &record.header.plan;
     let walls = Walls::of(&record);
     let node = node_name(record.header.facts.host.clone());
@@ -75,8 +79,13 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<Piece>> {
     Ok(plan.compared().into_iter().map(piece).collect())
 }
 
-/// Whether a record is of this task, and finished.
-fn check(record: &Record, asked: Task, listed: &Listed) -> Result<()> {
+/// Whether a record is of this task and its commits, and finished.
+fn check(
+    record: &Record,
+    asked: Task,
+    listed: &Listed,
+    commits: &BTreeMap<String, String>,
+) -> Result<()> {
     let plan = &record.header.plan;
     // The plan's own seed is made from this one and the place of the benchmark in the suite.
     let seed = seed_option(asked.seed);
@@ -91,6 +100,15 @@ fn check(record: &Record, asked: Task, listed: &Listed) -> Result<()> {
         listed.name,
         suite.map_or("no suite", |benchmark| benchmark)
     );
+    for arm in plan.arms.iter().filter(|arm| arm.role == Role::Candidate) {
+        let Some(wanted) = commits.get(arm.label()) else { continue };
+        let found = arm.git.as_ref().map_or("none", |git| &git.revision);
+        ensure!(
+            found == wanted,
+            "its variant {:?} is of commit {found}, and the pool's of {wanted}",
+            arm.label()
+        );
+    }
     ensure!(end_reason(record) == Some(EndReason::Complete), "it has no proper end");
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What a pool is to measure, written once, and the folder it is in.
 #![expect(clippy::disallowed_methods, reason = "reads and writes the folder of a pool")]
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -47,6 +48,9 @@ pub struct Manifest {
     pub directory: PathBuf,
     /// Variants in place of those of the suite.
     pub arms: Option<String>,
+    /// Of each variant that is of a revision: the commit that this was when the pool was made.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub commits: BTreeMap<String, String>,
     /// Blocks of each task.
     pub n_blocks: u32,
     /// Seed of the order of the tasks, and of theirs.
@@ -109,7 +113,8 @@ pub struct Submission {
     pub jobs: String,
 }
 
-/// Each benchmark so many times, in random order, each with a seed of its own.
+/// Each benchmark so many times, each with a seed of its own. They come in rounds, which have each benchmark once, in random order: so
+/// the tasks of a benchmark are not beside each other, and a node takes some of most benchmarks.
 pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<Task>> {
     let n_tasks = n_benchmarks.saturating_mul(n_repetitions as usize);
     ensure!(
@@ -117,9 +122,13 @@ pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<T
         "{n_benchmarks} benchmarks × {n_repetitions} repetitions are {n_tasks} tasks; {TASKS_MAX} is the most"
     );
     let mut stream = Stream::new(seed);
-    let of = |benchmark| (0..n_repetitions).map(move |repetition| (benchmark, repetition));
-    let mut order: Vec<(usize, u32)> = (0..n_benchmarks).flat_map(of).collect();
-    stream.shuffle(&mut order);
+    let mut order: Vec<(usize, u32)> = Vec::with_capacity(n_tasks);
+    for repetition in 0..n_repetitions {
+        let mut round: Vec<_> =
+            (0..n_benchmarks).map(|benchmark| (benchmark, repetition)).collect();
+        stream.shuffle(&mut round);
+        order.extend(round);
+    }
     // JSON readers that know only floating-point numbers must get it right too.
     let mut task_seed = || stream.next_u64() >> 12;
     let task = |(benchmark, repetition)| Task { benchmark, repetition, seed: task_seed() };
@@ -372,7 +381,11 @@ mod tests {
         assert_eq!(made, tasks(3, 4, 7).unwrap());
         assert_ne!(made, tasks(3, 4, 8).unwrap());
         let mut pairs: Vec<_> = made.iter().map(|task| (task.benchmark, task.repetition)).collect();
-        assert!(!pairs.is_sorted());
+        // Each round has all of them, and not always in the same order.
+        assert!(pairs.is_sorted_by_key(|(_, repetition)| *repetition));
+        let orders: std::collections::BTreeSet<Vec<usize>> =
+            pairs.chunks(3).map(|round| round.iter().map(|it| it.0).collect()).collect();
+        assert!(orders.len() > 1, "{orders:?}");
         pairs.sort_unstable();
         let all: Vec<_> =
             (0..3).flat_map(|benchmark| (0..4).map(move |it| (benchmark, it))).collect();

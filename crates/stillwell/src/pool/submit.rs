@@ -1,6 +1,7 @@
 //! Jobs to the queue: the script that they execute, and how many at a time.
 #![expect(clippy::disallowed_methods, reason = "executes the command of --submit")]
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::host::format_cpu_list;
 use crate::pool::manifest::{Engine, Manifest, Pool, Submission};
-use crate::pool::queue::{ask, job_name, parse_id};
+use crate::pool::queue::{ask, job_name, parse_id, queued};
 
 /// What is replaced in the command of --submit.
 const SCRIPT: &str = "{script}";
@@ -74,14 +75,17 @@ pub fn submit(
     };
     match &pool.manifest.engine {
         Engine::Slurm { options, n_nodes, array_max } => {
-            let mut previous = None;
+            // The limit is of one array: the next one waits, and so does the first for those of earlier submissions.
+            let mut before = match n_nodes {
+                Some(_) if !pool.submissions().is_empty() => arrays(pool)?,
+                _ => Vec::new(),
+            };
             for part in jobs.chunk_by(|a, b| a / array_max == b / array_max) {
                 let offset = part[0] / array_max * array_max;
                 let indices: Vec<usize> = part.iter().map(|job| job - offset).collect();
-                let after = previous.take().filter(|_| n_nodes.is_some());
-                let arguments = sbatch(pool, options, *n_nodes, offset, &indices, after);
+                let arguments = sbatch(pool, options, *n_nodes, offset, &indices, &before);
                 let id = parse_id(&ask("sbatch", &arguments)?)?;
-                previous = Some(id.clone());
+                before = n_nodes.iter().map(|_| id.clone()).collect();
                 keep(Submission { id, offset, jobs: format_cpu_list(part) })?;
             }
         }
@@ -96,13 +100,20 @@ pub fn submit(
     Ok(())
 }
 
+/// The arrays of a pool that have not ended.
+fn arrays(pool: &Pool) -> Result<Vec<String>> {
+    let queued = queued(&pool.manifest)?.unwrap_or_default();
+    let ids: BTreeSet<String> = queued.into_values().map(|job| job.id).collect();
+    Ok(ids.into_iter().collect())
+}
+
 fn sbatch(
     pool: &Pool,
     options: &[String],
     n_nodes: Option<u32>,
     offset: usize,
     indices: &[usize],
-    after: Option<String>,
+    after: &[String],
 ) -> Vec<String> {
     let at_once = n_nodes.map_or_else(String::new, |n| format!("%{n}"));
     // Slurm replaces what follows a %.
@@ -116,8 +127,9 @@ fn sbatch(
         "--open-mode=append".into(),
         format!("--output={log}/%A_%a.txt"),
     ];
-    // The limit is of one array: the next one waits.
-    arguments.extend(after.map(|id| format!("--dependency=afterany:{id}")));
+    if !after.is_empty() {
+        arguments.push(format!("--dependency=afterany:{}", after.join(":")));
+    }
     arguments.extend(options.iter().cloned());
     arguments.push(pool.folder.join(NAME).display().to_string());
     arguments.extend(["array".into(), offset.to_string()]);

@@ -5,10 +5,11 @@
     reason = "starts the measuring and puts its record into the folder"
 )]
 
-use std::ffi::OsString;
-use std::fs::File;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
 use std::io::{ErrorKind, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
@@ -19,6 +20,9 @@ use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
 use crate::pool::manifest::{Manifest, Pool};
 use crate::record::{EndReason, Record};
+
+/// What the file ends with that has what was said.
+const SAID: &str = ".txt";
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +54,11 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
         if pool.record(task).exists() {
             continue;
         }
-        let name = format!("{task}.{}.{}", for_file(node), std::process::id());
+        let (name, out) = new_part(&pool.part(), task, node)?;
         let part = pool.part().join(format!("{name}.swell"));
-        let said = pool.part().join(format!("{name}.txt"));
+        let said = pool.part().join(format!("{name}{SAID}"));
         let mut is_interrupted = false;
-        let ended = measure(pool, task, &part, &said, &interrupt, &mut is_interrupted);
+        let ended = measure(pool, task, &part, out, &interrupt, &mut is_interrupted);
         let ended = ended.and_then(|status| finish(pool, task, &part, status));
         if let Err(error) = ended {
             if is_interrupted {
@@ -70,6 +74,18 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
         std::fs::remove_file(&said).ok();
     }
     Ok(if n_failed > 0 { Ended::Failed(n_failed) } else { Ended::Done })
+}
+
+/// A name for what is being measured, which nobody has or had in this folder: process ids come again, on a node with few of them
+/// soon. Returns it with the file for what is said.
+fn new_part(folder: &Path, task: usize, node: &str) -> Result<(String, File)> {
+    let prefix = format!("{task}.{}.{}.", for_file(node), std::process::id());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(SAID).permissions(Permissions::from_mode(0o644));
+    let made = || anyhow::Ok(builder.tempfile_in(folder)?.keep()?);
+    let (file, path) = made().with_context(|| format!("cannot write to {}", folder.display()))?;
+    let name = path.file_name().and_then(OsStr::to_str).and_then(|it| it.strip_suffix(SAID));
+    Ok((name.context("it has lost its name")?.to_owned(), file))
 }
 
 /// What was submitted is measured, or nothing.
@@ -94,6 +110,8 @@ fn command(manifest: &Manifest, task: usize, record: &Path) -> Vec<OsString> {
     words.push(format!("--blocks={}", manifest.n_blocks).into());
     words.push(seed_option(asked.seed).into());
     words.extend(manifest.arms.iter().map(|arms| format!("--arms={arms}").into()));
+    let pins = manifest.commits.iter();
+    words.extend(pins.map(|(name, commit)| format!("--pin={name}={commit}").into()));
     words.extend(["-o".into(), record.into()]);
     words
 }
@@ -107,12 +125,10 @@ fn measure(
     pool: &Pool,
     task: usize,
     part: &Path,
-    said: &Path,
+    out: File,
     interrupt: &Interrupt,
     is_interrupted: &mut bool,
 ) -> Result<ExitStatus> {
-    let out = File::create_new(said);
-    let out = out.with_context(|| format!("cannot write {}", said.display()))?;
     let err = out.try_clone().context("cannot open the file for its messages again")?;
     let command = command(&pool.manifest, task, part);
     let mut child = supervised::prepared(&command, false)
@@ -159,7 +175,7 @@ fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
 
 /// Keeps what was said, with our own word at its end.
 fn keep_failure(pool: &Pool, name: &str, said: &Path, error: &anyhow::Error) {
-    let kept: PathBuf = pool.failed().join(format!("{name}.txt"));
+    let kept: PathBuf = pool.failed().join(format!("{name}{SAID}"));
     std::fs::rename(said, &kept).ok();
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&kept);
     if let Ok(mut file) = file {
@@ -173,4 +189,21 @@ fn for_file(node: &str) -> String {
     let allowed =
         |char: char| if char.is_ascii_alphanumeric() || "-_".contains(char) { char } else { '_' };
     node.chars().take(64).map(allowed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job that was killed leaves its part, and the next one may have its process id.
+    #[test]
+    fn every_attempt_has_a_part_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [0, 1, 2].map(|_| new_part(folder.path(), 7, "a b").unwrap().0);
+        assert!(names[0] != names[1] && names[1] != names[2] && names[0] != names[2]);
+        for name in names {
+            assert!(name.starts_with(&format!("7.a_b.{}.", std::process::id())), "{name}");
+            assert!(folder.path().join(name + SAID).exists());
+        }
+    }
 }

@@ -97,8 +97,11 @@ pub struct SuiteOptions {
     /// A variant of the file with that name keeps the rest of what it says. The first is the reference
     #[arg(long, value_name = "NAME=PREFIX,...", value_delimiter = ',')]
     pub arms: Vec<NamedPrefix>,
+    /// The commit of a variant that is of a revision, whatever that revision is now; can be repeated
+    #[arg(long, value_name = "NAME=COMMIT", hide = true)]
+    pub pin: Vec<Pin>,
     /// Go on with a suite that was interrupted, from the directory of its results. Finished blocks are not repeated
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["commands", "filter", "tag", "arms", "benchmark", "list"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["commands", "filter", "tag", "arms", "pin", "benchmark", "list"])]
     pub resume: Option<PathBuf>,
     /// Print the JSON schema of suite files, and measure nothing
     #[arg(long)]
@@ -124,6 +127,26 @@ impl FromStr for NamedPrefix {
             }
             _ => Err(format!("{text:?} is not NAME=PREFIX, like new=./new")),
         }
+    }
+}
+
+/// The commit of a variant, as a pool resolved it: `NAME=COMMIT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The variant.
+    pub name: String,
+    /// What it is of.
+    pub commit: String,
+}
+
+impl FromStr for Pin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // A name may have anything in it; a commit has no "=".
+        let parts = text.rsplit_once('=').filter(|(_, commit)| !commit.is_empty());
+        let (name, commit) = parts.ok_or_else(|| format!("{text:?} is not NAME=COMMIT"))?;
+        Ok(Self { name: name.into(), commit: commit.into() })
     }
 }
 

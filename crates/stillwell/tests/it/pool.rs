@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::bench::{Bench, Ran, wait_until};
+use crate::suite_builds::{commit, plain_repository};
 
 const SUITE: &str = r#"
 name = "demo"
@@ -191,4 +192,44 @@ fn a_job_that_is_told_to_end_leaves_the_task_to_the_next() {
     running.finish().ends_with(130);
     assert_eq!(std::fs::read_dir(bench.path("p/part")).expect("part").count(), 0);
     assert_eq!(json(&bench, &["status"])["done"], 0);
+}
+
+/// A branch that moves while a pool is measured does not take the rest of the pool with it.
+#[test]
+fn all_tasks_are_of_the_commits_that_the_pool_was_made_of() {
+    let suite = "[[variant]]\nname = \"a=b\"\nrevision = \"HEAD\"\n[[variant]]\nname = \"new\"\n\
+                 [[benchmark]]\nname = \"n\"\ncommand = \"true\"\n";
+    let Some(bench) = plain_repository("") else { return };
+    bench.write("s.toml", suite);
+    run(&bench, "true {script}", "4").ends_with(0);
+    let manifest: Value = serde_json::from_str(&bench.read("p/pool.json")).expect("JSON");
+    let commits = manifest["commits"].as_object().expect("commits");
+    assert_eq!(commits.keys().collect::<Vec<_>>(), ["a=b"]);
+    let task = |number: &str| {
+        bench.stillwell(&["pool", "task", "p", number]).ends_with(0);
+    };
+    let commit_of = |task: &str| {
+        let record = crate::bench::Record::read(&bench.path(&format!("p/done/{task}.swell")));
+        record.header["plan"]["arms"][0]["git"]["revision"].clone()
+    };
+    task("0");
+    bench.write("more", "");
+    commit(&bench, "two");
+    task("1");
+    assert_eq!(commit_of("0"), commits["a=b"]);
+    assert_eq!(commit_of("1"), commits["a=b"]);
+    assert_eq!(json(&bench, &["collect"])["n_done"], 2);
+    // An older manifest does not name them, and its tasks are what they are.
+    let mut older = manifest.clone();
+    older.as_object_mut().expect("a manifest").remove("commits");
+    bench.write("p/pool.json", &older.to_string());
+    task("2");
+    assert_ne!(commit_of("2"), commits["a=b"]);
+    assert_eq!(json(&bench, &["collect"])["n_done"], 3);
+    // But where it does, only those count.
+    bench.write("p/pool.json", &manifest.to_string());
+    let found = json(&bench, &["collect"]);
+    assert_eq!(found["n_done"], 2);
+    let why = found["damaged"][0][1].as_str().unwrap_or_default();
+    assert!(why.contains("its variant \"a=b\" is of commit"), "{found:#}");
 }

@@ -8,7 +8,7 @@ use crate::bench::{Bench, Ran, Record, Running, STILLWELL, skipped, wait_until};
 use crate::processes::Process;
 
 /// A commit of all files here.
-fn commit(bench: &Bench, message: &str) {
+pub fn commit(bench: &Bench, message: &str) {
     let git = |arguments: &[&str]| {
         let mut command = bench.command("git");
         command.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(arguments);
@@ -109,7 +109,7 @@ env = { LOG = "@/where" }
 }
 
 /// A repository of files that need no compiler; `None` without git.
-fn plain_repository(suite: &str) -> Option<Bench> {
+pub fn plain_repository(suite: &str) -> Option<Bench> {
     let bench = Bench::new();
     if bench.command("git").arg("--version").output().is_err() {
         skipped("there is no git");
@@ -217,8 +217,10 @@ fn a_suite_in_a_hook_of_another_repository_is_of_its_own() {
         Ran::from(output).ends_with(0).stdout
     };
     let mut command = bench.command(STILLWELL);
-    command.env("XDG_CACHE_HOME", bench.path("cache")).env("GIT_DIR", other.path(".git"));
-    command.env("GIT_WORK_TREE", other.path("")).env("GIT_INDEX_FILE", other.path(".git/index"));
+    command
+        .env("GIT_DIR", other.path(".git"))
+        .env("GIT_WORK_TREE", other.path(""))
+        .env("GIT_INDEX_FILE", other.path(".git/index"));
     command.args(["bench", "suite.toml", "--blocks", "1", "-o", "out"]);
     Ran::from(command.output().unwrap()).ends_with(0);
     assert_eq!(std::fs::read_to_string(built(&bench)[0].join("id")).unwrap(), head(&bench));
@@ -249,7 +251,6 @@ fn submodules_are_there_when_a_revision_is_built() {
     let mut command = bench.command(STILLWELL);
     let settings = [("COUNT", "1"), ("KEY_0", "protocol.file.allow"), ("VALUE_0", "always")];
     command.envs(settings.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value)));
-    command.env("XDG_CACHE_HOME", bench.path("cache"));
     command.args(["bench", "suite.toml", "--blocks", "1", "-o", "out"]);
     Ran::from(command.output().unwrap()).ends_with(0);
 }
@@ -304,7 +305,7 @@ fn variants_of_programs_are_built_to_be_asked() {
     bench.stillwell(&["bench", "suite.toml", "--list"]).ends_with(0);
     bench.write("suite.toml", &format!("{text}[[benchmark]]\nprogram = \"./prog\"\n"));
     let ran = bench.stillwell(&["bench", "suite.toml", "--list"]).ends_with(2);
-    ran.says(&["suite.toml:1:1: the variant \"one\": its build", "exit status: 7"]);
+    ran.says(&["suite.toml:3:21: the variant \"one\": its build", "exit status: 7"]);
 }
 
 /// A suite with a build that goes on for ever, and says who it is.
@@ -337,4 +338,21 @@ fn a_build_that_does_not_heed_sigterm_is_ended_by_an_interrupt() {
     running.signal(Signal::INT);
     running.finish().ends_with(130).says(&["interrupted while it was built"]);
     assert!(!build.is_alive());
+}
+
+#[test]
+fn who_waits_for_another_session_can_be_interrupted() {
+    let bench = Bench::new();
+    let (first, build) = endless(&bench, "");
+    let elsewhere = Bench::new();
+    let mut command = elsewhere.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", bench.path("cache")).arg("bench");
+    command.arg(bench.path("suite.toml")).args(["-o", "out"]);
+    let second = elsewhere.spawn(command);
+    wait_until("the second waits", || elsewhere.read("stderr").contains("waiting for another"));
+    second.signal(Signal::INT);
+    second.finish().ends_with(130).says(&["interrupted while another session built it"]);
+    assert!(build.is_alive() && !elsewhere.path("out").exists());
+    first.signal(Signal::INT);
+    first.finish().ends_with(130);
 }

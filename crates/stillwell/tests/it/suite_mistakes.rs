@@ -19,27 +19,27 @@ fn mistakes_have_their_place() {
     check("x = [", &["suite.toml:1:6:"]);
     check("", &["there is no [[benchmark]]"]);
     let both = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nstatement = \"y\"\n";
-    check(both, &["suite.toml:1:1: a benchmark is a `command` or a `statement`, not both"]);
+    check(both, &["suite.toml:4:1: a benchmark is a `command` or a `statement`, not both"]);
     let foreign = "[[benchmark]]\nname = \"a\"\nstatement = \"x\"\nprepare = \"y\"\n";
-    check(foreign, &["`prepare` is for a `command`, and this is a `statement`"]);
+    check(foreign, &["suite.toml:4:1: `prepare` is for a `command`, and this is a `statement`"]);
     let time =
         "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { budget = \"3 parsecs\" }\n";
     check(time, &["suite.toml:4:", "\"3 parsecs\" is not a time"]);
     check("alpha = 80\n", &["suite.toml:1:9: 80 is out of range: from 0.01 to 50 percent"]);
     let blocks = "policy = { max_blocks = 3 }\n[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { min_blocks = 5 }\n";
-    check(blocks, &["suite.toml:2:1: `policy.min_blocks`, 5, is above `policy.max_blocks`, 3"]);
+    check(blocks, &["suite.toml:5:25: `policy.min_blocks`, 5, is above `policy.max_blocks`, 3"]);
     let none = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\npolicy = { max_blocks = 0 }\n";
-    check(none, &["suite.toml:1:1: `policy.max_blocks` is 0"]);
+    check(none, &["suite.toml:4:25: `policy.max_blocks` is 0"]);
     let cwd = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\ncwd = \"no\"\n[[benchmark]]\nname = \"a\"\ncommand = \"x\"\n";
-    check(cwd, &["suite.toml:3:1: the variant \"b\": `cwd`: there is no directory"]);
+    check(cwd, &["suite.toml:5:7: the variant \"b\": `cwd`: there is no directory"]);
     let words = "\n[[benchmark]]\nname = \"a\"\ncommand = \"'x\"\n";
-    check(words, &["suite.toml:2:1: the benchmark \"a\":"]);
+    check(words, &["suite.toml:4:11: the benchmark \"a\":"]);
     let variant = "[[variant]]\nname = \"base\"\n[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nvariants = [\"bsae\"]\n";
-    check(variant, &["suite.toml:3:1: there is no variant \"bsae\"; did you mean \"base\"?"]);
+    check(variant, &["suite.toml:6:13: there is no variant \"bsae\"; did you mean \"base\"?"]);
     let twice = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\n[[benchmark]]\nname = \"a\"\ncommand = \"y\"\n";
-    check(twice, &["suite.toml:4:1: two benchmarks are called \"a\""]);
+    check(twice, &["suite.toml:5:8: two benchmarks are called \"a\""]);
     let twice = "[[benchmark]]\nname = \"a1\"\ncommand = \"x\"\n\n[[benchmark]]\nname = \"a{n}\"\ncommand = \"y\"\nmatrix = { n = [2, 1] }\n";
-    check(twice, &["suite.toml:5:1: two benchmarks are called \"a1\""]);
+    check(twice, &["suite.toml:6:8: two benchmarks are called \"a1\""]);
     let one = |keys: &str| format!("[[benchmark]]\nname = \"a\"\n{keys}\n");
     check("[benchmark]\nname = \"a\"\n", &["suite.toml:1:1: this is a list: [[benchmark]]"]);
     check(
@@ -56,13 +56,17 @@ fn mistakes_have_their_place() {
         ("statement = \"1\"\ninner_loops = 0", "`inner_loops` is 0"),
         ("statement = \"1\"\nduplicate = 0", "`duplicate` is 0"),
     ] {
-        check(&one(keys), &["suite.toml:1:1: ", what]);
+        check(&one(keys), &["suite.toml:", what]);
     }
     let reserved = "[[benchmark]]\nname = \"a\"\ncommand = \"x\"\nmatrix = { prefix = [1] }\n";
     check(
         reserved,
-        &["suite.toml:1:1: the benchmark \"a\"", "a parameter cannot be called \"prefix\""],
+        &["suite.toml:4:21: the benchmark \"a\"", "a parameter cannot be called \"prefix\""],
     );
+    let bytes = [b"# \xc3\xa4\nname = \"\xc3\xa4".as_slice(), b"\xff\"\n"].concat();
+    std::fs::write(bench.path("suite.toml"), bytes).unwrap();
+    let ran = bench.stillwell(&["bench", "suite.toml"]).ends_with(2);
+    ran.says(&["suite.toml:2:10: the byte 0xff is not UTF-8"]);
     let schema = bench.stillwell(&["bench", "--schema"]).ends_with(0).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert!(schema["properties"]["benchmark"].is_object(), "{schema:#}");

@@ -206,6 +206,21 @@ class Pools(unittest.TestCase):
         stillwell("pool", "watch", "p")
         self.table(9, 1)
 
+    def test_resumed_jobs_wait_for_those_that_are_queued(self):
+        said = self.pool("--repetitions", "9", "--blocks", "1", "--nodes", "1")
+        arrays = re.search(r"submitted: (\d+), (\d+)", said).groups()
+        self.until_done(1)
+        # A job is gone that nobody works on, and the others are still there.
+        ask("scancel", f"{arrays[1]}_7")
+        until(lambda: self.status()["missing"] == 1, "the job is gone")
+        said = stillwell("pool", "resume", "p")
+        resumed = re.search(r"1 job submitted: (\d+)", said).group(1)
+        awaited = ask("squeue", "-h", "-j", resumed, "-o", "%E")
+        for array in arrays:
+            self.assertIn(array, awaited)
+        stillwell("pool", "watch", "p")
+        self.table(9, 1)
+
     def test_what_slurm_refuses_leaves_nothing_behind(self):
         ran = subprocess.run([STILLWELL, "pool", "run", "naps.toml", "-o", "p", "--constraint", "nosuch"],
                              capture_output=True, text=True)

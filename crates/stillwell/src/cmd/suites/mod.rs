@@ -25,10 +25,10 @@ use crate::plan::programs::Listed;
 use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite, is_selected};
 use crate::record::{self, Manifest};
 use crate::render::remedies::Asked;
-use crate::spec::suite::{Placed, SuiteFile, Text, Variant, parse};
+use crate::spec::suite::{Placed, SuiteFile, Text, Variant, Wrong, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 
-use builds::Builder;
+use builds::{Builder, Unready};
 
 /// Extension of suite files.
 const EXTENSION: &str = "toml";
@@ -199,7 +199,13 @@ struct Read {
 impl Read {
     fn of(path: &Path, spec: &BenchSpec) -> Result<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+            let before = String::from_utf8_lossy(&bytes[..at]);
+            let what = format!("the byte {:#04x} is not UTF-8, which TOML is in", bytes[at]);
+            Text { path, text: &before }.mistake(&(at..at), what)
+        })?;
         let mut file = parse(Text { path, text: &text })?;
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         file.name = file.name.or(stem);
@@ -209,6 +215,14 @@ impl Read {
         );
         if !spec.suite.arms.is_empty() {
             file.variants = arms(&file, &spec.suite.arms)?;
+        }
+        for pin in &spec.suite.pin {
+            let mut variants = file.variants.iter_mut();
+            let pinned = variants.find(|it| it.name == pin.name && it.revision.is_some());
+            let pinned = pinned.with_context(|| {
+                format!("--pin: {shown} has no variant {:?} with a `revision`", pin.name)
+            })?;
+            pinned.revision = Some(pin.commit.clone());
         }
         if file.variants.is_empty() {
             file.variants.push(Variant { name: ONLY.into(), ..Variant::default() }.into());
@@ -257,10 +271,10 @@ impl Read {
         let built = self.file.variants.iter().map(|variant| {
             let is_needed = needed.contains(&variant.name);
             let built = builds::variant(variant, &directory, builder, is_needed);
-            built.map_err(|error| match variant.span() {
+            built.map_err(|Unready { keys, error }| match variant.span() {
                 // The command line named it.
                 place if place.is_empty() => error.context(self.path.display().to_string()),
-                place => text.mistake(&place, format!("{error:#}")).into(),
+                place => text.wrong(Some(&place), Wrong::value(keys, format!("{error:#}"))).into(),
             })
         });
         let built: Vec<Built> = built.collect::<Result<_>>()?;

@@ -268,3 +268,20 @@ fn attributes(process: &ProcessPlan) -> Attributes {
         directory: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Role;
+
+    /// Of a name that is there twice, some programs see the first value and some the last.
+    #[test]
+    fn a_program_is_asked_with_each_variable_once() {
+        let environment = vec![("PATH".to_owned(), "/x".to_owned())];
+        let arm = Arm { environment, argv: vec!["p".into()], ..Arm::bare("p", Role::Candidate) };
+        let launch = launch_to_list(&arm);
+        let paths = launch.environment.iter().filter(|entry| entry.starts_with(b"PATH="));
+        assert_eq!(paths.collect::<Vec<_>>(), [b"PATH=/x"]);
+        assert!(launch.environment.len() > 1);
+    }
+}

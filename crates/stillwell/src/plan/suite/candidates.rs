@@ -11,7 +11,7 @@ use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
 use crate::plan::workers::Source;
 use crate::plan::{Arm, Role};
-use crate::spec::suite::{Benchmark, Mistake, Placed, Policy, SuiteFile, Text, Variant};
+use crate::spec::suite::{Benchmark, Mistake, Placed, Policy, SuiteFile, Text, Variant, Wrong};
 use crate::spec::values::Percent;
 
 /// Names that placeholders have which are not parameters.
@@ -100,6 +100,15 @@ pub struct CommandOptions {
 }
 
 impl Candidate {
+    /// The key of what is measured.
+    pub fn key(&self) -> &'static str {
+        match self.kind {
+            Kind::Commands { .. } => "command",
+            Kind::Statements(_) => "statement",
+            Kind::Programs { .. } => "program",
+        }
+    }
+
     /// What a benchmark of its programs is called.
     pub fn inner_name(&self, inner: &str) -> String {
         if self.name.is_empty() { inner.into() } else { format!("{}/{inner}", self.name) }
@@ -118,11 +127,9 @@ pub fn candidates(
 ) -> Result<Vec<Candidate>, Mistake> {
     let mut all = Vec::new();
     for benchmark in &file.benchmarks {
-        let named = benchmark.name.clone().or_else(|| benchmark.program.clone());
-        let wrong = |error: anyhow::Error| {
-            let named = named.clone().unwrap_or_default();
-            text.mistake(&benchmark.span(), format!("the benchmark {named:?}: {error:#}"))
-        };
+        let named = benchmark.name.as_ref().or(benchmark.program.as_ref());
+        let named = format!("the benchmark {:?}", named.map_or("", String::as_str));
+        let wrong = |wrong: Wrong| text.wrong(Some(&benchmark.span()), wrong.of(&named));
         for assignment in assignments(benchmark).map_err(wrong)? {
             let expanded = Expanded { file, benchmark, assignment: &assignment, directory };
             all.push(expanded.candidate(built).map_err(wrong)?);
@@ -131,27 +138,36 @@ pub fn candidates(
     Ok(all)
 }
 
-fn assignments(benchmark: &Benchmark) -> Result<Vec<Assignment>> {
-    let reserved = benchmark.matrix.keys().find(|name| RESERVED.contains(&name.as_str()));
-    ensure!(
-        reserved.is_none(),
-        "a parameter cannot be called {:?}: that is what the variant fills in",
-        reserved.map_or("", |name| name.as_str())
-    );
-    let parameters: Vec<(String, Vec<String>)> = benchmark
-        .matrix
+fn assignments(benchmark: &Benchmark) -> Result<Vec<Assignment>, Wrong> {
+    let matrix = &benchmark.matrix;
+    if let Some(name) = matrix.keys().find(|name| RESERVED.contains(&name.as_str())) {
+        let what =
+            format!("a parameter cannot be called {name:?}: that is what the variant fills in");
+        return Err(Wrong::value(&["matrix", name], what));
+    }
+    let parameters: Vec<(String, Vec<String>)> = matrix
         .iter()
-        .map(|(name, values)| (name.clone(), values.iter().map(|it| it.0.clone()).collect()))
+        .map(|(name, values)| (name.clone(), values.iter().map(|it| it.text.clone()).collect()))
         .collect();
-    let mut found = combinations(&parameters)?;
+    let found = combinations(&parameters);
+    let mut found = found.map_err(|error| Wrong::value(&["matrix"], format!("{error:#}")))?;
+    // 1.0 is 1 when it is left out, whatever it is when it is filled in.
+    let is_left_out = |name: &String, text: &String, value: &str| {
+        matrix[name].iter().any(|it| it.text == *text && it.value == value)
+    };
     found.retain(|assignment| {
         let value_of = |name: &str| assignment.iter().find(|(other, _)| other == name);
         !benchmark.exclude.iter().any(|left_out| {
             let mut values = left_out.iter();
-            values.all(|(name, value)| value_of(name).is_some_and(|(_, found)| *found == value.0))
+            values.all(|(name, value)| {
+                value_of(name).is_some_and(|(_, text)| is_left_out(name, text, &value.value))
+            })
         })
     });
-    ensure!(!found.is_empty(), "`exclude` leaves no combination of its parameters");
+    if found.is_empty() {
+        let what = "`exclude` leaves no combination of its parameters";
+        return Err(Wrong::value(&["exclude"], what));
+    }
     Ok(found)
 }
 
@@ -164,13 +180,15 @@ struct Expanded<'a> {
 }
 
 impl Expanded<'_> {
-    fn candidate(&self, built: &[Built]) -> Result<Candidate> {
+    fn candidate(&self, built: &[Built]) -> Result<Candidate, Wrong> {
         let wanted = &self.benchmark.variants;
         let is_wanted = |built: &&Built| {
             wanted.as_ref().is_none_or(|wanted| wanted.contains(&built.variant.name))
         };
         let variants: Vec<&Built> = built.iter().filter(is_wanted).collect();
-        ensure!(!variants.is_empty(), "none of its variants is measured");
+        if variants.is_empty() {
+            return Err(Wrong::value(&["variants"], "none of its variants is measured"));
+        }
         let compared = |built: &&Built| Compared {
             name: built.variant.name.clone(),
             directories: built.directories.clone(),
@@ -181,7 +199,10 @@ impl Expanded<'_> {
             name: self.name(),
             tags: self.benchmark.tags.clone(),
             variants: variants.iter().map(compared).collect(),
-            kind: self.kind(&variants)?,
+            kind: self.kind(&variants).map_err(|error| {
+                let kind = if self.benchmark.statement.is_some() { "statement" } else { "program" };
+                Wrong::value(&[kind], format!("{error:#}"))
+            })?,
             policy: self.benchmark.policy.or(&self.file.policy),
             alpha: self.file.alpha,
             place: self.benchmark.span(),

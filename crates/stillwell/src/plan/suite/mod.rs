@@ -18,7 +18,7 @@ use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, fewest_blocks, limit
 use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
 use crate::plan::{Arm, BlockRule, Plan, decide};
 use crate::spec::RunSpec;
-use crate::spec::suite::{Policy, SuiteFile, Text};
+use crate::spec::suite::{Policy, SuiteFile, Text, Wrong};
 use crate::spec::values::{Cpus, IgnoreFailure, Shell, Statuses};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
 
@@ -92,14 +92,18 @@ pub fn decide_suite(
     let mut known = HashSet::new();
     for (candidate, listed) in candidates.iter().zip(listed) {
         let decider = Decider { candidate, said, facts };
-        let wrong = |what: String| text.mistake(&candidate.place, what);
-        let decided = decider
-            .decide(listed, seed)
-            .map_err(|error| wrong(format!("the benchmark {:?}: {error:#}", candidate.name)))?;
+        let wrong = |wrong| text.wrong(Some(&candidate.place), wrong);
+        let decided = decider.decide(listed, seed).map_err(|error| {
+            let what = format!("the benchmark {:?}: {error:#}", candidate.name);
+            match error.downcast_ref::<shell_words::ParseError>() {
+                Some(_) => wrong(Wrong::value(&[candidate.key()], what)),
+                None => wrong(Wrong::whole(what)),
+            }
+        })?;
         for (name, plan) in decided {
             ensure!(
                 known.insert(name.clone()),
-                wrong(format!("two benchmarks are called {name:?}"))
+                wrong(Wrong::value(&["name"], format!("two benchmarks are called {name:?}")))
             );
             if is_selected(&name, &candidate.tags, said) {
                 policies.push(&candidate.policy);

@@ -1,85 +1,80 @@
 //! What is wrong with a suite file, with its place: file, line, column, and what was probably meant.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::ops::Range;
-use std::path::Path;
 
-use crate::spec::suite::{Benchmark, Policy, SuiteFile};
+use schemars::JsonSchema;
+
+use crate::spec::suite::places::{Mistake, Text, Wrong};
+use crate::spec::suite::{Benchmark, Build, LinkOrder, Policy, SuiteFile, Variant};
 
 /// Two words are the same but for a slip if they are at least so similar (Jaro-Winkler).
 const SIMILAR: f64 = 0.8;
-
-/// A mistake in a suite file.
-#[derive(Debug)]
-pub struct Mistake {
-    place: String,
-    what: String,
-}
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
-    }
-}
-
-impl std::error::Error for Mistake {}
-
-/// A file and its text, to say where something is.
-#[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
-    /// Its name.
-    pub path: &'a Path,
-    /// What is in it.
-    pub text: &'a str,
-}
-
-impl Text<'_> {
-    /// A mistake in these bytes of the file.
-    pub fn mistake(self, span: &Range<usize>, what: impl Into<String>) -> Mistake {
-        let before = &self.text[..span.start.min(self.text.len())];
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        Mistake { place: format!("{}:{line}:{column}", self.path.display()), what: what.into() }
-    }
-}
 
 /// Reads a suite file.
 ///
 /// # Errors
 /// What is wrong and where; the first mistake.
 pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
-    let suite: SuiteFile = toml::from_str(file.text).map_err(|error| {
+    let mut suite: SuiteFile = toml::from_str(file.text).map_err(|error| {
         let message = error.message().trim().replace('\n', ", ");
         file.mistake(&error.span().unwrap_or(0..0), with_suggestion(&message))
     })?;
-    let whole = 0..0;
+    // What a number is written like is part of what it is to a program: 1.0, 1e3.
+    let matrices = suite.benchmarks.iter_mut().flat_map(|benchmark| benchmark.matrix.values_mut());
+    for value in matrices.flatten() {
+        let span = value.span();
+        value.is_written(file.text.get(span).unwrap_or_default());
+    }
     if suite.benchmarks.is_empty() {
-        return Err(file.mistake(&whole, "there is no [[benchmark]]"));
+        return Err(file.wrong(None, Wrong::whole("there is no [[benchmark]]")));
+    }
+    if let Some(wrong) = wrong_with_policy(&suite.policy, &Policy::default()) {
+        return Err(file.wrong(None, wrong));
     }
     for (index, variant) in suite.variants.iter().enumerate() {
-        let wrong = |what: String| Err(file.mistake(&variant.span(), what));
-        if variant.name.trim().is_empty() {
-            return wrong("the name of a variant is empty".into());
-        }
-        if suite.variants[..index].iter().any(|other| other.name == variant.name) {
-            return wrong(format!("there are two variants {:?}", variant.name));
-        }
-        if let Some(build) = &variant.build
-            && build.builds == Some(0)
-        {
-            return wrong("`builds` is 0".into());
-        }
-        if let Some(what) = wrong_with_variables(&variant.env) {
-            return wrong(what);
+        let is_known = suite.variants[..index].iter().any(|other| other.name == variant.name);
+        let twice = || {
+            let what = format!("there are two variants {:?}", variant.name);
+            is_known.then(|| Wrong::value(&["name"], what))
+        };
+        if let Some(wrong) = wrong_with_variant(variant).or_else(twice) {
+            return Err(file.wrong(Some(&variant.span()), wrong));
         }
     }
     for benchmark in &suite.benchmarks {
-        if let Some(what) = wrong_with(&suite, benchmark) {
-            return Err(file.mistake(&benchmark.span(), what));
+        if let Some(wrong) = wrong_with(&suite, benchmark) {
+            return Err(file.wrong(Some(&benchmark.span()), wrong));
         }
     }
     Ok(suite)
+}
+
+fn wrong_with_variant(variant: &Variant) -> Option<Wrong> {
+    let value = |keys: &[&str], what: &str| Some(Wrong::value(keys, what));
+    if variant.name.trim().is_empty() {
+        return value(&["name"], "the name of a variant is empty");
+    }
+    if variant.repository.is_some() && variant.revision.is_none() {
+        return Some(Wrong::key("repository", "`repository` goes with `revision`"));
+    }
+    if let Some(build) = &variant.build {
+        if build.builds == Some(0) {
+            return value(&["build", "builds"], "`builds` is 0");
+        }
+        if build.builds.is_some() && build.link_order != LinkOrder::Random {
+            let what = "`builds` goes with link_order = \"random\"";
+            return value(&["build", "builds"], what);
+        }
+        if build.source.is_some() && variant.revision.is_some() {
+            let what = "`build.source` does not go with `revision`";
+            return value(&["build", "source"], what);
+        }
+    }
+    let python = variant.python.as_deref().unwrap_or_default();
+    if let Err(error) = shell_words::split(python) {
+        return value(&["python"], &format!("{python:?}: {error}"));
+    }
+    wrong_with_variables(&variant.env)
 }
 
 /// serde names all that it knows; the one that was meant is more use. Its words for keys and values are others.
@@ -90,8 +85,12 @@ fn with_suggestion(message: &str) -> String {
     for (what, called) in [("field", "key"), ("variant", "value")] {
         let Some((_, rest)) = message.split_once(&format!("unknown {what} `")) else { continue };
         let Some((unknown, known)) = rest.split_once('`') else { continue };
-        let known = known.split('`').skip(1).step_by(2);
-        return match closest(unknown, known) {
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        let inside = inside(&known);
+        // In that order: of two that are as similar, the last is taken.
+        let meant = inside.iter().map(String::as_str).chain(known.iter().copied());
+        let meant = most_similar(unknown, meant, |name| name.rsplit('.').next().unwrap_or(name));
+        return match meant {
             Some(meant) => format!("unknown {called} `{unknown}`; did you mean `{meant}`?"),
             None => message.replacen(what, called, 1),
         };
@@ -99,9 +98,32 @@ fn with_suggestion(message: &str) -> String {
     message.into()
 }
 
+/// The keys of the tables that are under one of these.
+fn inside(known: &[&str]) -> Vec<String> {
+    let tables = [("policy", keys::<Policy>()), ("build", keys::<Build>())];
+    let tables = tables.iter().filter(|(name, _)| known.contains(name));
+    tables.flat_map(|(name, keys)| keys.iter().map(move |key| format!("{name}.{key}"))).collect()
+}
+
+/// What can be in a table, as its schema has it.
+fn keys<T: JsonSchema>() -> Vec<String> {
+    let schema = schemars::schema_for!(T);
+    let properties = schema.get("properties").and_then(serde_json::Value::as_object);
+    properties.into_iter().flat_map(|known| known.keys().cloned()).collect()
+}
+
 /// The word that was probably meant.
 pub fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let similar = known.map(|known| (strsim::jaro_winkler(word, known), known));
+    most_similar(word, known, |known| known)
+}
+
+/// The one whose key is most like a word.
+fn most_similar<'a>(
+    word: &str,
+    known: impl Iterator<Item = &'a str>,
+    key: impl Fn(&'a str) -> &'a str,
+) -> Option<&'a str> {
+    let similar = known.map(|known| (strsim::jaro_winkler(word, key(known)), known));
     let best = similar.max_by(|one, other| one.0.total_cmp(&other.0));
     best.filter(|best| best.0 >= SIMILAR).map(|best| best.1)
 }
@@ -127,47 +149,57 @@ fn of_kind(benchmark: &Benchmark) -> [(&'static str, &'static str, bool); 14] {
     ]
 }
 
-fn wrong_with_policy(policy: &Policy) -> Option<String> {
+/// `others` is what it says where this says nothing.
+fn wrong_with_policy(own: &Policy, others: &Policy) -> Option<Wrong> {
     let said = [
-        ("min_blocks", policy.min_blocks == Some(0)),
-        ("max_blocks", policy.max_blocks == Some(0)),
-        ("timeout", policy.timeout.is_some_and(|timeout| timeout.ns == 0)),
+        ("min_blocks", own.min_blocks == Some(0)),
+        ("max_blocks", own.max_blocks == Some(0)),
+        ("timeout", own.timeout.is_some_and(|timeout| timeout.ns == 0)),
     ];
     if let Some((key, _)) = said.iter().find(|(_, is_zero)| *is_zero) {
-        return Some(format!("`policy.{key}` is 0"));
+        return Some(Wrong::value(&["policy", key], format!("`policy.{key}` is 0")));
     }
-    let (min, max) = policy.min_blocks.zip(policy.max_blocks)?;
-    (min > max).then(|| format!("`policy.min_blocks`, {min}, is above `policy.max_blocks`, {max}"))
+    let both = own.or(others);
+    let (min, max) = both.min_blocks.zip(both.max_blocks)?;
+    let key = if own.min_blocks.is_some() { "min_blocks" } else { "max_blocks" };
+    let what = format!("`policy.min_blocks`, {min}, is above `policy.max_blocks`, {max}");
+    (min > max).then(|| Wrong::value(&["policy", key], what))
 }
 
-fn wrong_with_numbers(benchmark: &Benchmark) -> Option<String> {
+fn wrong_with_numbers(benchmark: &Benchmark) -> Option<Wrong> {
     let said = [
         ("inner_loops", benchmark.inner_loops == Some(0)),
         ("duplicate", benchmark.duplicate == Some(0)),
     ];
     if let Some((key, _)) = said.iter().find(|(_, is_zero)| *is_zero) {
-        return Some(format!("`{key}` is 0"));
+        return Some(Wrong::value(&[key], format!("`{key}` is 0")));
     }
     let statuses = benchmark.expect_exit.as_ref()?;
-    let is_none = |status: &&i32| !(0..=255).contains(*status);
-    match statuses.iter().find(is_none) {
-        Some(status) => Some(format!("`expect_exit`: {status} is no exit status, 0 to 255")),
+    let key = "expect_exit";
+    match statuses.iter().position(|status| !(0..=255).contains(status)) {
+        Some(at) => {
+            let what = format!("`{key}`: {} is no exit status, 0 to 255", statuses[at]);
+            Some(Wrong::value(&[key, &at.to_string()], what))
+        }
         None => {
-            statuses.is_empty().then(|| "`expect_exit` is empty: no exit would be right".into())
+            let what = format!("`{key}` is empty: no exit would be right");
+            statuses.is_empty().then(|| Wrong::value(&[key], what))
         }
     }
 }
 
 /// What no process can have in its environment.
-fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<String> {
+fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<Wrong> {
     let is_wrong = |(name, value): &(&String, &String)| {
         name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
     };
     let (name, _) = variables.iter().find(is_wrong)?;
-    Some(format!("`env`: {name:?} is empty, has a \"=\" in its name or a NUL byte"))
+    let what = format!("`env`: {name:?} is empty, has a \"=\" in its name or a NUL byte");
+    Some(Wrong::value(&["env", name], what))
 }
 
-fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<String> {
+/// What it measures, and what it is called.
+fn wrong_with_kind(benchmark: &Benchmark) -> Option<Wrong> {
     let kinds = [
         ("command", &benchmark.command),
         ("statement", &benchmark.statement),
@@ -175,48 +207,69 @@ fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<String> {
     ];
     let mut said = kinds.iter().filter_map(|(kind, value)| value.as_ref().map(|it| (*kind, it)));
     let Some((kind, value)) = said.next() else {
-        return Some("a benchmark needs `command`, `statement` or `program`".into());
+        return Some(Wrong::whole("a benchmark needs `command`, `statement` or `program`"));
     };
     if let Some((other, _)) = said.next() {
-        return Some(format!("a benchmark is a `{kind}` or a `{other}`, not both"));
+        let what = format!("a benchmark is a `{kind}` or a `{other}`, not both");
+        return Some(Wrong::key(other, what));
     }
     if value.trim().is_empty() || value.contains('\0') {
-        return Some(format!("`{kind}` is empty or contains a NUL byte"));
+        return Some(Wrong::value(&[kind], format!("`{kind}` is empty or contains a NUL byte")));
     }
     if benchmark.name.as_deref().is_some_and(|name| name.trim().is_empty()) {
-        return Some("the name of a benchmark is empty".into());
+        return Some(Wrong::value(&["name"], "the name of a benchmark is empty"));
     }
     if kind != "program" && benchmark.name.is_none() {
-        return Some(format!("a `{kind}` needs a `name`"));
+        return Some(Wrong::whole(format!("a `{kind}` needs a `name`")));
     }
     let foreign = of_kind(benchmark).into_iter().find(|(_, of, said)| *said && *of != kind);
-    if let Some((key, of, _)) = foreign {
-        return Some(format!("`{key}` is for a `{of}`, and this is a `{kind}`"));
-    }
-    let names: Vec<&str> = suite.variants.iter().map(|variant| variant.name.as_str()).collect();
-    for wanted in benchmark.variants.iter().flatten() {
-        if !names.contains(&wanted.as_str()) {
-            let meant = closest(wanted, names.iter().copied());
-            let meant = meant.map(|meant| format!("; did you mean {meant:?}?"));
-            return Some(format!("there is no variant {wanted:?}{}", meant.unwrap_or_default()));
-        }
-    }
-    let policy = benchmark.policy.or(&suite.policy);
-    wrong_with_numbers(benchmark)
+    let (key, of, _) = foreign?;
+    Some(Wrong::key(key, format!("`{key}` is for a `{of}`, and this is a `{kind}`")))
+}
+
+fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<Wrong> {
+    wrong_with_kind(benchmark)
+        .or_else(|| wrong_with_names(suite, benchmark))
+        .or_else(|| wrong_with_numbers(benchmark))
         .or_else(|| wrong_with_variables(&benchmark.env))
-        .or_else(|| wrong_with_policy(&policy))
+        .or_else(|| wrong_with_policy(&benchmark.policy, &suite.policy))
         .or_else(|| wrong_with_matrix(benchmark))
 }
 
-fn wrong_with_matrix(benchmark: &Benchmark) -> Option<String> {
-    if benchmark.matrix.keys().any(|name| name.is_empty()) {
-        return Some("a parameter of `matrix` has an empty name".into());
+/// Variants that are not there.
+fn wrong_with_names(suite: &SuiteFile, benchmark: &Benchmark) -> Option<Wrong> {
+    let names: Vec<&str> = suite.variants.iter().map(|variant| variant.name.as_str()).collect();
+    let mut wanted = benchmark.variants.iter().flatten().enumerate();
+    let (at, unknown) = wanted.find(|(_, wanted)| !names.contains(&wanted.as_str()))?;
+    let rest = match closest(unknown, names.iter().copied()) {
+        Some(meant) => format!("; did you mean {meant:?}?"),
+        None if names.is_empty() => "; the file has no [[variant]]".into(),
+        None => format!("; there are {}", names.join(", ")),
+    };
+    let what = format!("there is no variant {unknown:?}{rest}");
+    Some(Wrong::value(&["variants", &at.to_string()], what))
+}
+
+fn wrong_with_matrix(benchmark: &Benchmark) -> Option<Wrong> {
+    for (name, values) in &benchmark.matrix {
+        let whole = ["matrix", name];
+        if name.is_empty() {
+            return Some(Wrong::value(&whole, "a parameter of `matrix` has an empty name"));
+        }
+        if values.is_empty() {
+            return Some(Wrong::value(&whole, format!("the parameter {name:?} has no value")));
+        }
+        let is_known = |at: &usize| values[..*at].iter().any(|it| it.text == values[*at].text);
+        if let Some(at) = (0..values.len()).find(is_known) {
+            let what = format!("the parameter {name:?} has the value {:?} twice", values[at].text);
+            return Some(Wrong::value(&[whole[0], whole[1], &at.to_string()], what));
+        }
     }
-    let empty = benchmark.matrix.iter().find(|(_, values)| values.is_empty());
-    if let Some((parameter, _)) = empty {
-        return Some(format!("the parameter {parameter:?} has no value"));
+    for (at, left_out) in benchmark.exclude.iter().enumerate() {
+        if let Some(name) = left_out.keys().find(|name| !benchmark.matrix.contains_key(*name)) {
+            let what = format!("`exclude` has {name:?}, which is no parameter of `matrix`");
+            return Some(Wrong::value(&["exclude", &at.to_string(), name], what));
+        }
     }
-    let left_out = benchmark.exclude.iter().flat_map(|combination| combination.keys());
-    let unknown = left_out.into_iter().find(|name| !benchmark.matrix.contains_key(*name));
-    unknown.map(|name| format!("`exclude` has {name:?}, which is no parameter of `matrix`"))
+    None
 }

@@ -2,6 +2,9 @@
 //! `stillwell bench --schema` prints the same as a JSON schema.
 
 mod mistakes;
+mod places;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::collections::BTreeMap;
@@ -13,7 +16,8 @@ use crate::plan::Estimand;
 use crate::plan::workers::Gc;
 use crate::spec::values::{Percent, TimeSpan};
 
-pub use mistakes::{Mistake, Text, parse};
+pub use mistakes::parse;
+pub use places::{Mistake, Text, Wrong};
 use values::OneOrMany;
 pub use values::{Placed, Scalar};
 
@@ -52,7 +56,7 @@ pub struct Variant {
     pub prefix: Option<String>,
     /// The interpreter of statements, and what `{python}` in commands is [default: python3].
     pub python: Option<String>,
-    /// Variables to set.
+    /// Variables to set, for the build too; `{variant}`, `{prefix}` and `{python}` are filled in.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Where to run; relative to the suite file, or to the checkout of `revision` [default: the suite file's directory].
@@ -114,9 +118,10 @@ pub struct Benchmark {
     pub tags: Vec<String>,
     /// The variants that it is measured with [default: all].
     pub variants: Option<Vec<String>>,
-    /// Parameters and their values: one benchmark for each combination, with `{parameter}` replaced everywhere.
+    /// Parameters and their values: one benchmark for each combination, with `{parameter}` replaced everywhere. Numbers are as
+    /// they are written.
     #[serde(default)]
-    pub matrix: BTreeMap<String, Vec<Scalar>>,
+    pub matrix: BTreeMap<String, Vec<Placed<Scalar>>>,
     /// Combinations to leave out: those that have all of the values of one of these.
     #[serde(default)]
     pub exclude: Vec<BTreeMap<String, Scalar>>,
@@ -142,7 +147,7 @@ pub struct Benchmark {
     pub cleanup: Option<String>,
     /// Of a command: gets each run's standard output, and has to exit with 0.
     pub validate: Option<String>,
-    /// Of a command: a file for its standard input.
+    /// Of a command: a file for its standard input, relative to the suite file; or "null", which is the default.
     pub input: Option<String>,
     /// Of a command: exit statuses that are right [default: 0].
     pub expect_exit: Option<Vec<i32>>,

@@ -1,7 +1,7 @@
 //! Values of a suite file: text that options know how to read, and places for messages.
 
 use std::fmt;
-use std::ops::{Deref, Range};
+use std::ops::{Deref, DerefMut, Range};
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -31,6 +31,12 @@ impl<T> Deref for Placed<T> {
     }
 }
 
+impl<T> DerefMut for Placed<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+}
+
 impl<T> From<T> for Placed<T> {
     /// One that stands nowhere.
     fn from(value: T) -> Self {
@@ -53,9 +59,33 @@ impl<T: JsonSchema> JsonSchema for Placed<T> {
 }
 
 /// A string, a number or a boolean, as text.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Debug, JsonSchema)]
 #[schemars(with = "ScalarText")]
-pub struct Scalar(pub String);
+pub struct Scalar {
+    /// What is filled in.
+    pub text: String,
+    /// What it is whatever it is written like: 1.0 is 1.
+    pub value: String,
+    is_number: bool,
+}
+
+impl Scalar {
+    fn number(value: impl ToString) -> Self {
+        Self { is_number: true, ..Self::word(value) }
+    }
+
+    fn word(value: impl ToString) -> Self {
+        let value = value.to_string();
+        Self { text: value.clone(), value, is_number: false }
+    }
+
+    /// What stands in the file. A number keeps it, but for the `_` between digits, which is TOML's.
+    pub fn is_written(&mut self, written: &str) {
+        if self.is_number {
+            self.text = written.replace('_', "");
+        }
+    }
+}
 
 /// For the schema.
 #[derive(Deserialize, JsonSchema)]
@@ -84,19 +114,19 @@ impl de::Visitor<'_> for ScalarVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
-        Ok(Scalar(text.into()))
+        Ok(Scalar::word(text))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
-        Ok(Scalar(number.to_string()))
+        Ok(Scalar::number(number))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
-        Ok(Scalar(number.to_string()))
+        Ok(Scalar::number(number))
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
-        Ok(Scalar(value.to_string()))
+        Ok(Scalar::word(value))
     }
 }
 
@@ -125,7 +155,7 @@ impl OneOrMany {
 pub fn text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    let Scalar(text) = Scalar::deserialize(deserializer)?;
+    let Scalar { text, .. } = Scalar::deserialize(deserializer)?;
     text.parse().map(Some).map_err(de::Error::custom)
 }
 

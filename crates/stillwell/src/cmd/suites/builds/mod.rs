@@ -36,6 +36,15 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// How often a lock is tried.
 const TRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
+/// Why a variant cannot be made ready.
+#[derive(Debug)]
+pub struct Unready {
+    /// Under which of its keys the reason is.
+    pub keys: &'static [&'static str],
+    /// The reason.
+    pub error: anyhow::Error,
+}
+
 /// Makes a variant ready. `directory` is that of the suite file. If it is not needed, nothing is checked out or built, and it
 /// is only said where it would be.
 ///
@@ -46,10 +55,16 @@ pub fn variant(
     directory: &Path,
     builder: &Builder,
     is_needed: bool,
-) -> Result<Built> {
-    let context = || format!("the variant {:?}", variant.name);
-    let source = Source::of(variant, directory).with_context(context)?;
-    let roots = roots(variant, &source, builder, is_needed).with_context(context)?;
+) -> Result<Built, Unready> {
+    let unready = |keys| {
+        let context = format!("the variant {:?}", variant.name);
+        move |error: anyhow::Error| Unready { keys, error: error.context(context) }
+    };
+    let is_revision = variant.revision.is_some();
+    let keys: &[&str] = if is_revision { &["revision"] } else { &["build", "source"] };
+    let source = Source::of(variant, directory).map_err(unready(keys))?;
+    let keys: &[&str] = if variant.build.is_some() { &["build", "command"] } else { keys };
+    let roots = roots(variant, &source, builder, is_needed).map_err(unready(keys))?;
     let cwd = variant.cwd.as_deref().unwrap_or_default();
     let directories = roots.iter().map(|root| {
         let directory = if cwd.is_empty() { root.clone() } else { root.join(cwd) };
@@ -58,7 +73,7 @@ pub fn variant(
         let shown = directory.to_str().map(str::to_owned);
         shown.with_context(|| format!("{} is not UTF-8", directory.display()))
     });
-    let directories = directories.collect::<Result<_>>().with_context(context)?;
+    let directories = directories.collect::<Result<_>>().map_err(unready(&["cwd"]))?;
     Ok(Built { variant: variant.clone(), directories, git: source.commit(cwd) })
 }
 
@@ -183,11 +198,7 @@ fn roots(
         Some(build) if build.link_order == LinkOrder::Random => {
             (0..build.builds.unwrap_or(BUILDS)).map(Some).collect()
         }
-        Some(build) => {
-            ensure!(build.builds.is_none(), "`builds` goes with link_order = \"random\"");
-            vec![None]
-        }
-        None => vec![None],
+        _ => vec![None],
     };
     let tree = |number: Option<u32>| Tree { source, variant, number, builder, is_needed };
     numbers.into_iter().map(|number| tree(number).ready()).collect()

@@ -41,8 +41,6 @@ impl Source {
     }
 
     fn checked_out(variant: &Variant, directory: &Path, revision: &str) -> Result<Self> {
-        let of_build = variant.build.as_ref().and_then(|build| build.source.as_ref());
-        ensure!(of_build.is_none(), "`build.source` does not go with `revision`");
         let repository = directory.join(variant.repository.as_deref().unwrap_or_default());
         let top = git(&repository, &["rev-parse", "--show-toplevel"])?;
         let wanted = format!("{revision}^{{commit}}");
@@ -56,7 +54,6 @@ impl Source {
     }
 
     fn files(variant: &Variant, directory: &Path) -> Result<Self> {
-        ensure!(variant.repository.is_none(), "`repository` goes with `revision`");
         let source = variant.build.as_ref().and_then(|build| build.source.as_deref());
         let path = directory.join(source.unwrap_or_default());
         ensure!(path.is_dir(), "there is no directory {}", path.display());

@@ -1,0 +1,120 @@
+//! Where in a suite file something stands, to say it of a mistake: file, line and column.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+
+use serde_spanned::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A mistake in a suite file.
+#[derive(Debug)]
+pub struct Mistake {
+    place: String,
+    what: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+/// What is wrong with a table of the file, and under which of its keys.
+#[derive(Debug)]
+pub struct Wrong {
+    keys: Vec<String>,
+    is_key: bool,
+    what: String,
+}
+
+impl Wrong {
+    /// With the value under these keys, one in another; a number is a place in a list. If there is none, with what was to have it.
+    pub fn value(keys: &[&str], what: impl Into<String>) -> Self {
+        let keys = keys.iter().map(|&key| key.to_owned()).collect();
+        Self { keys, is_key: false, what: what.into() }
+    }
+
+    /// With this key: it should not be there.
+    pub fn key(key: &str, what: impl Into<String>) -> Self {
+        Self { is_key: true, ..Self::value(&[key], what) }
+    }
+
+    /// With all of it.
+    pub fn whole(what: impl Into<String>) -> Self {
+        Self::value(&[], what)
+    }
+
+    /// Said of something.
+    pub fn of(self, whose: &str) -> Self {
+        Self { what: format!("{whose}: {}", self.what), ..self }
+    }
+}
+
+/// A file and its text, to say where something is.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// Its name.
+    pub path: &'a Path,
+    /// What is in it.
+    pub text: &'a str,
+}
+
+impl Text<'_> {
+    /// A mistake in these bytes of the file.
+    pub fn mistake(self, span: &Range<usize>, what: impl Into<String>) -> Mistake {
+        let before = &self.text[..span.start.min(self.text.len())];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Mistake { place: format!("{}:{line}:{column}", self.path.display()), what: what.into() }
+    }
+
+    /// What is wrong with the table in these bytes, or with the whole file.
+    pub fn wrong(self, table: Option<&Range<usize>>, wrong: Wrong) -> Mistake {
+        let whole = || table.cloned().unwrap_or(0..0);
+        let place = DeTable::parse(self.text).ok();
+        let place = place.and_then(|root| find(root.get_ref(), table, &wrong));
+        self.mistake(&place.unwrap_or_else(whole), wrong.what)
+    }
+}
+
+/// The bytes of what is wrong, or of the last of its keys that is there.
+fn find(root: &DeTable<'_>, table: Option<&Range<usize>>, wrong: &Wrong) -> Option<Range<usize>> {
+    let mut found = table.cloned();
+    let in_list = |list: &DeValue<'_>| match list {
+        DeValue::Array(tables) => tables.iter().position(|it| Some(it.span()) == found),
+        _ => None,
+    };
+    let mut value: Option<&DeValue<'_>> = None;
+    if table.is_some() {
+        let mut lists = root.values().map(Spanned::get_ref);
+        let (list, at) = lists.find_map(|list| Some((list, in_list(list)?)))?;
+        value = list.get(at).map(Spanned::get_ref);
+    }
+    for key in &wrong.keys {
+        let (name, next) = match value {
+            None => entry(root, key),
+            Some(DeValue::Table(table)) => entry(table, key),
+            Some(DeValue::Array(list)) => {
+                let item = key.parse().ok().and_then(|at: usize| list.get(at));
+                item.map(|item| (item.span(), item))
+            }
+            Some(_) => None,
+        }
+        .unzip();
+        let Some(next) = next else { break };
+        found = if wrong.is_key { name } else { Some(next.span()) };
+        value = Some(next.get_ref());
+    }
+    found
+}
+
+fn entry<'t, 'i>(
+    table: &'t DeTable<'i>,
+    key: &str,
+) -> Option<(Range<usize>, &'t Spanned<DeValue<'i>>)> {
+    let (name, value) = table.iter().find(|(name, _)| name.get_ref() == key)?;
+    Some((name.span(), value))
+}
