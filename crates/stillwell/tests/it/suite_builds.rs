@@ -204,6 +204,53 @@ fn two_sessions_do_not_build_in_one_tree() {
     }
 }
 
+/// The machines of a pool may share the repository and have their work trees at the same path, each its own.
+#[test]
+fn work_trees_of_other_machines_are_none_of_ours() {
+    let suite = "[[variant]]\nname = \"a\"\nrevision = \"HEAD\"\n\
+                 build = { command = \"git rev-parse HEAD > id\" }\n\
+                 [[benchmark]]\nname = \"n\"\ncommand = \"true\"\n";
+    let Some(bench) = plain_repository(suite) else { return };
+    let (mine, other) = (Bench::new(), Bench::new());
+    let run = |cache: &Bench| {
+        let out = ["--blocks", "1", "-o", "out"];
+        measured(&bench, cache, &out).ends_with(0);
+        std::fs::remove_dir_all(bench.path("out")).unwrap();
+    };
+    run(&other);
+    // From here it is not seen, and stays what it is.
+    std::fs::rename(other.path("cache"), other.path("away")).unwrap();
+    run(&mine);
+    std::fs::rename(other.path("away"), other.path("cache")).unwrap();
+    let mut command = bench.command("git");
+    command.arg("-C").arg(&built(&other)[0]).args(["rev-parse", "HEAD"]);
+    Ran::from(command.output().unwrap()).ends_with(0);
+    // One at our path that is in the making, or was when its machine died.
+    let known = |tree: &PathBuf| {
+        let text = std::fs::read_to_string(tree.join(".git")).unwrap();
+        PathBuf::from(text.trim().strip_prefix("gitdir: ").unwrap())
+    };
+    std::fs::write(known(&built(&mine)[0]).join("locked"), "initializing").unwrap();
+    std::fs::remove_dir_all(mine.path("cache")).unwrap();
+    run(&mine);
+    // One of which git knows nothing any more.
+    let tree = &built(&mine)[0];
+    std::fs::remove_dir_all(known(tree)).unwrap();
+    std::fs::remove_file(tree.join(".stillwell-built")).unwrap();
+    run(&mine);
+    // Only one machine at a time writes into the repository.
+    let lock = std::fs::File::open(bench.path(".git/stillwell.lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    std::fs::remove_file(tree.join(".stillwell-built")).unwrap();
+    let mut command = bench.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", mine.path("cache"));
+    command.args(["bench", "suite.toml", "--blocks", "1", "-o", "out"]);
+    let waiting = bench.spawn(command);
+    wait_until("it waits", || bench.read("stderr").contains("waiting for another session"));
+    drop(lock);
+    waiting.finish().ends_with(0);
+}
+
 /// git sets variables that say which repository it is in, for hooks; a suite is in the one that it is in.
 #[test]
 fn a_suite_in_a_hook_of_another_repository_is_of_its_own() {

@@ -61,20 +61,34 @@ impl Source {
     }
 }
 
+/// The file that is locked while something is checked out of a repository, whoever shares it: git writes into one place for all of
+/// its work trees, those of other machines too.
+///
+/// # Errors
+/// git does not know the repository.
+pub fn lock_of(repository: &Path) -> Result<PathBuf> {
+    let common = git(repository, &["rev-parse", "--git-common-dir"])?;
+    Ok(repository.join(common).join("stillwell.lock"))
+}
+
 /// Checks a commit out into a work tree of its own, as it was committed.
 ///
 /// # Errors
 /// git refuses.
 pub fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
-    if path.join(".git").exists() {
+    // Anywhere else it would ask about a directory above.
+    let is_tree = path.join(".git").exists() && git(path, &["rev-parse", "--git-dir"]).is_ok();
+    if is_tree {
         // Of a build that failed or was killed.
         git(path, &["checkout", "--quiet", "--force", "--detach", commit])?;
         git(path, &["clean", "--quiet", "-dffx"])?;
     } else {
+        remove(path)?;
         let shown = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
-        // Of directories that somebody has removed.
-        git(repository, &["worktree", "prune"])?;
-        git(repository, &["worktree", "add", "--quiet", "--detach", shown, commit])?;
+        // Twice: git may know one here that somebody has removed, or whose making was cut short. Those that are elsewhere, or on
+        // other machines, keep what git knows of them (`prune` would take it away).
+        let add = ["worktree", "add", "--force", "--force", "--quiet", "--detach", shown, commit];
+        git(repository, &add)?;
     }
     if path.join(".gitmodules").exists() {
         submodules(path).context(
@@ -82,6 +96,15 @@ pub fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// git leaves them empty in a new work tree, and as they are in an old one.
@@ -97,12 +120,7 @@ fn submodules(path: &Path) -> Result<()> {
 /// # Errors
 /// Something cannot be read or written.
 pub fn copy(source: &Path, path: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("cannot remove {}", path.display()));
-        }
-        _ => {}
-    }
+    remove(path)?;
     // Whoever asked for root runs what is made of it.
     let mut command = command_of_invoker("cp");
     command.args(["-a", "--reflink=auto", "--"]).arg(source).arg(path);

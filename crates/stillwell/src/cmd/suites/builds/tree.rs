@@ -76,7 +76,10 @@ impl Tree<'_> {
                 if is_done() {
                     return Ok(());
                 }
+                let checking_out =
+                    self.builder.lock(&source::lock_of(repository)?, self.variant)?;
                 source::check_out(repository, &git.revision, path)?;
+                drop(checking_out);
                 build()?;
                 fs::write(&done, recipe).with_context(|| format!("cannot write {}", done.display()))
             }
