@@ -70,6 +70,9 @@ fn mistakes_have_their_place() {
     let schema = bench.stillwell(&["bench", "--schema"]).ends_with(0).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert!(schema["properties"]["benchmark"].is_object(), "{schema:#}");
+    // A value with its place is the same to an editor.
+    let names: Vec<&String> = schema["$defs"].as_object().unwrap().keys().collect();
+    assert!(!names.iter().any(|name| name.ends_with(|it: char| it.is_ascii_digit())), "{names:?}");
 }
 
 /// A terminal would obey what stands in a name.
