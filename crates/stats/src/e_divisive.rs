@@ -223,8 +223,8 @@ fn drop_unsettled(xs: &[f64], side_min: usize, found: &mut Vec<Change>) {
         let start = if i == 0 { 0 } else { ats[i - 1] };
         let end = ats.get(i + 1).copied().unwrap_or(xs.len());
         i += 1;
-        let near_end = (change.at + side_min == end).then(|| change.at..end);
-        let near_start = (change.at == start + side_min).then(|| start + 1..change.at + 1);
+        let near_end = (change.at + side_min == end).then_some(change.at..end);
+        let near_start = (change.at == start + side_min).then_some(start + 1..change.at + 1);
         near_end.into_iter().chain(near_start).all(|places| {
             let deviation = |at: usize| deviations(&xs[start..at]) + deviations(&xs[at..end]);
             let here = deviation(change.at);

@@ -162,7 +162,7 @@ fn what_runs_on_a_tuned_machine_under_sudo_runs_as_the_user() {
     under_sudo(&bench, &denied).ends_with(2).says(&["Permission denied"]);
     // That of this developer may be where nobody else can reach it.
     let python = "/usr/bin/python3";
-    if !std::path::Path::new(python).exists() {
+    if !Path::new(python).exists() {
         return skipped("there is no /usr/bin/python3");
     }
     let statement = "import os; print(os.getuid(), os.getgroups(), file=open('who', 'w'))";
