@@ -17,6 +17,10 @@ pub struct Sample {
     pub cpu_ns: Option<i64>,
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
+    /// Whether it never gave its CPU away to wait for something.
+    pub never_waited: bool,
+    /// Whether it is a slice of a worker, and the time that it was ready an upper bound.
+    pub is_slice: bool,
     pub cycles: Option<f64>,
 }
 
@@ -40,7 +44,9 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> 
             1
         };
         let floor_ns = (wall.t0.value * loops as f64).round() as i64;
-        by_arm[arm].extend(Sample::of(rows, index, floor_ns));
+        let sample = Sample::of(rows, index, floor_ns);
+        by_arm[arm]
+            .extend(sample.map(|it| if record.slices.is_some() { it.of_slice() } else { it }));
     }
     by_arm
 }
@@ -62,8 +68,26 @@ impl Sample {
             cpu_ns: ns(Metric::TaskClockNs).or(ns(Metric::CpuNs)).or_else(times_ns),
             faults: count(Metric::MinorFaults),
             migrations: count(Metric::Migrations),
+            // The end of a process is one such switch, or none when it is seen before.
+            never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,
+            is_slice: false,
         })
+    }
+
+    /// The wait of a worker is counted between request and answer, and some of it is before and after the slice: in there is
+    /// at most the time that it was not on a CPU. How much of that, nobody knows; and our process does not wait for it.
+    pub fn of_slice(self) -> Self {
+        let off_ns = self.cpu_ns.map(|cpu_ns| (self.wall_ns - cpu_ns).max(0));
+        let preempted_ns = self.preempted_ns.map(|ns| off_ns.map_or(ns, |off_ns| ns.min(off_ns)));
+        let off_ns = off_ns.map(|off_ns| off_ns - preempted_ns.unwrap_or(0));
+        Self {
+            preempted_ns,
+            queued_ns: self.queued_ns.zip(off_ns).map(|(ns, off_ns)| ns.min(off_ns)),
+            never_waited: false,
+            is_slice: true,
+            ..self
+        }
     }
 
     /// Time that it was not ready in vain.
