@@ -29,8 +29,9 @@ fn of_records(verb: &NoiseVerb) -> Result<u8> {
         records(&verb.records, &InputOptions::default(), Detail::Values)?.enumerate()
     {
         let record = opened?.into_record()?;
-        let found = of_record(&record, &analysis::summarise(&record))
-            .with_context(|| format!("{} has no wall times", record.path.display()))?;
+        let found = of_record(&record, &analysis::summarise(&record)).with_context(|| {
+            format!("{} has no wall times, or impossible ones", record.path.display())
+        })?;
         if verb.json {
             json::pretty(&mut std::io::stdout().lock(), &found)?;
         } else {

@@ -189,7 +189,7 @@ impl Entry {
 
     fn add(&mut self, other: &Self) {
         self.ns += other.ns;
-        self.n = self.n.into_iter().chain(other.n).reduce(|a, b| a + b);
+        self.n = self.n.into_iter().chain(other.n).reduce(u64::saturating_add);
         self.is_estimate |= other.is_estimate;
     }
 }

@@ -88,10 +88,13 @@ const PARALLEL_FROM: f64 = 1.1;
 const ESTIMATE_RUNS_MIN: usize = 20;
 const ESTIMATE_RUNS_MAX: usize = 300;
 
-/// The ledgers of a record; `None` when nothing in it has a time.
+/// The ledgers of a record; `None` when nothing in it has a time, or the times are more than there can be.
 pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     let samples = samples_by_arm(record, arms);
     let taken = taken_by_step(record);
+    if !can_be_added(&samples, &taken) {
+        return None;
+    }
     let has_switches = rows_of(record).has(Metric::PreemptedNs);
     let arms: Vec<ArmLedger> = arms
         .iter()
@@ -115,6 +118,20 @@ fn evidence_cost(record: &Record) -> Option<EvidenceCost> {
     let wall_ns: u64 = (0..rows.len()).filter_map(|index| rows.get(index, Metric::WallNs)).sum();
     let of_run_ns = evidence_ns / rows.len() as f64;
     (wall_ns > 0).then(|| EvidenceCost { of_run_ns, share: evidence_ns / wall_ns as f64 })
+}
+
+/// Whether no sum of these times is beyond what a number of nanoseconds has room for.
+fn can_be_added(samples: &[Vec<Sample>], taken: &Taken<'_>) -> bool {
+    let of = |it: &Sample| {
+        [Some(it.wall_ns), Some(it.floor_ns), it.preempted_ns, it.queued_ns, it.cpu_ns]
+            .map(|ns| i128::from(ns.unwrap_or(0)))
+            .iter()
+            .sum::<i128>()
+    };
+    let all: i128 = samples.iter().flatten().map(of).sum();
+    let mut entries = taken.values().copied().flatten();
+    let named: i128 = entries.clone().map(|entry| i128::from(entry.ns).abs()).sum();
+    all.max(named) < i128::from(i64::MAX) / 4 && entries.all(|entry| entry.ns >= 0)
 }
 
 /// What a trace says of each run: who took the CPU from it.

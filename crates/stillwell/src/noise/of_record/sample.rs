@@ -5,6 +5,9 @@ use crate::metric::Metric;
 use crate::plan::workers::Headline;
 use crate::record::{Record, Rows};
 
+/// More than a year: no run took so long, and a record that says so is damaged.
+pub const TIME_NS_MAX: i64 = 1 << 55;
+
 /// What one run, or slice, says.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
@@ -54,12 +57,12 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> 
 impl Sample {
     fn of(rows: &Rows, index: usize, floor_ns: i64) -> Option<Self> {
         let count = |metric| rows.get(index, metric);
-        let ns = |metric| count(metric).map(u64::cast_signed);
-        let us = |metric| ns(metric).map(|us| us * 1000);
+        let ns = |metric| count(metric).map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
+        let us = |metric| ns(metric).map(|us| us.saturating_mul(1000));
         let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
         let cycles = count(Metric::Cycles)
             .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
-        Some(Self {
+        let found = Self {
             step: rows.step(index),
             wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
             floor_ns,
@@ -72,7 +75,15 @@ impl Sample {
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,
             is_slice: false,
-        })
+        };
+        let times = [
+            Some(found.wall_ns),
+            Some(floor_ns),
+            found.preempted_ns,
+            found.queued_ns,
+            found.cpu_ns,
+        ];
+        times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
     }
 
     /// The wait of a worker is counted between request and answer, and some of it is before and after the slice: in there is

@@ -233,6 +233,22 @@ fn threads_do_not_lose_more_than_the_run() {
     assert!(found.total.unexplained_ns() >= 0, "{found:?}");
 }
 
+/// A damaged record: nothing is added up that has no room.
+#[test]
+fn impossible_times_are_no_times() {
+    let huge = |n: u32, ns: u64| record_of(n, move |_, row| row.set(Metric::WallNs, Some(ns)));
+    let ledger_of = |record: &Record| of_record(record, &summarise(record));
+    assert_eq!(ledger_of(&huge(30, 1 << 62)), None);
+    assert_eq!(ledger_of(&huge(300, (1 << 55) - 1)), None);
+    let mut record = huge(3, 5_000_000);
+    assert!(ledger_of(&record).is_some());
+    for ns in [i64::MAX, i64::MIN, -5] {
+        let by = vec![Entry::exact(Source::Preempted, ns)];
+        record.events = vec![Event::Taken { step: 1, by }];
+        assert_eq!(ledger_of(&record), None);
+    }
+}
+
 proptest! {
     #[test]
     fn every_record_adds_up(rows in proptest::collection::vec(

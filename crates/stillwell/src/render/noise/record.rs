@@ -110,6 +110,14 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
         let found = arm.ledger.entries.iter().find(|entry| entry.source == source);
         found.map_or(0, |entry| entry.ns)
     };
+    let has_names =
+        arm.ledger.entries.iter().any(|entry| matches!(entry.source, Source::Task { .. }));
+    if has_names && ns_of(Source::Queued) > arm.ledger.total_ns / NOTED {
+        all.push(
+            "ready: who ran is named where a program was taken off its CPU, not where it was woken or made and waited for one"
+                .into(),
+        );
+    }
     if ns_of(Source::Asleep) > arm.ledger.total_ns / NOTED {
         all.push(
             "asleep: for a device, a timer, another process; but if it makes processes, they may have waited for a CPU, which \
@@ -193,6 +201,7 @@ mod tests {
         assert_eq!(arm(Threads::One, 0, Source::Asleep, 40_000), "");
         assert!(arm(Threads::One, 0, Source::Asleep, 60_000).contains("of the first one only"));
         assert!(arm(Threads::One, 0, Source::SeenLate, 60_000).contains("stillwell itself waited"));
+        assert_eq!(arm(Threads::One, 0, Source::Queued, 60_000), "");
         assert!(arm(Threads::TakeTurns, 0, Source::Queued, 1).contains("take turns on a CPU"));
         assert!(arm(Threads::Parallel, 0, Source::Queued, 1).contains("several CPUs at a time"));
         assert!(arm(Threads::One, 4, Source::Queued, 1).contains("in 4 of 9 runs there were more"));
