@@ -106,7 +106,7 @@ pub struct RunVerb {
     #[command(flatten)]
     pub spec: RunSpec,
     /// Afterwards, measure again with what removes the largest source of noise, and show both. It is turned on for the runs
-    /// alone: a scheduling policy, one quiet CPU, or a knob of --tune
+    /// alone: --isolate, --affinity with one quiet CPU, or a knob of --tune
     #[arg(long, conflicts_with = "json")]
     pub explain: bool,
     /// Watch by tracepoints who takes the CPU from the runs, by name; `stillwell noise` shows it. Needs root or CAP_PERFMON,

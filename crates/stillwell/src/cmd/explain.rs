@@ -33,8 +33,12 @@ enum Treatment {
 
 /// Measures again, and shows what has changed. `code`: how the first session ended.
 pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
+    // Where nothing could be measured there may be no record, and why has been said.
+    if code == crate::EXIT_ERROR {
+        return Ok(());
+    }
     let before = Record::read(before)?;
-    let Some(ledger) = ledger(&before).filter(|_| code != crate::EXIT_ERROR) else { return Ok(()) };
+    let Some(ledger) = ledger(&before) else { return Ok(()) };
     let Some(largest) = ledger.total.largest() else {
         return super::print("explain: there is no noise that has a cause\n");
     };

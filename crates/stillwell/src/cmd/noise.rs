@@ -9,9 +9,9 @@ use crate::cli::NoiseVerb;
 use crate::cmd::exports::{check_path, write_one};
 use crate::cmd::open::records;
 use crate::convert::read::Detail;
-use crate::host::{self, Host, read_cpu_list};
+use crate::host::{self, Gap, Host, read_cpu_list};
 use crate::measure::interrupt::Interrupt;
-use crate::noise::{self, Asked, Found, of_record};
+use crate::noise::{self, Asked, Found, MachineVerdict, NoVerdict, of_record};
 use crate::plan::Policy;
 use crate::render::{Styles, json, noise as shown};
 use crate::spec::input::InputOptions;
@@ -29,8 +29,9 @@ fn of_records(verb: &NoiseVerb) -> Result<u8> {
         records(&verb.records, &InputOptions::default(), Detail::Values)?.enumerate()
     {
         let record = opened?.into_record()?;
-        let found = of_record(&record, &analysis::summarise(&record))
-            .with_context(|| format!("{} has no wall times", record.path.display()))?;
+        let found = of_record(&record, &analysis::summarise(&record)).with_context(|| {
+            format!("{} has no wall times, or impossible ones", record.path.display())
+        })?;
         if verb.json {
             json::pretty(&mut std::io::stdout().lock(), &found)?;
         } else {
@@ -62,7 +63,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         // On the quietest, as one would compare.
         let first = found.report.cpus.first().map_or(0, |cpu| cpu.cpu);
         let cpu = found.report.quietest.first().copied().unwrap_or(first);
-        found.report.verdict = noise::machine_verdict(cpu, Policy::default(), &interrupt);
+        add_verdict(&mut found, noise::machine_verdict(cpu, Policy::default(), &interrupt));
     }
     let written = raw.map_or(Ok(()), |path| {
         write_one(path, |to| write_raw(to, &found))
@@ -76,6 +77,24 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     // What was seen is shown in any case.
     written?;
     Ok(if found.was_interrupted { INTERRUPTED } else { 0 })
+}
+
+/// A verdict, or why there is none.
+fn add_verdict(found: &mut Found, verdict: Result<MachineVerdict, NoVerdict>) {
+    let (why, fix) = match verdict {
+        Ok(verdict) => {
+            found.report.verdict = Some(verdict);
+            return;
+        }
+        Err(NoVerdict::Interrupted) => {
+            found.was_interrupted = true;
+            ("^C came before it was known", "let it end; --no-verdict leaves it out")
+        }
+        Err(NoVerdict::Impossible) => {
+            ("the work for it cannot be done on the quietest CPU", "name others (--cpus)")
+        }
+    };
+    found.report.gaps.push(Gap { what: "verdict".into(), why: why.into(), fix: fix.into() });
 }
 
 /// Those that were asked for, or that this process may use.

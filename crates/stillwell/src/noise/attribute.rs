@@ -128,7 +128,7 @@ pub fn name_tasks(parts: &mut Vec<Entry>, ran: &[(String, u64)]) {
     let Some(at) = parts.iter().position(|entry| entry.source == Source::Preempted) else { return };
     let nameless = parts.swap_remove(at);
     let ran_ns: u64 = ran.iter().map(|(_, ns)| ns).sum();
-    let mut left_ns = nameless.ns;
+    let (mut left_ns, n_others) = (nameless.ns, parts.len());
     for (name, ns) in ran {
         let ns = i128::from(*ns);
         // More ran there than what the loop lost: some of it before the loop was there, or while it slept.
@@ -137,6 +137,12 @@ pub fn name_tasks(parts: &mut Vec<Entry>, ran: &[(String, u64)]) {
         left_ns -= share_ns;
         let source = Source::Task { name: name.clone() };
         parts.push(Entry { is_estimate: true, ..Entry::exact(source, share_ns) });
+    }
+    if ran_ns >= nameless.ns.cast_unsigned()
+        && let Some(largest) = parts.get_mut(n_others)
+    {
+        // What the rounding has left is nobody else's.
+        largest.ns += std::mem::take(&mut left_ns);
     }
     parts.push(Entry { ns: left_ns, ..nameless });
 }
@@ -236,6 +242,7 @@ mod tests {
         };
         assert_eq!(name(&[("sh", 60), ("cc1", 20)]), (vec![5, 60, 20, 20], 2));
         assert_eq!(name(&[("sh", 150), ("cc1", 50)]), (vec![5, 75, 25, 0], 2));
+        assert_eq!(name(&[("a", 70), ("b", 70), ("c", 70)]), (vec![5, 34, 33, 33, 0], 3));
         assert_eq!(name(&[]), (vec![5, 100], 0));
     }
 

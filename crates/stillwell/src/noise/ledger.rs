@@ -40,6 +40,8 @@ pub enum Source {
     Preempted,
     /// It was ready, and waited for a CPU after it had slept or been made.
     Queued,
+    /// It was ready without a CPU; whether it had been running before is not known.
+    Waited,
     /// A hardware interrupt.
     Interrupt {
         /// Its name in `/proc/interrupts`, or that of its vector.
@@ -60,8 +62,11 @@ pub enum Source {
     Migrations,
     /// The clock of the CPU was slower than in the fastest runs.
     Frequency,
-    /// It waited for something else than a CPU: a device, another process, a timer.
+    /// It waited for something else than a CPU: a device, another process, a timer; or for a CPU where nobody counts that: in
+    /// a process that it made, or in ours, which sees its end.
     Asleep,
+    /// It had ended without ever having waited, and our own process waited for a CPU to see that.
+    SeenLate,
     /// The CPU stood still for the kernel that was watched: the hypervisor, or the firmware.
     Host,
     /// Nothing that was recorded tells.
@@ -88,7 +93,9 @@ impl Source {
     /// What would remove it, if anything would.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Task { .. } | Self::Preempted | Self::Queued => Some(Remedy::OwnCpu),
+            Self::Task { .. } | Self::Preempted | Self::Queued | Self::Waited => {
+                Some(Remedy::OwnCpu)
+            }
             Self::Interrupt { line } if is_tick(line) => Some(Remedy::Boot),
             Self::Interrupt { .. } => Some(Remedy::Tune("irqs")),
             Self::Softirq { vector }
@@ -100,7 +107,9 @@ impl Source {
             Self::Steal | Self::Host => Some(Remedy::OtherMachine),
             Self::Migrations => Some(Remedy::Affinity),
             Self::Frequency => Some(Remedy::Tune("turbo,governor")),
-            Self::Crossing | Self::Faults | Self::Asleep | Self::Unexplained => None,
+            Self::Crossing | Self::Faults | Self::Asleep | Self::SeenLate | Self::Unexplained => {
+                None
+            }
         }
     }
 
@@ -168,11 +177,27 @@ impl Entry {
         Self { source, ns, n: Some(n), is_estimate: true }
     }
 
+    /// Its share of a time that is `part` where all that were seen took `whole`; also of how often it was.
+    pub(super) fn scaled(self, part: i64, whole: i64) -> Self {
+        let ns = scaled(self.ns, part, whole);
+        let n = |n: u64| {
+            let n = scaled(n.cast_signed(), part, whole).cast_unsigned();
+            n.max(u64::from(ns > 0))
+        };
+        Self { ns, n: self.n.map(n), ..self }
+    }
+
     fn add(&mut self, other: &Self) {
         self.ns += other.ns;
-        self.n = self.n.into_iter().chain(other.n).reduce(|a, b| a + b);
+        self.n = self.n.into_iter().chain(other.n).reduce(u64::saturating_add);
         self.is_estimate |= other.is_estimate;
     }
+}
+
+/// `ns · part / whole` without overflow.
+pub(super) fn scaled(ns: i64, part: i64, whole: i64) -> i64 {
+    let scaled = i128::from(ns) * i128::from(part) / i128::from(whole.max(1));
+    i64::try_from(scaled).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -22,11 +22,11 @@ pub use blame::Ran;
 #[cfg(test)]
 pub use counts::Machine;
 pub use ledger::{Entry, Ledger, Remedy, Source};
-pub use of_record::{ArmLedger, EvidenceCost, RecordLedger, has_evidence, of_record};
+pub use of_record::{ArmLedger, EvidenceCost, RecordLedger, Threads, has_evidence, of_record};
 #[cfg(test)]
 pub use report::ClockReport;
 pub use report::{CpuNoise, EDGES_NS, Evidence, Report};
 pub use runs::RunTracer;
 pub use ticks::Clock;
-pub use verdict::{MachineVerdict, machine_verdict};
+pub use verdict::{MachineVerdict, NoVerdict, machine_verdict};
 pub use watch::{Asked, Found, watch};

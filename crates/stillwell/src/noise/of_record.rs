@@ -1,6 +1,6 @@
 //! Record → where the time above t0 went, arm by arm. Pure.
 //!
-//! A run of one thread is on a CPU, ready but without one, or asleep, so
+//! A run of one thread is on a CPU, ready but without one, or asleep (or has ended, and nobody has seen that yet), so
 //!
 //! ```text
 //! wall - t0 = (preempted - least) + (queued - least) + (on the CPU - what it takes) + (asleep - what it sleeps)
@@ -17,8 +17,8 @@ use stats::series::theil_sen_at;
 
 use crate::analysis::ArmSummary;
 use crate::metric::Metric;
-use crate::noise::ledger::{Entry, Ledger, Source};
-use crate::record::{Event, Record};
+use crate::noise::ledger::{Entry, Ledger, Source, scaled};
+use crate::record::{Event, Record, Rows};
 
 use self::sample::{Sample, samples_by_arm};
 
@@ -61,29 +61,47 @@ pub struct ArmLedger {
     pub measured_ns: i64,
     /// Where the time above t0 went.
     pub ledger: Ledger,
-    /// Whether it had several CPUs at a time: what it waited for is no part of its wall time then, and nothing but
-    /// preemption is told apart.
-    pub is_parallel: bool,
+    /// What its threads do with CPUs.
+    pub threads: Threads,
+    /// Runs whose switches the kernel had no room for.
+    pub n_uncounted: usize,
+}
+
+/// What the threads of a run do with CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Threads {
+    /// There is one, or one at a time.
+    One,
+    /// One waits while another one has the CPU, so that its waiting is no part of the wall time, and nothing but waiting is
+    /// told apart, as an estimate.
+    TakeTurns,
+    /// They have several CPUs at a time: the same.
+    Parallel,
 }
 
 /// Share of an arm's runs that counts as undisturbed.
 const LOW: f64 = 0.2;
-/// More CPU time than wall time by this factor is more than one thread.
+/// More CPU time than wall time by this factor is more than one CPU; more CPU time and waiting, more than one thread.
 const PARALLEL_FROM: f64 = 1.1;
 /// Fewest runs that costs are estimated from, and most: the estimate takes their square.
 const ESTIMATE_RUNS_MIN: usize = 20;
 const ESTIMATE_RUNS_MAX: usize = 300;
 
-/// The ledgers of a record; `None` when nothing in it has a time.
+/// The ledgers of a record; `None` when nothing in it has a time, or the times are more than there can be.
 pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     let samples = samples_by_arm(record, arms);
     let taken = taken_by_step(record);
+    if !can_be_added(&samples, &taken) {
+        return None;
+    }
+    let has_switches = rows_of(record).has(Metric::PreemptedNs);
     let arms: Vec<ArmLedger> = arms
         .iter()
         .zip(samples)
         .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
         .filter_map(|(arm, samples)| {
-            of_arm(arm, &record.header.plan.full_label(arm.arm), &samples, &taken)
+            of_arm(arm, &record.header.plan.full_label(arm.arm), &samples, &taken, has_switches)
         })
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
@@ -102,6 +120,20 @@ fn evidence_cost(record: &Record) -> Option<EvidenceCost> {
     (wall_ns > 0).then(|| EvidenceCost { of_run_ns, share: evidence_ns / wall_ns as f64 })
 }
 
+/// Whether no sum of these times is beyond what a number of nanoseconds has room for.
+fn can_be_added(samples: &[Vec<Sample>], taken: &Taken<'_>) -> bool {
+    let of = |it: &Sample| {
+        [Some(it.wall_ns), Some(it.floor_ns), it.preempted_ns, it.queued_ns, it.cpu_ns]
+            .map(|ns| i128::from(ns.unwrap_or(0)))
+            .iter()
+            .sum::<i128>()
+    };
+    let all: i128 = samples.iter().flatten().map(of).sum();
+    let mut entries = taken.values().copied().flatten();
+    let named: i128 = entries.clone().map(|entry| i128::from(entry.ns).abs()).sum();
+    all.max(named) < i128::from(i64::MAX) / 4 && entries.all(|entry| entry.ns >= 0)
+}
+
 /// What a trace says of each run: who took the CPU from it.
 type Taken<'a> = HashMap<u32, &'a [Entry]>;
 
@@ -118,18 +150,26 @@ fn of_arm(
     label: &str,
     samples: &[Sample],
     taken: &Taken<'_>,
+    has_switches: bool,
 ) -> Option<ArmLedger> {
     let t0_ns = summary.wall.as_ref()?.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
     let usual = Usual::of(samples);
     let mut parts = Vec::new();
-    let (mut cpu_ns, mut is_capped) = (Some(Vec::new()), false);
-    let (mut preempted_ns, mut queued_ns) = (0, 0);
+    // Where they take turns, or nobody knows when a worker waited, waiting is an estimate.
+    let is_rough = usual.threads != Threads::One || samples.iter().any(|sample| sample.is_slice);
+    let (mut cpu_ns, mut is_rough) = (Some(Vec::new()), is_rough);
+    let (mut preempted_ns, mut queued_ns, mut waited_ns) = (0, 0, 0);
     for sample in samples {
         let split = usual.split(sample);
-        preempted_ns += split.preempted_ns;
-        queued_ns += split.queued_ns;
-        is_capped |= split.is_capped;
+        is_rough |= split.is_capped;
+        if sample.preempted_ns.is_some() {
+            preempted_ns += split.preempted_ns;
+            queued_ns += split.queued_ns;
+        } else {
+            // Also what followed a preemption.
+            waited_ns += split.queued_ns;
+        }
         if let Some(all) = &mut cpu_ns {
             match split.cpu_ns {
                 Some(ns) => all.push(ns),
@@ -137,18 +177,22 @@ fn of_arm(
             }
         }
         if let Some(asleep_ns) = split.asleep_ns {
-            parts.push(Entry::exact(Source::Asleep, asleep_ns));
+            let source = if sample.never_waited { Source::SeenLate } else { Source::Asleep };
+            parts.push(Entry { is_estimate: true, ..Entry::exact(source, asleep_ns) });
         }
     }
-    let waited = |source, ns| Entry { is_estimate: is_capped, ..Entry::exact(source, ns) };
-    let (tasks, interrupts) = named(samples, taken);
-    parts.extend(shared(tasks, preempted_ns, Source::Preempted, is_capped));
-    parts.push(waited(Source::Queued, queued_ns));
+    let (counted, uncounted): (Vec<&Sample>, _) =
+        samples.iter().partition(|sample| sample.preempted_ns.is_some());
+    let tasks = |of: &[&Sample]| named(of, taken).0;
+    parts.extend(shared(tasks(&counted), preempted_ns, Source::Preempted, is_rough));
+    parts.extend(shared(tasks(&uncounted), waited_ns, Source::Waited, is_rough));
+    parts.push(Entry { is_estimate: is_rough, ..Entry::exact(Source::Queued, queued_ns) });
     if let Some(cpu_ns) = cpu_ns {
         let beyond_ns: i64 = cpu_ns.iter().sum();
         // What every run has of them is no noise; and they are in the CPU time of the run.
         let most_ns = beyond_usual_ns(samples, taken).clamp(0, beyond_ns.max(0));
-        parts.extend(shared(interrupts, most_ns, Source::Unexplained, false));
+        let all: Vec<&Sample> = samples.iter().collect();
+        parts.extend(shared(named(&all, taken).1, most_ns, Source::Unexplained, false));
         parts.extend(computing(samples, &cpu_ns, most_ns));
     }
     Some(ArmLedger {
@@ -158,12 +202,13 @@ fn of_arm(
         t0_ns,
         measured_ns: samples.iter().map(|sample| sample.wall_ns).sum(),
         ledger: Ledger::new(total_ns, parts, Source::Unexplained),
-        is_parallel: usual.is_parallel(),
+        threads: usual.threads,
+        n_uncounted: if has_switches { uncounted.len() } else { 0 },
     })
 }
 
-/// Programs and interrupts that a trace has seen, of all runs together.
-fn named(samples: &[Sample], taken: &Taken<'_>) -> (Vec<Entry>, Vec<Entry>) {
+/// Programs and interrupts that a trace has seen, of these runs together.
+fn named(samples: &[&Sample], taken: &Taken<'_>) -> (Vec<Entry>, Vec<Entry>) {
     let seen = samples.iter().filter_map(|sample| taken.get(&sample.step));
     let all = seen.flat_map(|entries| entries.iter().cloned());
     all.partition(|entry| matches!(entry.source, Source::Task { .. }))
@@ -181,30 +226,31 @@ fn beyond_usual_ns(samples: &[Sample], taken: &Taken<'_>) -> i64 {
 }
 
 /// Divides a time among those who were seen; each gets its share of it, if they took more. What they leave is `rest`.
-fn shared(seen: Vec<Entry>, ns: i64, rest: Source, is_capped: bool) -> Vec<Entry> {
+fn shared(seen: Vec<Entry>, ns: i64, rest: Source, is_rough: bool) -> Vec<Entry> {
     let seen_ns: i64 = seen.iter().map(|entry| entry.ns).sum();
+    // Whose time the rest of it was nobody has measured.
+    let is_estimate = is_rough || seen_ns > ns;
     let mut left_ns = ns;
     let mut parts = Vec::new();
     for entry in seen {
-        let share_ns = if seen_ns > ns { scaled(entry.ns, ns.max(0), seen_ns) } else { entry.ns };
-        left_ns -= share_ns;
-        parts.push(Entry { ns: share_ns, is_estimate: is_capped, ..entry });
+        let part = if seen_ns > ns { entry.scaled(ns.max(0), seen_ns) } else { entry };
+        left_ns -= part.ns;
+        parts.push(Entry { is_estimate, ..part });
     }
     if !rest.is_unexplained() {
-        parts.push(Entry { is_estimate: is_capped, ..Entry::exact(rest, left_ns) });
+        parts.push(Entry { is_estimate, ..Entry::exact(rest, left_ns) });
     }
     parts
 }
 
-/// `ns · part / whole` without overflow.
-fn scaled(ns: i64, part: i64, whole: i64) -> i64 {
-    let scaled = i128::from(ns) * i128::from(part) / i128::from(whole.max(1));
-    i64::try_from(scaled).unwrap_or(0)
+/// Those that have the times.
+fn rows_of(record: &Record) -> &Rows {
+    record.slices.as_ref().unwrap_or(&record.rows)
 }
 
 /// Whether anything was recorded that can tell where time went.
 pub fn has_evidence(record: &Record) -> bool {
-    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    let rows = rows_of(record);
     [Metric::PreemptedNs, Metric::RunQueueWaitNs].into_iter().any(|metric| rows.has(metric))
 }
 
@@ -212,8 +258,9 @@ pub fn has_evidence(record: &Record) -> bool {
 struct Usual {
     preempted_ns: i64,
     queued_ns: i64,
-    /// CPU time ÷ time that it was not waiting for a CPU.
+    /// CPU time ÷ time that it was not waiting for a CPU; `None` where it is not known, or there are several threads.
     cpu_share: Option<f64>,
+    threads: Threads,
 }
 
 /// The excess of a run.
@@ -239,15 +286,23 @@ impl Usual {
         }
         let cpu_ns: Option<i64> = order.iter().map(|sample| sample.cpu_ns).sum();
         let rest_ns: i64 = order.iter().map(|sample| sample.rest_ns()).sum();
+        let wall_ns: i64 = order.iter().map(|sample| sample.wall_ns).sum();
+        let is_more = |ns: i64| cpu_ns.is_some_and(|cpu| cpu as f64 > PARALLEL_FROM * ns as f64);
+        // Waiting is of all threads, or of the first one: without it there may be no time left.
+        let threads = if is_more(wall_ns) {
+            Threads::Parallel
+        } else if is_more(rest_ns) {
+            Threads::TakeTurns
+        } else {
+            Threads::One
+        };
+        let cpu_ns = cpu_ns.filter(|_| rest_ns > 0 && threads == Threads::One);
         Self {
             preempted_ns: least(|sample| sample.preempted_ns),
             queued_ns: least(|sample| sample.queued_ns),
-            cpu_share: cpu_ns.filter(|_| rest_ns > 0).map(|ns| ns as f64 / rest_ns as f64),
+            cpu_share: cpu_ns.map(|ns| ns as f64 / rest_ns as f64),
+            threads,
         }
-    }
-
-    fn is_parallel(&self) -> bool {
-        self.cpu_share.is_some_and(|share| share > PARALLEL_FROM)
     }
 
     fn split(&self, sample: &Sample) -> Split {
@@ -262,14 +317,13 @@ impl Usual {
         }
         let left_ns = excess_ns - preempted_ns - queued_ns;
         let (mut cpu_ns, mut asleep_ns) = (None, None);
-        if let (Some(share), Some(ns)) =
-            (self.cpu_share.filter(|_| !self.is_parallel()), sample.cpu_ns)
-        {
+        if let (Some(share), Some(ns)) = (self.cpu_share, sample.cpu_ns) {
             // Both parts come from one difference, so that what one has too much the other has too little.
             let usual_ns = (sample.rest_ns() - left_ns) as f64 * share;
             let more_ns = ns - usual_ns.round() as i64;
             cpu_ns = Some(more_ns);
-            asleep_ns = Some(left_ns - more_ns);
+            // Where nobody has counted how long it was ready, nobody knows that it was not.
+            asleep_ns = sample.queued_ns.map(|_| left_ns - more_ns);
         }
         Split { preempted_ns, queued_ns, cpu_ns, asleep_ns, is_capped }
     }

@@ -30,37 +30,54 @@ const N_REPLAYS: usize = 200;
 /// Always the same ones: the verdict moves with the machine, not with a coin.
 const SEED: u64 = 7;
 
-/// Works on a CPU, and says what could be seen there; `None` after ^C, or when it could not be done.
+/// Why there is no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoVerdict {
+    /// ^C came.
+    Interrupted,
+    /// The work cannot be done there.
+    Impossible,
+}
+
+/// Works on a CPU, and says what could be seen there.
+///
+/// # Errors
+/// Why it does not.
 pub fn machine_verdict(
     cpu: usize,
     policy: Policy,
     interrupt: &Interrupt,
-) -> Option<MachineVerdict> {
+) -> Result<MachineVerdict, NoVerdict> {
     let times_ns = std::thread::scope(|scope| {
-        let worker =
-            std::thread::Builder::new().spawn_scoped(scope, || series(cpu, interrupt)).ok()?;
-        worker.join().ok()?
-    })?;
+        let worker = std::thread::Builder::new().spawn_scoped(scope, || series(cpu, interrupt));
+        worker.ok()?.join().ok()
+    });
+    let times_ns = times_ns.unwrap_or(Err(NoVerdict::Impossible))?;
     let pace_ns = times_ns.iter().sum::<f64>() / times_ns.len() as f64;
     let settings = Settings { policy, n_replays: N_REPLAYS, seed: SEED };
-    let found = calibrate(&times_ns, pace_ns, &settings, || ()).ok()?;
+    let found =
+        calibrate(&times_ns, pace_ns, &settings, || ()).map_err(|_| NoVerdict::Impossible)?;
+    // It may have come while comparisons were replayed.
+    if interrupt.take() {
+        return Err(NoVerdict::Interrupted);
+    }
     let work_ns = times_ns.iter().copied().fold(f64::INFINITY, f64::min);
-    Some(MachineVerdict { cpu, work_ns, n_runs: times_ns.len(), budgets: found.budgets })
+    Ok(MachineVerdict { cpu, work_ns, n_runs: times_ns.len(), budgets: found.budgets })
 }
 
-fn series(cpu: usize, interrupt: &Interrupt) -> Option<Vec<f64>> {
-    sys::bind(None, &[cpu]).ok()?;
+fn series(cpu: usize, interrupt: &Interrupt) -> Result<Vec<f64>, NoVerdict> {
+    sys::bind(None, &[cpu]).map_err(|_| NoVerdict::Impossible)?;
     let n_turns = turns_of(WORK_NS);
     let (start_ns, mut times_ns) = (monotonic_ns(), Vec::new());
     while monotonic_ns() - start_ns < ALL_NS || times_ns.len() < RUNS_MIN {
         if interrupt.take() {
-            return None;
+            return Err(NoVerdict::Interrupted);
         }
         let before_ns = monotonic_ns();
         work(n_turns);
         times_ns.push((monotonic_ns() - before_ns) as f64);
     }
-    Some(times_ns)
+    Ok(times_ns)
 }
 
 /// Turns of the work that take so long here: as many as the fastest of some tries made.
@@ -80,5 +97,23 @@ fn work(n_turns: u64) {
     let mut value = 1_u64;
     for _ in 0..n_turns {
         value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use rustix::thread::{CpuSet, sched_getcpu};
+
+    use super::*;
+
+    #[test]
+    fn why_there_is_none_is_known() {
+        let (interrupt, mut hand) = Interrupt::by_hand();
+        let verdict = |cpu| machine_verdict(cpu, Policy::default(), &interrupt).unwrap_err();
+        assert_eq!(verdict(CpuSet::MAX_CPU - 1), NoVerdict::Impossible);
+        hand.write_all(b"c").unwrap();
+        assert_eq!(verdict(sched_getcpu()), NoVerdict::Interrupted);
     }
 }

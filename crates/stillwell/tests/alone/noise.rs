@@ -150,6 +150,38 @@ fn it_can_be_ended_early() {
     adds_up(&serde_json::from_str(&ran.stdout).unwrap());
 }
 
+/// ^C while the verdict is worked out: what was seen is shown, and that there is no verdict.
+#[test]
+fn a_verdict_can_be_ended_early() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let mut command = bench.command(crate::bench::STILLWELL);
+    command.args(["noise", "--for", "300ms", "--json"]);
+    let running = bench.spawn(command);
+    let n_loops_and_others = || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
+        let names = threads.flatten().map(|it| std::fs::read_to_string(it.path().join("comm")));
+        let is_loop = |name: &std::io::Result<String>| {
+            name.as_ref().is_ok_and(|name| name.starts_with("noise on CPU"))
+        };
+        let (loops, others): (Vec<_>, Vec<_>) = names.partition(is_loop);
+        (loops.len(), others.len())
+    };
+    wait_until("the loops run", || n_loops_and_others().0 > 0);
+    // It works for at least a second and a half, in a thread of its own.
+    wait_until("the verdict is worked out", || {
+        let (n_loops, n_others) = n_loops_and_others();
+        n_loops == 0 && n_others > 1
+    });
+    running.signal(rustix::process::Signal::INT);
+    let ran = running.finish().ends_with(130);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    adds_up(&report);
+    assert!(report["verdict"].is_null());
+    let gaps = report["gaps"].as_array().unwrap();
+    assert!(gaps.iter().any(|gap| gap["what"] == "verdict"), "{gaps:?}");
+}
+
 /// The kernel at its strictest: a sentence for each thing that is missing, and the rest goes on.
 #[test]
 fn without_rights_there_are_reasons() {

@@ -25,6 +25,22 @@ pub fn as_nobody(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
     Some(Ran::from(output))
 }
 
+/// What was asked for and cannot be had is said at once, and by the record.
+#[test]
+fn who_took_the_time_is_not_for_everybody() {
+    let bench = Bench::new();
+    let all = ["run", "--attribute", "-o", "r.swell", "-r", "3", "-N", "true"];
+    let Some(ran) = as_nobody(&bench, &all) else { return };
+    let ran = ran.ends_with(0);
+    if bench.record().header["gaps"].to_string().contains("who took the time") {
+        assert!(ran.stderr.contains("stillwell: --attribute: "), "{ran:?}");
+        let shown = bench.stillwell(&["noise", "r.swell"]).ends_with(0);
+        assert!(shown.stdout.contains("gap: who took the time: "), "{shown:?}");
+    } else {
+        skipped("everybody may use tracepoints here");
+    }
+}
+
 #[test]
 fn it_works_unprivileged_and_explains_what_is_missing() {
     let bench = Bench::new();

@@ -5,6 +5,7 @@
     reason = "reads the script of a test, removes an empty record"
 )]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -115,7 +116,14 @@ impl Start<'_> {
         cpus.sort_unstable();
         cpus.dedup();
         let opened = RunTracer::open(&Host::new("/"), &cpus, launcher);
-        opened.map_err(|gap| self.gaps.push(gap)).ok()
+        opened
+            .map_err(|gap| {
+                // It was asked for.
+                let text = format!("stillwell: --attribute: {}; {}", gap.why, gap.fix);
+                writeln!(anstream::stderr(), "{text}").ok();
+                self.gaps.push(gap);
+            })
+            .ok()
     }
 
     /// Plays the times of a script.

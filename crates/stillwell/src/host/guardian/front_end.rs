@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::host::Host;
 use crate::host::guardian::{Answer, Next, Request};
 use crate::host::shield::Isolation;
 
@@ -71,9 +72,16 @@ impl Guardian {
         Ok(guardian)
     }
 
-    /// Whether one can be started: we are root, or somebody gives the rights without asking.
+    /// Whether one can be started that may do something: we are root, or somebody gives the rights without asking.
     pub fn has_rights(root: &Path) -> bool {
-        rustix::process::geteuid().is_root() || root != Path::new("/") || lender().is_some()
+        if root != Path::new("/") {
+            return true;
+        }
+        if rustix::process::geteuid().is_root() {
+            // A kernel without user namespaces has no such file.
+            return Host::new(root).read("proc/self/uid_map").is_none_or(|map| is_of_machine(&map));
+        }
+        lender().is_some()
     }
 
     /// Has it put a process of ours into the shield.
@@ -119,6 +127,12 @@ impl Drop for Guardian {
     }
 }
 
+/// Whether root is root of the machine: in a user namespace of its own it has no rights over anything outside
+/// (user_namespaces(7)), and the first one alone has every user as it is.
+fn is_of_machine(uid_map: &str) -> bool {
+    uid_map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
+}
+
 /// What gives the rights of root without asking for a password.
 fn lender() -> Option<&'static [&'static str]> {
     const LENDERS: &[&[&str]] = &[&["sudo", "-n"], &["doas", "-n"]];
@@ -136,4 +150,17 @@ fn without_rights(program: &Path) -> String {
         "only root may tune, and neither sudo nor doas gives the rights without a password; run `sudo {program} run --tune …` \
          (the commands still run as you), or `sudo {program} system tune` before and `sudo {program} system reset` after"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_of_a_namespace_has_no_rights() {
+        assert!(is_of_machine("         0          0 4294967295"));
+        // unshare -Ur, and a container of a user.
+        assert!(!is_of_machine("         0       1000          1"));
+        assert!(!is_of_machine("0 1000 1\n1 100000 65536"));
+    }
 }

@@ -5,6 +5,9 @@ use crate::metric::Metric;
 use crate::plan::workers::Headline;
 use crate::record::{Record, Rows};
 
+/// More than a year: no run took so long, and a record that says so is damaged.
+pub const TIME_NS_MAX: i64 = 1 << 55;
+
 /// What one run, or slice, says.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
@@ -17,6 +20,10 @@ pub struct Sample {
     pub cpu_ns: Option<i64>,
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
+    /// Whether it never gave its CPU away to wait for something.
+    pub never_waited: bool,
+    /// Whether it is a slice of a worker, and the time that it was ready an upper bound.
+    pub is_slice: bool,
     pub cycles: Option<f64>,
 }
 
@@ -40,7 +47,9 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> 
             1
         };
         let floor_ns = (wall.t0.value * loops as f64).round() as i64;
-        by_arm[arm].extend(Sample::of(rows, index, floor_ns));
+        let sample = Sample::of(rows, index, floor_ns);
+        by_arm[arm]
+            .extend(sample.map(|it| if record.slices.is_some() { it.of_slice() } else { it }));
     }
     by_arm
 }
@@ -48,12 +57,12 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> 
 impl Sample {
     fn of(rows: &Rows, index: usize, floor_ns: i64) -> Option<Self> {
         let count = |metric| rows.get(index, metric);
-        let ns = |metric| count(metric).map(u64::cast_signed);
-        let us = |metric| ns(metric).map(|us| us * 1000);
+        let ns = |metric| count(metric).map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
+        let us = |metric| ns(metric).map(|us| us.saturating_mul(1000));
         let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
         let cycles = count(Metric::Cycles)
             .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
-        Some(Self {
+        let found = Self {
             step: rows.step(index),
             wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
             floor_ns,
@@ -62,8 +71,34 @@ impl Sample {
             cpu_ns: ns(Metric::TaskClockNs).or(ns(Metric::CpuNs)).or_else(times_ns),
             faults: count(Metric::MinorFaults),
             migrations: count(Metric::Migrations),
+            // The end of a process is one such switch, or none when it is seen before.
+            never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,
-        })
+            is_slice: false,
+        };
+        let times = [
+            Some(found.wall_ns),
+            Some(floor_ns),
+            found.preempted_ns,
+            found.queued_ns,
+            found.cpu_ns,
+        ];
+        times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
+    }
+
+    /// The wait of a worker is counted between request and answer, and some of it is before and after the slice: in there is
+    /// at most the time that it was not on a CPU. How much of that, nobody knows; and our process does not wait for it.
+    pub fn of_slice(self) -> Self {
+        let off_ns = self.cpu_ns.map(|cpu_ns| (self.wall_ns - cpu_ns).max(0));
+        let preempted_ns = self.preempted_ns.map(|ns| off_ns.map_or(ns, |off_ns| ns.min(off_ns)));
+        let off_ns = off_ns.map(|off_ns| off_ns - preempted_ns.unwrap_or(0));
+        Self {
+            preempted_ns,
+            queued_ns: self.queued_ns.zip(off_ns).map(|(ns, off_ns)| ns.min(off_ns)),
+            never_waited: false,
+            is_slice: true,
+            ..self
+        }
     }
 
     /// Time that it was not ready in vain.

@@ -66,7 +66,7 @@ pub fn nothing_to_turn(source: &Source) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{ArmLedger, Entry, Ledger};
+    use crate::noise::{ArmLedger, Entry, Ledger, Threads};
 
     fn ledger(preempted_ns: i64, total_ns: i64, n: usize) -> RecordLedger {
         let total = Ledger::new(
@@ -81,7 +81,8 @@ mod tests {
             t0_ns: 1e7,
             measured_ns: total_ns + 10_000_000 * n as i64,
             ledger: total.clone(),
-            is_parallel: false,
+            threads: Threads::One,
+            n_uncounted: 0,
         };
         RecordLedger { measured_ns: arm.measured_ns, arms: vec![arm], total, evidence: None }
     }

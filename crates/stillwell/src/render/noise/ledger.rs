@@ -26,11 +26,32 @@ pub(super) fn lines(out: &mut String, found: &Ledger) {
     let mut rows: Vec<Vec<String>> = known[..n_shown].iter().map(|entry| line(entry)).collect();
     if n_shown < known.len() {
         let ns: i64 = known[n_shown..].iter().map(|entry| entry.ns).sum();
-        let rest = Entry { source: Source::Unexplained, ns, n: None, is_estimate: false };
+        let is_estimate = known[n_shown..].iter().any(|entry| entry.is_estimate);
+        let rest = Entry { source: Source::Unexplained, ns, n: None, is_estimate };
         let mut row = line(&rest);
         row[0] = format!("   {} more", known.len() - n_shown);
         rows.push(row);
     }
     rows.extend(unknown.iter().map(|entry| line(entry)));
     out.push_str(&table::plain(rows, &[1, 2, 3]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left out is no more certain than what is shown.
+    #[test]
+    fn a_sum_with_an_estimate_is_one() {
+        let text = |is_estimate| {
+            let entry = |ns: i64| Entry {
+                is_estimate: is_estimate && ns == 1,
+                ..Entry::exact(Source::Task { name: ns.to_string() }, ns)
+            };
+            let mut text = String::new();
+            lines(&mut text, &Ledger::new(100, (1..13).map(entry), Source::Unexplained));
+            text.lines().find(|line| line.contains("2 more")).unwrap().to_owned()
+        };
+        assert!(text(true).ends_with("estimate") && !text(false).contains("estimate"));
+    }
 }

@@ -1,6 +1,6 @@
 //! The ledger of a record's arms.
 
-use crate::noise::{ArmLedger, EvidenceCost, RecordLedger, Remedy};
+use crate::noise::{ArmLedger, EvidenceCost, RecordLedger, Remedy, Source, Threads};
 use crate::record::Record;
 use crate::render::Styles;
 use crate::render::columns::{shorten, wrap};
@@ -10,6 +10,8 @@ use crate::render::remedies::Asked;
 use crate::render::styles::paint;
 use crate::render::units::short_time;
 
+/// One part in so many is worth a sentence.
+const NOTED: i64 = 20;
 /// Columns of a command in a heading.
 const LABEL_COLUMNS: usize = 40;
 
@@ -57,7 +59,8 @@ fn evidence(cost: EvidenceCost) -> String {
 
 /// Metrics that name a cause.
 fn is_evidence(what: &str) -> bool {
-    ["preempted", "run-queue-wait", "task-clock", "migrations", "cycles"].contains(&what)
+    ["preempted", "run-queue-wait", "task-clock", "migrations", "cycles", "who took the time"]
+        .contains(&what)
 }
 
 fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
@@ -76,24 +79,74 @@ fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
     );
     wrap(out, "   ", 3, &text);
     lines(out, &arm.ledger);
-    if arm.is_parallel {
-        let text = "its threads run on several CPUs at a time: only what kept them from running is told apart";
-        wrap(out, "   ", 3, text);
+    for text in caveats(arm, runs) {
+        wrap(out, "   ", 3, &text);
     }
+}
+
+/// What the parts of an arm do not say.
+fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    match arm.threads {
+        Threads::One => {}
+        Threads::TakeTurns => all.push(
+            "its threads, or processes, take turns on a CPU: only what they waited for is told apart, and some of that time \
+             they took from each other"
+                .into(),
+        ),
+        Threads::Parallel => all.push(
+            "its threads run on several CPUs at a time: only what kept them from running is told apart"
+                .into(),
+        ),
+    }
+    if arm.n_uncounted > 0 {
+        all.push(format!(
+            "in {} of {} {runs} there were more switches than the kernel had room for: how much of the waiting followed a \
+             preemption is not known of these",
+            arm.n_uncounted, arm.n
+        ));
+    }
+    let ns_of = |source| {
+        let found = arm.ledger.entries.iter().find(|entry| entry.source == source);
+        found.map_or(0, |entry| entry.ns)
+    };
+    let has_names =
+        arm.ledger.entries.iter().any(|entry| matches!(entry.source, Source::Task { .. }));
+    if has_names && ns_of(Source::Queued) > arm.ledger.total_ns / NOTED {
+        all.push(
+            "ready: who ran is named where a program was taken off its CPU, not where it was woken or made and waited for one"
+                .into(),
+        );
+    }
+    if ns_of(Source::Asleep) > arm.ledger.total_ns / NOTED {
+        all.push(
+            "asleep: for a device, a timer, another process; but if it makes processes, they may have waited for a CPU, which \
+             is counted of the first one only; or stillwell did, to see the end"
+                .into(),
+        );
+    }
+    if ns_of(Source::SeenLate) > arm.ledger.total_ns / NOTED {
+        all.push(
+            "seen late: it never waited for anything, so that stillwell itself waited for a CPU to see its end; fewer other \
+             programs at a time, or a CPU that they leave free, would help"
+                .into(),
+        );
+    }
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::host::Gap;
-    use crate::noise::{Entry, Ledger, Source};
+    use crate::noise::{Entry, Ledger};
     use crate::render::fixture;
 
     #[test]
     fn the_ledger_of_a_record() {
         let mut record = fixture::record(&["make -j1"]);
         record.header.facts.virtualisation = Some("kvm".into());
-        record.header.gaps = ["cycles", "governor and turbo"]
+        record.header.gaps = ["cycles", "who took the time", "governor and turbo"]
             .map(|what| Gap {
                 what: what.into(),
                 why: "it is not there".into(),
@@ -116,7 +169,8 @@ mod tests {
             t0_ns: 12.3e6,
             measured_ns: 779_000_000,
             ledger: ledger.clone(),
-            is_parallel: false,
+            threads: Threads::One,
+            n_uncounted: 0,
         };
         let found = RecordLedger {
             arms: vec![arm],
@@ -125,5 +179,31 @@ mod tests {
             evidence: Some(EvidenceCost { of_run_ns: 12_345.6, share: 0.000_94 }),
         };
         insta::assert_snapshot!(super::record(&record, &found, &Styles::plain()));
+    }
+
+    /// What a part of the time may be as well is said where there is much of it.
+    #[test]
+    fn what_the_parts_do_not_say_is_said() {
+        let arm = |threads, n_uncounted, source, ns| {
+            let ledger = Ledger::new(1_000_000, [Entry::exact(source, ns)], Source::Unexplained);
+            let arm = ArmLedger {
+                arm: 0,
+                label: "a".into(),
+                n: 9,
+                t0_ns: 1e6,
+                measured_ns: 10_000_000,
+                ledger,
+                threads,
+                n_uncounted,
+            };
+            caveats(&arm, "runs").join("\n")
+        };
+        assert_eq!(arm(Threads::One, 0, Source::Asleep, 40_000), "");
+        assert!(arm(Threads::One, 0, Source::Asleep, 60_000).contains("of the first one only"));
+        assert!(arm(Threads::One, 0, Source::SeenLate, 60_000).contains("stillwell itself waited"));
+        assert_eq!(arm(Threads::One, 0, Source::Queued, 60_000), "");
+        assert!(arm(Threads::TakeTurns, 0, Source::Queued, 1).contains("take turns on a CPU"));
+        assert!(arm(Threads::Parallel, 0, Source::Queued, 1).contains("several CPUs at a time"));
+        assert!(arm(Threads::One, 4, Source::Queued, 1).contains("in 4 of 9 runs there were more"));
     }
 }

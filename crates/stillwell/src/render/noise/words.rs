@@ -21,7 +21,9 @@ pub fn name(source: &Source) -> String {
         Source::Faults => "page faults".into(),
         Source::Migrations => "moves to another CPU".into(),
         Source::Frequency => "a slower clock of the CPU".into(),
-        Source::Asleep => "waiting for something else than a CPU".into(),
+        Source::Waited => "ready, but had no CPU".into(),
+        Source::Asleep => "asleep, or waiting where nobody counts".into(),
+        Source::SeenLate => "its end was seen late, for want of a CPU".into(),
         Source::Host => "the host (nothing in this machine saw it)".into(),
         Source::Unexplained => "not explained".into(),
     }
