@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use crate::cli::LoadVerb;
 use crate::host::Host;
 use crate::load::{self, Load};
+use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
 
 const DONE: u8 = 0;
@@ -35,7 +36,9 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     }
     let kinds: Vec<&str> = verb.kind.iter().map(|kind| kind.name()).collect();
     let until = if verb.time.is_some() { "" } else { "; ^C ends it" };
+    // Before anybody is told to use it.
+    let interrupt = Interrupt::catch()?;
     writeln!(anstream::stderr(), "busy: {} x {}{until}", verb.n, kinds.join(",")).ok();
-    let is_over = load.go_on(verb.time.map(|time| time.ns))?;
+    let is_over = load.go_on(verb.time.map(|time| time.ns), &interrupt)?;
     Ok(if is_over || verb.time.is_none() { DONE } else { EXIT_INTERRUPTED })
 }

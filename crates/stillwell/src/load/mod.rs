@@ -126,19 +126,18 @@ impl Load {
         Ok(())
     }
 
-    /// Goes on until ^C, SIGTERM or the time is up. Returns whether it was the time.
+    /// Goes on until it is interrupted or the time is up. Returns whether it was the time.
     ///
     /// # Errors
     /// What has ended cannot be started anew.
-    pub fn go_on(&mut self, limit_ns: Option<u64>) -> Result<bool> {
-        let interrupt = Interrupt::catch()?;
+    pub fn go_on(&mut self, limit_ns: Option<u64>, interrupt: &Interrupt) -> Result<bool> {
         let end_ns = limit_ns.map(|limit_ns| monotonic_ns().saturating_add(limit_ns));
         loop {
             let left_ns = end_ns.map_or(LOOK_NS, |end_ns| end_ns.saturating_sub(monotonic_ns()));
             if left_ns == 0 {
                 return Ok(true);
             }
-            wait_for(&mut [PollFd::new(&interrupt, PollFlags::IN)], left_ns.min(LOOK_NS))?;
+            wait_for(&mut [PollFd::new(interrupt, PollFlags::IN)], left_ns.min(LOOK_NS))?;
             if interrupt.take() {
                 return Ok(false);
             }
