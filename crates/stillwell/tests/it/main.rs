@@ -32,6 +32,7 @@ mod processes;
 mod schedule;
 mod shield;
 mod streams;
+mod suite_build_ends;
 mod suite_builds;
 mod suite_mistakes;
 mod suites;

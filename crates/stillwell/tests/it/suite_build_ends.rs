@@ -1,0 +1,55 @@
+//! Builds of a suite that are interrupted, killed or waited for.
+
+use rustix::process::Signal;
+
+use crate::bench::{Bench, Running, STILLWELL, wait_until};
+use crate::processes::Process;
+
+/// A suite with a build that goes on for ever, and says who it is.
+fn endless(bench: &Bench, before: &str) -> (Running, Process) {
+    let build = format!("{before} echo $$ > new; mv new pid; while :; do sleep 0.01; done");
+    let text = format!(
+        "[[variant]]\nname = \"a\"\nbuild = {{ command = \"{build}\" }}\n\
+         [[benchmark]]\nname = \"n\"\ncommand = \"true\"\n"
+    );
+    bench.write("suite.toml", &text);
+    let mut command = bench.command(STILLWELL);
+    command.args(["bench", "suite.toml", "-o", "out"]);
+    let running = bench.spawn(command);
+    wait_until("the build", || bench.path("pid").exists());
+    (running, Process::of(bench.read("pid").trim().parse().unwrap()).unwrap())
+}
+
+#[test]
+fn a_build_ends_with_the_program_that_wanted_it() {
+    let bench = Bench::new();
+    let (running, build) = endless(&bench, "");
+    running.signal(Signal::KILL);
+    wait_until("the end of the build", || !build.is_alive());
+}
+
+#[test]
+fn a_build_that_does_not_heed_sigterm_is_ended_by_an_interrupt() {
+    let bench = Bench::new();
+    let (running, build) = endless(&bench, "trap '' TERM;");
+    running.signal(Signal::INT);
+    running.finish().ends_with(130).says(&["interrupted while it was built"]);
+    assert!(!build.is_alive());
+}
+
+#[test]
+fn who_waits_for_another_session_can_be_interrupted() {
+    let bench = Bench::new();
+    let (first, build) = endless(&bench, "");
+    let elsewhere = Bench::new();
+    let mut command = elsewhere.command(STILLWELL);
+    command.env("XDG_CACHE_HOME", bench.path("cache")).arg("bench");
+    command.arg(bench.path("suite.toml")).args(["-o", "out"]);
+    let second = elsewhere.spawn(command);
+    wait_until("the second waits", || elsewhere.read("stderr").contains("waiting for another"));
+    second.signal(Signal::INT);
+    second.finish().ends_with(130).says(&["interrupted while another session built it"]);
+    assert!(build.is_alive() && !elsewhere.path("out").exists());
+    first.signal(Signal::INT);
+    first.finish().ends_with(130);
+}
