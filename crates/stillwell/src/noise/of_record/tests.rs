@@ -71,6 +71,21 @@ fn time_off_the_cpu_is_told_apart() {
     assert!(total(&asleep(2, true)).largest().unwrap().is_estimate);
 }
 
+/// The task clock has stopped when a process gives its memory back: that is no waiting.
+#[test]
+fn a_process_that_gives_its_memory_back_is_on_the_cpu() {
+    let record = record_of(30, |step, row| {
+        let freeing_ns = u64::from(step % 3) * 1_000_000;
+        add(row, Metric::WallNs, freeing_ns);
+        row.set(Metric::SpawnNs, Some(0));
+        row.set(Metric::RunQueueWaitNs, Some(0));
+        row.set(Metric::VoluntarySwitches, Some(1));
+        row.set(Metric::UserUs, Some(9_000));
+        row.set(Metric::SysUs, Some(1_000 + freeing_ns / 1_000));
+    });
+    check(&record, &Source::Unexplained, 30_000_000);
+}
+
 /// More switches than the kernel had room for: the waiting is still there, and so are the names.
 #[test]
 fn switches_that_did_not_fit_are_no_preemption_of_zero() {
