@@ -68,9 +68,10 @@ impl Store {
     fn try_add(&mut self, new: &NewRecord) -> Result<Added> {
         // The same file is the same, compressed or not; histories of before have the digests of files as they were.
         let as_is = hex(&Sha256::digest(&new.bytes));
-        let digest = hex(&Sha256::digest(&unpacked(&new.bytes)?));
+        let text = unpacked(&new.bytes)?;
+        let digest = hex(&Sha256::digest(&text));
         let packed = pack(&new.bytes)?;
-        let session = Session::of(&new.bytes);
+        let session = Session::of(&text);
         // Immediate: two writers that both began to read would both have to give up.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

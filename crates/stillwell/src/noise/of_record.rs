@@ -157,8 +157,9 @@ fn of_arm(
     let usual = Usual::of(samples);
     let mut parts = Vec::new();
     // Where they take turns, or nobody knows when a worker waited, waiting is an estimate.
-    let is_rough = usual.threads != Threads::One || samples.iter().any(|sample| sample.is_slice);
-    let (mut cpu_ns, mut is_rough) = (Some(Vec::new()), is_rough);
+    let mut is_rough =
+        usual.threads != Threads::One || samples.iter().any(|sample| sample.is_slice);
+    let mut cpu_ns = Some(Vec::new());
     let (mut preempted_ns, mut queued_ns, mut waited_ns) = (0, 0, 0);
     for sample in samples {
         let split = usual.split(sample);

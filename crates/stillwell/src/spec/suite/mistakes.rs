@@ -129,7 +129,7 @@ fn most_similar<'a>(
 }
 
 /// Keys that only one kind of benchmark has.
-fn of_kind(benchmark: &Benchmark) -> [(&'static str, &'static str, bool); 14] {
+fn of_kind(benchmark: &Benchmark) -> [(&'static str, &'static str, bool); 13] {
     let is = Option::is_some;
     [
         ("shell", "command", benchmark.shell.is_some()),
@@ -145,7 +145,6 @@ fn of_kind(benchmark: &Benchmark) -> [(&'static str, &'static str, bool); 14] {
         ("inner_loops", "statement", benchmark.inner_loops.is_some()),
         ("duplicate", "statement", benchmark.duplicate.is_some()),
         ("only", "program", !benchmark.only.is_empty()),
-        ("", "", false),
     ]
 }
 
