@@ -150,9 +150,11 @@ impl Session<'_> {
         let have = walls.n_pairs(reference, watched.arm);
         if watched.seen.n_pairs_seen() == 0 {
             let need = watched.seen.spending().n_pairs_needed();
-            return Err(need.map_or(NoTest::FamilyTooLarge { n: watched.family }, |need| {
-                NoTest::TooFewPairs { have, need }
-            }));
+            return Err(match need {
+                None => NoTest::FamilyTooLarge { n: watched.family },
+                Some(need) if have < need => NoTest::TooFewPairs { have, need },
+                Some(_) => NoTest::NoLook { have },
+            });
         }
         let pairs = walls.slots(reference, watched.arm).pairs();
         let found = pairs.and_then(|pairs| watched.seen.conclude(&pairs, share));

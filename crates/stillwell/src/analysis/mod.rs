@@ -229,6 +229,11 @@ pub enum NoTest {
         /// How many there must be.
         need: usize,
     },
+    /// The session was cut short before its first look at them, and no other look is paid for.
+    NoLook {
+        /// Complete pairs there are.
+        have: usize,
+    },
     /// So many comparisons are judged together that nothing could be told from chance.
     FamilyTooLarge {
         /// How many there are.

@@ -202,3 +202,20 @@ fn play_twin(bench: &Bench, commands: &[&str], times: &[&str]) -> Ran {
     let fixed = ["--script", "script", "--host-root", ".", "-w", "0", "--json", "--aa"];
     bench.run(&[fixed.as_slice(), commands].concat()).ends_with(0)
 }
+
+/// Enough pairs for a verdict are not enough: it is looked at fixed numbers of them, and only these share out the error rate.
+#[test]
+fn who_ends_before_the_first_look_is_told_so() {
+    let bench = Bench::new();
+    play(&bench, &[1.0, 1.5], &["--max-blocks", "200"]).ends_with(0);
+    let whole = bench.read("r.swell");
+    let cut_after = |n_pairs: usize| {
+        let lines: Vec<&str> = whole.lines().take(1 + 2 * n_pairs).collect();
+        let end = r#"{"event":"end","reason":"interrupted"}"#;
+        bench.write("cut.swell", &format!("{}\n{end}\n", lines.join("\n")));
+        bench.stillwell(&["show", "cut.swell"]).ends_with(0).stdout
+    };
+    assert!(cut_after(4).contains("needs 8 complete pairs of runs; there are 4"));
+    let ran = cut_after(9);
+    assert!(ran.contains("before its first look; there are 9 complete"), "{ran}");
+}

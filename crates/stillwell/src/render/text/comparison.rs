@@ -368,6 +368,11 @@ pub(in crate::render) fn no_test(because: NoTest, policy: Policy) -> String {
             let level = percent_of_level(policy.alpha);
             format!("a verdict at {level} needs {need} complete pairs of runs; there are {have}")
         }
+        NoTest::NoLook { have } => {
+            format!(
+                "the session was cut short before its first look; there are {have} complete pairs of runs"
+            )
+        }
         NoTest::FamilyTooLarge { n } => {
             let level = percent_of_level(policy.alpha);
             format!(
