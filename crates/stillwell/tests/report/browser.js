@@ -38,7 +38,7 @@ async function open(t, file, options = {}) {
   return page;
 }
 
-/// Scrolls to each chart that is not folded away, because the page draws a chart when it comes into sight. Returns their number.
+/// Scrolls to each chart that is not folded away, because the page draws it only then. Returns their number.
 async function drawn(page) {
   const figures = page.locator("figure.chart:visible");
   const n = await figures.count();
