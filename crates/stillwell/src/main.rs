@@ -28,8 +28,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// An error of ours or of the user.
-const EXIT_ERROR: u8 = 2;
+use crate::values::exit_code;
 
 fn main() -> ExitCode {
     // Before anything else, so that the launcher stays small.
@@ -52,7 +51,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             writeln!(anstream::stderr(), "stillwell: {error:#}").ok();
-            ExitCode::from(EXIT_ERROR)
+            ExitCode::from(exit_code::ERROR)
         }
     }
 }

@@ -4,10 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::{Comparison, Evidence, NoTest, RatioInterval};
 use crate::plan::Policy;
-use crate::values::FailOn;
-
-/// The exit code of something that was asked for and is not decided.
-pub const UNDECIDED: u8 = 3;
+use crate::values::{FailOn, exit_code};
 
 /// What can be said of a candidate against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -91,11 +88,11 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
             || judgement.interval.is_some_and(|interval| interval.hi <= limit)
     };
     if judgements.iter().any(is_too_slow) {
-        1
+        exit_code::CHECK_FAILED
     } else if judgements.iter().all(is_fine) {
-        0
+        exit_code::SUCCESS
     } else {
-        UNDECIDED
+        exit_code::UNDECIDED
     }
 }
 

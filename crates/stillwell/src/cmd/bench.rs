@@ -15,6 +15,7 @@ use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
 use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
+use crate::values::exit_code;
 
 /// What forked functions are called together.
 const FUNCTION: &str = "function";
@@ -66,5 +67,5 @@ fn not_listed(program: &Arm, index: usize, failure: &Failure) -> anyhow::Error {
 fn list(names: &[String]) -> Result<u8> {
     let mut stdout = std::io::stdout().lock();
     names.iter().try_for_each(|name| writeln!(stdout, "{name}"))?;
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }

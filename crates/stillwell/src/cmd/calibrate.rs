@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::analysis::calibrate::{Calibration, RATIOS, Settings, calibrate as replay};
+use crate::cmd::print::print;
 use crate::cmd::run;
 use crate::plan::Policy;
 use crate::record::Record;
@@ -14,6 +15,7 @@ use crate::render::{calibrate as page, json};
 use crate::session;
 use crate::spec::run::Style;
 use crate::spec::{CalibrateVerb, RunSpec, RunVerb};
+use crate::values::exit_code;
 use crate::values::metric::Metric;
 use crate::values::{CALIBRATION_RUNS_MIN, TimeSpan};
 
@@ -29,7 +31,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
         Some(path) => path.clone(),
         None => {
             let (path, code) = run::measure_only(&series(&verb))?;
-            if code != 0 {
+            if code != exit_code::SUCCESS {
                 say_how_to_go_on(&path);
                 return Ok(code);
             }
@@ -47,8 +49,8 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let found = replay(&times_ns, pace_ns, &settings, || bar.inc(1));
     bar.finish_and_clear();
     let found = found.with_context(|| format!("{} cannot be replayed", path.display()))?;
-    print(&found, plan.arms[plan.reference].label(), &path, verb.json)?;
-    Ok(0)
+    print_calibration(&found, plan.arms[plan.reference].label(), &path, verb.json)?;
+    Ok(exit_code::SUCCESS)
 }
 
 /// What there is of a series that was cut short may be enough.
@@ -116,10 +118,10 @@ fn progress(n: u64, is_json: bool) -> ProgressBar {
     bar
 }
 
-fn print(found: &Calibration, label: &str, path: &Path, as_json: bool) -> Result<()> {
+fn print_calibration(found: &Calibration, label: &str, path: &Path, as_json: bool) -> Result<()> {
     if as_json {
         let mut stdout = std::io::stdout().lock();
         return Ok(json::pretty(&mut stdout, found)?);
     }
-    super::print(&page::calibration(found, label, path))
+    print(&page::calibration(found, label, path))
 }

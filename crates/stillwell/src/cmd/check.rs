@@ -3,16 +3,11 @@
 use anyhow::Result;
 
 use crate::analysis::{RecordCheck, Steadiness, check_record};
+use crate::cmd::print::print;
 use crate::convert::read::Detail;
 use crate::render::{Styles, check as shown};
 use crate::spec::CheckVerb;
-
-/// Every arm is stable.
-const STABLE: u8 = 0;
-/// At least one is not.
-const UNSTABLE: u8 = 1;
-/// None is unstable, of one it cannot be told.
-const UNDECIDED: u8 = 3;
+use crate::values::exit_code;
 
 /// Checks every arm of every file.
 pub fn check(verb: &CheckVerb) -> Result<u8> {
@@ -25,22 +20,24 @@ pub fn check(verb: &CheckVerb) -> Result<u8> {
         } else {
             let gap = if codes.is_empty() { "" } else { "\n" };
             let text = shown::text(&record, &found, &Styles::colored());
-            super::print(&format!("{gap}{text}"))?;
+            print(&format!("{gap}{text}"))?;
         }
-        codes.push(exit_code(&found));
+        codes.push(code_of(&found));
     }
-    let of_all = [UNSTABLE, UNDECIDED].into_iter().find(|code| codes.contains(code));
-    Ok(of_all.unwrap_or(STABLE))
+    let of_all = [exit_code::CHECK_FAILED, exit_code::UNDECIDED]
+        .into_iter()
+        .find(|code| codes.contains(code));
+    Ok(of_all.unwrap_or(exit_code::SUCCESS))
 }
 
 /// A control counts as well: it is subtracted from every other arm.
-fn exit_code(found: &RecordCheck) -> u8 {
+fn code_of(found: &RecordCheck) -> u8 {
     let is_any = |steadiness| found.arms.iter().any(|arm| arm.steadiness == steadiness);
     if is_any(Steadiness::Unstable) {
-        UNSTABLE
+        exit_code::CHECK_FAILED
     } else if is_any(Steadiness::TooFewRuns) || is_any(Steadiness::UnfitTimes) {
-        UNDECIDED
+        exit_code::UNDECIDED
     } else {
-        STABLE
+        exit_code::SUCCESS
     }
 }

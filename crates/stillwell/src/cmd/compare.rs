@@ -9,13 +9,15 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Opened, records};
+use crate::cmd::print::print;
 use crate::convert::read::Detail;
 use crate::record::Record;
 use crate::render::files::{Shown, Side};
 use crate::render::{Styles, across, files as shown_files, within};
 use crate::results::Results;
 use crate::spec::CompareVerb;
-use crate::verdict::{self, UNDECIDED, judge};
+use crate::values::exit_code;
+use crate::verdict::{self, judge};
 
 /// Files from which on there is a test across sessions, so that benchmarks are not shown in columns.
 const SESSIONS_MIN: usize = 6;
@@ -74,10 +76,10 @@ fn across_files(verb: &CompareVerb, opened: Vec<Opened>) -> Result<u8> {
             group_by_speed: verb.table.group_by_speed,
             less_than: verb.table.min_speed.map_or(0.0, |pct| pct.0 / 100.0),
         };
-        super::print(&shown_files::text(&sides, &found, shown))?;
+        print(&shown_files::text(&sides, &found, shown))?;
     }
     // Of separate sessions nothing is decided.
-    Ok(if verb.fail_on.is_some() { UNDECIDED } else { 0 })
+    Ok(if verb.fail_on.is_some() { exit_code::UNDECIDED } else { exit_code::SUCCESS })
 }
 
 /// Compares the arms of a record with its reference.
@@ -111,7 +113,7 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
     if verb.json {
         within::json(&mut std::io::stdout().lock(), record, &pairs)?;
     } else {
-        super::print(&within::text(record, analysis, &pairs, &Styles::colored()))?;
+        print(&within::text(record, analysis, &pairs, &Styles::colored()))?;
     }
     Ok(judged.exit_code(verb.fail_on))
 }
@@ -145,10 +147,10 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
     if verb.json {
         across::json(&mut std::io::stdout().lock(), &old, &new.0, &pairs)?;
     } else {
-        super::print(&across::text(&old, &new.0, &pairs, &Styles::colored()))?;
+        print(&across::text(&old, &new.0, &pairs, &Styles::colored()))?;
     }
     let judgements: Vec<_> = pairs.iter().map(|pair| pair.judgement).collect();
-    Ok(verb.fail_on.map_or(0, |fail_on| verdict::exit_code(&judgements, fail_on)))
+    Ok(verb.fail_on.map_or(exit_code::SUCCESS, |fail_on| verdict::exit_code(&judgements, fail_on)))
 }
 
 /// The same session counted twice would look like two sessions that agree.

@@ -9,11 +9,12 @@ use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::record::EndReason;
 use crate::render::failure::explain as explain_failure;
-use crate::session::{EXIT_INTERRUPTED, EXIT_TIMEOUT, Ended, Screen, SessionStart};
+use crate::session::{Ended, Screen, SessionStart};
 use crate::spec::RunSpec;
 use crate::spec::run::OutputOptions;
 use crate::spec::workers::{PyperfOptions, SessionOptions};
 use crate::values::FailOn;
+use crate::values::exit_code;
 
 /// The options for the output of a session.
 pub struct Presentation<'a> {
@@ -93,10 +94,12 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, ended: &Ended) -> Re
         writeln!(anstream::stderr(), "stillwell: {message}").ok();
     }
     Ok(match ended.reason {
-        EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => EXIT_TIMEOUT,
+        EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => {
+            exit_code::TIMEOUT
+        }
         EndReason::Complete | EndReason::Decided | EndReason::Precise => judged.exit_code(*fail_on),
-        EndReason::Interrupted => EXIT_INTERRUPTED,
-        EndReason::TimedOut => EXIT_TIMEOUT,
-        EndReason::Failed | EndReason::RecordFull => crate::EXIT_ERROR,
+        EndReason::Interrupted => exit_code::INTERRUPTED,
+        EndReason::TimedOut => exit_code::TIMEOUT,
+        EndReason::Failed | EndReason::RecordFull => exit_code::ERROR,
     })
 }

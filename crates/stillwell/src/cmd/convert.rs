@@ -9,6 +9,7 @@ use crate::analysis::launches;
 use crate::cmd::exports::{self, directory_of, export_as};
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, open};
+use crate::cmd::print::print;
 use crate::convert::edit;
 use crate::convert::read::Detail;
 use crate::convert::to_record::About;
@@ -17,6 +18,7 @@ use crate::render::{bmf, pyperf, values};
 use crate::results::Results;
 use crate::spec::ConvertVerb;
 use crate::spec::convert::{EditOptions, WriteFormat};
+use crate::values::exit_code;
 
 /// Rows are written in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;
@@ -146,7 +148,7 @@ fn output(
 ) -> Result<u8> {
     let Some(path) = &verb.output else {
         exports::write_one(Path::new("-"), export).context("cannot write to standard output")?;
-        return Ok(0);
+        return Ok(exit_code::SUCCESS);
     };
     exports::write_new(path, export)
         .map_err(|error| match error.downcast_ref::<io::Error>().map(io::Error::kind) {
@@ -155,12 +157,12 @@ fn output(
         })
         .with_context(|| format!("cannot write {}", path.display()))?;
     let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
-    super::print(&format!(
+    print(&format!(
         "benchmarks: {}, values: {n_values}\nfile: {}\n",
         results.benchmarks.len(),
         path.display()
     ))?;
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 /// Writes a record.
@@ -175,7 +177,7 @@ fn record(verb: &ConvertVerb, opened: Opened) -> Result<u8> {
         let mut stdout = io::BufWriter::new(io::stdout().lock());
         lines(&record, |piece| Ok(stdout.write_all(piece)?))?;
         stdout.flush()?;
-        return Ok(0);
+        return Ok(exit_code::SUCCESS);
     };
     write(path, &record)?;
     let plan = &record.header.plan;
@@ -187,8 +189,8 @@ fn record(verb: &ConvertVerb, opened: Opened) -> Result<u8> {
     } else {
         format!("benchmarks: {n_arms}, values: {n_values}, warm-ups: {n_warmups}")
     };
-    super::print(&format!("{what}\nrecord: {}\n", path.display()))?;
-    Ok(0)
+    print(&format!("{what}\nrecord: {}\n", path.display()))?;
+    Ok(exit_code::SUCCESS)
 }
 
 /// The lines of a record after the header, piece by piece, and before them the header.

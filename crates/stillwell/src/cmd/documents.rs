@@ -3,7 +3,9 @@
 use anyhow::Result;
 use clap::CommandFactory as _;
 
+use crate::cmd::print::print;
 use crate::spec::Cli;
+use crate::values::exit_code;
 use crate::values::metric::METRICS;
 
 /// One page with all verbs: `stillwell man | man -l -`.
@@ -19,8 +21,8 @@ pub fn man() -> Result<u8> {
         verb.get_subcommands().try_for_each(|action| section(&mut page, action))?;
     }
     page.extend(metrics_section().bytes());
-    super::print(&String::from_utf8_lossy(&page))?;
-    Ok(0)
+    print(&String::from_utf8_lossy(&page))?;
+    Ok(exit_code::SUCCESS)
 }
 
 fn section(page: &mut Vec<u8>, verb: &clap::Command) -> std::io::Result<()> {
@@ -46,6 +48,6 @@ fn metrics_section() -> String {
 pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "stillwell", &mut script);
-    super::print(&String::from_utf8_lossy(&script))?;
-    Ok(0)
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(exit_code::SUCCESS)
 }

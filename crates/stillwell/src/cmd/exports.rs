@@ -1,19 +1,16 @@
-//! `--export` and its like: files for other programs. A file is complete or not there at all.
+//! `--export` and its like: files for other programs.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use tempfile::NamedTempFile;
 
 use crate::cmd::judged::Judged;
+use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::{open, report};
 use crate::convert::read::Detail;
 use crate::convert::{edit, of_record};
-use crate::host::with_their_files;
 use crate::render::markup::{self, Markup};
 use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
 use crate::spec::convert::WriteFormat;
@@ -92,23 +89,6 @@ pub fn check(options: &ExportOptions) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a file whose directory does not exist.
-///
-/// # Errors
-/// There is no such directory, or the file is one.
-pub fn check_path(option: &str, path: &Path) -> Result<()> {
-    let (shown, directory) = (path.display(), directory_of(path));
-    let shown_directory = directory.display();
-    ensure!(directory.is_dir(), "{option} {shown}: there is no directory {shown_directory}");
-    ensure!(!path.is_dir(), "{option} {shown}: it is a directory");
-    Ok(())
-}
-
-/// The directory that a file is in.
-pub fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// Writes all that were asked for.
 ///
 /// # Errors
@@ -133,58 +113,6 @@ pub fn export_as(format: WriteFormat) -> Option<Export> {
         WriteFormat::Hyperfine => json,
         WriteFormat::Json => whole_analysis,
     })
-}
-
-/// Writes a file as a whole: it is complete or not there at all. What ends with .gz is compressed.
-///
-/// # Errors
-/// It cannot be written, or `export` fails.
-pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
-    if path.extension().is_some_and(|extension| extension == "gz") {
-        return write_plain(path, |to| {
-            let mut gzip = GzEncoder::new(to, Compression::default());
-            export(&mut gzip)?;
-            gzip.finish()?;
-            Ok(())
-        });
-    }
-    write_plain(path, export)
-}
-
-/// Writes a file that must not exist yet.
-///
-/// # Errors
-/// As [`write_one`]; it exists.
-pub fn write_new(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
-    ensure!(path.symlink_metadata().is_err(), io::Error::from(io::ErrorKind::AlreadyExists));
-    write_one(path, export)
-}
-
-fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
-    if path == Path::new("-") {
-        let mut stdout = BufWriter::new(io::stdout().lock());
-        export(&mut stdout)?;
-        return Ok(stdout.flush()?);
-    }
-    // A device or a pipe (/dev/null, /dev/stdout) is written to, not replaced.
-    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
-        let mut file = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path)?);
-        export(&mut file)?;
-        return Ok(file.flush()?);
-    }
-    // A link is followed, not replaced.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.into());
-    let file = with_their_files(|| {
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-        tempfile::Builder::new().permissions(mode).tempfile_in(directory_of(path))
-    });
-    // Its own message names the temporary file.
-    let file = file.map_err(|error| io::Error::from(error.kind()))?;
-    let mut buffer = BufWriter::new(file);
-    export(&mut buffer)?;
-    let file: NamedTempFile = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.persist(path)?;
-    Ok(())
 }
 
 fn json(judged: &Judged, mut to: &mut dyn Write) -> Result<()> {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::cmd::exports::write_new;
 use crate::cmd::open::{self, Content, Named, Opened};
+use crate::cmd::output_file::write_new;
+use crate::cmd::print::print;
 use crate::cmd::site::Folder;
 use crate::convert::read::Detail;
 use crate::history::commits::Commits;
@@ -22,17 +23,13 @@ use crate::spec::{
     HistorySearch, HistoryShow, HistoryVerb,
 };
 use crate::values::FailOn;
+use crate::values::exit_code;
 use crate::{analysis, record};
 
 /// For the random orders that changes are compared with: the same history has the same changes.
 const SEED: u64 = 1;
 /// Of the benchmarks that are said to have changed, so many at most have not.
 const FALSE_DISCOVERY: f64 = 0.05;
-
-/// Some files could not be added.
-const ERROR: u8 = 2;
-/// Something became slower, and that was asked for.
-const FAILED: u8 = 1;
 
 /// `history`.
 pub fn history(verb: &HistoryVerb) -> Result<u8> {
@@ -72,8 +69,8 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
             }
         }
     }
-    super::print(&shown::added(n))?;
-    Ok(if n.failed > 0 { ERROR } else { 0 })
+    print(&shown::added(n))?;
+    Ok(if n.failed > 0 { exit_code::ERROR } else { exit_code::SUCCESS })
 }
 
 /// The files that were named, and for directories those in them and below. A directory with nothing but criterion's files is one result.
@@ -269,11 +266,11 @@ fn show(verb: &HistoryShow) -> Result<u8> {
     if verb.json {
         shown::json(&mut std::io::stdout().lock(), &found)?;
     } else if verb.search.name.is_none() {
-        super::print(&shown::list(&found))?;
+        print(&shown::list(&found))?;
     } else {
-        super::print(&shown::series(&found, verb.last, &Styles::colored()))?;
+        print(&shown::series(&found, verb.last, &Styles::colored()))?;
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 fn changes(verb: &HistoryChanges) -> Result<u8> {
@@ -296,12 +293,16 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     if verb.json {
         shown::json(&mut std::io::stdout().lock(), &changes)?;
     } else {
-        super::print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
+        print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
     }
     let is_slower = |fail_on: FailOn| {
         changes.iter().any(|it| it.change.ratio.lo > 1.0 + fail_on.slower_pct / 100.0)
     };
-    Ok(if verb.fail_on.is_some_and(is_slower) { FAILED } else { 0 })
+    Ok(if verb.fail_on.is_some_and(is_slower) {
+        exit_code::CHECK_FAILED
+    } else {
+        exit_code::SUCCESS
+    })
 }
 
 /// The changes of all series with the commits that may be the cause.
@@ -337,8 +338,8 @@ fn report(verb: &HistoryReport) -> Result<u8> {
         folder.write(&page.path, &page.text)?;
     }
     let n_written = folder.finish()?;
-    super::print(&shown::reported(&verb.output, n_written))?;
-    Ok(0)
+    print(&shown::reported(&verb.output, n_written))?;
+    Ok(exit_code::SUCCESS)
 }
 
 fn get(verb: &HistoryGet) -> Result<u8> {
@@ -346,5 +347,5 @@ fn get(verb: &HistoryGet) -> Result<u8> {
     let bytes = store.bytes(verb.record)?;
     write_new(&verb.output, |to| Ok(to.write_all(&bytes)?))
         .with_context(|| format!("cannot write {}", verb.output.display()))?;
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }

@@ -7,10 +7,12 @@ use anyhow::Result;
 use crate::analysis::histogram::Histogram;
 use crate::analysis::suite::policy_of;
 use crate::analysis::{self, launches};
+use crate::cmd::print::print;
 use crate::convert::of_record;
 use crate::record::Record;
 use crate::render::{Styles, json, results, text};
 use crate::values::FailOn;
+use crate::values::exit_code;
 use crate::verdict::{self, Judgement, judge};
 
 /// Bins of the histograms in a summary: one character each.
@@ -60,13 +62,7 @@ impl Judged {
         let histogram = Histogram::of(&self.record, SUMMARY_BINS);
         let (analysis, judgements) = (&self.analysis, &self.judgements);
         let styles = Styles::colored();
-        super::print(&text::summary(
-            &self.record,
-            analysis,
-            judgements,
-            histogram.as_ref(),
-            &styles,
-        ))
+        print(&text::summary(&self.record, analysis, judgements, histogram.as_ref(), &styles))
     }
 
     /// One line for each process with what it measured.
@@ -74,11 +70,11 @@ impl Judged {
     /// # Errors
     /// Standard output cannot be written.
     pub fn print_processes(&self) -> Result<()> {
-        super::print(&results::processes(&of_record::results(&self.record)))
+        print(&results::processes(&of_record::results(&self.record)))
     }
 
     /// The exit code that `--fail-on` asks for.
     pub fn exit_code(&self, fail_on: Option<FailOn>) -> u8 {
-        fail_on.map_or(0, |fail_on| verdict::exit_code(&self.judgements, fail_on))
+        fail_on.map_or(exit_code::SUCCESS, |fail_on| verdict::exit_code(&self.judgements, fail_on))
     }
 }

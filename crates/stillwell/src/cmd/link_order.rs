@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::link::{self, Wrappers};
 use crate::spec::LinkOrderVerb;
+use crate::values::exit_code;
 
 /// Executes it.
 pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {
@@ -17,5 +18,5 @@ pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {
     // As bytes: a directory of PATH need not be UTF-8.
     let line = [path.as_bytes(), b"\n"].concat();
     std::io::stdout().write_all(&line).context("cannot write to standard output")?;
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }

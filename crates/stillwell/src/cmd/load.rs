@@ -9,9 +9,7 @@ use crate::load::{self, Load};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
 use crate::spec::LoadVerb;
-
-const DONE: u8 = 0;
-const EXIT_INTERRUPTED: u8 = 130;
+use crate::values::exit_code;
 
 /// Executes it.
 pub fn load(verb: &LoadVerb) -> Result<u8> {
@@ -40,5 +38,5 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     let interrupt = Interrupt::catch()?;
     writeln!(anstream::stderr(), "busy: {} x {}{until}", verb.n, kinds.join(",")).ok();
     let is_over = load.go_on(verb.time.map(|time| time.ns), &interrupt)?;
-    Ok(if is_over || verb.time.is_none() { DONE } else { EXIT_INTERRUPTED })
+    Ok(if is_over || verb.time.is_none() { exit_code::SUCCESS } else { exit_code::INTERRUPTED })
 }

@@ -15,8 +15,10 @@ mod link_order;
 mod load;
 mod noise;
 mod open;
+mod output_file;
 mod plot;
 mod pool;
+mod print;
 mod records;
 mod report;
 mod run;
@@ -27,9 +29,7 @@ mod system;
 mod timeit;
 mod tuning;
 
-use std::io::Write as _;
-
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::render::uncertain;
 use crate::spec::Verb;
@@ -68,11 +68,4 @@ pub fn run_verb(verb: Verb) -> Result<u8> {
         Verb::Man => documents::man(),
         Verb::Completions { shell } => documents::completions(shell),
     }
-}
-
-/// Prints finished text. Colours are taken out unless standard output is a terminal that wants them.
-fn print(text: &str) -> Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.context("cannot write to standard output")
 }

@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis;
 use crate::analysis::ledger::of_record;
-use crate::cmd::exports::{check_path, write_one};
 use crate::cmd::open::records;
+use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::print::print;
 use crate::convert::read::Detail;
 use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
@@ -16,10 +17,8 @@ use crate::plan::Policy;
 use crate::render::{Styles, json, noise as shown};
 use crate::spec::NoiseVerb;
 use crate::spec::input::InputOptions;
+use crate::values::exit_code;
 use crate::values::read_cpu_list;
-
-/// Ended by ^C.
-const INTERRUPTED: u8 = 130;
 
 /// Shows the ledgers of records, or watches the machine.
 pub fn noise(verb: &NoiseVerb) -> Result<u8> {
@@ -39,10 +38,10 @@ fn of_records(verb: &NoiseVerb) -> Result<u8> {
         } else {
             let gap = if index == 0 { "" } else { "\n" };
             let text = shown::record(&record, &found, &Styles::colored());
-            super::print(&format!("{gap}{text}"))?;
+            print(&format!("{gap}{text}"))?;
         }
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 fn watch(verb: &NoiseVerb) -> Result<u8> {
@@ -74,11 +73,11 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     if verb.json {
         json::pretty(&mut std::io::stdout().lock(), &found.report)?;
     } else if !is_raw_shown {
-        super::print(&shown::report(&found.report, &Styles::colored()))?;
+        print(&shown::report(&found.report, &Styles::colored()))?;
     }
     // What was seen is shown in any case.
     written?;
-    Ok(if found.was_interrupted { INTERRUPTED } else { 0 })
+    Ok(if found.was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
 }
 
 /// A verdict, or why there is none.

@@ -10,11 +10,13 @@ use crate::analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of,
 use crate::analysis::walls::Walls;
 use crate::analysis::{Comparison, Evidence};
 use crate::cmd::judged::Judged;
+use crate::cmd::print::print;
 use crate::convert::read::Detail;
 use crate::record::Record;
 use crate::render::plot::{self, Axis, Chart, Marks, Series, Size};
 use crate::render::units::{Kind, Unit, asked, kind_of_unit};
 use crate::spec::{PlotKind, PlotVerb};
+use crate::values::exit_code;
 
 /// Columns without a terminal.
 const COLUMNS: usize = 80;
@@ -47,9 +49,9 @@ pub fn plot(verb: &PlotVerb) -> Result<u8> {
         let gap = if index > 0 { "\n" } else { "" };
         let text = plot::text(chart, size(verb, chart, is_ascii));
         let text = if is_ascii { plot::ascii(&text) } else { text };
-        super::print(&format!("{gap}{text}"))?;
+        print(&format!("{gap}{text}"))?;
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 fn size(verb: &PlotVerb, chart: &Chart, is_ascii: bool) -> Size {

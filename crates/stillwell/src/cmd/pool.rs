@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use crate::analysis::pool as analysis;
 use crate::analysis::pool::{Line, PoolEvidence};
+use crate::cmd::print::print;
 use crate::host::{self, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -28,6 +29,7 @@ use crate::render::pool::Collection;
 use crate::render::{Styles, pool as shown};
 use crate::session::drawn_seed;
 use crate::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+use crate::values::exit_code;
 use crate::verdict::{self, Judgement, Verdict};
 
 /// Jobs that a pool is divided into if nobody says otherwise.
@@ -35,10 +37,6 @@ const JOBS_MAX: usize = 1000;
 /// How often `watch` looks into the folder, and the queue is asked.
 const LOOK_NS: u64 = 1_000_000_000;
 const ASK_NS: u64 = 10_000_000_000;
-
-/// Something is missing, or a task failed.
-const ERROR: u8 = 2;
-const INTERRUPTED: u8 = 130;
 
 /// `pool`.
 pub fn pool(verb: &PoolVerb) -> Result<u8> {
@@ -189,8 +187,8 @@ fn submit_jobs(pool: &Pool, jobs: &[usize]) -> Result<u8> {
             pool.folder.display()
         ),
     })?;
-    super::print(&shown::submitted(pool, jobs.len(), &submissions))?;
-    Ok(0)
+    print(&shown::submitted(pool, jobs.len(), &submissions))?;
+    Ok(exit_code::SUCCESS)
 }
 
 fn n_jobs(list: &str) -> usize {
@@ -207,9 +205,9 @@ fn status(verb: &PoolStatus) -> Result<u8> {
     if verb.json {
         shown::status_json(&mut std::io::stdout().lock(), &pool, &found)?;
     } else {
-        super::print(&shown::status(&pool, &found))?;
+        print(&shown::status(&pool, &found))?;
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 /// Until all is done, or nobody is working on what is not.
@@ -244,14 +242,14 @@ fn watch(pool: &Pool) -> Result<u8> {
         wait_for(&mut [PollFd::new(&interrupt, PollFlags::IN)], LOOK_NS)?;
         if interrupt.take() {
             bar.finish_and_clear();
-            super::print("the jobs go on\n")?;
-            return Ok(INTERRUPTED);
+            print("the jobs go on\n")?;
+            return Ok(exit_code::INTERRUPTED);
         }
     }
     bar.finish_and_clear();
     let found = look(pool)?;
-    super::print(&shown::status(pool, &found))?;
-    Ok(if found.n(State::Done) == n_tasks { 0 } else { ERROR })
+    print(&shown::status(pool, &found))?;
+    Ok(if found.n(State::Done) == n_tasks { exit_code::SUCCESS } else { exit_code::ERROR })
 }
 
 fn progress(n_tasks: usize) -> ProgressBar {
@@ -270,8 +268,8 @@ fn resume(pool: &Pool) -> Result<u8> {
         found.absent().into_iter().map(|task| pool.manifest.job_of(task)).collect();
     jobs.dedup();
     if jobs.is_empty() {
-        super::print(&format!("nothing to submit: {}\n", shown::counts(&found)))?;
-        return Ok(0);
+        print(&format!("nothing to submit: {}\n", shown::counts(&found)))?;
+        return Ok(exit_code::SUCCESS);
     }
     submit_jobs(pool, &jobs)
 }
@@ -279,8 +277,8 @@ fn resume(pool: &Pool) -> Result<u8> {
 fn cancel(pool: &Pool) -> Result<u8> {
     let n_jobs = queue::cancel(&pool.manifest)?;
     let n_done = standing::done(pool)?.len();
-    super::print(&shown::cancelled(n_jobs, n_done))?;
-    Ok(0)
+    print(&shown::cancelled(n_jobs, n_done))?;
+    Ok(exit_code::SUCCESS)
 }
 
 fn collect_all(verb: &PoolCollect) -> Result<u8> {
@@ -300,13 +298,13 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
     if verb.json {
         shown::collected_json(&mut std::io::stdout().lock(), &found)?;
     } else {
-        super::print(&shown::collected(&found, verb.by_node, &Styles::colored()))?;
+        print(&shown::collected(&found, verb.by_node, &Styles::colored()))?;
     }
     Ok(match verb.fail_on {
-        None => 0,
+        None => exit_code::SUCCESS,
         // Of a variant without a pair nothing is known.
         Some(fail_on) => match verdict::exit_code(&judgements, fail_on) {
-            0 if lines.len() < n_family => verdict::UNDECIDED,
+            exit_code::SUCCESS if lines.len() < n_family => exit_code::UNDECIDED,
             code => code,
         },
     })
@@ -331,12 +329,12 @@ fn work(verb: &PoolTask) -> Result<u8> {
     let facts = host::look(&Host::new("/")).facts;
     let ended = task::work(&pool, verb.job, &node_name(facts.host))?;
     match ended {
-        Ended::Done => Ok(0),
-        Ended::Interrupted => Ok(INTERRUPTED),
+        Ended::Done => Ok(exit_code::SUCCESS),
+        Ended::Interrupted => Ok(exit_code::INTERRUPTED),
         Ended::Failed(n_failed) => {
             let mut stderr = anstream::stderr().lock();
             writeln!(stderr, "stillwell: {n_failed} of the tasks of job {} failed", verb.job).ok();
-            Ok(if verb.lenient { 0 } else { ERROR })
+            Ok(if verb.lenient { exit_code::SUCCESS } else { exit_code::ERROR })
         }
     }
 }

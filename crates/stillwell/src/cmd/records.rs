@@ -10,6 +10,7 @@ use crate::analysis::{self, launches};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, records};
+use crate::cmd::print::print;
 use crate::convert::of_record;
 use crate::convert::read::Detail;
 use crate::record::Record;
@@ -23,6 +24,7 @@ use crate::spec::input::InputOptions;
 use crate::spec::{
     DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ShowVerb, SlowestVerb, StatsVerb,
 };
+use crate::values::exit_code;
 
 impl FilesVerb {
     /// All files, one after another.
@@ -43,7 +45,7 @@ impl FilesVerb {
 fn heading(opened: &Opened, are_several: bool, is_first: bool) -> Result<()> {
     if are_several {
         let gap = if is_first { "" } else { "\n" };
-        super::print(&format!("{gap}== {}\n", opened.path.display()))?;
+        print(&format!("{gap}== {}\n", opened.path.display()))?;
     }
     Ok(())
 }
@@ -53,7 +55,7 @@ fn only_summaries(opened: &Opened) -> Result<bool> {
     let Content::Foreign(results, _) = &opened.content else { return Ok(false) };
     let is_it = results.benchmarks.iter().all(|it| it.values.is_empty() && it.summary.is_some());
     if is_it {
-        super::print(&of_results::summaries(results))?;
+        print(&of_results::summaries(results))?;
     }
     Ok(is_it)
 }
@@ -66,7 +68,7 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         n_files < 2 || verb.exports.is_empty(),
         "an export is of one file; {n_files} are named"
     );
-    let mut code = 0;
+    let mut code = exit_code::SUCCESS;
     for (index, opened) in verb.files.open(Detail::Everything)?.enumerate() {
         let opened = opened?;
         let prints = !verb.exports.uses_stdout();
@@ -88,7 +90,8 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
 
 /// Of several files: a slowdown comes before what cannot be told.
 fn worse(one: u8, other: u8) -> u8 {
-    if one == 1 || other == 1 { 1 } else { one.max(other) }
+    let is_bad = [one, other].contains(&exit_code::CHECK_FAILED);
+    if is_bad { exit_code::CHECK_FAILED } else { one.max(other) }
 }
 
 /// `stats`.
@@ -112,10 +115,10 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         if verb.json {
             json::stats(&mut std::io::stdout().lock(), &record, found)?;
         } else {
-            super::print(&stats_table::stats(found))?;
+            print(&stats_table::stats(found))?;
         }
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 /// Of each arm; none where every run is a process with one value, and the rest of the table has all of it.
@@ -163,9 +166,9 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
         let gap = if index > 0 { "\n" } else { "" };
         let text = drawn::tall(&histogram, &group, n_groups > 1);
         let text = if verb.ascii { ascii(&text) } else { text };
-        super::print(&format!("{gap}{text}"))?;
+        print(&format!("{gap}{text}"))?;
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 /// `dump`.
@@ -189,7 +192,7 @@ pub fn dump(verb: &DumpVerb) -> Result<u8> {
         }
         stdout.flush()?;
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 /// `metadata`.
@@ -202,9 +205,9 @@ pub fn metadata(verb: &MetadataVerb) -> Result<u8> {
             continue;
         }
         heading(&opened, verb.files.are_several(), index == 0)?;
-        super::print(&of_results::metadata(&opened.into_results()))?;
+        print(&of_results::metadata(&opened.into_results()))?;
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 /// `slowest`.
@@ -227,6 +230,6 @@ pub fn slowest(verb: &SlowestVerb) -> Result<u8> {
         !all.is_empty(),
         "there is no time in these files: they have no values, or values of another kind"
     );
-    super::print(&of_results::slowest(&all)).context("slowest")?;
-    Ok(0)
+    print(&of_results::slowest(&all)).context("slowest")?;
+    Ok(exit_code::SUCCESS)
 }

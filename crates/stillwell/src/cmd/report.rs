@@ -5,28 +5,30 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::report::{Input, report as report_data};
-use crate::cmd::exports;
 use crate::cmd::judged::Judged;
+use crate::cmd::output_file::{check_path, write_one};
+use crate::cmd::print::print;
 use crate::convert::read::Detail;
 use crate::render::report as page;
 use crate::render::report::Reported;
 use crate::spec::ReportVerb;
+use crate::values::exit_code;
 
 /// `report`.
 pub fn report(verb: &ReportVerb) -> Result<u8> {
-    exports::check_path("-o", &verb.output)?;
+    check_path("-o", &verb.output)?;
     refuse_input(verb)?;
     let mut all = Vec::new();
     for opened in verb.files.open(Detail::Everything)? {
         all.push(Judged::of(opened?.into_record()?));
     }
     let shown = verb.output.display();
-    exports::write_one(&verb.output, |to| write(to, &all, verb.title.as_deref()))
+    write_one(&verb.output, |to| write(to, &all, verb.title.as_deref()))
         .with_context(|| format!("-o {shown}: cannot write"))?;
     if verb.output != Path::new("-") {
-        super::print(&format!("report: {shown}\n"))?;
+        print(&format!("report: {shown}\n"))?;
     }
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 /// A page over the record that it is made of would be the end of the record.

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
 
+use crate::cmd::print::print;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, knobs};
 use crate::host::restore::restore;
@@ -16,11 +17,8 @@ use crate::render::system::tuned;
 use crate::session::Guard;
 use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use crate::sys;
+use crate::values::exit_code;
 use crate::values::name_cpus;
-
-const DONE: u8 = 0;
-/// Something could not be given back; or there is no shield.
-const NOT_ALL: u8 = 1;
 
 /// Executes an action.
 pub fn shield(verb: &ShieldVerb) -> Result<u8> {
@@ -49,7 +47,7 @@ fn on(options: &ShieldOptions) -> Result<u8> {
     if store.journal.is_stale() && !store.journal.begun.is_empty() {
         let restored = restore(&host, &mut store)?;
         let text = tuned::restored(&restored);
-        super::print(&format!("what an earlier stillwell has left was put back\n{text}"))?;
+        print(&format!("what an earlier stillwell has left was put back\n{text}"))?;
     }
     if let Some(raised) = &store.journal.shield {
         bail!(
@@ -70,8 +68,8 @@ fn on(options: &ShieldOptions) -> Result<u8> {
         bail!("{}", isolation.notes.join("; "));
     }
     let n_set: usize = turned.iter().map(|knob| knob.n_set).sum();
-    super::print(&(shown::text(&isolation, None) + &shown::turned(n_set)))?;
-    Ok(DONE)
+    print(&(shown::text(&isolation, None) + &shown::turned(n_set)))?;
+    Ok(exit_code::SUCCESS)
 }
 
 fn off(verb: &SystemRoot) -> Result<u8> {
@@ -82,16 +80,16 @@ fn off(verb: &SystemRoot) -> Result<u8> {
     }
     let mut store = Store::open(&host)?;
     let restored = shield::take_down(&host, &mut store)?;
-    super::print(&tuned::restored(&restored))?;
-    Ok(if restored.is_complete() { DONE } else { NOT_ALL })
+    print(&tuned::restored(&restored))?;
+    Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 /// Groups without a journal.
 fn off_strays(host: &Host) -> Result<u8> {
     let strays = shield::strays(host);
     if strays.is_empty() {
-        super::print("there is no shield\n")?;
-        return Ok(DONE);
+        print("there is no shield\n")?;
+        return Ok(exit_code::SUCCESS);
     }
     // Nobody is just making it.
     let _store = Store::open(host)?;
@@ -100,9 +98,9 @@ fn off_strays(host: &Host) -> Result<u8> {
         if let Some((path, why)) = left.first() {
             bail!("cannot remove /{path}: {why}");
         }
-        super::print(&format!("{} given back\n", shown::cpus(&raised.cpus)))?;
+        print(&format!("{} given back\n", shown::cpus(&raised.cpus)))?;
     }
-    Ok(DONE)
+    Ok(exit_code::SUCCESS)
 }
 
 fn status(verb: &SystemRoot) -> Result<u8> {
@@ -119,16 +117,16 @@ fn status(verb: &SystemRoot) -> Result<u8> {
     };
     let raised: Option<Raised> = raised.or_else(|| shield::strays(&host).pop());
     let Some(raised) = raised.filter(|raised| raised.how.is_shield()) else {
-        super::print("there is no shield\n")?;
-        return Ok(NOT_ALL);
+        print("there is no shield\n")?;
+        return Ok(exit_code::CHECK_FAILED);
     };
     let isolation = shield::verify(&host, &raised, Vec::new());
     let expected =
         Isolation { partition: shield::expected_partition(&raised), ..isolation.clone() };
     let lost = Watch::new(&host, &expected).and_then(|watch| watch.lost());
-    super::print(&shown::text(&isolation, lost.as_deref()))?;
-    super::print(&shown::owner(owner))?;
-    Ok(if lost.is_none() { DONE } else { NOT_ALL })
+    print(&shown::text(&isolation, lost.as_deref()))?;
+    print(&shown::owner(owner))?;
+    Ok(if lost.is_none() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 fn exec(verb: &ShieldExec) -> Result<u8> {

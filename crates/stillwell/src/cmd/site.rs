@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::cmd::exports::write_one;
+use crate::cmd::output_file::write_one;
 use crate::host::with_their_files;
 use crate::render::site::{ASSETS, INDEX, PAGES};
 

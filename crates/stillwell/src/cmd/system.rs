@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
+use crate::cmd::print::print;
 use crate::cmd::tuning;
 use crate::host::knobs::bench_cpus;
 use crate::host::{
@@ -11,12 +12,8 @@ use crate::host::{
 };
 use crate::render::{Styles, system as shown};
 use crate::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
+use crate::values::exit_code;
 use crate::values::{Cpus, TimeSpan};
-
-/// Everything that could be tuned is.
-const FINE: u8 = 0;
-/// Something is not.
-const NOT_TUNED: u8 = 1;
 
 /// Executes an action; without one it is `show`.
 pub fn system(verb: &SystemVerb) -> Result<u8> {
@@ -41,9 +38,9 @@ fn show(verb: &SystemShow) -> Result<u8> {
     if verb.json {
         shown::json(&mut std::io::stdout().lock(), &report)?;
     } else {
-        super::print(&shown::text(&report, verb.verbose, &Styles::colored()))?;
+        print(&shown::text(&report, verb.verbose, &Styles::colored()))?;
     }
-    Ok(if report.is_tuned { FINE } else { NOT_TUNED })
+    Ok(if report.is_tuned { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 fn boot(verb: &SystemBoot) -> Result<u8> {
@@ -54,15 +51,15 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
     if verb.json {
         shown::boot_json(&mut std::io::stdout().lock(), &advice)?;
     } else {
-        super::print(&shown::boot_text(&advice, &Styles::colored()))?;
+        print(&shown::boot_text(&advice, &Styles::colored()))?;
     }
-    Ok(FINE)
+    Ok(exit_code::SUCCESS)
 }
 
 fn capture(verb: &SystemRoot) -> Result<u8> {
     let date = jiff::Zoned::now().date().to_string();
-    super::print(&host::capture(&Host::new(&verb.host_root), &date))?;
-    Ok(FINE)
+    print(&host::capture(&Host::new(&verb.host_root), &date))?;
+    Ok(exit_code::SUCCESS)
 }
 
 fn asked(cpus: Option<&Cpus>) -> Option<&[usize]> {

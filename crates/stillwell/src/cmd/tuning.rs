@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
+use crate::cmd::print::print;
 use crate::host::Host;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
@@ -10,10 +11,7 @@ use crate::host::restore::restore;
 use crate::host::tune::{self, Turned};
 use crate::render::system::tuned as shown;
 use crate::spec::{SystemRoot, SystemTune};
-
-const DONE: u8 = 0;
-/// Something could not be set, or not be put back.
-const NOT_ALL: u8 = 1;
+use crate::values::exit_code;
 
 /// Turns the knobs until they are put back.
 pub fn tune(verb: &SystemTune) -> Result<u8> {
@@ -23,8 +21,8 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
     let bench = bench_cpus(&host, asked).map_err(|why| anyhow!("{why}"))?;
     if verb.dry_run {
         let planned = tune::plan(&Machine::new(&host, bench), &knobs);
-        super::print(&shown::planned(&planned))?;
-        return Ok(DONE);
+        print(&shown::planned(&planned))?;
+        return Ok(exit_code::SUCCESS);
     }
     let mut store = Store::open(&host)?;
     let mut text = restore_stale(&host, &mut store)?;
@@ -35,8 +33,12 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
         store.remove()?;
     }
     text += &shown::turned(&turned);
-    super::print(&text)?;
-    Ok(if turned.iter().all(Turned::is_good) { DONE } else { NOT_ALL })
+    print(&text)?;
+    Ok(if turned.iter().all(Turned::is_good) {
+        exit_code::SUCCESS
+    } else {
+        exit_code::CHECK_FAILED
+    })
 }
 
 /// What somebody who was killed has left is put back before anything else is changed.
@@ -52,13 +54,13 @@ fn restore_stale(host: &Host, store: &mut Store) -> Result<String> {
 pub fn reset(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     if journal::look(&host)?.is_none() {
-        super::print("nothing is changed\n")?;
-        return Ok(DONE);
+        print("nothing is changed\n")?;
+        return Ok(exit_code::SUCCESS);
     }
     let mut store = Store::open(&host)?;
     let restored = restore(&host, &mut store)?;
-    super::print(&shown::restored(&restored))?;
-    Ok(if restored.is_complete() { DONE } else { NOT_ALL })
+    print(&shown::restored(&restored))?;
+    Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 /// Says what is changed.
@@ -76,6 +78,6 @@ pub fn status(verb: &SystemRoot) -> Result<u8> {
             shown::status(&host, &journal, &since)
         }
     };
-    super::print(&text)?;
-    Ok(DONE)
+    print(&text)?;
+    Ok(exit_code::SUCCESS)
 }

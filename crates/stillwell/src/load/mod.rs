@@ -17,6 +17,7 @@ use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::{self, LOOK_NS, wait_for};
 use crate::spec::load::Kind;
 use crate::sys;
+use crate::values::exit_code;
 use crate::values::{format_cpu_list, parse_cpu_list};
 
 /// `argv[0]` that makes this program a busy process.
@@ -46,7 +47,7 @@ pub fn serve() -> ExitCode {
     let failed = busy(&mut arguments);
     // What cannot be written to standard error cannot be said at all.
     writeln!(anstream::stderr(), "stillwell: {failed:#}").ok();
-    ExitCode::from(crate::EXIT_ERROR)
+    ExitCode::from(exit_code::ERROR)
 }
 
 /// Only comes back with what went wrong.

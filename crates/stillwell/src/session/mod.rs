@@ -17,11 +17,6 @@ pub use session::{Ended, Seen, Session};
 pub use start::SessionStart;
 pub use visits::Visit;
 
-/// A run, or an answer, took too long.
-pub const EXIT_TIMEOUT: u8 = 124;
-/// ^C, or SIGTERM.
-pub const EXIT_INTERRUPTED: u8 = 130;
-
 /// 32 random bits: enough for a seed, and short enough to type again.
 pub fn drawn_seed() -> Result<u64> {
     let mut bytes = [0; 4];

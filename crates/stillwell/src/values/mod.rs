@@ -2,6 +2,7 @@
 //! on the command line. This module imports no other.
 
 mod cpu_list;
+pub mod exit_code;
 mod file_format;
 pub mod metric;
 mod metric_list;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use crate::analysis;
 use crate::analysis::ledger::{RecordLedger, of_record};
-use crate::cmd::print;
+use crate::cmd::print::print;
 use crate::cmd::run::measure::measure_and_show;
 use crate::host::guardian::Guardian;
 use crate::host::{self, Host};
@@ -17,6 +17,7 @@ use crate::record::Record;
 use crate::render::noise::{Explained, explained, nothing_to_turn};
 use crate::spec::run::{ExportOptions, Style};
 use crate::spec::{RunSpec, RunVerb};
+use crate::values::exit_code;
 use crate::values::{Cpus, Names, read_cpu_list};
 
 /// How long CPUs are watched to find the quietest one.
@@ -36,7 +37,7 @@ enum Treatment {
 /// Measures again, and shows what has changed. `code`: how the first session ended.
 pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
     // Where nothing could be measured there may be no record, and why has been said.
-    if code == crate::EXIT_ERROR {
+    if code == exit_code::ERROR {
         return Ok(());
     }
     let before = Record::read(before)?;

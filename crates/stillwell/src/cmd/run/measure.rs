@@ -10,6 +10,7 @@ use crate::plan::{decide, priority};
 use crate::record::EndReason;
 use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::RunVerb;
+use crate::values::exit_code;
 
 /// Measures, then shows. Returns the record and the exit code.
 pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
@@ -41,7 +42,7 @@ pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
         let presentation = Presentation::of_run(&verb.spec);
         let (path, ended) = start.measure(presentation.screen())?;
         let code = match ended.reason {
-            EndReason::Complete => 0,
+            EndReason::Complete => exit_code::SUCCESS,
             _ => conclusion::finish(&presentation, &path, &ended)?,
         };
         Ok((path, code))

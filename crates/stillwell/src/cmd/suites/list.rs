@@ -5,10 +5,12 @@ use std::io::Write as _;
 
 use anyhow::Result;
 
+use crate::cmd::print::print;
 use crate::plan::suite::{Member, Suite};
 use crate::plan::{Arm, Role};
 use crate::render::one_line;
 use crate::spec::suite::SuiteFile;
+use crate::values::exit_code;
 
 /// Prints the names of the benchmarks, one on each line, or all about them as JSON.
 pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
@@ -22,10 +24,10 @@ pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
         });
         serde_json::to_writer_pretty(&mut stdout, &value)?;
         writeln!(stdout)?;
-        return Ok(0);
+        return Ok(exit_code::SUCCESS);
     }
     suite.members.iter().try_for_each(|it| writeln!(stdout, "{}", one_line(&it.name)))?;
-    Ok(0)
+    Ok(exit_code::SUCCESS)
 }
 
 /// Of the variants that are of a revision: the commits that they are of now.
@@ -46,6 +48,6 @@ fn described(member: &Member) -> serde_json::Value {
 /// Prints the JSON schema of suite files.
 pub fn schema() -> Result<u8> {
     let schema = schemars::schema_for!(SuiteFile);
-    super::super::print(&format!("{}\n", serde_json::to_string_pretty(&schema)?))?;
-    Ok(0)
+    print(&format!("{}\n", serde_json::to_string_pretty(&schema)?))?;
+    Ok(exit_code::SUCCESS)
 }

@@ -21,8 +21,9 @@ use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
 use crate::record::{EndReason, Layout, Manifest, Record};
 use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
-use crate::session::{EXIT_INTERRUPTED, EXIT_TIMEOUT, Guard, Screen, Seen, SessionStart, Visit};
+use crate::session::{Guard, Screen, Seen, SessionStart, Visit};
 use crate::spec::workers::BenchSpec;
+use crate::values::exit_code;
 
 /// Separates the stream of the order of visits from those of the benchmarks.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
@@ -225,7 +226,7 @@ impl SuiteSession<'_> {
         let failures = self.failures()?;
         let whole = whole_suite(directory)?;
         let is_there = whole.is_some();
-        let mut code = 0;
+        let mut code = exit_code::SUCCESS;
         if let Some(record) = whole {
             let judged = Judged::of(record);
             let output = &spec.session.output;
@@ -248,10 +249,10 @@ impl SuiteSession<'_> {
         let mut failed = self.entries.iter().filter(|entry| entry.failure.is_some());
         let mut only_timed_out = || failed.all(|entry| entry.end == Some(EndReason::TimedOut));
         Ok(match (is_interrupted, failures.is_empty()) {
-            (true, _) => EXIT_INTERRUPTED,
+            (true, _) => exit_code::INTERRUPTED,
             (false, true) => code,
-            (false, false) if only_timed_out() => EXIT_TIMEOUT,
-            (false, false) => crate::EXIT_ERROR,
+            (false, false) if only_timed_out() => exit_code::TIMEOUT,
+            (false, false) => exit_code::ERROR,
         })
     }
 

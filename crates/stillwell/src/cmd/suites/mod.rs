@@ -23,10 +23,11 @@ use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite
 use crate::record::{self, Manifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{EXIT_INTERRUPTED, Guard, SessionStart, drawn_seed, user_of_workers};
+use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
 use crate::spec::suite::{Placed, SuiteFile, Text, Variant, Wrong, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
+use crate::values::exit_code;
 
 use builds::{Builder, Unready};
 
@@ -83,7 +84,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     match done {
         Err(error) if was_interrupted => {
             writeln!(anstream::stderr(), "stillwell: {error:#}").ok();
-            Ok(EXIT_INTERRUPTED)
+            Ok(exit_code::INTERRUPTED)
         }
         done => done,
     }

@@ -21,7 +21,7 @@ use crate::host::restore::{Restored, restore};
 use crate::host::shield::{self, Isolation, Raised, place};
 use crate::host::tune::{self, Planned, Turned};
 use crate::sys;
-use crate::values::name_cpus;
+use crate::values::{exit_code, name_cpus};
 
 pub use front_end::Guardian;
 
@@ -93,7 +93,7 @@ pub fn serve(root: &Path) -> Result<u8> {
         }
         Err(error) => {
             answer_with(&mut socket, &Answer::Refused(format!("{error:#}")));
-            return Ok(2);
+            return Ok(exit_code::ERROR);
         }
     };
     let mut line = String::new();
@@ -122,7 +122,7 @@ pub fn serve(root: &Path) -> Result<u8> {
         )
     }));
     answer_with(&mut socket, &Answer::Restored { notes });
-    Ok(u8::from(!restored.is_complete()))
+    Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 /// What a guardian holds while it lives.

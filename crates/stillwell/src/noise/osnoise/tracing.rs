@@ -21,6 +21,7 @@ use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::wait_for;
 use crate::noise::osnoise::{Osnoise, parse};
 use crate::sys;
+use crate::values::exit_code;
 use crate::values::format_cpu_list;
 
 /// `argv[0]` that makes this program the one that turns it on and off.
@@ -51,7 +52,7 @@ pub fn serve() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println_to_stdout(&format!("{error:#}"));
-            ExitCode::from(crate::EXIT_ERROR)
+            ExitCode::from(exit_code::ERROR)
         }
     }
 }

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
-use crate::cmd::suites::builds::Builder;
+use crate::cmd::suites::builds::builder::Builder;
 use crate::cmd::suites::builds::source::{self, Source};
 use crate::host::without_place_of_git;
 use crate::link::Wrappers;

@@ -1,0 +1,135 @@
+//! The builder of a suite: its locks, its copies, and ^C while it builds.
+
+use std::cell::{Cell, RefCell};
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::rc::Rc;
+
+use anyhow::{Context as _, Result, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::host::with_their_files;
+use crate::measure::clock::monotonic_ns;
+use crate::measure::interrupt::Interrupt;
+use crate::render::one_line;
+use crate::spec::suite::Variant;
+
+/// A build that ^C does not end is killed after this.
+const END_NS: u64 = 2_000_000_000;
+/// Who waits for another session so long is told why.
+const PATIENCE_NS: u64 = 1_000_000_000;
+/// How often a lock is tried.
+const TRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Who builds, for one session.
+#[derive(Debug)]
+pub struct Builder {
+    /// No other session has this name.
+    pub session: String,
+    /// Copies that were made for this session alone.
+    pub copies: RefCell<Vec<PathBuf>>,
+    interrupt: Rc<Interrupt>,
+    was_interrupted: Cell<bool>,
+}
+
+impl Builder {
+    /// For a session that begins now.
+    ///
+    /// # Errors
+    /// ^C cannot be caught.
+    pub fn new() -> Result<Self> {
+        let now = jiff::Timestamp::now().as_microsecond();
+        Ok(Self {
+            session: format!("{now:x}-{:x}", std::process::id()),
+            copies: RefCell::default(),
+            interrupt: Rc::new(Interrupt::catch()?),
+            was_interrupted: Cell::new(false),
+        })
+    }
+
+    /// Whether ^C ended a build, or what a program was asked, or came in between.
+    pub fn was_interrupted(&self) -> bool {
+        if self.interrupt.take() {
+            self.was_interrupted.set(true);
+        }
+        self.was_interrupted.get()
+    }
+
+    /// For somebody else who waits.
+    pub fn interrupt(&self) -> Rc<Interrupt> {
+        Rc::clone(&self.interrupt)
+    }
+
+    /// ^C has ended what somebody else waited for.
+    pub fn note_interrupt(&self) {
+        self.was_interrupted.set(true);
+    }
+
+    /// The copies that were made.
+    pub fn copies(&self) -> Vec<PathBuf> {
+        self.copies.borrow().clone()
+    }
+
+    /// Until ^C comes, or some time has passed.
+    fn rest(&self, time: Timespec) {
+        let mut waited = [PollFd::new(&*self.interrupt, PollFlags::IN)];
+        rustix::event::poll(&mut waited, Some(&time)).ok();
+    }
+
+    /// Holds all other sessions off that make the same ready, until it is dropped. `None` where the file system has no locks.
+    ///
+    /// # Errors
+    /// The file of the lock cannot be made, or ^C came.
+    pub fn lock(&self, path: &Path, variant: &Variant) -> Result<Option<File>> {
+        // Nobody removes it: who waits for it would hold a lock of which nobody else knows.
+        let open = || OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        let file = with_their_files(open);
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        let began_ns = monotonic_ns();
+        let mut is_told = false;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(file)),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+                Err(_) => return Ok(None),
+            }
+            if !is_told && monotonic_ns() - began_ns >= PATIENCE_NS {
+                let name = one_line(&variant.name);
+                writeln!(anstream::stderr(), "waiting for another session that builds {name}").ok();
+                is_told = true;
+            }
+            self.rest(TRY);
+            ensure!(!self.was_interrupted(), "interrupted while another session built it");
+        }
+    }
+
+    /// Waits for a build, and ends it when ^C comes.
+    ///
+    /// # Errors
+    /// The build cannot be waited for, or ^C came.
+    pub fn wait(&self, child: &mut Child) -> Result<ExitStatus> {
+        let mut asked_to_end = None;
+        loop {
+            if let Some(status) = child.try_wait().context("cannot wait for a build")? {
+                ensure!(!self.was_interrupted.get(), "interrupted while it was built");
+                return Ok(status);
+            }
+            self.rest(Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
+            // It is a group of its own.
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            if self.interrupt.take() {
+                group.map(|group| kill_process_group(group, Signal::TERM));
+                self.was_interrupted.set(true);
+                asked_to_end.get_or_insert_with(monotonic_ns);
+            }
+            if asked_to_end.is_some_and(|since_ns| monotonic_ns() - since_ns > END_NS) {
+                group.map(|group| kill_process_group(group, Signal::KILL));
+            }
+        }
+    }
+}
