@@ -17,13 +17,13 @@ use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
 use crate::values::exit_code;
 
-/// What forked functions are called together.
+/// The name of the benchmark that forked functions are variants of.
 const FUNCTION: &str = "function";
 
 /// Lists the benchmarks, measures them, then shows.
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let spec = &verb.spec;
-    if suites::is_asked(spec) {
+    if suites::is_suite(spec) {
         return suites::bench(verb);
     }
     let commands = programs(spec)?;
@@ -43,7 +43,7 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker, guard: &mut Gua
     let mut found =
         found.map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?;
     if spec.fork_server.is_some() {
-        // Each fork is of one function; what is compared are variants of one benchmark.
+        // Each fork runs one function. The functions are variants of one benchmark.
         let name = spec.benchmark.first().map_or(FUNCTION, String::as_str);
         found.iter_mut().flatten().for_each(|listed| listed.name = name.into());
     }

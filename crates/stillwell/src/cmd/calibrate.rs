@@ -1,4 +1,4 @@
-//! `calibrate`: one long series of a command, and what tests would make of thousands of experiments cut out of it.
+//! `calibrate`: measures one long series of a command, and tests thousands of experiments that are cut out of it.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::values::{CALIBRATION_RUNS_MIN, TimeSpan};
 
 /// Time for the series.
 const BUDGET_NS: u64 = 60_000_000_000;
-/// Fewest runs of it: ten times as many as one experiment takes are different enough.
+/// Smallest number of runs of the series: ten times as many as one experiment takes, so that experiments differ enough.
 const SERIES_RUNS_MIN: u32 = 600;
 
 /// Measures or reads a series, and replays experiments from it.
@@ -53,7 +53,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// What there is of a series that was cut short may be enough.
+/// Suggests `--from` if a series that was cut short has enough runs.
 fn say_how_to_go_on(path: &Path) {
     let has_enough = Record::read(path).is_ok_and(|record| series_of(&record).is_ok());
     if has_enough {
@@ -64,7 +64,7 @@ fn say_how_to_go_on(path: &Path) {
     }
 }
 
-/// The options of the session that takes the series.
+/// The options of the session that measures the series.
 fn series(verb: &CalibrateVerb) -> RunVerb {
     let mut spec =
         RunSpec { commands: verb.command.iter().cloned().collect(), ..RunSpec::default() };
@@ -88,7 +88,7 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
     }
 }
 
-/// The times of the reference in the order of its runs, and how far apart they started on average.
+/// The times of the reference in the order of its runs, ns, and the average time between their starts, ns.
 fn series_of(record: &Record) -> Result<(Vec<f64>, f64)> {
     let (rows, reference) = (&record.rows, record.header.plan.reference);
     let timed: Vec<usize> = (0..rows.len())

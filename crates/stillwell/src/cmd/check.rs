@@ -1,4 +1,4 @@
-//! `check`: is the machine steady, as far as a saved record shows?
+//! `check`: tests whether the machine was steady during a saved record.
 
 use anyhow::Result;
 
@@ -30,7 +30,7 @@ pub fn check(verb: &CheckVerb) -> Result<u8> {
     Ok(of_all.unwrap_or(exit_code::SUCCESS))
 }
 
-/// A control counts as well: it is subtracted from every other arm.
+/// The exit code of a record. A control arm counts too: it is subtracted from every other arm.
 fn code_of(found: &RecordCheck) -> u8 {
     let is_any = |steadiness| found.arms.iter().any(|arm| arm.steadiness == steadiness);
     if is_any(Steadiness::Unstable) {

@@ -1,14 +1,13 @@
-//! `compare`: the commands of one record, or files of different sessions. Whatever changed on the
-//! machine between sessions is part of their difference, so one past session allows no verdict; five show how much
-//! sessions differ by themselves.
+//! `compare`: the commands of one record, or files of different sessions. Changes of the machine between sessions are
+//! part of their difference. One past session therefore allows no verdict; five show how much sessions differ anyway.
 
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
-use crate::cmd::judged::Judged;
-use crate::cmd::open::{Opened, records};
+use crate::cmd::assessment::Assessment;
+use crate::cmd::open::{InputFile, records};
 use crate::cmd::print::print;
 use crate::convert::read::Detail;
 use crate::record::Record;
@@ -19,22 +18,22 @@ use crate::spec::CompareVerb;
 use crate::values::exit_code;
 use crate::verdict::{self, judge};
 
-/// Files from which on there is a test across sessions, so that benchmarks are not shown in columns.
+/// Smallest number of files for a test across sessions. Fewer files show their benchmarks in columns.
 const SESSIONS_MIN: usize = 6;
 
 /// A record and the summaries of its arms.
-type Summarised = (Record, Vec<ArmSummary>);
+type RecordSummary = (Record, Vec<ArmSummary>);
 
 /// `compare`.
 pub fn compare(verb: &CompareVerb) -> Result<u8> {
-    let opened: Vec<Opened> =
+    let opened: Vec<InputFile> =
         records(&verb.files, &verb.input, Detail::Values)?.collect::<Result<_>>()?;
     let table = &verb.table;
     let asks_for_table = table.table.is_some() || table.group_by_speed || table.min_speed.is_some();
     if opened.len() == 1 {
         ensure!(!asks_for_table, "a table compares the benchmarks of several files; one is named");
     } else {
-        let has_benchmarks = opened.iter().any(Opened::has_benchmarks);
+        let has_benchmarks = opened.iter().any(InputFile::has_benchmarks);
         if asks_for_table || (has_benchmarks && opened.len() < SESSIONS_MIN) {
             return across_files(verb, opened);
         }
@@ -50,7 +49,7 @@ pub fn compare(verb: &CompareVerb) -> Result<u8> {
 }
 
 /// Compares the benchmarks of the first file with those of the same names in the others.
-fn across_files(verb: &CompareVerb, opened: Vec<Opened>) -> Result<u8> {
+fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
     ensure!(
         !verb.distributions,
         "--distributions is for records of commands; name one benchmark with -b and convert the files to records"
@@ -78,14 +77,14 @@ fn across_files(verb: &CompareVerb, opened: Vec<Opened>) -> Result<u8> {
         };
         print(&shown_files::text(&sides, &found, shown))?;
     }
-    // Of separate sessions nothing is decided.
+    // Separate sessions allow no verdict.
     Ok(if verb.fail_on.is_some() { exit_code::UNDECIDED } else { exit_code::SUCCESS })
 }
 
 /// Compares the arms of a record with its reference.
 fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
-    let judged = Judged::of(record);
-    let Judged { record, analysis, judgements } = &judged;
+    let assessment = Assessment::of(record);
+    let Assessment { record, analysis, judgements } = &assessment;
     if analysis.comparisons.is_empty() {
         let path = record.path.display();
         if record.header.plan.has_benchmarks() {
@@ -115,12 +114,12 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
     } else {
         print(&within::text(record, analysis, &pairs, &Styles::colored()))?;
     }
-    Ok(judged.exit_code(verb.fail_on))
+    Ok(assessment.exit_code(verb.fail_on))
 }
 
 /// Compares the arms of the last record with those of the same name in the others.
 fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
-    let sessions: Vec<Summarised> = records.into_iter().map(summarised).collect();
+    let sessions: Vec<RecordSummary> = records.into_iter().map(summarised).collect();
     refuse_twice(&sessions)?;
     let (new, old) = sessions.split_last().context("no record is named")?;
     let policy = &new.0.header.plan.policy;
@@ -132,7 +131,7 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
         let evidence = across_records(&past, new_arm, policy.alpha);
         let comparison = Comparison { arm: new_arm.arm, reference: past[0].arm, evidence };
         let judgement = judge(&comparison, policy);
-        // Of several past sessions the last is the nearest to this one.
+        // The last of the past sessions is the nearest to this one.
         let last = old.last().zip(past.last()).filter(|_| verb.distributions);
         let distributions = last
             .and_then(|(last, arm)| distributions::across(&last.0, arm.arm, &new.0, new_arm.arm));
@@ -153,12 +152,12 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
     Ok(verb.fail_on.map_or(exit_code::SUCCESS, |fail_on| verdict::exit_code(&judgements, fail_on)))
 }
 
-/// The same session counted twice would look like two sessions that agree.
-fn refuse_twice(sessions: &[Summarised]) -> Result<()> {
+/// Refuses a session that is named twice: it would look like two sessions that agree.
+fn refuse_twice(sessions: &[RecordSummary]) -> Result<()> {
     let mut seen = HashMap::new();
     for (record, _) in sessions {
         let header = &record.header;
-        // What is imported on the way has the time and the command line of its file and of this moment.
+        // The header of a file that is imported now has the command line of this process.
         let file = header.imported.as_ref().map(|imported| &imported.file);
         let session = (&header.created, header.clock_origin_ns, &header.command_line, file);
         if let Some(other) = seen.insert(session, &record.path) {
@@ -168,19 +167,23 @@ fn refuse_twice(sessions: &[Summarised]) -> Result<()> {
     Ok(())
 }
 
-fn summarised(record: Record) -> Summarised {
+fn summarised(record: Record) -> RecordSummary {
     let arms = analysis::summarise(&record);
     (record, arms)
 }
 
-/// Arms of the same name belong together; if there is only one on each side, they do whatever their names.
-fn same_arm<'a>(old: &'a Summarised, new: &Summarised, arm: &ArmSummary) -> Option<&'a ArmSummary> {
-    let candidates = |session: &'a Summarised| session.1.iter().filter(|arm| !arm.is_hidden);
-    let is_only = |session: &Summarised| session.0.header.plan.candidates().nth(1).is_none();
+/// The arm of the same name. If each side has one arm, their names do not matter.
+fn same_arm<'a>(
+    old: &'a RecordSummary,
+    new: &RecordSummary,
+    arm: &ArmSummary,
+) -> Option<&'a ArmSummary> {
+    let candidates = |session: &'a RecordSummary| session.1.iter().filter(|arm| !arm.is_hidden);
+    let is_only = |session: &RecordSummary| session.0.header.plan.candidates().nth(1).is_none();
     if is_only(old) && is_only(new) {
         return candidates(old).next();
     }
-    let benchmark = |session: &Summarised, arm: &ArmSummary| {
+    let benchmark = |session: &RecordSummary, arm: &ArmSummary| {
         session.0.header.plan.arms[arm.arm].benchmark.clone()
     };
     let wanted = benchmark(new, arm);

@@ -1,15 +1,15 @@
-//! A session and its end: measures, shows what there is, and says by the exit code how it went.
+//! The conclusion of a session: its results are shown and exported, its failure explained, its exit code chosen.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::cmd::judged::Judged;
 use crate::record::EndReason;
 use crate::render::failure::explain as explain_failure;
-use crate::session::{Ended, Screen, SessionStart};
+use crate::session::{Screen, SessionEnd, SessionStart};
 use crate::spec::RunSpec;
 use crate::spec::run::OutputOptions;
 use crate::spec::workers::{PyperfOptions, SessionOptions};
@@ -35,7 +35,7 @@ impl<'a> Presentation<'a> {
         Self { output, pyperf: Some(pyperf), fail_on: judging.fail_on }
     }
 
-    /// The part of it that the terminal gets.
+    /// The output on the terminal.
     pub fn screen(&self) -> Screen {
         Screen::new(self.output, self.pyperf)
     }
@@ -44,48 +44,48 @@ impl<'a> Presentation<'a> {
 /// Measures, then shows. Returns the record and the exit code.
 ///
 /// # Errors
-/// Nothing could be measured, or it could not be kept or shown.
+/// The session cannot start, or the record or the output cannot be written.
 pub fn measure_and_show(
     start: SessionStart<'_>,
     presentation: &Presentation<'_>,
 ) -> Result<(PathBuf, u8)> {
     exports::check(&presentation.output.exports)?;
-    let (path, ended) = start.measure(presentation.screen())?;
-    let code = finish(presentation, &path, &ended)?;
+    let (path, end) = start.measure(presentation.screen())?;
+    let code = finish(presentation, &path, &end)?;
     Ok((path, code))
 }
 
-/// Shows what there is, even if it ended badly; the failure comes last, where it is seen. Returns the exit code.
+/// Shows all finished runs, also after a failure. The failure comes last, where the user sees it. Returns the exit code.
 ///
 /// # Errors
-/// The record cannot be read, or nothing be written.
-pub fn finish(presentation: &Presentation<'_>, path: &Path, ended: &Ended) -> Result<u8> {
+/// The record cannot be read, or the output cannot be written.
+pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) -> Result<u8> {
     let Presentation { output, pyperf, fail_on } = presentation;
-    let judged = Judged::read(path)?;
-    if judged.record.rows.len() == 0 && !judged.has_slices() {
-        // Nothing was measured: the name is free for the next attempt.
+    let assessment = Assessment::read(path)?;
+    if assessment.record.rows.len() == 0 && !assessment.has_slices() {
+        // The record is empty: its name is free for the next attempt.
         std::fs::remove_file(path).ok();
     }
-    let has_runs = judged.analysis.arms.iter().any(|arm| arm.n_runs > 0);
+    let has_runs = assessment.analysis.arms.iter().any(|arm| arm.n_runs > 0);
     let is_quiet = presentation.screen().is_quiet() || output.exports.uses_stdout();
     if output.json || (has_runs && !is_quiet) {
         let kept = || format!("the runs are in {}", path.display());
-        judged.print(output.json).with_context(kept)?;
+        assessment.print(output.json).with_context(kept)?;
         if !output.json && pyperf.is_some_and(|pyperf| pyperf.verbose) {
-            judged.print_processes().with_context(kept)?;
+            assessment.print_processes().with_context(kept)?;
         }
     }
     if has_runs {
         let kept = || format!("the runs are in {}", path.display());
-        exports::write(&output.exports, &judged).with_context(kept)?;
+        exports::write(&output.exports, &assessment).with_context(kept)?;
         if let Some(path) = pyperf.and_then(|pyperf| pyperf.append.as_deref()) {
-            exports::append(path, &judged).with_context(kept)?;
+            exports::append(path, &assessment).with_context(kept)?;
         }
     }
-    let message = match &ended.failure {
-        Some(failure) => Some(explain_failure(&judged.record, failure)),
+    let message = match &end.failure {
+        Some(failure) => Some(explain_failure(&assessment.record, failure)),
         None if has_runs => None,
-        None if ended.reason == EndReason::Interrupted => Some("no timed run had finished".into()),
+        None if end.reason == EndReason::Interrupted => Some("no timed run had finished".into()),
         None => {
             Some(format!("every run took longer than --timeout; they are in {}", path.display()))
         }
@@ -93,11 +93,13 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, ended: &Ended) -> Re
     if let Some(message) = message {
         writeln!(anstream::stderr(), "stillwell: {message}").ok();
     }
-    Ok(match ended.reason {
+    Ok(match end.reason {
         EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => {
             exit_code::TIMEOUT
         }
-        EndReason::Complete | EndReason::Decided | EndReason::Precise => judged.exit_code(*fail_on),
+        EndReason::Complete | EndReason::Decided | EndReason::Precise => {
+            assessment.exit_code(*fail_on)
+        }
         EndReason::Interrupted => exit_code::INTERRUPTED,
         EndReason::TimedOut => exit_code::TIMEOUT,
         EndReason::Failed | EndReason::RecordFull => exit_code::ERROR,

@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::analysis::launches;
-use crate::cmd::exports::{self, directory_of, export_as};
-use crate::cmd::judged::Judged;
-use crate::cmd::open::{Content, Opened, open};
+use crate::cmd::assessment::Assessment;
+use crate::cmd::exports::export_as;
+use crate::cmd::open::{FileContent, InputFile, open};
+use crate::cmd::output_file::{directory_of, write_new, write_one};
 use crate::cmd::print::print;
 use crate::convert::edit;
 use crate::convert::read::Detail;
@@ -35,7 +36,7 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
         let format = opened.format();
         let mut results = opened.into_results();
         edit(&mut results, &verb.edits)?;
-        opened = Opened::of_results(&verb.file, results, created, format);
+        opened = InputFile::of_results(&verb.file, results, created, format);
     }
     match to {
         WriteFormat::Record => record(verb, opened),
@@ -66,14 +67,14 @@ pub fn convert(verb: &ConvertVerb) -> Result<u8> {
         }
         WriteFormat::Hyperfine | WriteFormat::Json => {
             let results = opened.results();
-            let judged = Judged::of(opened.into_record_with(about(verb, true))?);
+            let assessment = Assessment::of(opened.into_record_with(about(verb, true))?);
             let export = export_as(to).context("a format without a writer")?;
-            output(verb, to, &results, |to| export(&judged, to))
+            output(verb, to, &results, |to| export(&assessment, to))
         }
     }
 }
 
-/// As it was asked for, or as the name of the output says.
+/// The format that the user named, or else that of the output's name.
 fn to(verb: &ConvertVerb) -> WriteFormat {
     let name = verb.output.as_deref().and_then(Path::file_name).unwrap_or_default();
     let name = name.to_string_lossy().to_lowercase();
@@ -139,7 +140,7 @@ fn exists(output: &Path, to: WriteFormat) -> anyhow::Error {
     anyhow!("{what}{} exists already; choose another name or remove it", output.display())
 }
 
-/// Writes what is no record.
+/// Writes a file of another format than the record's.
 fn output(
     verb: &ConvertVerb,
     to: WriteFormat,
@@ -147,10 +148,10 @@ fn output(
     export: impl Fn(&mut dyn io::Write) -> Result<()>,
 ) -> Result<u8> {
     let Some(path) = &verb.output else {
-        exports::write_one(Path::new("-"), export).context("cannot write to standard output")?;
+        write_one(Path::new("-"), export).context("cannot write to standard output")?;
         return Ok(exit_code::SUCCESS);
     };
-    exports::write_new(path, export)
+    write_new(path, export)
         .map_err(|error| match error.downcast_ref::<io::Error>().map(io::Error::kind) {
             Some(io::ErrorKind::AlreadyExists) => exists(path, to),
             _ => error,
@@ -166,10 +167,10 @@ fn output(
 }
 
 /// Writes a record.
-fn record(verb: &ConvertVerb, opened: Opened) -> Result<u8> {
+fn record(verb: &ConvertVerb, opened: InputFile) -> Result<u8> {
     let shown = verb.file.display();
     ensure!(
-        matches!(opened.content, Content::Foreign(..)),
+        matches!(opened.content, FileContent::Foreign(..)),
         "{shown} is a record already; --to says what else to write"
     );
     let record = launches::scattered(opened.into_record_with(about(verb, false))?);
@@ -226,7 +227,7 @@ fn rest(record: &Record, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()
     each(&lines)
 }
 
-/// Under another name until it is whole; that file is removed if anything goes wrong.
+/// Writes a file under another name until it is complete. That file is removed after an error.
 fn write(path: &Path, record: &Record) -> Result<()> {
     let cannot_write = || format!("cannot write the record {}", path.display());
     let mut file = tempfile::Builder::new()
@@ -235,7 +236,7 @@ fn write(path: &Path, record: &Record) -> Result<()> {
         })
         .with_context(cannot_write)?;
     rest(record, |piece| file.as_file_mut().append(piece)).with_context(cannot_write)?;
-    // Who made a record of this name in the meantime keeps it.
+    // A record that another process made under this name in the meantime stays.
     match file.persist_noclobber(path) {
         Ok(_) => Ok(()),
         Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {

@@ -1,4 +1,4 @@
-//! `man` and `completions`: what clap makes of the command line's definition.
+//! `man` and `completions`: documents that clap generates from the definition of the command line.
 
 use anyhow::Result;
 use clap::CommandFactory as _;

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
 
-use crate::cmd::judged::Judged;
+use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::{open, report};
 use crate::convert::read::Detail;
@@ -18,19 +18,19 @@ use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;
 use crate::values::Format;
 
-pub type Export = fn(&Judged, &mut dyn Write) -> Result<()>;
+pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
 
-/// An export that was asked for: its option, where it goes, and what writes it.
-type Wanted<'a> = (&'static str, &'a Path, Export);
+/// One requested export: its option, its path, its writer.
+type ExportRequest<'a> = (&'static str, &'a Path, Export);
 
 impl ExportOptions {
-    /// Whether none was asked for.
+    /// Whether no export is requested.
     pub fn is_empty(&self) -> bool {
         self.export.is_empty() && self.by_option().next().is_none()
     }
 
-    fn wanted(&self) -> Result<Vec<Wanted<'_>>> {
-        let mut wanted: Vec<Wanted<'_>> = self.by_option().collect();
+    fn wanted(&self) -> Result<Vec<ExportRequest<'_>>> {
+        let mut wanted: Vec<ExportRequest<'_>> = self.by_option().collect();
         for pair in self.export.chunks_exact(2) {
             let format = WriteFormat::from_str(&pair[0], true).ok();
             let Some(export) = format.and_then(export_as) else {
@@ -44,37 +44,39 @@ impl ExportOptions {
         Ok(wanted)
     }
 
-    fn by_option(&self) -> impl Iterator<Item = Wanted<'_>> {
+    fn by_option(&self) -> impl Iterator<Item = ExportRequest<'_>> {
         [
             ("--export-json", &self.export_json, json as Export),
             ("--export-json-v1", &self.export_json_v1, json_v1),
             ("--export-csv", &self.export_csv, comma_separated),
-            ("--export-markdown", &self.export_markdown, |judged, to| {
-                table(judged, Markup::Markdown, to)
+            ("--export-markdown", &self.export_markdown, |assessment, to| {
+                table(assessment, Markup::Markdown, to)
             }),
-            ("--export-asciidoc", &self.export_asciidoc, |judged, to| {
-                table(judged, Markup::Asciidoc, to)
+            ("--export-asciidoc", &self.export_asciidoc, |assessment, to| {
+                table(assessment, Markup::Asciidoc, to)
             }),
-            ("--export-orgmode", &self.export_orgmode, |judged, to| table(judged, Markup::Org, to)),
-            ("--export-times", &self.export_times, |judged, mut to| {
-                Ok(times::write(&mut to, &judged.record)?)
+            ("--export-orgmode", &self.export_orgmode, |assessment, to| {
+                table(assessment, Markup::Org, to)
             }),
-            ("--report", &self.report, |judged, to| {
-                report::write(to, std::slice::from_ref(judged), None)
+            ("--export-times", &self.export_times, |assessment, mut to| {
+                Ok(times::write(&mut to, &assessment.record)?)
+            }),
+            ("--report", &self.report, |assessment, to| {
+                report::write(to, std::slice::from_ref(assessment), None)
             }),
         ]
         .into_iter()
         .filter_map(|(option, path, export)| Some((option, path.as_deref()?, export)))
     }
 
-    /// Whether some export goes to standard output, so that nothing else should.
+    /// Whether an export goes to standard output. Then the summary does not.
     pub fn uses_stdout(&self) -> bool {
         let pairs = self.export.chunks_exact(2).any(|pair| pair[1] == "-");
         pairs || self.by_option().any(|(_, path, _)| path == Path::new("-"))
     }
 }
 
-/// Refuses what cannot be written later, before anything is measured.
+/// Refuses exports that cannot be written later, before the session starts.
 ///
 /// # Errors
 /// The first file whose directory does not exist.
@@ -89,68 +91,69 @@ pub fn check(options: &ExportOptions) -> Result<()> {
     Ok(())
 }
 
-/// Writes all that were asked for.
+/// Writes all requested exports.
 ///
 /// # Errors
 /// The first file that cannot be written.
-pub fn write(options: &ExportOptions, judged: &Judged) -> Result<()> {
+pub fn write(options: &ExportOptions, assessment: &Assessment) -> Result<()> {
     for (option, path, export) in options.wanted()? {
         let shown = path.display();
-        write_one(path, |to| export(judged, to))
+        write_one(path, |to| export(assessment, to))
             .with_context(|| format!("{option} {shown}: cannot write"))?;
     }
     Ok(())
 }
 
-/// What writes a format that is no record.
+/// The writer of a format; `None` for records.
 pub fn export_as(format: WriteFormat) -> Option<Export> {
     Some(match format {
         WriteFormat::Record => return None,
         WriteFormat::Pyperf => pyperf_json,
         WriteFormat::Bmf => bencher,
         WriteFormat::Csv => comma_separated,
-        WriteFormat::Markdown => |judged, to| table(judged, Markup::Markdown, to),
+        WriteFormat::Markdown => |assessment, to| table(assessment, Markup::Markdown, to),
         WriteFormat::Hyperfine => json,
         WriteFormat::Json => whole_analysis,
     })
 }
 
-fn json(judged: &Judged, mut to: &mut dyn Write) -> Result<()> {
-    Ok(hyperfine::write_v2(&mut to, &judged.record, &judged.analysis)?)
+fn json(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
+    Ok(hyperfine::write_v2(&mut to, &assessment.record, &assessment.analysis)?)
 }
 
-fn json_v1(judged: &Judged, mut to: &mut dyn Write) -> Result<()> {
-    Ok(hyperfine::write_v1(&mut to, &judged.record, &judged.analysis)?)
+fn json_v1(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
+    Ok(hyperfine::write_v1(&mut to, &assessment.record, &assessment.analysis)?)
 }
 
-fn pyperf_json(judged: &Judged, mut to: &mut dyn Write) -> Result<()> {
-    pyperf::write(&mut to, &of_record::results(&judged.record))
+fn pyperf_json(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
+    pyperf::write(&mut to, &of_record::results(&assessment.record))
 }
 
-fn bencher(judged: &Judged, mut to: &mut dyn Write) -> Result<()> {
-    bmf::write(&mut to, &of_record::results(&judged.record))
+fn bencher(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
+    bmf::write(&mut to, &of_record::results(&assessment.record))
 }
 
-fn whole_analysis(judged: &Judged, mut to: &mut dyn Write) -> Result<()> {
-    Ok(document::write(&mut to, &judged.record, &judged.analysis, &judged.judgements)?)
+fn whole_analysis(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
+    Ok(document::write(&mut to, &assessment.record, &assessment.analysis, &assessment.judgements)?)
 }
 
-fn comma_separated(judged: &Judged, mut to: &mut dyn Write) -> Result<()> {
-    Ok(csv::write(&mut to, &judged.record, &judged.analysis, &judged.judgements)?)
+fn comma_separated(assessment: &Assessment, mut to: &mut dyn Write) -> Result<()> {
+    Ok(csv::write(&mut to, &assessment.record, &assessment.analysis, &assessment.judgements)?)
 }
 
-fn table(judged: &Judged, markup: Markup, to: &mut dyn Write) -> Result<()> {
-    let table = markup::table(markup, &judged.record, &judged.analysis, &judged.judgements);
+fn table(assessment: &Assessment, markup: Markup, to: &mut dyn Write) -> Result<()> {
+    let table =
+        markup::table(markup, &assessment.record, &assessment.analysis, &assessment.judgements);
     Ok(to.write_all(table.as_bytes())?)
 }
 
-/// Adds the benchmarks of a record to a file of pyperf's, which need not exist: what both have gets the processes of both.
+/// Adds the benchmarks of a record to a pyperf file, which need not exist. A benchmark in both gets the processes of both.
 ///
 /// # Errors
-/// The file is none of pyperf's, what both have is not of one machine, or it cannot be written.
-pub fn append(path: &Path, judged: &Judged) -> Result<()> {
+/// The file is no pyperf file, a benchmark in both comes from two machines, or the file cannot be written.
+pub fn append(path: &Path, assessment: &Assessment) -> Result<()> {
     let shown = path.display();
-    let ours = of_record::results(&judged.record);
+    let ours = of_record::results(&assessment.record);
     let results = if path.exists() {
         let input = InputOptions { format: Some(Format::Pyperf), ..InputOptions::default() };
         let mut results = open::open(path, &input, Detail::Everything)

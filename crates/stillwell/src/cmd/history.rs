@@ -1,4 +1,4 @@
-//! `history`: keep results, and say when they changed.
+//! `history`: keeps results, and shows when they changed.
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::cmd::open::{self, Content, Named, Opened};
+use crate::cmd::open::{self, FileBytes, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
 use crate::cmd::site::Folder;
@@ -28,7 +28,7 @@ use crate::{analysis, record};
 
 /// For the random orders that changes are compared with: the same history has the same changes.
 const SEED: u64 = 1;
-/// Of the benchmarks that are said to have changed, so many at most have not.
+/// False discovery rate: the largest share of unchanged benchmarks among those reported as changed.
 const FALSE_DISCOVERY: f64 = 0.05;
 
 /// `history`.
@@ -49,7 +49,7 @@ fn database(file: &HistoryFile) -> Result<PathBuf> {
     }
 }
 
-/// One file that cannot be read does not keep the others out; the exit code tells.
+/// Adds all readable files. An unreadable file is reported, and the exit code is 2.
 fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut commits = Commits::of(verb.repository.as_deref())?;
     let mut store = Store::open(&database(&verb.file)?)?;
@@ -73,7 +73,8 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     Ok(if n.failed > 0 { exit_code::ERROR } else { exit_code::SUCCESS })
 }
 
-/// The files that were named, and for directories those in them and below. A directory with nothing but criterion's files is one result.
+/// The named files, and all files below the named directories. A directory with nothing but criterion's files is one
+/// result.
 fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in named {
@@ -100,7 +101,7 @@ fn files(named: &[PathBuf], input: &InputOptions) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Where pools keep what is being measured: what is left there by a job that was killed counts for nothing.
+/// The directories of unfinished measurements in pools. The leftovers of a killed job are no results.
 fn unfinished_parts(inside: &[String]) -> Vec<String> {
     let folder_of = |name: &String| {
         let folder = name.strip_suffix(POOL)?;
@@ -114,12 +115,12 @@ fn is_of_criterion(name: &str) -> bool {
     matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
 }
 
-/// What results are called in a directory, and what has another purpose there: asv's two, and those of our suites and pools.
+/// Endings of results in a directory, and the names of other files there: those of asv, of our suites and of our pools.
 const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
 const POOL: &str = "pool.json";
 const NO_RESULTS: [&str; 4] = ["benchmarks.json", "machine.json", "suite.json", POOL];
 
-/// Hidden files and directories are nobody's results.
+/// Hidden files and directories hold no results.
 fn is_result(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
     RESULTS.iter().any(|extension| name.ends_with(extension))
@@ -155,7 +156,7 @@ fn taken_from(
     Ok(NewRecord { origin, results, bytes })
 }
 
-/// Gives all results of a record one commit.
+/// Gives all results of a record the same commit.
 fn name_all(results: &mut [Taken], revision: &str) -> Result<()> {
     let is_one = results.iter().all(|result| result.revision == results[0].revision);
     ensure!(
@@ -168,8 +169,8 @@ fn name_all(results: &mut [Taken], revision: &str) -> Result<()> {
     Ok(())
 }
 
-/// The files of a directory as one, tar(5): the same bytes for the same files, so that it is added once.
-fn archive(files: &[Named]) -> Result<Vec<u8>> {
+/// The files of a directory as one archive (tar(5)). The same files give the same bytes, so they are added once.
+fn archive(files: &[FileBytes]) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, bytes) in files {
         let mut header = tar::Header::new_gnu();
@@ -180,9 +181,9 @@ fn archive(files: &[Named]) -> Result<Vec<u8>> {
     Ok(archive.into_inner()?)
 }
 
-fn results_of(opened: Opened, is_revision_given: bool) -> Result<(Vec<Taken>, Origin)> {
+fn results_of(opened: InputFile, is_revision_given: bool) -> Result<(Vec<Taken>, Origin)> {
     let file = opened.path.display().to_string();
-    let Content::Foreign(results, _) = &opened.content else {
+    let FileContent::Foreign(results, _) = &opened.content else {
         let record = opened.into_record()?;
         let results = taken::results(&record, &analysis::analyse(&record));
         return Ok((results, taken::origin(&record, &file)));
@@ -219,7 +220,7 @@ fn search_any(search: &HistorySearch) -> Result<Vec<Series>> {
     Ok(series::series(entries(search, search.name.as_deref())?, policy(search, false)?))
 }
 
-/// As [`search`], relative to all others of the machine; and how many results had too few of them.
+/// As [`search`], relative to all others of the machine. Returns also the number of results with too few others.
 fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
     let all = entries(search, None)?;
     let wanted = search.name.as_deref().unwrap_or_default();
@@ -318,7 +319,7 @@ fn changed(all: &[Series], mut commits: Commits) -> Vec<shown::Changed<'_>> {
         .collect()
 }
 
-/// A history without results has a site as well, unless it was asked for some of them.
+/// Writes the site, also of an empty history. A search without results is an error.
 fn report(verb: &HistoryReport) -> Result<u8> {
     ensure!(verb.output != Path::new("-"), "-o -: a site is a directory, and needs a name");
     let commits = Commits::of(verb.repository.as_deref())?;

@@ -9,13 +9,13 @@ use crate::link::{self, Wrappers};
 use crate::spec::LinkOrderVerb;
 use crate::values::exit_code;
 
-/// Executes it.
+/// Executes the compiler, or prints the path variable of the new directory.
 pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {
     let Some(directory) = &verb.wrappers else {
         return Err(link::exec(&verb.command, verb.seed));
     };
     let path = Wrappers::create(directory, verb.seed)?.path_variable();
-    // As bytes: a directory of PATH need not be UTF-8.
+    // Written as bytes: a directory of PATH need not be UTF-8.
     let line = [path.as_bytes(), b"\n"].concat();
     std::io::stdout().write_all(&line).context("cannot write to standard output")?;
     Ok(exit_code::SUCCESS)

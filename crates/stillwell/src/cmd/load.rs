@@ -1,4 +1,4 @@
-//! `load`: makes the machine busy until it is enough.
+//! `load`: keeps the machine busy for a time, or while a command runs.
 
 use std::io::Write as _;
 
@@ -11,7 +11,7 @@ use crate::measure::supervised;
 use crate::spec::LoadVerb;
 use crate::values::exit_code;
 
-/// Executes it.
+/// Starts the load, and ends it after its time, its command or ^C.
 pub fn load(verb: &LoadVerb) -> Result<u8> {
     ensure!(
         verb.kind.len() <= verb.n as usize,
@@ -34,7 +34,7 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     }
     let kinds: Vec<&str> = verb.kind.iter().map(|kind| kind.name()).collect();
     let until = if verb.time.is_some() { "" } else { "; ^C ends it" };
-    // Before anybody is told to use it.
+    // ^C is caught before the message offers it.
     let interrupt = Interrupt::catch()?;
     writeln!(anstream::stderr(), "busy: {} x {}{until}", verb.n, kinds.join(",")).ok();
     let is_over = load.go_on(verb.time.map(|time| time.ns), &interrupt)?;

@@ -1,6 +1,6 @@
-//! The verbs: each reads its options, calls the stages in order, and prints. All output to the terminal leaves from
-//! here.
+//! The verbs. Each reads its options, calls the stages in order, and prints. No other module prints results.
 
+mod assessment;
 mod bench;
 mod calibrate;
 mod check;
@@ -10,7 +10,6 @@ mod convert;
 mod documents;
 mod exports;
 mod history;
-mod judged;
 mod link_order;
 mod load;
 mod noise;
@@ -37,7 +36,7 @@ use crate::spec::Verb;
 /// Executes a verb; the value is the exit code.
 ///
 /// # Errors
-/// What the user is told before the program exits with 2.
+/// Any error of the verb. The program prints it and exits with 2.
 pub fn run_verb(verb: Verb) -> Result<u8> {
     if verb.numbers().unicode {
         uncertain::use_unicode();

@@ -1,4 +1,4 @@
-//! `noise`: where the time went that was lost, of a record's runs or of this machine's CPUs.
+//! `noise`: attributes the lost time of a record's runs, or of this machine's CPUs, to its causes.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let cpus = cpus(&host, verb)?;
     ensure!(verb.for_.ns > 0, "--for 0 is out of range: there is nothing to see in no time");
-    // Before the time is spent.
+    // Checked before the machine is watched.
     let raw = verb.raw.as_deref();
     raw.map(|path| check_path("--raw", path)).transpose()?;
     let is_raw_shown = raw == Some(Path::new("-"));
@@ -61,7 +61,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         Asked { cpus, length_ns: verb.for_.ns, points: !verb.no_trace, osnoise: verb.osnoise };
     let mut found = noise::watch(&host, &asked, &interrupt)?;
     if !verb.no_verdict && !found.was_interrupted {
-        // On the quietest, as one would compare.
+        // A comparison would use the quietest CPU too.
         let first = found.report.cpus.first().map_or(0, |cpu| cpu.cpu);
         let cpu = found.report.quietest.first().copied().unwrap_or(first);
         add_verdict(&mut found, noise::machine_verdict(cpu, Policy::default(), &interrupt));
@@ -75,12 +75,12 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
     } else if !is_raw_shown {
         print(&shown::report(&found.report, &Styles::colored()))?;
     }
-    // What was seen is shown in any case.
+    // The report is shown even if the raw data cannot be written.
     written?;
     Ok(if found.was_interrupted { exit_code::INTERRUPTED } else { exit_code::SUCCESS })
 }
 
-/// A verdict, or why there is none.
+/// Adds the verdict to the report, or the reason for its absence.
 fn add_verdict(found: &mut Found, verdict: Result<MachineVerdict, NoVerdict>) {
     let (why, fix) = match verdict {
         Ok(verdict) => {
@@ -98,7 +98,7 @@ fn add_verdict(found: &mut Found, verdict: Result<MachineVerdict, NoVerdict>) {
     found.report.gaps.push(Gap { what: "verdict".into(), why: why.into(), fix: fix.into() });
 }
 
-/// Those that were asked for, or that this process may use.
+/// The CPUs that the user named, or else those that this process may use.
 fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
     if let Some(cpus) = &verb.cpus {
         return Ok(cpus.0.clone());

@@ -1,4 +1,4 @@
-//! Any file that a verb is given → a record, or results: our own records, and what other programs write.
+//! Input files of the verbs: our own records, and the files of other programs as results.
 
 #![expect(clippy::disallowed_methods, reason = "reads files and looks into directories")]
 
@@ -21,37 +21,37 @@ use crate::values::Format;
 
 /// Extension of our own records.
 const EXTENSION: &str = "swell";
-/// Files below a directory that are looked at.
+/// Largest number of files below a directory that are read.
 const N_FILES_MAX: usize = 100_000;
 
-/// A file that was read.
+/// An input file.
 #[derive(Debug)]
-pub struct Opened {
-    /// Its path, as it was given.
+pub struct InputFile {
+    /// Its path, as the user wrote it.
     pub path: PathBuf,
-    /// What it holds.
-    pub content: Content,
-    /// When it was made, RFC 3339.
+    /// Its content.
+    pub content: FileContent,
+    /// The time of its creation, RFC 3339.
     created: String,
 }
 
-/// What a file holds.
+/// The content of an input file.
 #[derive(Debug)]
-pub enum Content {
+pub enum FileContent {
     /// One of our own records.
     Own(Box<Record>),
-    /// Of another program, in this format; or of a record that was changed.
+    /// The results of another program, in this format; or those of a record that was changed.
     Foreign(Results, Option<Format>),
 }
 
 /// Opens a file: a path, `-` for standard input, or a directory of criterion or asv.
 ///
 /// # Errors
-/// It cannot be read, is of no format that is known, or has none of the benchmarks that were asked for.
-pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<Opened> {
+/// The file cannot be read, its format is unknown, or it has none of the selected benchmarks.
+pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<InputFile> {
     let created = created(path);
     let content = content(path, options, detail)?;
-    let mut opened = Opened { path: path.into(), content, created };
+    let mut opened = InputFile { path: path.into(), content, created };
     if !options.benchmark.is_empty() {
         let shown = || path.display().to_string();
         opened.select(&options.benchmark).with_context(shown)?;
@@ -59,7 +59,7 @@ pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<Opene
     Ok(opened)
 }
 
-/// The record that a verb was given, or the newest of our own.
+/// The files that the user named, or else the newest of our own records.
 ///
 /// # Errors
 /// There is none, or as [`open`].
@@ -67,105 +67,105 @@ pub fn records(
     files: &[PathBuf],
     options: &InputOptions,
     detail: Detail,
-) -> Result<impl Iterator<Item = Result<Opened>>> {
+) -> Result<impl Iterator<Item = Result<InputFile>>> {
     let files = if files.is_empty() { vec![record::newest()?] } else { files.to_vec() };
     let n_stdin = files.iter().filter(|path| **path == Path::new("-")).count();
     ensure!(n_stdin < 2, "standard input (-) can be read only once");
     Ok(files.into_iter().map(move |path| open(&path, options, detail)))
 }
 
-impl Opened {
-    /// As a record with one row for each run, and its slices beside.
+impl InputFile {
+    /// The file as a record with one row for each run, and with its slices.
     ///
     /// # Errors
-    /// There are no values in it.
+    /// The file has no values.
     pub fn into_record(self) -> Result<Record> {
         self.into_record_with(About::default())
     }
 
-    /// The same; `about` says how the launches become rows.
+    /// As [`InputFile::into_record`], with the launches turned into rows as `about` says.
     pub fn into_record_with(self, about: About) -> Result<Record> {
         match self.content {
-            Content::Own(record) => Ok(launches::gather(*record)),
-            Content::Foreign(results, format) => {
+            FileContent::Own(record) => Ok(launches::gather(*record)),
+            FileContent::Foreign(results, format) => {
                 imported(&self.path, self.created, &results, format, about)
             }
         }
     }
 
-    /// What is left of a file after changes.
+    /// A file with changed results.
     pub fn of_results(
         path: &Path,
         results: Results,
         created: String,
         format: Option<Format>,
     ) -> Self {
-        Self { path: path.into(), content: Content::Foreign(results, format), created }
+        Self { path: path.into(), content: FileContent::Foreign(results, format), created }
     }
 
-    /// Its format, if it is of another program.
+    /// The format of another program's file.
     pub fn format(&self) -> Option<Format> {
         match &self.content {
-            Content::Own(_) => None,
-            Content::Foreign(_, format) => *format,
+            FileContent::Own(_) => None,
+            FileContent::Foreign(_, format) => *format,
         }
     }
 
-    /// When it was made.
+    /// The time of its creation.
     pub fn created(&self) -> &str {
         &self.created
     }
 
-    /// Whether it has benchmarks, and not commands that were measured to be compared with one another.
+    /// Whether it has benchmarks, which are compared across files, and not commands, which are compared within one.
     pub fn has_benchmarks(&self) -> bool {
         match &self.content {
-            Content::Own(record) => {
+            FileContent::Own(record) => {
                 let plan = &record.header.plan;
                 let is_imported = record.header.imported.is_some();
                 plan.has_benchmarks()
                     || (is_imported && plan.arms.iter().any(|arm| arm.benchmark.is_some()))
             }
-            Content::Foreign(results, _) => !results.are_commands,
+            FileContent::Foreign(results, _) => !results.are_commands,
         }
     }
 
-    /// As a record and as results.
+    /// The file as a record and as results.
     ///
     /// # Errors
-    /// There are no values in it.
+    /// The file has no values.
     pub fn into_both(self) -> Result<(Record, Results)> {
         match self.content {
-            Content::Own(record) => {
+            FileContent::Own(record) => {
                 let results = of_record::results(&record);
                 Ok((launches::gather(*record), results))
             }
-            Content::Foreign(results, format) => {
+            FileContent::Foreign(results, format) => {
                 let (path, about) = (&self.path, About::default());
                 Ok((imported(path, self.created, &results, format, about)?, results))
             }
         }
     }
 
-    /// As results.
+    /// The file as results.
     pub fn into_results(self) -> Results {
         match self.content {
-            Content::Own(record) => of_record::results(&record),
-            Content::Foreign(results, _) => results,
+            FileContent::Own(record) => of_record::results(&record),
+            FileContent::Foreign(results, _) => results,
         }
     }
 
-    /// As results, a copy.
+    /// A copy of the file as results.
     pub fn results(&self) -> Results {
         match &self.content {
-            Content::Own(record) => of_record::results(record),
-            Content::Foreign(results, _) => results.clone(),
+            FileContent::Own(record) => of_record::results(record),
+            FileContent::Foreign(results, _) => results.clone(),
         }
     }
 
     fn select(&mut self, names: &[String]) -> Result<()> {
         match &mut self.content {
-            Content::Foreign(results, _) => edit::include_benchmarks(results, names),
-            Content::Own(record) => select::arms(record, names),
+            FileContent::Foreign(results, _) => edit::include_benchmarks(results, names),
+            FileContent::Own(record) => select::arms(record, names),
         }
     }
 }
@@ -204,19 +204,19 @@ pub fn whole_suite(path: &Path) -> Result<Option<Record>> {
     let Manifest { suite, created, command_line, .. } = manifest;
     let whole = merge(path, suite.seed, parts).filter(|whole| whole.rows.len() > 0);
     Ok(whole.map(|mut whole| {
-        // Of the beginning, not of whoever went on with it.
+        // The time and command line of the first session, not those of a resumed one.
         (whole.header.created, whole.header.command_line) = (created, command_line);
         whole
     }))
 }
 
-fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
+fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileContent> {
     let shown = path.display();
     let cannot_read = || format!("cannot read {shown}");
     if record::is_suite(path) {
         let whole = whole_suite(path)?;
         let whole = whole.with_context(|| format!("{shown}: nothing has been measured yet"))?;
-        return Ok(Content::Own(Box::new(whole)));
+        return Ok(FileContent::Own(Box::new(whole)));
     }
     if path == Path::new("-") {
         let mut bytes = Vec::new();
@@ -231,12 +231,12 @@ fn content(path: &Path, options: &InputOptions, detail: Detail) -> Result<Conten
     file.by_ref().take(START.len() as u64).read_to_end(&mut start).with_context(cannot_read)?;
     let is_named_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
     if options.format.is_none() && (start == START.as_bytes() || is_named_ours) {
-        return Ok(Content::Own(Box::new(Record::read(path)?)));
+        return Ok(FileContent::Own(Box::new(Record::read(path)?)));
     }
     let length = file.metadata().map_or(0, |meta| meta.len());
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(1));
     if file.rewind().is_err() {
-        // A pipe.
+        // A pipe cannot be rewound.
         bytes = start;
     }
     file.read_to_end(&mut bytes).with_context(cannot_read)?;
@@ -248,13 +248,13 @@ fn of_bytes(
     bytes: Vec<u8>,
     options: &InputOptions,
     detail: Detail,
-) -> Result<Content> {
+) -> Result<FileContent> {
     let bytes = match read::unpacked(&bytes)? {
         std::borrow::Cow::Owned(unpacked) => unpacked,
         std::borrow::Cow::Borrowed(_) => bytes,
     };
     if options.format.is_none() && bytes.starts_with(START.as_bytes()) {
-        return Ok(Content::Own(Box::new(Record::parse(path, bytes)?)));
+        return Ok(FileContent::Own(Box::new(Record::parse(path, bytes)?)));
     }
     let format = match options.format {
         Some(format) => format,
@@ -283,20 +283,20 @@ fn read_files(
     files: &[read::File<'_>],
     options: &InputOptions,
     detail: Detail,
-) -> Result<Content> {
+) -> Result<FileContent> {
     let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
     let options = Options { detail, unit: options.kind.unit.unwrap_or_default(), side };
-    Ok(Content::Foreign(format.read(files, options)?, Some(format)))
+    Ok(FileContent::Foreign(format.read(files, options)?, Some(format)))
 }
 
-/// A file of a directory: its path from there, and its bytes.
-pub type Named = (String, Vec<u8>);
+/// A file below a directory: its relative path, and its bytes.
+pub type FileBytes = (String, Vec<u8>);
 
-/// The files of criterion in a directory, from it; `None` if it is no directory of criterion.
+/// The criterion files below a directory, with relative paths. `None` if it is no directory of criterion.
 ///
 /// # Errors
-/// They cannot be read.
-pub fn criterion_files(path: &Path, options: &InputOptions) -> Result<Option<Vec<Named>>> {
+/// A file cannot be read.
+pub fn criterion_files(path: &Path, options: &InputOptions) -> Result<Option<Vec<FileBytes>>> {
     let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
     let is_wanted = options.format.is_none_or(|wanted| wanted == Format::Criterion);
     let found = below(path)?;
@@ -312,10 +312,10 @@ pub fn criterion_files(path: &Path, options: &InputOptions) -> Result<Option<Vec
     wanted.map(read).collect::<Result<_>>().map(Some)
 }
 
-/// The files in a directory and below, by their paths from it, in order. Links are not followed.
+/// The relative paths of all files below a directory, sorted. Links are not followed.
 ///
 /// # Errors
-/// It cannot be read, or has too many.
+/// The directory cannot be read, or has too many files.
 pub fn below(path: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     walk(path, "", &mut found).with_context(|| format!("cannot read {}", path.display()))?;
@@ -323,8 +323,8 @@ pub fn below(path: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// A directory of criterion; or of asv, if it has one result.
-fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
+/// The content of a directory of criterion, or of a directory of asv with one result.
+fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<FileContent> {
     let shown = path.display();
     if let Some(read) = criterion_files(path, options)? {
         let files: Vec<_> = read.iter().map(|(path, bytes)| read::File { path, bytes }).collect();
@@ -354,7 +354,7 @@ fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Cont
     }
 }
 
-/// The files below a directory, by their paths from it. Links are not followed.
+/// Adds the relative paths of the files below a directory. Links are not followed.
 fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
     for entry in std::fs::read_dir(root.join(below))? {
         let entry = entry?;
@@ -371,7 +371,7 @@ fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// When a file was last changed; now, if it has no such time.
+/// The time of a file's last change, or else the current time.
 fn created(path: &Path) -> String {
     let modified = path.metadata().and_then(|meta| meta.modified()).ok();
     let time = modified.and_then(|time| Timestamp::try_from(time).ok());

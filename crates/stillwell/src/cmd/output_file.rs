@@ -13,7 +13,7 @@ use crate::host::with_their_files;
 /// Refuses a file whose directory does not exist.
 ///
 /// # Errors
-/// There is no such directory, or the file is one.
+/// The directory does not exist, or the path is a directory.
 pub fn check_path(option: &str, path: &Path) -> Result<()> {
     let (shown, directory) = (path.display(), directory_of(path));
     let shown_directory = directory.display();
@@ -22,15 +22,15 @@ pub fn check_path(option: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The directory that a file is in.
+/// The directory of a file.
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes a file as a whole: it is complete or not there at all. What ends with .gz is compressed.
+/// Writes a file as a whole: it is complete or not there at all. A file whose name ends with .gz is compressed.
 ///
 /// # Errors
-/// It cannot be written, or `export` fails.
+/// The file cannot be written, or `export` fails.
 pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
     if path.extension().is_some_and(|extension| extension == "gz") {
         return write_plain(path, |to| {
@@ -46,7 +46,7 @@ pub fn write_one(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
 /// Writes a file that must not exist yet.
 ///
 /// # Errors
-/// As [`write_one`]; it exists.
+/// As [`write_one`], or the file exists.
 pub fn write_new(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
     ensure!(path.symlink_metadata().is_err(), io::Error::from(io::ErrorKind::AlreadyExists));
     write_one(path, export)
@@ -70,7 +70,7 @@ fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Re
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         tempfile::Builder::new().permissions(mode).tempfile_in(directory_of(path))
     });
-    // Its own message names the temporary file.
+    // The message of tempfile names the temporary file.
     let file = file.map_err(|error| io::Error::from(error.kind()))?;
     let mut buffer = BufWriter::new(file);
     export(&mut buffer)?;

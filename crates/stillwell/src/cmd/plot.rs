@@ -9,7 +9,7 @@ use crate::analysis::histogram::{self, Histogram};
 use crate::analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of, pairs, timeline};
 use crate::analysis::walls::Walls;
 use crate::analysis::{Comparison, Evidence};
-use crate::cmd::judged::Judged;
+use crate::cmd::assessment::Assessment;
 use crate::cmd::print::print;
 use crate::convert::read::Detail;
 use crate::record::Record;
@@ -18,11 +18,11 @@ use crate::render::units::{Kind, Unit, asked, kind_of_unit};
 use crate::spec::{PlotKind, PlotVerb};
 use crate::values::exit_code;
 
-/// Columns without a terminal.
+/// Number of columns without a terminal.
 const COLUMNS: usize = 80;
-/// Values of a distribution function on a terminal: more have no place.
+/// Largest number of values of a distribution function on a terminal.
 const VALUES_MAX: usize = 20_000;
-/// Bins that find the typical range.
+/// Number of bins that find the typical range.
 const BINS: usize = 20;
 
 /// `plot`.
@@ -32,11 +32,11 @@ pub fn plot(verb: &PlotVerb) -> Result<u8> {
     for opened in verb.files.open(Detail::Values)? {
         let opened = opened?;
         let file = opened.path.display().to_string();
-        let judged = Judged::of(opened.into_record()?);
-        let has_run = judged.analysis.arms.iter().any(|arm| arm.n_runs > 0);
+        let assessment = Assessment::of(opened.into_record()?);
+        let has_run = assessment.analysis.arms.iter().any(|arm| arm.n_runs > 0);
         ensure!(has_run, "{file} has no finished run");
         let heading = if verb.files.are_several() { format!("== {file}") } else { String::new() };
-        charts.extend(of_record(verb, &judged, &heading));
+        charts.extend(of_record(verb, &assessment, &heading));
     }
     if verb.kind == PlotKind::Ecdf {
         charts = on_one_scale(charts);
@@ -60,7 +60,7 @@ fn size(verb: &PlotVerb, chart: &Chart, is_ascii: bool) -> Size {
     let columns = verb.width.map_or(columns.unwrap_or(COLUMNS), usize::from);
     let has_colors =
         anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-    // Without colours only digits tell series apart.
+    // Without colours only digits distinguish series.
     let is_braille = !is_ascii && (has_colors || chart.series.len() == 1);
     Size {
         columns: columns.max(plot::COLUMNS_MIN),
@@ -69,7 +69,7 @@ fn size(verb: &PlotVerb, chart: &Chart, is_ascii: bool) -> Size {
     }
 }
 
-/// Whether the locale is set, and has no Unicode.
+/// Whether the locale is set and is not a Unicode one.
 fn is_locale_ascii() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     let set = names.iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
@@ -79,12 +79,12 @@ fn is_locale_ascii() -> bool {
     })
 }
 
-fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<Chart> {
-    let record = &judged.record;
+fn of_record(verb: &PlotVerb, assessment: &Assessment, heading: &str) -> Vec<Chart> {
+    let record = &assessment.record;
     let plan = &record.header.plan;
     if verb.kind == PlotKind::Diff {
         let walls = Walls::of(record);
-        let found = judged.analysis.comparisons.iter();
+        let found = assessment.analysis.comparisons.iter();
         return found
             .filter_map(|found| difference(verb, record, &walls, found, heading))
             .collect();
@@ -137,7 +137,7 @@ fn over_time(record: &Record, arms: &[usize], value: Axis, title: String) -> Cha
     Chart { title, series: arms.iter().enumerate().map(series).collect(), x, y: value }
 }
 
-/// The rows of an arm; warm-ups are none of the values.
+/// The points of an arm: start and value of each row without the warm-ups.
 fn points_of(rows: &RowTable, place: usize) -> Vec<[f64; 2]> {
     let of_arm =
         (0..rows.arm.len()).filter(|&at| rows.arm[at] == place && rows.block[at].is_some());
@@ -172,7 +172,7 @@ fn distribution(
     Chart { title, series: series.collect(), x: value, y: share }
 }
 
-/// The first chart with the series of the others, if all have one unit and none is of a benchmark.
+/// One chart with all series, if all have one unit and none is a benchmark.
 fn on_one_scale(charts: Vec<Chart>) -> Vec<Chart> {
     let is_one = |chart: &Chart| {
         chart.x.unit.name.is_empty() == charts[0].x.unit.name.is_empty()
@@ -208,7 +208,7 @@ fn difference(
     heading: &str,
 ) -> Option<Chart> {
     if matches!(found.evidence, Evidence::Unpaired { .. }) {
-        // Their blocks have nothing in common.
+        // Unpaired arms have no common blocks.
         return None;
     }
     let ratios = walls.ratios(found.reference, found.arm);

@@ -32,9 +32,9 @@ use crate::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVe
 use crate::values::exit_code;
 use crate::verdict::{self, Judgement, Verdict};
 
-/// Jobs that a pool is divided into if nobody says otherwise.
+/// Largest number of jobs of a pool, unless the user sets it.
 const JOBS_MAX: usize = 1000;
-/// How often `watch` looks into the folder, and the queue is asked.
+/// Time between two looks of `watch` into the folder, and between two queries of the queue.
 const LOOK_NS: u64 = 1_000_000_000;
 const ASK_NS: u64 = 10_000_000_000;
 
@@ -65,13 +65,13 @@ fn run(verb: &PoolRun) -> Result<u8> {
     let jobs: Vec<usize> = (0..pool.manifest.n_jobs()).collect();
     let submitted = submit_jobs(&pool, &jobs);
     if submitted.is_err() && pool.submissions().is_empty() {
-        // The name is free for the next attempt.
+        // A pool without a job is removed: its name is free for the next attempt.
         pool.discard();
     }
     submitted
 }
 
-/// Everything that the tasks need to know.
+/// The manifest, with all that the tasks need.
 fn decide(verb: &PoolRun) -> Result<Manifest> {
     let suite = verb
         .suite
@@ -136,7 +136,7 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
     })
 }
 
-/// What `bench SUITE --list --json` prints.
+/// The output of `bench SUITE --list --json`.
 #[derive(Deserialize)]
 struct Listing {
     suite: String,
@@ -144,16 +144,16 @@ struct Listing {
     benchmarks: Vec<Listed>,
 }
 
-/// The suite is read by the verb that measures it, so that both understand the same.
+/// Lists a suite by calling `bench`, so that pool and benchmark read the file in the same way.
 fn list(program: &Path, suite: &Path, arms: Option<&str>) -> Result<Listing> {
     let mut command = std::process::Command::new(program);
     command.arg("bench").arg(suite).args(["--list", "--json"]);
     command.args(arms.map(|arms| format!("--arms={arms}")));
     let output = command.output().context("cannot execute this program")?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim();
-        return Err(anyhow!("{}", said.strip_prefix("stillwell: ").unwrap_or(said)));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let message = stderr.trim();
+        return Err(anyhow!("{}", message.strip_prefix("stillwell: ").unwrap_or(message)));
     }
     serde_json::from_slice(&output.stdout)
         .with_context(|| format!("cannot list the benchmarks of {}", suite.display()))
@@ -210,7 +210,7 @@ fn status(verb: &PoolStatus) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Until all is done, or nobody is working on what is not.
+/// Waits until all tasks are done, or no job is left that works on the others.
 fn watch(pool: &Pool) -> Result<u8> {
     let interrupt = Interrupt::catch()?;
     let n_tasks = pool.manifest.tasks.len();
@@ -233,7 +233,7 @@ fn watch(pool: &Pool) -> Result<u8> {
                         break;
                     }
                 }
-                // Its controller may be starting again; what is done is seen without it.
+                // The controller may be restarting. The folder shows the finished tasks without it.
                 Err(_) if asked_ns.is_some() => bar.set_message("Slurm does not answer"),
                 Err(error) => return Err(error),
             }
@@ -302,7 +302,7 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
     }
     Ok(match verb.fail_on {
         None => exit_code::SUCCESS,
-        // Of a variant without a pair nothing is known.
+        // A variant without a pair has no verdict.
         Some(fail_on) => match verdict::exit_code(&judgements, fail_on) {
             exit_code::SUCCESS if lines.len() < n_family => exit_code::UNDECIDED,
             code => code,

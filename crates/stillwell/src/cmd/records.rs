@@ -1,4 +1,4 @@
-//! The verbs that look at files: records of ours, and what other programs write.
+//! The verbs that show files: our own records, and the files of other programs.
 
 use std::io::Write as _;
 
@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, ensure};
 use crate::analysis::histogram::{self, Histogram};
 use crate::analysis::series::{Series, duration_ns, measured_ns, series};
 use crate::analysis::{self, launches};
+use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::cmd::judged::Judged;
-use crate::cmd::open::{Content, Opened, records};
+use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::print::print;
 use crate::convert::of_record;
 use crate::convert::read::Detail;
@@ -27,22 +27,22 @@ use crate::spec::{
 use crate::values::exit_code;
 
 impl FilesVerb {
-    /// All files, one after another.
+    /// Opens all files, one after another.
     ///
     /// # Errors
     /// As [`records`].
-    pub fn open(&self, detail: Detail) -> Result<impl Iterator<Item = Result<Opened>>> {
+    pub fn open(&self, detail: Detail) -> Result<impl Iterator<Item = Result<InputFile>>> {
         records(&self.files, &self.input, detail)
     }
 
-    /// Whether a heading has to say which file it is.
+    /// Whether each file needs a heading.
     pub fn are_several(&self) -> bool {
         self.files.len() > 1
     }
 }
 
-/// Which file what follows is of, if there are several.
-fn heading(opened: &Opened, are_several: bool, is_first: bool) -> Result<()> {
+/// Prints the name of the file as a heading, if there are several.
+fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> {
     if are_several {
         let gap = if is_first { "" } else { "\n" };
         print(&format!("{gap}== {}\n", opened.path.display()))?;
@@ -50,9 +50,9 @@ fn heading(opened: &Opened, are_several: bool, is_first: bool) -> Result<()> {
     Ok(())
 }
 
-/// Says what there is of a file without values. Whether it was one.
-fn only_summaries(opened: &Opened) -> Result<bool> {
-    let Content::Foreign(results, _) = &opened.content else { return Ok(false) };
+/// Prints the summaries of a file without values. Returns whether it was such a file.
+fn only_summaries(opened: &InputFile) -> Result<bool> {
+    let FileContent::Foreign(results, _) = &opened.content else { return Ok(false) };
     let is_it = results.benchmarks.iter().all(|it| it.values.is_empty() && it.summary.is_some());
     if is_it {
         print(&of_results::summaries(results))?;
@@ -78,17 +78,17 @@ pub fn show(verb: &ShowVerb) -> Result<u8> {
         if verb.exports.is_empty() && !verb.json && only_summaries(&opened)? {
             continue;
         }
-        let judged = Judged::of(opened.into_record()?);
-        exports::write(&verb.exports, &judged)?;
+        let assessment = Assessment::of(opened.into_record()?);
+        exports::write(&verb.exports, &assessment)?;
         if prints {
-            judged.print(verb.json)?;
+            assessment.print(verb.json)?;
         }
-        code = worse(code, judged.exit_code(verb.fail_on));
+        code = worse(code, assessment.exit_code(verb.fail_on));
     }
     Ok(code)
 }
 
-/// Of several files: a slowdown comes before what cannot be told.
+/// The exit code of two files: a slowdown outranks an undecided verdict.
 fn worse(one: u8, other: u8) -> u8 {
     let is_bad = [one, other].contains(&exit_code::CHECK_FAILED);
     if is_bad { exit_code::CHECK_FAILED } else { one.max(other) }
@@ -121,7 +121,7 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Of each arm; none where every run is a process with one value, and the rest of the table has all of it.
+/// The series of each arm. `None` for all if every run is a process with one value: the rest of the table has it.
 fn series_of(record: &Record, results: &Results) -> Vec<Option<Series>> {
     let plan = &record.header.plan;
     let is_imported = record.header.imported.is_some();

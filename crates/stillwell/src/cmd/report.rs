@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::report::{Input, report as report_data};
-use crate::cmd::judged::Judged;
+use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
 use crate::convert::read::Detail;
@@ -20,7 +20,7 @@ pub fn report(verb: &ReportVerb) -> Result<u8> {
     refuse_input(verb)?;
     let mut all = Vec::new();
     for opened in verb.files.open(Detail::Everything)? {
-        all.push(Judged::of(opened?.into_record()?));
+        all.push(Assessment::of(opened?.into_record()?));
     }
     let shown = verb.output.display();
     write_one(&verb.output, |to| write(to, &all, verb.title.as_deref()))
@@ -31,7 +31,7 @@ pub fn report(verb: &ReportVerb) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// A page over the record that it is made of would be the end of the record.
+/// Refuses an output that would overwrite its own input.
 fn refuse_input(verb: &ReportVerb) -> Result<()> {
     let shown = verb.output.display();
     let is_record = verb.output.extension().is_some_and(|extension| extension == "swell");
@@ -45,11 +45,11 @@ fn refuse_input(verb: &ReportVerb) -> Result<()> {
     Ok(())
 }
 
-/// Writes the page of these records.
+/// Writes the page of the records.
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn write(to: &mut dyn std::io::Write, all: &[Judged], title: Option<&str>) -> Result<()> {
+pub fn write(to: &mut dyn std::io::Write, all: &[Assessment], title: Option<&str>) -> Result<()> {
     let inputs: Vec<Input<'_>> =
         all.iter().map(|it| Input { record: &it.record, analysis: &it.analysis }).collect();
     let data = report_data(&inputs);

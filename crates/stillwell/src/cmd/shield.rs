@@ -1,4 +1,4 @@
-//! `shield`: CPUs for nothing but what is put there.
+//! `shield`: reserves CPUs for the processes that the user puts there.
 
 use std::io::Write as _;
 
@@ -84,14 +84,14 @@ fn off(verb: &SystemRoot) -> Result<u8> {
     Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
-/// Groups without a journal.
+/// Removes the groups of a shield without a journal.
 fn off_strays(host: &Host) -> Result<u8> {
     let strays = shield::strays(host);
     if strays.is_empty() {
         print("there is no shield\n")?;
         return Ok(exit_code::SUCCESS);
     }
-    // Nobody is just making it.
+    // The lock of the journal keeps other processes from making a shield now.
     let _store = Store::open(host)?;
     for raised in &strays {
         let left = shield::lower(host, raised);
@@ -112,7 +112,7 @@ fn status(verb: &SystemRoot) -> Result<u8> {
             (journal.shield.clone(), owner)
         }
         Ok(None) => (None, None),
-        // Whoever may not read the journal may still look at the groups.
+        // A user without access to the journal can still read the groups.
         Err(_) => (shield::strays(&host).pop(), None),
     };
     let raised: Option<Raised> = raised.or_else(|| shield::strays(&host).pop());
@@ -139,7 +139,7 @@ fn exec(verb: &ShieldExec) -> Result<u8> {
     })
 }
 
-/// Runs the command from here: it inherits the group and the CPUs.
+/// Runs the command as a child, which inherits the group and the CPUs.
 fn run(verb: &ShieldExec, host: &Host, guard: &Guard) -> Result<u8> {
     let bound = guard.bound_cpus();
     if !bound.is_empty() {

@@ -1,4 +1,4 @@
-//! `history report`: a directory of pages. It is ours if it has our list of files in it; of what else is there nothing is touched.
+//! `history report`: a directory of pages. Its list of files says which files are ours; all others stay untouched.
 #![expect(clippy::disallowed_methods, reason = "writes a directory, and reads what is in it")]
 
 use std::collections::BTreeSet;
@@ -10,20 +10,20 @@ use crate::cmd::output_file::write_one;
 use crate::host::with_their_files;
 use crate::render::site::{ASSETS, INDEX, PAGES};
 
-/// Lists the files of a site, so that the next report knows which are its own.
+/// The list of a site's files. The next report replaces only these.
 const LIST: &str = "stillwell-site.txt";
-/// How the list begins.
+/// First line of the list.
 const HEADING: &str =
     "# files of stillwell history report; the next one replaces and removes these and no others";
 
-/// A directory that a site is written to.
+/// The directory of a site.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Of an earlier report.
+    /// The files of an earlier report.
     old: BTreeSet<String>,
     new: BTreeSet<String>,
-    /// Files whose content is another than before.
+    /// Number of files whose content changed.
     n_written: usize,
 }
 
@@ -31,7 +31,7 @@ impl Folder {
     /// Opens a directory, or makes it.
     ///
     /// # Errors
-    /// It cannot be made, or has something else in it.
+    /// The directory cannot be made, or has files that are not ours.
     pub fn open(path: &Path) -> Result<Self> {
         let shown = path.display();
         make(path).with_context(|| format!("-o {shown}: cannot make the directory"))?;
@@ -52,10 +52,10 @@ impl Folder {
         Ok(Self { path: path.into(), old, new: BTreeSet::new(), n_written: 0 })
     }
 
-    /// Says which files there will be. Whoever is killed from now on leaves a directory that is ours.
+    /// Lists the new files before they are written, so that a killed report leaves a directory that is ours.
     ///
     /// # Errors
-    /// One of them is there and not ours, or the list cannot be written.
+    /// A file exists and is not ours, or the list cannot be written.
     pub fn announce(&mut self, names: impl Iterator<Item = String>) -> Result<()> {
         self.new = names.collect();
         for name in self.new.difference(&self.old) {
@@ -79,10 +79,10 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a file, as a whole; not if it is there with this text.
+    /// Writes a file as a whole, unless it has this text already.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn write(&mut self, name: &str, text: &str) -> Result<()> {
         assert!(self.new.contains(name), "{name} was not announced");
         let path = self.path.join(name);
@@ -96,10 +96,10 @@ impl Folder {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Removes what an earlier report has left, and says how many files were written.
+    /// Removes the old files of an earlier report. Returns the number of files that were written.
     ///
     /// # Errors
-    /// One cannot be removed.
+    /// A file cannot be removed.
     pub fn finish(self) -> Result<usize> {
         for name in self.old.difference(&self.new) {
             let path = self.path.join(name);
@@ -136,7 +136,7 @@ fn make(path: &Path) -> std::io::Result<()> {
     with_their_files(|| std::fs::create_dir_all(path))
 }
 
-/// The names in a list. What may be removed is named like what we write, wherever the list comes from.
+/// The names in a list. Only names that a report could write are accepted, because the list says which files to remove.
 fn listed(text: &str) -> Result<BTreeSet<String>> {
     let mut lines = text.lines();
     ensure!(lines.next() == Some(HEADING), "its first line is another");

@@ -1,4 +1,4 @@
-//! `system`: what makes noise on this machine, and what can be done about it.
+//! `system`: the sources of noise on this machine, and their remedies.
 
 use std::time::Duration;
 
@@ -31,10 +31,9 @@ pub fn system(verb: &SystemVerb) -> Result<u8> {
 
 fn show(verb: &SystemShow) -> Result<u8> {
     let host = Host::new(&verb.host_root);
-    let asked = asked(verb.cpus.as_ref());
-    let bench = bench_cpus(&host, asked).map_err(|why| anyhow!("{why}"))?;
-    let report =
-        SystemReport::new(&host, bench, asked.is_some(), count(&host, verb.count).as_ref());
+    let cpus = named_cpus(verb.cpus.as_ref());
+    let bench = bench_cpus(&host, cpus).map_err(|why| anyhow!("{why}"))?;
+    let report = SystemReport::new(&host, bench, cpus.is_some(), count(&host, verb.count).as_ref());
     if verb.json {
         shown::json(&mut std::io::stdout().lock(), &report)?;
     } else {
@@ -46,7 +45,7 @@ fn show(verb: &SystemShow) -> Result<u8> {
 fn boot(verb: &SystemBoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let table = read_cpu_table(&host, None);
-    let advice = BootAdvice::new(&host, &table, asked(verb.cpus.as_ref()), verb.no_smt);
+    let advice = BootAdvice::new(&host, &table, named_cpus(verb.cpus.as_ref()), verb.no_smt);
     let advice = advice.map_err(|why| anyhow!("{why}"))?;
     if verb.json {
         shown::boot_json(&mut std::io::stdout().lock(), &advice)?;
@@ -62,11 +61,11 @@ fn capture(verb: &SystemRoot) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-fn asked(cpus: Option<&Cpus>) -> Option<&[usize]> {
+fn named_cpus(cpus: Option<&Cpus>) -> Option<&[usize]> {
     cpus.map(|cpus| cpus.0.as_slice())
 }
 
-/// The interrupts of each CPU, and in how many seconds they came.
+/// The interrupts of each CPU, and the time in which they came, s.
 fn count(host: &Host, time: Option<TimeSpan>) -> Option<(Interrupts, f64)> {
     let before = Interrupts::read(host)?;
     let Some(time) = time else {

@@ -17,8 +17,8 @@ use crate::values::exit_code;
 pub fn tune(verb: &SystemTune) -> Result<u8> {
     let host = Host::new(&verb.root.host_root);
     let knobs = tune::select(verb.only.as_deref(), &verb.skip).map_err(|why| anyhow!("{why}"))?;
-    let asked = verb.cpus.as_ref().map(|cpus| cpus.0.as_slice());
-    let bench = bench_cpus(&host, asked).map_err(|why| anyhow!("{why}"))?;
+    let cpus = verb.cpus.as_ref().map(|cpus| cpus.0.as_slice());
+    let bench = bench_cpus(&host, cpus).map_err(|why| anyhow!("{why}"))?;
     if verb.dry_run {
         let planned = tune::plan(&Machine::new(&host, bench), &knobs);
         print(&shown::planned(&planned))?;
@@ -41,7 +41,7 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
     })
 }
 
-/// What somebody who was killed has left is put back before anything else is changed.
+/// Puts back the changes of a killed process before anything else is changed.
 fn restore_stale(host: &Host, store: &mut Store) -> Result<String> {
     if store.journal.begun.is_empty() || !store.journal.is_stale() {
         return Ok(String::new());
@@ -50,7 +50,7 @@ fn restore_stale(host: &Host, store: &mut Store) -> Result<String> {
     Ok(format!("what an earlier stillwell has left was put back\n{}", shown::restored(&restored)))
 }
 
-/// Puts back what was there.
+/// Puts the original values back.
 pub fn reset(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     if journal::look(&host)?.is_none() {
@@ -63,7 +63,7 @@ pub fn reset(verb: &SystemRoot) -> Result<u8> {
     Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
-/// Says what is changed.
+/// Shows the changes.
 pub fn status(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let text = match journal::look(&host)? {

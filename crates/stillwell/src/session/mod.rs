@@ -11,9 +11,9 @@ mod whole;
 use anyhow::{Context as _, Result};
 
 pub use guard::{Guard, user_of_workers};
-pub use progress::Progress;
+pub use progress::ProgressLine;
 pub use screen::Screen;
-pub use session::{Ended, Seen, Session};
+pub use session::{Session, SessionEnd, SessionState};
 pub use start::SessionStart;
 pub use visits::Visit;
 

@@ -14,24 +14,24 @@ const ARMS_SHOWN_MAX: usize = 3;
 /// Parts of the bar.
 const BAR_LENGTH: u64 = 1000;
 
-/// A bar, or nothing.
+/// A line on standard error with a bar. A hidden line draws nothing.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressLine {
     bar: ProgressBar,
     shown_arms: Vec<usize>,
-    /// Most blocks, as far as that is known, and most time.
+    /// The largest number of blocks, where it is known, and the longest time.
     n_blocks_max: Option<u32>,
     budget_ns: Option<u64>,
     beginning: String,
 }
 
-impl Progress {
+impl ProgressLine {
     /// A bar on standard error, drawn only if `visible`.
     pub fn new(plan: &Plan, visible: bool, colours: bool) -> Self {
         let target =
             if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(BAR_LENGTH), target);
-        // Shorter than the terminal is wide, so that the ^C it echoes stays on the line that is cleared.
+        // The line is shorter than the terminal, so the echo of ^C stays on the line that is cleared.
         let template = if colours { "{msg} {bar:12.cyan}" } else { "{msg} {bar:12}" };
         bar.set_style(ProgressStyle::with_template(template).expect("the template is constant"));
         let shown_arms = plan.candidates().map(|(arm, _)| arm).take(ARMS_SHOWN_MAX).collect();
@@ -45,18 +45,18 @@ impl Progress {
         Self { bar, shown_arms, n_blocks_max, budget_ns, beginning: String::new() }
     }
 
-    /// Text that the line begins with.
+    /// Begins the line with this text.
     pub fn begin_with(&mut self, text: String) {
         self.bar.set_message(format!("{text}warm-up"));
         self.beginning = text;
     }
 
-    /// The number of blocks is known.
+    /// Replaces the budget by a number of blocks.
     pub fn expect_blocks(&mut self, n_blocks: u32) {
         (self.n_blocks_max, self.budget_ns) = (Some(n_blocks), None);
     }
 
-    /// Shows how far it is: blocks, the ratio so far or the smallest times, the expected time to the decision and to
+    /// Draws the number of blocks, the ratio so far or the smallest times, and the expected time to the decision and to
     /// the end.
     pub fn draw(&self, live: &Live, watch: Option<&Watch>) {
         let n_done = live.n_blocks();
@@ -89,13 +89,13 @@ impl Progress {
         minima.map(units::short_time).collect::<Vec<_>>().join(", ")
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// The comparison that is still open, and when it may be decided: `wait`, where that is before the end.
+/// The comparison that is still open. `wait` is the time to its decision, if that comes before the end.
 fn so_far(standing: &Standing, wait: Option<&str>, left: &str) -> String {
     let Standing { n_comparisons, n_open, ratio, err, .. } = *standing;
     let decided = match n_comparisons {

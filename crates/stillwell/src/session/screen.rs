@@ -1,15 +1,15 @@
-//! What of a session is seen on the terminal.
+//! The output of a session on the terminal: its style, its colours, its progress line.
 
 #![expect(clippy::disallowed_methods, reason = "reads NO_COLOR")]
 
 use std::io::IsTerminal as _;
 
 use crate::plan::Plan;
-use crate::session::progress::Progress;
+use crate::session::progress::ProgressLine;
 use crate::spec::run::{OutputOptions, Style};
 use crate::spec::workers::PyperfOptions;
 
-/// How much the terminal gets.
+/// The style of the output, and whether there is a progress line.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     style: Style,
@@ -17,7 +17,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// As the user says; colours are set for the whole program.
+    /// The screen that the options ask for. This sets the colours of the whole program.
     pub fn new(output: &OutputOptions, pyperf: Option<&PyperfOptions>) -> Self {
         let is_quiet = pyperf.is_some_and(|pyperf| pyperf.quiet);
         let style = if is_quiet { Style::None } else { output.style.unwrap_or_default() };
@@ -30,9 +30,9 @@ impl Screen {
         self.style == Style::None
     }
 
-    /// A progress line, or none.
-    pub fn progress(self, plan: &Plan) -> Progress {
-        Progress::new(plan, self.shows_progress, colours_allowed(self.style))
+    /// The progress line; it draws nothing if the style has none.
+    pub fn progress(self, plan: &Plan) -> ProgressLine {
+        ProgressLine::new(plan, self.shows_progress, colours_allowed(self.style))
     }
 }
 

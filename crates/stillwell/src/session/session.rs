@@ -1,5 +1,4 @@
-//! One session of measuring: setup, warm-up, blocks, cleanup. Whatever happens, what is due afterwards is done and the
-//! record ends with its reason.
+//! One session: setup, warm-up, blocks, cleanup. The cleanup always runs, and the record always ends with a reason.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -18,7 +17,7 @@ use crate::noise::{Ran, RunTracer};
 use crate::plan::{Plan, Stopping};
 use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
 use crate::schedule::{Schedule, Step};
-use crate::session::progress::Progress;
+use crate::session::progress::ProgressLine;
 use crate::values::metric::Metric;
 
 /// Steps are handed to the runner in pieces of about this length, so that the progress line moves and a decision to
@@ -26,36 +25,36 @@ use crate::values::metric::Metric;
 const PIECE_NS: u64 = 100_000_000;
 /// More steps than this in a piece would make requests large for no gain.
 const PIECE_STEPS_MAX: usize = 2000;
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug)]
-pub struct Ended {
-    /// Why.
+pub struct SessionEnd {
+    /// Its reason.
     pub reason: EndReason,
-    /// What went wrong, when something did.
+    /// The failure of a run, of a worker or of the record, if there was one.
     pub failure: Option<Failure>,
 }
 
-/// What has been seen of a session so far: all that is decided by.
+/// The state of a session: its rows so far, and all that its decisions depend on.
 #[derive(Debug)]
-pub struct Seen {
+pub struct SessionState {
     pub(super) live: Live,
     walls: Walls,
-    /// Makes runs of slices, where there are any.
+    /// Gathers slices into runs; `None` without slices.
     launches: Option<Launches>,
     /// The comparisons that may end the session.
     pub(super) watch: Option<Watch>,
-    /// Sum of the times of all pieces, and their number of steps.
+    /// Sum of the times of all pieces, ns, and their number of steps.
     spent_ns: u64,
     n_steps: u64,
-    /// The first step and block of which there is no row yet.
+    /// The first step and block without a row.
     pub(super) next_step: u32,
     pub(super) next_block: u32,
     /// End of the last run, ns after the start of the session's clock.
     pub(super) ended_ns: u64,
 }
 
-impl Seen {
-    /// Nothing yet.
+impl SessionState {
+    /// The state before the first run.
     pub fn new(plan: &Plan) -> Self {
         Self {
             live: Live::new(plan.arms.len()),
@@ -70,7 +69,7 @@ impl Seen {
         }
     }
 
-    /// Takes in the rows that were added; `each` gets the runs that they make.
+    /// Reads the new rows of the record. `each` gets the runs that they make.
     pub(super) fn follow(
         &mut self,
         plan: &Plan,
@@ -82,7 +81,7 @@ impl Seen {
         let mut take = |run: Row| {
             each(&run);
             live.add(&run);
-            // They are only kept where they are looked at: a long session of one arm takes no memory.
+            // Only interim analyses need all times, so a long session of one arm takes no memory.
             if has_looks {
                 walls.add(&run);
             }
@@ -106,7 +105,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Takes the looks that are due. Returns whether there was one.
+    /// Makes the interim analyses ("looks") that are due. Returns whether there was one.
     pub(super) fn look(&mut self) -> Result<bool> {
         let Some(watch) = &mut self.watch else { return Ok(false) };
         watch.take(&self.walls).context("the times are unfit for a comparison")
@@ -117,12 +116,12 @@ impl Seen {
         self.watch.as_ref()
     }
 
-    /// The first step of which there is no row yet.
+    /// The first step without a row.
     pub fn next_step(&self) -> u32 {
         self.next_step
     }
 
-    /// Blocks that have been begun.
+    /// Blocks that have started.
     pub fn n_blocks(&self) -> u64 {
         self.next_block.into()
     }
@@ -139,31 +138,31 @@ pub struct Session<'a> {
     pub(super) runner: &'a mut dyn Runner,
     writer: Writer,
     tail: Tail,
-    pub(super) seen: Seen,
-    pub(super) progress: Progress,
-    /// Watches who takes the CPU from the runs.
+    pub(super) state: SessionState,
+    pub(super) progress: ProgressLine,
+    /// Traces the programs that take CPU time from the runs.
     tracer: Option<RunTracer>,
-    /// Reading of the clock from which the starts of rows count.
+    /// Reading of the monotonic clock from which the starts of rows count, ns.
     clock_origin_ns: u64,
-    /// Tells whether the shield of the runs still holds, as long as it does.
+    /// Watches the shield of the runs; `None` once it is lost.
     shield: Option<shield::Watch>,
 }
 
 impl<'a> Session<'a> {
-    /// Puts a session together.
+    /// A session without a shield or a trace, before its first run.
     pub fn new(
         plan: &'a Plan,
         runner: &'a mut dyn Runner,
         writer: Writer,
         tail: Tail,
-        progress: Progress,
+        progress: ProgressLine,
     ) -> Self {
         Self {
             plan,
             runner,
             writer,
             tail,
-            seen: Seen::new(plan),
+            state: SessionState::new(plan),
             progress,
             tracer: None,
             clock_origin_ns: 0,
@@ -171,13 +170,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Looks at the shield of the runs too.
+    /// Adds a watch of the shield.
     pub fn watching(mut self, shield: Option<shield::Watch>) -> Self {
         self.shield = shield;
         self
     }
 
-    /// Has somebody watch who takes the CPU from the runs.
+    /// Adds a trace of the programs that take CPU time from the runs.
     pub fn traced(mut self, tracer: Option<RunTracer>, clock_origin_ns: u64) -> Self {
         self.tracer = tracer;
         self.clock_origin_ns = clock_origin_ns;
@@ -186,35 +185,35 @@ impl<'a> Session<'a> {
 
     /// Blocks that the budget has room for at the pace so far.
     pub(super) fn blocks_within(&self, budget_ns: u64) -> usize {
-        let (span_ns, n_blocks) = (self.seen.live.span_ns(), self.seen.live.n_blocks() as u64);
+        let (span_ns, n_blocks) = (self.state.live.span_ns(), self.state.live.n_blocks() as u64);
         let block_ns = span_ns.checked_div(n_blocks).unwrap_or(budget_ns).max(1);
         usize::try_from(budget_ns.saturating_sub(span_ns) / block_ns).unwrap_or(usize::MAX)
     }
 
-    /// Runs so many blocks; `Some` when that is the end.
+    /// Runs this many blocks. `Some` if the session ends.
     pub(super) fn blocks(
         &mut self,
         schedule: &mut Schedule,
         n_blocks: u32,
-    ) -> Result<Option<Ended>> {
+    ) -> Result<Option<SessionEnd>> {
         self.pieces((0..n_blocks).flat_map(|_| schedule.block()).collect())
     }
 
-    /// Takes the looks that are due; `Some` when they end the session.
-    pub(super) fn look(&mut self) -> Result<Option<Ended>> {
-        let is_end = |reason| Ok(Some(Ended { reason, failure: None }));
-        if self.seen.watch.is_none() {
+    /// Makes the interim analyses that are due. `Some` if they end the session.
+    pub(super) fn look(&mut self) -> Result<Option<SessionEnd>> {
+        let is_end = |reason| Ok(Some(SessionEnd { reason, failure: None }));
+        if self.state.watch.is_none() {
             return if self.is_precise() { is_end(EndReason::Precise) } else { Ok(None) };
         }
-        if !self.seen.look()? {
+        if !self.state.look()? {
             return Ok(None);
         }
-        let Seen { walls, watch, .. } = &self.seen;
+        let SessionState { walls, watch, .. } = &self.state;
         let Some(watch) = watch else { return Ok(None) };
         if watch.is_decided() {
             return is_end(EndReason::Decided);
         }
-        // Of a look, and at the error that the look may make: its end may depend on what it saw.
+        // At the error rate of the interim analysis: the end depends on its result.
         if let Some(precision) = self.plan.precision
             && watch
                 .is_within(walls, (precision.pct / 100.0).ln_1p())
@@ -225,27 +224,28 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    /// Runs steps piece by piece; `Some` when that is the end.
-    pub(super) fn pieces(&mut self, mut steps: VecDeque<Step>) -> Result<Option<Ended>> {
+    /// Runs steps piece by piece. `Some` if the session ends.
+    pub(super) fn pieces(&mut self, mut steps: VecDeque<Step>) -> Result<Option<SessionEnd>> {
         while !steps.is_empty() {
             let n_steps = self.piece_steps().min(steps.len());
             let n_steps = if self.plan.in_slices { self.plan.arms.len() } else { n_steps };
             let piece: Vec<Step> = steps.drain(..n_steps).collect();
             let started_ns = monotonic_ns();
             let outcome = self.runner.run(&piece)?;
-            self.seen.spent_ns += monotonic_ns() - started_ns;
-            self.seen.n_steps += n_steps as u64;
+            self.state.spent_ns += monotonic_ns() - started_ns;
+            self.state.n_steps += n_steps as u64;
             self.take_rows()?;
             self.look_at_shield(&piece)?;
-            self.progress.draw(&self.seen.live, self.seen.watch.as_ref());
-            if let Some(ended) = ended(outcome) {
-                return Ok(Some(ended));
+            self.progress.draw(&self.state.live, self.state.watch.as_ref());
+            if let Some(end) = end_of(outcome) {
+                return Ok(Some(end));
             }
         }
         Ok(None)
     }
 
-    /// Nobody knows of which of these runs on it was lost.
+    /// Records the loss of the shield. The kernel does not report the run in which it was lost, so the event names the
+    /// whole piece.
     fn look_at_shield(&mut self, piece: &[Step]) -> Result<()> {
         let Some(why) = self.shield.as_ref().and_then(shield::Watch::lost) else { return Ok(()) };
         self.shield = None;
@@ -255,14 +255,15 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn piece_steps(&self) -> usize {
-        let step_ns = self.seen.spent_ns.checked_div(self.seen.n_steps).unwrap_or(PIECE_NS).max(1);
+        let step_ns =
+            self.state.spent_ns.checked_div(self.state.n_steps).unwrap_or(PIECE_NS).max(1);
         usize::try_from(PIECE_NS / step_ns).unwrap_or(1).clamp(1, PIECE_STEPS_MAX)
     }
 
     fn take_rows(&mut self) -> Result<()> {
         let (mut ran, origin_ns) = (Vec::new(), self.clock_origin_ns);
         let is_traced = self.tracer.is_some();
-        self.seen.follow(self.plan, &mut self.tail, |run| {
+        self.state.follow(self.plan, &mut self.tail, |run| {
             if is_traced {
                 let start_ns = origin_ns + run.started_ns;
                 let end_ns = start_ns + run.get(Metric::WallNs).unwrap_or(0);
@@ -272,7 +273,7 @@ impl<'a> Session<'a> {
         self.note_taken(&ran)
     }
 
-    /// Writes down who took the CPU from these runs.
+    /// Records the programs that took CPU time from these runs.
     fn note_taken(&mut self, ran: &[Ran]) -> Result<()> {
         let Some(tracer) = &mut self.tracer else { return Ok(()) };
         for (step, by) in tracer.taken(ran) {
@@ -281,15 +282,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether every t0 is known well enough; several arms are told apart at looks instead.
+    /// Whether every t0 is precise enough. With several arms the interim analyses decide instead.
     fn is_precise(&self) -> bool {
         let Some(precision) = self.plan.precision else { return false };
         let is_known = |arm| {
-            let t0 = self.seen.live.arm_t0(arm);
+            let t0 = self.state.live.arm_t0(arm);
             t0.is_some_and(|t0| t0.err / t0.value * 100.0 < precision.pct)
         };
-        self.seen.live.n_blocks() >= precision.n_blocks_min as usize
-            && self.seen.live.span_ns() >= precision.time_min_ns
+        self.state.live.n_blocks() >= precision.n_blocks_min as usize
+            && self.state.live.span_ns() >= precision.time_min_ns
             && self.plan.candidates().all(|(arm, _)| is_known(arm))
     }
 
@@ -313,7 +314,7 @@ impl<'a> Session<'a> {
         self.writer.append_event(&Event::End { reason })
     }
 
-    /// Writes down what went wrong with a run.
+    /// Records the failure of a run.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -322,15 +323,15 @@ impl<'a> Session<'a> {
             Some(Failure::Run { step, stderr, .. }) => {
                 self.writer.append_event(&Event::Failure { step: *step, stderr: stderr.clone() })
             }
-            // There may be room for the row that did not fit before.
+            // The row that did not fit may fit now.
             Some(Failure::Record { line, .. }) if !line.is_empty() => self.writer.append(line),
             _ => Ok(()),
         }
     }
 }
 
-/// Whether an outcome ends the session.
-pub(super) fn ended(outcome: Outcome) -> Option<Ended> {
+/// The end of the session that an outcome causes; `None` if the session goes on.
+pub(super) fn end_of(outcome: Outcome) -> Option<SessionEnd> {
     let reason = match &outcome.failure {
         _ if outcome.interrupted => EndReason::Interrupted,
         None => return None,
@@ -341,7 +342,7 @@ pub(super) fn ended(outcome: Outcome) -> Option<Ended> {
         Some(Failure::Record { .. }) => EndReason::RecordFull,
         Some(_) => EndReason::Failed,
     };
-    // What a command that was cut short complains about is not a failure.
+    // The complaint of a command that ^C cut short is no failure.
     let failure = outcome.failure.filter(|_| !outcome.interrupted);
-    Some(Ended { reason, failure })
+    Some(SessionEnd { reason, failure })
 }

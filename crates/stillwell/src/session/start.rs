@@ -21,9 +21,9 @@ use crate::plan::Plan;
 use crate::plan::workers::Workers;
 use crate::record::{self, FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
 use crate::session::guard::Guard;
-use crate::session::progress::Progress;
+use crate::session::progress::ProgressLine;
 use crate::session::screen::Screen;
-use crate::session::session::{Ended, Session};
+use crate::session::session::{Session, SessionEnd};
 use crate::values::metric::{METRICS, Metric, Source};
 use crate::values::read_cpu_list;
 
@@ -74,22 +74,22 @@ impl<'a> SessionStart<'a> {
     ///
     /// # Errors
     /// The runner cannot be started, or the record cannot be written.
-    pub fn measure(self, screen: Screen) -> Result<(PathBuf, Ended)> {
+    pub fn measure(self, screen: Screen) -> Result<(PathBuf, SessionEnd)> {
         let path = match self.record {
             Some(path) => path.to_owned(),
             None => record::new_path(&self.created)?,
         };
         let progress = screen.progress(self.plan);
-        let ended = match (self.script, &self.plan.workers) {
+        let end = match (self.script, &self.plan.workers) {
             (Some(script), _) => self.play(&path, script, progress)?,
             (None, Some(workers)) => self.ask(&path, workers, progress)?,
             (None, None) => self.execute(&path, progress)?,
         };
-        Ok((path, ended))
+        Ok((path, end))
     }
 
     /// Runs commands.
-    fn execute(mut self, path: &Path, progress: Progress) -> Result<Ended> {
+    fn execute(mut self, path: &Path, progress: ProgressLine) -> Result<SessionEnd> {
         let (plan, user) = (self.plan, self.guard.user().cloned());
         let (mut runner, evidence) = ExecRunner::start(plan, user, |pid| self.guard.enter(pid))?;
         let watch = self.guard.watch(&Host::new("/"));
@@ -99,8 +99,8 @@ impl<'a> SessionStart<'a> {
         let (writer, tail, columns) = self.create(path, evidence, clock_origin_ns)?;
         runner.keep(&absolute_path, columns, clock_origin_ns)?;
         let session = Session::new(plan, &mut runner, writer, tail, progress).watching(watch);
-        let ended = session.traced(tracer, clock_origin_ns).run();
-        ended.map_err(|error| broken_down(path, error))
+        let end = session.traced(tracer, clock_origin_ns).run();
+        end.map_err(|error| broken_down(path, error))
     }
 
     /// Traces all CPUs that runs may use. A trace that cannot be had is a gap.
@@ -122,7 +122,7 @@ impl<'a> SessionStart<'a> {
     }
 
     /// Plays the times of a script.
-    fn play(self, path: &Path, script: &Path, progress: Progress) -> Result<Ended> {
+    fn play(self, path: &Path, script: &Path, progress: ProgressLine) -> Result<SessionEnd> {
         let plan = self.plan;
         let text = std::fs::read_to_string(script)
             .with_context(|| format!("cannot read {}", script.display()))?;
@@ -131,12 +131,12 @@ impl<'a> SessionStart<'a> {
         let (writer, tail, columns) = self.create(path, evidence, 0)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
         runner.keep(path, layout)?;
-        let ended = Session::new(plan, &mut runner, writer, tail, progress).run();
-        ended.map_err(|error| broken_down(path, error))
+        let end = Session::new(plan, &mut runner, writer, tail, progress).run();
+        end.map_err(|error| broken_down(path, error))
     }
 
     /// Measures with workers.
-    fn ask(mut self, path: &Path, workers: &Workers, progress: Progress) -> Result<Ended> {
+    fn ask(mut self, path: &Path, workers: &Workers, progress: ProgressLine) -> Result<SessionEnd> {
         let plan = self.plan;
         let maker = match self.maker.take() {
             Some(maker) => maker,
@@ -148,8 +148,8 @@ impl<'a> SessionStart<'a> {
             self.create_record(path, SLICE_METRICS.to_vec(), clock_origin_ns)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
         runner.keep(path, layout, clock_origin_ns, 0)?;
-        let ended = Session::new(plan, &mut runner, writer, tail, progress).run();
-        ended.map_err(|error| broken_down(path, error))
+        let end = Session::new(plan, &mut runner, writer, tail, progress).run();
+        end.map_err(|error| broken_down(path, error))
     }
 
     /// Creates the record of whole processes.

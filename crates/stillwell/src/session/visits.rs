@@ -1,5 +1,4 @@
-//! A session in pieces: the benchmarks of a suite are visited in turns, and what has been seen of each goes with it from
-//! visit to visit.
+//! A session in visits. A suite visits its benchmarks in turns and keeps the state of each from visit to visit.
 
 use anyhow::Result;
 
@@ -7,77 +6,77 @@ use crate::measure::Hook;
 use crate::plan::Plan;
 use crate::record::{EndReason, Tail};
 use crate::schedule::Schedule;
-use crate::session::session::{Ended, Seen, Session, ended};
+use crate::session::session::{Session, SessionEnd, SessionState, end_of};
 
-/// What a visit is to do before and beside blocks.
+/// The limits of a visit, and its work before the first block.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
-    /// Whether the setup hook is due.
+    /// Whether to run the setup hook.
     pub sets_up: bool,
-    /// Whether the arms run once before they are timed.
+    /// Whether to run the arms once before they are timed.
     pub warms_up: bool,
     /// Time that the suite has left, ns.
     pub left_ns: u64,
 }
 
-impl Seen {
-    /// What is in a record of a session that goes on.
+impl SessionState {
+    /// The state of a session that is resumed from its record.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The record cannot be read.
     pub fn of_record(plan: &Plan, tail: &mut Tail) -> Result<Self> {
-        let mut seen = Self::new(plan);
-        seen.follow(plan, tail, |_| ())?;
-        seen.look()?;
-        Ok(seen)
+        let mut state = Self::new(plan);
+        state.follow(plan, tail, |_| ())?;
+        state.look()?;
+        Ok(state)
     }
 
-    /// Where the next visit's clock has to begin, ns after the start of the session's: pauses between visits do not count.
+    /// Start of the next visit on the session's clock, ns. Pauses between visits do not count.
     pub fn ended_ns(&self) -> u64 {
         self.ended_ns
     }
 }
 
 impl Session<'_> {
-    /// Goes on with what has been seen before.
-    pub fn going_on(mut self, seen: Seen) -> Self {
-        self.seen = seen;
+    /// Continues from this state.
+    pub fn going_on(mut self, state: SessionState) -> Self {
+        self.state = state;
         self
     }
 
-    /// What has been seen.
-    pub fn into_seen(self) -> Seen {
+    /// The state, for the next visit.
+    pub fn into_state(self) -> SessionState {
         self.progress.finish();
-        self.seen
+        self.state
     }
 
-    /// Measures up to the next look, or as long as there is time. `Some` when the benchmark is done.
+    /// Measures up to the next interim analysis, or until the time is used up. `Some` when the benchmark is done.
     ///
     /// # Errors
-    /// The runner itself broke down.
-    pub fn visit(&mut self, visit: Visit) -> Result<Option<Ended>> {
+    /// The runner failed.
+    pub fn visit(&mut self, visit: Visit) -> Result<Option<SessionEnd>> {
         let plan = self.plan;
         let (n_min, n_max, budget_ns) = plan.blocks.bounds();
-        let (next_step, next_block) = (self.seen.next_step, self.seen.next_block);
-        let complete = || Some(Ended { reason: EndReason::Complete, failure: None });
+        let (next_step, next_block) = (self.state.next_step, self.state.next_block);
+        let complete = || Some(SessionEnd { reason: EndReason::Complete, failure: None });
         if next_block >= n_max {
             return Ok(complete());
         }
         if let Some(setup) = plan.setup.as_ref().filter(|_| visit.sets_up) {
             let outcome = self.runner.hook(Hook::Setup, setup)?;
-            if let Some(ended) = ended(outcome) {
-                return Ok(Some(ended));
+            if let Some(end) = end_of(outcome) {
+                return Ok(Some(end));
             }
         }
         let mut schedule = Schedule::going_on(plan, next_step, next_block);
         for _ in 0..if visit.warms_up { plan.n_warmups } else { 0 } {
-            if let Some(ended) = self.pieces(schedule.warmup().into())? {
-                return Ok(Some(ended));
+            if let Some(end) = self.pieces(schedule.warmup().into())? {
+                return Ok(Some(end));
             }
         }
         let goal = self.goal(next_block, n_min).min(n_max);
-        while self.seen.next_block < goal {
-            let (n_run, span_ns) = (self.seen.next_block, self.seen.span_ns());
+        while self.state.next_block < goal {
+            let (n_run, span_ns) = (self.state.next_block, self.state.span_ns());
             // The first visit gives every benchmark its fewest blocks, however little time there is.
             let is_short = n_run >= n_min && self.blocks_within(span_ns + visit.left_ns) == 0;
             if is_short {
@@ -85,27 +84,28 @@ impl Session<'_> {
             }
             let fit = self.piece_steps().div_ceil(plan.arms.len());
             let n_blocks = u32::try_from(fit)?.clamp(1, goal - n_run);
-            if let Some(ended) = self.blocks(&mut schedule, n_blocks)? {
-                return Ok(Some(ended));
+            if let Some(end) = self.blocks(&mut schedule, n_blocks)? {
+                return Ok(Some(end));
             }
-            // Where rows are missing, the blocks have been run all the same.
-            self.seen.next_block = self.seen.next_block.max(n_run + n_blocks);
+            // Blocks count as run even if rows of them are missing.
+            self.state.next_block = self.state.next_block.max(n_run + n_blocks);
         }
-        if let Some(ended) = self.look()? {
-            return Ok(Some(ended));
+        if let Some(end) = self.look()? {
+            return Ok(Some(end));
         }
-        let is_over = self.seen.span_ns() >= budget_ns || goal >= n_max;
+        let is_over = self.state.span_ns() >= budget_ns || goal >= n_max;
         Ok(complete().filter(|_| is_over))
     }
 
-    /// Blocks at which this visit ends: at the next look, the first of which comes with the fewest blocks.
+    /// Number of blocks at which this visit ends: that of the next interim analysis. The first one needs the smallest
+    /// number of blocks.
     fn goal(&self, n_run: u32, n_min: u32) -> u32 {
-        let next = match &self.seen.watch {
+        let next = match &self.state.watch {
             Some(watch) => watch.next_look(n_run.max(n_min.saturating_sub(1)) as usize),
             None => None,
         };
         let next = next.and_then(|next| u32::try_from(next).ok());
-        // Nothing is looked at where nothing is compared: half as many again.
+        // Without a comparison there is no interim analysis: half as many blocks again.
         next.unwrap_or((n_run + n_run / 2).max(n_min)).max(n_run + 1)
     }
 }

@@ -20,23 +20,23 @@ use crate::spec::{RunSpec, RunVerb};
 use crate::values::exit_code;
 use crate::values::{Cpus, Names, read_cpu_list};
 
-/// How long CPUs are watched to find the quietest one.
+/// Time for which CPUs are watched to find the quietest one.
 const WATCH_NS: u64 = 300_000_000;
 
-/// What is turned on for the second session: the options of `run` that do it.
+/// The option of `run` that removes the noise in the second session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Treatment {
-    /// CPUs that nothing else may use.
+    /// `--isolate`: no other program uses the CPUs.
     Isolate,
-    /// One CPU.
+    /// `--affinity` with one CPU.
     Affinity(usize),
-    /// Knobs.
+    /// `--tune` with these knobs.
     Tune(String),
 }
 
-/// Measures again, and shows what has changed. `code`: how the first session ended.
+/// Measures again, and shows the differences. `code` is the exit code of the first session.
 pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
-    // Where nothing could be measured there may be no record, and why has been said.
+    // After an error there may be no record, and its message is printed already.
     if code == exit_code::ERROR {
         return Ok(());
     }
@@ -95,7 +95,7 @@ fn treat(
     })
 }
 
-/// The CPU from which least is taken now; any one, where they are all alike.
+/// The CPU that loses the least time now; the last one if all are alike.
 fn quietest(verb: &RunVerb) -> Result<Option<usize>> {
     let host = Host::new(&verb.host_root);
     let facts = host::look(&host).facts;
@@ -121,7 +121,7 @@ impl Treatment {
         }
     }
 
-    /// As one would write it.
+    /// The option as the user would write it.
     fn option(&self) -> String {
         match self {
             Self::Isolate => "--isolate".into(),
@@ -135,7 +135,7 @@ impl Treatment {
 mod tests {
     use super::*;
 
-    /// What is done about a source, given these options of the first session.
+    /// The option that removes a source, given these options of the first session.
     fn treated(
         remedy: Remedy,
         has_rights: bool,

@@ -29,8 +29,8 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     })
 }
 
-/// Measures a series of one command, to its last run however precise it is. Returns the record and the exit code; errors
-/// of the session are printed.
+/// Measures a series of one command to its last run; precision does not end it early. Returns the record and the exit
+/// code. Errors of the session are printed.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     Guard::default().hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
@@ -40,10 +40,10 @@ pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
         start.script = verb.script.as_deref();
         start.attribute = verb.attribute;
         let presentation = Presentation::of_run(&verb.spec);
-        let (path, ended) = start.measure(presentation.screen())?;
-        let code = match ended.reason {
+        let (path, end) = start.measure(presentation.screen())?;
+        let code = match end.reason {
             EndReason::Complete => exit_code::SUCCESS,
-            _ => conclusion::finish(&presentation, &path, &ended)?,
+            _ => conclusion::finish(&presentation, &path, &end)?,
         };
         Ok((path, code))
     })

@@ -1,4 +1,4 @@
-//! One benchmark of a suite on its way: what has been seen of it, its record, and its end.
+//! One benchmark of a suite during the session: its state, its record, its end.
 
 use std::path::{Path, PathBuf};
 
@@ -9,41 +9,41 @@ use crate::measure::slices::Paces;
 use crate::measure::{ExecRunner, Failure, Hook, Runner};
 use crate::plan::suite::Member;
 use crate::record::{EndReason, Event, Record, Tail, Writer};
-use crate::session::{Ended, Progress, Seen, Session, Visit};
+use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};
 use crate::sys::User;
 
-/// One benchmark on its way.
-pub struct Entry<'a> {
-    /// What it is.
+/// A benchmark of a suite during the session.
+pub struct SuiteEntry<'a> {
+    /// Its plan and name.
     pub member: &'a Member,
-    /// Where its record is.
+    /// The path of its record.
     pub path: PathBuf,
-    /// What has been seen of it, once it was visited.
-    pub seen: Option<Seen>,
-    /// What has been found out about its workers.
+    /// Its state, after the first visit.
+    pub state: Option<SessionState>,
+    /// The paces of its workers, from earlier visits.
     pub paces: Paces,
-    /// Whether its setup hook has been executed, and so a cleanup is due.
+    /// Whether its setup hook has run, so that a cleanup is due.
     pub is_set_up: bool,
-    /// What the launchers of its visits have said of themselves.
+    /// The last events of the launchers of its visits, as one.
     last_words: Option<Event>,
-    /// Why it is over, once it is.
+    /// The reason of its end; `None` while it is open.
     pub end: Option<EndReason>,
-    /// What went wrong.
+    /// Its failure.
     pub failure: Option<Failure>,
-    /// Whether its record says so.
+    /// Whether the end is in its record.
     is_closed: bool,
 }
 
-impl<'a> Entry<'a> {
-    /// With what an earlier session has left of it.
+impl<'a> SuiteEntry<'a> {
+    /// The entry of a benchmark, with the record of an earlier session if there is one.
     ///
     /// # Errors
-    /// That cannot be read.
+    /// That record cannot be read.
     pub fn find(member: &'a Member, path: PathBuf) -> Result<Self> {
         let mut entry = Self {
             member,
             path,
-            seen: None,
+            state: None,
             paces: Paces::default(),
             is_set_up: false,
             last_words: None,
@@ -55,7 +55,7 @@ impl<'a> Entry<'a> {
             return Ok(entry);
         }
         let Ok(record) = Record::read(&entry.path) else {
-            // Killed while the header was written: nothing is lost.
+            // The session was killed while it wrote the header, so there is no run.
             ensure_headless(&entry.path)?;
             return Ok(entry);
         };
@@ -64,15 +64,15 @@ impl<'a> Entry<'a> {
         if !entry.is_closed {
             Writer::go_on(&entry.path)?;
             let (mut tail, _) = Tail::open(&entry.path)?;
-            entry.seen = Some(Seen::of_record(&member.plan, &mut tail)?);
+            entry.state = Some(SessionState::of_record(&member.plan, &mut tail)?);
         }
         Ok(entry)
     }
 
-    /// Whether what it measures is where it was.
+    /// Checks that the directories of its builds exist.
     ///
     /// # Errors
-    /// It is not.
+    /// One is gone.
     pub fn has_its_builds(&self) -> Result<()> {
         let mut directories = self.member.plan.arms.iter().flat_map(|arm| &arm.directories);
         let gone = directories.find(|directory| !Path::new(directory).is_dir());
@@ -85,12 +85,12 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// Whether there is nothing left to go on with.
+    /// Whether `--resume` would have nothing to do for it.
     pub fn is_final(&self) -> bool {
         self.is_closed && self.end.is_none_or(EndReason::is_final)
     }
 
-    /// Whether it is to be visited.
+    /// Whether it needs further visits.
     pub fn is_open(&self) -> bool {
         self.end.is_none()
     }
@@ -103,7 +103,7 @@ impl<'a> Entry<'a> {
         &self,
         create: impl FnOnce(&Path) -> Result<(Writer, Tail, Vec<String>)>,
     ) -> Result<(Writer, Tail, Vec<String>)> {
-        if self.seen.is_none() {
+        if self.state.is_none() {
             return create(&self.path);
         }
         let (mut tail, header) = Tail::open(&self.path)?;
@@ -111,39 +111,39 @@ impl<'a> Entry<'a> {
         Ok((Writer::open(&self.path)?, tail, header.columns))
     }
 
-    /// Visits it with a runner. `Some` when it is done.
+    /// Visits the benchmark with a runner. `Some` when it is done.
     ///
     /// # Errors
-    /// The runner itself broke down.
+    /// The runner failed.
     pub fn go(
         &mut self,
         runner: &mut dyn Runner,
         writer: Writer,
         tail: Tail,
-        progress: Progress,
+        progress: ProgressLine,
         visit: Visit,
-    ) -> Result<Option<Ended>> {
+    ) -> Result<Option<SessionEnd>> {
         let plan = &self.member.plan;
         let mut session = Session::new(plan, runner, writer, tail, progress);
-        if let Some(seen) = self.seen.take() {
-            session = session.going_on(seen);
+        if let Some(state) = self.state.take() {
+            session = session.going_on(state);
         }
         self.is_set_up = true;
-        let ended = session.visit(visit);
-        if let Ok(Some(Ended { failure: Some(failure), .. })) = &ended {
+        let end = session.visit(visit);
+        if let Ok(Some(SessionEnd { failure: Some(failure), .. })) = &end {
             session.note_failure(Some(failure))?;
         }
-        self.seen = Some(session.into_seen());
+        self.state = Some(session.into_state());
         self.last_words = together(self.last_words.take(), runner.last_words());
         ended
     }
 
-    /// Executes the cleanup that is due, and writes why it ended.
+    /// Executes the cleanup hook if it is due, and records the end.
     ///
     /// # Errors
     /// The record cannot be written.
     pub fn close(&mut self, is_interrupted: bool, run_as: Option<&User>) -> Result<()> {
-        if self.seen.is_none() || self.is_closed {
+        if self.state.is_none() || self.is_closed {
             return Ok(());
         }
         if self.is_set_up && self.member.plan.cleanup.is_some() {
@@ -173,7 +173,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A record without a whole header is removed; anything else is somebody's.
+/// Removes a record without a complete header. Any other file is an error: it may hold data.
 #[expect(clippy::disallowed_methods, reason = "removes a record that was never begun")]
 fn ensure_headless(path: &Path) -> Result<()> {
     let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -185,7 +185,7 @@ fn ensure_headless(path: &Path) -> Result<()> {
     std::fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
-/// What the launchers of two visits say, as if they had been one.
+/// The last events of two launchers as one event.
 fn together(one: Option<Event>, other: Option<Event>) -> Option<Event> {
     let both = one.clone().zip(other.clone());
     let Some((

@@ -1,4 +1,4 @@
-//! What is in a suite, without measuring it.
+//! The list of a suite's benchmarks, without measuring them.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::render::one_line;
 use crate::spec::suite::SuiteFile;
 use crate::values::exit_code;
 
-/// Prints the names of the benchmarks, one on each line, or all about them as JSON.
+/// Prints the names of the benchmarks, one on each line, or their names, tags and variants as JSON.
 pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
     let mut stdout = std::io::stdout().lock();
     if as_json {
@@ -30,11 +30,11 @@ pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Of the variants that are of a revision: the commits that they are of now.
+/// The current commit of each variant with a revision.
 fn commits(suite: &Suite) -> BTreeMap<&str, &str> {
     let arms = suite.members.iter().flat_map(|member| &member.plan.arms);
     let of_commits = arms.filter_map(|arm| Some((arm.label(), arm.git.as_ref()?)));
-    // Of files as they are it is not known when their commit was made.
+    // Only a revision has the time of its commit; files in place have none.
     let of_revisions = of_commits.filter(|(_, git)| git.committed_s.is_some());
     of_revisions.map(|(name, git)| (name, git.revision.as_str())).collect()
 }

@@ -4,7 +4,7 @@
 mod builds;
 mod entry;
 mod list;
-mod measuring;
+mod session;
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -29,17 +29,17 @@ use crate::spec::suite::{Placed, SuiteFile, Text, Variant, Wrong, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 use crate::values::exit_code;
 
-use builds::{Builder, Unready};
+use builds::{Builder, VariantError};
 
 /// Extension of suite files.
 const EXTENSION: &str = "toml";
-/// Extension of a record: of one benchmark, then.
+/// Extension of a record, which holds one benchmark.
 const RECORD_EXTENSION: &str = "swell";
-/// What a variant that the file does not name is called.
+/// Name of the variant of a file without variants.
 const ONLY: &str = "only";
 
-/// Whether this is about a suite file.
-pub fn is_asked(spec: &BenchSpec) -> bool {
+/// Whether the options are about a suite.
+pub fn is_suite(spec: &BenchSpec) -> bool {
     let options = &spec.suite;
     options.schema || options.resume.is_some() || suite_path(spec).is_some()
 }
@@ -50,7 +50,7 @@ fn suite_path(spec: &BenchSpec) -> Option<&Path> {
     path.extension().is_some_and(|extension| extension == EXTENSION).then_some(path)
 }
 
-/// Measures a suite, or says what is in it.
+/// Measures a suite, or lists its benchmarks.
 pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let spec = &verb.spec;
     if spec.suite.schema {
@@ -61,12 +61,12 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         refuse_with_resume(spec)?;
         let manifest = Manifest::read(directory)?;
         return guarded(verb, |guard| {
-            measuring::measure(spec, &manifest, directory, (&survey, guard))
+            session::measure(spec, &manifest, directory, (&survey, guard))
         });
     }
     let path = suite_path(spec).context("a suite file is needed")?;
     exports::check(&spec.session.output.exports)?;
-    let read = Read::of(path, spec)?;
+    let read = SuiteDocument::of(path, spec)?;
     let builder = Builder::new()?;
     let mut suite = read.decide(spec, &builder, &survey.facts);
     let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
@@ -90,8 +90,8 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
 }
 
-/// Measures a suite that was decided. `copies` are those of its builds that are this session's alone, and whether a session
-/// that goes on needs them.
+/// Measures a planned suite. `copies` are the builds that belong to this session alone; `are_needed` becomes true when a
+/// resumed session would need them.
 fn measured(
     verb: &BenchVerb,
     (path, text): (&Path, String),
@@ -115,9 +115,9 @@ fn measured(
     let mut manifest = Manifest::new(created, path.display().to_string(), text, suite);
     manifest.copies = copies.to_vec();
     manifest.create(&directory)?;
-    // Measuring takes them away when it is done.
+    // The session removes the copies when it is done.
     *are_needed = true;
-    guarded(verb, |guard| measuring::measure(spec, &manifest, &directory, (survey, guard)))
+    guarded(verb, |guard| session::measure(spec, &manifest, &directory, (survey, guard)))
 }
 
 fn guarded(verb: &BenchVerb, measure: impl FnOnce(&mut Guard) -> Result<u8>) -> Result<u8> {
@@ -156,13 +156,13 @@ fn refuse_with_resume(spec: &BenchSpec) -> Result<()> {
     Ok(())
 }
 
-/// The file that a single benchmark is kept in, if that is what was asked for.
+/// The record for a single benchmark, if --record names one.
 fn one_record(spec: &BenchSpec) -> Option<&Path> {
     let path = spec.session.output.record.as_deref()?;
     path.extension().is_some_and(|extension| extension == RECORD_EXTENSION).then_some(path)
 }
 
-/// One benchmark of a suite, in one go, as a record like any other.
+/// Measures one benchmark of a suite in one go, into an ordinary record.
 fn measure_one(
     spec: &BenchSpec,
     suite: &Suite,
@@ -181,14 +181,14 @@ fn measure_one(
     Ok(code)
 }
 
-/// A suite file that was read.
-struct Read {
+/// A suite file and its text.
+struct SuiteDocument {
     path: PathBuf,
     text: String,
     file: SuiteFile,
 }
 
-impl Read {
+impl SuiteDocument {
     fn of(path: &Path, spec: &BenchSpec) -> Result<Self> {
         let shown = path.display();
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
@@ -232,8 +232,8 @@ impl Read {
         parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
     }
 
-    /// The variants that have to be there: those of programs, which are asked for their benchmarks, and those of the
-    /// benchmarks that are asked for.
+    /// The variants that have to be built: those of programs, which list their own benchmarks, and those of the selected
+    /// benchmarks.
     fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
         let planned = |variant: &Placed<Variant>| Built {
             variant: Variant::clone(variant),
@@ -258,7 +258,7 @@ impl Read {
         let built = self.file.variants.iter().map(|variant| {
             let is_needed = needed.contains(&variant.name);
             let built = builds::variant(variant, &directory, builder, is_needed);
-            built.map_err(|Unready { keys, error }| match variant.span() {
+            built.map_err(|VariantError { keys, error }| match variant.span() {
                 // The command line named it.
                 place if place.is_empty() => error.context(self.path.display().to_string()),
                 place => text.wrong(Some(&place), Wrong::value(keys, format!("{error:#}"))).into(),
@@ -286,8 +286,8 @@ fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<Placed<Variant>>> 
     arms.iter().enumerate().map(variant).collect()
 }
 
-/// A program that is named by a path is where we are, not where the suite file is. What follows it stays as it is written: a
-/// shell may be meant to read it.
+/// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest stays
+/// as it is written, because a shell may read it.
 fn from_here(prefix: &str) -> Result<String> {
     let context = || format!("--arms {prefix:?}");
     let (program, rest) = prefix.split_at(first_word(prefix));
@@ -300,7 +300,7 @@ fn from_here(prefix: &str) -> Result<String> {
     Ok(format!("{}{rest}", shell_words::quote(&path.to_string_lossy())))
 }
 
-/// Where the first word ends, as a shell reads it.
+/// The end of the first word, as a shell splits it.
 fn first_word(text: &str) -> usize {
     let (mut quote, mut is_escaped) = (None, false);
     let start = text.len() - text.trim_start().len();
@@ -317,7 +317,7 @@ fn first_word(text: &str) -> usize {
     text.len()
 }
 
-/// The benchmarks of each of its programs; none where it is no program.
+/// The benchmarks that each program of the candidate lists; empty if the candidate has no programs.
 fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<Vec<Vec<Listed>>> {
     let Kind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(from_here("nice -n 1").unwrap(), "nice -n 1");
         assert_eq!(from_here("").unwrap(), "");
         assert_eq!(from_here("./p").unwrap(), format!("{here}/p"));
-        // The rest is not quoted: what it is to a shell, it stays.
+        // The rest is not quoted, so its meaning to a shell stays.
         assert_eq!(from_here("./p $X  'a b'").unwrap(), format!("{here}/p $X  'a b'"));
         for own in ["'./my dir/p' -x", "\"./my dir/p\" -x", "./my\\ dir/p -x", "./'my dir'/p -x"] {
             assert_eq!(from_here(own).unwrap(), format!("'{here}/my dir/p' -x"), "{own}");

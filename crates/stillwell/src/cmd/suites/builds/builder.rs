@@ -21,15 +21,15 @@ use crate::spec::suite::Variant;
 
 /// A build that ^C does not end is killed after this.
 const END_NS: u64 = 2_000_000_000;
-/// Who waits for another session so long is told why.
+/// After this wait the user gets a message that another session holds the lock.
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// How often a lock is tried.
 const TRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Who builds, for one session.
+/// The builder of one session.
 #[derive(Debug)]
 pub struct Builder {
-    /// No other session has this name.
+    /// Name of the session, unique to it.
     pub session: String,
     /// Copies that were made for this session alone.
     pub copies: RefCell<Vec<PathBuf>>,
@@ -38,7 +38,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// For a session that begins now.
+    /// A builder for a session that begins now.
     ///
     /// # Errors
     /// ^C cannot be caught.
@@ -52,7 +52,7 @@ impl Builder {
         })
     }
 
-    /// Whether ^C ended a build, or what a program was asked, or came in between.
+    /// Whether ^C came, during a build, a listing or between them.
     pub fn was_interrupted(&self) -> bool {
         if self.interrupt.take() {
             self.was_interrupted.set(true);
@@ -60,33 +60,33 @@ impl Builder {
         self.was_interrupted.get()
     }
 
-    /// For somebody else who waits.
+    /// The interrupt, for other waits of this session.
     pub fn interrupt(&self) -> Rc<Interrupt> {
         Rc::clone(&self.interrupt)
     }
 
-    /// ^C has ended what somebody else waited for.
+    /// Notes that ^C ended another wait of this session.
     pub fn note_interrupt(&self) {
         self.was_interrupted.set(true);
     }
 
-    /// The copies that were made.
+    /// The copies of this session.
     pub fn copies(&self) -> Vec<PathBuf> {
         self.copies.borrow().clone()
     }
 
-    /// Until ^C comes, or some time has passed.
+    /// Sleeps until ^C comes, or the time has passed.
     fn rest(&self, time: Timespec) {
         let mut waited = [PollFd::new(&*self.interrupt, PollFlags::IN)];
         rustix::event::poll(&mut waited, Some(&time)).ok();
     }
 
-    /// Holds all other sessions off that make the same ready, until it is dropped. `None` where the file system has no locks.
+    /// Locks a path against other sessions until the file is dropped. `None` if the file system has no locks.
     ///
     /// # Errors
-    /// The file of the lock cannot be made, or ^C came.
+    /// The lock file cannot be made, or ^C came.
     pub fn lock(&self, path: &Path, variant: &Variant) -> Result<Option<File>> {
-        // Nobody removes it: who waits for it would hold a lock of which nobody else knows.
+        // The file stays: a session that waits for a removed file would lock a file that no other session opens.
         let open = || OpenOptions::new().create(true).truncate(false).write(true).open(path);
         let file = with_their_files(open);
         let file = file.with_context(|| format!("cannot write {}", path.display()))?;
@@ -120,7 +120,7 @@ impl Builder {
                 return Ok(status);
             }
             self.rest(Timespec { tv_sec: 0, tv_nsec: 20_000_000 });
-            // It is a group of its own.
+            // The build is a process group of its own.
             let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             if self.interrupt.take() {
                 group.map(|group| kill_process_group(group, Signal::TERM));

@@ -1,5 +1,5 @@
-//! The variants of a suite, checked out and built. Each revision has a work tree of its own below `$XDG_CACHE_HOME`, which
-//! is kept: the next session finds it built.
+//! The builds of a suite's variants. Each revision has a work tree of its own below `$XDG_CACHE_HOME`. It is kept, so the
+//! next session finds it built.
 
 mod builder;
 mod source;
@@ -12,24 +12,24 @@ use anyhow::{Context as _, Result, ensure};
 use crate::plan::suite::Built;
 use crate::spec::suite::{LinkOrder, Variant};
 
-use source::Source;
-use tree::Tree;
+use source::BuildSource;
+use tree::BuildTree;
 
 pub use builder::Builder;
 
-/// Builds with a random order of linking, unless the file says how many.
+/// Default number of builds with a random link order.
 const BUILDS: u32 = 8;
-/// Why a variant cannot be made ready.
+/// The error of a variant that cannot be built.
 #[derive(Debug)]
-pub struct Unready {
-    /// Under which of its keys the reason is.
+pub struct VariantError {
+    /// The key of the suite file that causes it.
     pub keys: &'static [&'static str],
-    /// The reason.
+    /// The error itself.
     pub error: anyhow::Error,
 }
 
-/// Makes a variant ready. `directory` is that of the suite file. If it is not needed, nothing is checked out or built, and it
-/// is only said where it would be.
+/// Checks a variant out and builds it. `directory` is that of the suite file. A variant that is not needed is neither
+/// checked out nor built; the result still has its directories.
 ///
 /// # Errors
 /// The revision is unknown, or the build fails.
@@ -38,14 +38,14 @@ pub fn variant(
     directory: &Path,
     builder: &Builder,
     is_needed: bool,
-) -> Result<Built, Unready> {
+) -> Result<Built, VariantError> {
     let unready = |keys| {
         let context = format!("the variant {:?}", variant.name);
-        move |error: anyhow::Error| Unready { keys, error: error.context(context) }
+        move |error: anyhow::Error| VariantError { keys, error: error.context(context) }
     };
     let is_revision = variant.revision.is_some();
     let keys: &[&str] = if is_revision { &["revision"] } else { &["build", "source"] };
-    let source = Source::of(variant, directory).map_err(unready(keys))?;
+    let source = BuildSource::of(variant, directory).map_err(unready(keys))?;
     let keys: &[&str] = if variant.build.is_some() { &["build", "command"] } else { keys };
     let roots = roots(variant, &source, builder, is_needed).map_err(unready(keys))?;
     let cwd = variant.cwd.as_deref().unwrap_or_default();
@@ -60,15 +60,15 @@ pub fn variant(
     Ok(Built { variant: variant.clone(), directories, git: source.commit(cwd) })
 }
 
-/// Removes copies; what cannot be removed stays.
+/// Removes copies. A copy that cannot be removed stays.
 pub fn remove(copies: &[PathBuf]) {
     copies.iter().for_each(|copy| drop(std::fs::remove_dir_all(copy)));
 }
 
-/// The directories that a variant is in, one for each of its builds.
+/// The directories of a variant, one for each of its builds.
 fn roots(
     variant: &Variant,
-    source: &Source,
+    source: &BuildSource,
     builder: &Builder,
     is_needed: bool,
 ) -> Result<Vec<PathBuf>> {
@@ -78,6 +78,6 @@ fn roots(
         }
         _ => vec![None],
     };
-    let tree = |number: Option<u32>| Tree { source, variant, number, builder, is_needed };
+    let tree = |number: Option<u32>| BuildTree { source, variant, number, builder, is_needed };
     numbers.into_iter().map(|number| tree(number).ready()).collect()
 }

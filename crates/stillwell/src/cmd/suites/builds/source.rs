@@ -1,4 +1,4 @@
-//! Where a variant's files come from: a commit that git checks out, or a directory as it is.
+//! The source of a variant's build: a commit that git checks out, or a directory as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, ensure};
 use crate::host::{Git, command_of_invoker, find_git};
 use crate::spec::suite::Variant;
 
-/// Where a variant's files come from.
-pub enum Source {
+/// The origin of a variant's files.
+pub enum BuildSource {
     /// A commit of a repository.
     Commit {
         /// Its work tree.
@@ -20,8 +20,8 @@ pub enum Source {
     Files(PathBuf),
 }
 
-impl Source {
-    /// That of a variant. `directory` is that of the suite file.
+impl BuildSource {
+    /// The source of a variant. `directory` is that of the suite file.
     ///
     /// # Errors
     /// The revision or the directory is unknown.
@@ -32,7 +32,7 @@ impl Source {
         }
     }
 
-    /// The commit that was checked out, or that the files are at where the variant runs.
+    /// The commit that is checked out, or else that of the directory where the variant runs.
     pub fn commit(self, cwd: &str) -> Option<Git> {
         match self {
             Self::Commit { git, .. } => Some(git),
@@ -47,7 +47,7 @@ impl Source {
         let found = git(&repository, &["rev-parse", "--verify", "--end-of-options", &wanted]);
         let revision =
             found.with_context(|| format!("there is no commit {revision:?} in {top}"))?;
-        // `TIME ID`. As the user, like all that a repository's configuration has a say in.
+        // `TIME ID`. Git runs as the user: a repository's configuration can execute programs.
         let dated = git(&repository, &["rev-list", "--max-count=1", "--timestamp", &revision])?;
         let committed_s = dated.split(' ').next().and_then(|time| time.parse().ok());
         Ok(Self::Commit { repository: top.into(), git: Git { revision, committed_s } })
@@ -61,8 +61,8 @@ impl Source {
     }
 }
 
-/// The file that is locked while something is checked out of a repository, whoever shares it: git writes into one place for all of
-/// its work trees, those of other machines too.
+/// The lock file of a repository's checkouts. Git writes into one directory for all work trees of a repository, those of
+/// other machines included.
 ///
 /// # Errors
 /// git does not know the repository.
@@ -74,19 +74,19 @@ pub fn lock_of(repository: &Path) -> Result<PathBuf> {
 /// Checks a commit out into a work tree of its own, as it was committed.
 ///
 /// # Errors
-/// git refuses.
+/// Git fails.
 pub fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
-    // Anywhere else it would ask about a directory above.
+    // Without `.git`, git would answer for a directory above.
     let is_tree = path.join(".git").exists() && git(path, &["rev-parse", "--git-dir"]).is_ok();
     if is_tree {
-        // Of a build that failed or was killed.
+        // The tree is left from a build that failed or was killed.
         git(path, &["checkout", "--quiet", "--force", "--detach", commit])?;
         git(path, &["clean", "--quiet", "-dffx"])?;
     } else {
         remove(path)?;
         let shown = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
-        // Twice: git may know one here that somebody has removed, or whose making was cut short. Those that are elsewhere, or on
-        // other machines, keep what git knows of them (`prune` would take it away).
+        // `--force` twice: git may list a removed work tree at this path, and one whose creation was cut short stays locked
+        // (git-worktree(1)). `prune` would also forget work trees elsewhere, for example on other machines.
         let add = ["worktree", "add", "--force", "--force", "--quiet", "--detach", shown, commit];
         git(repository, &add)?;
     }
@@ -107,7 +107,7 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// git leaves them empty in a new work tree, and as they are in an old one.
+/// Checks the submodules out: git leaves them empty in a new work tree, and unchanged in an old one.
 fn submodules(path: &Path) -> Result<()> {
     git(path, &["submodule", "--quiet", "update", "--init", "--recursive", "--force"])?;
     let clean = "git clean --quiet -dffx";
@@ -115,13 +115,13 @@ fn submodules(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies a directory as it is now, over what was copied before.
+/// Copies a directory as it is now, in place of an earlier copy.
 ///
 /// # Errors
-/// Something cannot be read or written.
+/// A file cannot be read or written.
 pub fn copy(source: &Path, path: &Path) -> Result<()> {
     remove(path)?;
-    // Whoever asked for root runs what is made of it.
+    // The copy belongs to the user that called sudo: the build runs as that user.
     let mut command = command_of_invoker("cp");
     command.args(["-a", "--reflink=auto", "--"]).arg(source).arg(path);
     let output = command.output().context("cannot execute cp")?;
@@ -134,18 +134,18 @@ pub fn copy(source: &Path, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What git answers, without the newline.
+/// The output of git, without the newline.
 fn git(directory: &Path, arguments: &[&str]) -> Result<String> {
     let mut command = command_of_invoker("git");
     let output = command.arg("-C").arg(directory).args(arguments).output();
     let output = output.context("cannot execute git, which `revision` needs")?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
         "git {} in {}: {}",
         arguments.join(" "),
         directory.display(),
-        said.trim()
+        stderr.trim()
     );
     Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }

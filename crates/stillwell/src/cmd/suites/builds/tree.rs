@@ -1,4 +1,4 @@
-//! One directory that a variant runs in: checked out or copied, built, and kept for the next session or not.
+//! A directory that a variant runs in: checked out, copied or in place, and built.
 #![expect(clippy::disallowed_methods, reason = "executes builds")]
 
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
 use crate::cmd::suites::builds::builder::Builder;
-use crate::cmd::suites::builds::source::{self, Source};
+use crate::cmd::suites::builds::source::{self, BuildSource};
 use crate::host::without_place_of_git;
 use crate::link::Wrappers;
 use crate::measure::supervised;
@@ -22,38 +22,38 @@ use crate::render::failure::LINE_MAX;
 use crate::render::{one_line, shorten};
 use crate::spec::suite::{Build, Variant};
 
-/// Is in a directory that has been built, with what was done.
+/// The file in a built directory that holds its recipe.
 const DONE: &str = ".stillwell-built";
-/// Tells a build its number.
+/// The environment variable with the number of a build.
 const NUMBER: &str = "STILLWELL_BUILD";
-/// Lines of a failed build that are shown.
+/// Last lines of a failed build's output that are shown.
 const LINES_MAX: usize = 20;
-/// Characters of a commit in a name.
+/// Characters of a commit in the name of its directory.
 const COMMIT_MAX: usize = 12;
 
-/// One directory that a variant runs in.
-pub struct Tree<'a> {
-    /// Where its files come from.
-    pub source: &'a Source,
-    /// Whose it is.
+/// A directory that a variant runs in.
+pub struct BuildTree<'a> {
+    /// The origin of its files.
+    pub source: &'a BuildSource,
+    /// The variant.
     pub variant: &'a Variant,
-    /// Of builds that are linked in a random order.
+    /// The number of a build with a random link order.
     pub number: Option<u32>,
-    /// Who builds it.
+    /// The builder of the session.
     pub builder: &'a Builder,
-    /// Whether it is measured.
+    /// Whether it is measured, and so has to be built.
     pub is_needed: bool,
 }
 
-impl Tree<'_> {
-    /// Where it is, checked out and built.
+impl BuildTree<'_> {
+    /// Checks the directory out and builds it. Returns its path.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The checkout, the copy or the build fails.
     pub fn ready(&self) -> Result<PathBuf> {
         let path = match (self.source, self.number) {
-            // In place: what is built is what the user works on.
-            (Source::Files(path), None) => path.clone(),
+            // In place: the user's own files are built.
+            (BuildSource::Files(path), None) => path.clone(),
             _ => self.own_directory()?,
         };
         if self.is_needed {
@@ -65,14 +65,14 @@ impl Tree<'_> {
     fn make(&self, path: &Path) -> Result<()> {
         let build = || self.variant.build.as_ref().map_or(Ok(()), |build| self.build(build, path));
         match (self.source, self.number) {
-            (Source::Commit { repository, git }, _) => {
+            (BuildSource::Commit { repository, git }, _) => {
                 let (done, recipe) = (path.join(DONE), self.recipe());
                 let is_done = || fs::read_to_string(&done).is_ok_and(|found| found == recipe);
                 if is_done() {
                     return Ok(());
                 }
                 let _lock = self.builder.lock(&path.with_added_extension("lock"), self.variant)?;
-                // By whom we have waited for.
+                // The session that held the lock has built it.
                 if is_done() {
                     return Ok(());
                 }
@@ -83,14 +83,14 @@ impl Tree<'_> {
                 build()?;
                 fs::write(&done, recipe).with_context(|| format!("cannot write {}", done.display()))
             }
-            (Source::Files(source), Some(_)) => {
-                // This session's alone.
+            (BuildSource::Files(source), Some(_)) => {
+                // The copy belongs to this session alone.
                 self.builder.copies.borrow_mut().push(path.to_owned());
                 source::copy(source, path)?;
                 build()
             }
-            (Source::Files(_), None) if self.variant.build.is_none() => Ok(()),
-            (Source::Files(path), None) => {
+            (BuildSource::Files(_), None) if self.variant.build.is_none() => Ok(()),
+            (BuildSource::Files(path), None) => {
                 let lock = self.lock_in_place(path);
                 let _lock = lock.map(|lock| self.builder.lock(&lock, self.variant)).transpose()?;
                 build()
@@ -98,13 +98,13 @@ impl Tree<'_> {
         }
     }
 
-    /// All that makes it what it is, as text: where any of this is another, it is another tree.
+    /// The recipe of the tree as text. A tree with another recipe is another tree.
     fn recipe(&self) -> String {
         let commit = match self.source {
-            Source::Commit { git, .. } => Some(&git.revision),
-            Source::Files(_) => None,
+            BuildSource::Commit { git, .. } => Some(&git.revision),
+            BuildSource::Files(_) => None,
         };
-        // What is not built is the same with any variables.
+        // Without a build the variables do not change the tree.
         let built = self.variant.build.as_ref().map(|build| {
             let variables = environment_of(self.variant);
             serde_json::json!({ "command": build.command, "env": variables, "link_order": self.number })
@@ -112,28 +112,31 @@ impl Tree<'_> {
         serde_json::json!({ "commit": commit, "build": built }).to_string()
     }
 
-    /// A directory for this source, and what is made of it.
+    /// The directory of this source and recipe.
     fn own_directory(&self) -> Result<PathBuf> {
         let (origin, name, owner) = match self.source {
-            Source::Commit { repository, git } => {
+            BuildSource::Commit { repository, git } => {
                 (repository, &git.revision[..git.revision.len().min(COMMIT_MAX)], "")
             }
-            Source::Files(path) => (path, self.variant.name.as_str(), self.variant.name.as_str()),
+            BuildSource::Files(path) => {
+                (path, self.variant.name.as_str(), self.variant.name.as_str())
+            }
         };
         let recipe = self.recipe();
         let hash = short_hash(&[path_bytes(origin), owner.as_bytes(), recipe.as_bytes()]);
         let plain: String =
             name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect();
-        // A copy is of the files as they are now, so it is this session's alone.
+        // A copy has the files as they are now, so it belongs to this session alone.
         let of_session = match self.source {
-            Source::Commit { .. } => String::new(),
-            Source::Files(_) => format!("-{}", self.builder.session),
+            BuildSource::Commit { .. } => String::new(),
+            BuildSource::Files(_) => format!("-{}", self.builder.session),
         };
         let number = self.number.map_or_else(String::new, |number| format!("-link{number}"));
         Ok(record::builds_path()?.join(format!("{plain}-{hash}{of_session}{number}")))
     }
 
-    /// A lock for a directory that nothing of ours is put into. Without a place for it there is none.
+    /// The lock file of a directory that is built in place. It is outside of that directory; `None` without a cache
+    /// directory.
     fn lock_in_place(&self, path: &Path) -> Option<PathBuf> {
         let path = path.canonicalize().ok()?;
         let name = format!("in-place-{}.lock", short_hash(&[path_bytes(&path)]));
@@ -143,16 +146,16 @@ impl Tree<'_> {
     fn build(&self, build: &Build, path: &Path) -> Result<()> {
         let of = self.number.map_or_else(String::new, |number| format!(", link order {number}"));
         writeln!(anstream::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
-        // The kernel ends its shell with this program, whatever ends that.
+        // The kernel kills the shell when this program ends.
         let words = ["sh", "-c", &build.command].map(OsString::from);
         let mut command = supervised::prepared(&words, true);
         command.current_dir(path).stdin(Stdio::null());
-        if matches!(self.source, Source::Commit { .. }) {
-            // They would say that it is in another repository than the one that it is in.
+        if matches!(self.source, BuildSource::Commit { .. }) {
+            // Variables such as GIT_DIR would name another repository.
             without_place_of_git(&mut command);
         }
         command.envs(environment_of(self.variant));
-        // Whoever builds has to find the compilers in it.
+        // The build may run as another user, which has to find the compilers.
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         let compilers = tempfile::Builder::new().permissions(readable).tempdir();
         let compilers = compilers.context("cannot make a directory for compilers")?;
@@ -167,10 +170,10 @@ impl Tree<'_> {
         if status.success() {
             return Ok(());
         }
-        let mut said = Vec::new();
-        log.rewind().and_then(|()| log.read_to_end(&mut said)).ok();
-        let said = String::from_utf8_lossy(&said);
-        let lines: Vec<&str> = said.trim_end().lines().collect();
+        let mut output = Vec::new();
+        log.rewind().and_then(|()| log.read_to_end(&mut output)).ok();
+        let output = String::from_utf8_lossy(&output);
+        let lines: Vec<&str> = output.trim_end().lines().collect();
         let end = lines[lines.len().saturating_sub(LINES_MAX)..].iter();
         let end: String = end.map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
         bail!(
@@ -186,7 +189,7 @@ fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// Hexadecimal, for a name.
+/// The first 8 bytes of SHA-256, in hexadecimal.
 fn short_hash(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

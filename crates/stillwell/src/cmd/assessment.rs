@@ -1,4 +1,4 @@
-//! A record with all that follows from it: what `run` and `show` print and export.
+//! A record with its analysis and its verdicts. `run` and `show` print and export it.
 
 use std::path::Path;
 
@@ -18,18 +18,18 @@ use crate::verdict::{self, Judgement, judge};
 /// Bins of the histograms in a summary: one character each.
 const SUMMARY_BINS: usize = 48;
 
-/// A record with everything that is known from it.
-pub struct Judged {
+/// A record, its analysis and its verdicts.
+pub struct Assessment {
     /// The record.
     pub record: Record,
     /// Its analysis.
     pub analysis: analysis::Analysis,
-    /// One for each comparison.
+    /// The judgement of each comparison.
     pub judgements: Vec<Judgement>,
 }
 
-impl Judged {
-    /// Reads, analyses and judges.
+impl Assessment {
+    /// Reads, analyses and judges a record.
     ///
     /// # Errors
     /// The record cannot be read.
@@ -45,12 +45,12 @@ impl Judged {
         Self { record, analysis, judgements }
     }
 
-    /// Whether it was measured in slices, of which there are some, be it only warm-ups.
+    /// Whether the record has slices, warm-ups included.
     pub fn has_slices(&self) -> bool {
         self.record.slices.as_ref().is_some_and(|slices| slices.len() > 0)
     }
 
-    /// The summary as text, or everything as JSON.
+    /// Prints the summary as text, or the whole analysis as JSON.
     ///
     /// # Errors
     /// Standard output cannot be written.
@@ -65,7 +65,7 @@ impl Judged {
         print(&text::summary(&self.record, analysis, judgements, histogram.as_ref(), &styles))
     }
 
-    /// One line for each process with what it measured.
+    /// Prints the values of each process on a line.
     ///
     /// # Errors
     /// Standard output cannot be written.

@@ -1,6 +1,6 @@
-//! The benchmarks of a suite, visited in turns: each pass goes through all that are not decided, in random order, and
-//! each visit measures one of them up to its next look. So the time goes to those that need it, and whatever the machine
-//! is like for a while is spread over all.
+//! The session of a suite visits its benchmarks in turns. Each pass goes through all undecided benchmarks in random order,
+//! and each visit measures one of them up to its next interim analysis. So the time goes to the benchmarks that need it,
+//! and a busy period of the machine is spread over all of them.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,10 +9,10 @@ use anyhow::{Context as _, Result};
 use stats::Stream;
 use stats::sequential::{Sequential, holm_shares};
 
+use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::cmd::judged::Judged;
 use crate::cmd::open::whole_suite;
-use crate::cmd::suites::entry::Entry;
+use crate::cmd::suites::entry::SuiteEntry;
 use crate::host::Survey;
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
@@ -21,17 +21,17 @@ use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
 use crate::record::{EndReason, Layout, Manifest, Record};
 use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
-use crate::session::{Guard, Screen, Seen, SessionStart, Visit};
+use crate::session::{Guard, Screen, SessionStart, SessionState, Visit};
 use crate::spec::workers::BenchSpec;
 use crate::values::exit_code;
 
-/// Separates the stream of the order of visits from those of the benchmarks.
+/// Separates the random stream of the visits from those of the benchmarks.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 
-/// Measures what is not finished, then shows all of it. Returns the exit code.
+/// Measures the unfinished benchmarks, then shows all. Returns the exit code.
 ///
 /// # Errors
-/// A record cannot be kept, or nothing be shown.
+/// A record or the output cannot be written.
 pub fn measure(
     spec: &BenchSpec,
     manifest: &Manifest,
@@ -42,7 +42,8 @@ pub fn measure(
     let screen = Screen::new(&spec.session.output, Some(&spec.session.pyperf));
     let suite = &manifest.suite;
     let paths = manifest.paths(directory).into_iter();
-    let entries = suite.members.iter().zip(paths).map(|(member, path)| Entry::find(member, path));
+    let entries =
+        suite.members.iter().zip(paths).map(|(member, path)| SuiteEntry::find(member, path));
     let mut session = SuiteSession {
         entries: entries.collect::<Result<_>>()?,
         manifest,
@@ -53,15 +54,19 @@ pub fn measure(
         started_ns: monotonic_ns(),
         spent_before_ns: 0,
     };
-    session.entries.iter().filter(|entry| entry.is_open()).try_for_each(Entry::has_its_builds)?;
-    let seen = session.entries.iter().filter_map(|entry| entry.seen.as_ref());
-    session.spent_before_ns = seen.map(Seen::ended_ns).sum();
+    session
+        .entries
+        .iter()
+        .filter(|entry| entry.is_open())
+        .try_for_each(SuiteEntry::has_its_builds)?;
+    let states = session.entries.iter().filter_map(|entry| entry.state.as_ref());
+    session.spent_before_ns = states.map(SessionState::ended_ns).sum();
     let measured = session.passes();
     let is_interrupted = matches!(measured, Ok(true));
-    // What broke down is no end either: it can be gone on with.
+    // An error of ours is no final end either: --resume can continue.
     let closed = session.close_all(is_interrupted || measured.is_err());
     let code = session.finish(spec, directory, is_interrupted)?;
-    if session.entries.iter().all(Entry::is_final) {
+    if session.entries.iter().all(SuiteEntry::is_final) {
         super::builds::remove(&manifest.copies);
     }
     let shown = directory.display();
@@ -73,9 +78,9 @@ pub fn measure(
     }
 }
 
-/// All of them.
+/// The session of a suite.
 struct SuiteSession<'a> {
-    entries: Vec<Entry<'a>>,
+    entries: Vec<SuiteEntry<'a>>,
     manifest: &'a Manifest,
     survey: &'a Survey,
     guard: &'a mut Guard,
@@ -91,7 +96,7 @@ impl SuiteSession<'_> {
         self.manifest.suite.budget_ns.saturating_sub(spent_ns)
     }
 
-    /// Visits until everything is decided, or the time is over. Returns whether it was interrupted.
+    /// Visits benchmarks until all are decided or the budget is used up. Returns whether ^C came.
     fn passes(&mut self) -> Result<bool> {
         let mut stream = Stream::new(self.manifest.suite.seed ^ VISIT_STREAM);
         loop {
@@ -113,7 +118,7 @@ impl SuiteSession<'_> {
             let all = 0..self.entries.len();
             let open: Vec<usize> = all.filter(|&at| self.entries[at].is_open()).collect();
             let after: u64 = open.iter().map(|&at| self.n_blocks(at)).sum();
-            // A pass that measured nothing: the time that is left is too short for another block.
+            // If a pass measured nothing, the remaining time is too short for another block.
             if open.is_empty() || (self.left_ns() == 0 || after == before) {
                 return Ok(false);
             }
@@ -121,14 +126,14 @@ impl SuiteSession<'_> {
     }
 
     fn n_blocks(&self, at: usize) -> u64 {
-        self.entries[at].seen.as_ref().map_or(0, Seen::n_blocks)
+        self.entries[at].state.as_ref().map_or(0, SessionState::n_blocks)
     }
 
-    /// Ends the benchmarks whose comparisons are decided, at the shares of alpha that the whole suite gives them.
+    /// Ends the benchmarks whose comparisons are decided, each at its share of the suite's alpha.
     fn judge_together(&mut self) {
         let n_family = self.manifest.suite.members.iter().map(|it| it.plan.family()).max();
         let watches: Vec<_> =
-            self.entries.iter().map(|entry| entry.seen.as_ref()?.watch()).collect();
+            self.entries.iter().map(|entry| entry.state.as_ref()?.watch()).collect();
         let all: Vec<&Sequential> = watches
             .iter()
             .flatten()
@@ -156,7 +161,7 @@ impl SuiteSession<'_> {
         }
     }
 
-    /// Visits one benchmark. Returns whether it was interrupted.
+    /// Visits one benchmark. Returns whether ^C came.
     fn visit(&mut self, at: usize) -> Result<bool> {
         let left_ns = self.left_ns();
         let n_done = self.entries.iter().filter(|entry| !entry.is_open()).count();
@@ -166,7 +171,7 @@ impl SuiteSession<'_> {
         let plan = &entry.member.plan;
         let mut progress = self.screen.progress(plan);
         progress.begin_with(prefix);
-        let ended_before_ns = entry.seen.as_ref().map_or(0, Seen::ended_ns);
+        let ended_before_ns = entry.state.as_ref().map_or(0, SessionState::ended_ns);
         let user = self.guard.user().cloned();
         // The entry creates its record, at its own path.
         let start = SessionStart::new(plan, self.survey.clone(), None, &mut *self.guard);
@@ -192,27 +197,27 @@ impl SuiteSession<'_> {
                     start.create_record(path, SLICE_METRICS.to_vec(), clock_origin_ns)
                 })?;
                 let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
-                let next_step = entry.seen.as_ref().map_or(0, Seen::next_step);
+                let next_step = entry.state.as_ref().map_or(0, SessionState::next_step);
                 runner.keep(&entry.path, layout, clock_origin_ns, next_step)?;
                 let outcome = entry.go(&mut runner, writer, tail, progress, visit);
                 entry.paces = runner.into_paces();
                 outcome
             }
         };
-        let Some(ended) =
+        let Some(end) =
             outcome.with_context(|| format!("the benchmark {:?}", entry.member.name))?
         else {
             return Ok(false);
         };
-        if ended.reason == EndReason::Interrupted {
+        if end.reason == EndReason::Interrupted {
             return Ok(true);
         }
-        entry.end = Some(ended.reason);
-        entry.failure = ended.failure;
+        entry.end = Some(end.reason);
+        entry.failure = end.failure;
         Ok(false)
     }
 
-    /// Writes why each benchmark ended, and executes the cleanup hooks that are due.
+    /// Records the end of each benchmark, and executes the cleanup hooks that are due.
     fn close_all(&mut self, is_interrupted: bool) -> Result<()> {
         let mut closed = Ok(());
         for entry in &mut self.entries {
@@ -228,7 +233,7 @@ impl SuiteSession<'_> {
         let is_there = whole.is_some();
         let mut code = exit_code::SUCCESS;
         if let Some(record) = whole {
-            let judged = Judged::of(record);
+            let judged = Assessment::of(record);
             let output = &spec.session.output;
             if output.json || !(self.screen.is_quiet() || output.exports.uses_stdout()) {
                 judged.print(output.json)?;
@@ -256,7 +261,7 @@ impl SuiteSession<'_> {
         })
     }
 
-    /// What went wrong with benchmarks, in words.
+    /// The failures of benchmarks as texts.
     fn failures(&self) -> Result<Vec<String>> {
         let failed = self.entries.iter().filter_map(|entry| Some((entry, entry.failure.as_ref()?)));
         let explained = failed.map(|(entry, failure)| {
@@ -268,7 +273,7 @@ impl SuiteSession<'_> {
 }
 
 impl SuiteSession<'_> {
-    /// Nothing was measured: the name is free for the next attempt.
+    /// Removes the empty records: their names are free for the next attempt.
     fn clear(&self, directory: &Path) {
         self.entries.iter().for_each(|entry| drop(std::fs::remove_file(&entry.path)));
         self.manifest.remove(directory);
