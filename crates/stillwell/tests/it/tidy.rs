@@ -50,7 +50,7 @@ pub struct MetricLine {
 
 /// The metric table, from its source.
 pub fn metrics() -> Vec<MetricLine> {
-    let source = read("crates/stillwell/src/metric.rs");
+    let source = read("crates/stillwell/src/values/metric.rs");
     let (_, table) = source.split_once("static METRICS").unwrap();
     let (table, _) = table.split_once("\n};").unwrap();
     let entries = table.split("info(").skip(1);
