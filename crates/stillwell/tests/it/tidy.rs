@@ -1,4 +1,4 @@
-//! Promises of the source tree to its readers.
+//! Rules of the source tree: lengths of files, and documents that agree with the source.
 
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ pub fn metrics() -> Vec<MetricLine> {
                 panic!("an entry of the metric table is not understood: {entry}")
             };
             let is_hardware = entry.contains("Hardware");
-            // A backslash continues a string in the next line.
+            // A backslash continues a string on the next line.
             let what = what.split("\\\n").map(str::trim_start).collect();
             MetricLine { column: (*column).into(), name: (*name).into(), is_hardware, what }
         })
