@@ -226,7 +226,10 @@ extern "C" fn child_main(job: *mut c_void) -> c_int {
         // SAFETY: `shared` outlives the child's use of it, and the parent is suspended. The path ends with a NUL, and
         // `argv` and `envp` are arrays of such strings that end with a null pointer and are borrowed until exec.
         unsafe {
-            (*job.shared).cpu = libc::sched_getcpu().cast_unsigned();
+            // The C library's sched_getcpu reads the parent's area of rseq(2), which this child shares, and so tells the
+            // CPU of the parent. The system call cannot fail.
+            let none = std::ptr::null_mut::<c_void>();
+            libc::syscall(libc::SYS_getcpu, &raw mut (*job.shared).cpu, none, none);
             (*job.shared).exec_ns = monotonic_ns();
             libc::execve(job.path.as_ptr(), job.argv, job.envp);
         }

@@ -35,13 +35,14 @@ fn on(cpus: &[usize]) -> Attributes {
 }
 
 #[test]
-fn a_child_may_use_its_cpus_only() {
+fn a_child_may_use_its_cpus_only_and_says_where_it_runs() {
     let allowed = "grep Cpus_allowed_list /proc/self/status";
     for cpu in bound_cpus().unwrap() {
         // A number that the machine does not have is no mistake beside one that it has (sched_setaffinity(2)).
         for cpus in [vec![cpu], vec![cpu, 1500]] {
-            let (_, output) = run(allowed, &on(&cpus), &[]).unwrap();
+            let (launched, output) = run(allowed, &on(&cpus), &[]).unwrap();
             assert_eq!(output.trim_end(), format!("Cpus_allowed_list:\t{cpu}"));
+            assert_eq!(launched.cpu as usize, cpu);
         }
     }
 }
