@@ -45,7 +45,7 @@ pub struct NoiseResult {
 /// # Errors
 /// No CPU can be watched.
 pub fn watch(host: &Host, asked: &NoiseRequest, interrupt: &Interrupt) -> Result<NoiseResult> {
-    let (facts, _) = host::look(host);
+    let facts = host::look(host).facts;
     let clock = LoopClock::choose(host);
     let orders = SamplerSettings { cpus: asked.cpus.clone(), length_ns: asked.length_ns, clock };
     let tracer = std::cell::RefCell::new(Tracer::default());
