@@ -6,14 +6,14 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result};
 
 use crate::analysis::launches::Launches;
-use crate::analysis::live::Live;
+use crate::analysis::live::LiveTimes;
 use crate::analysis::walls::Walls;
-use crate::analysis::watch::Watch;
+use crate::analysis::watch::SessionComparisons;
 use crate::host::shield;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::worker::What;
 use crate::measure::{Failure, Hook, Outcome, Runner};
-use crate::noise::{Ran, RunTracer};
+use crate::noise::{RunInterval, RunTracer};
 use crate::plan::{Plan, Stopping};
 use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
 use crate::schedule::{Schedule, Step};
@@ -37,12 +37,12 @@ pub struct SessionEnd {
 /// The state of a session: its rows so far, and all that its decisions depend on.
 #[derive(Debug)]
 pub struct SessionState {
-    pub(super) live: Live,
+    pub(super) live: LiveTimes,
     walls: Walls,
     /// Gathers slices into runs; `None` without slices.
     launches: Option<Launches>,
     /// The comparisons that may end the session.
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<SessionComparisons>,
     /// Sum of the times of all pieces, ns, and their number of steps.
     spent_ns: u64,
     n_steps: u64,
@@ -57,10 +57,10 @@ impl SessionState {
     /// The state before the first run.
     pub fn new(plan: &Plan) -> Self {
         Self {
-            live: Live::new(plan.arms.len()),
+            live: LiveTimes::new(plan.arms.len()),
             walls: Walls::new(plan.arms.len()),
             launches: plan.in_slices.then(|| Launches::new(plan)),
-            watch: (plan.stopping == Stopping::WhenDecided).then(|| Watch::new(plan)),
+            watch: (plan.stopping == Stopping::WhenDecided).then(|| SessionComparisons::new(plan)),
             spent_ns: 0,
             n_steps: 0,
             next_step: 0,
@@ -112,7 +112,7 @@ impl SessionState {
     }
 
     /// The comparisons of the session.
-    pub fn watch(&self) -> Option<&Watch> {
+    pub fn watch(&self) -> Option<&SessionComparisons> {
         self.watch.as_ref()
     }
 
@@ -267,14 +267,14 @@ impl<'a> Session<'a> {
             if is_traced {
                 let start_ns = origin_ns + run.started_ns;
                 let end_ns = start_ns + run.get(Metric::WallNs).unwrap_or(0);
-                ran.push(Ran { step: run.step, start_ns, end_ns });
+                ran.push(RunInterval { step: run.step, start_ns, end_ns });
             }
         })?;
         self.note_taken(&ran)
     }
 
     /// Records the programs that took CPU time from these runs.
-    fn note_taken(&mut self, ran: &[Ran]) -> Result<()> {
+    fn note_taken(&mut self, ran: &[RunInterval]) -> Result<()> {
         let Some(tracer) = &mut self.tracer else { return Ok(()) };
         for (step, by) in tracer.taken(ran) {
             self.writer.append_event(&Event::Taken { step, by })?;
