@@ -135,7 +135,7 @@ impl<'a> SuiteEntry<'a> {
         }
         self.state = Some(session.into_state());
         self.last_words = together(self.last_words.take(), runner.last_words());
-        ended
+        end
     }
 
     /// Executes the cleanup hook if it is due, and records the end.
