@@ -20,6 +20,7 @@ use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
 use crate::record::{FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
+use crate::render::remedies::Audience;
 use crate::session::Isolating;
 use crate::session::progress::Progress;
 use crate::session::session::{Ended, Session};
@@ -121,7 +122,7 @@ impl Start<'_> {
             .map_err(|gap| {
                 // It was asked for.
                 let text = format!("stillwell: --attribute: {}; {}", gap.why, gap.fix);
-                writeln!(anstream::stderr(), "{text}").ok();
+                writeln!(anstream::stderr(), "{}", Audience::of(self.plan).words(&text)).ok();
                 self.gaps.push(gap);
             })
             .ok()
@@ -185,6 +186,7 @@ impl Start<'_> {
         let layout = Layout::new(&metrics);
         let has_value = self.plan.workers.as_ref().is_some_and(|workers| workers.headline.is_own());
         let columns = if has_value { layout.with_value() } else { layout }.names();
+        let audience = Audience::of(self.plan);
         let header = Header {
             format: FORMAT.into(),
             version: VERSION,
@@ -197,7 +199,7 @@ impl Start<'_> {
             columns: columns.clone(),
             plan: self.plan.clone(),
             facts: self.facts,
-            gaps: self.gaps,
+            gaps: audience.gaps(self.gaps),
             isolation: self.isolating.as_ref().and_then(|isolating| isolating.isolation.clone()),
             imported: None,
         };
