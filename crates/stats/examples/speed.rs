@@ -35,7 +35,7 @@ fn main() {
             black_box(pairs.test(&orbit, Estimand::Adaptive, 0.0)).unwrap();
         });
         let whole_ms = fastest_ms(repeats, || {
-            black_box(pairs.compare(&orbit, Estimand::Adaptive, 0.01)).unwrap();
+            black_box(pairs.compare(&orbit, Estimand::Adaptive, 0.01, 1e-7)).unwrap();
         });
         println!(
             "{n} pairs, {draws} draws: one test of three statistics {look_ms:.2} ms, with interval {whole_ms:.0} ms"

@@ -8,7 +8,7 @@
 //! - one series in run order: [`warmup`], [`series`], [`changepoint`], [`two_level`]
 //! - two arms in pairs: [`relabel`], then [`Verdict`], [`multiplicity`], [`shift`]
 //! - the same while it grows: [`sequential`], by the looks of [`spending`]
-//! - two arms otherwise, for display: [`two_sample`], [`signed_rank`], [`across_sessions`]
+//! - two arms otherwise, for display: [`two_sample`], [`across_sessions`]
 //! - one value a session, over months: [`e_divisive`]
 //! - one ratio on many machines: [`pooled`]
 //! - values with errors: [`propagate`]
@@ -29,7 +29,6 @@ pub mod relabel;
 pub mod sequential;
 pub mod series;
 pub mod shift;
-pub mod signed_rank;
 mod sorted;
 pub mod spending;
 pub mod two_level;

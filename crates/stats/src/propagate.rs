@@ -11,11 +11,6 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// `self + other`; error `sqrt(a^2 + b^2)`.
-    pub fn plus(self, other: Self) -> Self {
-        Self { value: self.value + other.value, err: self.err.hypot(other.err) }
-    }
-
     /// `self - other`; error `sqrt(a^2 + b^2)`.
     ///
     /// ```
@@ -25,18 +20,6 @@ impl Measured {
     /// ```
     pub fn minus(self, other: Self) -> Self {
         Self { value: self.value - other.value, err: self.err.hypot(other.err) }
-    }
-
-    /// `self * other`; error `sqrt((a y)^2 + (b x)^2)`.
-    ///
-    /// ```
-    /// use stats::Measured;
-    /// let (a, b) = (Measured { value: 2.0, err: 0.5 }, Measured { value: 8.0, err: 1.5 });
-    /// assert_eq!(a.times(b), Measured { value: 16.0, err: 5.0 });
-    /// ```
-    pub fn times(self, other: Self) -> Self {
-        let err = (self.err * other.value).hypot(other.err * self.value);
-        Self { value: self.value * other.value, err }
     }
 
     /// `self / other`, dimensionless; error `sqrt(a^2 + (r b)^2) / |y|` with the ratio `r`.

@@ -271,7 +271,7 @@ impl Sequential {
         let estimand = self.question.estimand;
         let view = self.view(pairs, last.look)?;
         let alpha = last.look.alpha * share;
-        let found = view.pairs.compare_to(&view.orbit, estimand, alpha, TOLERANCE)?;
+        let found = view.pairs.compare(&view.orbit, estimand, alpha, TOLERANCE)?;
         let (mut interval, mut is_contradicted) = (found.interval, false);
         for seen in self.seen.iter().rev() {
             let within = self.without_margin(interval, seen, share);
@@ -291,7 +291,7 @@ impl Sequential {
             let cut = if within.half_width().is_finite() {
                 pairs.narrow(&orbit, estimand, alpha, TOLERANCE, within, found.theta)?
             } else {
-                let other = pairs.compare_to(&orbit, estimand, alpha, TOLERANCE)?;
+                let other = pairs.compare(&orbit, estimand, alpha, TOLERANCE)?;
                 within.intersect(other.interval)
             };
             is_contradicted |= cut.is_none();

@@ -188,8 +188,7 @@ pub struct Distance {
 /// assert_eq!((found.value, found.p), (1.0, 0.125)); // 2 of 16 labellings
 /// ```
 pub fn kolmogorov_smirnov(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distance, Invalid> {
-    let widest = (pairs.len() * pairs.len()) as f64;
-    distance(pairs, orbit, theta, |old, new| two_sample::widest_distance(old, new) as f64 / widest)
+    distance(pairs, orbit, theta, two_sample::kolmogorov_smirnov)
 }
 
 /// Anderson-Darling distance of the arms of `pairs`, p by re-labelling; its value is that of

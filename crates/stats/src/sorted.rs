@@ -111,18 +111,6 @@ impl Sorted {
         Ok(sample_sd(&winsorized)? * (n as f64).sqrt() / (n - 2 * cut) as f64)
     }
 
-    /// Median absolute deviation from the median, not scaled, in the unit of the sample.
-    ///
-    /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
-    /// assert_eq!(xs.mad(), 1.5); // tests/vectors/all-in-one.json
-    /// ```
-    pub fn mad(&self) -> f64 {
-        let center = self.median();
-        let mut deviations: Vec<f64> = self.0.iter().map(|x| (x - center).abs()).collect();
-        median_of(&mut deviations)
-    }
-
     /// Harrell-Davis quantile `p`, in the unit of the sample: `sum w_i x_(i)`, where `w_i` is the
     /// mass of Beta((n + 1) p, (n + 1)(1 - p)) on `[(i - 1)/n, i/n]`.
     ///

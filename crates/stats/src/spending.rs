@@ -4,6 +4,7 @@
 //! holds at once, whatever depends on whatever and however the stopping is decided.
 
 use crate::relabel;
+use crate::verdict::minimum_pairs;
 
 /// One look at the pairs so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,13 +13,6 @@ pub struct Look {
     pub n_pairs: usize,
     /// Error this look may make: its interval is at level `1 - alpha`.
     pub alpha: f64,
-}
-
-impl Look {
-    /// Whether so few pairs can reject at this look's alpha at all: `2 / 2^n <= alpha`.
-    pub fn can_decide(self) -> bool {
-        crate::verdict::minimum_pairs(self.alpha).is_ok_and(|need| self.n_pairs >= need)
-    }
 }
 
 /// Numbers of pairs at which a comparison of at most `n_max` is looked at: 10, then `ceil(1.4 n)`,
@@ -138,7 +132,7 @@ fn draws_of(look: Look, family: usize) -> usize {
 fn can_decide(look: Look, family: usize) -> bool {
     let alpha = look.alpha / family as f64;
     let drawn = 1.0 / (draws_of(look, family) + 1) as f64;
-    Look { alpha, ..look }.can_decide() && drawn <= alpha
+    minimum_pairs(alpha).is_ok_and(|need| look.n_pairs >= need) && drawn <= alpha
 }
 
 #[cfg(test)]

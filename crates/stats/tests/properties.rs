@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stats::relabel::{Estimand, Orbit, Pairs, Statistic};
-use stats::{Sorted, Stream, endpoint, multiplicity, series, signed_rank, two_sample, warmup};
+use stats::{Sorted, Stream, endpoint, multiplicity, series, two_sample, warmup};
 
 const ESTIMANDS: [Estimand; 4] =
     [Estimand::Adaptive, Estimand::Typical, Estimand::Floor, Estimand::Mean];
@@ -62,7 +62,7 @@ proptest! {
     fn p_and_interval_agree((a, b, coins) in pairs(), which in 0usize..4, alpha in 0.01..0.2) {
         let pairs = Pairs::new(&a, &b, &coins).unwrap();
         let orbit = Orbit::new(pairs.len(), 199, 1).unwrap();
-        let found = pairs.compare(&orbit, ESTIMANDS[which], alpha).unwrap();
+        let found = pairs.compare(&orbit, ESTIMANDS[which], alpha, 1e-7).unwrap();
         prop_assert!(found.interval.contains(found.theta));
         prop_assert_eq!(found.test.p > alpha, found.interval.contains(0.0));
     }
@@ -71,7 +71,7 @@ proptest! {
     fn intervals_are_nested((a, b, coins) in pairs(), which in 0usize..4) {
         let pairs = Pairs::new(&a, &b, &coins).unwrap();
         let orbit = Orbit::new(pairs.len(), 199, 1).unwrap();
-        let at = |alpha| pairs.compare(&orbit, ESTIMANDS[which], alpha).unwrap().interval;
+        let at = |alpha| pairs.compare(&orbit, ESTIMANDS[which], alpha, 1e-7).unwrap().interval;
         let (wide, narrow) = (at(0.01), at(0.1));
         prop_assert!(wide.lo <= narrow.lo + 1e-7 && narrow.hi <= wide.hi + 1e-7);
     }
@@ -99,7 +99,7 @@ proptest! {
         let orbit = Orbit::new(a.len(), 199, 1).unwrap();
         let of = |a: &[f64], b: &[f64]| {
             let pairs = Pairs::new(a, b, &coins).unwrap();
-            pairs.compare(&orbit, Estimand::Mean, 0.05).unwrap()
+            pairs.compare(&orbit, Estimand::Mean, 0.05, 1e-7).unwrap()
         };
         let (before, after) = (of(&a, &b), of(&slower(&a, true), &slower(&b, false)));
         let shift = f64::ln(factor);
@@ -131,15 +131,9 @@ proptest! {
     fn p_values_are_probabilities(x in times(1..25), y in times(1..25)) {
         if let Ok(found) = two_sample::mann_whitney(&x, &y) {
             prop_assert!((0.0..=1.0).contains(&found.p_asymptotic));
-            prop_assert!(found.p_exact().is_none_or(|p| p > 0.0 && p <= 1.0));
-        }
-        let d: Vec<f64> = x.iter().zip(&y).map(|(a, b)| a - b).collect();
-        if let Ok(found) = signed_rank::signed_rank(&d) {
-            prop_assert!(found.p > 0.0 && found.p <= 1.0);
         }
         let (x, y) = (Sorted::new(&x).unwrap(), Sorted::new(&y).unwrap());
-        let found = two_sample::kolmogorov_smirnov(&x, &y);
-        prop_assert!(found.p >= 0.0 && found.p <= 1.0 && found.d <= 1.0);
+        prop_assert!((0.0..=1.0).contains(&two_sample::kolmogorov_smirnov(&x, &y)));
     }
 
     #[test]
@@ -163,8 +157,6 @@ proptest! {
         let _ = endpoint::floor(&xs);
         let _ = endpoint::tim_emin(&xs, 6, 1);
         let _ = series::stability(&xs, 1);
-        let _ = series::runs_test(&xs);
-        let _ = series::ljung_box(&xs, 3);
         let _ = stats::changepoint::pelt(&xs, 9.0);
         let _ = stats::across_sessions::across_sessions(&xs, 1.0, 0.05);
         prop_assert!(warmup::prefix(&xs).is_err() || warmup::prefix(&xs).unwrap() <= xs.len() / 5);

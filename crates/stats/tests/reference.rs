@@ -6,7 +6,7 @@ use common::{agree, bools, close, number, numbers, parse, whole, without};
 use serde_json::{Value, json};
 use stats::relabel::{Estimand, Orbit, Pairs, Statistic, Test};
 use stats::{Interval, Sorted, Stream, Verdict, logs};
-use stats::{changepoint, endpoint, multiplicity, series, shift, signed_rank, spending};
+use stats::{changepoint, endpoint, multiplicity, series, shift, spending};
 use stats::{two_level, two_sample};
 
 /// The cases of a vector file; another number of them means that the file has changed.
@@ -49,7 +49,6 @@ fn location() {
             "hd10": xs.harrell_davis(0.1).unwrap(),
             "hd50": xs.harrell_davis(0.5).unwrap(),
             "hd90": xs.harrell_davis(0.9).unwrap(),
-            "mad": xs.mad(),
         });
         agree("location", &found, &case["expect"], close);
     }
@@ -102,7 +101,7 @@ fn compare() {
         });
         let mut expect = case["expect"].clone();
         if let Some(alpha) = case["expect"]["alpha"].as_f64() {
-            let made = pairs.compare(&orbit, Estimand::Adaptive, alpha).unwrap();
+            let made = pairs.compare(&orbit, Estimand::Adaptive, alpha, 1e-7).unwrap();
             let ratio = made.interval.exp();
             found["alpha"] = json!(made.alpha);
             found["theta"] = json!(made.theta);
@@ -127,39 +126,19 @@ fn compare() {
 }
 
 #[test]
-fn signed_rank() {
-    for case in cases(include_str!("vectors/signed_rank.json"), 3) {
-        let d = numbers(&case["d"]);
-        let test = signed_rank::signed_rank(&d).unwrap();
-        let found = json!({
-            "W_plus": test.w_plus,
-            "p_exact": test.p,
-            "hodges_lehmann": signed_rank::hodges_lehmann(&d).unwrap(),
-        });
-        agree("signed_rank", &found, &case["expect"], close);
-    }
-}
-
-#[test]
 fn two_sample() {
     for case in cases(include_str!("vectors/two_sample.json"), 3) {
         let (x, y) = (numbers(&case["x"]), numbers(&case["y"]));
         let welch = two_sample::welch(&x, &y).unwrap();
-        let pooled = two_sample::pooled(&x, &y).unwrap();
         let mann_whitney = two_sample::mann_whitney(&x, &y).unwrap();
         let (x, y) = (sorted(&case["x"]), sorted(&case["y"]));
-        let ks = two_sample::kolmogorov_smirnov(&x, &y);
         let found = json!({
             "welch_t": welch.t,
             "welch_df": welch.df,
             "welch_p": welch.p,
-            "pooled_t": pooled.t,
-            "pooled_p": pooled.p,
             "mwu_U_y": mann_whitney.u,
             "mwu_p_asymptotic": mann_whitney.p_asymptotic,
-            "mwu_p_exact": mann_whitney.p_exact(),
-            "ks_D": ks.d,
-            "ks_p_exact": ks.p,
+            "ks_D": two_sample::kolmogorov_smirnov(&x, &y),
             "ad_ksamp_norm": two_sample::anderson_darling(&x, &y).unwrap(),
         });
         agree("two_sample", &found, &case["expect"], |path, expect| {
@@ -171,16 +150,11 @@ fn two_sample() {
 
 #[test]
 fn series() {
-    // dip_p interpolates in a table of 500 simulated quantiles; the 1 % points suffice here.
-    // mser_drop: the rule drops too much on autocorrelated noise and is not part of the crate.
-    const NOT_MADE: [&str; 2] = ["dip_p", "mser_drop"];
     for case in cases(include_str!("vectors/series.json"), 6) {
         let times = numbers(&case["x"]);
         let xs = logs(&times).unwrap();
-        let lags = whole(&case["expect"]["ljung_box_h"]);
         let independence = series::von_neumann(&times).unwrap();
         let trend = series::mann_kendall(&times).unwrap();
-        let runs = series::runs_test(&times).unwrap();
         let floors = series::floor_windows(&xs).unwrap();
         let ln_n = (xs.len() as f64).ln();
         let found = json!({
@@ -191,10 +165,6 @@ fn series() {
             "mk_S": trend.s,
             "mk_tau": trend.tau,
             "mk_z": trend.z,
-            "runs": runs.runs,
-            "runs_z": runs.z,
-            "ljung_box_h": lags,
-            "ljung_box_ranks": series::ljung_box(&series::ranks(&times), lags).unwrap(),
             "theil_sen_log_slope": series::theil_sen(&xs).unwrap(),
             "floor_spread_log": series::floor_shift(&xs, 1, 1).unwrap().spread,
             "floor_windows_log": floors,
@@ -203,7 +173,7 @@ fn series() {
             "dip_log": series::dip(&Sorted::new(&xs).unwrap()),
         });
         let name = case["name"].as_str().unwrap();
-        agree(name, &found, &without(&case["expect"], &NOT_MADE), close);
+        agree(name, &found, &case["expect"], close);
     }
 }
 
@@ -231,18 +201,13 @@ fn two_level() {
             "S2sq": made.of_means,
             "T2sq": made.between,
             "optimal_loops": loops,
-            "mean": made.mean,
-            "half95": made.half95,
         });
         let mut expect = case["expect"].clone();
         if expect["optimal_loops"].is_null() {
             // No optimum is the cap here.
             expect["optimal_loops"] = json!(50);
         }
-        agree("two_level", &found, &expect, |path, expect| {
-            // The quantile of the t distribution is iterated.
-            if path.ends_with("half95") { 1e-11 * expect } else { close(path, expect) }
-        });
+        agree("two_level", &found, &expect, close);
     }
 }
 

@@ -70,7 +70,7 @@ mod tests {
             let groups = pairs.grouped(10, estimand).unwrap();
             assert_eq!(groups.len(), 10);
             let orbit = Orbit::new(10, 999, 1).unwrap();
-            let found = groups.compare(&orbit, Estimand::Typical, 0.05).unwrap();
+            let found = groups.compare(&orbit, Estimand::Typical, 0.05, 1e-7).unwrap();
             assert!((found.theta - 2f64.ln()).abs() < 1e-9, "{}", found.theta);
         }
     }

@@ -32,9 +32,6 @@ use crate::invalid::{Invalid, between};
 /// Equal sums over different orders of the same times can differ by this share.
 const ROUNDING: f64 = 1e-12;
 
-/// Ends of an interval are found to this much, in log ratio: far below what any timing resolves.
-const TOLERANCE: f64 = 1e-7;
-
 /// What a comparison is to be about.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Estimand {
@@ -175,7 +172,8 @@ impl Pairs {
         Ok(Decider::new(self, orbit, estimand).test(theta))
     }
 
-    /// Test, estimate and interval at level `1 - alpha` of the log ratio new / reference.
+    /// Test, estimate and interval at level `1 - alpha` of the log ratio new / reference, with the ends
+    /// of the interval found to `tolerance`, a log ratio.
     ///
     /// The estimate starts at the first statistic and three times re-centres the new arm by it and
     /// adds the statistic selected there. The interval inverts [`Pairs::test`] with the same
@@ -192,22 +190,12 @@ impl Pairs {
     ///     &[false, false, true, true, false, false, true, false],
     /// ).unwrap();
     /// let orbit = Orbit::new(8, 999, 7).unwrap();
-    /// let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05).unwrap();
+    /// let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05, 1e-7).unwrap();
     /// // tests/vectors/compare.json
     /// assert!((found.interval.lo - -0.019332020320669625).abs() < 1e-6);
     /// assert!((found.interval.hi - 0.012573633600404376).abs() < 1e-6);
     /// ```
     pub fn compare(
-        &self,
-        orbit: &Orbit,
-        estimand: Estimand,
-        alpha: f64,
-    ) -> Result<Comparison, Invalid> {
-        self.compare_to(orbit, estimand, alpha, TOLERANCE)
-    }
-
-    /// [`Pairs::compare`] with the ends of the interval found to `tolerance`, a log ratio.
-    pub(crate) fn compare_to(
         &self,
         orbit: &Orbit,
         estimand: Estimand,
@@ -312,7 +300,7 @@ mod tests {
     fn compare(slot1: &[f64], slot2: &[f64], coins: &[bool], alpha: f64) -> Comparison {
         let pairs = Pairs::new(slot1, slot2, coins).unwrap();
         let orbit = Orbit::new(coins.len(), 999, 1).unwrap();
-        pairs.compare(&orbit, Estimand::Adaptive, alpha).unwrap()
+        pairs.compare(&orbit, Estimand::Adaptive, alpha, 1e-7).unwrap()
     }
 
     #[test]

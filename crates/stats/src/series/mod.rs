@@ -10,9 +10,7 @@ mod stability;
 
 pub use dip::dip;
 pub use floor::{FloorShift, floor_shift, floor_windows};
-pub use rank::{
-    RankScan, RunsTest, VonNeumann, ljung_box, rank_scan, ranks, runs_test, von_neumann,
-};
+pub use rank::{RankScan, VonNeumann, rank_scan, ranks, von_neumann};
 pub use stability::{Check, Drift, Flag, Limits, Modes, Stability, Step, limits, stability};
 
 use crate::invalid::{Invalid, at_least};

@@ -1,7 +1,7 @@
 //! Tests of independence and of a step, on ranks, so that spikes have no leverage.
 
 use crate::invalid::{Invalid, at_least};
-use crate::sorted::{Sorted, mean_of, squares_about_mean};
+use crate::sorted::squares_about_mean;
 
 /// Ranks from 1, equal values sharing the mean of theirs. NaN ranks by its sign at either end.
 ///
@@ -58,69 +58,6 @@ pub fn von_neumann(xs: &[f64]) -> Result<VonNeumann, Invalid> {
     let rho = (1.0 - ratio / 2.0).clamp(0.0, 0.99);
     let n_eff = n * (1.0 - rho) / (1.0 + rho);
     Ok(VonNeumann { ratio, z: (ratio - 2.0) / variance.sqrt(), rho, n_eff })
-}
-
-/// Number of runs of values on one side of the median.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RunsTest {
-    /// Maximal stretches on one side; values equal to the median are left out.
-    pub runs: usize,
-    /// Normal score; far below 0 if neighbours are alike.
-    pub z: f64,
-}
-
-/// Runs test about the median: `z = (runs - 2ab/n - 1) / sqrt(2ab (2ab - n) / (n^2 (n - 1)))` with
-/// `a` values above and `b` below, `n = a + b`.
-///
-/// Wald & Wolfowitz (1940). Fails for `n < 2`, NaN, infinity, and if no value is on one side.
-///
-/// ```
-/// let found = stats::series::runs_test(&[1.0, 5.0, 2.0, 6.0, 7.0, 0.0]).unwrap();
-/// assert_eq!(found.runs, 5);
-/// ```
-pub fn runs_test(xs: &[f64]) -> Result<RunsTest, Invalid> {
-    at_least(2, xs)?;
-    let median = Sorted::new(xs)?.median();
-    let sides: Vec<bool> = xs.iter().filter(|&&x| x != median).map(|&x| x > median).collect();
-    let above = sides.iter().filter(|&&side| side).count();
-    let (n, product) = (sides.len() as f64, 2.0 * above as f64 * (sides.len() - above) as f64);
-    if product == 0.0 {
-        return Err(Invalid::NoSpread);
-    }
-    let runs = sides.chunk_by(|a, b| a == b).count();
-    let variance = product * (product - n) / (n * n * (n - 1.0));
-    if variance <= 0.0 {
-        return Err(Invalid::TooFew { need: 3, got: sides.len() });
-    }
-    Ok(RunsTest { runs, z: (runs as f64 - product / n - 1.0) / variance.sqrt() })
-}
-
-/// Ljung-Box statistic, `n (n + 2) sum_{k=1}^{lags} r_k^2 / (n - k)` with the autocorrelations r:
-/// about chi-squared with `lags` degrees of freedom for independent runs.
-///
-/// Ljung & Box (1978). For display: on timings it rejects too often to decide anything, on their
-/// [`ranks`] a little less. Fails unless `1 <= lags < n`, and for NaN, infinity and equal values
-/// only.
-///
-/// ```
-/// let q = stats::series::ljung_box(&[1.0, 2.0, 3.0, 4.0], 1).unwrap();
-/// assert!((q - 0.5).abs() < 1e-12); // r_1 = 1/4
-/// ```
-pub fn ljung_box(xs: &[f64], lags: usize) -> Result<f64, Invalid> {
-    at_least(lags.saturating_add(1), xs)?;
-    if lags == 0 {
-        return Err(Invalid::OutOfRange { name: "lags", value: 0.0 });
-    }
-    let (n, center, spread) = (xs.len() as f64, mean_of(xs), squares_about_mean(xs));
-    if spread == 0.0 {
-        return Err(Invalid::NoSpread);
-    }
-    let term = |lag: usize| {
-        let pairs = xs.iter().zip(&xs[lag..]);
-        let r = pairs.map(|(a, b)| (a - center) * (b - center)).sum::<f64>() / spread;
-        r * r / (n - lag as f64)
-    };
-    Ok(n * (n + 2.0) * (1..=lags).map(term).sum::<f64>())
 }
 
 /// Best split of a series in two.

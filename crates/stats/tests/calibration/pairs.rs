@@ -44,7 +44,7 @@ fn intervals_cover_the_true_ratio() {
         let missed = |_: &usize| {
             let pairs = experiment(&mut stream, noise, 30, 1.02);
             let orbit = Orbit::new(30, 199, stream.next_u64()).unwrap();
-            let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05).unwrap();
+            let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05, 1e-7).unwrap();
             // With ties the interval can be a point, and a point is found up to rounding.
             let (truth, rounding) = (1.02_f64.ln(), 1e-7);
             truth < found.interval.lo - rounding || truth > found.interval.hi + rounding

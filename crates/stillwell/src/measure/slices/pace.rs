@@ -241,7 +241,7 @@ fn pooled(launches: &BTreeMap<usize, Vec<Vec<f64>>>) -> Option<TwoLevel> {
     let (within, of_means) = (mean(|arm| arm.within)?, mean(|arm| arm.of_means)?);
     let n_slices = launches.values().next()?.first()?.len() as f64;
     let between = (of_means - within / n_slices).max(0.0);
-    Some(TwoLevel { within, of_means, between, ..*arms.first()? })
+    Some(TwoLevel { within, of_means, between })
 }
 
 #[cfg(test)]
