@@ -9,7 +9,7 @@ use crate::two_sample::{TTest, t_test};
 
 /// A new session against past ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AcrossSessions {
+pub struct SessionPrediction {
     /// Test of "one more session like the past ones".
     pub test: TTest,
     /// The new value minus the mean of the past ones.
@@ -34,7 +34,7 @@ pub struct AcrossSessions {
 /// // scipy: t.ppf(.975, 4) = 2.7764451051977987
 /// assert!((found.interval.half_width() - 2.7764451051977987 * 3f64.sqrt()).abs() < 1e-9);
 /// ```
-pub fn across_sessions(past: &[f64], new: f64, alpha: f64) -> Result<AcrossSessions, Invalid> {
+pub fn across_sessions(past: &[f64], new: f64, alpha: f64) -> Result<SessionPrediction, Invalid> {
     at_least(5, past)?;
     between("alpha", alpha, 0.0, 1.0)?;
     crate::invalid::finite(&[new])?;
@@ -44,5 +44,5 @@ pub fn across_sessions(past: &[f64], new: f64, alpha: f64) -> Result<AcrossSessi
     let student = StudentsT::new(0.0, 1.0, m - 1.0).map_err(|_| Invalid::NoSpread)?;
     let half_width = err * student.inverse_cdf(1.0 - alpha / 2.0);
     let interval = Interval { lo: difference - half_width, hi: difference + half_width };
-    Ok(AcrossSessions { test, difference, interval })
+    Ok(SessionPrediction { test, difference, interval })
 }

@@ -1,7 +1,7 @@
 //! Where the level of a series changes.
 
 use crate::invalid::{Invalid, at_least};
-use crate::sorted::Sorted;
+use crate::sorted::SortedSample;
 
 /// Where segments of constant mean start, 0 first: the segmentation with the smallest
 /// `sum of squared errors / s^2 + penalty * (segments - 1)`.
@@ -20,7 +20,7 @@ pub fn pelt(xs: &[f64], penalty: f64) -> Result<Vec<usize>, Invalid> {
     at_least(2, xs)?;
     crate::invalid::between("penalty", penalty, 0.0, f64::INFINITY)?;
     let steps: Vec<f64> = xs.windows(2).map(|x| (x[1] - x[0]).abs()).collect();
-    let scale = 1.4826 * Sorted::new(&steps)?.median() / std::f64::consts::SQRT_2;
+    let scale = 1.4826 * SortedSample::new(&steps)?.median() / std::f64::consts::SQRT_2;
     if scale == 0.0 {
         return Err(Invalid::NoSpread);
     }

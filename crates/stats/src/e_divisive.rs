@@ -19,7 +19,7 @@ const INTERVAL_MAX: usize = 512;
 
 /// How a history is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct DivisionOptions {
     /// Probability that a history without any change is said to have one.
     pub alpha: f64,
     /// Fewest values on either side of a change, at least 2.
@@ -32,16 +32,16 @@ pub struct Options {
 
 /// A history and where it changes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Divided {
+pub struct Segmentation {
     /// Of "there is no change at all"; 1 for a history too short to have one.
     pub p: f64,
     /// In order; none if `p` is above alpha.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LevelChange>,
 }
 
 /// A change of level.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
+pub struct LevelChange {
     /// Position of the first value after it.
     pub at: usize,
     /// Share of the orders, its own among them, whose largest distance is as large.
@@ -58,48 +58,53 @@ pub struct Change {
 /// infinity, and unless `0 < alpha < 1`.
 ///
 /// ```
-/// use stats::e_divisive::{Options, divide};
+/// use stats::e_divisive::{DivisionOptions, divide};
 /// let xs: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 10) + if i < 25 { 0.0 } else { 8.0 }).collect();
-/// let options = Options { alpha: 0.01, side_min: 3, n_orders: 999, seed: 1 };
+/// let options = DivisionOptions { alpha: 0.01, side_min: 3, n_orders: 999, seed: 1 };
 /// let changes = divide(&xs, options).unwrap().changes;
 /// assert_eq!(changes.iter().map(|change| change.at).collect::<Vec<_>>(), [25]);
 /// ```
-pub fn divide(xs: &[f64], options: Options) -> Result<Divided, Invalid> {
+pub fn divide(xs: &[f64], options: DivisionOptions) -> Result<Segmentation, Invalid> {
     if !xs.is_empty() {
         finite(xs)?;
     }
     between("alpha", options.alpha, 0.0, 1.0)?;
-    let options = Options { side_min: options.side_min.max(2), ..options };
+    let options = DivisionOptions { side_min: options.side_min.max(2), ..options };
     let mut changes = Vec::new();
     let p = divide_part(xs, 0, options, &mut changes);
-    changes.sort_by_key(|change: &Change| change.at);
+    changes.sort_by_key(|change: &LevelChange| change.at);
     relocate(xs, options.side_min, &mut changes);
     let n_found = changes.len();
     drop_unsettled(xs, options.side_min, &mut changes);
     if changes.len() < n_found {
         relocate(xs, options.side_min, &mut changes);
     }
-    Ok(Divided { p, changes })
+    Ok(Segmentation { p, changes })
 }
 
-/// The p of [`Divided`] alone, with other `n_orders`: one out of 1000 is no small p among many histories.
-pub fn p_of_no_change(xs: &[f64], options: Options) -> Result<f64, Invalid> {
+/// The p of [`Segmentation`] alone, with other `n_orders`: one out of 1000 is no small p among many histories.
+pub fn p_of_no_change(xs: &[f64], options: DivisionOptions) -> Result<f64, Invalid> {
     finite(xs)?;
-    let options = Options { side_min: options.side_min.max(2), ..options };
+    let options = DivisionOptions { side_min: options.side_min.max(2), ..options };
     Ok(best_split(xs, options.side_min)
         .map_or(1.0, |(_, distance)| p_value(xs, distance, seeded(xs, 0, options))))
 }
 
 /// Each part of a history has random orders of its own, and the same ones whenever it is divided.
-fn seeded(xs: &[f64], offset: usize, options: Options) -> Options {
-    Options { seed: options.seed ^ (offset as u64) << 32 ^ xs.len() as u64, ..options }
+fn seeded(xs: &[f64], offset: usize, options: DivisionOptions) -> DivisionOptions {
+    DivisionOptions { seed: options.seed ^ (offset as u64) << 32 ^ xs.len() as u64, ..options }
 }
 
-fn divide_part(xs: &[f64], offset: usize, options: Options, found: &mut Vec<Change>) -> f64 {
+fn divide_part(
+    xs: &[f64],
+    offset: usize,
+    options: DivisionOptions,
+    found: &mut Vec<LevelChange>,
+) -> f64 {
     let Some((at, distance)) = best_split(xs, options.side_min) else { return 1.0 };
     let p = p_value(xs, distance, seeded(xs, offset, options));
     if p <= options.alpha {
-        found.push(Change { at: offset + at, p });
+        found.push(LevelChange { at: offset + at, p });
         let (before, after) = xs.split_at(at);
         divide_part(before, offset, options, found);
         divide_part(after, offset + at, options, found);
@@ -109,7 +114,7 @@ fn divide_part(xs: &[f64], offset: usize, options: Options, found: &mut Vec<Chan
 
 /// Share of orders with a distance as large. Orders come in batches, and once ten were as large no more are drawn (Besag & Clifford
 /// 1991: `10 / drawn` is a p-value then), so that a history without a change costs little.
-fn p_value(xs: &[f64], distance: f64, options: Options) -> f64 {
+fn p_value(xs: &[f64], distance: f64, options: DivisionOptions) -> f64 {
     const ENOUGH: usize = 10;
     const BATCH: usize = 32;
     let (mut n_drawn, mut n_as_large) = (0, 0);
@@ -202,7 +207,7 @@ fn distances(x: f64, ys: &[f64]) -> f64 {
 }
 
 /// A change was placed while others were still on one side of it.
-fn relocate(xs: &[f64], side_min: usize, found: &mut [Change]) {
+fn relocate(xs: &[f64], side_min: usize, found: &mut [LevelChange]) {
     for i in 0..found.len() {
         let start = if i == 0 { 0 } else { found[i - 1].at };
         let end = found.get(i + 1).map_or(xs.len(), |next| next.at);
@@ -216,7 +221,7 @@ fn relocate(xs: &[f64], side_min: usize, found: &mut [Change]) {
 
 /// Takes out changes that are placed as near to an end as may be because fewer than `side_min` values differ there: these are no level
 /// yet, and the place would be beside the cause. The place of least absolute deviations from the medians of both sides decides.
-fn drop_unsettled(xs: &[f64], side_min: usize, found: &mut Vec<Change>) {
+fn drop_unsettled(xs: &[f64], side_min: usize, found: &mut Vec<LevelChange>) {
     let ats: Vec<usize> = found.iter().map(|change| change.at).collect();
     let mut i = 0;
     found.retain(|change| {
@@ -245,7 +250,8 @@ fn deviations(xs: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    const OPTIONS: Options = Options { alpha: 0.05, side_min: 3, n_orders: 199, seed: 7 };
+    const OPTIONS: DivisionOptions =
+        DivisionOptions { alpha: 0.05, side_min: 3, n_orders: 199, seed: 7 };
 
     /// Sessions with a skewed noise of about 1 % and a wild one in twenty.
     fn noise(n: usize, seed: u64) -> Vec<f64> {
@@ -267,7 +273,7 @@ mod tests {
         let called = |n: usize| {
             let n_called = (0..400)
                 .filter(|&seed| {
-                    let options = Options { seed, ..OPTIONS };
+                    let options = DivisionOptions { seed, ..OPTIONS };
                     !divide(&noise(n, 1000 + seed), options).unwrap().changes.is_empty()
                 })
                 .count();
@@ -307,7 +313,7 @@ mod tests {
     fn more_orders_tell_smaller_probabilities() {
         let mut xs = noise(40, 9);
         xs[20..].iter_mut().for_each(|x| *x += 0.4);
-        let p = |n_orders| p_of_no_change(&xs, Options { n_orders, ..OPTIONS }).unwrap();
+        let p = |n_orders| p_of_no_change(&xs, DivisionOptions { n_orders, ..OPTIONS }).unwrap();
         assert_eq!((p(199), p(3999)), (1.0 / 200.0, 1.0 / 4000.0));
         assert_eq!(p(199), divide(&xs, OPTIONS).unwrap().p);
     }
@@ -342,11 +348,11 @@ mod tests {
 
     #[test]
     fn too_few_values_have_no_change_and_bad_ones_are_refused() {
-        assert_eq!(divide(&[], OPTIONS), Ok(Divided { p: 1.0, changes: vec![] }));
+        assert_eq!(divide(&[], OPTIONS), Ok(Segmentation { p: 1.0, changes: vec![] }));
         assert_eq!(divide(&[1.0, 1.0, 1.0, 9.0, 9.0], OPTIONS).unwrap().p, 1.0);
         assert_eq!(places(&[1.0; 50]), [0; 0]);
         assert_eq!(divide(&[1.0, f64::NAN], OPTIONS), Err(Invalid::NotFinite { index: 1 }));
-        let alpha = Options { alpha: 0.0, ..OPTIONS };
+        let alpha = DivisionOptions { alpha: 0.0, ..OPTIONS };
         assert!(matches!(divide(&[1.0], alpha), Err(Invalid::OutOfRange { .. })));
     }
 }

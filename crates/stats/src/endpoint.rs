@@ -8,19 +8,19 @@
 use std::f64::consts::LN_2;
 
 use crate::invalid::{Invalid, finite};
-use crate::propagate::Measured;
-use crate::sorted::{Sorted, mean_of, sample_sd, squares_about_mean};
+use crate::propagate::PointEstimate;
+use crate::sorted::{SortedSample, mean_of, sample_sd, squares_about_mean};
 
 /// Gumbel 95 % quantile: a larger [`g_star`] says that the floor is not finite.
 pub const G_STAR_LIMIT: f64 = 2.970;
 
 /// `sum_{i=1}^{k-1} log2(1 + 1/(k + i)) (X_(p + i) - X_(p))`, order statistics counted from 1.
-fn spacing_below(xs: &Sorted, k: usize, pivot: usize) -> f64 {
+fn spacing_below(xs: &SortedSample, k: usize, pivot: usize) -> f64 {
     let x = |i: usize| xs.as_slice()[i - 1];
     (1..k).map(|i| (1.0 + 1.0 / (k + i) as f64).log2() * (x(pivot + i) - x(pivot))).sum()
 }
 
-fn check_k(xs: &Sorted, k: usize) -> Result<(), Invalid> {
+fn check_k(xs: &SortedSample, k: usize) -> Result<(), Invalid> {
     if k == 0 {
         return Err(Invalid::OutOfRange { name: "k", value: 0.0 });
     }
@@ -37,11 +37,11 @@ fn check_k(xs: &Sorted, k: usize) -> Result<(), Invalid> {
 /// unless `1 <= k <= n / 2`.
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
 /// let floor = stats::endpoint::paper(&xs, 2).unwrap();
 /// assert!((floor - -0.6601499971153748).abs() < 1e-12); // 1 - 4 log2(4/3)
 /// ```
-pub fn paper(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
+pub fn paper(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     check_k(xs, k)?;
     Ok(xs.min() - spacing_below(xs, k, k + 1))
 }
@@ -52,11 +52,11 @@ pub fn paper(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
 /// failures as [`paper`].
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[1.0, 2.0, 3.0, 8.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[1.0, 2.0, 3.0, 8.0]).unwrap();
 /// assert_eq!(stats::endpoint::clamped(&xs, 2), Ok(-1.0)); // 1 - 2, not 1 - 5 log2(4/3)
 /// assert_eq!(stats::endpoint::clamped(&xs, 1), Ok(1.0));
 /// ```
-pub fn clamped(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
+pub fn clamped(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     check_k(xs, k)?;
     let reach = xs.as_slice()[k] - xs.min();
     Ok(xs.min() - spacing_below(xs, k, k + 1).min(reach))
@@ -68,11 +68,11 @@ pub fn clamped(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
 /// [`paper`].
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
 /// let floor = stats::endpoint::tim(&xs, 2).unwrap();
 /// assert!((floor - 0.1699250014423126).abs() < 1e-12); // 1 - 2 log2(4/3)
 /// ```
-pub fn tim(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
+pub fn tim(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     check_k(xs, k)?;
     Ok(xs.min() - spacing_below(xs, k, k))
 }
@@ -88,16 +88,16 @@ pub fn tim(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
 /// let floor = stats::endpoint::tim_emin(&xs, 3, 1).unwrap();
 /// assert_eq!(floor.err, 0.25); // population sd of 10 and 10.5
 /// ```
-pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<Measured, Invalid> {
+pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<PointEstimate, Invalid> {
     let need = k.saturating_mul(2).max(2);
     if n < need {
         return Err(Invalid::TooFew { need, got: n });
     }
     let whole = xs.len() - xs.len() % n;
-    let value = tim(&Sorted::new(&xs[..whole])?, 2 * k)?;
+    let value = tim(&SortedSample::new(&xs[..whole])?, 2 * k)?;
     let minima = window_values(xs, n, |window| tim(window, k))?;
     let err = (squares_about_mean(&minima) / minima.len() as f64).sqrt();
-    Ok(Measured { value, err })
+    Ok(PointEstimate { value, err })
 }
 
 /// Test statistic for a finite floor, dimensionless:
@@ -108,10 +108,10 @@ pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<Measured, Invalid> {
 /// `1 <= k` and `n >= 2 k + 1`, and if `X_(2k+1) = X_(k+1)`.
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
 /// assert_eq!(stats::endpoint::g_star(&xs, 1), Ok(0.0));
 /// ```
-pub fn g_star(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
+pub fn g_star(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     let floor = paper(xs, k)?;
     if xs.len() < 2 * k + 1 {
         return Err(Invalid::TooFew { need: 2 * k + 1, got: xs.len() });
@@ -125,7 +125,7 @@ pub fn g_star(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
 
 /// The floor of one command, with an honest error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Floor {
+pub struct FloorEstimate {
     /// Estimated floor, in the unit of the sample.
     pub value: f64,
     /// Sample sd of the minima of consecutive windows, not divided by the root of their number;
@@ -137,7 +137,7 @@ pub struct Floor {
     pub g_star: Option<f64>,
 }
 
-impl Floor {
+impl FloorEstimate {
     /// Whether the low tail ends: if not, `value` is the minimum, not extrapolated.
     pub fn is_finite(&self) -> bool {
         self.g_star.is_none_or(|g| g <= G_STAR_LIMIT)
@@ -154,17 +154,17 @@ impl Floor {
 /// let floor = stats::endpoint::floor(&[3.0, 1.0, 4.0, 1.5, 5.0, 2.0]).unwrap();
 /// assert_eq!(floor.err, Some(0.5)); // minima 1, 1.5 and 2
 /// ```
-pub fn floor(xs: &[f64]) -> Result<Floor, Invalid> {
-    let sorted = Sorted::new(xs)?;
+pub fn floor(xs: &[f64]) -> Result<FloorEstimate, Invalid> {
+    let sorted = SortedSample::new(xs)?;
     let k = default_k(xs.len());
-    let found = Floor {
+    let found = FloorEstimate {
         // A single run has no endpoint formula; it is its own minimum.
         value: clamped(&sorted, k).unwrap_or(sorted.min()),
-        err: window_err(xs, Sorted::min).ok(),
+        err: window_err(xs, SortedSample::min).ok(),
         k,
         g_star: g_star(&sorted, k).ok(),
     };
-    Ok(if found.is_finite() { found } else { Floor { value: sorted.min(), ..found } })
+    Ok(if found.is_finite() { found } else { FloorEstimate { value: sorted.min(), ..found } })
 }
 
 /// Order of the endpoint for `n` runs: large orders reach into the loaded runs.
@@ -199,9 +199,9 @@ fn window_count(n: usize) -> usize {
 ///
 /// ```
 /// let xs = [3.0, 1.0, 4.0, 1.5, 5.0, 2.0];
-/// assert_eq!(stats::endpoint::window_err(&xs, stats::Sorted::median), Ok(0.75)); // 2, 2.75, 3.5
+/// assert_eq!(stats::endpoint::window_err(&xs, stats::SortedSample::median), Ok(0.75)); // 2, 2.75, 3.5
 /// ```
-pub fn window_err(xs: &[f64], estimate: impl Fn(&Sorted) -> f64) -> Result<f64, Invalid> {
+pub fn window_err(xs: &[f64], estimate: impl Fn(&SortedSample) -> f64) -> Result<f64, Invalid> {
     finite(xs)?;
     if xs.len() < 6 {
         return Err(Invalid::TooFew { need: 6, got: xs.len() });
@@ -216,7 +216,7 @@ pub fn window_err(xs: &[f64], estimate: impl Fn(&Sorted) -> f64) -> Result<f64, 
 /// Fails as [`window_err`].
 pub fn window_errs<const N: usize>(
     xs: &[f64],
-    estimates: impl Fn(&Sorted) -> [f64; N],
+    estimates: impl Fn(&SortedSample) -> [f64; N],
 ) -> Result<[f64; N], Invalid> {
     finite(xs)?;
     if xs.len() < 6 {
@@ -225,7 +225,7 @@ pub fn window_errs<const N: usize>(
     let size = xs.len() / window_count(xs.len());
     let windows = xs.chunks_exact(size).take(window_count(xs.len()));
     let values: Vec<[f64; N]> = windows
-        .map(|window| Ok(estimates(&Sorted::new(window)?)))
+        .map(|window| Ok(estimates(&SortedSample::new(window)?)))
         .collect::<Result<_, Invalid>>()?;
     let mut errs = [0.0; N];
     for (at, err) in errs.iter_mut().enumerate() {
@@ -238,9 +238,9 @@ pub fn window_errs<const N: usize>(
 pub(crate) fn window_values(
     xs: &[f64],
     size: usize,
-    estimate: impl Fn(&Sorted) -> Result<f64, Invalid>,
+    estimate: impl Fn(&SortedSample) -> Result<f64, Invalid>,
 ) -> Result<Vec<f64>, Invalid> {
-    xs.chunks_exact(size).map(|window| estimate(&Sorted::new(window)?)).collect()
+    xs.chunks_exact(size).map(|window| estimate(&SortedSample::new(window)?)).collect()
 }
 
 /// The estimators of one number for a set of runs, each with its [`window_err`].
@@ -264,10 +264,10 @@ impl Estimator {
     /// The estimate for one sample, in its unit; below 2 runs every endpoint is the minimum.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
     /// assert_eq!(stats::endpoint::Estimator::Low20.of(&xs), 1.0);
     /// ```
-    pub fn of(self, xs: &Sorted) -> f64 {
+    pub fn of(self, xs: &SortedSample) -> f64 {
         let k = default_k(xs.len());
         match self {
             Self::Min => xs.min(),

@@ -4,9 +4,9 @@
 //! Functions that look for a floor, a location or a trend take times in any unit; comparisons
 //! work on natural logarithms of times, and their ratios are always new / reference.
 //!
-//! - one sample: [`Sorted`], [`endpoint`]
+//! - one sample: [`SortedSample`], [`endpoint`]
 //! - one series in run order: [`warmup`], [`series`], [`changepoint`], [`two_level`]
-//! - two arms in pairs: [`relabel`], then [`Verdict`], [`multiplicity`], [`shift`]
+//! - two arms in pairs: [`relabel`], then [`IntervalVerdict`], [`multiplicity`], [`shift`]
 //! - the same while it grows: [`sequential`], by the looks of [`spending`]
 //! - two arms otherwise, for display: [`two_sample`], [`across_sessions`]
 //! - one value a session, over months: [`e_divisive`]
@@ -39,6 +39,6 @@ pub mod warmup;
 pub use interval::Interval;
 pub use invalid::{Invalid, logs};
 pub use prng::Stream;
-pub use propagate::Measured;
-pub use sorted::{Sorted, cv, mean, sample_sd};
-pub use verdict::Verdict;
+pub use propagate::PointEstimate;
+pub use sorted::{SortedSample, cv, mean, sample_sd};
+pub use verdict::IntervalVerdict;

@@ -5,8 +5,8 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF};
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, at_least, between};
-use crate::propagate::Measured;
-use crate::sorted::{Sorted, mean_of, sample_sd, sample_variance};
+use crate::propagate::PointEstimate;
+use crate::sorted::{SortedSample, mean_of, sample_sd, sample_variance};
 use crate::two_sample::{TTest, students_t, t_test};
 
 /// With fewer values a group's own spread says too little of its error.
@@ -38,10 +38,10 @@ pub enum Center {
 /// assert_eq!((found[0].value, found[1].value), (2.0, 5.0));
 /// assert_eq!((found[0].err, found[1].err), (2.0 / 2f64.sqrt(), 2.0)); // sd of 1, 3, 5 is 2
 /// ```
-pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<Measured>, Invalid> {
+pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<PointEstimate>, Invalid> {
     let mut found = Vec::with_capacity(groups.len());
     for group in groups {
-        let sorted = Sorted::new(group)?;
+        let sorted = SortedSample::new(group)?;
         found.push(match center {
             Center::Typical => (sorted.trimmed_mean(), sorted.trimmed_mean_se()),
             Center::Mean => (mean_of(group), sample_sd(group).map(|sd| sd / count(group).sqrt())),
@@ -51,7 +51,7 @@ pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<Measured>, Inv
     let with_error = |((value, own), group): ((f64, Result<f64, Invalid>), &Vec<f64>)| {
         let shared = spread / count(group).sqrt();
         let own = own.ok().filter(|own| group.len() >= OWN_SPREAD_MIN && *own > 0.0);
-        Measured { value, err: own.map_or(shared, |own| (own * shared).sqrt()) }
+        PointEstimate { value, err: own.map_or(shared, |own| (own * shared).sqrt()) }
     };
     Ok(found.into_iter().zip(groups).map(with_error).collect())
 }
@@ -104,7 +104,7 @@ impl RandomEffects {
     /// that is not above 0, and equal values only.
     ///
     /// ```
-    /// let of = |value, err| stats::Measured { value, err };
+    /// let of = |value, err| stats::PointEstimate { value, err };
     /// let nodes = [of(0.012, 0.003), of(0.018, 0.004), of(0.031, 0.005), of(0.009, 0.002), of(0.022, 0.006)];
     /// let found = stats::pooled::RandomEffects::of(&nodes).unwrap();
     /// // statsmodels 0.14.6: combine_effects(effect, err**2, method_re="chi2")
@@ -114,7 +114,7 @@ impl RandomEffects {
     /// assert!(agrees(found.mean, 0.017382366848288602)); // mean_effect_re
     /// assert!(agrees(found.err, 0.0038671295795683408)); // sd_eff_w_re_hksj
     /// ```
-    pub fn of(groups: &[Measured]) -> Result<Self, Invalid> {
+    pub fn of(groups: &[PointEstimate]) -> Result<Self, Invalid> {
         let values: Vec<f64> = groups.iter().map(|group| group.value).collect();
         at_least(2, &values)?;
         for group in groups {
@@ -152,7 +152,7 @@ impl RandomEffects {
     /// Fails unless `0 < alpha < 1`.
     ///
     /// ```
-    /// let of = |value, err| stats::Measured { value, err };
+    /// let of = |value, err| stats::PointEstimate { value, err };
     /// let nodes = [of(0.012, 0.003), of(0.018, 0.004), of(0.031, 0.005), of(0.009, 0.002), of(0.022, 0.006)];
     /// let interval = stats::pooled::RandomEffects::of(&nodes).unwrap().interval(0.05).unwrap();
     /// // statsmodels 0.14.6: conf_int(alpha=0.05, use_t=True), "random effect wls"
@@ -182,12 +182,12 @@ fn scatter(values: &[f64], weights: &[f64]) -> (f64, f64) {
 /// as [`RandomEffects::of`], but for equal values.
 ///
 /// ```
-/// let of = |value| stats::Measured { value, err: 0.1 };
+/// let of = |value| stats::PointEstimate { value, err: 0.1 };
 /// let nodes: Vec<_> = [0.0, 0.1, -0.1, 0.05, -0.05, 3.0].map(of).into();
 /// let found = stats::pooled::residuals(&nodes).unwrap();
 /// assert!(found[5].p < 1e-4 && found[..5].iter().all(|group| group.p > 0.5));
 /// ```
-pub fn residuals(groups: &[Measured]) -> Result<Vec<TTest>, Invalid> {
+pub fn residuals(groups: &[PointEstimate]) -> Result<Vec<TTest>, Invalid> {
     let values: Vec<f64> = groups.iter().map(|group| group.value).collect();
     at_least(3, &values)?;
     let mut found = Vec::with_capacity(groups.len());
@@ -235,8 +235,8 @@ mod tests {
     use super::*;
     use crate::prng::Stream;
 
-    fn of(value: f64, err: f64) -> Measured {
-        Measured { value, err }
+    fn of(value: f64, err: f64) -> PointEstimate {
+        PointEstimate { value, err }
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
             |n: usize, scale: f64| -> Vec<f64> { (0..n).map(|_| scale * stream.unit()).collect() };
         let groups = [noisy(40, 1.0), noisy(40, 10.0), noisy(4, 1.0)];
         let found = centers(&groups, Center::Typical).unwrap();
-        let own = |at: usize| Sorted::new(&groups[at]).unwrap().trimmed_mean_se().unwrap();
+        let own = |at: usize| SortedSample::new(&groups[at]).unwrap().trimmed_mean_se().unwrap();
         // Of 40 values with the common spread; the ratio of the errors is half as large, in logs.
         let shared = found[2].err * (4.0_f64 / 40.0).sqrt();
         for at in [0, 1] {
@@ -270,7 +270,7 @@ mod tests {
     fn what_cannot_be_computed_is_refused() {
         assert_eq!(centers(&[vec![]], Center::Mean), Err(Invalid::Empty));
         assert_eq!(centers(&[vec![1.0, 1.0], vec![1.0]], Center::Mean), Err(Invalid::NoSpread));
-        let refused = |groups: &[Measured]| RandomEffects::of(groups).unwrap_err();
+        let refused = |groups: &[PointEstimate]| RandomEffects::of(groups).unwrap_err();
         assert_eq!(refused(&[of(1.0, 1.0)]), Invalid::TooFew { need: 2, got: 1 });
         assert_eq!(refused(&[of(1.0, 1.0); 3]), Invalid::NoSpread);
         assert!(matches!(refused(&[of(1.0, 0.0), of(2.0, 1.0)]), Invalid::OutOfRange { .. }));

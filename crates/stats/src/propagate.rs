@@ -3,20 +3,20 @@
 
 /// A value with its standard error, both in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct PointEstimate {
     /// Best estimate.
     pub value: f64,
     /// Standard error, not negative.
     pub err: f64,
 }
 
-impl Measured {
+impl PointEstimate {
     /// `self - other`; error `sqrt(a^2 + b^2)`.
     ///
     /// ```
-    /// use stats::Measured;
-    /// let (run, shell) = (Measured { value: 9.0, err: 4.0 }, Measured { value: 2.0, err: 3.0 });
-    /// assert_eq!(run.minus(shell), Measured { value: 7.0, err: 5.0 });
+    /// use stats::PointEstimate;
+    /// let (run, shell) = (PointEstimate { value: 9.0, err: 4.0 }, PointEstimate { value: 2.0, err: 3.0 });
+    /// assert_eq!(run.minus(shell), PointEstimate { value: 7.0, err: 5.0 });
     /// ```
     pub fn minus(self, other: Self) -> Self {
         Self { value: self.value - other.value, err: self.err.hypot(other.err) }
@@ -28,9 +28,9 @@ impl Measured {
     /// zero.
     ///
     /// ```
-    /// use stats::Measured;
-    /// let (new, old) = (Measured { value: 6.0, err: 0.3 }, Measured { value: 2.0, err: 0.0 });
-    /// assert_eq!(new.over(old), Measured { value: 3.0, err: 0.15 });
+    /// use stats::PointEstimate;
+    /// let (new, old) = (PointEstimate { value: 6.0, err: 0.3 }, PointEstimate { value: 2.0, err: 0.0 });
+    /// assert_eq!(new.over(old), PointEstimate { value: 3.0, err: 0.15 });
     /// ```
     pub fn over(self, other: Self) -> Self {
         let ratio = self.value / other.value;
@@ -44,14 +44,21 @@ impl Measured {
 /// ratio `r` of 1: error `sqrt(n^2 + (r d)^2 + ((r - 1) c)^2) / |den - control|`.
 ///
 /// ```
-/// use stats::{Measured, propagate::ratio_minus_control};
-/// let t = Measured { value: 5.0, err: 0.0 };
-/// let shell = Measured { value: 1.0, err: 0.5 };
-/// assert_eq!(ratio_minus_control(t, t, shell), Measured { value: 1.0, err: 0.0 });
+/// use stats::{PointEstimate, propagate::ratio_minus_control};
+/// let t = PointEstimate { value: 5.0, err: 0.0 };
+/// let shell = PointEstimate { value: 1.0, err: 0.5 };
+/// assert_eq!(ratio_minus_control(t, t, shell), PointEstimate { value: 1.0, err: 0.0 });
 /// ```
-pub fn ratio_minus_control(num: Measured, den: Measured, control: Measured) -> Measured {
+pub fn ratio_minus_control(
+    num: PointEstimate,
+    den: PointEstimate,
+    control: PointEstimate,
+) -> PointEstimate {
     let below = den.value - control.value;
     let ratio = (num.value - control.value) / below;
     let independent = num.err.hypot(ratio * den.err);
-    Measured { value: ratio, err: independent.hypot((ratio - 1.0) * control.err) / below.abs() }
+    PointEstimate {
+        value: ratio,
+        err: independent.hypot((ratio - 1.0) * control.err) / below.abs(),
+    }
 }

@@ -3,7 +3,7 @@
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};
 use crate::relabel::{Estimand, Orbit, Pairs, order_quantile};
-use crate::sorted::{Sorted, harrell_davis_weights};
+use crate::sorted::{SortedSample, harrell_davis_weights};
 use crate::two_sample;
 
 /// Deciles 0.1 to 0.9.
@@ -11,15 +11,15 @@ pub const DECILES: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 /// Difference `y - x` of the Harrell-Davis deciles, in the unit of the samples.
 ///
-/// Doksum (1974), with the quantiles of Wilcox (1995). Cannot fail: a [`Sorted`] is never empty.
+/// Doksum (1974), with the quantiles of Wilcox (1995). Cannot fail: a [`SortedSample`] is never empty.
 ///
 /// ```
-/// let x = stats::Sorted::new(&[3.0, 1.0, 2.0]).unwrap();
-/// let y = stats::Sorted::new(&[6.0, 4.0, 5.0]).unwrap();
+/// let x = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
+/// let y = stats::SortedSample::new(&[6.0, 4.0, 5.0]).unwrap();
 /// assert!(stats::shift::shift_function(&x, &y).iter().all(|s| (s - 3.0).abs() < 1e-12));
 /// ```
-pub fn shift_function(x: &Sorted, y: &Sorted) -> [f64; 9] {
-    let deciles = |sorted: &Sorted| {
+pub fn shift_function(x: &SortedSample, y: &SortedSample) -> [f64; 9] {
+    let deciles = |sorted: &SortedSample| {
         DECILES.map(|p| sorted.harrell_davis(p).expect("every decile is inside (0, 1)"))
     };
     let (of_x, of_y) = (deciles(x), deciles(y));
@@ -67,7 +67,7 @@ pub fn shift(pairs: &Pairs, orbit: &Orbit, alpha: f64) -> Result<Shift, Invalid>
     for p in DECILES {
         weights.push(harrell_davis_weights(pairs.len(), p)?);
     }
-    let at = |theta: f64| Node::at(pairs, orbit, theta, alpha, &weights);
+    let at = |theta: f64| CandidateRatio::at(pairs, orbit, theta, alpha, &weights);
     let start = at(pairs.test(orbit, Estimand::Typical, 0.0)?.selected.t)?;
     let common = common(&start, &at)?;
     let band = std::array::from_fn(|i| {
@@ -82,42 +82,42 @@ pub fn shift(pairs: &Pairs, orbit: &Orbit, alpha: f64) -> Result<Shift, Invalid>
 }
 
 /// Places where a common ratio is looked for, beside the estimate and no difference at all.
-const NODES: usize = 9;
+const N_CANDIDATES: usize = 9;
 
 /// The log ratios that no decile rejects: from the smallest to the largest that is found.
 fn common(
-    start: &Node,
-    at: &impl Fn(f64) -> Result<Node, Invalid>,
+    start: &CandidateRatio,
+    at: &impl Fn(f64) -> Result<CandidateRatio, Invalid>,
 ) -> Result<Option<Interval>, Invalid> {
     let ends =
         |sign: f64| start.reach.iter().enumerate().map(move |(i, r)| start.shift(i) + sign * r);
     let (lo, hi) = (ends(-1.0).fold(f64::MIN, f64::max), ends(1.0).fold(f64::MAX, f64::min));
     let beyond = start.reach.iter().copied().fold(f64::MAX, f64::min);
     let (first, last) = (lo.min(hi) - beyond, lo.max(hi) + beyond);
-    let mut nodes = vec![*start, at(0.0)?];
-    for index in 0..NODES {
-        nodes.push(at(first + (last - first) * index as f64 / (NODES - 1) as f64)?);
+    let mut candidates = vec![*start, at(0.0)?];
+    for index in 0..N_CANDIDATES {
+        candidates.push(at(first + (last - first) * index as f64 / (N_CANDIDATES - 1) as f64)?);
     }
-    nodes.sort_unstable_by(|a, b| a.theta.total_cmp(&b.theta));
-    let is_common = |node: &Node| node.margin() >= 0.0;
-    let ends = nodes.iter().position(is_common).zip(nodes.iter().rposition(is_common));
+    candidates.sort_unstable_by(|a, b| a.theta.total_cmp(&b.theta));
+    let is_common = |candidate: &CandidateRatio| candidate.margin() >= 0.0;
+    let ends = candidates.iter().position(is_common).zip(candidates.iter().rposition(is_common));
     let Some((lowest, highest)) = ends else { return Ok(None) };
-    let crossing = |inside: &Node, out: &Node| {
+    let crossing = |inside: &CandidateRatio, out: &CandidateRatio| {
         let share = inside.margin() / (inside.margin() - out.margin());
         inside.theta + share * (out.theta - inside.theta)
     };
     let lo = match lowest.checked_sub(1) {
-        Some(out) => crossing(&nodes[lowest], &nodes[out]),
-        None => nodes[lowest].theta,
+        Some(out) => crossing(&candidates[lowest], &candidates[out]),
+        None => candidates[lowest].theta,
     };
-    let hi = nodes.get(highest + 1);
-    let hi = hi.map_or(nodes[highest].theta, |out| crossing(&nodes[highest], out));
+    let hi = candidates.get(highest + 1);
+    let hi = hi.map_or(candidates[highest].theta, |out| crossing(&candidates[highest], out));
     Ok(Some(Interval { lo, hi }))
 }
 
 /// What one log ratio would mean.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct CandidateRatio {
     theta: f64,
     /// Shift of each decile when the new arm is lowered by `theta`.
     centered: [f64; 9],
@@ -125,7 +125,7 @@ struct Node {
     reach: [f64; 9],
 }
 
-impl Node {
+impl CandidateRatio {
     fn at(
         pairs: &Pairs,
         orbit: &Orbit,
@@ -168,7 +168,7 @@ impl Node {
 
 /// A distance between the two arms of a comparison, with its chance under the coins.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Distance {
+pub struct ArmDistance {
     /// The distance; see the function that made it.
     pub value: f64,
     /// Share of re-labellings with a distance at least as large.
@@ -187,7 +187,11 @@ pub struct Distance {
 /// let found = kolmogorov_smirnov(&pairs, &Orbit::new(4, 99, 1).unwrap(), 0.0).unwrap();
 /// assert_eq!((found.value, found.p), (1.0, 0.125)); // 2 of 16 labellings
 /// ```
-pub fn kolmogorov_smirnov(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distance, Invalid> {
+pub fn kolmogorov_smirnov(
+    pairs: &Pairs,
+    orbit: &Orbit,
+    theta: f64,
+) -> Result<ArmDistance, Invalid> {
     distance(pairs, orbit, theta, two_sample::kolmogorov_smirnov)
 }
 
@@ -203,7 +207,7 @@ pub fn kolmogorov_smirnov(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Di
 /// let found = anderson_darling(&pairs, &Orbit::new(4, 99, 1).unwrap(), 0.0).unwrap();
 /// assert_eq!(found.p, 0.125); // 2 of 16 labellings
 /// ```
-pub fn anderson_darling(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distance, Invalid> {
+pub fn anderson_darling(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<ArmDistance, Invalid> {
     // Whether it exists depends on the pooled times, the same under every labelling.
     let found = distance(pairs, orbit, theta, |old, new| {
         two_sample::anderson_darling(old, new).unwrap_or(f64::NAN)
@@ -216,17 +220,17 @@ const TIE: f64 = 1e-12;
 
 /// Without this, a new arm of exactly `exp(theta)` times each reference would be told from it by the
 /// rounding of its logarithms, and always on the same side.
-fn with_ties(logs: &Sorted) -> Sorted {
+fn with_ties(logs: &SortedSample) -> SortedSample {
     let rounded: Vec<f64> = logs.as_slice().iter().map(|x| (x / TIE).round() * TIE).collect();
-    Sorted::new(&rounded).expect("as many numbers, and as finite")
+    SortedSample::new(&rounded).expect("as many numbers, and as finite")
 }
 
 fn distance(
     pairs: &Pairs,
     orbit: &Orbit,
     theta: f64,
-    between: impl Fn(&Sorted, &Sorted) -> f64,
-) -> Result<Distance, Invalid> {
+    between: impl Fn(&SortedSample, &SortedSample) -> f64,
+) -> Result<ArmDistance, Invalid> {
     let mut values = Vec::with_capacity(orbit.len());
     pairs.for_each_labelling(orbit, theta, |old, new| {
         values.push(between(&with_ties(old), &with_ties(new)));
@@ -234,7 +238,7 @@ fn distance(
     // The same distance summed in another order may differ in its last bits.
     let bound = values[0] - 1e-12 * values[0].abs();
     let as_large = values.iter().filter(|&&value| value >= bound).count();
-    Ok(Distance { value: values[0], p: as_large as f64 / values.len() as f64 })
+    Ok(ArmDistance { value: values[0], p: as_large as f64 / values.len() as f64 })
 }
 
 #[cfg(test)]

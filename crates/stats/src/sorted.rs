@@ -8,9 +8,9 @@ use crate::invalid::{Invalid, at_least, finite};
 ///
 /// Sorting and checking happen once, so the summaries cannot fail and cost O(n) or less.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sorted(Vec<f64>);
+pub struct SortedSample(Vec<f64>);
 
-impl Sorted {
+impl SortedSample {
     /// Sorts `xs` (any order, any unit). Fails on an empty slice, NaN and infinity.
     pub fn new(xs: &[f64]) -> Result<Self, Invalid> {
         finite(xs)?;
@@ -25,7 +25,7 @@ impl Sorted {
     }
 
     /// Number of values, at least 1.
-    #[expect(clippy::len_without_is_empty, reason = "a Sorted is never empty")]
+    #[expect(clippy::len_without_is_empty, reason = "a SortedSample is never empty")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -46,7 +46,7 @@ impl Sorted {
     /// position `(n - 1) p`, counted from 0.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// assert_eq!(xs.quantile(0.25), 1.5); // tests/vectors/location.json
     /// ```
     pub fn quantile(&self, p: f64) -> f64 {
@@ -59,7 +59,7 @@ impl Sorted {
     /// Quantile 1/2: the middle value, or the mean of the two middle values.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5]).unwrap();
     /// assert_eq!(xs.median(), 2.25); // (1.5 + 3) / 2
     /// ```
     pub fn median(&self) -> f64 {
@@ -72,7 +72,7 @@ impl Sorted {
     /// With 0.2 this is "low20", an estimate of the floor that averages over more than one run.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
     /// assert_eq!(xs.low_mean(0.2), 1.0);
     /// assert_eq!(xs.low_mean(0.25), 1.25);
     /// ```
@@ -85,7 +85,7 @@ impl Sorted {
     /// Tukey & McLaughlin (1963). Follows the bulk of the runs and ignores both tails.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
     /// assert_eq!(xs.trimmed_mean(), 2.8333333333333335); // tests/vectors/all-in-one.json
     /// ```
     pub fn trimmed_mean(&self) -> f64 {
@@ -93,14 +93,14 @@ impl Sorted {
         mean_of(&self.0[cut..self.len() - cut])
     }
 
-    /// Standard error of [`Sorted::trimmed_mean`]: `s_w sqrt(n) / h`, where `s_w` is the sample sd
+    /// Standard error of [`SortedSample::trimmed_mean`]: `s_w sqrt(n) / h`, where `s_w` is the sample sd
     /// with each cut value moved to the nearest kept one and `h` is the number of kept values.
     ///
     /// Tukey & McLaughlin (1963), with the fraction really cut. Valid for independent runs. Fails
     /// for `n < 2`.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// let se = xs.trimmed_mean_se().unwrap();
     /// assert!((se - 0.5773502691896258).abs() < 1e-12); // 1 / sqrt(3)
     /// ```
@@ -114,11 +114,11 @@ impl Sorted {
     /// Harrell-Davis quantile `p`, in the unit of the sample: `sum w_i x_(i)`, where `w_i` is the
     /// mass of Beta((n + 1) p, (n + 1)(1 - p)) on `[(i - 1)/n, i/n]`.
     ///
-    /// Harrell & Davis (1982). Smoother than [`Sorted::quantile`] at small n. Fails unless
+    /// Harrell & Davis (1982). Smoother than [`SortedSample::quantile`] at small n. Fails unless
     /// `0 < p < 1`.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// let hd10 = xs.harrell_davis(0.1).unwrap();
     /// assert!((hd10 - 1.0796351285805423).abs() < 1e-12); // tests/vectors/location.json
     /// ```

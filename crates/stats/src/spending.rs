@@ -34,7 +34,7 @@ pub fn sizes(n_max: usize) -> Vec<usize> {
 
 /// A point that a comparison has reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reached {
+pub struct InterimPoint {
     /// Pairs so far.
     pub n_pairs: usize,
     /// How much of the session that is, from 0 to 1: of its pairs, or of its time. Never smaller
@@ -48,8 +48,8 @@ pub struct Reached {
 /// let points = stats::spending::by_pairs(40);
 /// assert_eq!((points[1].n_pairs, points[1].fraction), (14, 0.35));
 /// ```
-pub fn by_pairs(n_max: usize) -> Vec<Reached> {
-    let point = |n_pairs| Reached { n_pairs, fraction: n_pairs as f64 / n_max as f64 };
+pub fn by_pairs(n_max: usize) -> Vec<InterimPoint> {
+    let point = |n_pairs| InterimPoint { n_pairs, fraction: n_pairs as f64 / n_max as f64 };
     sizes(n_max).into_iter().map(point).collect()
 }
 
@@ -90,9 +90,9 @@ impl Spending {
     /// assert_eq!(looks[0].n_pairs, 14);
     /// assert!((looks[0].alpha - 0.0014).abs() < 1e-12);
     /// ```
-    pub fn looks(&self, points: &[Reached]) -> Vec<Look> {
+    pub fn looks(&self, points: &[InterimPoint]) -> Vec<Look> {
         let (mut looks, mut spent) = (Vec::new(), 0.0);
-        for &Reached { n_pairs, fraction } in points {
+        for &InterimPoint { n_pairs, fraction } in points {
             let due = self.alpha * fraction.clamp(0.0, 1.0);
             let look = Look { n_pairs, alpha: due - spent };
             if n_pairs >= self.n_min && can_decide(look, self.family) {
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn time_spends_as_pairs_do() {
-        let point = |n_pairs, fraction| Reached { n_pairs, fraction };
+        let point = |n_pairs, fraction| InterimPoint { n_pairs, fraction };
         let points = [point(10, 0.5), point(14, 0.5), point(20, 0.9), point(22, 1.0)];
         let looks = ONE.looks(&points);
         // No time passed between 10 and 14 pairs, so there is nothing to err with at 14.

@@ -8,7 +8,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use crate::interval::Interval;
 use crate::invalid::{Invalid, at_least, between};
 use crate::series::ranks;
-use crate::sorted::{Sorted, mean_of, sample_variance};
+use crate::sorted::{SortedSample, mean_of, sample_variance};
 
 /// A t-test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +76,7 @@ pub fn mann_whitney(x: &[f64], y: &[f64]) -> Result<MannWhitney, Invalid> {
     let u = rank_sum - m * (m + 1.0) / 2.0;
     let larger = u.max(n * m - u);
     let total = n + m;
-    let sorted = Sorted::new(&pooled)?;
+    let sorted = SortedSample::new(&pooled)?;
     let groups = sorted.as_slice().chunk_by(|a, b| a == b).map(|group| group.len() as f64);
     let ties: f64 = groups.map(|t| t * t * t - t).sum();
     let variance = n * m / 12.0 * (total + 1.0 - ties / (total * (total - 1.0)));
@@ -93,11 +93,11 @@ pub fn mann_whitney(x: &[f64], y: &[f64]) -> Result<MannWhitney, Invalid> {
 /// Smirnov (1939). O(n + m).
 ///
 /// ```
-/// let sorted = |xs| stats::Sorted::new(xs).unwrap();
+/// let sorted = |xs| stats::SortedSample::new(xs).unwrap();
 /// let distance = stats::two_sample::kolmogorov_smirnov;
 /// assert_eq!(distance(&sorted(&[1.0, 2.0]), &sorted(&[3.0, 4.0])), 1.0);
 /// ```
-pub fn kolmogorov_smirnov(x: &Sorted, y: &Sorted) -> f64 {
+pub fn kolmogorov_smirnov(x: &SortedSample, y: &SortedSample) -> f64 {
     let (xs, ys) = (x.as_slice(), y.as_slice());
     let (mut i, mut j, mut widest) = (0, 0, 0);
     while i < xs.len() && j < ys.len() {
@@ -116,17 +116,17 @@ pub fn kolmogorov_smirnov(x: &Sorted, y: &Sorted) -> f64 {
 /// below 4 values in all, and for equal values only.
 ///
 /// ```
-/// let sorted = |xs| stats::Sorted::new(xs).unwrap();
+/// let sorted = |xs| stats::SortedSample::new(xs).unwrap();
 /// let (x, y) = (sorted(&[1.0, 2.0, 3.0]), sorted(&[1.0, 2.0, 3.0]));
 /// assert!(stats::two_sample::anderson_darling(&x, &y).unwrap() < 0.0);
 /// ```
-pub fn anderson_darling(x: &Sorted, y: &Sorted) -> Result<f64, Invalid> {
+pub fn anderson_darling(x: &SortedSample, y: &SortedSample) -> Result<f64, Invalid> {
     let (n, m) = (x.len() as f64, y.len() as f64);
     let total = n + m;
     if total < 4.0 {
         return Err(Invalid::TooFew { need: 4, got: x.len() + y.len() });
     }
-    let pooled = Sorted::new(&[x.as_slice(), y.as_slice()].concat())?;
+    let pooled = SortedSample::new(&[x.as_slice(), y.as_slice()].concat())?;
     if pooled.min() == pooled.max() {
         return Err(Invalid::NoSpread);
     }
@@ -188,7 +188,7 @@ pub fn hodges_lehmann_shift(x: &[f64], y: &[f64], alpha: f64) -> Result<(f64, In
     at_least(1, y)?;
     between("alpha", alpha, 0.0, 1.0)?;
     let differences: Vec<f64> = y.iter().flat_map(|y| x.iter().map(move |x| y - x)).collect();
-    let differences = Sorted::new(&differences)?;
+    let differences = SortedSample::new(&differences)?;
     let (n, m) = (x.len() as f64, y.len() as f64);
     let normal = Normal::standard();
     let spread = (n * m * (n + m + 1.0) / 12.0).sqrt();

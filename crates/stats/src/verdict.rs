@@ -7,7 +7,7 @@ use crate::invalid::{Invalid, between};
 
 /// What an interval of a log ratio says, given the margin of "the same".
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub enum IntervalVerdict {
     /// Zero is outside the interval, and the interval is not inside the margin.
     Different,
     /// Zero is outside the interval, but the whole interval is inside the margin.
@@ -18,16 +18,16 @@ pub enum Verdict {
     Undecided,
 }
 
-impl Verdict {
+impl IntervalVerdict {
     /// Decision for an interval of the log ratio at level `1 - alpha` and a margin
     /// `r = ln(1 + x)`: different iff 0 is outside `[lo, hi]`, same iff `-r < lo` and `hi < r`.
     ///
     /// "Same" is two one-sided tests (Schuirmann 1987) at `alpha / 2` a side.
     ///
     /// ```
-    /// use stats::{Interval, Verdict};
-    /// let verdict = Verdict::of(Interval { lo: -0.004, hi: 0.005 }, 0.01);
-    /// assert_eq!(verdict, Verdict::Same);
+    /// use stats::{Interval, IntervalVerdict};
+    /// let verdict = IntervalVerdict::of(Interval { lo: -0.004, hi: 0.005 }, 0.01);
+    /// assert_eq!(verdict, IntervalVerdict::Same);
     /// ```
     pub fn of(interval: Interval, margin: f64) -> Self {
         let within = -margin < interval.lo && interval.hi < margin;

@@ -3,7 +3,7 @@
 use crate::changepoint::pelt;
 use crate::invalid::Invalid;
 use crate::series::ranks;
-use crate::sorted::Sorted;
+use crate::sorted::SortedSample;
 
 /// Times ln n: statistics.md section 2.9.
 const STEADY_PENALTY: f64 = 15.0;
@@ -25,7 +25,7 @@ pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
     crate::invalid::finite(xs)?;
     for len in (1..=longest_possible(xs)).rev() {
         let (early, late) = xs.split_at(len);
-        let bound = Sorted::new(late)?.quantile(0.9);
+        let bound = SortedSample::new(late)?.quantile(0.9);
         if early.iter().all(|&x| x > bound) {
             return Ok(len);
         }
@@ -60,7 +60,7 @@ pub fn steady_from(xs: &[f64]) -> Result<Option<usize>, Invalid> {
     let levels: Vec<(usize, f64)> = starts
         .iter()
         .zip(ends)
-        .map(|(&start, end)| Ok((start, Sorted::new(&xs[start..end])?.median())))
+        .map(|(&start, end)| Ok((start, SortedSample::new(&xs[start..end])?.median())))
         .collect::<Result<_, Invalid>>()?;
     let (last_start, last_level) = levels[levels.len() - 1];
     if n - last_start < n / 5 {
@@ -75,7 +75,7 @@ pub fn steady_from(xs: &[f64]) -> Result<Option<usize>, Invalid> {
 /// left to look at, each of which takes a sort.
 fn longest_possible(xs: &[f64]) -> usize {
     let (n, longest) = (xs.len(), xs.len() / 5);
-    let Ok(tail) = Sorted::new(&xs[longest..]) else { return longest };
+    let Ok(tail) = SortedSample::new(&xs[longest..]) else { return longest };
     // Rank (from 0) of the 90 % quantile of n - 1 values, of which n - 1 - len(tail) may be below the tail.
     let rank = (9 * n.saturating_sub(2) / 10).saturating_sub(n.saturating_sub(1 + tail.len()));
     let bound = tail.as_slice()[rank];
@@ -113,7 +113,7 @@ mod tests {
     fn every_prefix(xs: &[f64]) -> usize {
         let qualifies = |len: &usize| {
             let (early, late) = xs.split_at(*len);
-            let bound = Sorted::new(late).unwrap().quantile(0.9);
+            let bound = SortedSample::new(late).unwrap().quantile(0.9);
             early.iter().all(|&x| x > bound)
         };
         (1..=xs.len() / 5).rev().find(qualifies).unwrap_or(0)

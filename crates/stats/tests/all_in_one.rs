@@ -4,8 +4,10 @@ mod common;
 
 use common::{agree, bools, close, number, numbers, parse, whole, without};
 use serde_json::{Value, json};
-use stats::relabel::{Estimand, Orbit, Pairs, Statistic, Test};
-use stats::{Interval, Sorted, Stream, Verdict, endpoint, logs, multiplicity, series};
+use stats::relabel::{Estimand, Orbit, Pairs, RatioTest, Statistic};
+use stats::{
+    Interval, IntervalVerdict, SortedSample, Stream, endpoint, logs, multiplicity, series,
+};
 use stats::{changepoint, sample_sd};
 
 fn file() -> Value {
@@ -19,7 +21,7 @@ fn quantiles(expect: &Value, of: impl Fn(f64) -> f64) -> Value {
 
 /// What is there for the shortest series too.
 fn location(times: &[f64], expect: &Value) -> Value {
-    let xs = Sorted::new(times).unwrap();
+    let xs = SortedSample::new(times).unwrap();
     let k = whole(&expect["fan"]["k"]);
     json!({
         "mean": stats::mean(times).unwrap(),
@@ -99,7 +101,7 @@ fn one_series() {
 
 const STATISTICS: [Statistic; 3] = [Statistic::Typical, Statistic::LocalFloor, Statistic::Floor];
 
-fn selected(test: &Test) -> Option<usize> {
+fn selected(test: &RatioTest) -> Option<usize> {
     STATISTICS.iter().position(|s| *s == test.selected.statistic)
 }
 
@@ -112,7 +114,7 @@ fn pairs() {
         let orbit = |draws| Orbit::new(coins.len(), draws, case["seed"].as_u64().unwrap()).unwrap();
         let full = orbit(whole(&case["B"]));
         let at = |theta: f64| pairs.test(&full, Estimand::Adaptive, theta).unwrap();
-        let basic = |test: &Test, theta: f64| {
+        let basic = |test: &RatioTest, theta: f64| {
             json!({
                 "p": test.p,
                 "sel": selected(test),
@@ -168,11 +170,11 @@ fn lists_words_and_verdicts() {
         // Ratios and a margin of the ratio.
         let interval = Interval { lo: number(&case["lo"]).ln(), hi: number(&case["hi"]).ln() };
         let expect = match case["verdict"].as_str().unwrap() {
-            "different" => Verdict::Different,
-            "different (within margin)" => Verdict::DifferentWithinMargin,
-            "undecided" => Verdict::Undecided,
+            "different" => IntervalVerdict::Different,
+            "different (within margin)" => IntervalVerdict::DifferentWithinMargin,
+            "undecided" => IntervalVerdict::Undecided,
             other => panic!("{other} is new"),
         };
-        assert_eq!(Verdict::of(interval, number(&case["same"]).ln_1p()), expect);
+        assert_eq!(IntervalVerdict::of(interval, number(&case["same"]).ln_1p()), expect);
     }
 }

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stats::relabel::{Estimand, Orbit, Pairs, Statistic};
-use stats::{Sorted, Stream, endpoint, multiplicity, series, two_sample, warmup};
+use stats::{SortedSample, Stream, endpoint, multiplicity, series, two_sample, warmup};
 
 const ESTIMANDS: [Estimand; 4] =
     [Estimand::Adaptive, Estimand::Typical, Estimand::Floor, Estimand::Mean];
@@ -33,8 +33,8 @@ proptest! {
     #[test]
     fn locations_follow_shift_and_scale(xs in times(4..80), shift in 0.0..1e4, scale in 0.1..10.0) {
         let moved: Vec<f64> = xs.iter().map(|x| scale * x + shift).collect();
-        let (xs, moved) = (Sorted::new(&xs).unwrap(), Sorted::new(&moved).unwrap());
-        let of = |xs: &Sorted| [
+        let (xs, moved) = (SortedSample::new(&xs).unwrap(), SortedSample::new(&moved).unwrap());
+        let of = |xs: &SortedSample| [
             xs.median(), xs.quantile(0.3), xs.low_mean(0.2), xs.trimmed_mean(),
             xs.harrell_davis(0.7).unwrap(), endpoint::paper(xs, 2).unwrap(),
             endpoint::clamped(xs, 2).unwrap(), endpoint::tim(xs, 2).unwrap(),
@@ -48,12 +48,12 @@ proptest! {
     fn locations_ignore_the_order(xs in times(1..60), seed in any::<u64>()) {
         let mut other = xs.clone();
         Stream::new(seed).shuffle(&mut other);
-        prop_assert_eq!(Sorted::new(&xs), Sorted::new(&other));
+        prop_assert_eq!(SortedSample::new(&xs), SortedSample::new(&other));
     }
 
     #[test]
     fn a_clamped_floor_is_between_the_raw_one_and_the_minimum(xs in times(4..80)) {
-        let xs = Sorted::new(&xs).unwrap();
+        let xs = SortedSample::new(&xs).unwrap();
         let clamped = endpoint::clamped(&xs, 2).unwrap();
         prop_assert!(endpoint::paper(&xs, 2).unwrap() <= clamped && clamped <= xs.min());
     }
@@ -132,7 +132,7 @@ proptest! {
         if let Ok(found) = two_sample::mann_whitney(&x, &y) {
             prop_assert!((0.0..=1.0).contains(&found.p_asymptotic));
         }
-        let (x, y) = (Sorted::new(&x).unwrap(), Sorted::new(&y).unwrap());
+        let (x, y) = (SortedSample::new(&x).unwrap(), SortedSample::new(&y).unwrap());
         prop_assert!((0.0..=1.0).contains(&two_sample::kolmogorov_smirnov(&x, &y)));
     }
 
@@ -147,7 +147,7 @@ proptest! {
 
     #[test]
     fn the_dip_is_within_its_bounds(xs in times(1..80)) {
-        let dip = series::dip(&Sorted::new(&xs).unwrap());
+        let dip = series::dip(&SortedSample::new(&xs).unwrap());
         let least = 1.0 / (2.0 * xs.len() as f64);
         prop_assert!(dip >= least && dip <= 0.25_f64.max(least));
     }

@@ -4,8 +4,8 @@ mod common;
 
 use common::{agree, bools, close, number, numbers, parse, whole, without};
 use serde_json::{Value, json};
-use stats::relabel::{Estimand, Orbit, Pairs, Statistic, Test};
-use stats::{Interval, Sorted, Stream, Verdict, logs};
+use stats::relabel::{Estimand, Orbit, Pairs, RatioTest, Statistic};
+use stats::{Interval, IntervalVerdict, SortedSample, Stream, logs};
 use stats::{changepoint, endpoint, multiplicity, series, shift, spending};
 use stats::{two_level, two_sample};
 
@@ -16,8 +16,8 @@ fn cases(text: &str, n: usize) -> Vec<Value> {
     cases
 }
 
-fn sorted(value: &Value) -> Sorted {
-    Sorted::new(&numbers(value)).unwrap()
+fn sorted(value: &Value) -> SortedSample {
+    SortedSample::new(&numbers(value)).unwrap()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn endpoint() {
     }
 }
 
-fn scores(test: &Test, of: impl Fn(&stats::relabel::Score) -> f64) -> Vec<f64> {
+fn scores(test: &RatioTest, of: impl Fn(&stats::relabel::ObservedStatistic) -> f64) -> Vec<f64> {
     test.scores.iter().map(of).collect()
 }
 
@@ -170,7 +170,7 @@ fn series() {
             "floor_windows_log": floors,
             "pelt_log_15lnn": changepoint::pelt(&xs, 15.0 * ln_n).unwrap(),
             "pelt_log_3lnn": changepoint::pelt(&xs, 3.0 * ln_n).unwrap(),
-            "dip_log": series::dip(&Sorted::new(&xs).unwrap()),
+            "dip_log": series::dip(&SortedSample::new(&xs).unwrap()),
         });
         let name = case["name"].as_str().unwrap();
         agree(name, &found, &case["expect"], close);
@@ -227,17 +227,17 @@ fn multiplicity() {
 fn verdict() {
     for case in cases(include_str!("vectors/verdict.json"), 7) {
         let interval = Interval { lo: number(&case["lo"]), hi: number(&case["hi"]) };
-        let verdict = Verdict::of(interval, number(&case["rope"]));
+        let verdict = IntervalVerdict::of(interval, number(&case["rope"]));
         assert_eq!(name(verdict), case["expect"].as_str().unwrap());
     }
 }
 
-fn name(verdict: Verdict) -> &'static str {
+fn name(verdict: IntervalVerdict) -> &'static str {
     match verdict {
-        Verdict::Different => "different",
-        Verdict::DifferentWithinMargin => "different (within margin)",
-        Verdict::Same => "same",
-        Verdict::Undecided => "undecided",
+        IntervalVerdict::Different => "different",
+        IntervalVerdict::DifferentWithinMargin => "different (within margin)",
+        IntervalVerdict::Same => "same",
+        IntervalVerdict::Undecided => "undecided",
     }
 }
 

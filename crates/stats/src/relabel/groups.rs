@@ -2,7 +2,7 @@
 
 use super::{Estimand, Pairs};
 use crate::invalid::Invalid;
-use crate::sorted::{Sorted, mean_of};
+use crate::sorted::{SortedSample, mean_of};
 
 impl Pairs {
     /// At most `n_groups_max` pairs, each the summary of as many consecutive ones: the medians of
@@ -44,7 +44,7 @@ impl Pairs {
 
 /// One log time for several.
 fn summary(logs: &[f64], estimand: Estimand) -> Result<f64, Invalid> {
-    let sorted = Sorted::new(logs)?;
+    let sorted = SortedSample::new(logs)?;
     Ok(match estimand {
         Estimand::Adaptive | Estimand::Typical => sorted.median(),
         Estimand::Floor => sorted.min(),

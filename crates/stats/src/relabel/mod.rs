@@ -13,8 +13,8 @@
 //! One evaluation is O(n) for each re-labelling after an O(n log n) sort; an interval costs as much
 //! as ten to twenty of them. Time grows with pairs times re-labellings, memory with their sum.
 
-mod decider;
 mod groups;
+mod inversion;
 mod orbit;
 mod pairs;
 mod search;
@@ -24,7 +24,7 @@ pub use orbit::{Orbit, draws};
 pub use pairs::Pairs;
 pub use statistic::Statistic;
 
-use decider::Decider;
+use inversion::TestInversion;
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};
@@ -59,7 +59,7 @@ impl Estimand {
 
 /// One statistic of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Score {
+pub struct ObservedStatistic {
     /// Which statistic.
     pub statistic: Statistic,
     /// Its observed value: an estimate of the log ratio new / reference, minus the one tested.
@@ -72,13 +72,13 @@ pub struct Score {
 
 /// The test of one log ratio.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Test {
+pub struct RatioTest {
     /// p-value: that of the selected statistic, exact.
     pub p: f64,
     /// The statistic with the smallest `q90`, the first of those equal up to rounding.
-    pub selected: Score,
+    pub selected: ObservedStatistic,
     /// All statistics that could have been selected.
-    pub scores: Vec<Score>,
+    pub scores: Vec<ObservedStatistic>,
     /// Slot 2 / slot 1 log ratio that was removed from all times; 0 below 24 pairs or if small.
     pub position: f64,
     /// Number of re-labellings, the observed one included.
@@ -87,9 +87,9 @@ pub struct Test {
 
 /// A comparison: test of "no difference", estimate and interval, which cannot disagree.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
+pub struct PairedComparison {
     /// Test of a log ratio of 0.
-    pub test: Test,
+    pub test: RatioTest,
     /// Estimated log ratio new / reference.
     pub theta: f64,
     /// The log ratios around the estimate that are not rejected at `alpha`; 0 is inside iff
@@ -101,7 +101,7 @@ pub struct Comparison {
 
 /// Whether the two arms differ by one ratio at all speeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape {
+pub struct RatioShape {
     /// Log ratio of the typical times.
     pub typical: f64,
     /// Log ratio of the floors.
@@ -110,7 +110,7 @@ pub struct Shape {
     pub p: f64,
 }
 
-impl Shape {
+impl RatioShape {
     /// Whether to show both ratios and never say "same": `p <= 1 %`.
     pub fn is_uneven(&self) -> bool {
         self.p <= 0.01
@@ -138,12 +138,12 @@ fn closest(q90s: impl Iterator<Item = f64>) -> usize {
     q90s.enumerate().reduce(|least, next| closer(next, least)).map_or(0, |(at, _)| at)
 }
 
-fn score(statistic: Statistic, values: &[f64]) -> Score {
+fn score(statistic: Statistic, values: &[f64]) -> ObservedStatistic {
     let t = values[0];
     let mut sizes: Vec<f64> = values.iter().map(|v| v.abs()).collect();
     let bound = t.abs() * (1.0 - ROUNDING);
     let p = sizes.iter().filter(|&&size| size >= bound).count() as f64 / sizes.len() as f64;
-    Score { statistic, t, q90: order_quantile(&mut sizes, 0.9), p }
+    ObservedStatistic { statistic, t, q90: order_quantile(&mut sizes, 0.9), p }
 }
 
 impl Pairs {
@@ -166,10 +166,15 @@ impl Pairs {
     /// let test = pairs.test(&orbit, Estimand::Typical, 0.0).unwrap();
     /// assert_eq!(test.p, 0.03125); // tests/vectors/compare.json: 8 of 256
     /// ```
-    pub fn test(&self, orbit: &Orbit, estimand: Estimand, theta: f64) -> Result<Test, Invalid> {
+    pub fn test(
+        &self,
+        orbit: &Orbit,
+        estimand: Estimand,
+        theta: f64,
+    ) -> Result<RatioTest, Invalid> {
         self.check(orbit)?;
         between("theta", theta, f64::NEG_INFINITY, f64::INFINITY)?;
-        Ok(Decider::new(self, orbit, estimand).test(theta))
+        Ok(TestInversion::new(self, orbit, estimand).test(theta))
     }
 
     /// Test, estimate and interval at level `1 - alpha` of the log ratio new / reference, with the ends
@@ -201,17 +206,17 @@ impl Pairs {
         estimand: Estimand,
         alpha: f64,
         tolerance: f64,
-    ) -> Result<Comparison, Invalid> {
+    ) -> Result<PairedComparison, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
         self.check(orbit)?;
-        let mut decider = Decider::new(self, orbit, estimand);
-        let test = decider.test(0.0);
-        let theta = decider.estimate(&test);
+        let mut inversion = TestInversion::new(self, orbit, estimand);
+        let test = inversion.test(0.0);
+        let theta = inversion.estimate(&test);
         // The scatter around the estimate: the one at 0 is wide if the arms differ.
-        let step = decider.selected(theta).q90;
-        let inside = |theta| decider.accepts(theta, alpha);
+        let step = inversion.selected(theta).q90;
+        let inside = |theta| inversion.accepts(theta, alpha);
         let interval = search::interval(theta, step, test.p > alpha, tolerance, inside);
-        Ok(Comparison { test, theta, interval, alpha })
+        Ok(PairedComparison { test, theta, interval, alpha })
     }
 
     /// The part of `within` that the test at `alpha` does not reject, around the ratio of `within`
@@ -241,8 +246,8 @@ impl Pairs {
     ) -> Result<Option<Interval>, Invalid> {
         self.check(orbit)?;
         between("alpha", alpha, 0.0, 1.0)?;
-        let mut decider = Decider::new(self, orbit, estimand);
-        let mut accepts = |theta: f64| !theta.is_finite() || decider.accepts(theta, alpha);
+        let mut inversion = TestInversion::new(self, orbit, estimand);
+        let mut accepts = |theta: f64| !theta.is_finite() || inversion.accepts(theta, alpha);
         let (keeps_lo, keeps_hi) = (accepts(within.lo), accepts(within.hi));
         // Never across a 0 that is rejected: the accepted set can have gaps.
         let stops_at_zero = within.contains(0.0) && !accepts(0.0);
@@ -279,17 +284,17 @@ impl Pairs {
     /// let shape = pairs.shape(&Orbit::new(40, 999, 7).unwrap()).unwrap();
     /// assert!(shape.is_uneven()); // the floor is the same, the typical time is not
     /// ```
-    pub fn shape(&self, orbit: &Orbit) -> Result<Shape, Invalid> {
+    pub fn shape(&self, orbit: &Orbit) -> Result<RatioShape, Invalid> {
         self.check(orbit)?;
-        let mut decider = Decider::new(self, orbit, Estimand::Typical);
-        let at_zero = decider.test(0.0);
-        let typical = decider.estimate(&at_zero);
+        let mut inversion = TestInversion::new(self, orbit, Estimand::Typical);
+        let at_zero = inversion.test(0.0);
+        let typical = inversion.estimate(&at_zero);
         let (slots, _) = self.centered(typical);
         let values = |s: Statistic| s.values(&slots, &self.labels, orbit);
         let (typicals, floors) = (values(Statistic::Typical), values(Statistic::Floor));
         let gaps: Vec<f64> = typicals.iter().zip(&floors).map(|(t, f)| t - f).collect();
         let p = score(Statistic::Typical, &gaps).p;
-        Ok(Shape { typical, floor: typical + floors[0], p })
+        Ok(RatioShape { typical, floor: typical + floors[0], p })
     }
 }
 
@@ -297,7 +302,7 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    fn compare(slot1: &[f64], slot2: &[f64], coins: &[bool], alpha: f64) -> Comparison {
+    fn compare(slot1: &[f64], slot2: &[f64], coins: &[bool], alpha: f64) -> PairedComparison {
         let pairs = Pairs::new(slot1, slot2, coins).unwrap();
         let orbit = Orbit::new(coins.len(), 999, 1).unwrap();
         pairs.compare(&orbit, Estimand::Adaptive, alpha, 1e-7).unwrap()

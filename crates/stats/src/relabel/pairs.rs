@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Orbit;
 use crate::invalid::{Invalid, logs};
-use crate::sorted::Sorted;
+use crate::sorted::SortedSample;
 
 /// Runs in pairs, with the coin of each pair. Times are kept as natural logarithms.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ fn position_effect(slots: &[[f64; 2]]) -> f64 {
         return 0.0;
     }
     let differences: Vec<f64> = slots.iter().map(|x| x[1] - x[0]).collect();
-    let Ok(sorted) = Sorted::new(&differences) else { return 0.0 };
+    let Ok(sorted) = SortedSample::new(&differences) else { return 0.0 };
     let middle = |p: f64| (sorted.quantile(p) + sorted.quantile(1.0 - p)) / 2.0;
     let midhinge = middle(0.25);
     let spread = sorted.quantile(0.75) - sorted.quantile(0.25);
@@ -136,7 +136,7 @@ impl Pairs {
         &self,
         orbit: &Orbit,
         theta: f64,
-        mut visit: impl FnMut(&Sorted, &Sorted),
+        mut visit: impl FnMut(&SortedSample, &SortedSample),
     ) -> Result<(), Invalid> {
         self.check(orbit)?;
         let mut slots = self.slots.clone();
@@ -148,7 +148,7 @@ impl Pairs {
             orbit.labels(row, &self.labels, &mut labels);
             let arm = |new: usize| {
                 let of_pair = |(j, x): (usize, &[f64; 2])| x[bit(&labels, j) ^ new];
-                Sorted::new(&slots.iter().enumerate().map(of_pair).collect::<Vec<_>>())
+                SortedSample::new(&slots.iter().enumerate().map(of_pair).collect::<Vec<_>>())
             };
             visit(&arm(0)?, &arm(1)?);
         }

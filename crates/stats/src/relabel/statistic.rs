@@ -3,7 +3,6 @@
 //! Each sorts once and then walks the order for each re-labelling, so a walk is O(n) without a
 //! sort. Labels are packed bits: bit `j` set means that slot 1 of pair `j` ran the new arm.
 
-use std::fmt;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -26,17 +25,6 @@ pub enum Statistic {
     Mean,
 }
 
-impl fmt::Display for Statistic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Typical => "typical",
-            Self::LocalFloor => "local floor",
-            Self::Floor => "floor",
-            Self::Mean => "mean",
-        })
-    }
-}
-
 impl Statistic {
     /// The value for each re-labelling of `orbit`, the observed labelling first.
     ///
@@ -48,10 +36,10 @@ impl Statistic {
     /// Sorts what has to be sorted once.
     pub(super) fn walk(self, slots: &[[f64; 2]]) -> Walk {
         match self {
-            Self::Typical => Walk::Trimmed(Trimmed::new(slots, slots.len() / 4)),
+            Self::Typical => Walk::TrimmedMean(TrimmedMean::new(slots, slots.len() / 4)),
             Self::LocalFloor => Walk::LocalFloor(LocalFloor::new(slots)),
-            Self::Floor => Walk::Floor(Floor::new(slots)),
-            Self::Mean => Walk::Trimmed(Trimmed::new(slots, 0)),
+            Self::Floor => Walk::GlobalFloor(GlobalFloor::new(slots)),
+            Self::Mean => Walk::TrimmedMean(TrimmedMean::new(slots, 0)),
         }
     }
 }
@@ -59,17 +47,17 @@ impl Statistic {
 /// A statistic of certain times, for any labels.
 #[derive(Clone)]
 pub(super) enum Walk {
-    Trimmed(Trimmed),
+    TrimmedMean(TrimmedMean),
     LocalFloor(LocalFloor),
-    Floor(Floor),
+    GlobalFloor(GlobalFloor),
 }
 
 impl Walk {
     pub(super) fn value(&mut self, labels: &[u64]) -> f64 {
         match self {
-            Self::Trimmed(walk) => walk.value(labels),
+            Self::TrimmedMean(walk) => walk.value(labels),
             Self::LocalFloor(walk) => walk.value(labels),
-            Self::Floor(walk) => walk.value(labels),
+            Self::GlobalFloor(walk) => walk.value(labels),
         }
     }
 }
@@ -93,13 +81,13 @@ fn each(observed: &[u64], orbit: &Orbit, walk: &Walk) -> Vec<f64> {
 
 /// Trimmed mean of the differences, `cut` at each end.
 #[derive(Clone)]
-pub(super) struct Trimmed {
+pub(super) struct TrimmedMean {
     cut: usize,
     /// Pair and its slot 1 minus slot 2, by descending size of the difference.
     steps: Vec<(usize, f64)>,
 }
 
-impl Trimmed {
+impl TrimmedMean {
     fn new(slots: &[[f64; 2]], cut: usize) -> Self {
         let mut steps: Vec<_> = slots.iter().map(|x| x[0] - x[1]).enumerate().collect();
         steps.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
@@ -112,7 +100,7 @@ fn signed(w: f64, label: usize) -> f64 {
     f64::from_bits(w.to_bits() ^ ((label as u64 ^ 1) << 63))
 }
 
-impl Trimmed {
+impl TrimmedMean {
     fn value(&mut self, labels: &[u64]) -> f64 {
         // Both ends of the sorted differences are met in descending size: the first `cut` of each
         // sign are the ones to leave out.
@@ -143,13 +131,13 @@ impl Trimmed {
 
 /// Difference of the means of the `count` lowest times of each arm.
 #[derive(Clone)]
-pub(super) struct Floor {
+pub(super) struct GlobalFloor {
     count: usize,
     /// Pair, slot (0 or 1) and time above the smallest of all, ascending.
     steps: Vec<(usize, usize, f64)>,
 }
 
-impl Floor {
+impl GlobalFloor {
     fn new(slots: &[[f64; 2]]) -> Self {
         let mut steps: Vec<_> = slots
             .iter()
@@ -166,7 +154,7 @@ impl Floor {
     }
 }
 
-impl Floor {
+impl GlobalFloor {
     fn value(&mut self, labels: &[u64]) -> f64 {
         let (mut taken, mut sum) = ([0; 2], [0.0; 2]);
         let mut left = 2 * self.count;
@@ -263,7 +251,7 @@ impl LocalFloor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sorted::Sorted;
+    use crate::sorted::SortedSample;
     use crate::{Stream, mean};
 
     /// The definitions, without any presorting.
@@ -275,21 +263,21 @@ mod tests {
         let (old, new) = (arm(false, 0..n), arm(true, 0..n));
         let d: Vec<f64> = new.iter().zip(&old).map(|(b, a)| b - a).collect();
         match statistic {
-            Statistic::Typical => Sorted::new(&d).unwrap().trimmed_mean(),
+            Statistic::Typical => SortedSample::new(&d).unwrap().trimmed_mean(),
             Statistic::Mean => mean(&d).unwrap(),
             Statistic::Floor => {
-                let low = |xs: &[f64]| Sorted::new(xs).unwrap().low_mean(0.2);
+                let low = |xs: &[f64]| SortedSample::new(xs).unwrap().low_mean(0.2);
                 low(&new) - low(&old)
             }
             Statistic::LocalFloor => {
                 let n_blocks = (n / 4).max(1);
                 let block = |i: usize| {
                     let range = 4 * i..if i + 1 == n_blocks { n } else { 4 * i + 4 };
-                    let least = |new| Sorted::new(&arm(new, range.clone())).unwrap().min();
+                    let least = |new| SortedSample::new(&arm(new, range.clone())).unwrap().min();
                     least(true) - least(false)
                 };
                 let blocks: Vec<f64> = (0..n_blocks).map(block).collect();
-                Sorted::new(&blocks).unwrap().trimmed_mean()
+                SortedSample::new(&blocks).unwrap().trimmed_mean()
             }
         }
     }
@@ -317,7 +305,7 @@ mod tests {
                     let new_first: Vec<bool> =
                         (0..n).map(|j| row_labels[j / 64] >> (j % 64) & 1 == 1).collect();
                     let expect = plain(statistic, &slots, &new_first);
-                    assert!((value - expect).abs() < 1e-9, "{statistic}, {n} pairs");
+                    assert!((value - expect).abs() < 1e-9, "{statistic:?}, {n} pairs");
                 }
             }
         }

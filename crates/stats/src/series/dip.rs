@@ -1,6 +1,6 @@
 //! Hartigan's dip: how far a sample is from having one mode.
 
-use crate::sorted::Sorted;
+use crate::sorted::SortedSample;
 
 /// Hartigan's dip statistic, dimensionless, in `[1 / (2n), 1/4]`: the largest distance between the
 /// empirical distribution and the closest one with a single mode.
@@ -9,10 +9,10 @@ use crate::sorted::Sorted;
 /// `diptest`. Any order; O(n) after the sort for most data.
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[0.0, 0.0, 1.0, 1.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[0.0, 0.0, 1.0, 1.0]).unwrap();
 /// assert_eq!(stats::series::dip(&xs), 0.25); // two equal atoms: the largest possible value
 /// ```
-pub fn dip(xs: &Sorted) -> f64 {
+pub fn dip(xs: &SortedSample) -> f64 {
     let x = xs.as_slice();
     let n = x.len();
     // All distances are in units of 1 / (2n) and none is below 1 of them.
@@ -83,7 +83,7 @@ fn chain(link: &[usize], from: usize, to: usize) -> Vec<usize> {
     vertices
 }
 
-struct Gap {
+struct ChainDistance {
     size: f64,
     /// Vertex of the lower chain (descending) where the modal interval begins.
     lower: usize,
@@ -92,10 +92,10 @@ struct Gap {
 }
 
 /// The largest distance between the two chains.
-fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> Gap {
-    let mut gap = Gap { size: 0.0, lower: lower.len() - 1, upper: upper.len() - 1 };
+fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> ChainDistance {
+    let mut gap = ChainDistance { size: 0.0, lower: lower.len() - 1, upper: upper.len() - 1 };
     if lower.len() == 2 && upper.len() == 2 {
-        return Gap { size: 1.0, ..gap };
+        return ChainDistance { size: 1.0, ..gap };
     }
     let (mut i, mut j) = (lower.len() - 2, 1);
     loop {
@@ -105,7 +105,7 @@ fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> Gap {
             let slope = (low - before) as f64 / (x[low] - x[before]);
             let size = (high + 1 - before) as f64 - (x[high] - x[before]) * slope;
             if size >= gap.size {
-                gap = Gap { size, lower: i + 1, upper: j };
+                gap = ChainDistance { size, lower: i + 1, upper: j };
             }
             j = (j + 1).min(upper.len() - 1);
         } else {
@@ -113,7 +113,7 @@ fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> Gap {
             let slope = (high - before) as f64 / (x[high] - x[before]);
             let size = (x[low] - x[before]) * slope - (low as f64 - before as f64 - 1.0);
             if size >= gap.size {
-                gap = Gap { size, lower: i, upper: j };
+                gap = ChainDistance { size, lower: i, upper: j };
             }
             i = i.saturating_sub(1);
         }

@@ -3,7 +3,7 @@
 use crate::endpoint::window_values;
 use crate::invalid::{Invalid, at_least};
 use crate::prng::Stream;
-use crate::sorted::{Sorted, low_count};
+use crate::sorted::{SortedSample, low_count};
 
 const N_WINDOWS: usize = 4;
 /// Share of a window's runs that makes its floor.
@@ -44,7 +44,7 @@ pub struct FloorShift {
 /// ```
 pub fn floor_shift(xs: &[f64], shuffles: usize, seed: u64) -> Result<FloorShift, Invalid> {
     let observed = spread(&floor_windows(xs)?);
-    let (sorted, mut stream) = (Sorted::new(xs)?, Stream::new(seed));
+    let (sorted, mut stream) = (SortedSample::new(xs)?, Stream::new(seed));
     let at_least = |_: &usize| spread(&floors_of_random_order(&sorted, &mut stream)) >= observed;
     let as_large = 1 + (0..shuffles).filter(at_least).count();
     Ok(FloorShift { spread: observed, p: as_large as f64 / (shuffles + 1) as f64 })
@@ -61,7 +61,7 @@ fn spread(floors: &[f64]) -> f64 {
 /// The values are dealt out from the lowest on, each to a window in proportion to the room that is
 /// left there. That is the distribution of a shuffle, and the floors are known after little more
 /// than a quarter of the values, without another sort.
-fn floors_of_random_order(sorted: &Sorted, stream: &mut Stream) -> [f64; N_WINDOWS] {
+fn floors_of_random_order(sorted: &SortedSample, stream: &mut Stream) -> [f64; N_WINDOWS] {
     let xs = sorted.as_slice();
     let size = xs.len() / N_WINDOWS;
     let wanted = low_count(size, LOW);
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn dealing_out_is_a_shuffle() {
         let xs = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
-        let sorted = Sorted::new(&xs).unwrap();
+        let sorted = SortedSample::new(&xs).unwrap();
         let (mut stream, mut shuffled) = (Stream::new(5), xs.to_vec());
         let mut counts = std::collections::HashMap::new();
         let n = 360 * 200;
@@ -117,7 +117,8 @@ mod tests {
     #[test]
     fn floors_are_the_same_to_the_last_bit() {
         let xs: Vec<f64> = (0..4).map(|i| 0.1 * f64::from(i)).collect();
-        let mut dealt = floors_of_random_order(&Sorted::new(&xs).unwrap(), &mut Stream::new(1));
+        let mut dealt =
+            floors_of_random_order(&SortedSample::new(&xs).unwrap(), &mut Stream::new(1));
         dealt.sort_by(f64::total_cmp);
         assert_eq!(dealt.to_vec(), floor_windows(&xs).unwrap());
         // A spread that every order has is never beaten, whatever the rounding.

@@ -11,10 +11,13 @@ mod stability;
 pub use dip::dip;
 pub use floor::{FloorShift, floor_shift, floor_windows};
 pub use rank::{RankScan, VonNeumann, rank_scan, ranks, von_neumann};
-pub use stability::{Check, Drift, Flag, Limits, Modes, Stability, Step, limits, stability};
+pub use stability::{
+    Drift, LevelShift, Modes, Stability, StabilityCheck, StabilityFlag, StabilityLimits, limits,
+    stability,
+};
 
 use crate::invalid::{Invalid, at_least};
-use crate::sorted::{Sorted, median_of};
+use crate::sorted::{SortedSample, median_of};
 
 /// Mann-Kendall test of a monotone trend.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +48,7 @@ pub fn mann_kendall(xs: &[f64]) -> Result<MannKendall, Invalid> {
         })
         .sum();
     let weight = |t: f64| t * (t - 1.0) * (2.0 * t + 5.0);
-    let sorted = Sorted::new(xs)?;
+    let sorted = SortedSample::new(xs)?;
     let ties: f64 = sorted.as_slice().chunk_by(|a, b| a == b).map(|g| weight(g.len() as f64)).sum();
     let sd = ((weight(n) - ties) / 18.0).sqrt();
     let z = if sd > 0.0 { (s - s.signum()) as f64 / sd } else { 0.0 };

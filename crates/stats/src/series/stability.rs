@@ -5,7 +5,7 @@
 use super::{FloorShift, MannKendall, RankScan, VonNeumann};
 use super::{dip, floor_shift, mann_kendall, rank_scan, theil_sen, von_neumann};
 use crate::invalid::{Invalid, at_least, logs};
-use crate::sorted::{Sorted, median_of};
+use crate::sorted::{SortedSample, median_of};
 
 /// 1 % upper quantiles of [`rank_scan`] for independent runs, by n.
 const SCAN_LIMITS: [(f64, f64); 5] =
@@ -25,7 +25,7 @@ const DRIFT_POINTS_MAX: usize = 2000;
 
 /// What makes a series unsteady.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Flag {
+pub enum StabilityFlag {
     /// Neighbours are alike: there are fewer independent runs than runs.
     Correlated,
     /// The time rises or falls throughout.
@@ -40,13 +40,13 @@ pub enum Flag {
 
 /// One check: what was computed, and beyond what its flag is raised.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Check {
+pub struct StabilityCheck {
     /// The flag.
-    pub flag: Flag,
+    pub flag: StabilityFlag,
     /// The test statistic; `None` if all times are equal, so that it does not exist.
     pub statistic: Option<f64>,
-    /// What the statistic must be beyond: below it for [`Flag::Correlated`] (z), at most it for
-    /// [`Flag::FloorMoved`] (p), above it for the others (|z| for [`Flag::Drifting`]).
+    /// What the statistic must be beyond: below it for [`StabilityFlag::Correlated`] (z), at most it for
+    /// [`StabilityFlag::FloorMoved`] (p), above it for the others (|z| for [`StabilityFlag::Drifting`]).
     pub limit: f64,
     /// How much it is, a log ratio; `None` where a check has no such size.
     pub size: Option<f64>,
@@ -82,7 +82,7 @@ impl Drift {
 
 /// The best split of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct LevelShift {
     /// Where, and how clearly.
     pub scan: RankScan,
     /// The `z` that is exceeded by chance once in a hundred series.
@@ -108,7 +108,7 @@ pub struct Stability {
     /// Trend.
     pub drift: Drift,
     /// Step.
-    pub step: Step,
+    pub step: LevelShift,
     /// Modes.
     pub modes: Modes,
     /// Floor.
@@ -117,45 +117,41 @@ pub struct Stability {
 
 impl Stability {
     /// Every check with its limits, in the order of the flags.
-    pub fn checks(&self) -> [Check; 5] {
+    pub fn checks(&self) -> [StabilityCheck; 5] {
         let Self { independence, drift, step, modes, floor } = self;
-        let check = |flag, statistic, limit, size: Option<(f64, f64)>, is_beyond: bool| Check {
-            flag,
-            statistic,
-            limit,
-            size: size.map(|(size, _)| size),
-            size_limit: size.map(|(_, limit)| limit),
-            raised: is_beyond && size.is_none_or(|(size, limit)| size.abs() > limit),
-        };
+        let check =
+            |flag, statistic, limit, size: Option<(f64, f64)>, is_beyond: bool| StabilityCheck {
+                flag,
+                statistic,
+                limit,
+                size: size.map(|(size, _)| size),
+                size_limit: size.map(|(_, limit)| limit),
+                raised: is_beyond && size.is_none_or(|(size, limit)| size.abs() > limit),
+            };
         let (rvn, z, p) = (independence.map(|found| found.z), drift.test.z, floor.p);
         let trend = Some((drift.change, 0.01));
         let (split, moved) = (Some((step.change, 0.01)), Some((floor.spread, 0.005)));
         let (scan, dip) = (step.scan.z, modes.dip);
         [
-            check(Flag::Correlated, rvn, -2.326, None, rvn.is_some_and(|z| z < -2.326)),
-            check(Flag::Drifting, Some(z), 2.576, trend, z.abs() > 2.576),
-            check(Flag::Stepped, Some(scan), step.limit, split, scan > step.limit),
-            check(Flag::Modes, Some(dip), modes.limit, None, dip > modes.limit),
-            check(Flag::FloorMoved, Some(p), 0.01, moved, p <= 0.01),
+            check(StabilityFlag::Correlated, rvn, -2.326, None, rvn.is_some_and(|z| z < -2.326)),
+            check(StabilityFlag::Drifting, Some(z), 2.576, trend, z.abs() > 2.576),
+            check(StabilityFlag::Stepped, Some(scan), step.limit, split, scan > step.limit),
+            check(StabilityFlag::Modes, Some(dip), modes.limit, None, dip > modes.limit),
+            check(StabilityFlag::FloorMoved, Some(p), 0.01, moved, p <= 0.01),
         ]
-    }
-
-    /// What is wrong, in the order of the checks; empty for a stable series.
-    pub fn flags(&self) -> Vec<Flag> {
-        self.checks().iter().filter(|check| check.raised).map(|check| check.flag).collect()
     }
 }
 
 /// What is exceeded by chance once in a hundred series of n independent runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct StabilityLimits {
     /// 1 % point of the `z` of [`rank_scan`].
     pub scan: f64,
     /// 1 % point of [`dip`] for uniform values; rarer for other shapes with one mode.
     pub dip: f64,
 }
 
-/// [`Limits`] for `n` runs: tabulated in n from 20 on, interpolated linearly in `ln n`.
+/// [`StabilityLimits`] for `n` runs: tabulated in n from 20 on, interpolated linearly in `ln n`.
 ///
 /// The dip shrinks as `1 / sqrt(n)`, so it is `dip sqrt(n)` that is interpolated. Outside the
 /// table (20 to 300 and 20 to 200 runs) both are constant.
@@ -163,10 +159,10 @@ pub struct Limits {
 /// ```
 /// assert_eq!(stats::series::limits(60).scan, 3.36);
 /// ```
-pub fn limits(n: usize) -> Limits {
+pub fn limits(n: usize) -> StabilityLimits {
     let n = n as f64;
     let dips = DIP_LIMITS.map(|(at, limit)| (at, limit * at.sqrt()));
-    Limits { scan: interpolate(&SCAN_LIMITS, n), dip: interpolate(&dips, n) / n.sqrt() }
+    StabilityLimits { scan: interpolate(&SCAN_LIMITS, n), dip: interpolate(&dips, n) / n.sqrt() }
 }
 
 /// Linear interpolation in `ln n`, constant outside the table.
@@ -192,9 +188,10 @@ fn interpolate(table: &[(f64, f64)], n: f64) -> f64 {
 /// drift is that of the medians of at most 2000 groups of consecutive runs.
 ///
 /// ```
-/// use stats::series::{Flag, stability};
+/// use stats::series::{StabilityFlag, stability};
 /// let drifting: Vec<f64> = (0..40).map(|i| 1000.0 + f64::from(i * 3 + i % 3)).collect();
-/// assert!(stability(&drifting, 1).unwrap().flags().contains(&Flag::Drifting));
+/// let checks = stability(&drifting, 1).unwrap().checks();
+/// assert!(checks.iter().any(|check| check.flag == StabilityFlag::Drifting && check.raised));
 /// ```
 pub fn stability(times: &[f64], seed: u64) -> Result<Stability, Invalid> {
     at_least(20, times)?;
@@ -202,12 +199,12 @@ pub fn stability(times: &[f64], seed: u64) -> Result<Stability, Invalid> {
     let (scan, limits) = (rank_scan(&xs)?, limits(xs.len()));
     // Equal times have no split: any will do, all have the same medians.
     let (before, after) = xs.split_at(scan.at.max(1));
-    let change = Sorted::new(after)?.median() - Sorted::new(before)?.median();
+    let change = SortedSample::new(after)?.median() - SortedSample::new(before)?.median();
     Ok(Stability {
         independence: von_neumann(&xs).ok(),
         drift: Drift::of(&xs)?,
-        step: Step { scan, limit: limits.scan, change },
-        modes: Modes { dip: dip(&Sorted::new(&xs)?), limit: limits.dip },
+        step: LevelShift { scan, limit: limits.scan, change },
+        modes: Modes { dip: dip(&SortedSample::new(&xs)?), limit: limits.dip },
         floor: floor_shift(&xs, 199, seed)?,
     })
 }
@@ -253,13 +250,17 @@ mod tests {
     }
 
     #[test]
-    fn checks_and_flags_agree() {
+    fn a_drift_raises_the_flags_that_it_causes() {
         let drifting: Vec<f64> = (0..60).map(|i| 1000.0 + f64::from(i * 3 + i % 3)).collect();
         let found = stability(&drifting, 1).unwrap();
-        let raised: Vec<Flag> =
+        let raised: Vec<StabilityFlag> =
             found.checks().iter().filter(|check| check.raised).map(|check| check.flag).collect();
-        assert_eq!(found.flags(), raised);
-        let expected = [Flag::Correlated, Flag::Drifting, Flag::Stepped, Flag::FloorMoved];
+        let expected = [
+            StabilityFlag::Correlated,
+            StabilityFlag::Drifting,
+            StabilityFlag::Stepped,
+            StabilityFlag::FloorMoved,
+        ];
         assert_eq!(raised, expected);
         // A drift of less than a percent is no drift, however clear.
         let slow: Vec<f64> = (0..60).map(|i| 1000.0 + 0.1 * f64::from(i)).collect();
@@ -271,6 +272,6 @@ mod tests {
     fn equal_times_are_stable() {
         let found = stability(&[5.0; 30], 1).unwrap();
         assert_eq!(found.checks()[0].statistic, None);
-        assert_eq!(found.flags(), []);
+        assert!(found.checks().iter().all(|check| !check.raised));
     }
 }

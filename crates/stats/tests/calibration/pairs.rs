@@ -1,7 +1,7 @@
 //! One comparison: its test, its interval, its looks, its shape.
 
 use stats::relabel::{Estimand, Orbit, Pairs};
-use stats::sequential::{Question, Sequential};
+use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
 use stats::{Stream, shift};
 
@@ -55,12 +55,13 @@ fn intervals_cover_the_true_ratio() {
 }
 
 /// A comparison of at most `n_max` pairs, looked at as it goes until it is decided; and its pairs.
-fn stopped(stream: &mut Stream, noise: Noise, n_max: usize, ratio: f64) -> (Sequential, Pairs) {
+fn stopped(stream: &mut Stream, noise: Noise, n_max: usize, ratio: f64) -> (SequentialTest, Pairs) {
     let all = experiment(stream, noise, n_max, ratio);
     let spending = Spending { alpha: 0.05, family: 1, n_min: 0 };
     let (estimand, margin) = (Estimand::Adaptive, 0.01_f64.ln_1p());
-    let question = Question { spending, estimand, margin, limit: 0.0, seed: stream.next_u64() };
-    let mut comparison = Sequential::new(question);
+    let question =
+        SequentialDesign { spending, estimand, margin, limit: 0.0, seed: stream.next_u64() };
+    let mut comparison = SequentialTest::new(question);
     let points = by_pairs(n_max);
     for n_points in 1..=points.len() {
         let so_far = all.first(points[n_points - 1].n_pairs).unwrap();

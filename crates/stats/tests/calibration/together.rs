@@ -4,8 +4,8 @@ use stats::Stream;
 use stats::multiplicity::holm;
 use stats::pooled::{Center, RandomEffects, centers, residuals};
 use stats::relabel::{Estimand, Pairs};
-use stats::sequential::{Question, Sequential, holm_shares};
-use stats::spending::{Reached, Spending, by_pairs, sizes};
+use stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
+use stats::spending::{InterimPoint, Spending, by_pairs, sizes};
 
 use crate::noise::*;
 
@@ -14,21 +14,21 @@ use crate::noise::*;
 fn a_family_of_comparisons_errs_as_seldom_as_one() {
     let (mut stream, mut n_false, mut n_found) = (Stream::new(7), 0, 0);
     for _ in 0..200 {
-        let arms: Vec<Sequential> = (0..5)
+        let arms: Vec<SequentialTest> = (0..5)
             .map(|arm| {
                 let ratio = if arm == 0 { 1.05 } else { 1.0 };
                 let pairs = experiment(&mut stream, bursts, 40, ratio);
                 let spending = Spending { alpha: 0.05, family: 5, n_min: 0 };
                 let (estimand, margin) = (Estimand::Adaptive, 0.01);
                 let seed = stream.next_u64();
-                let question = Question { spending, estimand, margin, limit: 0.0, seed };
-                let mut arm = Sequential::new(question);
+                let question = SequentialDesign { spending, estimand, margin, limit: 0.0, seed };
+                let mut arm = SequentialTest::new(question);
                 arm.take(&pairs, &by_pairs(40)).unwrap();
                 arm
             })
             .collect();
-        let family: Vec<&Sequential> = arms.iter().collect();
-        let adjusted = holm(&arms.iter().map(Sequential::p).collect::<Vec<_>>()).unwrap();
+        let family: Vec<&SequentialTest> = arms.iter().collect();
+        let adjusted = holm(&arms.iter().map(SequentialTest::p).collect::<Vec<_>>()).unwrap();
         let different: Vec<bool> = arms
             .iter()
             .zip(holm_shares(&family, 0))
@@ -45,7 +45,7 @@ fn a_family_of_comparisons_errs_as_seldom_as_one() {
 /// A benchmark of a suite: what would be measured, what has been seen, and how many pairs that is.
 struct Member {
     pairs: Pairs,
-    seen: Sequential,
+    seen: SequentialTest,
     n_pairs: usize,
 }
 
@@ -58,15 +58,15 @@ impl Member {
         let spending = Spending { alpha: 0.05, family: MEMBERS, n_min: 0 };
         let (estimand, margin) = (Estimand::Adaptive, 0.01);
         let seed = stream.next_u64();
-        let question = Question { spending, estimand, margin, limit: 0.0, seed };
-        Self { pairs, seen: Sequential::new(question), n_pairs: 0 }
+        let question = SequentialDesign { spending, estimand, margin, limit: 0.0, seed };
+        Self { pairs, seen: SequentialTest::new(question), n_pairs: 0 }
     }
 
     /// Measures up to so many pairs; the last look of all if there will be no more.
     fn visit(&mut self, n_pairs: usize, is_last: bool) {
         let mut points = by_pairs(MEMBER_PAIRS);
         points.retain(|point| point.n_pairs < n_pairs + usize::from(!is_last));
-        points.extend(is_last.then_some(Reached { n_pairs, fraction: 1.0 }));
+        points.extend(is_last.then_some(InterimPoint { n_pairs, fraction: 1.0 }));
         self.seen.take(&self.pairs.first(n_pairs).unwrap(), &points).unwrap();
         self.n_pairs = n_pairs;
     }
@@ -74,7 +74,7 @@ impl Member {
 
 /// Those that are not settled, at the shares of alpha that all together have.
 fn open(members: &[Member]) -> Vec<usize> {
-    let all: Vec<&Sequential> = members.iter().map(|member| &member.seen).collect();
+    let all: Vec<&SequentialTest> = members.iter().map(|member| &member.seen).collect();
     let shares = holm_shares(&all, MEMBERS).into_iter().enumerate();
     shares.filter(|&(at, share)| !all[at].is_settled(share)).map(|(at, _)| at).collect()
 }
@@ -116,7 +116,7 @@ fn a_suite_visited_in_turns_errs_as_seldom_as_one() {
             .map(|at| Member::new(&mut stream, if at == 0 { 1.05 } else { 1.0 }))
             .collect();
         visit_in_turns(&mut members);
-        let all: Vec<&Sequential> = members.iter().map(|member| &member.seen).collect();
+        let all: Vec<&SequentialTest> = members.iter().map(|member| &member.seen).collect();
         let shares = holm_shares(&all, MEMBERS);
         let different: Vec<bool> =
             all.iter().zip(shares).map(|(it, share)| it.is_different(share)).collect();

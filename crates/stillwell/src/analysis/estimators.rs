@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
 use stats::propagate::ratio_minus_control;
-use stats::{Measured, Sorted};
+use stats::{PointEstimate, SortedSample};
 
 use crate::analysis::arm::walls_by_arm;
 use crate::analysis::{ArmSummary, Uncertain};
@@ -101,7 +101,7 @@ pub fn estimators(
 
 /// The estimators of runs in their order, ns.
 fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
-    let sorted = Sorted::new(wall).ok()?;
+    let sorted = SortedSample::new(wall).ok()?;
     let floor = endpoint::floor(wall).ok()?;
     let of = |estimator: Estimator| Uncertain {
         value: estimator.of(&sorted),
@@ -130,7 +130,7 @@ fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
     let n_needed = shape.n_runs();
     let seen = wall.get(..n_needed);
     let found = seen.and_then(|runs| endpoint::tim_emin(runs, shape.n, shape.k).ok());
-    let measured = found.map(|Measured { value, err }| Uncertain { value, err: Some(err) });
+    let measured = found.map(|PointEstimate { value, err }| Uncertain { value, err: Some(err) });
     Tim { n_needed, measured, net: None }
 }
 
@@ -172,7 +172,7 @@ fn ratios(
 /// `(new - control) / (old - control)`; its error is known if all errors are.
 fn ratio(new: Uncertain, old: Uncertain, control: Option<Uncertain>) -> Option<Uncertain> {
     let control = control.unwrap_or(Uncertain { value: 0.0, err: Some(0.0) });
-    let measured = |it: Uncertain| Measured { value: it.value, err: it.err.unwrap_or(0.0) };
+    let measured = |it: Uncertain| PointEstimate { value: it.value, err: it.err.unwrap_or(0.0) };
     let ratio = ratio_minus_control(measured(new), measured(old), measured(control));
     let err = new.err.and(old.err).and(control.err).map(|_| ratio.err);
     (old.value > control.value).then_some(Uncertain { value: ratio.value, err })

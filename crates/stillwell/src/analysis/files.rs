@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use clap::ValueEnum;
 use serde::Serialize;
-use stats::Measured;
+use stats::PointEstimate;
 
 use crate::analysis::Uncertain;
 use crate::convert::results::{Benchmark, MetaValue, Results, Unit};
@@ -180,7 +180,7 @@ fn cell(benchmark: &Benchmark, by: Middle) -> Option<Cell> {
     let middles: Vec<f64> = with_values
         .filter_map(|launch| match by {
             Middle::Mean => stats::mean(launch.values).ok(),
-            Middle::Median => stats::Sorted::new(launch.values).ok().map(|it| it.median()),
+            Middle::Median => stats::SortedSample::new(launch.values).ok().map(|it| it.median()),
         })
         .collect();
     let err = stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
@@ -200,7 +200,7 @@ fn ratio(old: Uncertain, new: Uncertain) -> Option<Uncertain> {
     }
     Some(match (old.measured(), new.measured()) {
         (Some(old), Some(new)) => {
-            let Measured { value, err } = new.over(old);
+            let PointEstimate { value, err } = new.over(old);
             Uncertain { value, err: Some(err) }
         }
         _ => Uncertain { value: new.value / old.value, err: None },

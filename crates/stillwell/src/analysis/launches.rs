@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::metric::Metric;
 use crate::plan::workers::{Headline, Workers};
@@ -93,7 +93,7 @@ impl Rule {
         let of = |values: &[f64]| match self.estimand {
             Estimand::Mean => stats::mean(values).ok(),
             Estimand::Adaptive | Estimand::Typical | Estimand::Floor => {
-                Sorted::new(values).ok().map(|sorted| sorted.low_mean(LOW))
+                SortedSample::new(values).ok().map(|sorted| sorted.low_mean(LOW))
             }
         };
         if !self.delta {

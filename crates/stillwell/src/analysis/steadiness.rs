@@ -175,15 +175,19 @@ fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<Check>) {
 }
 
 /// A check with the size of its flag as a fraction.
-fn in_fractions(check: &series::Check, found: &Stability, n_runs: usize) -> Option<Check> {
+fn in_fractions(check: &series::StabilityCheck, found: &Stability, n_runs: usize) -> Option<Check> {
     let flag = match check.flag {
-        series::Flag::Correlated => Flag::Correlated { n_runs, n_eff: found.independence?.n_eff },
-        series::Flag::Drifting => Flag::Drifting { change: found.drift.change.exp_m1() },
-        series::Flag::Stepped => {
+        series::StabilityFlag::Correlated => {
+            Flag::Correlated { n_runs, n_eff: found.independence?.n_eff }
+        }
+        series::StabilityFlag::Drifting => Flag::Drifting { change: found.drift.change.exp_m1() },
+        series::StabilityFlag::Stepped => {
             Flag::Stepped { change: found.step.change.exp_m1(), at_run: found.step.scan.at + 1 }
         }
-        series::Flag::Modes => Flag::Modes,
-        series::Flag::FloorMoved => Flag::FloorMoved { spread: found.floor.spread.exp_m1() },
+        series::StabilityFlag::Modes => Flag::Modes,
+        series::StabilityFlag::FloorMoved => {
+            Flag::FloorMoved { spread: found.floor.spread.exp_m1() }
+        }
     };
     Some(Check {
         flag,

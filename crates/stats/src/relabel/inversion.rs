@@ -9,64 +9,64 @@
 
 use super::pairs::Pairs;
 use super::statistic::{Statistic, Walk};
-use super::{Estimand, Orbit, ROUNDING, Score, Test, closest, score};
+use super::{Estimand, ObservedStatistic, Orbit, ROUNDING, RatioTest, closest, score};
 
 /// Part of the re-labellings above which it is better to evaluate all of them: that is shared
 /// by all processors, and helps with the ratios that are asked next.
 const UNSURE_MAX: f64 = 0.25;
 /// One on each side of where the position effect comes and goes.
-const KNOWN_MAX: usize = 2;
+const EVALUATIONS_MAX: usize = 2;
 /// Log ratio by which rounding moves a statistic at most, by far.
 const SLACK: f64 = 1e-10;
 
 /// A ratio and all that the test looks at there.
-struct Known {
+struct Evaluation {
     theta: f64,
     position: f64,
     values: Vec<Vec<f64>>,
-    scores: Vec<Score>,
+    scores: Vec<ObservedStatistic>,
 }
 
 /// The tests of some pairs, of one ratio after another.
-pub(super) struct Decider<'a> {
+pub(super) struct TestInversion<'a> {
     pairs: &'a Pairs,
     orbit: &'a Orbit,
     statistics: &'static [Statistic],
     /// Ratios at which all re-labellings were evaluated: two, because the position effect can
     /// come and go with the ratio, and an end of the interval can be just there. The one that
     /// was of use last comes last.
-    known: Vec<Known>,
+    evaluations: Vec<Evaluation>,
 }
 
 /// The statistic that a test selects.
 #[derive(Clone, Copy)]
-pub(super) struct Selected {
+pub(super) struct Selection {
     /// Its observed value.
     pub(super) t: f64,
     /// The 90 % quantile of its size.
     pub(super) q90: f64,
 }
 
-impl<'a> Decider<'a> {
+impl<'a> TestInversion<'a> {
     /// `orbit` is of as many pairs.
     pub(super) fn new(pairs: &'a Pairs, orbit: &'a Orbit, estimand: Estimand) -> Self {
-        Self { pairs, orbit, statistics: estimand.statistics(), known: Vec::new() }
+        Self { pairs, orbit, statistics: estimand.statistics(), evaluations: Vec::new() }
     }
 
     /// [`Pairs::test`], from all re-labellings.
-    pub(super) fn test(&mut self, theta: f64) -> Test {
+    pub(super) fn test(&mut self, theta: f64) -> RatioTest {
         let (slots, position) = self.pairs.centered(theta);
         let values: Vec<Vec<f64>> = (self.statistics.iter())
             .map(|statistic| statistic.values(&slots, &self.pairs.labels, self.orbit))
             .collect();
-        let scores: Vec<Score> =
+        let scores: Vec<ObservedStatistic> =
             self.statistics.iter().zip(&values).map(|(&which, of)| score(which, of)).collect();
-        if self.known.len() == KNOWN_MAX {
-            self.known.remove(0);
+        if self.evaluations.len() == EVALUATIONS_MAX {
+            self.evaluations.remove(0);
         }
-        self.known.push(Known { theta, position, values, scores: scores.clone() });
+        self.evaluations.push(Evaluation { theta, position, values, scores: scores.clone() });
         let selected = scores[closest(scores.iter().map(|score| score.q90))];
-        Test { p: selected.p, selected, scores, position, n_labellings: self.orbit.len() }
+        RatioTest { p: selected.p, selected, scores, position, n_labellings: self.orbit.len() }
     }
 
     /// Whether `p > alpha` at a log ratio.
@@ -75,46 +75,49 @@ impl<'a> Decider<'a> {
     }
 
     /// The statistic that the test selects at a log ratio.
-    pub(super) fn selected(&mut self, theta: f64) -> Selected {
+    pub(super) fn selected(&mut self, theta: f64) -> Selection {
         self.near(theta, |near| near.selected()).unwrap_or_else(|| {
-            let Score { t, q90, .. } = self.test(theta).selected;
-            Selected { t, q90 }
+            let ObservedStatistic { t, q90, .. } = self.test(theta).selected;
+            Selection { t, q90 }
         })
     }
 
     /// The estimate: from that of the first statistic, three times what is left of the selected.
-    pub(super) fn estimate(&mut self, at_zero: &Test) -> f64 {
+    pub(super) fn estimate(&mut self, at_zero: &RatioTest) -> f64 {
         let start = at_zero.scores[0].t;
         (0..3).fold(start, |theta, _| theta + self.selected(theta).t)
     }
 
-    /// What the nearest of the known ratios says of another.
-    fn near<T>(&mut self, theta: f64, ask: impl Fn(&Near<'_>) -> Option<T>) -> Option<T> {
+    /// What the nearest of the evaluation ratios says of another.
+    fn near<T>(&mut self, theta: f64, ask: impl Fn(&Neighbour<'_>) -> Option<T>) -> Option<T> {
         let (slots, position) = self.pairs.centered(theta);
-        let moved = |known: &Known| (theta - known.theta).abs() + (position - known.position).abs();
-        let all = self.known.iter().map(moved).enumerate();
+        let moved = |evaluation: &Evaluation| {
+            (theta - evaluation.theta).abs() + (position - evaluation.position).abs()
+        };
+        let all = self.evaluations.iter().map(moved).enumerate();
         let (at, moved) = all.min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let known = &self.known[at];
-        let answer = ask(&Near { decider: self, known, slots: &slots, moved: moved + SLACK })?;
-        self.known[at..].rotate_left(1);
+        let evaluation = &self.evaluations[at];
+        let answer =
+            ask(&Neighbour { inversion: self, evaluation, slots: &slots, moved: moved + SLACK })?;
+        self.evaluations[at..].rotate_left(1);
         Some(answer)
     }
 }
 
-/// A ratio so close to a known one that no statistic differs by more than `moved`.
-struct Near<'a> {
-    decider: &'a Decider<'a>,
-    known: &'a Known,
+/// A ratio so close to a evaluation one that no statistic differs by more than `moved`.
+struct Neighbour<'a> {
+    inversion: &'a TestInversion<'a>,
+    evaluation: &'a Evaluation,
     slots: &'a [[f64; 2]],
     moved: f64,
 }
 
-impl Near<'_> {
+impl Neighbour<'_> {
     /// The answer, or `None` if too many re-labellings are unsure.
     fn accepts(&self, alpha: f64) -> Option<bool> {
-        let is_enough = |count: usize| count as f64 / self.decider.orbit.len() as f64 > alpha;
+        let is_enough = |count: usize| count as f64 / self.inversion.orbit.len() as f64 > alpha;
         let at = self.closest()?;
-        let (values, mut rows) = (&self.known.values[at], self.rows(at));
+        let (values, mut rows) = (&self.evaluation.values[at], self.rows(at));
         let bound = rows.value(0).abs() * (1.0 - ROUNDING);
         let is_unsure = |value: f64| (value.abs() - bound).abs() <= self.moved;
         let mut n_unsure = values.iter().filter(|&&value| is_unsure(value)).count();
@@ -131,29 +134,30 @@ impl Near<'_> {
         Some(is_enough(n_extreme))
     }
 
-    fn selected(&self) -> Option<Selected> {
+    fn selected(&self) -> Option<Selection> {
         let at = self.closest()?;
-        Some(Selected { t: self.rows(at).value(0), q90: self.q90(at)? })
+        Some(Selection { t: self.rows(at).value(0), q90: self.q90(at)? })
     }
 
     /// Which statistic the test selects, as an index.
     fn closest(&self) -> Option<usize> {
-        let q90s = || self.known.scores.iter().map(|score| score.q90);
+        let q90s = || self.evaluation.scores.iter().map(|score| score.q90);
         let first = closest(q90s());
         let clear = q90s().enumerate().all(|(at, q90)| {
-            at == first || q90 - self.known.scores[first].q90 > 2.0 * self.moved + SLACK
+            at == first || q90 - self.evaluation.scores[first].q90 > 2.0 * self.moved + SLACK
         });
         if clear {
             return Some(first);
         }
-        let q90s: Option<Vec<f64>> = (0..self.known.scores.len()).map(|at| self.q90(at)).collect();
+        let q90s: Option<Vec<f64>> =
+            (0..self.evaluation.scores.len()).map(|at| self.q90(at)).collect();
         Some(closest(q90s?.into_iter()))
     }
 
     /// The 90 % quantile of a statistic's size: it has moved no further than the sizes did, so only
     /// those within twice that of it can be it.
     fn q90(&self, at: usize) -> Option<f64> {
-        let (values, before) = (&self.known.values[at], self.known.scores[at].q90);
+        let (values, before) = (&self.evaluation.values[at], self.evaluation.scores[at].q90);
         let is_near = |value: f64| (value.abs() - before).abs() <= 2.0 * self.moved;
         let n_near = values.iter().filter(|&&value| is_near(value)).count();
         if n_near > self.evaluations_max() {
@@ -168,26 +172,26 @@ impl Near<'_> {
     }
 
     fn evaluations_max(&self) -> usize {
-        (UNSURE_MAX * self.decider.orbit.len() as f64) as usize
+        (UNSURE_MAX * self.inversion.orbit.len() as f64) as usize
     }
 
-    fn rows(&self, at: usize) -> Rows<'_> {
-        let labels = self.decider.pairs.labels.clone();
-        let walk = self.decider.statistics[at].walk(self.slots);
-        Rows { decider: self.decider, walk, labels }
+    fn rows(&self, at: usize) -> Relabellings<'_> {
+        let labels = self.inversion.pairs.labels.clone();
+        let walk = self.inversion.statistics[at].walk(self.slots);
+        Relabellings { inversion: self.inversion, walk, labels }
     }
 }
 
 /// Single re-labellings of one statistic.
-struct Rows<'a> {
-    decider: &'a Decider<'a>,
+struct Relabellings<'a> {
+    inversion: &'a TestInversion<'a>,
     walk: Walk,
     labels: Vec<u64>,
 }
 
-impl Rows<'_> {
+impl Relabellings<'_> {
     fn value(&mut self, row: usize) -> f64 {
-        self.decider.orbit.labels(row, &self.decider.pairs.labels, &mut self.labels);
+        self.inversion.orbit.labels(row, &self.inversion.pairs.labels, &mut self.labels);
         self.walk.value(&self.labels)
     }
 }
@@ -220,19 +224,21 @@ mod tests {
             let (pairs, orbit) = (pairs(n, seed), Orbit::new(n, 1999, seed).unwrap());
             let estimand = [Estimand::Adaptive, Estimand::Floor, Estimand::Mean][seed as usize % 3];
             for alpha in [0.3, 0.01, 0.001] {
-                let mut decider = Decider::new(&pairs, &orbit, estimand);
+                let mut inversion = TestInversion::new(&pairs, &orbit, estimand);
                 let mut stream = Stream::new(seed);
                 // Ratios around the estimate, closer and closer, as a search asks for them.
-                let center = decider.test(0.0).selected.t;
+                let center = inversion.test(0.0).selected.t;
                 for step in 0..24 {
                     let theta = center + (stream.unit() - 0.5) * 0.2 / f64::from(1 << (step / 2));
                     let expected = pairs.test(&orbit, estimand, theta).unwrap();
-                    let found = decider.accepts(theta, alpha);
+                    let found = inversion.accepts(theta, alpha);
                     assert_eq!(found, expected.p > alpha, "{seed} {alpha} {theta}");
-                    let found = decider.selected(theta);
-                    let Score { t, q90, .. } = expected.selected;
+                    let found = inversion.selected(theta);
+                    let ObservedStatistic { t, q90, .. } = expected.selected;
                     assert_eq!((found.t, found.q90), (t, q90), "{seed} {alpha} {theta}");
-                    n_near += usize::from(decider.known.iter().all(|known| known.theta != theta));
+                    n_near += usize::from(
+                        inversion.evaluations.iter().all(|evaluation| evaluation.theta != theta),
+                    );
                 }
             }
         }
