@@ -1,4 +1,5 @@
-//! What a look and a whole comparison cost: `RAYON_NUM_THREADS=1 cargo run --release -p stats --example speed`.
+//! Time of one look and of a whole comparison:
+//! `RAYON_NUM_THREADS=1 cargo run --release -p stats --example speed`.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -11,7 +12,7 @@ use std::time::Instant;
 use stats::Stream;
 use stats::relabel::{Estimand, Orbit, Pairs};
 
-/// The fastest of some repetitions, in milliseconds.
+/// Time of the fastest repetition, in milliseconds.
 fn fastest_ms(n: usize, mut action: impl FnMut()) -> f64 {
     let time_ms = |_| {
         let started = Instant::now();

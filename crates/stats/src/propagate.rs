@@ -1,7 +1,7 @@
-//! Arithmetic with measured values: errors follow by first-order propagation (JCGM 100:2008,
-//! section 5.1.2), for errors that are independent of each other.
+//! Arithmetic of values with errors, by first-order propagation for independent errors (JCGM
+//! 100:2008, section 5.1.2).
 
-/// A value with its standard error, both in the same unit.
+/// An estimate with its standard error, both in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointEstimate {
     /// Best estimate.
@@ -24,8 +24,8 @@ impl PointEstimate {
 
     /// `self / other`, dimensionless; error `sqrt(a^2 + (r b)^2) / |y|` with the ratio `r`.
     ///
-    /// Infinite or NaN if `other` is zero. First order: good while `other` is many errors from
-    /// zero.
+    /// Infinite or NaN if `other` is zero. A first-order formula is accurate while `other` is many
+    /// errors away from zero.
     ///
     /// ```
     /// use stats::PointEstimate;
@@ -38,10 +38,10 @@ impl PointEstimate {
     }
 }
 
-/// `(num - control) / (den - control)`, the ratio of two times that share one overhead.
+/// `(num - control) / (den - control)`, the ratio of two times that contain one overhead.
 ///
-/// The control's error is one and the same above and below the bar, so most of it cancels near a
-/// ratio `r` of 1: error `sqrt(n^2 + (r d)^2 + ((r - 1) c)^2) / |den - control|`.
+/// Numerator and denominator share the error of the control, so most of it cancels near a ratio `r`
+/// of 1. Error: `sqrt(n^2 + (r d)^2 + ((r - 1) c)^2) / |den - control|`.
 ///
 /// ```
 /// use stats::{PointEstimate, propagate::ratio_minus_control};

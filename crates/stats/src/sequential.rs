@@ -1,13 +1,14 @@
-//! A comparison that is looked at while it grows.
+//! Sequential test: a comparison with looks (interim analyses) while it grows.
 //!
-//! At numbers of pairs that no label has to do with, the test of [`relabel`](crate::relabel) is made on all pairs so far,
-//! at an error that is fixed beforehand; all errors sum to alpha. By the union bound the chance
-//! that any look is wrong is at most alpha, however the looks depend on each other and for
-//! whatever reason the session ends after one of them. So every interval holds along the way, and
-//! so does their intersection.
+//! Each look makes the test of [`relabel`](crate::relabel) on all pairs so far. The numbers of
+//! pairs do not depend on the labels, the error of each look is fixed beforehand, and all errors
+//! sum to alpha. By the union bound the chance that any look is wrong is at most alpha. It does not
+//! matter how the looks depend on each other, or why the session ends after one of them. So every
+//! interval holds along the way, and so does their intersection.
 //!
-//! Several comparisons with one reference are a family, judged by Holm's procedure. Its steps are
-//! closed tests whose error is a share of alpha, which each look takes its part of.
+//! Several comparisons with one reference are a family, which Holm's procedure judges. Its steps
+//! are closed tests with a share of alpha as their error, and each look takes its part of that
+//! share.
 
 use crate::interval::Interval;
 use crate::invalid::Invalid;
@@ -17,78 +18,79 @@ use crate::spending::{InterimPoint, Look, Spending};
 use crate::verdict::z;
 use crate::warmup;
 
-/// Ends of an interval are found to this much, in log ratio: a tenth of the last digit that is ever
-/// printed of a timing.
+/// Tolerance of the ends of an interval, in log ratio: a tenth of the last digit that a timing is
+/// ever printed with.
 const TOLERANCE: f64 = 1e-5;
-/// Equal products of the same numbers can differ by this share.
+/// Relative difference that equal products of the same numbers can have.
 const ROUNDING: f64 = 1e-12;
 
-/// What is asked of a comparison.
+/// Design of a sequential test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SequentialDesign {
-    /// What the looks may err.
+    /// Alpha spending of the looks.
     pub spending: Spending,
-    /// What is compared.
+    /// Estimand: the part of the distribution that is compared.
     pub estimand: Estimand,
-    /// Log ratios closer to 0 than this count as the same.
+    /// Log ratios closer to 0 than this margin count as the same.
     pub margin: f64,
-    /// Log ratio above which it matters that the new arm is slower; not asked where it is 0.
+    /// Log ratio above which a slower new arm matters. 0 means that there is no limit.
     pub limit: f64,
     /// Seed of the re-labellings.
     pub seed: u64,
 }
 
-/// What a look saw: the p-values from which it follows what is decided at any share of alpha.
+/// Result of one look: the p-values that decide at any share of alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct LookResult {
     look: Look,
-    /// p of "no difference".
+    /// p-value of "no difference".
     zero: f64,
-    /// p of "slower by the margin", where the estimate is below that; else 1.
+    /// p-value of "slower by the margin" if the estimate is below that, else 1.
     above: f64,
-    /// p of "faster by the margin", where the estimate is above that; else 1.
+    /// p-value of "faster by the margin" if the estimate is above that, else 1.
     below: f64,
-    /// p of "slower by the limit", and whether the estimate is above it.
+    /// p-value of "slower by the limit", and whether the estimate is above it.
     limit: (f64, bool),
-    /// The comparison has two ratios rather than one; only known where it could be "the same".
+    /// Whether the comparison has two ratios rather than one. Computed only if the result may be
+    /// "the same".
     is_uneven: bool,
-    /// Estimated log ratio, and how far it scatters: the 90 % quantile over the re-labellings.
+    /// Estimated log ratio and its scatter, the 90 % quantile over the re-labellings.
     estimate: (f64, f64),
 }
 
-/// A comparison under way.
+/// The sequential test of one comparison, with its looks so far.
 #[derive(Clone, Debug)]
 pub struct SequentialTest {
     design: SequentialDesign,
     results: Vec<LookResult>,
 }
 
-/// What all looks together say.
+/// Conclusion from all looks together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusion {
-    /// Pairs of the last look, warm-up included.
+    /// Number of pairs at the last look, warm-up included.
     pub n_pairs: usize,
-    /// Pairs at the beginning that are left out as warm-up.
+    /// Number of pairs at the beginning that are left out as warm-up.
     pub n_warmup: usize,
-    /// The last look: its test, and the estimate.
+    /// Test and estimate of the last look.
     pub last: PairedComparison,
-    /// The log ratios that no look rejects; 0 is inside iff the comparison is not different.
+    /// The log ratios that no look rejects. 0 is inside iff the comparison is not different.
     pub interval: Interval,
-    /// Some look had nothing in common with the last: the ratio moved, or an interval missed it.
-    /// `interval` leaves it out then.
+    /// Whether the interval of some look is disjoint from the last one, because the ratio moved or
+    /// an interval missed it. `interval` then ignores that look.
     pub is_contradicted: bool,
     /// Typical time and floor.
     pub shape: RatioShape,
 }
 
 impl Conclusion {
-    /// Which statistic the estimate is of.
+    /// The statistic of the estimate.
     pub fn statistic(&self) -> Statistic {
         self.last.test.selected.statistic
     }
 }
 
-/// The pairs of one look, without the warm-up, in groups if they are many.
+/// The pairs of one look without the warm-up, in groups if they are many.
 struct View {
     pairs: Pairs,
     n_warmup: usize,
@@ -96,31 +98,32 @@ struct View {
 }
 
 impl SequentialTest {
-    /// Nothing seen yet.
+    /// A test before its first look.
     pub fn new(design: SequentialDesign) -> Self {
         Self { design, results: Vec::new() }
     }
 
-    /// What the looks may err.
+    /// Alpha spending of the looks.
     pub fn spending(&self) -> &Spending {
         &self.design.spending
     }
 
-    /// Looks that were taken.
+    /// Number of looks so far.
     pub fn n_looks(&self) -> usize {
         self.results.len()
     }
 
-    /// Pairs of the last look that was taken; 0 before the first.
+    /// Number of pairs at the last look; 0 before the first.
     pub fn n_pairs_seen(&self) -> usize {
         self.results.last().map_or(0, |result| result.look.n_pairs)
     }
 
-    /// Takes every look that follows from these points (all so far, the earlier ones unchanged) and
-    /// was not taken yet. `pairs` are all so far. Returns whether there was one.
+    /// Takes every look that these points permit and that was not taken yet. `points` are all so
+    /// far, with the earlier ones unchanged; `pairs` are all so far. Returns whether there was a
+    /// new look.
     ///
     /// # Errors
-    /// The times are unfit for a test.
+    /// The test cannot be made on these times.
     pub fn take(&mut self, pairs: &Pairs, points: &[InterimPoint]) -> Result<bool, Invalid> {
         let n_before = self.results.len();
         let looks = self.design.spending.looks(points);
@@ -148,13 +151,13 @@ impl SequentialTest {
             let at_limit = pairs.test(&orbit, estimand, limit)?;
             result.limit = (at_limit.p, at_limit.selected.t > 0.0);
         }
-        // Where nine of ten re-labellings scatter wider than the margin, neither end of it can be
-        // rejected at a sensible alpha; where 0 is rejected, neither is asked.
+        // If nine of ten re-labellings scatter wider than the margin, no sensible alpha can reject
+        // either end of it. If 0 is rejected, neither end is tested.
         if result.estimate.1 > margin || self.is_rejected(result.zero, look, self.worst_share()) {
             return Ok(result);
         }
-        // The estimate is that at the tested ratio plus the ratio: it lies inside the margin if
-        // what is left of it there points back to 0.
+        // The estimate is the tested ratio plus the estimate there. It lies inside the margin if
+        // that rest points back to 0.
         let end = |side: f64| -> Result<f64, Invalid> {
             let test = pairs.test(&orbit, estimand, side * margin)?;
             Ok(if test.selected.t * side < 0.0 { test.p } else { 1.0 })
@@ -187,21 +190,22 @@ impl SequentialTest {
         p <= look.alpha * share * (1.0 + ROUNDING)
     }
 
-    /// p-value of "no difference" over all looks: the smallest of each look's, divided by the share
-    /// of alpha that the look had. At most alpha iff some look rejected; 1 before the first look.
+    /// p-value of "no difference" over all looks: the smallest p-value of a look, divided by the
+    /// share of alpha of that look. It is at most alpha iff some look rejects; 1 before the first
+    /// look.
     pub fn p(&self) -> f64 {
         let alpha = self.design.spending.alpha;
         let adjusted = self.results.iter().map(|result| result.zero * alpha / result.look.alpha);
         adjusted.fold(1.0, f64::min)
     }
 
-    /// Whether some look rejected "no difference" at this share of its alpha.
+    /// Whether some look rejects "no difference" at this share of its alpha.
     pub fn is_different(&self, share: f64) -> bool {
         self.results.iter().any(|result| self.is_rejected(result.zero, result.look, share))
     }
 
     /// Whether the looks together put the ratio inside the margin at this share of alpha, and the
-    /// last one that could saw one ratio rather than two.
+    /// last look that could tell found one ratio rather than two.
     pub fn is_same(&self, share: f64) -> bool {
         let any = |p: fn(&LookResult) -> f64| {
             self.results.iter().any(|result| self.is_rejected(p(result), result.look, share))
@@ -211,8 +215,8 @@ impl SequentialTest {
             && self.results.last().is_some_and(|result| !result.is_uneven)
     }
 
-    /// Whether nothing more has to be asked: it is different or the same; with a limit, it is the
-    /// same, faster, or on one side of the limit.
+    /// Whether the test needs no more pairs. Without a limit, the result is then different or the
+    /// same. With a limit, it is the same, faster, or on one side of the limit.
     pub fn is_settled(&self, share: f64) -> bool {
         if self.design.limit == 0.0 || self.is_same(share) {
             return self.is_different(share) || self.is_same(share);
@@ -222,8 +226,9 @@ impl SequentialTest {
         is_faster && self.is_different(share) || self.results.iter().any(is_beside)
     }
 
-    /// Estimated log ratio of the last look and its rough error, for showing while it runs: the
-    /// scatter of the re-labellings taken to be normal, at the look's own level.
+    /// Estimated log ratio of the last look and its rough error, for the display of a running
+    /// session. The error takes the scatter of the re-labellings as normal, at the level of the
+    /// look.
     pub fn rough(&self) -> Option<(f64, f64)> {
         let result = self.results.last()?;
         let z = |alpha: f64| z(1.0 - alpha / 2.0);
@@ -231,16 +236,16 @@ impl SequentialTest {
         Some((estimate, q90 * z(result.look.alpha * self.worst_share()) / z(0.1)))
     }
 
-    /// Pairs at which a decision can be expected, by [`SequentialTest::rough`]: an interval narrows as
-    /// `1 / sqrt(n)`, until it leaves out 0 or both ends of the margin.
+    /// Number of pairs at which a decision can be expected from [`SequentialTest::rough`]. An
+    /// interval narrows as `1 / sqrt(n)`, until it excludes 0 or both ends of the margin.
     pub fn expected_pairs(&self) -> Option<f64> {
         let (estimate, err) = self.rough()?;
         let room = estimate.abs().max(self.design.margin - estimate.abs());
         Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
     }
 
-    /// An interval without the ends of the margin and the side of the limit that a look rejected:
-    /// the accepted ratios can have gaps, and those beyond one are left out.
+    /// The interval without the ends of the margin and the side of the limit that a look rejects.
+    /// The accepted ratios can have gaps; those beyond a gap are left out.
     fn without_margin(&self, interval: Interval, result: &LookResult, share: f64) -> Interval {
         let margin = self.design.margin * (1.0 - 1e-6);
         let is_out = |p: f64| self.is_rejected(p, result.look, share);
@@ -259,13 +264,13 @@ impl SequentialTest {
         rest
     }
 
-    /// Estimate and interval from all looks so far at a share of alpha; `None` before the first.
-    /// `pairs` are the same as were shown to [`SequentialTest::take`], or more.
+    /// Estimate and interval from all looks so far at a share of alpha; `None` before the first
+    /// look. `pairs` are those of the last [`SequentialTest::take`], or more.
     ///
-    /// The interval is that of the last look, cut where an earlier look rejects.
+    /// The interval is that of the last look, without the part that an earlier look rejects.
     ///
     /// # Errors
-    /// The times are unfit for a test.
+    /// The test cannot be made on these times.
     pub fn conclude(&self, pairs: &Pairs, share: f64) -> Result<Option<Conclusion>, Invalid> {
         let Some(last) = self.results.last() else { return Ok(None) };
         let estimand = self.design.estimand;
@@ -275,7 +280,7 @@ impl SequentialTest {
         let (mut interval, mut is_contradicted) = (found.interval, false);
         for result in self.results.iter().rev() {
             let within = self.without_margin(interval, result, share);
-            // Where the look's own labellings scatter as far as that, it rejects nothing there.
+            // A look rejects nothing as near as the scatter of its own labellings.
             let (center, q90) = result.estimate;
             let reach = (interval.lo - center).abs().max((interval.hi - center).abs());
             let is_last = result.look == last.look;
@@ -308,20 +313,21 @@ impl SequentialTest {
     }
 }
 
-/// Whether to show two ratios. Beside the test there is a practical size, a tenth of the margin:
-/// on a coarse clock equal programs differ by rounding, always in the same way.
+/// Whether to show two ratios. Besides the test, the difference must exceed a tenth of the margin:
+/// on a coarse clock, equal programs differ by rounding, always in the same way.
 pub fn is_uneven(shape: &RatioShape, margin: f64) -> bool {
     shape.is_uneven() && (shape.typical - shape.floor).abs() > 0.1 * margin
 }
 
-/// The share of alpha at which each comparison of a family is judged, in the order given: Holm
-/// (1979), going on from the smallest p-value as long as each is different at `1 / (m - i)`.
+/// The share of alpha at which each comparison of a family is judged, in the order given (Holm
+/// 1979). The procedure goes up from the smallest p-value as long as each comparison is different
+/// at `1 / (m - i)`.
 ///
-/// `n_total` are all of the family: those that are not given count as not different. The rest, and the
-/// first that is not different, are judged at the share that was reached. Each
-/// step is a test of all remaining hypotheses at once, over all their looks (union bound), so by
-/// the closure principle (Marcus, Peritz & Gabriel 1976) the chance of any false "different" in
-/// the family is at most alpha.
+/// `n_total` is the size of the family; the comparisons that are not given count as not different.
+/// The first comparison that is not different, and all after it, are judged at the share that was
+/// reached. Each step tests all remaining hypotheses at once, over all their looks (union bound).
+/// By the closure principle (Marcus, Peritz & Gabriel 1976) the chance of any false "different" in
+/// the family is therefore at most alpha.
 ///
 /// ```
 /// assert!(stats::sequential::holm_shares(&[], 0).is_empty());

@@ -1,13 +1,13 @@
-//! Loops within launches: how much of the noise comes with each process, and how many loops a
-//! process is worth.
+//! Loops within launches: the noise of each process, the noise of each loop, and the number of
+//! loops that a process is worth.
 
 use crate::invalid::{Invalid, between};
 use crate::sorted::{mean_of, sample_variance};
 
-/// Most loops worth planning for one launch.
+/// Upper limit of the planned loops of one launch.
 const MOST_LOOPS: f64 = 50.0;
 
-/// The two levels of noise of a benchmark.
+/// The two variance components of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoLevel {
     /// T1^2: mean variance within a launch, in the unit squared.
@@ -18,8 +18,8 @@ pub struct TwoLevel {
     pub between: f64,
 }
 
-/// Kalibera & Jones (2013): variances of `launches`, each with the same number L of
-/// loops in order.
+/// Variance components of `launches`, each with the same number L of loops in order (Kalibera &
+/// Jones 2013).
 ///
 /// Fails below 2 launches or 2 loops, for different numbers of loops, NaN and infinity.
 ///
@@ -44,11 +44,12 @@ pub fn two_level(launches: &[Vec<f64>]) -> Result<TwoLevel, Invalid> {
 }
 
 impl TwoLevel {
-    /// Loops per launch for the smallest error in a given time:
+    /// Loops per launch with the smallest error in a given time:
     /// `ceil(sqrt(cost_ratio T1^2 / T2^2))`, within 1 to 50.
     ///
-    /// `cost_ratio`: time of a launch without its loops over the time of a loop. If launches do
-    /// not differ, more loops always help: 50. Fails unless the ratio is positive.
+    /// `cost_ratio` is the time of a launch without its loops, divided by the time of a loop. If
+    /// launches do not differ, more loops always help, so the result is 50. Fails unless the ratio
+    /// is positive.
     ///
     /// ```
     /// let found = stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();

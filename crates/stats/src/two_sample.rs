@@ -1,7 +1,7 @@
-//! Two independent samples: the tests that other tools use, for side-by-side display.
+//! Tests of two independent samples, as other tools use them, for side-by-side display.
 //!
-//! They assume that the runs of both samples are independent, which runs on a shared machine are
-//! not; no verdict rests on them. All are of `y` against `x`, in any one unit.
+//! These tests assume that the runs of both samples are independent, which is wrong on a shared
+//! machine. No verdict rests on them. Each test is of `y` against `x`, in any common unit.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -10,7 +10,7 @@ use crate::invalid::{Invalid, at_least, between};
 use crate::series::ranks;
 use crate::sorted::{SortedSample, mean_of, sample_variance};
 
-/// A t-test.
+/// Result of a t-test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TTest {
     /// Difference over its standard error; positive if `y` is larger.
@@ -21,7 +21,7 @@ pub struct TTest {
     pub p: f64,
 }
 
-/// A t-test from a difference, its standard error and degrees of freedom.
+/// The t-test of a difference with its standard error and degrees of freedom.
 pub(crate) fn t_test(difference: f64, err: f64, df: f64) -> Result<TTest, Invalid> {
     if err == 0.0 {
         return Err(Invalid::NoSpread);
@@ -30,12 +30,12 @@ pub(crate) fn t_test(difference: f64, err: f64, df: f64) -> Result<TTest, Invali
     Ok(TTest { t, df, p: 2.0 * students_t(df)?.cdf(-t.abs()) })
 }
 
-/// Student's distribution with `df` degrees of freedom.
+/// Student's t distribution with `df` degrees of freedom.
 pub(crate) fn students_t(df: f64) -> Result<StudentsT, Invalid> {
     StudentsT::new(0.0, 1.0, df).map_err(|_| Invalid::OutOfRange { name: "df", value: df })
 }
 
-/// Welch's t-test (unequal variances), degrees of freedom by Welch and Satterthwaite.
+/// Welch's t-test for unequal variances. The degrees of freedom follow Welch and Satterthwaite.
 ///
 /// Welch (1947). Fails below 2 values a sample, for NaN, infinity, and without any spread.
 ///
@@ -50,7 +50,7 @@ pub fn welch(x: &[f64], y: &[f64]) -> Result<TTest, Invalid> {
     t_test(mean_of(y) - mean_of(x), (a + b).sqrt(), (a + b) * (a + b) / scatter)
 }
 
-/// Mann-Whitney test.
+/// Result of a Mann-Whitney test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
     /// Number of pairs with `y > x`, half a pair for each tie.
@@ -59,7 +59,7 @@ pub struct MannWhitney {
     pub p_asymptotic: f64,
 }
 
-/// Mann-Whitney U test: do values of `y` tend to be larger?
+/// Mann-Whitney U test of "values of `y` tend to be larger or smaller than values of `x`".
 ///
 /// Mann & Whitney (1947). Fails on an empty sample, NaN, infinity, and equal values only.
 ///
@@ -109,11 +109,11 @@ pub fn kolmogorov_smirnov(x: &SortedSample, y: &SortedSample) -> f64 {
     widest as f64 / (xs.len() * ys.len()) as f64
 }
 
-/// Anderson-Darling distance of two samples, `A^2` for two samples with midranks, less its mean 1
-/// and over its standard deviation under equality.
+/// Anderson-Darling distance of two samples: `A^2` for two samples with midranks, minus its mean 1,
+/// divided by its standard deviation under equality.
 ///
-/// Scholz & Stephens (1987), JASA 82:918, equation 7 (the value of scipy's `anderson_ksamp`). Fails
-/// below 4 values in all, and for equal values only.
+/// Scholz & Stephens (1987), JASA 82:918, equation 7; scipy's `anderson_ksamp` gives the same
+/// value. Fails below 4 values in all, and for equal values only.
 ///
 /// ```
 /// let sorted = |xs| stats::SortedSample::new(xs).unwrap();
@@ -137,7 +137,7 @@ pub fn anderson_darling(x: &SortedSample, y: &SortedSample) -> Result<f64, Inval
         rest = &rest[of_x..];
         let (ties, of_x) = (group.len() as f64, of_x as f64);
         let (rank, rank_x) = (below + ties / 2.0, below_x + of_x / 2.0);
-        // Both samples have the same deviation from their share, with opposite signs.
+        // Both samples deviate from their share by the same amount, with opposite signs.
         let deviation = total * rank_x - rank * n;
         sum += ties / total * deviation * deviation / (rank * (total - rank) - total * ties / 4.0);
         below += ties;
@@ -147,11 +147,12 @@ pub fn anderson_darling(x: &SortedSample, y: &SortedSample) -> Result<f64, Inval
     Ok((squared - 1.0) / anderson_darling_variance(n, m).sqrt())
 }
 
-/// Variance of `A^2` for two samples under equality: Scholz & Stephens (1987).
+/// Variance of `A^2` for two samples under equality (Scholz & Stephens 1987).
 fn anderson_darling_variance(n: f64, m: f64) -> f64 {
     let (total, k) = (n + m, 2.0);
     let inverse = 1.0 / n + 1.0 / m;
-    // h = sum_{i<N} 1/i and g = sum_{i<j<N} 1 / ((N - i) j), the latter by a running tail of h.
+    // h = sum_{i<N} 1/i and g = sum_{i<j<N} 1 / ((N - i) j). The loop keeps a running tail of h for
+    // g.
     let (mut h, mut g) = (0.0, 0.0);
     for j in (1..total as usize).rev() {
         g += h / (total - j as f64);
@@ -168,18 +169,20 @@ fn anderson_darling_variance(n: f64, m: f64) -> f64 {
     let d = (2.0 * h + 6.0) * k * k - 4.0 * h * k;
     (((a * total + b) * total + c) * total + d) / ((total - 1.0) * (total - 2.0) * (total - 3.0))
 }
-/// By how much `y` is larger than `x`: the median of all differences `y_j - x_i`, and the differences that Mann-Whitney's test
-/// does not reject at `alpha`.
+
+/// Hodges-Lehmann shift of `y` against `x`, the median of all differences `y_j - x_i`, and the
+/// interval of differences that Mann-Whitney's test does not reject at `alpha`.
 ///
-/// Hodges & Lehmann (1963); the interval is between the `c`-th smallest and largest difference,
-/// `c = floor(n m / 2 - z sqrt(n m (n + m + 1) / 12))`, at least 1 (Hollander & Wolfe 1999, section 4.3; large samples). O(n m) in
-/// time and memory. Fails on an empty slice, NaN and infinity, and unless `0 < alpha < 1`.
+/// Hodges & Lehmann (1963). The interval is between the `c`-th smallest and the `c`-th largest
+/// difference, with `c = floor(n m / 2 - z sqrt(n m (n + m + 1) / 12))`, at least 1 (Hollander &
+/// Wolfe 1999, section 4.3; large samples). O(n m) in time and memory. Fails on an empty slice, NaN
+/// and infinity, and unless `0 < alpha < 1`.
 ///
 /// ```
 /// let x = [1.1, 2.3, 2.9, 4.2, 5.0, 6.4];
 /// let y = [3.2, 4.0, 5.5, 6.1, 7.7, 9.3, 8.1];
 /// let (shift, interval) = stats::two_sample::hodges_lehmann_shift(&x, &y, 0.05).unwrap();
-/// // The exact table has the critical value 6 for samples of 6 and 7, so the 7th differences from both ends.
+/// // The exact table has the critical value 6 for samples of 6 and 7: the 7th from both ends.
 /// assert!((shift - 2.8).abs() < 1e-12);
 /// assert!((interval.lo + 0.3).abs() < 1e-12 && (interval.hi - 5.4).abs() < 1e-12);
 /// ```

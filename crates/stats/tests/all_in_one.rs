@@ -1,4 +1,5 @@
-//! A second set of values from other data and another program, in seconds instead of nanoseconds.
+//! A second set of reference values, from other data and another program, in seconds instead of
+//! nanoseconds.
 
 mod common;
 
@@ -19,7 +20,7 @@ fn quantiles(expect: &Value, of: impl Fn(f64) -> f64) -> Value {
     Value::Object(expect.as_object().unwrap().iter().map(made).collect())
 }
 
-/// What is there for the shortest series too.
+/// The statistics that exist even for the shortest series.
 fn location(times: &[f64], expect: &Value) -> Value {
     let xs = SortedSample::new(times).unwrap();
     let k = whole(&expect["fan"]["k"]);
@@ -78,7 +79,8 @@ fn one_series() {
         if name != "tiny5" {
             let more = order(&times, &expect);
             found.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            // Six windows where this crate takes four below 36 runs: compared where both do.
+            // The reference has six windows where this crate has four below 36 runs. The test
+            // compares both where they agree.
             if times.len() >= 36 {
                 let err = endpoint::window_err(&times, |xs| xs.low_mean(0.2)).unwrap();
                 let size = times.len() / 6;
@@ -92,7 +94,7 @@ fn one_series() {
                 // The reference program does not correct its variance for ties.
                 2e-4 * expect.abs()
             } else {
-                // Times near 0.01 s with spreads 1000 times smaller.
+                // Times are near 0.01 s, with spreads 1000 times smaller.
                 1e-10 * expect.abs() + 1e-17
             }
         });

@@ -1,4 +1,4 @@
-//! What must hold for all data, tried on random ones.
+//! Properties that hold for all data, on random data.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use stats::{SortedSample, Stream, endpoint, multiplicity, series, two_sample, wa
 const ESTIMANDS: [Estimand; 4] =
     [Estimand::Adaptive, Estimand::Typical, Estimand::Floor, Estimand::Mean];
 
-/// Times with ties, as a coarse clock makes them.
+/// Times with ties, like those of a coarse clock.
 fn times(n: impl Into<proptest::collection::SizeRange>) -> impl Strategy<Value = Vec<f64>> {
     vec((1000u32..1400).prop_map(f64::from), n)
 }
@@ -23,7 +23,7 @@ fn near(a: f64, b: f64, tolerance: f64) -> bool {
 }
 
 proptest! {
-    // No file of past failures: a failing case is printed and becomes a test of its own.
+    // No file of past failures: a failing case is printed, and becomes a test by hand.
     #![proptest_config(ProptestConfig {
         cases: 64,
         failure_persistence: None,
@@ -103,7 +103,7 @@ proptest! {
         };
         let (before, after) = (of(&a, &b), of(&slower(&a, true), &slower(&b, false)));
         let shift = f64::ln(factor);
-        // From 24 pairs on, whether a position effect stands out depends on where the search is.
+        // From 24 pairs on, the position effect of a candidate ratio depends on that ratio.
         if a.len() < 24 {
             prop_assert!(near(after.theta, before.theta + shift, 1e-9));
             prop_assert!(near(after.interval.lo, before.interval.lo + shift, 1e-6));

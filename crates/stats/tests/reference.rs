@@ -1,4 +1,4 @@
-//! The crate against values of independent programs, one check for each file of vectors.
+//! The crate against values of independent programs, with one check per file of vectors.
 
 mod common;
 
@@ -9,7 +9,7 @@ use stats::{Interval, IntervalVerdict, SortedSample, Stream, logs};
 use stats::{changepoint, endpoint, multiplicity, series, shift, spending};
 use stats::{two_level, two_sample};
 
-/// The cases of a vector file; another number of them means that the file has changed.
+/// The cases of a vector file. Another number of cases means that the file has changed.
 fn cases(text: &str, n: usize) -> Vec<Value> {
     let cases = parse(text)["cases"].as_array().expect("a list of cases").clone();
     assert_eq!(cases.len(), n);
@@ -111,8 +111,8 @@ fn compare() {
             found["ratio_lo"] = json!(ratio.lo);
             found["ratio_hi"] = json!(ratio.hi);
             if i == 2 {
-                // From 0.10057 on the two floors tie in q90 up to rounding: the first is to be
-                // taken, the reference program took the second, with half the p-value.
+                // From 0.10057 on, the two floors tie in q90 up to rounding. The rule takes the
+                // first; the reference program took the second, with half the p-value.
                 assert!((made.interval.hi - 0.1026765736).abs() < 1e-6);
                 found = without(&found, &["ci_hi", "ratio_hi"]);
                 expect = without(&expect, &["ci_hi", "ratio_hi"]);
@@ -142,7 +142,7 @@ fn two_sample() {
             "ad_ksamp_norm": two_sample::anderson_darling(&x, &y).unwrap(),
         });
         agree("two_sample", &found, &case["expect"], |path, expect| {
-            // The normal tail of statrs is good to ten digits.
+            // The normal tail of statrs has ten correct digits.
             if path.ends_with("asymptotic") { 1e-9 * expect } else { close(path, expect) }
         });
     }
@@ -184,7 +184,7 @@ fn shift_function() {
             "deciles": shift::DECILES,
             "shift": shift::shift_function(&sorted(&case["x"]), &sorted(&case["y"])),
         });
-        // A difference of two numbers near 1.5e6.
+        // The value is a difference of two numbers near 1.5e6.
         agree("shift", &found, &case["expect"], |_, _| 1e-6);
     }
 }
@@ -204,7 +204,7 @@ fn two_level() {
         });
         let mut expect = case["expect"].clone();
         if expect["optimal_loops"].is_null() {
-            // No optimum is the cap here.
+            // This crate returns the cap where the reference has no optimum.
             expect["optimal_loops"] = json!(50);
         }
         agree("two_level", &found, &expect, close);

@@ -1,25 +1,25 @@
-//! Whether the test rejects one ratio after another, without evaluating all re-labellings for each.
+//! Test inversion: the test of one ratio after another, without all re-labellings for each.
 //!
-//! Every statistic is a difference of averages of order statistics of the two arms. Such an
-//! average rises by no more than the times do, so lowering the new arm by another `d`, and moving
-//! the position effect by `e`, changes no statistic of any re-labelling by more than `|d| + |e|`.
-//! A re-labelling that was further than that from being as extreme as the observed one still is
-//! not, one that was more extreme by more than that still is, and only those in between are
-//! evaluated. The answers are those of [`Pairs::test`]; an interval takes a third of the time.
+//! Every statistic is a difference of averages of order statistics of the two arms. Such an average
+//! rises by no more than the times do. So if the new arm is lowered by another `d` and the position
+//! effect moves by `e`, no statistic of any re-labelling changes by more than `|d| + |e|`. A
+//! re-labelling that was further than that from the observed size stays on its side. Only those in
+//! between are evaluated. The answers are those of [`Pairs::test`]; an interval takes a third of
+//! the time.
 
 use super::pairs::Pairs;
 use super::statistic::{Statistic, Walk};
 use super::{Estimand, ObservedStatistic, Orbit, ROUNDING, RatioTest, closest, score};
 
-/// Part of the re-labellings above which it is better to evaluate all of them: that is shared
-/// by all processors, and helps with the ratios that are asked next.
+/// Share of the re-labellings above which it is better to evaluate all of them. All processors
+/// share that work, and it helps with the next ratios.
 const UNSURE_MAX: f64 = 0.25;
-/// One on each side of where the position effect comes and goes.
+/// Evaluations to keep: one on each side of the ratio at which the position effect appears.
 const EVALUATIONS_MAX: usize = 2;
-/// Log ratio by which rounding moves a statistic at most, by far.
+/// Log ratio far above the rounding error of any statistic.
 const SLACK: f64 = 1e-10;
 
-/// A ratio and all that the test looks at there.
+/// One ratio with the values of all statistics under all re-labellings.
 struct Evaluation {
     theta: f64,
     position: f64,
@@ -27,33 +27,33 @@ struct Evaluation {
     scores: Vec<ObservedStatistic>,
 }
 
-/// The tests of some pairs, of one ratio after another.
+/// The tests of the same pairs at one ratio after another.
 pub(super) struct TestInversion<'a> {
     pairs: &'a Pairs,
     orbit: &'a Orbit,
     statistics: &'static [Statistic],
-    /// Ratios at which all re-labellings were evaluated: two, because the position effect can
-    /// come and go with the ratio, and an end of the interval can be just there. The one that
-    /// was of use last comes last.
+    /// Ratios at which all re-labellings were evaluated. There are two, because the position effect
+    /// can appear and vanish with the ratio, and an end of the interval can be just there. The one
+    /// that was useful last comes last.
     evaluations: Vec<Evaluation>,
 }
 
 /// The statistic that a test selects.
 #[derive(Clone, Copy)]
 pub(super) struct Selection {
-    /// Its observed value.
+    /// Observed value.
     pub(super) t: f64,
-    /// The 90 % quantile of its size.
+    /// 90 % quantile of the size.
     pub(super) q90: f64,
 }
 
 impl<'a> TestInversion<'a> {
-    /// `orbit` is of as many pairs.
+    /// No evaluation yet. `orbit` has the number of `pairs`.
     pub(super) fn new(pairs: &'a Pairs, orbit: &'a Orbit, estimand: Estimand) -> Self {
         Self { pairs, orbit, statistics: estimand.statistics(), evaluations: Vec::new() }
     }
 
-    /// [`Pairs::test`], from all re-labellings.
+    /// [`Pairs::test`] from all re-labellings.
     pub(super) fn test(&mut self, theta: f64) -> RatioTest {
         let (slots, position) = self.pairs.centered(theta);
         let values: Vec<Vec<f64>> = (self.statistics.iter())
@@ -82,13 +82,14 @@ impl<'a> TestInversion<'a> {
         })
     }
 
-    /// The estimate: from that of the first statistic, three times what is left of the selected.
+    /// The estimate of [`Pairs::compare`]: the first statistic, plus three times the rest that is
+    /// selected.
     pub(super) fn estimate(&mut self, at_zero: &RatioTest) -> f64 {
         let start = at_zero.scores[0].t;
         (0..3).fold(start, |theta, _| theta + self.selected(theta).t)
     }
 
-    /// What the nearest of the evaluation ratios says of another.
+    /// The answer that the nearest evaluation gives at another ratio, or `None` if it cannot tell.
     fn near<T>(&mut self, theta: f64, ask: impl Fn(&Neighbour<'_>) -> Option<T>) -> Option<T> {
         let (slots, position) = self.pairs.centered(theta);
         let moved = |evaluation: &Evaluation| {
@@ -104,7 +105,7 @@ impl<'a> TestInversion<'a> {
     }
 }
 
-/// A ratio so close to a evaluation one that no statistic differs by more than `moved`.
+/// A ratio so close to an evaluation that no statistic differs by more than `moved`.
 struct Neighbour<'a> {
     inversion: &'a TestInversion<'a>,
     evaluation: &'a Evaluation,
@@ -113,7 +114,7 @@ struct Neighbour<'a> {
 }
 
 impl Neighbour<'_> {
-    /// The answer, or `None` if too many re-labellings are unsure.
+    /// Whether `p > alpha`, or `None` if too many re-labellings are unsure.
     fn accepts(&self, alpha: f64) -> Option<bool> {
         let is_enough = |count: usize| count as f64 / self.inversion.orbit.len() as f64 > alpha;
         let at = self.closest()?;
@@ -139,7 +140,7 @@ impl Neighbour<'_> {
         Some(Selection { t: self.rows(at).value(0), q90: self.q90(at)? })
     }
 
-    /// Which statistic the test selects, as an index.
+    /// Index of the statistic that the test selects.
     fn closest(&self) -> Option<usize> {
         let q90s = || self.evaluation.scores.iter().map(|score| score.q90);
         let first = closest(q90s());
@@ -154,8 +155,8 @@ impl Neighbour<'_> {
         Some(closest(q90s?.into_iter()))
     }
 
-    /// The 90 % quantile of a statistic's size: it has moved no further than the sizes did, so only
-    /// those within twice that of it can be it.
+    /// The 90 % quantile of a statistic's size. It moves no further than the sizes do, so only the
+    /// sizes within twice that of it are candidates.
     fn q90(&self, at: usize) -> Option<f64> {
         let (values, before) = (&self.evaluation.values[at], self.evaluation.scores[at].q90);
         let is_near = |value: f64| (value.abs() - before).abs() <= 2.0 * self.moved;
@@ -182,7 +183,7 @@ impl Neighbour<'_> {
     }
 }
 
-/// Single re-labellings of one statistic.
+/// The values of one statistic under single re-labellings.
 struct Relabellings<'a> {
     inversion: &'a TestInversion<'a>,
     walk: Walk,
@@ -201,7 +202,7 @@ mod tests {
     use super::*;
     use crate::Stream;
 
-    /// Times with an effect of the slot that comes and goes with the ratio, ties and bursts.
+    /// Times with a slot effect that appears and vanishes with the ratio, with ties and bursts.
     fn pairs(n: usize, seed: u64) -> Pairs {
         let mut stream = Stream::new(seed);
         let coins = stream.bits(n);
@@ -226,7 +227,7 @@ mod tests {
             for alpha in [0.3, 0.01, 0.001] {
                 let mut inversion = TestInversion::new(&pairs, &orbit, estimand);
                 let mut stream = Stream::new(seed);
-                // Ratios around the estimate, closer and closer, as a search asks for them.
+                // Ratios around the estimate, closer and closer, in the order of a search.
                 let center = inversion.test(0.0).selected.t;
                 for step in 0..24 {
                     let theta = center + (stream.unit() - 0.5) * 0.2 / f64::from(1 << (step / 2));

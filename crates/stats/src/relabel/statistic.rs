@@ -1,7 +1,7 @@
 //! The statistics of a paired comparison, evaluated for every re-labelling.
 //!
-//! Each sorts once and then walks the order for each re-labelling, so a walk is O(n) without a
-//! sort. Labels are packed bits: bit `j` set means that slot 1 of pair `j` ran the new arm.
+//! Each statistic sorts once and then walks the order for each re-labelling, so a walk is O(n).
+//! Labels are packed bits: bit `j` set means that slot 1 of pair `j` ran the new arm.
 
 use std::ops::Range;
 
@@ -16,24 +16,24 @@ use crate::sorted::low_count;
 pub enum Statistic {
     /// 25 % trimmed mean of the pairs' differences: the typical time.
     Typical,
-    /// 25 % trimmed mean over blocks of 4 consecutive pairs (the last takes the remainder) of the
-    /// difference of the smallest times: the floor, where it drifts.
+    /// 25 % trimmed mean over blocks of 4 consecutive pairs of the difference of the smallest
+    /// times. The last block takes the remainder. It is the floor where the floor drifts.
     LocalFloor,
     /// Difference of the means of the lowest `ceil(n / 5)` times: the floor.
     Floor,
-    /// Mean of the pairs' differences: total cost.
+    /// Mean of the pairs' differences: the total cost.
     Mean,
 }
 
 impl Statistic {
     /// The value for each re-labelling of `orbit`, the observed labelling first.
     ///
-    /// `slots`: log times of slot 1 and slot 2; `labels`: the observed labels.
+    /// `slots` has the log times of slot 1 and slot 2, `labels` the observed labels.
     pub(super) fn values(self, slots: &[[f64; 2]], labels: &[u64], orbit: &Orbit) -> Vec<f64> {
         each(labels, orbit, &self.walk(slots))
     }
 
-    /// Sorts what has to be sorted once.
+    /// The statistic of these times, with its times sorted once.
     pub(super) fn walk(self, slots: &[[f64; 2]]) -> Walk {
         match self {
             Self::Typical => Walk::TrimmedMean(TrimmedMean::new(slots, slots.len() / 4)),
@@ -44,7 +44,7 @@ impl Statistic {
     }
 }
 
-/// A statistic of certain times, for any labels.
+/// One statistic of fixed times, for any labels.
 #[derive(Clone)]
 pub(super) enum Walk {
     TrimmedMean(TrimmedMean),
@@ -62,7 +62,7 @@ impl Walk {
     }
 }
 
-/// Rows that one thread takes at once.
+/// Number of rows in one task of a thread.
 const ROWS_AT_ONCE: usize = 256;
 
 fn each(observed: &[u64], orbit: &Orbit, walk: &Walk) -> Vec<f64> {
@@ -79,11 +79,11 @@ fn each(observed: &[u64], orbit: &Orbit, walk: &Walk) -> Vec<f64> {
     (0..n_parts).into_par_iter().flat_map_iter(|at| part(range(at))).collect()
 }
 
-/// Trimmed mean of the differences, `cut` at each end.
+/// Trimmed mean of the differences, with `cut` of them cut at each end.
 #[derive(Clone)]
 pub(super) struct TrimmedMean {
     cut: usize,
-    /// Pair and its slot 1 minus slot 2, by descending size of the difference.
+    /// Pair, and its slot 1 minus slot 2, by descending size of the difference.
     steps: Vec<(usize, f64)>,
 }
 
@@ -102,8 +102,8 @@ fn signed(w: f64, label: usize) -> f64 {
 
 impl TrimmedMean {
     fn value(&mut self, labels: &[u64]) -> f64 {
-        // Both ends of the sorted differences are met in descending size: the first `cut` of each
-        // sign are the ones to leave out.
+        // The walk meets both ends of the sorted differences in descending size. The first `cut` of
+        // each sign are cut.
         let (mut sum, mut met) = (0.0, [0; 2]);
         for &(pair, w) in &self.steps {
             let d = signed(w, bit(labels, pair));
@@ -111,7 +111,7 @@ impl TrimmedMean {
             met[is_negative] += 1;
             sum += if met[is_negative] > self.cut { d } else { 0.0 };
         }
-        // With fewer than `cut` of one sign, the cut goes on among the smallest of the other.
+        // If one sign has fewer than `cut`, the cut goes on among the smallest of the other sign.
         for (sign, met) in met.into_iter().enumerate() {
             let mut missing = self.cut.saturating_sub(met);
             for &(pair, w) in self.steps.iter().rev() {
@@ -180,11 +180,11 @@ pub(super) struct LocalFloor {
     blocks: Vec<(usize, usize)>,
     /// For each block, where its ranks start in `ranks`.
     starts: Vec<usize>,
-    /// Rank of the value a block has under each of its labellings, among all such values.
+    /// Rank of the value of a block under each of its labellings, among all such values.
     ranks: Vec<usize>,
     /// All such values, ascending.
     values: Vec<f64>,
-    /// Which ranks occur: a sort of few numbers out of a known set.
+    /// Bit set of the ranks that occur. It sorts a few numbers out of a fixed set.
     present: Vec<u64>,
 }
 
@@ -254,7 +254,7 @@ mod tests {
     use crate::sorted::SortedSample;
     use crate::{Stream, mean};
 
-    /// The definitions, without any presorting.
+    /// The definitions, without any sorting beforehand.
     fn plain(statistic: Statistic, slots: &[[f64; 2]], new_first: &[bool]) -> f64 {
         let arm = |new: bool, range: Range<usize>| -> Vec<f64> {
             range.map(|j| slots[j][usize::from(new_first[j] != new)]).collect()

@@ -1,12 +1,12 @@
-//! Hartigan's dip: how far a sample is from having one mode.
+//! Hartigan's dip, the distance of a sample from a distribution with one mode.
 
 use crate::sorted::SortedSample;
 
-/// Hartigan's dip statistic, dimensionless, in `[1 / (2n), 1/4]`: the largest distance between the
-/// empirical distribution and the closest one with a single mode.
+/// Hartigan's dip statistic, dimensionless, in `[1 / (2n), 1/4]`. It is the largest distance
+/// between the empirical distribution and the closest distribution with a single mode.
 ///
-/// Hartigan & Hartigan (1985), algorithm AS 217 with the corrections of Maechler's R package
-/// `diptest`. Any order; O(n) after the sort for most data.
+/// Hartigan & Hartigan (1985), algorithm AS 217 with the corrections of the R package `diptest` by
+/// Maechler. O(n) after the sort for most data.
 ///
 /// ```
 /// let xs = stats::SortedSample::new(&[0.0, 0.0, 1.0, 1.0]).unwrap();
@@ -15,7 +15,7 @@ use crate::sorted::SortedSample;
 pub fn dip(xs: &SortedSample) -> f64 {
     let x = xs.as_slice();
     let n = x.len();
-    // All distances are in units of 1 / (2n) and none is below 1 of them.
+    // All distances are in units of 1 / (2n). None is below 1 unit.
     let mut dip = 1.0_f64;
     if xs.min() < xs.max() {
         let (minorant, majorant) = (minorant(x), majorant(x));
@@ -67,8 +67,8 @@ fn majorant(x: &[f64]) -> Vec<usize> {
     link
 }
 
-/// Whether the distribution is steeper between `b` and `c` than between `a` and `b`, for ascending
-/// or descending `a, b, c`.
+/// Whether the distribution is steeper between `b` and `c` than between `a` and `b`. The three are
+/// ascending or descending.
 fn steeper(x: &[f64], a: usize, b: usize, c: usize) -> bool {
     (x[c] - x[b]) * (b as f64 - a as f64) < (x[b] - x[a]) * (c as f64 - b as f64)
 }
@@ -85,13 +85,13 @@ fn chain(link: &[usize], from: usize, to: usize) -> Vec<usize> {
 
 struct ChainDistance {
     size: f64,
-    /// Vertex of the lower chain (descending) where the modal interval begins.
+    /// Vertex of the lower chain (descending) at which the modal interval begins.
     lower: usize,
-    /// Vertex of the upper chain (ascending) where it ends.
+    /// Vertex of the upper chain (ascending) at which the modal interval ends.
     upper: usize,
 }
 
-/// The largest distance between the two chains.
+/// The largest distance between the two chains, in units of 1 / (2n).
 fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> ChainDistance {
     let mut gap = ChainDistance { size: 0.0, lower: lower.len() - 1, upper: upper.len() - 1 };
     if lower.len() == 2 && upper.len() == 2 {
@@ -123,8 +123,8 @@ fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> ChainDistance {
     }
 }
 
-/// The largest distance of the distribution from its chord between `begin` and `end`: above it
-/// with `side` 1, below it with `side` -1, at least 1.
+/// The largest distance of the distribution from its chord between `begin` and `end`, at least 1.
+/// `side` 1 means above the chord, `side` -1 below it.
 fn rise(x: &[f64], begin: usize, end: usize, side: f64) -> f64 {
     if end - begin <= 1 || x[end] == x[begin] {
         return 1.0;

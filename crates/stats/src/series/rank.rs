@@ -1,9 +1,9 @@
-//! Tests of independence and of a step, on ranks, so that spikes have no leverage.
+//! Tests of independence and of a step. They work on ranks, so spikes have no leverage.
 
 use crate::invalid::{Invalid, at_least};
 use crate::sorted::squares_about_mean;
 
-/// Ranks from 1, equal values sharing the mean of theirs. NaN ranks by its sign at either end.
+/// Ranks from 1. Equal values get the mean of their ranks. NaN ranks by its sign at either end.
 ///
 /// ```
 /// assert_eq!(stats::series::ranks(&[7.0, 5.0, 7.0]), [2.5, 1.0, 2.5]);
@@ -22,16 +22,16 @@ pub fn ranks(xs: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Rank version of von Neumann's ratio, with what follows from it.
+/// Result of the rank version of von Neumann's test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VonNeumann {
     /// `sum (R_i - R_{i+1})^2 / sum (R_i - mean R)^2`; about 2 for independent runs.
     pub ratio: f64,
-    /// Normal score; far below 0 if neighbours are alike.
+    /// Normal score, far below 0 if neighbours are alike.
     pub z: f64,
     /// Lag-one correlation of the ranks, `1 - ratio / 2` within `[0, 0.99]`.
     pub rho: f64,
-    /// Number of independent runs worth as much: `n (1 - rho) / (1 + rho)`.
+    /// Number of independent runs with the same information: `n (1 - rho) / (1 + rho)`.
     pub n_eff: f64,
 }
 
@@ -60,19 +60,19 @@ pub fn von_neumann(xs: &[f64]) -> Result<VonNeumann, Invalid> {
     Ok(VonNeumann { ratio, z: (ratio - 2.0) / variance.sqrt(), rho, n_eff })
 }
 
-/// Best split of a series in two.
+/// The best split of a series in two parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankScan {
     /// Number of runs before the split.
     pub at: usize,
-    /// Largest standardised rank sum over all splits; not normal, because it is a maximum.
+    /// Largest standardised rank sum over all splits. It is a maximum, so it is not normal.
     pub z: f64,
 }
 
-/// Rank CUSUM scan for one step: the largest over `k` of
-/// `|sum_{i<=k} (R_i - (n+1)/2)| / sqrt(k (n - k) (n + 1) / 12)`.
+/// Rank CUSUM scan for one step. It finds the largest
+/// `|sum_{i<=k} (R_i - (n+1)/2)| / sqrt(k (n - k) (n + 1) / 12)` over `k`.
 ///
-/// Pettitt (1979) with each split standardised as a rank-sum test. Fails for `n < 2`, NaN and
+/// Pettitt (1979), with each split standardised as a rank-sum test. Fails for `n < 2`, NaN and
 /// infinity.
 ///
 /// ```

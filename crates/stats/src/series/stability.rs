@@ -1,6 +1,7 @@
-//! The verdict on one series: can its floor and its error be trusted?
+//! Stability of one series: five checks of whether its floor and its error can be trusted.
 //!
-//! Each check needs both a small chance of a false alarm (1 %) and a size that matters.
+//! A check raises its flag only if two conditions hold: a false alarm has a chance below 1 %, and
+//! the effect has a size that matters.
 
 use super::{FloorShift, MannKendall, RankScan, VonNeumann};
 use super::{dip, floor_shift, mann_kendall, rank_scan, theil_sen, von_neumann};
@@ -20,13 +21,13 @@ const DIP_LIMITS: [(f64, f64); 6] = [
     (200.0, 0.0421),
 ];
 
-/// Points of a trend, at most: two million pairs.
+/// Upper limit of the points of a trend test: two million pairs.
 const DRIFT_POINTS_MAX: usize = 2000;
 
-/// What makes a series unsteady.
+/// The ways in which a series is unsteady.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum StabilityFlag {
-    /// Neighbours are alike: there are fewer independent runs than runs.
+    /// Neighbouring runs are alike, so there are fewer independent runs than runs.
     Correlated,
     /// The time rises or falls throughout.
     Drifting,
@@ -34,25 +35,26 @@ pub enum StabilityFlag {
     Stepped,
     /// There is more than one typical time.
     Modes,
-    /// The fastest runs of one window are not those of another.
+    /// The fastest runs of one window differ from those of another.
     FloorMoved,
 }
 
-/// One check: what was computed, and beyond what its flag is raised.
+/// One check: a flag, its test statistic and the limits that raise it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StabilityCheck {
     /// The flag.
     pub flag: StabilityFlag,
-    /// The test statistic; `None` if all times are equal, so that it does not exist.
+    /// The test statistic. `None` if all times are equal, for then it does not exist.
     pub statistic: Option<f64>,
-    /// What the statistic must be beyond: below it for [`StabilityFlag::Correlated`] (z), at most it for
-    /// [`StabilityFlag::FloorMoved`] (p), above it for the others (|z| for [`StabilityFlag::Drifting`]).
+    /// Limit of the statistic. The flag needs a statistic below it for
+    /// [`StabilityFlag::Correlated`] (z), at or below it for [`StabilityFlag::FloorMoved`] (p), and
+    /// above it for the others (|z| for [`StabilityFlag::Drifting`]).
     pub limit: f64,
-    /// How much it is, a log ratio; `None` where a check has no such size.
+    /// Size of the effect, a log ratio. `None` if the check has no such size.
     pub size: Option<f64>,
-    /// What the absolute value of the size must be above.
+    /// Limit that the absolute value of `size` must exceed.
     pub size_limit: Option<f64>,
-    /// Whether both are beyond their limits.
+    /// Whether statistic and size are both beyond their limits.
     pub raised: bool,
 }
 
@@ -68,9 +70,9 @@ pub struct Drift {
 impl Drift {
     /// Trend of log times in run order.
     ///
-    /// Both statistics look at all pairs. Above [`DRIFT_POINTS_MAX`] runs they are computed on the
-    /// medians of as many or fewer groups of consecutive runs, all of the same size; the runs after
-    /// the last whole group are left out.
+    /// Both statistics use all pairs. Above [`DRIFT_POINTS_MAX`] runs, the points are the medians
+    /// of at most that many groups of consecutive runs of equal size. The runs after the last whole
+    /// group are left out.
     fn of(xs: &[f64]) -> Result<Self, Invalid> {
         let size = xs.len().div_ceil(DRIFT_POINTS_MAX);
         let groups = xs.chunks_exact(size).map(|group| median_of(&mut group.to_vec()));
@@ -83,9 +85,9 @@ impl Drift {
 /// The best split of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelShift {
-    /// Where, and how clearly.
+    /// Place and clarity of the split.
     pub scan: RankScan,
-    /// The `z` that is exceeded by chance once in a hundred series.
+    /// The `z` that one series in a hundred exceeds by chance.
     pub limit: f64,
     /// Log ratio of the median after the split to that before.
     pub change: f64,
@@ -96,14 +98,14 @@ pub struct LevelShift {
 pub struct Modes {
     /// Hartigan's dip of the log times.
     pub dip: f64,
-    /// The dip that is exceeded by chance at most once in a hundred series.
+    /// The dip that at most one series in a hundred exceeds by chance.
     pub limit: f64,
 }
 
-/// All checks of one series; log ratios throughout.
+/// All checks of one series. Sizes are log ratios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stability {
-    /// Correlation of neighbours; `None` if all times are equal.
+    /// Correlation of neighbouring runs; `None` if all times are equal.
     pub independence: Option<VonNeumann>,
     /// Trend.
     pub drift: Drift,
@@ -142,19 +144,19 @@ impl Stability {
     }
 }
 
-/// What is exceeded by chance once in a hundred series of n independent runs.
+/// The limits that one series in a hundred of n independent runs exceeds by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StabilityLimits {
     /// 1 % point of the `z` of [`rank_scan`].
     pub scan: f64,
-    /// 1 % point of [`dip`] for uniform values; rarer for other shapes with one mode.
+    /// 1 % point of [`dip`] for uniform values. Other shapes with one mode exceed it more rarely.
     pub dip: f64,
 }
 
-/// [`StabilityLimits`] for `n` runs: tabulated in n from 20 on, interpolated linearly in `ln n`.
+/// [`StabilityLimits`] for `n` runs, from a table in n, interpolated linearly in `ln n`.
 ///
-/// The dip shrinks as `1 / sqrt(n)`, so it is `dip sqrt(n)` that is interpolated. Outside the
-/// table (20 to 300 and 20 to 200 runs) both are constant.
+/// The dip shrinks as `1 / sqrt(n)`, so the function interpolates `dip sqrt(n)`. Both limits are
+/// constant outside the table (20 to 300 runs for the scan, 20 to 200 for the dip).
 ///
 /// ```
 /// assert_eq!(stats::series::limits(60).scan, 3.36);
@@ -180,13 +182,16 @@ fn interpolate(table: &[(f64, f64)], n: f64) -> f64 {
 
 /// Stability of `times` (in run order, any unit, above zero), on natural logarithms.
 ///
-/// Correlated: rank von Neumann z < -2.326. Drifting: Mann-Kendall |z| > 2.576 and Theil-Sen slope
-/// times n above 1 %. Stepped: [`rank_scan`] beyond its 1 % point and medians more than 1 % apart.
-/// Modes: [`dip`] beyond its 1 % point. Floor moved: [`floor_shift`] p <= 1 % in 199 shuffles from
-/// `seed` and a spread above 0.5 %. The 1 % points are [`limits`]. Fails for `n < 20` and for times
-/// that are not finite or not above zero. O(n^2) up to 2000 runs and O(n log n) beyond, where the
-/// drift is that of the medians of at most 2000 groups of consecutive runs.
+/// The flags and their limits:
 ///
+/// - Correlated: rank von Neumann z < -2.326.
+/// - Drifting: Mann-Kendall |z| > 2.576, and Theil-Sen slope times n above 1 %.
+/// - Stepped: [`rank_scan`] beyond its 1 % point of [`limits`], and medians more than 1 % apart.
+/// - Modes: [`dip`] beyond its 1 % point of [`limits`].
+/// - Floor moved: [`floor_shift`] p <= 1 % in 199 shuffles from `seed`, and a spread above 0.5 %.
+///
+/// Fails for `n < 20`, and for times that are not finite or not above zero. O(n^2) up to 2000 runs,
+/// O(n log n) beyond: there the drift is that of the medians of at most 2000 groups.
 /// ```
 /// use stats::series::{StabilityFlag, stability};
 /// let drifting: Vec<f64> = (0..40).map(|i| 1000.0 + f64::from(i * 3 + i % 3)).collect();
@@ -197,7 +202,7 @@ pub fn stability(times: &[f64], seed: u64) -> Result<Stability, Invalid> {
     at_least(20, times)?;
     let xs = logs(times)?;
     let (scan, limits) = (rank_scan(&xs)?, limits(xs.len()));
-    // Equal times have no split: any will do, all have the same medians.
+    // Equal times have no best split. Any split will do, because all have the same medians.
     let (before, after) = xs.split_at(scan.at.max(1));
     let change = SortedSample::new(after)?.median() - SortedSample::new(before)?.median();
     Ok(Stability {
@@ -262,7 +267,7 @@ mod tests {
             StabilityFlag::FloorMoved,
         ];
         assert_eq!(raised, expected);
-        // A drift of less than a percent is no drift, however clear.
+        // A drift of less than one percent raises no flag, however clear it is.
         let slow: Vec<f64> = (0..60).map(|i| 1000.0 + 0.1 * f64::from(i)).collect();
         let drift = stability(&slow, 1).unwrap().checks()[1];
         assert!(drift.statistic > Some(drift.limit) && !drift.raised, "{drift:?}");

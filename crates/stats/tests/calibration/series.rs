@@ -1,4 +1,4 @@
-//! One series: warm-up, stability, tabulated limits.
+//! Calibration of one series: warm-up, stability, tabulated limits.
 
 use stats::{SortedSample, Stream, series, warmup};
 
