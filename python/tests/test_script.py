@@ -1,4 +1,4 @@
-"""A script with a Runner as a worker: list, select and run for each kind of benchmark."""
+"""A script with a Runner as a worker: `list`, `select` and `run` for each kind of benchmark."""
 import os
 import sys
 import unittest
@@ -81,7 +81,7 @@ class ScriptAsWorker(ScriptCase):
         self.assertIn("meta python_implementation " + sys.implementation.name, metadata)
         self.assertEqual(worker.ask("quit"), "bye")
         self.assertEqual(worker.wait(), 0)
-        # The others are passed over, and the script's own `finally` and `atexit` are done.
+        # The script skips the other benchmarks, and runs its own `finally` and `atexit`.
         self.assertEqual(worker.said(), ["options 7 True\ncounted 11\ncleaned\n", ""])
 
     def test_other_kinds(self):

@@ -1,4 +1,4 @@
-"""worker.py, sent to every interpreter that is here, and driven over pipes."""
+"""worker.py in every interpreter of this machine, driven over pipes."""
 import os
 import re
 import signal
@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import INTERPRETERS, WORKER_PATH, Worker, decode, environment, find_interpreter  # noqa: E402
 
-# The instructions of the loop, ours and then the standard timeit's, for some statements.
+# The instructions of the loop for some statements: first those of worker.py, then those of the standard timeit.
 LOOPS = """
 import dis, sys, timeit
 sys.path.insert(0, sys.argv[1])
@@ -27,7 +27,7 @@ TIME = re.compile(r"time [0-9]+ [0-9]+")
 
 
 class WorkerTests:
-    """The tests; each interpreter has a subclass."""
+    """The tests. Each interpreter has a subclass."""
 
     label = python = None
 
@@ -61,7 +61,7 @@ class WorkerTests:
         self.assertTrue(decode(answer[6:]).startswith(start), decode(answer[6:]))
 
     def check(self, **sources):
-        """The parts say themselves, by assertions, whether they are right."""
+        """Checks that the parts run as they should. Their own assertions decide."""
         loops = sources.pop("loops", 1)
         worker = self.prepared(**sources)
         self.assert_runs(worker, loops)
@@ -180,7 +180,7 @@ class WorkerTests:
             self.assert_error(answer, ("SyntaxError", "IndentationError")[text in ("  x", "if 1:\n  x\n y")])
             self.assertIn("(<%s>, line %d)" % (part, line), decode(answer[6:]), text)
             worker.source(part, "")
-        self.assert_error(worker.ask("run 1"), "LookupError")  # What failed to compile has left nothing to run.
+        self.assert_error(worker.ask("run 1"), "LookupError")  # After a failed compile there is nothing to run.
 
     def test_errors_say_where(self):
         worker = self.prepared(setup='a = """\n\n"""', statement="x = 1\n\n# comment\nnot_there")
@@ -336,7 +336,7 @@ class WorkerTests:
             worker.wait()
             seeds.setdefault(seed, set()).add(worker.said()[0])
         self.assertEqual([len(found) for found in seeds.values()], [1, 1])
-        if self.label != "pypy3":  # PyPy's hashes do not depend on it.
+        if self.label != "pypy3":  # The hashes of PyPy do not depend on it.
             self.assertNotEqual(seeds["1"], seeds["2"])
 
     def test_tracemalloc(self):
@@ -370,7 +370,7 @@ class WorkerTests:
         worker = self.prepared(setup=each, statement="x = 1\nawait A().not_there")
         answer = decode(worker.ask("run 1"))
         self.assertTrue(answer.startswith("error AttributeError: ") and answer.endswith("(<statement>, line 2)"), answer)
-        # A coroutine that is not awaited by the statement itself is none of ours.
+        # A coroutine that the statement does not await is not the worker's.
         self.check(statement="async def f():\n  await g()\nawaited = 'await'", teardown="assert awaited")
 
 

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_refused() {
+    fn input_without_a_result_is_refused() {
         assert_eq!(centers(&[vec![]], Center::Mean), Err(Invalid::Empty));
         assert_eq!(centers(&[vec![1.0, 1.0], vec![1.0]], Center::Mean), Err(Invalid::NoSpread));
         let refused = |groups: &[PointEstimate]| RandomEffects::of(groups).unwrap_err();

@@ -280,7 +280,7 @@ impl SequentialTest {
         let (mut interval, mut is_contradicted) = (found.interval, false);
         for result in self.results.iter().rev() {
             let within = self.without_margin(interval, result, share);
-            // A look rejects nothing as near as the scatter of its own labellings.
+            // A look rejects nothing within the scatter of its own labellings.
             let (center, q90) = result.estimate;
             let reach = (interval.lo - center).abs().max((interval.hi - center).abs());
             let is_last = result.look == last.look;
