@@ -163,8 +163,8 @@ fn row(check: &Check) -> [String; 7] {
 mod tests {
     use super::*;
     use crate::analysis::check_record;
+    use crate::record::fixture::{record, run};
     use crate::render::columns::width;
-    use crate::render::fixture::{record, run};
 
     /// What `check` prints of one arm with these times.
     fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {

@@ -1,7 +1,7 @@
 //! Findings in words: what was found, and what would help.
 
 use crate::analysis::{Finding, Flag};
-use crate::noise::Entry;
+use crate::ledger::Entry;
 use crate::plan::Plan;
 use crate::render::columns::one_line;
 use crate::render::remedies::Asked;
@@ -222,10 +222,10 @@ mod tests {
     use super::*;
     use clap::CommandFactory as _;
 
-    use crate::cli::Cli;
-    use crate::noise::Source;
+    use crate::ledger::Source;
     use crate::plan::InSuite;
-    use crate::render::fixture::record;
+    use crate::record::fixture::record;
+    use crate::spec::Cli;
 
     fn plan() -> Plan {
         record(&["a", "b"]).header.plan

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::noise::{RecordLedger, Source};
+use crate::analysis::ledger::RecordLedger;
+use crate::ledger::Source;
 use crate::render::columns::wrap;
 use crate::render::noise::words;
 use crate::render::remedies::Asked;
@@ -66,7 +67,8 @@ pub fn nothing_to_turn(source: &Source) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{ArmLedger, Entry, Ledger, Threads};
+    use crate::analysis::ledger::{ArmLedger, Threads};
+    use crate::ledger::{Entry, Ledger};
 
     fn ledger(preempted_ns: i64, total_ns: i64, n: usize) -> RecordLedger {
         let total = Ledger::new(

@@ -1,6 +1,7 @@
 //! The ledger of a record's arms.
 
-use crate::noise::{ArmLedger, EvidenceCost, RecordLedger, Remedy, Source, Threads};
+use crate::analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, Threads};
+use crate::ledger::{Remedy, Source};
 use crate::record::Record;
 use crate::render::Styles;
 use crate::render::columns::{shorten, wrap};
@@ -139,8 +140,8 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::host::Gap;
-    use crate::noise::{Entry, Ledger};
-    use crate::render::fixture;
+    use crate::ledger::{Entry, Ledger};
+    use crate::record::fixture;
 
     #[test]
     fn the_ledger_of_a_record() {

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use crate::analysis::calibrate::Budget;
-use crate::host::name_cpus;
 use crate::noise::{Clock, CpuNoise, EDGES_NS, Evidence, MachineVerdict, Report};
 use crate::render::calibrate::{length, visible};
 use crate::render::columns::wrap;
@@ -11,9 +10,9 @@ use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
 use crate::render::remedies::Asked;
 use crate::render::styles::paint;
-use crate::render::uncertain;
 use crate::render::units::short_time;
-use crate::render::{Styles, table};
+use crate::render::{Styles, table, uncertain};
+use crate::values::name_cpus;
 
 /// With more CPUs than this, where the time went is shown of all together only.
 const LEDGERS_MAX: usize = 4;

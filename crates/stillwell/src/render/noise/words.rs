@@ -1,6 +1,6 @@
 //! Sources of noise in words, and what removes them.
 
-use crate::noise::{Entry, Remedy, Source};
+use crate::ledger::{Entry, Remedy, Source};
 use crate::render::columns::one_line;
 use crate::render::remedies::Asked;
 use crate::render::uncertain;

@@ -5,8 +5,7 @@ use serde::Serialize;
 use crate::analysis::report::{Group, ReportData, SameName};
 use crate::analysis::suite::plan_of;
 use crate::analysis::{ArmSummary, Comparison};
-use crate::noise::Entry;
-use crate::plan::workers::Unit as ValueUnit;
+use crate::ledger::Entry;
 use crate::render::columns::{one_line, shorten};
 use crate::render::exported::net_t0;
 use crate::render::noise::{advice, name};
@@ -19,6 +18,7 @@ use crate::render::report::{Reported, charts};
 use crate::render::text::ratio_text;
 use crate::render::uncertain::PLUS_MINUS_SIGN;
 use crate::render::units::{Unit, asked, kind_of_unit};
+use crate::values::Unit as ValueUnit;
 use crate::verdict::Judgement;
 
 /// More verdicts than this are counted, not told.
