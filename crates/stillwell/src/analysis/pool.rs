@@ -248,14 +248,14 @@ fn test(
 
 /// As in a session of one machine, with one look at the end.
 fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> Tested {
-    let question = SequentialDesign {
+    let design = SequentialDesign {
         spending: Spending { alpha: policy.alpha, family, n_min: 0 },
         estimand: estimand_of(policy.estimand),
         margin: policy.same_within.ln_1p(),
         limit: 0.0,
         seed,
     };
-    let mut seen = SequentialTest::new(question);
+    let mut seen = SequentialTest::new(design);
     let end = [InterimPoint { n_pairs: slots.len(), fraction: 1.0 }];
     match slots.pairs().and_then(|pairs| seen.take(&pairs, &end)) {
         Ok(true) => Tested::One { slots, seen: Box::new(seen) },

@@ -105,7 +105,7 @@ impl Watch {
         let comparisons = in_family
             .chain(plan.twin().map(|twin| (twin, 1)))
             .map(|(arm, family)| {
-                let question = SequentialDesign {
+                let design = SequentialDesign {
                     spending: Spending { alpha: plan.policy.alpha, family, n_min: fewest(plan) },
                     estimand: estimand_of(plan.policy.estimand),
                     margin: plan.policy.same_within.ln_1p(),
@@ -113,7 +113,7 @@ impl Watch {
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
                 let reference = plan.reference_of(arm);
-                Watched { arm, reference, family, seen: SequentialTest::new(question) }
+                Watched { arm, reference, family, seen: SequentialTest::new(design) }
             })
             .collect();
         Self { comparisons, n_compared, n_family, rule: Rule::of(plan), is_over: false }
