@@ -103,7 +103,7 @@ class Worker:
         self.close()
         return self.process.wait(HANGS_AFTER_S)
 
-    def said(self):
+    def output(self):
         """Output of the worker so far: standard output and standard error."""
         texts = []
         for file in (self.stdout, self.stderr):

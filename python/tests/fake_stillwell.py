@@ -56,7 +56,7 @@ def bench(words):
         worker = Worker(shlex.split(commands[arm]))
         rows += measure(worker, step // len(commands), arm, name)
         status = worker.wait()
-        log("ended", status, *worker.said())
+        log("ended", status, *worker.output())
     arms = [{"name": None, "command": command, "inner_loops": 1} for command in commands]
     write_record(option(words, "--record"), arms, rows)
     print("SUMMARY of", name)
