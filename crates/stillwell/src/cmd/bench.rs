@@ -12,7 +12,7 @@ use crate::measure::worker::Failure;
 use crate::plan::Arm;
 use crate::plan::programs::{decide_bench, names, programs};
 use crate::render::failure::worker::explain as explain_worker;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::session::{Measuring, drawn_seed};
 use crate::spec::BenchVerb;
 
@@ -68,7 +68,7 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
 
 fn not_listed(program: &Arm, index: usize, failure: &Failure) -> anyhow::Error {
     let program = format!("program {} ({:?})", index + 1, program.label());
-    anyhow!("{}", explain_worker(&program, "nothing was measured", failure, Asked::Workers))
+    anyhow!("{}", explain_worker(&program, "nothing was measured", failure, Audience::Workers))
 }
 
 /// Prints the names.

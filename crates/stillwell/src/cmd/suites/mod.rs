@@ -22,7 +22,7 @@ use crate::plan::programs::Listed;
 use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite, is_selected};
 use crate::record::{self, Manifest};
 use crate::render::failure::worker::explain as explain_worker;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::session::{EXIT_INTERRUPTED, Measuring, drawn_seed};
 use crate::spec::BenchVerb;
 use crate::spec::suite::{Placed, SuiteFile, Text, Variant, Wrong, parse};
@@ -346,7 +346,7 @@ fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<
             let program = format!("program {:?} of variant {:?}", arm.command, arm.label());
             anyhow::anyhow!(
                 "{}",
-                explain_worker(&program, "nothing was measured", &failure, Asked::Suite)
+                explain_worker(&program, "nothing was measured", &failure, Audience::Suite)
             )
         },
     )
