@@ -1,8 +1,6 @@
 //! Watches who has the CPUs while loops run on them: the scheduler's switches of each loop, which need no rights, and with
 //! rights every switch and every interrupt of its CPU.
 
-use std::os::fd::AsRawFd as _;
-
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -224,7 +222,7 @@ pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec
     let mut others = Vec::new();
     for id in rest {
         let counter = builder(*id).build()?;
-        sys::share_perf_buffer(counter.as_raw_fd(), ring.0.as_raw_fd())?;
+        sys::share_perf_buffer(&counter, &ring.0)?;
         others.push(counter);
     }
     Ok((ring, others))
