@@ -31,7 +31,7 @@ use clap::Parser as _;
 use crate::values::exit_code;
 
 fn main() -> ExitCode {
-    // Before anything else, so that the launcher stays small.
+    // Checked before anything else, so that the launcher stays small.
     if measure::launcher::is_requested() {
         measure::launcher::serve();
         return ExitCode::SUCCESS;
@@ -46,17 +46,19 @@ fn main() -> ExitCode {
         return noise::osnoise::tracing::serve();
     }
     let cli = spec::Cli::parse();
+    let audience = cmd::audience(&cli.verb);
     match cmd::run_verb(cli.verb) {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            writeln!(anstream::stderr(), "stillwell: {error:#}").ok();
+            let text = audience.words(&format!("stillwell: {error:#}"));
+            writeln!(anstream::stderr(), "{text}").ok();
             ExitCode::from(exit_code::ERROR)
         }
     }
 }
 
-/// Whoever read our output has had enough: not an error (`stillwell dump | head`).
+/// Whether the reader of our output closed the pipe (`stillwell dump | head`), which is no error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     kinds.into_iter().any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
