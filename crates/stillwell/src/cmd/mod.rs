@@ -38,7 +38,7 @@ use crate::spec::Verb;
 pub fn audience(verb: &Verb) -> Audience {
     match verb {
         Verb::Timeit(_) => Audience::Workers,
-        Verb::Bench(verb) if suites::is_asked(&verb.spec) => Audience::Suite,
+        Verb::Bench(verb) if suites::is_suite(&verb.spec) => Audience::Suite,
         Verb::Bench(_) => Audience::Workers,
         Verb::Noise(_) | Verb::System(_) | Verb::Shield(_) => Audience::Machine,
         _ => Audience::Run,
