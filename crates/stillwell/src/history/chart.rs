@@ -15,7 +15,7 @@ const SPARK_MAX: usize = 60;
 
 /// A chart: columns with one value for each result, in order, and what is drawn over them.
 #[derive(Clone, Debug, Serialize)]
-pub struct Chart<'a> {
+pub struct HistoryChart<'a> {
     is_by_commit: bool,
     record: Vec<i64>,
     measured_s: Vec<i64>,
@@ -33,23 +33,24 @@ pub struct Chart<'a> {
 
 /// The small picture of a series: its newest values, and which of them are the first after a change.
 #[derive(Clone, Debug, Serialize)]
-pub struct Spark {
+pub struct Sparkline {
     values: Vec<f32>,
     changes: Vec<usize>,
 }
 
 /// What is drawn of a series; only the noise-free time has an error.
-pub fn chart(series: &Series, estimate: Estimate) -> Chart<'_> {
+pub fn chart(series: &Series, estimate: Estimate) -> HistoryChart<'_> {
     let entries = &series.entries;
-    let err =
-        |entry: &crate::history::Entry| entry.taken.t0_err.filter(|_| estimate == Estimate::T0);
-    Chart {
+    let err = |entry: &crate::history::StoredResult| {
+        entry.result.t0_err.filter(|_| estimate == Estimate::T0)
+    };
+    HistoryChart {
         is_by_commit: series.is_by_commit,
         record: entries.iter().map(|entry| entry.record).collect(),
         measured_s: entries.iter().map(|entry| entry.origin.measured_s).collect(),
         time_s: (0..entries.len()).map(|at| series.time_s(at)).collect(),
-        revision: entries.iter().map(|entry| entry.taken.revision.as_deref()).collect(),
-        n_runs: entries.iter().map(|entry| entry.taken.n_runs).collect(),
+        revision: entries.iter().map(|entry| entry.result.revision.as_deref()).collect(),
+        n_runs: entries.iter().map(|entry| entry.result.n_runs).collect(),
         value: &series.values,
         err: entries.iter().map(err).collect(),
         levels: series.levels(),
@@ -59,10 +60,10 @@ pub fn chart(series: &Series, estimate: Estimate) -> Chart<'_> {
 }
 
 /// The newest results of a series.
-pub fn spark(series: &Series) -> Spark {
+pub fn spark(series: &Series) -> Sparkline {
     let first = series.values.len().saturating_sub(SPARK_MAX);
     let places = series.changes.iter().filter_map(|change| change.at.checked_sub(first));
-    Spark {
+    Sparkline {
         values: series.values[first..].iter().map(|&value| value as f32).collect(),
         changes: places.collect(),
     }

@@ -14,12 +14,12 @@ use crate::host::command_of_invoker;
 pub struct Commits {
     repository: PathBuf,
     committed_s: HashMap<String, Option<i64>>,
-    between: HashMap<(String, String), Option<Between>>,
+    between: HashMap<(String, String), Option<CommitRange>>,
 }
 
 /// The commits after one revision up to another.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Between {
+pub struct CommitRange {
     /// How many there are.
     pub n: usize,
     /// The newest ones: abbreviated id and subject.
@@ -74,7 +74,7 @@ impl Commits {
     }
 
     /// The commits after `old` up to `new`. Many benchmarks change at the same one.
-    pub fn between(&mut self, old: &str, new: &str) -> Option<Between> {
+    pub fn between(&mut self, old: &str, new: &str) -> Option<CommitRange> {
         let key = (old.to_owned(), new.to_owned());
         if let Some(known) = self.between.get(&key) {
             return known.clone();
@@ -84,7 +84,7 @@ impl Commits {
         between
     }
 
-    fn ask_between(&self, old: &str, new: &str) -> Option<Between> {
+    fn ask_between(&self, old: &str, new: &str) -> Option<CommitRange> {
         let undone = format!("{new}..{old}");
         let n_undone: usize =
             self.ask(&["rev-list", "--count", &undone, "--"], new)?.trim().parse().ok()?;
@@ -95,7 +95,7 @@ impl Commits {
         let range = format!("{old}..{new}");
         let text = self.ask(&["log", "--oneline", "--no-decorate", &range, "--"], old)?;
         let newest = text.lines().take(NAMED_MAX).map(str::to_owned).collect();
-        Some(Between { n: text.lines().count(), newest, n_undone })
+        Some(CommitRange { n: text.lines().count(), newest, n_undone })
     }
 
     fn is_shallow(&self) -> bool {

@@ -7,7 +7,9 @@
 
 pub mod chart;
 pub mod commits;
+pub mod concurrent;
 mod database;
+pub mod extract;
 #[cfg(test)]
 pub mod fixture;
 mod relative;
@@ -15,8 +17,6 @@ mod schema;
 pub mod series;
 mod session;
 pub mod store;
-pub mod taken;
-pub mod together;
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use serde::Serialize;
 
 /// What a record says of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Taken {
+pub struct BenchmarkResult {
     /// Its name; of a record of commands, the command's.
     pub benchmark: String,
     /// The program it was measured in, where a record has several; otherwise empty.
@@ -47,7 +47,7 @@ pub struct Taken {
 
 /// What is known of the record of a result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Origin {
+pub struct RecordOrigin {
     /// The file it was added from.
     pub file: String,
     /// Which machine; results of different machines are never put in one series.
@@ -60,11 +60,12 @@ pub struct Origin {
 
 /// A result in a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct StoredResult {
     /// Of the record; several results have the same.
     pub record: i64,
     #[serde(flatten)]
-    pub origin: Arc<Origin>,
+    pub origin: Arc<RecordOrigin>,
     #[serde(flatten)]
-    pub taken: Taken,
+    #[serde(rename = "taken")]
+    pub result: BenchmarkResult,
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use stats::Sorted;
 
-use crate::history::series::Ordered;
+use crate::history::series::ResultSequence;
 
 /// Others that a result needs: their median has to be right where one or two of them change by themselves.
 const OTHERS_MIN: usize = 4;
@@ -20,20 +20,20 @@ const FAR_S: u64 = 12 * 3600;
 const ROUNDS: usize = 4;
 
 /// A change of one series: the position of the first result after it, and its size as a logarithm.
-pub type Own = (usize, f64);
+pub type OwnChange = (usize, f64);
 
 /// A series with what is known of each of its results.
-struct Member {
-    ordered: Ordered,
+struct MachineSeries {
+    ordered: ResultSequence,
     /// The series' own level.
     levels: Vec<f64>,
     /// What the result has in common with the others of the machine, as a factor.
     common: Vec<f64>,
 }
 
-impl Member {
+impl MachineSeries {
     /// Its own level is its median, until more is known.
-    fn of(ordered: Ordered) -> Self {
+    fn of(ordered: ResultSequence) -> Self {
         let n = ordered.values.len();
         let mut member = Self { ordered, levels: Vec::new(), common: vec![1.0; n] };
         member.levels = member.levels_between(&[]);
@@ -45,10 +45,10 @@ impl Member {
     }
 
     /// Each value divided by what it has in common with the others.
-    fn without_common(&self) -> Ordered {
+    fn without_common(&self) -> ResultSequence {
         let values = self.ordered.values.iter().zip(&self.common);
         let values = values.map(|(value, common)| value / common).collect();
-        Ordered { values, ..self.ordered.clone() }
+        ResultSequence { values, ..self.ordered.clone() }
     }
 
     /// At each result, the median of those between the same changes, without what is common.
@@ -63,10 +63,10 @@ impl Member {
         levels
     }
 
-    fn timed(&self) -> Timed<'_> {
-        let Ordered { entries, values, .. } = &self.ordered;
+    fn timed(&self) -> Deviations<'_> {
+        let ResultSequence { entries, values, .. } = &self.ordered;
         let moves = values.iter().zip(&self.levels).map(|(value, level)| (value / level).ln());
-        Timed {
+        Deviations {
             machine: self.machine(),
             moves: moves.collect(),
             measured_s: entries.iter().map(|entry| entry.origin.measured_s).collect(),
@@ -93,14 +93,14 @@ fn keep<T>(all: &mut Vec<T>, common: &[Option<f64>]) {
 /// What some of the others do by themselves leaves a trace in what they have in common, and that in all. So the largest changes of a
 /// machine are taken for a series' own first, and what is common is found again without them before smaller ones are.
 pub fn relative(
-    groups: Vec<Ordered>,
-    own_changes: impl Fn(Ordered) -> Vec<Own> + Sync,
-) -> Vec<Ordered> {
-    let mut members: Vec<Member> = groups.into_iter().map(Member::of).collect();
+    groups: Vec<ResultSequence>,
+    own_changes: impl Fn(ResultSequence) -> Vec<OwnChange> + Sync,
+) -> Vec<ResultSequence> {
+    let mut members: Vec<MachineSeries> = groups.into_iter().map(MachineSeries::of).collect();
     let mut share = 1.0;
     for _ in 0..ROUNDS {
         find_common(&mut members);
-        let found: Vec<Vec<Own>> =
+        let found: Vec<Vec<OwnChange>> =
             members.par_iter().map(|member| own_changes(member.without_common())).collect();
         let mut largest: HashMap<String, f64> = HashMap::new();
         for (member, found) in members.iter().zip(&found) {
@@ -115,11 +115,11 @@ pub fn relative(
         }
     }
     find_common(&mut members);
-    members.iter().map(Member::without_common).collect()
+    members.iter().map(MachineSeries::without_common).collect()
 }
 
-fn find_common(members: &mut Vec<Member>) {
-    let common = common(&members.iter().map(Member::timed).collect::<Vec<_>>());
+fn find_common(members: &mut Vec<MachineSeries>) {
+    let common = common(&members.iter().map(MachineSeries::timed).collect::<Vec<_>>());
     for (member, common) in members.iter_mut().zip(common) {
         member.take(common);
     }
@@ -128,7 +128,7 @@ fn find_common(members: &mut Vec<Member>) {
 
 /// How far the results of one series are from its own level, and when each was measured.
 #[derive(Clone)]
-struct Timed<'a> {
+struct Deviations<'a> {
     machine: &'a str,
     /// Natural logarithms of value ÷ level.
     moves: Vec<f64>,
@@ -138,13 +138,13 @@ struct Timed<'a> {
 
 /// What the others of its machine had in common at each result, as a logarithm: the median of their moves, of each in its result
 /// that is closest in time. `None` where there are too few of them.
-fn common(all: &[Timed<'_>]) -> Vec<Vec<Option<f64>>> {
-    let mut machines: HashMap<&str, Vec<(usize, InOrder)>> = HashMap::new();
-    let is_fit = |series: &Timed<'_>| series.moves.iter().all(|it| it.is_finite());
+fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
+    let mut machines: HashMap<&str, Vec<(usize, DeviationTimeline)>> = HashMap::new();
+    let is_fit = |series: &Deviations<'_>| series.moves.iter().all(|it| it.is_finite());
     for (index, series) in all.iter().enumerate().filter(|(_, series)| is_fit(series)) {
-        machines.entry(series.machine).or_default().push((index, InOrder::of(series)));
+        machines.entry(series.machine).or_default().push((index, DeviationTimeline::of(series)));
     }
-    let at = |index: usize, series: &Timed<'_>, time_s: i64| {
+    let at = |index: usize, series: &Deviations<'_>, time_s: i64| {
         let others = machines.get(series.machine)?.iter().filter(|(other, _)| *other != index);
         let near: Vec<f64> = others.filter_map(|(_, other)| other.nearest(time_s)).collect();
         if near.len() < OTHERS_MIN {
@@ -152,17 +152,17 @@ fn common(all: &[Timed<'_>]) -> Vec<Vec<Option<f64>>> {
         }
         Sorted::new(&near).ok().map(|near| near.median())
     };
-    let each = |(index, series): (usize, &Timed<'_>)| {
+    let each = |(index, series): (usize, &Deviations<'_>)| {
         series.measured_s.iter().map(|&time_s| at(index, series, time_s)).collect()
     };
     all.iter().enumerate().map(each).collect()
 }
 
 /// The moves of a series in order of time.
-struct InOrder(Vec<(i64, f64)>);
+struct DeviationTimeline(Vec<(i64, f64)>);
 
-impl InOrder {
-    fn of(series: &Timed<'_>) -> Self {
+impl DeviationTimeline {
+    fn of(series: &Deviations<'_>) -> Self {
         let all = series.measured_s.iter().copied().zip(series.moves.iter().copied());
         let mut all: Vec<(i64, f64)> = all.collect();
         all.sort_by_key(|(time_s, _)| *time_s);
@@ -186,9 +186,9 @@ mod tests {
     const DAY_S: i64 = 86_400;
 
     /// A result a day, some minutes after the others.
-    fn timed(machine: &str, minutes: i64, moves: Vec<f64>) -> Timed<'_> {
+    fn timed(machine: &str, minutes: i64, moves: Vec<f64>) -> Deviations<'_> {
         let measured_s = (0..moves.len() as i64).map(|day| day * DAY_S + 60 * minutes).collect();
-        Timed { machine, moves, measured_s }
+        Deviations { machine, moves, measured_s }
     }
 
     fn weather(day: usize) -> f64 {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, ensure};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::history::session::{Beside, Session};
+use crate::history::session::{SessionKey, StateOrder};
 
 /// From one version of the schema to the next.
 #[derive(Clone, Copy)]
@@ -118,16 +118,16 @@ fn find_sessions(transaction: &Transaction<'_>) -> Result<()> {
     for id in ids {
         // One that is damaged is told when it is asked for.
         let Ok(bytes) = unpack(&packed(id)?) else { continue };
-        let Some(session) = Session::of(&bytes) else { continue };
+        let Some(session) = SessionKey::of(&bytes) else { continue };
         transaction.execute("UPDATE record SET session = ?1 WHERE id = ?2", (session.id(), id))?;
         let others = kept.entry(session.id()).or_default();
         let mut superseded = None;
         for (at, &other) in others.iter().enumerate() {
             let bytes = unpack(&packed(other)?)?;
-            match Session::of(&bytes).map(|other| session.beside(&other)) {
-                Some(Beside::Later) => superseded = Some((at, other)),
-                Some(Beside::NoLater) => superseded = Some((at, id)),
-                Some(Beside::Parted) | None => {}
+            match SessionKey::of(&bytes).map(|other| session.beside(&other)) {
+                Some(StateOrder::Later) => superseded = Some((at, other)),
+                Some(StateOrder::NoLater) => superseded = Some((at, id)),
+                Some(StateOrder::Parted) | None => {}
             }
         }
         match superseded {

@@ -10,8 +10,8 @@ use stats::two_sample::hodges_lehmann_shift;
 use stats::{Interval, Sorted};
 
 use crate::analysis::RatioInterval;
-use crate::history::together::{self, Together};
-use crate::history::{Entry, relative};
+use crate::history::concurrent::{self, ConcurrentChanges};
+use crate::history::{StoredResult, relative};
 use crate::values::Estimate;
 
 /// What can be told by as many random orders as one can wait for.
@@ -24,18 +24,18 @@ const N_ORDERS: usize = 999;
 const SIDE_MAX: usize = 300;
 
 impl Estimate {
-    fn of(self, entry: &Entry) -> f64 {
+    fn of(self, entry: &StoredResult) -> f64 {
         match self {
-            Self::T0 => entry.taken.t0,
-            Self::Median => entry.taken.median,
-            Self::Mean => entry.taken.mean,
+            Self::T0 => entry.result.t0,
+            Self::Median => entry.result.median,
+            Self::Mean => entry.result.mean,
         }
     }
 }
 
 /// How changes are looked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Policy {
+pub struct DetectionSettings {
     pub estimate: Estimate,
     /// Probability that a series without a change is called changed, [`ALPHA_MIN`] at least.
     pub alpha: f64,
@@ -58,7 +58,7 @@ pub struct Series {
     pub machine: String,
     /// By the time of the commit where all have one, else by the time of measurement.
     pub is_by_commit: bool,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<StoredResult>,
     /// The number of each result that the series is of.
     pub values: Vec<f64>,
     /// Of "it never changed", as it stands among all series (Benjamini-Hochberg); `None` where values are not above zero.
@@ -77,7 +77,7 @@ pub struct Change {
     /// What else changed between the two results: name, before, after.
     pub also_changed: Vec<(String, String, String)>,
     /// The other series of the machine.
-    pub together: Together,
+    pub together: ConcurrentChanges,
 }
 
 /// The results between two changes.
@@ -91,20 +91,20 @@ pub struct Level {
 }
 
 /// Puts results in series and finds the changes of each.
-pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
-    let mut by_key: BTreeMap<_, Vec<Entry>> = BTreeMap::new();
+pub fn series(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Series> {
+    let mut by_key: BTreeMap<_, Vec<StoredResult>> = BTreeMap::new();
     for entry in entries {
-        let Entry { taken, origin, .. } = &entry;
+        let StoredResult { result, origin, .. } = &entry;
         let key = (
-            taken.benchmark.clone(),
-            taken.arm.clone(),
-            taken.unit.clone(),
+            result.benchmark.clone(),
+            result.arm.clone(),
+            result.unit.clone(),
             origin.machine.clone(),
         );
         by_key.entry(key).or_default().push(entry);
     }
-    let mut groups: Vec<Ordered> =
-        by_key.into_values().map(|entries| Ordered::of(entries, policy.estimate)).collect();
+    let mut groups: Vec<ResultSequence> =
+        by_key.into_values().map(|entries| ResultSequence::of(entries, policy.estimate)).collect();
     if policy.is_relative {
         let own = |change: &Change| (change.at, change.ratio.ratio.ln());
         groups = relative::relative(groups, |group| {
@@ -129,7 +129,7 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
             series
         })
         .collect();
-    together::mark(&mut all);
+    concurrent::mark(&mut all);
     all
 }
 
@@ -138,7 +138,7 @@ pub fn series(entries: Vec<Entry>, policy: Policy) -> Vec<Series> {
 /// of `m` need `m / (k false_discovery)` orders each, so all need the same together; twice as many are drawn. A series goes on only
 /// with the smallest p that there is, and so stays within its error rate: what it gets then is no smaller than what these orders
 /// alone would give it.
-fn resolve(all: &mut [(Series, Option<f64>)], policy: Policy) {
+fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
     let n_tested = all.iter().filter(|(_, p)| p.is_some()).count() as f64;
     let mut n_orders = options(policy).n_orders;
     loop {
@@ -158,7 +158,7 @@ fn resolve(all: &mut [(Series, Option<f64>)], policy: Policy) {
     }
 }
 
-fn options(policy: Policy) -> Options {
+fn options(policy: DetectionSettings) -> Options {
     // Of so many, ten that are as far apart still make a p of alpha.
     let n_orders = N_ORDERS.max((10.0 / policy.alpha).ceil() as usize - 1);
     Options { alpha: policy.alpha, side_min: LEVEL_MIN, n_orders, seed: policy.seed }
@@ -166,18 +166,18 @@ fn options(policy: Policy) -> Options {
 
 /// The results of one series in order.
 #[derive(Clone)]
-pub struct Ordered {
-    pub entries: Vec<Entry>,
+pub struct ResultSequence {
+    pub entries: Vec<StoredResult>,
     /// The number of each result that the series is of.
     pub values: Vec<f64>,
     /// By the time of the commit where all have one, else by the time of measurement.
     pub is_by_commit: bool,
 }
 
-impl Ordered {
-    fn of(mut entries: Vec<Entry>, estimate: Estimate) -> Self {
-        let is_by_commit = entries.iter().all(|entry| entry.taken.committed_s.is_some());
-        let time = |entry: &Entry| entry.taken.committed_s.filter(|_| is_by_commit);
+impl ResultSequence {
+    fn of(mut entries: Vec<StoredResult>, estimate: Estimate) -> Self {
+        let is_by_commit = entries.iter().all(|entry| entry.result.committed_s.is_some());
+        let time = |entry: &StoredResult| entry.result.committed_s.filter(|_| is_by_commit);
         entries.sort_by_key(|entry| (time(entry), entry.origin.measured_s, entry.record));
         let values = entries.iter().map(|entry| estimate.of(entry)).collect();
         Self { entries, values, is_by_commit }
@@ -185,8 +185,8 @@ impl Ordered {
 }
 
 /// The changes of one series, and the p-value of "there is none".
-fn divided(ordered: Ordered, policy: Policy) -> (Series, Option<f64>) {
-    let Ordered { entries, values, is_by_commit } = ordered;
+fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Option<f64>) {
+    let ResultSequence { entries, values, is_by_commit } = ordered;
     let logs = stats::logs(&values).ok();
     let found = logs.as_ref().and_then(|logs| e_divisive::divide(logs, options(policy)).ok());
     let changes = found.as_ref().zip(logs.as_ref()).map(|(found, logs)| {
@@ -199,7 +199,7 @@ fn divided(ordered: Ordered, policy: Policy) -> (Series, Option<f64>) {
                 p: change.p,
                 ratio: ratio(&logs[start..change.at], &logs[change.at..end])?,
                 also_changed: also_changed(&entries[change.at - 1], &entries[change.at]),
-                together: Together::default(),
+                together: ConcurrentChanges::default(),
             })
         };
         found.changes.iter().enumerate().filter_map(change).collect::<Vec<_>>()
@@ -208,9 +208,9 @@ fn divided(ordered: Ordered, policy: Policy) -> (Series, Option<f64>) {
     let changes = changes.unwrap_or_default().into_iter().filter(is_large).collect();
     let first = &entries[0];
     let series = Series {
-        benchmark: first.taken.benchmark.clone(),
-        arm: first.taken.arm.clone(),
-        unit: first.taken.unit.clone(),
+        benchmark: first.result.benchmark.clone(),
+        arm: first.result.arm.clone(),
+        unit: first.result.unit.clone(),
         machine: first.origin.machine.clone(),
         is_by_commit,
         values,
@@ -228,7 +228,7 @@ fn ratio(before: &[f64], after: &[f64]) -> Option<RatioInterval> {
     Some(RatioInterval { ratio: shift.exp(), lo: lo.exp(), hi: hi.exp() })
 }
 
-fn also_changed(before: &Entry, after: &Entry) -> Vec<(String, String, String)> {
+fn also_changed(before: &StoredResult, after: &StoredResult) -> Vec<(String, String, String)> {
     let old: BTreeMap<&str, &str> =
         before.origin.surroundings.iter().map(|(name, value)| (&name[..], &value[..])).collect();
     let changed = |(name, new): &(String, String)| {
@@ -257,8 +257,8 @@ impl Series {
 
     /// When a result belongs: the time of its commit or of its measurement, whichever the series is in the order of.
     pub fn time_s(&self, at: usize) -> i64 {
-        let Entry { origin, taken, .. } = &self.entries[at];
-        taken.committed_s.filter(|_| self.is_by_commit).unwrap_or(origin.measured_s)
+        let StoredResult { origin, result, .. } = &self.entries[at];
+        result.committed_s.filter(|_| self.is_by_commit).unwrap_or(origin.measured_s)
     }
 
     /// Name of the benchmark, and of the program where there are several.
@@ -274,11 +274,11 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Origin, Taken, fixture};
+    use crate::history::{BenchmarkResult, RecordOrigin, fixture};
     use stats::Stream;
     use std::sync::Arc;
 
-    const POLICY: Policy = Policy {
+    const POLICY: DetectionSettings = DetectionSettings {
         estimate: Estimate::T0,
         alpha: 0.01,
         false_discovery: 0.05,
@@ -287,20 +287,20 @@ mod tests {
         is_relative: false,
     };
 
-    fn entries(benchmark: &str, machine: &str, values: &[f64]) -> Vec<Entry> {
-        let entry = |(i, value): (usize, &f64)| Entry {
+    fn entries(benchmark: &str, machine: &str, values: &[f64]) -> Vec<StoredResult> {
+        let entry = |(i, value): (usize, &f64)| StoredResult {
             record: i as i64,
-            origin: Arc::new(Origin {
+            origin: Arc::new(RecordOrigin {
                 machine: machine.into(),
                 // Stored in an order of its own.
                 measured_s: (values.len() - i) as i64,
                 surroundings: vec![("kernel".into(), if i < 20 { "6.1" } else { "6.12" }.into())],
-                ..Origin::default()
+                ..RecordOrigin::default()
             }),
-            taken: Taken {
+            result: BenchmarkResult {
                 committed_s: Some(1000 + i as i64),
                 revision: Some(format!("r{i}")),
-                ..fixture::taken(benchmark, *value, None)
+                ..fixture::result(benchmark, *value, None)
             },
         };
         values.iter().enumerate().rev().map(entry).collect()
@@ -319,16 +319,18 @@ mod tests {
         let found = series(all, POLICY);
         assert_eq!(found.len(), 2, "machines are apart");
         let [change] = &found[0].changes[..] else { panic!("{:?}", found[0].changes) };
-        assert_eq!((change.at, &found[0].entries[20].taken.revision), (20, &Some("r20".into())));
+        assert_eq!((change.at, &found[0].entries[20].result.revision), (20, &Some("r20".into())));
         let RatioInterval { ratio, lo, hi } = change.ratio;
         assert!(lo > 1.02 && lo < 1.03 && ratio > lo && ratio < hi && hi < 1.04, "{change:?}");
         assert_eq!(change.also_changed, [("kernel".into(), "6.1".into(), "6.12".into())]);
         assert_eq!(found[1].changes, []);
         // The median is the same everywhere.
-        let medians =
-            series(found[0].entries.clone(), Policy { estimate: Estimate::Median, ..POLICY });
+        let medians = series(
+            found[0].entries.clone(),
+            DetectionSettings { estimate: Estimate::Median, ..POLICY },
+        );
         assert_eq!(medians[0].changes, []);
-        let large = Policy { size_min: 0.05, ..POLICY };
+        let large = DetectionSettings { size_min: 0.05, ..POLICY };
         assert_eq!(series(found[0].entries.clone(), large)[0].changes, []);
     }
 
@@ -362,7 +364,7 @@ mod tests {
             let own = if i == 0 && at >= 30 { 103.0 } else { 100.0 };
             own * if at < 20 { 1.0 } else { 1.04 }
         };
-        let all: Vec<Entry> = (0..6)
+        let all: Vec<StoredResult> = (0..6)
             .flat_map(|i| entries(&format!("b{i}"), "a", &noisy(40, 9 + i, |at| level(i, at))))
             .collect();
         let places = |policy| -> Vec<Vec<usize>> {
@@ -371,7 +373,7 @@ mod tests {
         };
         let all_moved = places(POLICY);
         assert!(all_moved.iter().all(|changes| changes.contains(&20)), "{all_moved:?}");
-        let relative = places(Policy { is_relative: true, ..POLICY });
+        let relative = places(DetectionSettings { is_relative: true, ..POLICY });
         assert_eq!(relative, [vec![30], vec![], vec![], vec![], vec![], vec![]]);
     }
 

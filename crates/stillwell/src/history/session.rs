@@ -10,7 +10,7 @@ use crate::record::{self, START};
 
 /// A state of a session, beside another one of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum StateOrder {
     /// It has all of the other, and more.
     Later,
     /// The other has all of it.
@@ -21,12 +21,12 @@ pub enum Beside {
 
 /// A session's own record: compressed or not, as it was added.
 #[derive(Debug)]
-pub struct Session<'a> {
+pub struct SessionKey<'a> {
     text: std::borrow::Cow<'a, [u8]>,
     header_len: usize,
 }
 
-impl<'a> Session<'a> {
+impl<'a> SessionKey<'a> {
     /// `None` of another program's file, and of a record that was converted from one: these are whole.
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         #[derive(Deserialize)]
@@ -49,17 +49,17 @@ impl<'a> Session<'a> {
 
     /// What this is to another record of the same session. A session goes on behind what there is, but for a line that was torn and
     /// the line that says how it was cut short.
-    pub fn beside(&self, other: &Self) -> Beside {
+    pub fn beside(&self, other: &Self) -> StateOrder {
         let has_all_of = |this: &Self, other: &Self| {
             this.text.starts_with(&other.text[..record::kept_len(&other.text)])
         };
         match (has_all_of(self, other), has_all_of(other, self)) {
-            (true, false) => Beside::Later,
-            (false, true) => Beside::NoLater,
+            (true, false) => StateOrder::Later,
+            (false, true) => StateOrder::NoLater,
             // One that says how it was cut short has a line more.
-            (true, true) if self.text.len() > other.text.len() => Beside::Later,
-            (true, true) => Beside::NoLater,
-            (false, false) => Beside::Parted,
+            (true, true) if self.text.len() > other.text.len() => StateOrder::Later,
+            (true, true) => StateOrder::NoLater,
+            (false, false) => StateOrder::Parted,
         }
     }
 }

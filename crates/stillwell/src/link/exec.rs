@@ -22,7 +22,7 @@ const IS_DONE: &str = "STILLWELL_LINK_ORDER";
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 
 /// An argument, or the arguments that it stands for.
-enum Piece<'a> {
+enum Argument<'a> {
     Word(&'a OsStr),
     Response { name: &'a OsStr, text: Vec<u8>, words: Vec<Word> },
 }
@@ -50,15 +50,15 @@ fn compiler(command: &[OsString], seed: u64) -> Result<Command> {
 
 /// Its arguments without the program, in their new order.
 fn shuffled(command: &[OsString], seed: u64) -> Result<Vec<OsString>> {
-    let pieces: Vec<Piece<'_>> = command.iter().map(|word| Piece::of(word)).collect();
-    let words: Vec<&[u8]> = pieces.iter().flat_map(Piece::words).collect();
+    let pieces: Vec<Argument<'_>> = command.iter().map(|word| Argument::of(word)).collect();
+    let words: Vec<&[u8]> = pieces.iter().flat_map(Argument::words).collect();
     let order = command::order(&words, seed);
     let mut new = order.iter().map(|&from| words[from]);
     let pieces = pieces.iter().map(|piece| piece.with(&mut new));
     pieces.skip(1).collect()
 }
 
-impl<'a> Piece<'a> {
+impl<'a> Argument<'a> {
     fn of(word: &'a OsStr) -> Self {
         let file = word.as_bytes().strip_prefix(b"@");
         match file.and_then(|file| read(Path::new(OsStr::from_bytes(file)))) {

@@ -10,4 +10,4 @@ mod response;
 mod wrappers;
 
 pub use exec::exec;
-pub use wrappers::Wrappers;
+pub use wrappers::CompilerWrappers;

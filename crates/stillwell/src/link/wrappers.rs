@@ -17,13 +17,13 @@ const CACHES: [&str; 5] = ["ccache", "sccache", "distcc", "icecc", "buildcache"]
 
 /// A directory of wrappers.
 #[derive(Debug)]
-pub struct Wrappers {
+pub struct CompilerWrappers {
     directory: PathBuf,
     /// What PATH was.
     path: OsString,
 }
 
-impl Wrappers {
+impl CompilerWrappers {
     /// Makes them in a directory that is empty or not there yet. Links through them have the order of `seed`.
     ///
     /// # Errors

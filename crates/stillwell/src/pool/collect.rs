@@ -9,14 +9,14 @@ use crate::analysis::pool::NodePairs;
 use crate::analysis::walls::Walls;
 use crate::analysis::{end_reason, launches};
 use crate::plan::Role;
-use crate::pool::manifest::{Listed, Pool, Task};
-use crate::pool::standing::{done, node_name};
+use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark};
+use crate::pool::progress::{done, node_name};
 use crate::pool::task::seed_option;
 use crate::record::{EndReason, Record};
 
 /// What the folder of a pool holds.
 #[derive(Debug)]
-pub struct Collected {
+pub struct PoolPairs {
     /// The pairs of all tasks that are done, in the order of the suite.
     pub pieces: Vec<NodePairs>,
     /// Tasks that are done.
@@ -31,13 +31,13 @@ pub struct Collected {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn collect(pool: &Pool) -> Result<Collected> {
+pub fn collect(pool: &Pool) -> Result<PoolPairs> {
     let done = done(pool)?;
     let read: Vec<(usize, Result<Vec<NodePairs>>)> =
         done.par_iter().map(|&task| (task, pieces(pool, task))).collect();
     let n_tasks = pool.manifest.tasks.len();
     let missing = (0..n_tasks).filter(|task| !done.contains(task)).collect();
-    let mut collected = Collected { pieces: Vec::new(), n_done: 0, missing, damaged: Vec::new() };
+    let mut collected = PoolPairs { pieces: Vec::new(), n_done: 0, missing, damaged: Vec::new() };
     let mut by_place = Vec::new();
     for (task, pieces) in read {
         match pieces {
@@ -82,8 +82,8 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
 /// Whether a record is of this task and its commits, and finished.
 fn check(
     record: &Record,
-    asked: Task,
-    listed: &Listed,
+    asked: BenchmarkTask,
+    listed: &PoolBenchmark,
     commits: &BTreeMap<String, String>,
 ) -> Result<()> {
     let plan = &record.header.plan;

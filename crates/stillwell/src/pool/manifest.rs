@@ -25,7 +25,7 @@ const SUBMISSIONS: &str = "submissions.jsonl";
 
 /// What is to be measured, and how it is submitted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct PoolManifest {
     /// [`FORMAT`].
     pub format: String,
     /// [`VERSION`].
@@ -58,17 +58,17 @@ pub struct Manifest {
     /// Tasks of each job of the queue.
     pub tasks_per_job: usize,
     /// How jobs are submitted.
-    pub engine: Engine,
+    pub engine: JobQueue,
     /// The benchmarks.
-    pub benchmarks: Vec<Listed>,
+    pub benchmarks: Vec<PoolBenchmark>,
     /// The tasks, in the order in which they are submitted.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<BenchmarkTask>,
 }
 
 /// How jobs are submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Engine {
+pub enum JobQueue {
     /// As arrays of Slurm.
     Slurm {
         /// Options of sbatch that say where they may run.
@@ -84,7 +84,7 @@ pub enum Engine {
 
 /// A benchmark of the suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct PoolBenchmark {
     /// Its name.
     pub name: String,
     /// Names of its variants; the first is the reference.
@@ -93,7 +93,7 @@ pub struct Listed {
 
 /// A benchmark × repetition: some blocks, on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
+pub struct BenchmarkTask {
     /// Index of the benchmark.
     pub benchmark: usize,
     /// Which repetition, from 0.
@@ -115,7 +115,7 @@ pub struct Submission {
 
 /// Each benchmark so many times, each with a seed of its own. They come in rounds, which have each benchmark once, in random order: so
 /// the tasks of a benchmark are not beside each other, and a node takes some of most benchmarks.
-pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<Task>> {
+pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<BenchmarkTask>> {
     let n_tasks = n_benchmarks.saturating_mul(n_repetitions as usize);
     ensure!(
         n_tasks <= TASKS_MAX,
@@ -131,11 +131,11 @@ pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<T
     }
     // JSON readers that know only floating-point numbers must get it right too.
     let mut task_seed = || stream.next_u64() >> 12;
-    let task = |(benchmark, repetition)| Task { benchmark, repetition, seed: task_seed() };
+    let task = |(benchmark, repetition)| BenchmarkTask { benchmark, repetition, seed: task_seed() };
     Ok(order.into_iter().map(task).collect())
 }
 
-impl Manifest {
+impl PoolManifest {
     /// Jobs of the queue.
     pub fn n_jobs(&self) -> usize {
         self.tasks.len().div_ceil(self.tasks_per_job)
@@ -154,7 +154,7 @@ impl Manifest {
 
     /// A task in words.
     pub fn label(&self, task: usize) -> String {
-        let Task { benchmark, repetition, .. } = self.tasks[task];
+        let BenchmarkTask { benchmark, repetition, .. } = self.tasks[task];
         format!("{} #{}", self.benchmarks[benchmark].name, u64::from(repetition) + 1)
     }
 
@@ -167,7 +167,7 @@ impl Manifest {
         );
         ensure!(self.tasks_per_job > 0, "tasks_per_job is 0");
         ensure!(
-            !matches!(self.engine, Engine::Slurm { array_max: 0, .. }),
+            !matches!(self.engine, JobQueue::Slurm { array_max: 0, .. }),
             "engine.slurm.array_max is 0"
         );
         let n_benchmarks = self.benchmarks.len();
@@ -187,7 +187,7 @@ pub struct Pool {
     /// The folder, absolute.
     pub folder: PathBuf,
     /// What is to be measured.
-    pub manifest: Manifest,
+    pub manifest: PoolManifest,
 }
 
 impl Pool {
@@ -195,7 +195,7 @@ impl Pool {
     ///
     /// # Errors
     /// It exists already, or cannot be made.
-    pub fn create(folder: &Path, manifest: Manifest) -> Result<Self> {
+    pub fn create(folder: &Path, manifest: PoolManifest) -> Result<Self> {
         let shown = folder.display();
         match std::fs::DirBuilder::new().create(folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -232,9 +232,9 @@ impl Pool {
             }
             _ => anyhow!("cannot read {}: {error}", path.display()),
         })?;
-        let manifest: Manifest = serde_json::from_slice(&text)
+        let manifest: PoolManifest = serde_json::from_slice(&text)
             .map_err(anyhow::Error::from)
-            .and_then(|manifest: Manifest| manifest.check().map(|()| manifest))
+            .and_then(|manifest: PoolManifest| manifest.check().map(|()| manifest))
             .with_context(|| format!("{}", path.display()))?;
         let folder =
             folder.canonicalize().with_context(|| format!("cannot find {}", folder.display()))?;
@@ -249,7 +249,7 @@ impl Pool {
         let job = named.to_str().filter(|name| !named.exists() && is_job(name));
         let Some(job) = job else { return Self::open(named) };
         let index = record::pools_path()?;
-        let folder = Known::of(&index, job).with_context(|| {
+        let folder = JobIndexEntry::of(&index, job).with_context(|| {
             format!("{} knows no pool of job {job}; name the folder of the pool", index.display())
         })?;
         Self::open(&folder)
@@ -327,7 +327,7 @@ impl Pool {
         if submission.id.is_empty() {
             return Ok(());
         }
-        let known = Known { job: submission.id.clone(), folder: self.folder.clone() };
+        let known = JobIndexEntry { job: submission.id.clone(), folder: self.folder.clone() };
         // Without it a pool is named by its folder; the job is submitted already.
         known.keep().ok();
         Ok(())
@@ -352,12 +352,12 @@ fn append(file: &mut File, value: &impl Serialize) -> Result<()> {
 
 /// Which job is of which pool, for all pools of a user.
 #[derive(Serialize, Deserialize)]
-struct Known {
+struct JobIndexEntry {
     job: String,
     folder: PathBuf,
 }
 
-impl Known {
+impl JobIndexEntry {
     fn keep(&self) -> Result<()> {
         let path = record::pools_path()?;
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;

@@ -4,10 +4,10 @@
 
 pub mod collect;
 pub mod manifest;
+pub mod progress;
 pub mod queue;
-pub mod standing;
 pub mod submit;
 pub mod task;
 
-pub use manifest::{Manifest, Pool};
-pub use standing::{Standing, State};
+pub use manifest::{Pool, PoolManifest};
+pub use progress::{PoolProgress, TaskState};

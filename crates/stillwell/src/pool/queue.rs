@@ -7,15 +7,15 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::pool::Manifest;
-use crate::pool::manifest::Engine;
+use crate::pool::PoolManifest;
+use crate::pool::manifest::JobQueue;
 
 /// Slurm's default for `MaxArraySize`.
 const ARRAY_MAX: usize = 1001;
 
 /// A job that has not ended, as the queue sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedJob {
     /// Number of its array in the queue.
     pub id: String,
     /// Its state, as squeue has it: RUNNING, PENDING, …
@@ -26,7 +26,7 @@ pub struct Queued {
     pub reason: String,
 }
 
-impl Queued {
+impl QueuedJob {
     /// Whether it has a node now.
     pub fn is_running(&self) -> bool {
         matches!(self.state.as_str(), "RUNNING" | "COMPLETING" | "CONFIGURING")
@@ -79,8 +79,8 @@ fn parse_array_max(config: &str) -> Option<usize> {
 ///
 /// # Errors
 /// Slurm does not answer, or something nobody can read.
-pub fn queued(manifest: &Manifest) -> Result<Option<BTreeMap<usize, Queued>>> {
-    let Engine::Slurm { array_max, .. } = manifest.engine else { return Ok(None) };
+pub fn queued(manifest: &PoolManifest) -> Result<Option<BTreeMap<usize, QueuedJob>>> {
+    let JobQueue::Slurm { array_max, .. } = manifest.engine else { return Ok(None) };
     let offsets = (0..manifest.n_jobs()).step_by(array_max);
     let names: Vec<String> = offsets.map(|offset| job_name(manifest, offset)).collect();
     let arguments = [
@@ -93,11 +93,11 @@ pub fn queued(manifest: &Manifest) -> Result<Option<BTreeMap<usize, Queued>>> {
 }
 
 /// What a submission is called; the number it starts from is in the name, so that whoever lost its id knows its jobs.
-pub fn job_name(manifest: &Manifest, offset: usize) -> String {
+pub fn job_name(manifest: &PoolManifest, offset: usize) -> String {
     format!("{}-{offset}", manifest.name)
 }
 
-fn parse_queue(text: &str) -> Result<BTreeMap<usize, Queued>> {
+fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
     let mut found = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let fields: Vec<&str> = line.trim().splitn(6, '|').collect();
@@ -107,10 +107,14 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, Queued>> {
         let offset = name.rsplit_once('-').and_then(|(_, offset)| offset.parse::<usize>().ok());
         let job = offset.zip(index.parse::<usize>().ok()).map(|(offset, index)| offset + index);
         let Some(job) = job else { bail!("squeue wrote {line:?}, which is no line of a job") };
-        let queued =
-            Queued { id: id.into(), state: state.into(), node: node.into(), reason: reason.into() };
+        let queued = QueuedJob {
+            id: id.into(),
+            state: state.into(),
+            node: node.into(),
+            reason: reason.into(),
+        };
         // A job that was submitted twice counts by the one that is further.
-        let is_better = |known: &Queued| queued.is_running() && !known.is_running();
+        let is_better = |known: &QueuedJob| queued.is_running() && !known.is_running();
         if found.get(&job).is_none_or(is_better) {
             found.insert(job, queued);
         }
@@ -122,7 +126,7 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, Queued>> {
 ///
 /// # Errors
 /// The pool is of a queue that cannot be asked, or Slurm does not answer.
-pub fn cancel(manifest: &Manifest) -> Result<usize> {
+pub fn cancel(manifest: &PoolManifest) -> Result<usize> {
     let Some(queued) = queued(manifest)? else {
         bail!("its jobs were submitted by a command of yours; cancel them where they are queued")
     };

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::pool::manifest::{Engine, Manifest, Pool, Submission};
+use crate::pool::manifest::{JobQueue, Pool, PoolManifest, Submission};
 use crate::pool::queue::{ask, job_name, parse_id, queued};
 use crate::values::format_cpu_list;
 
@@ -27,7 +27,7 @@ pub fn write_script(pool: &Pool) -> Result<()> {
         let text = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
         Ok::<_, anyhow::Error>(shell_words::quote(text).into_owned())
     };
-    let Manifest { program, directory, .. } = &pool.manifest;
+    let PoolManifest { program, directory, .. } = &pool.manifest;
     let (program, directory, folder) =
         (quoted(program)?, quoted(directory)?, quoted(&pool.folder)?);
     let script = format!(
@@ -74,7 +74,7 @@ pub fn submit(
         Ok(())
     };
     match &pool.manifest.engine {
-        Engine::Slurm { options, n_nodes, array_max } => {
+        JobQueue::Slurm { options, n_nodes, array_max } => {
             // The limit is of one array: the next one waits, and so does the first for those of earlier submissions.
             let mut before = match n_nodes {
                 Some(_) if !pool.submissions().is_empty() => arrays(pool)?,
@@ -89,7 +89,7 @@ pub fn submit(
                 keep(Submission { id, offset, jobs: format_cpu_list(part) })?;
             }
         }
-        Engine::Command(template) => {
+        JobQueue::Command(template) => {
             let words = check_command(template)?;
             for &job in jobs {
                 let id = submit_one(pool, &words, job)?;

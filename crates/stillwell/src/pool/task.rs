@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::analysis::end_reason;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
-use crate::pool::manifest::{Manifest, Pool};
+use crate::pool::manifest::{Pool, PoolManifest};
 use crate::record::{EndReason, Record};
 
 /// What the file ends with that has what was said.
@@ -26,7 +26,7 @@ const SAID: &str = ".txt";
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum JobEnd {
     /// All of its tasks are done.
     Done,
     /// So many failed.
@@ -39,7 +39,7 @@ pub enum Ended {
 ///
 /// # Errors
 /// There is no such job, the suite is another one now, or nothing can be written.
-pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
+pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
     let manifest = &pool.manifest;
     ensure!(
         job < manifest.n_jobs(),
@@ -64,7 +64,7 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
             if is_interrupted {
                 std::fs::remove_file(&part).ok();
                 std::fs::remove_file(&said).ok();
-                return Ok(Ended::Interrupted);
+                return Ok(JobEnd::Interrupted);
             }
             n_failed += 1;
             keep_failure(pool, &name, &said, &error);
@@ -73,7 +73,7 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
         std::fs::remove_file(&part).ok();
         std::fs::remove_file(&said).ok();
     }
-    Ok(if n_failed > 0 { Ended::Failed(n_failed) } else { Ended::Done })
+    Ok(if n_failed > 0 { JobEnd::Failed(n_failed) } else { JobEnd::Done })
 }
 
 /// A name for what is being measured, which nobody has or had in this folder: process ids come again, on a node with few of them
@@ -89,7 +89,7 @@ fn new_part(folder: &Path, task: usize, node: &str) -> Result<(String, File)> {
 }
 
 /// What was submitted is measured, or nothing.
-fn check_suite(manifest: &Manifest) -> Result<()> {
+fn check_suite(manifest: &PoolManifest) -> Result<()> {
     let path = manifest.suite.display();
     let text = std::fs::read_to_string(&manifest.suite)
         .with_context(|| format!("cannot read {path} on this node"))?;
@@ -101,7 +101,7 @@ fn check_suite(manifest: &Manifest) -> Result<()> {
 }
 
 /// The command that measures a task.
-fn command(manifest: &Manifest, task: usize, record: &Path) -> Vec<OsString> {
+fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Vec<OsString> {
     let asked = manifest.tasks[task];
     let mut words: Vec<OsString> = vec![manifest.program.clone().into(), "bench".into()];
     words.push(manifest.suite.clone().into());

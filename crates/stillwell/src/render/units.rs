@@ -3,7 +3,7 @@
 use crate::analysis::UncertainValue;
 use crate::plan::Plan;
 use crate::render::uncertain;
-use crate::values::Shown;
+use crate::values::MetricChoice;
 use crate::values::metric::{Metric, Quantity};
 
 /// What a unit measures.
@@ -131,12 +131,12 @@ pub fn kind_of(name: &str) -> Kind {
 }
 
 /// What values of this unit measure.
-pub fn kind_of_unit(unit: crate::values::Unit) -> Kind {
-    use crate::values::Unit;
+pub fn kind_of_unit(unit: crate::values::ValueUnit) -> Kind {
+    use crate::values::ValueUnit;
     match unit {
-        Unit::Time => Kind::Time,
-        Unit::Bytes => Kind::Memory,
-        Unit::Count => Kind::Count,
+        ValueUnit::Time => Kind::Time,
+        ValueUnit::Bytes => Kind::Memory,
+        ValueUnit::Count => Kind::Count,
     }
 }
 
@@ -157,7 +157,7 @@ pub fn unit_of_values(
 }
 
 /// The unit that was asked for a metric.
-pub fn asked<'a>(shown: &'a [Shown], name: &str) -> Option<&'a str> {
+pub fn asked<'a>(shown: &'a [MetricChoice], name: &str) -> Option<&'a str> {
     shown.iter().find(|shown| shown.name == name)?.unit.as_deref()
 }
 

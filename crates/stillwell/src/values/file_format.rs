@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum FileFormat {
     /// pyperf JSON, also compressed with gzip.
     Pyperf,
     /// hyperfine --export-json.

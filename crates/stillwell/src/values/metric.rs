@@ -51,7 +51,7 @@ pub enum Quantity {
 
 /// Where a metric's value comes from, and so what has to be switched on to get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum MetricSource {
     /// The launcher's clock and `wait4`: always there, costs nothing.
     Always,
     /// `/proc/PID/schedstat` (`CONFIG_SCHEDSTATS` or `CONFIG_SCHED_INFO`).
@@ -78,7 +78,7 @@ pub struct MetricInfo {
     /// How to read the integer.
     pub quantity: Quantity,
     /// What provides it.
-    pub source: Source,
+    pub source: MetricSource,
     /// One line for the documentation.
     pub what: &'static str,
 }
@@ -92,7 +92,7 @@ const fn info(
     metric: Metric,
     [column, name, hyperfine]: [&'static str; 3],
     quantity: Quantity,
-    source: Source,
+    source: MetricSource,
     what: &'static str,
 ) -> MetricInfo {
     let hyperfine = if hyperfine.is_empty() { None } else { Some(hyperfine) };
@@ -102,8 +102,8 @@ const fn info(
 /// Every metric, in the order of the enum and of the record's columns.
 pub static METRICS: [MetricInfo; 23] = {
     use Metric::*;
+    use MetricSource::*;
     use Quantity::Count;
-    use Source::*;
     [
         info(
             WallNs,
@@ -262,7 +262,7 @@ impl MetricInfo {
             Quantity::Picoseconds => stored / 1e3,
             Quantity::Memory { bytes_per_unit } => stored * f64::from(bytes_per_unit),
             Quantity::Count
-                if self.metric != Metric::RunningPpm && self.source == Source::Hardware =>
+                if self.metric != Metric::RunningPpm && self.source == MetricSource::Hardware =>
             {
                 running_ppm.map_or(stored, |ppm| stored * 1e6 / ppm as f64)
             }

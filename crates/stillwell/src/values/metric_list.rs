@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::values::metric::{METRICS, Metric, Quantity, Source};
+use crate::values::metric::{METRICS, Metric, MetricSource, Quantity};
 
 /// A metric as a user asked to see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct MetricChoice {
     /// Name of the metric, or `cpu` for user + sys.
     pub name: String,
     /// Unit, when one was asked for.
@@ -17,7 +17,7 @@ pub struct Shown {
 
 /// The list given to `--metrics`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MetricList(pub Vec<Shown>);
+pub struct MetricList(pub Vec<MetricChoice>);
 
 /// User + system time, which is not stored but added up.
 pub const CPU: &str = "cpu";
@@ -40,17 +40,19 @@ impl FromStr for MetricList {
         let mut list = Vec::new();
         for word in text.split(',').map(str::trim) {
             if let Some(names) = preset(word) {
-                list.extend(names.iter().map(|&name| Shown { name: name.into(), unit: None }));
+                list.extend(
+                    names.iter().map(|&name| MetricChoice { name: name.into(), unit: None }),
+                );
             } else if word == "all" {
                 let names =
                     METRICS.iter().map(|info| info.name).filter(|name| *name != "running-ppm");
-                list.extend(names.map(|name| Shown { name: name.into(), unit: None }));
+                list.extend(names.map(|name| MetricChoice { name: name.into(), unit: None }));
             } else {
                 list.push(parse_one(word)?);
             }
         }
         // What is named twice is shown once, in the unit that was named last.
-        let mut distinct: Vec<Shown> = Vec::new();
+        let mut distinct: Vec<MetricChoice> = Vec::new();
         for shown in list {
             match distinct.iter_mut().find(|known| known.name == shown.name) {
                 Some(known) => known.unit = shown.unit.or(known.unit.take()),
@@ -61,7 +63,7 @@ impl FromStr for MetricList {
     }
 }
 
-fn parse_one(word: &str) -> Result<Shown, String> {
+fn parse_one(word: &str) -> Result<MetricChoice, String> {
     let (name, unit) = word.split_once(':').map_or((word, None), |(name, unit)| (name, Some(unit)));
     let (name, quantity) = match Metric::from_name(name) {
         Some(metric) => (metric.info().name, metric.info().quantity),
@@ -82,14 +84,14 @@ fn parse_one(word: &str) -> Result<Shown, String> {
     if let Some(unit) = unit.filter(|unit| !units.contains(unit)) {
         return Err(format!("{unit:?} is not a unit of {name}; use one of {}", units.join(", ")));
     }
-    Ok(Shown { name: name.into(), unit: unit.map(String::from) })
+    Ok(MetricChoice { name: name.into(), unit: unit.map(String::from) })
 }
 
 impl MetricList {
     /// Whether any of these needs more than the clock and `wait4`.
     pub fn needs_evidence(&self) -> bool {
         let sources = self.0.iter().filter_map(|shown| Metric::from_name(&shown.name));
-        sources.into_iter().any(|metric| metric.info().source != Source::Always)
+        sources.into_iter().any(|metric| metric.info().source != MetricSource::Always)
     }
 }
 

@@ -15,13 +15,14 @@ mod worker;
 pub use cpu_list::{
     CPUS_MAX, Cpus, format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list,
 };
-pub use file_format::{Format, TimeUnit};
-pub use metric_list::{CPU, MetricList, Shown};
-pub use numbers::Numbers;
+pub use file_format::{FileFormat, TimeUnit};
+pub use metric_list::{CPU, MetricChoice, MetricList};
+pub use numbers::LaunchNumbers;
 pub use options::{
-    FailOn, IgnoreFailure, Names, OutputTarget, Padding, Percent, Sched, Shell, Statuses, TimeSpan,
+    ExitStatuses, FailOn, IgnoreFailure, NameList, OutputTarget, Padding, Percent, Sched, Shell,
+    TimeSpan,
 };
 pub use rlimit::Rlimit;
-pub use statistic::{ALPHA_PCT_RANGE, CALIBRATION_RUNS_MIN, Estimand, Estimate, Middle, Order};
+pub use statistic::{ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Estimand, Estimate, Order};
 pub use tim::TimShape;
-pub use worker::{Gc, Headline, Unit};
+pub use worker::{Gc, Headline, ValueUnit};

@@ -5,16 +5,16 @@ use std::str::FromStr;
 
 /// Numbers of launches, from 1: `1-3,7`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbers(Vec<RangeInclusive<usize>>);
+pub struct LaunchNumbers(Vec<RangeInclusive<usize>>);
 
-impl Numbers {
+impl LaunchNumbers {
     /// Whether this number is one of them.
     pub fn contains(&self, number: usize) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }
 }
 
-impl FromStr for Numbers {
+impl FromStr for LaunchNumbers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

@@ -51,9 +51,9 @@ impl FromStr for Percent {
 
 /// Names with commas between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names(pub Vec<String>);
+pub struct NameList(pub Vec<String>);
 
-impl FromStr for Names {
+impl FromStr for NameList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -156,9 +156,9 @@ impl FromStr for IgnoreFailure {
 
 /// A list of exit statuses: `0,3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statuses(pub Vec<i32>);
+pub struct ExitStatuses(pub Vec<i32>);
 
-impl FromStr for Statuses {
+impl FromStr for ExitStatuses {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -166,12 +166,12 @@ impl FromStr for Statuses {
     }
 }
 
-fn parse_statuses(text: &str) -> Result<Statuses, String> {
+fn parse_statuses(text: &str) -> Result<ExitStatuses, String> {
     let status = |word: &str| match word.trim().parse() {
         Ok(status @ 0..=255) => Ok(status),
         _ => Err(format!("{word:?} is not an exit status from 0 to 255 (128 + N for signal N)")),
     };
-    text.split(',').map(status).collect::<Result<_, _>>().map(Statuses)
+    text.split(',').map(status).collect::<Result<_, _>>().map(ExitStatuses)
 }
 
 /// Where the output of the runs goes.
@@ -328,7 +328,7 @@ mod tests {
             ("256", None),
             ("", None),
         ]);
-        check(&[("0,3", Some(Statuses(vec![0, 3]))), ("-1", None)]);
+        check(&[("0,3", Some(ExitStatuses(vec![0, 3]))), ("-1", None)]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 /// What a ratio is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Middle {
+pub enum Average {
     /// Mean of all values.
     #[default]
     Mean,

@@ -49,10 +49,10 @@ impl Headline {
     }
 
     /// The unit of its values.
-    pub fn unit(self) -> Unit {
+    pub fn unit(self) -> ValueUnit {
         match self {
-            Self::Wall | Self::Cpu => Unit::Time,
-            Self::Memory | Self::Tracemalloc => Unit::Bytes,
+            Self::Wall | Self::Cpu => ValueUnit::Time,
+            Self::Memory | Self::Tracemalloc => ValueUnit::Bytes,
         }
     }
 }
@@ -60,7 +60,7 @@ impl Headline {
 /// What the values of an arm are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum ValueUnit {
     /// Times, ns.
     #[default]
     Time,
@@ -70,7 +70,7 @@ pub enum Unit {
     Count,
 }
 
-impl Unit {
+impl ValueUnit {
     /// Whether it is the usual one.
     pub fn is_time(&self) -> bool {
         *self == Self::Time

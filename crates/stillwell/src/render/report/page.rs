@@ -18,7 +18,7 @@ use crate::render::report::{Reported, charts};
 use crate::render::text::ratio_text;
 use crate::render::uncertain::PLUS_MINUS_SIGN;
 use crate::render::units::{Unit, asked, kind_of_unit};
-use crate::values::Unit as ValueUnit;
+use crate::values::ValueUnit;
 use crate::verdict::Judgement;
 
 /// More verdicts than this are counted, not told.

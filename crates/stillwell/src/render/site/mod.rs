@@ -123,12 +123,12 @@ struct ScriptData<D, W> {
 
 #[derive(Serialize)]
 struct Charts<'a> {
-    series: Vec<chart::Chart<'a>>,
+    series: Vec<chart::HistoryChart<'a>>,
 }
 
 #[derive(Serialize)]
 struct Sparks {
-    sparks: Vec<chart::Spark>,
+    sparks: Vec<chart::Sparkline>,
 }
 
 #[derive(Serialize)]

@@ -132,7 +132,7 @@ pub(super) fn index(site: Site<'_>) -> Page {
 fn row(site: Site<'_>, series: &Series, place: usize, last: Option<&Changed<'_>>) -> Row {
     let (newest, entry) = (series.values.last(), series.entries.last());
     let newest = newest.copied().unwrap_or(f64::NAN);
-    let err = entry.and_then(|entry| entry.taken.t0_err);
+    let err = entry.and_then(|entry| entry.result.t0_err);
     let err = err.filter(|_| site.estimate == Estimate::T0);
     let card = last.map(|changed| card(changed, place));
     let time_s = last.map(|changed| series.time_s(changed.change.at));

@@ -5,25 +5,25 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use crate::analysis::{Analysis, ArmSummary};
-use crate::history::{Origin, Taken};
+use crate::history::{BenchmarkResult, RecordOrigin};
 use crate::host::Facts;
 use crate::record::Record;
 use crate::results::{Benchmark, MetaValue, Metadata, Results, Summary};
-use crate::values::Unit;
+use crate::values::ValueUnit;
 
 /// Every arm of which there is a run; controls and twins are none.
-pub fn results(record: &Record, analysis: &Analysis) -> Vec<Taken> {
+pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {
     let shown: Vec<&ArmSummary> = analysis.arms.iter().filter(|arm| !arm.is_hidden).collect();
     // A program of its own may have another name at each commit.
     let has_programs = shown.iter().any(|arm| arm.label != shown[0].label);
-    let taken = shown.iter().filter_map(|arm| result(record, arm, has_programs));
-    numbered(taken.collect())
+    let results = shown.iter().filter_map(|arm| result(record, arm, has_programs));
+    numbered(results.collect())
 }
 
 /// The same command twice has two results: the second one is `command (#2)`.
-fn numbered(mut taken: Vec<Taken>) -> Vec<Taken> {
+fn numbered(mut results: Vec<BenchmarkResult>) -> Vec<BenchmarkResult> {
     let mut counts: HashMap<(String, String, String), usize> = HashMap::new();
-    for it in &mut taken {
+    for it in &mut results {
         let key = (it.benchmark.clone(), it.arm.clone(), it.unit.clone());
         let count = counts.entry(key).or_default();
         *count += 1;
@@ -31,18 +31,18 @@ fn numbered(mut taken: Vec<Taken>) -> Vec<Taken> {
             it.arm = format!("{} #{count}", it.arm).trim_start().to_owned();
         }
     }
-    taken
+    results
 }
 
-fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<Taken> {
+fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<BenchmarkResult> {
     let times = summary.wall.as_ref()?;
     let arm = &record.header.plan.arms[summary.arm];
     let imported = record.header.imported.as_ref();
     let unit_name = imported.and_then(|it| it.benchmarks.get(summary.arm)?.unit_name.clone());
     let of_unit = match arm.unit {
-        Unit::Time => "ns",
-        Unit::Bytes => "byte",
-        Unit::Count => "count",
+        ValueUnit::Time => "ns",
+        ValueUnit::Bytes => "byte",
+        ValueUnit::Count => "count",
     };
     let suite = record.header.plan.suite.as_ref();
     let (benchmark, arm) = match suite.map(|suite| &suite.benchmark).or(arm.benchmark.as_ref()) {
@@ -67,7 +67,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<T
             commit(&[own, Some(&imported.metadata)])
         }
     };
-    Some(Taken {
+    Some(BenchmarkResult {
         benchmark,
         arm,
         unit,
@@ -82,7 +82,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<T
 }
 
 /// What is known of a record. `file`: as it was named.
-pub fn origin(record: &Record, file: &str) -> Origin {
+pub fn origin(record: &Record, file: &str) -> RecordOrigin {
     let header = &record.header;
     let metadata = header.imported.as_ref().map(|imported| &imported.metadata);
     let said = |key: &str| text(metadata?.get(key)?);
@@ -90,7 +90,7 @@ pub fn origin(record: &Record, file: &str) -> Origin {
 }
 
 /// The same of a file of another program.
-pub fn imported_origin(results: &Results, created: &str, file: &str) -> Origin {
+pub fn imported_origin(results: &Results, created: &str, file: &str) -> RecordOrigin {
     let said = |key: &str| text(results.agreed(key)?);
     let facts = Facts {
         host: first(&MACHINE_KEYS, said),
@@ -109,28 +109,31 @@ pub fn imported_origin(results: &Results, created: &str, file: &str) -> Origin {
 
 /// The results of a file of another program: those of its values, which are in the record, and its summaries. Branches have series of
 /// their own: a commit of one is neither before nor after those of another.
-pub fn imported_results(results: &Results, record: Option<(&Record, &Analysis)>) -> Vec<Taken> {
-    let mut taken =
+pub fn imported_results(
+    results: &Results,
+    record: Option<(&Record, &Analysis)>,
+) -> Vec<BenchmarkResult> {
+    let mut found =
         record.map_or_else(Vec::new, |(record, analysis)| self::results(record, analysis));
     let labels = results.labels();
     let of_summary = |(benchmark, label): (&Benchmark, &String)| {
         let is_wanted = benchmark.values.is_empty() && !benchmark.is_control;
-        let taken = summarised(label, benchmark.unit.name(), &benchmark.summary?)?;
+        let result = summarised(label, benchmark.unit.name(), &benchmark.summary?)?;
         let (revision, committed_s) = commit(&[Some(&benchmark.metadata), Some(&results.metadata)]);
-        is_wanted.then_some(Taken { revision, committed_s, ..taken })
+        is_wanted.then_some(BenchmarkResult { revision, committed_s, ..result })
     };
-    taken.extend(results.benchmarks.iter().zip(&labels).filter_map(of_summary));
+    found.extend(results.benchmarks.iter().zip(&labels).filter_map(of_summary));
     let said = |key: &str| text(results.agreed(key)?);
     if let Some(branch) = first(&BRANCH_KEYS, said) {
-        taken.iter_mut().for_each(|it| it.arm.clone_from(&branch));
+        found.iter_mut().for_each(|it| it.arm.clone_from(&branch));
     }
-    taken
+    found
 }
 
 /// Of a file that keeps no values, the smallest is as near to the noise-free time as it says.
-fn summarised(label: &str, unit: &str, summary: &Summary) -> Option<Taken> {
+fn summarised(label: &str, unit: &str, summary: &Summary) -> Option<BenchmarkResult> {
     let median = summary.median.or(summary.mean)?;
-    Some(Taken {
+    Some(BenchmarkResult {
         benchmark: label.into(),
         arm: String::new(),
         unit: unit.into(),
@@ -169,9 +172,9 @@ fn origin_of(
     tool: &str,
     created: &str,
     said: impl Fn(&str) -> Option<String>,
-) -> Origin {
+) -> RecordOrigin {
     let created_s = created.parse::<Timestamp>().map_or(0, Timestamp::as_second);
-    Origin {
+    RecordOrigin {
         file: file.into(),
         machine: machine(facts),
         measured_s: said("date").and_then(|date| said_time(&date)).unwrap_or(created_s),

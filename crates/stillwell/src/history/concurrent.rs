@@ -11,7 +11,7 @@ const TOGETHER_MIN: usize = 3;
 
 /// The other series of a machine, around a change of one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Together {
+pub struct ConcurrentChanges {
     /// Others that changed there in the same direction.
     pub n: usize,
     /// Others with results before and after.
@@ -23,7 +23,7 @@ pub struct Together {
 
 /// Fills in `together` of every change.
 pub fn mark(all: &mut [Series]) {
-    let found: Vec<Vec<Together>> = all
+    let found: Vec<Vec<ConcurrentChanges>> = all
         .iter()
         .enumerate()
         .map(|(index, series)| {
@@ -45,11 +45,11 @@ fn around<'a>(
     series: &Series,
     change: &Change,
     others: impl Iterator<Item = &'a Series>,
-) -> Together {
+) -> ConcurrentChanges {
     // Between the two results, as precisely as is known.
     let (before_s, after_s) = (series.time_s(change.at - 1), series.time_s(change.at));
     let middle_s = before_s.midpoint(after_s);
-    let mut together = Together::default();
+    let mut together = ConcurrentChanges::default();
     let is_slower = change.ratio.ratio > 1.0;
     let is_alike = |other: &&Series| {
         other.machine == series.machine && other.is_by_commit == series.is_by_commit
@@ -68,8 +68,8 @@ fn around<'a>(
         together.of += usize::from(is_spanned);
         together.n += usize::from(is_spanned && other.changes.iter().any(is_here));
     }
-    let Together { n, of, .. } = together;
-    Together { is_common: n + 1 >= TOGETHER_MIN && 2 * n >= of, ..together }
+    let ConcurrentChanges { n, of, .. } = together;
+    ConcurrentChanges { is_common: n + 1 >= TOGETHER_MIN && 2 * n >= of, ..together }
 }
 
 #[cfg(test)]
@@ -78,25 +78,25 @@ mod tests {
 
     use super::*;
     use crate::analysis::RatioInterval;
-    use crate::history::{Entry, Origin, fixture};
+    use crate::history::{RecordOrigin, StoredResult, fixture};
 
     /// A result a day; changes at these days by these ratios.
     fn series(machine: &str, days: std::ops::Range<i64>, changes: &[(i64, f64)]) -> Series {
-        let entry = |day: i64| Entry {
+        let entry = |day: i64| StoredResult {
             record: day,
-            origin: Arc::new(Origin {
+            origin: Arc::new(RecordOrigin {
                 machine: machine.into(),
                 measured_s: day * 86_400,
-                ..Origin::default()
+                ..RecordOrigin::default()
             }),
-            taken: fixture::taken("b", 1.0, None),
+            result: fixture::result("b", 1.0, None),
         };
         let change = |&(day, ratio): &(i64, f64)| Change {
             at: (day - days.start) as usize,
             p: 0.001,
             ratio: RatioInterval { ratio, lo: ratio, hi: ratio },
             also_changed: Vec::new(),
-            together: Together::default(),
+            together: ConcurrentChanges::default(),
         };
         Series {
             benchmark: "b".into(),

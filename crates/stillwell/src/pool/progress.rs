@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::pool::manifest::Pool;
-use crate::pool::queue::Queued;
+use crate::pool::queue::QueuedJob;
 use crate::record::Tail;
 
 /// What became of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum TaskState {
     /// Its record is there.
     Done,
     /// Its job runs.
@@ -30,9 +30,9 @@ pub enum State {
 
 /// How far a pool is.
 #[derive(Clone, Debug, Serialize)]
-pub struct Standing {
+pub struct PoolProgress {
     /// Of each task.
-    pub tasks: Vec<State>,
+    pub tasks: Vec<TaskState>,
     /// Tasks that are done, by node.
     pub nodes: BTreeMap<String, usize>,
     /// Why jobs wait, and how many.
@@ -40,12 +40,12 @@ pub struct Standing {
     /// Whether the queue could be asked.
     pub is_queue_known: bool,
     /// The last lines of one task that failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<TaskFailure>,
 }
 
 /// A task that failed.
 #[derive(Clone, Debug, Serialize)]
-pub struct Failure {
+pub struct TaskFailure {
     /// Its number.
     pub task: usize,
     /// What it said, at the end.
@@ -79,43 +79,44 @@ fn numbers(folder: &Path, part: fn(&str) -> Option<&str>) -> Result<BTreeMap<usi
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn standing(pool: &Pool, queued: Option<&BTreeMap<usize, Queued>>) -> Result<Standing> {
+pub fn progress(pool: &Pool, queued: Option<&BTreeMap<usize, QueuedJob>>) -> Result<PoolProgress> {
     let manifest = &pool.manifest;
     let done = done(pool)?;
     let failed = numbers(&pool.failed(), |name| name.split('.').next())?;
     let state = |task: usize| {
         let job = queued.and_then(|queued| queued.get(&manifest.job_of(task)));
         match job {
-            _ if done.contains(&task) => State::Done,
-            Some(job) if job.is_running() => State::Running,
-            Some(_) => State::Queued,
-            None if failed.contains_key(&task) => State::Failed,
-            None => State::Missing,
+            _ if done.contains(&task) => TaskState::Done,
+            Some(job) if job.is_running() => TaskState::Running,
+            Some(_) => TaskState::Queued,
+            None if failed.contains_key(&task) => TaskState::Failed,
+            None => TaskState::Missing,
         }
     };
-    let tasks: Vec<State> = (0..manifest.tasks.len()).map(state).collect();
+    let tasks: Vec<TaskState> = (0..manifest.tasks.len()).map(state).collect();
     let mut reasons = BTreeMap::new();
     for job in queued.into_iter().flatten().map(|(_, job)| job).filter(|job| !job.is_running()) {
         *reasons.entry(job.reason.clone()).or_default() += 1;
     }
-    let failure = failed.iter().find(|(task, _)| tasks.get(**task) == Some(&State::Failed));
+    let failure = failed.iter().find(|(task, _)| tasks.get(**task) == Some(&TaskState::Failed));
     let failure = failure.map(|(&task, name)| {
         let file = pool.failed().join(name);
-        Failure { task, said: last_lines(&file), file }
+        TaskFailure { task, said: last_lines(&file), file }
     });
     let is_queue_known = queued.is_some();
-    Ok(Standing { tasks, nodes: nodes(pool, &done), reasons, is_queue_known, failure })
+    Ok(PoolProgress { tasks, nodes: nodes(pool, &done), reasons, is_queue_known, failure })
 }
 
-impl Standing {
+impl PoolProgress {
     /// Tasks in a state.
-    pub fn n(&self, state: State) -> usize {
+    pub fn n(&self, state: TaskState) -> usize {
         self.tasks.iter().filter(|it| **it == state).count()
     }
 
     /// Tasks that only come if somebody submits them again.
     pub fn absent(&self) -> Vec<usize> {
-        let is_absent = |task: &usize| matches!(self.tasks[*task], State::Failed | State::Missing);
+        let is_absent =
+            |task: &usize| matches!(self.tasks[*task], TaskState::Failed | TaskState::Missing);
         (0..self.tasks.len()).filter(is_absent).collect()
     }
 }
