@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::render::columns::one_line;
 use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
-use crate::render::units::{self, Kind};
+use crate::render::units::{self, UnitKind};
 use crate::results::statistics::summary;
 use crate::results::{Benchmark, ResultUnit, Results};
 
@@ -58,10 +58,10 @@ pub fn markdown(results: &Results) -> String {
     out
 }
 
-fn unit(benchmark: &Benchmark, values: impl Iterator<Item = f64>) -> units::Unit {
+fn unit(benchmark: &Benchmark, values: impl Iterator<Item = f64>) -> units::DisplayUnit {
     match benchmark.unit {
-        ResultUnit::Time => units::Unit::choose(Kind::Time, None, values),
-        ResultUnit::Bytes => units::Unit::choose(Kind::Memory, None, values),
-        ResultUnit::Count | ResultUnit::Other(_) => units::Unit::ONE,
+        ResultUnit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
+        ResultUnit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),
+        ResultUnit::Count | ResultUnit::Other(_) => units::DisplayUnit::ONE,
     }
 }
