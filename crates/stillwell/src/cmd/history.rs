@@ -11,7 +11,8 @@ use crate::cmd::open::{self, Content, Named, Opened};
 use crate::cmd::site::Folder;
 use crate::convert::read::Detail;
 use crate::history::commits::Commits;
-use crate::history::series::{self, DetectionSettings, Series};
+use crate::history::detection::{self, DetectionSettings};
+use crate::history::series::{self, Series};
 use crate::history::store::{AddOutcome, HistoryStore, NewRecord};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 use crate::render::site::{self, HistorySite};
@@ -222,7 +223,7 @@ fn search(search: &HistorySearch) -> Result<Vec<Series>> {
 }
 
 fn search_any(search: &HistorySearch) -> Result<Vec<Series>> {
-    Ok(series::series(entries(search, search.name.as_deref())?, policy(search, false)?))
+    Ok(detection::detect(entries(search, search.name.as_deref())?, policy(search, false)?))
 }
 
 /// As [`search`], relative to all others of the machine; and how many results had too few of them.
@@ -231,7 +232,7 @@ fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
     let wanted = search.name.as_deref().unwrap_or_default();
     let is_wanted = |benchmark: &str| benchmark.contains(wanted);
     let n_wanted = all.iter().filter(|entry| is_wanted(&entry.result.benchmark)).count();
-    let mut found = series::series(all, policy(search, true)?);
+    let mut found = detection::detect(all, policy(search, true)?);
     found.retain(|series| is_wanted(&series.benchmark));
     ensure!(
         !found.is_empty(),
@@ -251,7 +252,7 @@ fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResul
 }
 
 fn policy(search: &HistorySearch, is_relative: bool) -> Result<DetectionSettings> {
-    let least = 100.0 * series::ALPHA_MIN;
+    let least = 100.0 * detection::ALPHA_MIN;
     ensure!(
         search.alpha.0 >= least,
         "--alpha {} is out of range: {least} % is the least",

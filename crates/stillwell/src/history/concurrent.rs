@@ -1,25 +1,11 @@
-//! Which other series of the same machine changed at the same time: if most of them did, the cause is what they share. Pure.
+//! Other series of the same machine that changed at the same time. If most of them did, they share the cause. Pure.
 
-use serde::Serialize;
+use crate::history::series::{Change, ConcurrentChanges, LEVEL_MIN, Series};
 
-use crate::history::series::{Change, LEVEL_MIN, Series};
-
-/// Results to both sides of a change within which that of another series counts as the same one: noise moves the place a little.
+/// Tolerance in results: noise moves the detected place of a change a little.
 const NEAR: usize = 2;
-/// Fewest series that changed at once, this one included, that say something about what they share.
+/// Smallest number of series with a shared cause, this one included.
 const TOGETHER_MIN: usize = 3;
-
-/// The other series of a machine, around a change of one of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ConcurrentChanges {
-    /// Others that changed there in the same direction.
-    pub n: usize,
-    /// Others with results before and after.
-    pub of: usize,
-    /// Whether what the series share is the likely cause: there are three or more that changed, and at least half of those that
-    /// could have.
-    pub is_common: bool,
-}
 
 /// Fills in `together` of every change.
 pub fn mark(all: &mut [Series]) {
@@ -46,7 +32,7 @@ fn around<'a>(
     change: &Change,
     others: impl Iterator<Item = &'a Series>,
 ) -> ConcurrentChanges {
-    // Between the two results, as precisely as is known.
+    // The change happened at some time between two results.
     let (before_s, after_s) = (series.time_s(change.at - 1), series.time_s(change.at));
     let middle_s = before_s.midpoint(after_s);
     let mut together = ConcurrentChanges::default();
@@ -80,7 +66,7 @@ mod tests {
     use crate::analysis::RatioInterval;
     use crate::history::{RecordOrigin, StoredResult, fixture};
 
-    /// A result a day; changes at these days by these ratios.
+    /// One result a day; changes as (day, ratio).
     fn series(machine: &str, days: std::ops::Range<i64>, changes: &[(i64, f64)]) -> Series {
         let entry = |day: i64| StoredResult {
             record: day,
@@ -130,7 +116,7 @@ mod tests {
         check(vec![here(), here(), series("m", 0..40, &[(20, 0.9)])], (2, 3), true);
         let still = || series("m", 0..40, &[]);
         check(vec![here(), here(), still(), still(), still()], (2, 5), false);
-        // Elsewhere: another machine, another week, a series that had not begun, or hardly.
+        // Another machine, another week, a series that starts too late, and one that ends too early.
         let elsewhere = vec![
             series("n", 0..40, &[(20, 1.05)]),
             series("m", 0..40, &[(30, 1.05)]),

@@ -1,8 +1,9 @@
-//! Takes out of each series what the others of its machine do at the same time: a machine that wanders, a new compiler. Pure.
+//! Removes from each series the movement that the other series of its machine share: drift of the machine, a new
+//! compiler. Pure.
 //!
-//! Sessions of a machine that is slower this week than last are not exchangeable, so the error rate of a search for changes does not hold for
-//! them; relative to the other benchmarks of the same sessions they are. What all benchmarks do at once is gone too, which is why it is
-//! only done where it is asked for.
+//! If a machine drifts from week to week, its sessions are not exchangeable, and the error rate of the detection does not
+//! hold. Relative to the other benchmarks of the same sessions, they are exchangeable. The correction also hides a real
+//! change of all benchmarks, so it runs only on request.
 
 use std::collections::HashMap;
 
@@ -11,28 +12,28 @@ use stats::SortedSample;
 
 use crate::history::series::ResultSequence;
 
-/// Others that a result needs: their median has to be right where one or two of them change by themselves.
+/// Smallest number of other series that a result needs. Their median must stay right if one or two of them change.
 const OTHERS_MIN: usize = 4;
-/// Results of others that are further away in time say nothing of a result.
+/// Largest distance in time to a result of another series, in seconds.
 const FAR_S: u64 = 12 * 3600;
 
-/// How often what is common is found again without the changes that single series made.
+/// Rounds of estimating the common movement. Each leaves out the changes that the round before found in single series.
 const ROUNDS: usize = 4;
 
 /// A change of one series: the position of the first result after it, and its size as a logarithm.
 pub type OwnChange = (usize, f64);
 
-/// A series with what is known of each of its results.
+/// A series and its estimated levels and common movement.
 struct MachineSeries {
     ordered: ResultSequence,
-    /// The series' own level.
+    /// Level of the series at each result.
     levels: Vec<f64>,
-    /// What the result has in common with the others of the machine, as a factor.
+    /// Common movement of the machine at each result, as a factor.
     common: Vec<f64>,
 }
 
 impl MachineSeries {
-    /// Its own level is its median, until more is known.
+    /// Starts with the median as the level.
     fn of(ordered: ResultSequence) -> Self {
         let n = ordered.values.len();
         let mut member = Self { ordered, levels: Vec::new(), common: vec![1.0; n] };
@@ -44,14 +45,14 @@ impl MachineSeries {
         &self.ordered.entries[0].origin.machine
     }
 
-    /// Each value divided by what it has in common with the others.
+    /// The series with each value divided by the common movement.
     fn without_common(&self) -> ResultSequence {
         let values = self.ordered.values.iter().zip(&self.common);
         let values = values.map(|(value, common)| value / common).collect();
         ResultSequence { values, ..self.ordered.clone() }
     }
 
-    /// At each result, the median of those between the same changes, without what is common.
+    /// Level at each result: the median between two changes, without the common movement.
     fn levels_between(&self, changes: &[usize]) -> Vec<f64> {
         let values = self.without_common().values;
         let mut levels = Vec::with_capacity(values.len());
@@ -73,7 +74,7 @@ impl MachineSeries {
         }
     }
 
-    /// Takes in what its results have in common with others, and leaves out those that have too few of them.
+    /// Sets the common movement and drops results without one. `common` holds logarithms.
     fn take(&mut self, common: Vec<Option<f64>>) {
         keep(&mut self.ordered.entries, &common);
         keep(&mut self.ordered.values, &common);
@@ -87,11 +88,11 @@ fn keep<T>(all: &mut Vec<T>, common: &[Option<f64>]) {
     all.retain(|_| common.next().is_some_and(Option::is_some));
 }
 
-/// Divides each result by what the others of its machine had in common then; results that have too few others are left out.
+/// Divides each result by the common movement of the other series of its machine. It drops results with too few others.
 /// `own_changes` finds the changes of a series.
 ///
-/// What some of the others do by themselves leaves a trace in what they have in common, and that in all. So the largest changes of a
-/// machine are taken for a series' own first, and what is common is found again without them before smaller ones are.
+/// A change of a single series biases the common movement, and so all other series. Therefore each round attributes only
+/// the largest remaining changes of a machine to single series, and then estimates the common movement again.
 pub fn relative(
     groups: Vec<ResultSequence>,
     own_changes: impl Fn(ResultSequence) -> Vec<OwnChange> + Sync,
@@ -126,18 +127,18 @@ fn find_common(members: &mut Vec<MachineSeries>) {
     members.retain(|member| !member.ordered.entries.is_empty());
 }
 
-/// How far the results of one series are from its own level, and when each was measured.
+/// Deviations of the results of one series from its level.
 #[derive(Clone)]
 struct Deviations<'a> {
     machine: &'a str,
     /// Natural logarithms of value ÷ level.
     moves: Vec<f64>,
-    /// When, in seconds; in any order.
+    /// Times of measurement, seconds since 1970, in any order.
     measured_s: Vec<i64>,
 }
 
-/// What the others of its machine had in common at each result, as a logarithm: the median of their moves, of each in its result
-/// that is closest in time. `None` where there are too few of them.
+/// Common movement at each result, as a logarithm: the median deviation of the other series of the machine. Each of them
+/// counts with its result nearest in time. `None` with fewer than [`OTHERS_MIN`] others.
 fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
     let mut machines: HashMap<&str, Vec<(usize, DeviationTimeline)>> = HashMap::new();
     let is_fit = |series: &Deviations<'_>| series.moves.iter().all(|it| it.is_finite());
@@ -158,7 +159,7 @@ fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
     all.iter().enumerate().map(each).collect()
 }
 
-/// The moves of a series in order of time.
+/// The deviations of a series in order of time.
 struct DeviationTimeline(Vec<(i64, f64)>);
 
 impl DeviationTimeline {
@@ -185,7 +186,7 @@ mod tests {
 
     const DAY_S: i64 = 86_400;
 
-    /// A result a day, some minutes after the others.
+    /// One result a day, some minutes after those of the others.
     fn timed(machine: &str, minutes: i64, moves: Vec<f64>) -> Deviations<'_> {
         let measured_s = (0..moves.len() as i64).map(|day| day * DAY_S + 60 * minutes).collect();
         Deviations { machine, moves, measured_s }
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_do_is_found_beside_what_one_does() {
+    fn common_movement_is_separated_from_the_change_of_one_series() {
         let own = |i: usize, day: usize| if i == 0 && day >= 7 { 0.1 } else { 0.0 };
         let series = |i: usize| {
             timed("a", i as i64, (0..15).map(|day| own(i, day) + weather(day)).collect())
@@ -209,18 +210,18 @@ mod tests {
     }
 
     #[test]
-    fn too_few_others_say_nothing() {
+    fn too_few_others_give_no_common_movement() {
         let series = |machine: &'static str, i| timed(machine, i, vec![0.5; 5]);
         let four: Vec<_> = (0..4).map(|i| series("a", i)).collect();
         assert_eq!(common(&four)[0], [None; 5]);
-        // Four others, one of which is of another machine, or was measured days before.
+        // One of the four others is of another machine, or its results are days older.
         let elsewhere: Vec<_> = four.iter().cloned().chain([series("b", 0)]).collect();
         assert_eq!(common(&elsewhere)[0], [None; 5]);
         let mut late = four;
         late.push(timed("a", 0, vec![0.5; 7]));
         assert_eq!(common(&late)[0], [Some(0.5); 5]);
         assert_eq!(common(&late)[4][4..], [Some(0.5), None, None]);
-        // A series without a logarithm is none of the others.
+        // A series without a logarithm does not count.
         late[1].moves[2] = f64::NAN;
         assert_eq!(common(&late)[0], [None; 5]);
     }

@@ -1,5 +1,7 @@
-//! The SQLite file: every record, compressed, and its results. Several programs may write it at once (SQLite's write-ahead log);
-//! each record is one transaction, so one that is killed leaves all of a record or nothing of it.
+//! The SQLite file with all records, compressed, and their results.
+//!
+//! Several processes may write at once (SQLite's write-ahead log). Each record is one transaction, so a killed process
+//! leaves a whole record or nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -21,43 +23,43 @@ pub struct HistoryStore {
     path: PathBuf,
 }
 
-/// A record to be kept.
+/// A record to add.
 #[derive(Debug)]
 pub struct NewRecord {
     pub origin: RecordOrigin,
     pub results: Vec<BenchmarkResult>,
-    /// The bytes of its file.
+    /// The content of its file.
     pub bytes: Vec<u8>,
 }
 
-/// What became of a record.
+/// Outcome of adding a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     New,
-    /// It is a later state of one that was there, whose number it has now.
+    /// It replaced an earlier state of the same session and has its number.
     Later,
-    /// It was there already, or a later state of it.
+    /// The history already had it, or a later state.
     Known,
 }
 
 impl HistoryStore {
-    /// Opens a history, or makes one.
+    /// Opens a history, or creates it.
     ///
     /// # Errors
-    /// It cannot be made, is no history, or is of a newer version.
+    /// The file cannot be created, is no history, or is of a newer version.
     pub fn open(path: &Path) -> Result<Self> {
         Ok(Self { connection: database::to_write(path)?, path: path.into() })
     }
 
-    /// Opens a history that is there, to read it. Who may not write it can read it.
+    /// Opens an existing history for reading. Read access to the file is enough.
     ///
     /// # Errors
-    /// As [`HistoryStore::open`], and there is none.
+    /// The file does not exist, or as [`HistoryStore::open`].
     pub fn open_existing(path: &Path) -> Result<Self> {
         Ok(Self { connection: database::to_read(path)?, path: path.into() })
     }
 
-    /// Keeps a record.
+    /// Adds a record.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -66,13 +68,14 @@ impl HistoryStore {
     }
 
     fn try_add(&mut self, new: &NewRecord) -> Result<AddOutcome> {
-        // The same file is the same, compressed or not; histories of before have the digests of files as they were.
+        // The digest is that of the plain file, so a compressed copy is the same record. Older histories have the digests
+        // of the files as added.
         let as_is = hex(&Sha256::digest(&new.bytes));
         let text = unpacked(&new.bytes)?;
         let digest = hex(&Sha256::digest(&text));
         let packed = pack(&new.bytes)?;
         let session = SessionKey::of(&text);
-        // Immediate: two writers that both began to read would both have to give up.
+        // Immediate: otherwise two writers that begin with a read would both fail to get the write lock.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known = transaction
@@ -117,7 +120,7 @@ impl HistoryStore {
         Ok(if older.is_some() { AddOutcome::Later } else { AddOutcome::New })
     }
 
-    /// All results, or those of benchmarks with this text in their name.
+    /// All results, or those of benchmarks with `filter` in their name.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -135,7 +138,7 @@ impl HistoryStore {
         let mut entries = Vec::new();
         while let Some(row) = rows.next()? {
             let record: i64 = row.get(0)?;
-            // One that another program has added since.
+            // Another process added this record after the first query.
             let Some(origin) = origins.get(&record) else { continue };
             let result = BenchmarkResult {
                 benchmark: row.get(1)?,
@@ -154,7 +157,7 @@ impl HistoryStore {
         Ok(entries)
     }
 
-    /// What is known of each record, by its number. Records have many results, which share it.
+    /// Origin of each record, by its number. The results of a record share it.
     fn origins(&self) -> Result<HashMap<i64, Arc<RecordOrigin>>> {
         let mut select = self
             .connection
@@ -174,10 +177,10 @@ impl HistoryStore {
         Ok(origins)
     }
 
-    /// The file of a record, as it was added.
+    /// The file of a record, as added.
     ///
     /// # Errors
-    /// There is none with this number.
+    /// No record has this number.
     pub fn bytes(&self, record: i64) -> Result<Vec<u8>> {
         let packed: Option<Vec<u8>> = self
             .connection
@@ -190,13 +193,13 @@ impl HistoryStore {
     }
 }
 
-/// The record of the same session, and what the new one is to it; none of one that has parted from it.
+/// The stored record of the same session, and the order of the new one to it. Skips records that parted from the new one.
 fn find(transaction: &Transaction<'_>, new: &SessionKey<'_>) -> Result<Option<(i64, StateOrder)>> {
     let mut select =
         transaction.prepare("SELECT id, packed FROM record WHERE session = ?1 ORDER BY id")?;
     let mut rows = select.query([new.id()])?;
     while let Some(row) = rows.next()? {
-        // One that is damaged is told when it is asked for.
+        // Stillwell reports a damaged record when the user asks for it.
         let Ok(bytes) = unpack(&row.get::<_, Vec<u8>>(1)?) else { continue };
         match SessionKey::of(&bytes).map(|known| new.beside(&known)) {
             Some(StateOrder::Parted) | None => {}
@@ -206,7 +209,7 @@ fn find(transaction: &Transaction<'_>, new: &SessionKey<'_>) -> Result<Option<(i
     Ok(None)
 }
 
-/// The results that are not among those of a record: only some of its benchmarks may have been asked for before.
+/// Results that a stored record lacks. An earlier `add` may have taken only some of its benchmarks.
 fn missing<'a>(
     transaction: &Transaction<'_>,
     record: i64,
@@ -292,9 +295,9 @@ mod tests {
         assert_eq!(store.entries(Some("i")).unwrap().len(), 1);
     }
 
-    /// Eight writers at once, and one that dies in the middle of its record.
+    /// Eight writers at once, and one that dies within a transaction.
     #[test]
-    fn nothing_is_lost_by_writers_at_once() {
+    fn concurrent_writers_lose_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history.db");
         std::thread::scope(|scope| {
@@ -314,13 +317,13 @@ mod tests {
             .connection
             .execute_batch("BEGIN IMMEDIATE; DELETE FROM result; DELETE FROM record;")
             .unwrap();
-        // Without a commit, as after kill -9.
+        // No commit, as after kill -9.
         drop(store);
         assert_eq!(HistoryStore::open(&path).unwrap().entries(None).unwrap().len(), 160);
     }
 
     #[test]
-    fn what_is_no_history_is_left_alone() {
+    fn other_databases_are_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("other.db");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
@@ -337,13 +340,13 @@ mod tests {
         assert!(HistoryStore::open_existing(&directory.path().join("none.db")).is_err());
     }
 
-    /// In whatever order the states of a session are added, the last one is there, once.
+    /// The history keeps the last state of a session, for any order of adding.
     #[test]
     fn a_session_is_one_record() {
         const END: &str = "{\"event\":\"end\",\"reason\":\"interrupted\"}\n";
         let header = "{\"format\":\"stillwell\",\"seed\":1}\n";
         let whole = format!("{header}[1]\n[2]\n{{\"event\":\"end\",\"reason\":\"complete\"}}\n");
-        // Killed, and interrupted; the second line is torn.
+        // `torn` is of a killed session, `cut` of an interrupted one.
         let (torn, cut) = (format!("{header}[1]\n[2"), format!("{header}[1]\n{END}"));
         let parted = format!("{header}[1]\n[3]\n{END}");
         let check = |states: &[(&str, AddOutcome)], expect: &[&str]| {
@@ -372,7 +375,7 @@ mod tests {
         check(&[(&cut, New), (&whole, Later), (&parted, New), (&cut, Known)], &[&whole, &parted]);
         let other = whole.replace("\"seed\":1", "\"seed\":2");
         check(&[(&cut, New), (&other, New)], &[&cut, &other]);
-        // What was converted, or is of another program, is whole.
+        // Converted records and files of other programs have no states.
         let imported = "{\"format\":\"stillwell\",\"imported\":{}}\n[1]\n";
         let longer = format!("{imported}[2]\n");
         check(&[(imported, New), (&longer, New)], &[imported, &longer]);

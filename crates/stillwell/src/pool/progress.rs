@@ -1,4 +1,4 @@
-//! How far a pool is: of each task, whether it is done, and if not, what became of it.
+//! Progress of a pool: the state of each task.
 #![expect(clippy::disallowed_methods, reason = "looks into the folder of a pool")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,49 +12,49 @@ use crate::pool::manifest::Pool;
 use crate::pool::queue::QueuedJob;
 use crate::record::Tail;
 
-/// What became of a task.
+/// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Its record is there.
+    /// The record exists.
     Done,
-    /// Its job runs.
+    /// The job runs.
     Running,
-    /// Its job waits.
+    /// The job waits.
     Queued,
-    /// It failed, and nobody is going to try again.
+    /// The task failed, and no job for it is in the queue.
     Failed,
-    /// It is neither done nor in the queue. Of a queue that cannot be asked: it is not done.
+    /// The task is neither done nor in the queue. Without Slurm: it is not done.
     Missing,
 }
 
-/// How far a pool is.
+/// Progress of a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolProgress {
-    /// Of each task.
+    /// State of each task.
     pub tasks: Vec<TaskState>,
-    /// Tasks that are done, by node.
+    /// Number of finished tasks, by node.
     pub nodes: BTreeMap<String, usize>,
-    /// Why jobs wait, and how many.
+    /// Number of waiting jobs, by reason.
     pub reasons: BTreeMap<String, usize>,
-    /// Whether the queue could be asked.
+    /// Whether the state of the queue is known.
     pub is_queue_known: bool,
-    /// The last lines of one task that failed.
+    /// One failed task.
     pub failure: Option<TaskFailure>,
 }
 
-/// A task that failed.
+/// A failed task.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskFailure {
-    /// Its number.
+    /// Number of the task.
     pub task: usize,
-    /// What it said, at the end.
+    /// Last lines of its output.
     pub said: String,
-    /// The file with all of it.
+    /// File with the whole output.
     pub file: std::path::PathBuf,
 }
 
-/// Numbers of the tasks that are done: those whose record is there.
+/// Numbers of the finished tasks: those with a record.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -75,7 +75,7 @@ fn numbers(folder: &Path, part: fn(&str) -> Option<&str>) -> Result<BTreeMap<usi
     Ok(entries.flatten().filter_map(number).collect())
 }
 
-/// Looks how far a pool is, given what the queue says.
+/// Progress of a pool. `queued` are the jobs in the queue.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -108,12 +108,12 @@ pub fn progress(pool: &Pool, queued: Option<&BTreeMap<usize, QueuedJob>>) -> Res
 }
 
 impl PoolProgress {
-    /// Tasks in a state.
+    /// Number of tasks in a state.
     pub fn n(&self, state: TaskState) -> usize {
         self.tasks.iter().filter(|it| **it == state).count()
     }
 
-    /// Tasks that only come if somebody submits them again.
+    /// Tasks that need a new submission.
     pub fn absent(&self) -> Vec<usize> {
         let is_absent =
             |task: &usize| matches!(self.tasks[*task], TaskState::Failed | TaskState::Missing);
@@ -121,7 +121,7 @@ impl PoolProgress {
     }
 }
 
-/// Where the tasks were measured.
+/// Number of finished tasks by node.
 fn nodes(pool: &Pool, done: &BTreeSet<usize>) -> BTreeMap<String, usize> {
     let node = |task: &usize| {
         let header = Tail::open(&pool.record(*task)).ok()?.1;
@@ -135,7 +135,7 @@ fn nodes(pool: &Pool, done: &BTreeSet<usize>) -> BTreeMap<String, usize> {
     nodes
 }
 
-/// What to call a node; one that does not say its name still is one.
+/// Name of a node, also for a record without a host name.
 pub fn node_name(host: Option<String>) -> String {
     host.unwrap_or_else(|| "unnamed".into())
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::analysis::RatioInterval;
 use crate::history::commits::CommitRange;
-use crate::history::concurrent::ConcurrentChanges;
+use crate::history::series::ConcurrentChanges;
 use crate::history::series::{Change, Series};
 use crate::history::{BenchmarkResult, StoredResult};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};

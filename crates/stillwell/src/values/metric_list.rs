@@ -1,4 +1,4 @@
-//! `--metrics`: which metrics to show, in which unit, and so what has to be collected.
+//! The value of `--metrics`: metrics to show, and their units.
 
 use std::str::FromStr;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::metric::{METRICS, Metric, MetricSource, Quantity};
 
-/// A metric as a user asked to see it.
+/// A metric to show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetricChoice {
     /// Name of the metric, or `cpu` for user + sys.
     pub name: String,
-    /// Unit, when one was asked for.
+    /// Unit, if the user chose one.
     pub unit: Option<String>,
 }
 
@@ -19,7 +19,7 @@ pub struct MetricChoice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricList(pub Vec<MetricChoice>);
 
-/// User + system time, which is not stored but added up.
+/// Name of user + system time, which is computed, not stored.
 pub const CPU: &str = "cpu";
 const TIME_UNITS: [&str; 6] = ["ns", "us", "ms", "s", "min", "h"];
 const MEMORY_UNITS: [&str; 9] = ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
@@ -51,7 +51,7 @@ impl FromStr for MetricList {
                 list.push(parse_one(word)?);
             }
         }
-        // What is named twice is shown once, in the unit that was named last.
+        // A repeated metric appears once, in the last unit.
         let mut distinct: Vec<MetricChoice> = Vec::new();
         for shown in list {
             match distinct.iter_mut().find(|known| known.name == shown.name) {
@@ -88,7 +88,7 @@ fn parse_one(word: &str) -> Result<MetricChoice, String> {
 }
 
 impl MetricList {
-    /// Whether any of these needs more than the clock and `wait4`.
+    /// Whether any metric needs more than the clock and `wait4`.
     pub fn needs_evidence(&self) -> bool {
         let sources = self.0.iter().filter_map(|shown| Metric::from_name(&shown.name));
         sources.into_iter().any(|metric| metric.info().source != MetricSource::Always)

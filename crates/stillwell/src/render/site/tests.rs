@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::history::commits::CommitRange;
-use crate::history::series::{DetectionSettings, series};
+use crate::history::detection::{DetectionSettings, detect};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, fixture};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
@@ -40,7 +40,7 @@ fn written(entries: Vec<StoredResult>, title: Option<&str>) -> Vec<SiteFile> {
         seed: 1,
         is_relative: false,
     };
-    let all = series(entries, policy);
+    let all = detect(entries, policy);
     let between = CommitRange { n: 12, newest: vec![format!("abc {HOSTILE}")], n_undone: 3 };
     let changes = all.iter().flat_map(|series| {
         let commits = Some(between.clone());

@@ -1,4 +1,4 @@
-//! Numbers of processes in an option: `1-3,7`.
+//! Numbers of launches in an option: `1-3,7`.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub struct LaunchNumbers(Vec<RangeInclusive<usize>>);
 
 impl LaunchNumbers {
-    /// Whether this number is one of them.
+    /// Whether the list has this number.
     pub fn contains(&self, number: usize) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }
