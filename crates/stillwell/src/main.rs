@@ -2,23 +2,25 @@
 //! bar. ARCHITECTURE.md shows the way through the code.
 
 mod analysis;
-mod cli;
 mod cmd;
 mod convert;
 mod history;
 mod host;
+mod ledger;
 mod link;
 mod load;
 mod measure;
-mod metric;
 mod noise;
 mod plan;
 mod pool;
 mod record;
 mod render;
+mod results;
 mod schedule;
+mod session;
 mod spec;
 mod sys;
+mod values;
 mod verdict;
 
 use std::io::Write as _;
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
     if noise::osnoise::tracing::is_requested() {
         return noise::osnoise::tracing::serve();
     }
-    let cli = cli::Cli::parse();
+    let cli = spec::Cli::parse();
     match cmd::run_verb(cli.verb) {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

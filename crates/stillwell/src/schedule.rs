@@ -3,7 +3,7 @@
 use stats::Stream;
 
 use crate::plan::{BlockRule, Plan};
-use crate::spec::values::Padding;
+use crate::values::Padding;
 
 /// One run to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::{Comparison, Evidence, NoTest, RatioInterval};
 use crate::plan::Policy;
-use crate::spec::values::FailOn;
+use crate::values::FailOn;
 
 /// The exit code of something that was asked for and is not decided.
 pub const UNDECIDED: u8 = 3;
@@ -103,7 +103,7 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 mod tests {
     use super::*;
     use crate::analysis::{Paired, Shape, StatisticName};
-    use crate::plan::Estimand;
+    use crate::values::Estimand;
 
     const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 

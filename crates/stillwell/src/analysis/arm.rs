@@ -5,10 +5,10 @@ use stats::endpoint::{self, Estimator};
 use stats::{Measured, Sorted};
 
 use crate::analysis::{ArmSummary, MetricSummary, Net, Times, Uncertain, launches, sliced};
-use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::plan::Role;
 use crate::record::{Record, Rows};
-use crate::spec::metrics::CPU;
+use crate::values::CPU;
+use crate::values::metric::{METRICS, Metric, MetricInfo};
 
 /// Fewer runs have no error; stats::endpoint.
 const RUNS_FOR_FLOOR: usize = 3;

@@ -14,13 +14,12 @@ use stats::{Invalid, Stream, two_sample};
 
 use crate::analysis::watch::estimand_of;
 use crate::plan::Policy;
+use crate::values::CALIBRATION_RUNS_MIN;
 
 /// How much slower the new arm is made.
 pub const RATIOS: [f64; 7] = [1.0, 1.002, 1.005, 1.01, 1.02, 1.05, 1.1];
 /// Pairs of one experiment, if the series is long enough.
 const PAIRS_MAX: usize = 60;
-/// Runs below which a series has too few different stretches.
-pub const RUNS_MIN: usize = 120;
 /// Budgets for which the smallest visible slowdown is told, ns.
 const BUDGETS_NS: [f64; 3] = [10e9, 60e9, 600e9];
 /// Share of the experiments in which a slowdown is found that counts as visible.
@@ -101,15 +100,15 @@ pub struct Settings {
 /// `after_each` is called after each experiment, from any thread.
 ///
 /// # Errors
-/// Fewer than [`RUNS_MIN`] runs, or a time is zero.
+/// Fewer than [`CALIBRATION_RUNS_MIN`] runs, or a time is zero.
 pub fn calibrate(
     series_ns: &[f64],
     pace_ns: f64,
     settings: &Settings,
     after_each: impl Fn() + Sync,
 ) -> Result<Calibration, Invalid> {
-    if series_ns.len() < RUNS_MIN {
-        return Err(Invalid::TooFew { need: RUNS_MIN, got: series_ns.len() });
+    if series_ns.len() < CALIBRATION_RUNS_MIN {
+        return Err(Invalid::TooFew { need: CALIBRATION_RUNS_MIN, got: series_ns.len() });
     }
     stats::logs(series_ns)?;
     let n_pairs = PAIRS_MAX.min(series_ns.len() / 4);
@@ -245,7 +244,7 @@ impl Visible {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Estimand;
+    use crate::values::Estimand;
 
     const POLICY: Policy = Policy { alpha: 0.05, same_within: 0.01, estimand: Estimand::Adaptive };
 

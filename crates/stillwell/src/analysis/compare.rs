@@ -13,9 +13,9 @@ use crate::analysis::{
     ArmSummary, Comparison, Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName, Times,
     ToDecide,
 };
-use crate::plan::workers::Headline;
-use crate::plan::{Order, Plan};
+use crate::plan::Plan;
 use crate::record::Record;
+use crate::values::{Headline, Order};
 
 /// Every candidate against the reference of the same record, and the reference against its twin.
 pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option<Comparison>) {

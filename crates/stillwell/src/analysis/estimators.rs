@@ -9,7 +9,7 @@ use stats::{Measured, Sorted};
 use crate::analysis::arm::walls_by_arm;
 use crate::analysis::{ArmSummary, Uncertain};
 use crate::record::Record;
-use crate::spec::tim::TimShape;
+use crate::values::TimShape;
 
 /// The estimators of one arm's wall time as measured, ns, each with the sd of its values in consecutive windows.
 #[derive(Clone, Debug, PartialEq, Serialize)]

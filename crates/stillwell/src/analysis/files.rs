@@ -3,24 +3,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use clap::ValueEnum;
 use serde::Serialize;
 use stats::Measured;
 
 use crate::analysis::Uncertain;
-use crate::convert::results::{Benchmark, MetaValue, Results, Unit};
-use crate::convert::statistics::summary;
-
-/// What a ratio is of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Middle {
-    /// Mean of all values.
-    #[default]
-    Mean,
-    /// Median of all values.
-    Median,
-}
+use crate::results::statistics::summary;
+use crate::results::{Benchmark, MetaValue, Results, Unit};
+use crate::values::Middle;
 
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -230,11 +219,11 @@ fn tags(file: &Results, benchmark: &Benchmark) -> Vec<String> {
 fn differences(files: &[Results]) -> Vec<Difference> {
     let said = |file: &Results, key: &str| -> BTreeSet<String> {
         let of = |it: &Benchmark| {
-            let in_launch = |launch: crate::convert::results::LaunchView<'_>| {
-                launch.about.metadata.as_ref()?.get(key).map(crate::convert::edit::text)
+            let in_launch = |launch: crate::results::LaunchView<'_>| {
+                launch.about.metadata.as_ref()?.get(key).map(ToString::to_string)
             };
             let outer = it.metadata.get(key).or_else(|| file.metadata.get(key));
-            let outer = outer.map(crate::convert::edit::text);
+            let outer = outer.map(ToString::to_string);
             outer.or_else(|| it.launches().next().and_then(in_launch))
         };
         file.benchmarks.iter().filter_map(of).collect()
@@ -257,7 +246,7 @@ fn differences(files: &[Results]) -> Vec<Difference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::results::About;
+    use crate::results::About;
 
     fn file(benchmarks: &[(&str, &[&[f64]])], host: &str) -> Results {
         let mut results = Results::default();

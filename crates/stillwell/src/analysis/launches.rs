@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use stats::Sorted;
 
-use crate::metric::Metric;
-use crate::plan::workers::{Headline, Workers};
-use crate::plan::{Estimand, Plan};
+use crate::plan::Plan;
+use crate::plan::workers::Workers;
 use crate::record::{Record, Row, Rows};
+use crate::values::metric::Metric;
+use crate::values::{Estimand, Headline};
 
 /// Share of the slices of a run that its value is made of.
 const LOW: f64 = 0.2;
@@ -215,7 +216,7 @@ pub fn values_by_arm(plan: &Plan, slices: &Rows) -> Vec<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::fixture::record;
+    use crate::record::fixture::record;
 
     fn slice(step: u32, arm: u32, block: Option<u32>, loops: u64, wall_ns: u64) -> Row {
         let mut row = Row::new(step, arm, block, 1000 * u64::from(step));

@@ -3,8 +3,8 @@
 
 use stats::Measured;
 
-use crate::metric::Metric;
 use crate::record::Row;
+use crate::values::metric::Metric;
 
 /// Running state of a session.
 #[derive(Debug)]

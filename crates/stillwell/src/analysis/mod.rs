@@ -10,6 +10,7 @@ pub mod files;
 mod fixture;
 pub mod histogram;
 pub mod launches;
+pub mod ledger;
 pub mod live;
 mod notes;
 mod outliers;
@@ -37,7 +38,7 @@ pub use steadiness::{
     ArmCheck, Check, Flag, RUNS_MIN, RecordCheck, Steadiness, check_record, raised,
 };
 
-use crate::noise::{RecordLedger, has_evidence, of_record};
+use crate::analysis::ledger::{RecordLedger, has_evidence, of_record};
 use crate::record::{EndReason, Event, Record};
 
 /// Everything that is known from one record. Times are in nanoseconds, memory in bytes.

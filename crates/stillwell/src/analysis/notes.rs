@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
+use crate::analysis::ledger::RecordLedger;
 use crate::analysis::steadiness::{self, Flag};
 use crate::analysis::{ArmSummary, Comparison, Evidence};
-use crate::host::priority::{NICE, REAL_TIME};
-use crate::metric::Metric;
-use crate::noise::{Entry, RecordLedger};
+use crate::ledger::Entry;
+use crate::plan::priority::{NICE, REAL_TIME};
 use crate::record::{Event, Record, Rows};
+use crate::values::metric::Metric;
 
 /// One remark.
 #[derive(Clone, Debug, PartialEq, Serialize)]

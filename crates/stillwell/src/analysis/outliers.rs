@@ -5,8 +5,8 @@ use stats::Sorted;
 
 use crate::analysis::notes::queued_ns;
 use crate::analysis::steadiness::RUNS_MIN;
-use crate::metric::Metric;
 use crate::record::Rows;
+use crate::values::metric::Metric;
 
 /// Tukey's far-out fence: this many interquartile ranges above the upper quartile.
 const RANGES: f64 = 3.0;
@@ -217,7 +217,7 @@ fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::record::Row;
-    use crate::render::fixture::row;
+    use crate::record::fixture::row;
 
     /// 40 runs of 10 ms and a little, the last of which `changed` changes.
     fn arm(changed: impl Fn(&mut Row)) -> Outliers {

@@ -14,7 +14,8 @@ use stats::{Interval, Measured};
 use crate::analysis::walls::Slots;
 use crate::analysis::watch::estimand_of;
 use crate::analysis::{NoTest, RatioInterval, Uncertain};
-use crate::plan::{Estimand, Policy};
+use crate::plan::Policy;
+use crate::values::Estimand;
 
 /// The pairs of one task: a variant against the reference on one node.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::Sorted;
 
-use crate::convert::results::{Benchmark, LaunchView, MetaValue, Results, Unit};
+use crate::results::{Benchmark, LaunchView, MetaValue, Results, Unit};
 
 /// The smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -172,37 +172,4 @@ fn n_outliers(values: &[f64], sorted: &Sorted) -> usize {
     let (q1, q3) = (sorted.quantile(0.25), sorted.quantile(0.75));
     let reach = FENCES * (q3 - q1);
     values.iter().filter(|&&value| value < q1 - reach || value > q3 + reach).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::convert::read::{File, Format, Options};
-
-    /// What `python3 -m pyperf stats` (2.10.0) says of this file, to its digits.
-    #[test]
-    fn the_numbers_of_pyperf() {
-        let bytes = include_bytes!("../../tests/samples/results/pyperf_timeit.json");
-        let files = [File { path: "pyperf_timeit.json", bytes }];
-        let results = Format::Pyperf.read(&files, Options::default()).unwrap();
-        let found = series(&results, &results.benchmarks[0]);
-        assert_eq!((found.n_calibrations, found.n_launches, found.n_values), (1, 20, 60));
-        assert_eq!(found.values_per_launch, Range { min: 3, max: 3 });
-        assert_eq!(found.warmups_per_launch, Range { min: 1, max: 1 });
-        assert_eq!(found.loops, Range { min: 1 << 14, max: 1 << 14 });
-        let raw = found.raw_ns.unwrap();
-        assert_eq!(((raw.min / 1e5).round(), (raw.max / 1e6).round()), (823.0, 129.0));
-        assert_eq!((found.mad.unwrap() / 10.0).round(), 45.0);
-        assert_eq!((found.duration_ns.unwrap() / 1e8).round(), 86.0);
-        assert_eq!(
-            found.tails.map(|tails| tails.map(|ns| (ns / 10.0).round())),
-            Some([517.0, 729.0])
-        );
-        assert_eq!(found.n_outliers, Some(0));
-        let dates = found.dates.unwrap();
-        assert_eq!(
-            (&dates.min[..19], &dates.max[..19]),
-            ("2026-11-21 18:46:48", "2026-11-21 18:46:59")
-        );
-    }
 }

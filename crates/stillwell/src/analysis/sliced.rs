@@ -7,9 +7,9 @@ use stats::{Sorted, endpoint};
 use crate::analysis::arm::by_arm;
 use crate::analysis::launches::gathered;
 use crate::analysis::{Sliced, Uncertain};
-use crate::metric::Metric;
-use crate::plan::workers::Headline;
 use crate::record::{Event, Record, Rows};
+use crate::values::Headline;
+use crate::values::metric::Metric;
 
 /// Of each arm of the plan; `None` for all where the record has no slices.
 pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {

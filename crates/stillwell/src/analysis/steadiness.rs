@@ -10,9 +10,9 @@ use stats::series::{self, Stability};
 
 use crate::analysis::arm::by_arm;
 use crate::analysis::outliers::{self, Outliers};
-use crate::metric::Metric;
 use crate::plan::Role;
 use crate::record::Record;
+use crate::values::metric::Metric;
 
 /// Fewer runs allow no check: the 1 % points are tabulated from here on.
 pub const RUNS_MIN: usize = 20;
@@ -204,7 +204,7 @@ fn slow_start(times: &[f64], n_warmups: u32) -> Option<SlowStart> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::fixture::{record, run};
+    use crate::record::fixture::{record, run};
 
     /// A record of one arm, in which the first run is a warm-up.
     fn check(times_ns: &[u64]) -> ArmCheck {

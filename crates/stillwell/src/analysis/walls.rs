@@ -3,8 +3,8 @@
 use stats::Invalid;
 use stats::relabel::Pairs;
 
-use crate::metric::Metric;
 use crate::record::{Record, Row};
+use crate::values::metric::Metric;
 
 /// The measured run of an arm in one block: its step and its value: the wall time, ns, of a command.
 type Run = Option<(u32, f64)>;

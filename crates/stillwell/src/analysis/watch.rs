@@ -8,8 +8,9 @@ use stats::sequential::{Question, Sequential, holm_shares};
 use stats::spending::{Reached, Spending, sizes};
 
 use crate::analysis::walls::Walls;
-use crate::plan::{BlockRule, Estimand, Plan, Stopping};
+use crate::plan::{BlockRule, Plan, Stopping};
 use crate::record::{EndReason, Record};
+use crate::values::Estimand;
 
 /// Separates the stream of re-labellings from those of the schedule.
 pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;

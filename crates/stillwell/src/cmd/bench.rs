@@ -4,16 +4,17 @@ use std::io::Write as _;
 
 use anyhow::{Result, anyhow};
 
-use crate::cli::BenchVerb;
-use crate::cmd::measuring::worker_failure;
-use crate::cmd::measuring::{Measuring, drawn_seed};
+use crate::cmd::conclusion::measure_and_show;
 use crate::cmd::{suites, tuning};
 use crate::host::{self, Host};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::Failure;
 use crate::plan::Arm;
 use crate::plan::programs::{decide_bench, names, programs};
-use crate::render::remedies::Asked;
+use crate::render::failure::worker::explain as explain_worker;
+use crate::render::remedies::Audience;
+use crate::session::{Measuring, drawn_seed};
+use crate::spec::BenchVerb;
 
 /// What forked functions are called together.
 const FUNCTION: &str = "function";
@@ -61,15 +62,13 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
         run_as: tuning::user_of_commands(&spec.session.workers.tuning),
         isolating: None,
     };
-    measuring.run()
+    let (_, code) = measure_and_show(&mut measuring)?;
+    Ok(code)
 }
 
 fn not_listed(program: &Arm, index: usize, failure: &Failure) -> anyhow::Error {
     let program = format!("program {} ({:?})", index + 1, program.label());
-    anyhow!(
-        "{}",
-        worker_failure::explain(&program, "nothing was measured", failure, Asked::Workers)
-    )
+    anyhow!("{}", explain_worker(&program, "nothing was measured", failure, Audience::Workers))
 }
 
 /// Prints the names.

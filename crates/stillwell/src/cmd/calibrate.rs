@@ -6,16 +6,16 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::analysis::calibrate::{Calibration, RATIOS, RUNS_MIN, Settings, calibrate as replay};
-use crate::cli::{CalibrateVerb, RunVerb};
-use crate::cmd::{measuring, run};
-use crate::metric::Metric;
+use crate::analysis::calibrate::{Calibration, RATIOS, Settings, calibrate as replay};
+use crate::cmd::run;
 use crate::plan::Policy;
 use crate::record::Record;
 use crate::render::{calibrate as page, json};
-use crate::spec::RunSpec;
+use crate::session;
 use crate::spec::run::Style;
-use crate::spec::values::TimeSpan;
+use crate::spec::{CalibrateVerb, RunSpec, RunVerb};
+use crate::values::metric::Metric;
+use crate::values::{CALIBRATION_RUNS_MIN, TimeSpan};
 
 /// Time for the series.
 const BUDGET_NS: u64 = 60_000_000_000;
@@ -24,7 +24,7 @@ const SERIES_RUNS_MIN: u32 = 600;
 
 /// Measures or reads a series, and replays experiments from it.
 pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
-    let seed = verb.seed.map_or_else(measuring::drawn_seed, Ok)?;
+    let seed = verb.seed.map_or_else(session::drawn_seed, Ok)?;
     let path = match &verb.from {
         Some(path) => path.clone(),
         None => {
@@ -97,8 +97,8 @@ fn series_of(record: &Record) -> Result<(Vec<f64>, f64)> {
         .filter_map(|&index| rows.get(index, Metric::WallNs).map(|ns| ns as f64))
         .collect();
     ensure!(
-        times.len() >= RUNS_MIN,
-        "{} has {} runs of its first command; calibration needs {RUNS_MIN}",
+        times.len() >= CALIBRATION_RUNS_MIN,
+        "{} has {} runs of its first command; calibration needs {CALIBRATION_RUNS_MIN}",
         record.path.display(),
         times.len()
     );

@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use crate::analysis::{RecordCheck, Steadiness, check_record};
-use crate::cli::CheckVerb;
 use crate::convert::read::Detail;
 use crate::render::{Styles, check as shown};
+use crate::spec::CheckVerb;
 
 /// Every arm is stable.
 const STABLE: u8 = 0;

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
-use crate::cli::CompareVerb;
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Opened, records};
 use crate::convert::read::Detail;
-use crate::convert::results::Results;
 use crate::record::Record;
-use crate::render::files::{self as shown_files, Shown, Side};
-use crate::render::{Styles, across, within};
+use crate::render::files::{Shown, Side};
+use crate::render::{Styles, across, files as shown_files, within};
+use crate::results::Results;
+use crate::spec::CompareVerb;
 use crate::verdict::{self, UNDECIDED, judge};
 
 /// Files from which on there is a test across sessions, so that benchmarks are not shown in columns.

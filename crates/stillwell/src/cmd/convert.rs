@@ -6,16 +6,16 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::analysis::launches;
-use crate::cli::ConvertVerb;
 use crate::cmd::exports::{self, directory_of, export_as};
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, open};
 use crate::convert::edit;
 use crate::convert::read::Detail;
-use crate::convert::results::Results;
 use crate::convert::to_record::About;
 use crate::record::{Event, Layout, Record, Writer};
 use crate::render::{bmf, pyperf, values};
+use crate::results::Results;
+use crate::spec::ConvertVerb;
 use crate::spec::convert::{EditOptions, WriteFormat};
 
 /// Rows are written in pieces of this size.

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::CommandFactory as _;
 
-use crate::cli::Cli;
-use crate::metric::METRICS;
+use crate::spec::Cli;
+use crate::values::metric::METRICS;
 
 /// One page with all verbs: `stillwell man | man -l -`.
 pub fn man() -> Result<u8> {

@@ -12,13 +12,14 @@ use tempfile::NamedTempFile;
 use crate::cmd::judged::Judged;
 use crate::cmd::{open, report};
 use crate::convert::read::Detail;
-use crate::convert::{Format, edit, of_record};
+use crate::convert::{edit, of_record};
 use crate::host::with_their_files;
 use crate::render::markup::{self, Markup};
 use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
 use crate::spec::convert::WriteFormat;
 use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;
+use crate::values::Format;
 
 pub type Export = fn(&Judged, &mut dyn Write) -> Result<()>;
 

@@ -6,11 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::analysis;
-use crate::cli::{
-    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
-    HistorySearch, HistoryShow, HistoryVerb,
-};
 use crate::cmd::exports::write_new;
 use crate::cmd::open::{self, Content, Named, Opened};
 use crate::cmd::site::Folder;
@@ -19,11 +14,15 @@ use crate::history::commits::Commits;
 use crate::history::series::{self, Policy, Series};
 use crate::history::store::{Added, NewRecord, Store};
 use crate::history::{Entry, Origin, Taken, taken};
-use crate::record;
 use crate::render::site::{self, Site};
 use crate::render::{Styles, history as shown};
 use crate::spec::input::InputOptions;
-use crate::spec::values::FailOn;
+use crate::spec::{
+    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
+    HistorySearch, HistoryShow, HistoryVerb,
+};
+use crate::values::FailOn;
+use crate::{analysis, record};
 
 /// For the random orders that changes are compared with: the same history has the same changes.
 const SEED: u64 = 1;

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::analysis::histogram::Histogram;
 use crate::analysis::suite::policy_of;
-use crate::analysis::{self, histogram::Histogram, launches};
+use crate::analysis::{self, launches};
 use crate::convert::of_record;
 use crate::record::Record;
 use crate::render::{Styles, json, results, text};
-use crate::spec::values::FailOn;
+use crate::values::FailOn;
 use crate::verdict::{self, Judgement, judge};
 
 /// Bins of the histograms in a summary: one character each.

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use anyhow::{Context as _, Result};
 
-use crate::cli::LinkOrderVerb;
 use crate::link::{self, Wrappers};
+use crate::spec::LinkOrderVerb;
 
 /// Executes it.
 pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {

@@ -4,11 +4,11 @@ use std::io::Write as _;
 
 use anyhow::{Result, ensure};
 
-use crate::cli::LoadVerb;
 use crate::host::Host;
 use crate::load::{self, Load};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
+use crate::spec::LoadVerb;
 
 const DONE: u8 = 0;
 const EXIT_INTERRUPTED: u8 = 130;

@@ -5,16 +5,14 @@ mod bench;
 mod calibrate;
 mod check;
 mod compare;
+mod conclusion;
 mod convert;
 mod documents;
-mod explain;
 mod exports;
 mod history;
-mod isolating;
 mod judged;
 mod link_order;
 mod load;
-mod measuring;
 mod noise;
 mod open;
 mod plot;
@@ -33,8 +31,8 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
 
-use crate::cli::Verb;
 use crate::render::uncertain;
+use crate::spec::Verb;
 
 /// Executes a verb; the value is the exit code.
 ///

@@ -5,16 +5,18 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis;
-use crate::cli::NoiseVerb;
+use crate::analysis::ledger::of_record;
 use crate::cmd::exports::{check_path, write_one};
 use crate::cmd::open::records;
 use crate::convert::read::Detail;
-use crate::host::{self, Gap, Host, read_cpu_list};
+use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
-use crate::noise::{self, Asked, Found, MachineVerdict, NoVerdict, of_record};
+use crate::noise::{self, Asked, Found, MachineVerdict, NoVerdict};
 use crate::plan::Policy;
 use crate::render::{Styles, json, noise as shown};
+use crate::spec::NoiseVerb;
 use crate::spec::input::InputOptions;
+use crate::values::read_cpu_list;
 
 /// Ended by ^C.
 const INTERRUPTED: u8 = 130;

@@ -12,11 +12,12 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::analysis::suite::merge;
 use crate::analysis::{launches, select};
 use crate::convert::read::{self, Detail, Options};
-use crate::convert::results::Results;
 use crate::convert::to_record::{self, About};
-use crate::convert::{Format, criterion, detect, edit, of_record};
+use crate::convert::{criterion, detect, edit, of_record};
 use crate::record::{self, Manifest, Record, START};
+use crate::results::Results;
 use crate::spec::input::InputOptions;
+use crate::values::Format;
 
 /// Extension of our own records.
 const EXTENSION: &str = "swell";

@@ -5,16 +5,16 @@
 use anyhow::{Result, ensure};
 use rustix::termios::tcgetwinsize;
 
-use crate::analysis::histogram::Histogram;
+use crate::analysis::histogram::{self, Histogram};
 use crate::analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of, pairs, timeline};
 use crate::analysis::walls::Walls;
-use crate::analysis::{Comparison, Evidence, histogram};
-use crate::cli::{PlotKind, PlotVerb};
+use crate::analysis::{Comparison, Evidence};
 use crate::cmd::judged::Judged;
 use crate::convert::read::Detail;
 use crate::record::Record;
 use crate::render::plot::{self, Axis, Chart, Marks, Series, Size};
 use crate::render::units::{Kind, Unit, asked, kind_of_unit};
+use crate::spec::{PlotKind, PlotVerb};
 
 /// Columns without a terminal.
 const COLUMNS: usize = 80;

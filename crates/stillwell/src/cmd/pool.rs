@@ -16,8 +16,6 @@ use serde::Deserialize;
 
 use crate::analysis::pool as analysis;
 use crate::analysis::pool::{Line, PoolEvidence};
-use crate::cli::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
-use crate::cmd::measuring::drawn_seed;
 use crate::host::{self, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -26,8 +24,10 @@ use crate::pool::manifest::{self, Engine, Listed, Manifest, Pool};
 use crate::pool::standing::{self, Standing, State, node_name};
 use crate::pool::task::{self, Ended};
 use crate::pool::{collect, queue, submit};
-use crate::render::Styles;
-use crate::render::pool::{self as shown, Collection};
+use crate::render::pool::Collection;
+use crate::render::{Styles, pool as shown};
+use crate::session::drawn_seed;
+use crate::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
 use crate::verdict::{self, Judgement, Verdict};
 
 /// Jobs that a pool is divided into if nobody says otherwise.
@@ -194,7 +194,7 @@ fn submit_jobs(pool: &Pool, jobs: &[usize]) -> Result<u8> {
 }
 
 fn n_jobs(list: &str) -> usize {
-    host::parse_cpu_list(list).map_or(0, |jobs| jobs.len())
+    crate::values::parse_cpu_list(list).map_or(0, |jobs| jobs.len())
 }
 
 fn look(pool: &Pool) -> Result<Standing> {

@@ -7,22 +7,22 @@ use anyhow::{Context as _, Result, ensure};
 use crate::analysis::histogram::{self, Histogram};
 use crate::analysis::series::{Series, duration_ns, measured_ns, series};
 use crate::analysis::{self, launches};
-use crate::cli::{
-    DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ShowVerb, SlowestVerb, StatsVerb,
-};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, records};
 use crate::convert::of_record;
 use crate::convert::read::Detail;
-use crate::convert::results::Results;
 use crate::record::Record;
 use crate::render::histogram::Block;
 use crate::render::plot::ascii;
-use crate::render::results::{self as of_results, Took};
+use crate::render::results::Took;
 use crate::render::stats_table::{self, Statistics};
-use crate::render::{dump as dump_rows, histogram as drawn, json};
+use crate::render::{dump as dump_rows, histogram as drawn, json, results as of_results};
+use crate::results::Results;
 use crate::spec::input::InputOptions;
+use crate::spec::{
+    DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ShowVerb, SlowestVerb, StatsVerb,
+};
 
 impl FilesVerb {
     /// All files, one after another.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::report::{Input, report as report_data};
-use crate::cli::ReportVerb;
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::convert::read::Detail;
-use crate::render::report::{self as page, Reported};
+use crate::render::report as page;
+use crate::render::report::Reported;
+use crate::spec::ReportVerb;
 
 /// `report`.
 pub fn report(verb: &ReportVerb) -> Result<u8> {

@@ -5,17 +5,18 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
 
-use crate::cli::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
-use crate::cmd::isolating::Isolating;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, knobs};
 use crate::host::restore::restore;
 use crate::host::shield::{self, Isolation, Raised, Watch};
-use crate::host::{Host, name_cpus, tune};
+use crate::host::{Host, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
 use crate::render::system::tuned;
+use crate::session::Isolating;
+use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use crate::sys;
+use crate::values::name_cpus;
 
 const DONE: u8 = 0;
 /// Something could not be given back; or there is no shield.

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use crate::cli::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
 use crate::cmd::tuning;
 use crate::host::knobs::bench_cpus;
 use crate::host::{
     self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
 };
 use crate::render::{Styles, system as shown};
-use crate::spec::values::{Cpus, TimeSpan};
+use crate::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
+use crate::values::{Cpus, TimeSpan};
 
 /// Everything that could be tuned is.
 const FINE: u8 = 0;

@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 
-use crate::cli::TimeitVerb;
-use crate::cmd::measuring::{Measuring, drawn_seed};
+use crate::cmd::conclusion::measure_and_show;
 use crate::cmd::tuning;
 use crate::host::{self, Host};
 use crate::measure::programs::behind_shim;
 use crate::plan::programs::decide_timeit;
+use crate::session::{Measuring, drawn_seed};
+use crate::spec::TimeitVerb;
 
 /// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
@@ -37,5 +38,6 @@ fn measure(verb: &TimeitVerb) -> Result<u8> {
         run_as,
         isolating: None,
     };
-    measuring.run()
+    let (_, code) = measure_and_show(&mut measuring)?;
+    Ok(code)
 }

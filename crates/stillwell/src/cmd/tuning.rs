@@ -4,8 +4,6 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::cli::{SystemRoot, SystemTune};
-use crate::cmd::isolating::Isolating;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
 use crate::host::restore::restore;
@@ -13,8 +11,10 @@ use crate::host::tune::{self, Turned};
 use crate::host::{Host, invoking_user, look};
 use crate::plan::programs::affinity;
 use crate::render::system::tuned as shown;
+use crate::session::Isolating;
 use crate::spec::run::TuneOptions;
 use crate::spec::workers::WorkerOptions;
+use crate::spec::{SystemRoot, SystemTune};
 use crate::sys::User;
 
 const DONE: u8 = 0;

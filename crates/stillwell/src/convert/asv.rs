@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::read::{File, Options, file_name};
-use crate::convert::results::{
+use crate::results::{
     About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
 };
 

@@ -11,9 +11,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::read::{File, Options, file_name};
-use crate::convert::results::{
-    About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit,
-};
+use crate::results::{About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit};
 
 /// Name of the extra that is the time of the garbage collector.
 const GC: &str = "gc";

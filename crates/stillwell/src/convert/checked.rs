@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Result, bail, ensure};
 
-use crate::convert::results::{Benchmark, MetaValue, Results, Summary};
+use crate::results::{Benchmark, MetaValue, Results, Summary};
 
 impl Results {
     /// Refuses what no writer and no analysis can use.

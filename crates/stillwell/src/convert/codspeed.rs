@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::read::{File, Options};
-use crate::convert::results::{
+use crate::results::{
     Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, Results, Summary, Unit,
 };
 

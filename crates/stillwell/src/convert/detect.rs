@@ -6,8 +6,9 @@ use anyhow::{Result, bail, ensure};
 use clap::ValueEnum as _;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::convert::read::{Format, GZIP};
+use crate::convert::read::GZIP;
 use crate::convert::{criterion, go};
+use crate::values::Format;
 
 /// Lines that are looked at before a text is given up.
 const N_LINES_MAX: usize = 10_000;

@@ -1,12 +1,11 @@
 //! Changes to results: what `convert` can do beside changing the format. None leaves results without a value.
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
-use std::str::FromStr;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::convert::results::{Benchmark, MetaValue, Metadata, Results, Unit};
+use crate::results::{Benchmark, MetaValue, Metadata, Results, Unit};
+use crate::values::Numbers;
 
 /// What must be the same in all launches of a benchmark, by pyperf's rule: with one of these changed it is another
 /// measurement.
@@ -21,34 +20,6 @@ const FIXED: [&str; 9] = [
     "python_unicode",
     "python_version",
 ];
-
-/// Numbers of launches, from 1: `1-3,7`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbers(Vec<RangeInclusive<usize>>);
-
-impl Numbers {
-    fn contains(&self, number: usize) -> bool {
-        self.0.iter().any(|range| range.contains(&number))
-    }
-}
-
-impl FromStr for Numbers {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |part: &str| format!("{part:?} is not a number from 1 or a range such as 1-3");
-        let ranges = text.split(',').map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let number =
-                |text: &str| text.trim().parse::<usize>().ok().filter(|&number| number > 0);
-            match (number(first), number(last)) {
-                (Some(first), Some(last)) if first <= last => Ok(first..=last),
-                _ => Err(wrong(part)),
-            }
-        });
-        ranges.collect::<Result<_, _>>().map(Self)
-    }
-}
 
 /// Keeps the benchmarks with these names.
 ///
@@ -191,7 +162,7 @@ fn merge(known: &mut Benchmark, added: &mut Benchmark) -> Result<()> {
     for key in FIXED {
         let (before, now) = (known.metadata.get(key), added.metadata.get(key));
         if before != now {
-            let shown = |it: Option<&MetaValue>| it.map_or("nothing".into(), text);
+            let shown = |it: Option<&MetaValue>| it.map_or("nothing".into(), ToString::to_string);
             bail!(
                 "{name:?} is in both, but {key} is {} in one and {} in the other",
                 shown(before),
@@ -219,16 +190,6 @@ fn merge(known: &mut Benchmark, added: &mut Benchmark) -> Result<()> {
     }
     known.append(added);
     Ok(())
-}
-
-/// As a user reads it.
-pub fn text(value: &MetaValue) -> String {
-    match value {
-        MetaValue::Int(number) => number.to_string(),
-        MetaValue::Float(number) => number.to_string(),
-        MetaValue::Text(text) => text.clone(),
-        MetaValue::List(list) => list.join(", "),
-    }
 }
 
 /// Unit of a metadata value, and how many of the base unit one is.
@@ -261,7 +222,7 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
                 Some(&MetaValue::Int(number)) => number as f64,
                 Some(&MetaValue::Float(number)) => number,
                 Some(other) => {
-                    bail!("{}: {key} is {:?}, which is not a number", place(), text(other))
+                    bail!("{}: {key} is {:?}, which is not a number", place(), other.to_string())
                 }
                 None => bail!("{}: it has no {key}", place()),
             };

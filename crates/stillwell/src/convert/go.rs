@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::json::Sign;
 use crate::convert::read::{File, Options};
-use crate::convert::results::{
+use crate::results::{
     About, Benchmark, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit,
 };
 

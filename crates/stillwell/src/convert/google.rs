@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Sign};
 use crate::convert::read::{Detail, File, Options};
-use crate::convert::results::{
+use crate::results::{
     About, Benchmark, CPU, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Unit,
 };
 

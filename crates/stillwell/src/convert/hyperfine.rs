@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, NotNegative};
 use crate::convert::read::{File, Options};
-use crate::convert::results::{
+use crate::results::{
     About, Benchmark, CPU, EXIT_CODE, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, PEAK_MEMORY, Results,
     Summary, Unit,
 };

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
 use crate::convert::read::{File, Options};
-use crate::convert::results::{Benchmark, MetaValue, NOTE_SUMMARIES, Results, Summary, Unit};
+use crate::results::{Benchmark, MetaValue, NOTE_SUMMARIES, Results, Summary, Unit};
 
 /// What version 2 puts before the names of version 1.
 const WALL: &str = "time_wall_clock_";

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::read::{File, Options};
-use crate::convert::results::{
+use crate::results::{
     About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
 };
 

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::convert::results::{MetaValue, Metadata};
+use crate::results::{MetaValue, Metadata};
 
 /// Reads one document with the seeds that `seed` makes. It is read again with its path written down only if something is
 /// wrong, since that costs several times as much.

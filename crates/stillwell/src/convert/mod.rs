@@ -11,7 +11,7 @@ pub mod criterion;
 pub mod detect;
 pub mod edit;
 #[cfg(test)]
-mod file_tests;
+pub(crate) mod file_tests;
 mod go;
 mod google;
 mod hyperfine;
@@ -23,32 +23,5 @@ pub mod of_record;
 pub mod pyperf;
 mod pytest;
 pub mod read;
-pub mod results;
-pub mod statistics;
 mod times;
 pub mod to_record;
-
-use clap::ValueEnum;
-
-pub use read::Format;
-
-/// Unit of the times in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TimeUnit {
-    #[default]
-    S,
-    Ms,
-    Us,
-    Ns,
-}
-
-impl TimeUnit {
-    fn ns(self) -> f64 {
-        match self {
-            Self::S => 1e9,
-            Self::Ms => 1e6,
-            Self::Us => 1e3,
-            Self::Ns => 1.0,
-        }
-    }
-}

@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Positive};
 use crate::convert::read::{Detail, File, Options};
-use crate::convert::results::{
-    About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit,
-};
+use crate::results::{About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit};
 
 const SECOND_NS: f64 = 1e9;
 /// nanobench writes 0 for a counter that it could not read.

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use crate::analysis::launches::{Rule, slice_rule};
-use crate::convert::results::{
+use crate::plan::{Arm, Role};
+use crate::record::{Event, Record, Row, Rows};
+use crate::results::{
     About, Benchmark, CPU, Calibration, EXIT_CODE, MetaValue, Metadata, PEAK_MEMORY, Results, Unit,
 };
-use crate::metric::Metric;
-use crate::plan::workers::Unit as ArmUnit;
-use crate::plan::{Arm, Order, Role};
-use crate::record::{Event, Record, Row, Rows};
+use crate::values::metric::Metric;
+use crate::values::{Order, Unit as ArmUnit};
 
 /// Makes results of a record, be it one row for each run or slices beside (`analysis::launches`).
 pub fn results(record: &Record) -> Results {

@@ -18,7 +18,7 @@ use crate::convert::pyperf::run::Runs;
 pub use crate::convert::pyperf::said::calibration_entry;
 use crate::convert::pyperf::said::{PyUnit, Said};
 use crate::convert::read::{Detail, File, Options};
-use crate::convert::results::{Benchmark, MetaValue, NOTE_ORDER, Results, Unit};
+use crate::results::{Benchmark, MetaValue, NOTE_ORDER, Results, Unit};
 
 const SECOND_NS: f64 = 1e9;
 

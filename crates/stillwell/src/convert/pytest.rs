@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::read::{File, Options};
-use crate::convert::results::{
+use crate::results::{
     About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
 };
 

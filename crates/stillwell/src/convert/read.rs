@@ -4,44 +4,14 @@ use std::borrow::Cow;
 use std::io::Read as _;
 
 use anyhow::{Context as _, Result, ensure};
-use clap::ValueEnum;
+use clap::ValueEnum as _;
 
-use crate::convert::results::Results;
 use crate::convert::{
-    TimeUnit, asv, benchmark_tools, codspeed, criterion, go, google, hyperfine, hyperfine_csv, jmh,
+    asv, benchmark_tools, codspeed, criterion, go, google, hyperfine, hyperfine_csv, jmh,
     nanobench, pyperf, pytest, times,
 };
-
-/// What a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// pyperf JSON, also compressed with gzip.
-    Pyperf,
-    /// hyperfine --export-json.
-    Hyperfine,
-    /// hyperfine --export-csv.
-    HyperfineCsv,
-    /// Google Benchmark --benchmark_out_format=json.
-    GoogleBenchmark,
-    /// A directory of criterion: target/criterion, a group in it, or one saved sample.
-    Criterion,
-    /// What go test -bench prints.
-    Go,
-    /// JMH -rf json.
-    Jmh,
-    /// pytest --benchmark-json.
-    Pytest,
-    /// A result file of asv.
-    Asv,
-    /// nanobench's JSON template.
-    Nanobench,
-    /// BenchmarkTools.save of Julia.
-    BenchmarkTools,
-    /// Wall times of CodSpeed.
-    Codspeed,
-    /// Lines of `TIME<TAB>COMMAND`, or of `TIME` alone.
-    Times,
-}
+use crate::results::Results;
+use crate::values::{Format, TimeUnit};
 
 /// How much of a file is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::convert::TimeUnit;
 use crate::convert::read::{File, Options, file_name};
-use crate::convert::results::{About, Benchmark, NOTE_ORDER, Results, Unit};
+use crate::results::{About, Benchmark, NOTE_ORDER, Results, Unit};
+use crate::values::TimeUnit;
 
 /// 100 years.
 const NS_MAX: f64 = 3.2e18;

@@ -4,19 +4,18 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::convert::results::{
-    Benchmark, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, Results, Unit,
-};
 use crate::host::{Facts, Gap};
-use crate::metric::Metric;
-use crate::plan::workers::Unit as ArmUnit;
-use crate::plan::{Arm, Control, Order, Plan, Role, decide};
+use crate::plan::{Arm, Control, Plan, Role, decide};
 use crate::record::{
     EndReason, Event, FORMAT, Header, Imported, ImportedBenchmark, Layout, Record, Row, Rows,
     VERSION,
 };
+use crate::results::{
+    Benchmark, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, Results, Unit,
+};
 use crate::spec::RunSpec;
-use crate::spec::values::Padding;
+use crate::values::metric::Metric;
+use crate::values::{Order, Padding, Unit as ArmUnit};
 
 /// What a record says beside what the file says.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +75,7 @@ pub fn record(results: &Results, about: &About) -> Result<Record> {
 
 /// The columns that these rows need.
 fn layout(rows: &Rows) -> Layout {
-    let metrics: Vec<Metric> = crate::metric::METRICS
+    let metrics: Vec<Metric> = crate::values::metric::METRICS
         .iter()
         .map(|info| info.metric)
         .filter(|&metric| rows.has(metric))

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use stats::Sorted;
 
-use crate::history::series::{Change, Estimate, Level, Series};
+use crate::history::series::{Change, Level, Series};
+use crate::values::Estimate;
 
 /// Shares of the values that the frame leaves out at either end, beside those it has room for.
 const FRAME_SHARE: f64 = 0.01;

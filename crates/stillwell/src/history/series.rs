@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use clap::ValueEnum;
 use rayon::prelude::*;
 use serde::Serialize;
 use stats::e_divisive::{self, Options};
@@ -11,9 +10,9 @@ use stats::two_sample::hodges_lehmann_shift;
 use stats::{Interval, Sorted};
 
 use crate::analysis::RatioInterval;
-use crate::history::Entry;
-use crate::history::relative;
 use crate::history::together::{self, Together};
+use crate::history::{Entry, relative};
+use crate::values::Estimate;
 
 /// What can be told by as many random orders as one can wait for.
 pub const ALPHA_MIN: f64 = 1e-5;
@@ -23,16 +22,6 @@ pub const LEVEL_MIN: usize = 3;
 const N_ORDERS: usize = 999;
 /// Results on either side that the size of a change is taken from: more say little more, and cost their square.
 const SIDE_MAX: usize = 300;
-
-/// Which number of a result is put in the series.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Estimate {
-    /// The noise-free time.
-    #[default]
-    T0,
-    Median,
-    Mean,
-}
 
 impl Estimate {
     fn of(self, entry: &Entry) -> f64 {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use crate::analysis::{Analysis, ArmSummary};
-use crate::convert::results::{Benchmark, MetaValue, Metadata, Results, Summary};
 use crate::history::{Origin, Taken};
 use crate::host::Facts;
-use crate::plan::workers::Unit;
 use crate::record::Record;
+use crate::results::{Benchmark, MetaValue, Metadata, Results, Summary};
+use crate::values::Unit;
 
 /// Every arm of which there is a run; controls and twins are none.
 pub fn results(record: &Record, analysis: &Analysis) -> Vec<Taken> {

@@ -236,8 +236,8 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture::expand;
-    use crate::host::{fixture, fixture_names};
+    use crate::host::fixture::{expand, fixture};
+    use crate::host::fixture_names;
 
     /// The report of a captured machine is that of the machine, to the letter.
     #[test]

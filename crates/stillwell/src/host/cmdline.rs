@@ -1,7 +1,8 @@
 //! The command line that the kernel was booted with (/proc/cmdline): quotes as in lib/cmdline.c `next_arg`, and the
 //! parameters that isolate CPUs (kernel/sched/isolation.c).
 
-use crate::host::{Host, parse_boot_cpu_list};
+use crate::host::Host;
+use crate::values::parse_boot_cpu_list;
 
 /// The parameters, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

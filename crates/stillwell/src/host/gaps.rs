@@ -1,7 +1,8 @@
 //! What the reader of a timing must know is missing on this machine.
 
 use crate::host::mounts::Mount;
-use crate::host::{Facts, Gap, Host, parse_cpu_list};
+use crate::host::{Facts, Gap, Host};
+use crate::values::parse_cpu_list;
 
 /// Bits of capabilities(7), linux/capability.h.
 const CAP_SYS_PTRACE: u32 = 19;

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use crate::host::{
-    Facts, Gap, Host, cgroup, cpu, format_cpu_list, gaps, git, mounts, read_cpu_list, topology,
-    virtualisation,
-};
+use crate::host::{Facts, Gap, Host, cgroup, cpu, gaps, git, mounts, topology, virtualisation};
+use crate::values::{format_cpu_list, read_cpu_list};
 
 /// Reads everything about the machine. Never fails: what cannot be read becomes `None` or a gap.
 pub fn look(host: &Host) -> (Facts, Vec<Gap>) {
@@ -105,8 +103,7 @@ pub(super) fn transparent_hugepages(host: &Host) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture;
-    use crate::host::fixture::expand;
+    use crate::host::fixture::{expand, fixture};
     use crate::host::{Cgroup, Topology};
 
     /// `expect` has what is the same on all these machines left at its default.

@@ -1,7 +1,7 @@
 //! Masks of CPUs as the kernel writes them: hexadecimal, in groups of 32 bits with commas, the highest CPUs first
 //! (`bitmap_parse` and `%*pb` in lib/bitmap-str.c).
 
-use crate::host::cpulist::CPUS_MAX;
+use crate::values::CPUS_MAX;
 
 /// CPUs in a group.
 const GROUP_CPUS: usize = 32;

@@ -9,7 +9,6 @@ mod cgroup;
 mod cmdline;
 mod cpu;
 mod cpu_table;
-mod cpulist;
 mod facts;
 #[cfg(test)]
 mod fixture;
@@ -28,7 +27,6 @@ pub mod knobs;
 mod look;
 mod mask;
 mod mounts;
-pub mod priority;
 mod processes;
 mod recommend;
 mod report;
@@ -44,15 +42,16 @@ mod write;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::values::CPUS_MAX;
+
 pub use boot::{BootAdvice, BootParameter, BootState};
 pub use caches::drop_caches;
 pub use capture::capture;
 pub use cmdline::CommandLine;
 pub use cpu_table::{CpuRow, read_cpu_table, read_uptime_seconds};
-pub use cpulist::{format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list};
 pub use facts::{Cgroup, Facts, Git, Topology};
 #[cfg(test)]
-pub(crate) use fixture::{expand, fixture, fixture_names};
+pub(crate) use fixture::{expand, fixture_names};
 pub use git::find as find_git;
 pub use interrupts::Interrupts;
 pub use invoker::{
@@ -100,7 +99,7 @@ type Kernel = fn(&Host, knobs::Format, &str, &str) -> std::io::Result<()>;
 const READ_BYTES_MAX: u64 = 64 << 10;
 
 /// One policy directory for each CPU, and some room.
-const LIST_ENTRIES_MAX: usize = 2 * cpulist::CPUS_MAX;
+const LIST_ENTRIES_MAX: usize = 2 * CPUS_MAX;
 
 /// What the kernel shows of every interrupt (kernel/irq/proc.c); anything else is the name of a device.
 const IRQ_FILES: &[&str] = &[

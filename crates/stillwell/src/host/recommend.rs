@@ -120,8 +120,7 @@ fn why(chosen: &[&Core], all: &[Core], is_isolated: bool) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::host::cpu_table::read_cpu_table;
-    use crate::host::fixture;
-    use crate::host::fixture::expand;
+    use crate::host::fixture::{expand, fixture};
 
     #[track_caller]
     fn check(name: &str, cpus: &[usize], why: &str) {

@@ -3,9 +3,8 @@
 use serde::{Serialize, Serializer};
 
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knobs};
-use crate::host::{
-    CpuRow, Host, Interrupts, Recommendation, format_cpu_list, read_cpu_table, recommend,
-};
+use crate::host::{CpuRow, Host, Interrupts, Recommendation, read_cpu_table, recommend};
+use crate::values::format_cpu_list;
 
 /// What was found on a machine.
 #[derive(Debug, Serialize)]

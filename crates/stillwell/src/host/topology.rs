@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::host::{Host, Topology, parse_cpu_list};
+use crate::host::{Host, Topology};
+use crate::values::parse_cpu_list;
 
 /// Counts sockets, cores, CPUs and nodes; `None` when the kernel does not show them.
 pub(super) fn read(host: &Host) -> Option<Topology> {

@@ -13,8 +13,9 @@ use rustix::thread::Pid;
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::processes::{self, Process};
-use crate::host::{Host, READ_BYTES_MAX, read_capped, read_cpu_list};
+use crate::host::{Host, READ_BYTES_MAX, read_capped};
 use crate::sys;
+use crate::values::read_cpu_list;
 
 /// Long enough for a machine that is busy.
 const SETTLE_MS_MAX: u32 = 500;

@@ -12,12 +12,12 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::host::{format_cpu_list, parse_cpu_list};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::{self, LOOK_NS, wait_for};
 use crate::spec::load::Kind;
 use crate::sys;
+use crate::values::{format_cpu_list, parse_cpu_list};
 
 /// `argv[0]` that makes this program a busy process.
 const ARGV0: &str = "stillwell-load";

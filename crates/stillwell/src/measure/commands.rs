@@ -13,7 +13,7 @@ use crate::host;
 use crate::measure::programs;
 use crate::measure::wire::{Accept, Bytes, Command, ErrorOutput, Output};
 use crate::plan::{Arm, Plan};
-use crate::spec::values::OutputTarget;
+use crate::values::OutputTarget;
 
 /// Shell for hooks when commands are executed directly.
 const HOOK_SHELL: &str = "sh";

@@ -6,8 +6,8 @@ use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter, ReadFormat};
 
 use crate::measure::switches::SwitchLog;
-use crate::metric::{Metric, Source};
 use crate::record::Row;
+use crate::values::metric::{Metric, Source};
 
 /// The events that are open, and what each said before the run.
 pub struct Counters {

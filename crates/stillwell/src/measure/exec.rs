@@ -13,12 +13,12 @@ use crate::measure::commands::Commands;
 use crate::measure::process::{LauncherProcess, Patience};
 use crate::measure::wire::{Batch, Command, Job, Keep, Open, RowId, Stop};
 use crate::measure::{Failure, Hook, Outcome, Runner};
-use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::record::Event;
 use crate::schedule::Step;
-use crate::spec::values::Sched;
 use crate::sys::{Stage, User};
+use crate::values::Sched;
+use crate::values::metric::Metric;
 
 /// Makes real processes.
 #[derive(Debug)]

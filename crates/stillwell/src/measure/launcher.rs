@@ -23,12 +23,12 @@ use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
     self, Batch, Done, ErrorOutput, Job, Open, Opened, Output, Reply, Request, RowId, Stop,
 };
-use crate::metric::Metric;
 use crate::record::Row;
 use crate::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, Environment, LaunchError, Launched, Policy,
     Usage,
 };
+use crate::values::metric::Metric;
 
 /// `argv[0]` that makes this program a launcher.
 pub const ARGV0: &str = "stillwell-launcher";

@@ -13,11 +13,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, ensure};
 
 use crate::measure::{Failure, Hook, Outcome, Runner};
-use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::record::{Layout, Row, Writer};
 use crate::schedule::Step;
-use crate::spec::values::TimeSpan;
+use crate::values::TimeSpan;
+use crate::values::metric::Metric;
 
 /// Plays a script.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::ledger::{Entry, Source};
 use crate::noise::trace::{Segment, Trace};
-use crate::noise::{Entry, Source};
 
 /// A stretch of time that the loop did not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub fn name_tasks(parts: &mut Vec<Entry>, ran: &[(String, u64)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Ledger;
+    use crate::ledger::Ledger;
     use crate::noise::trace::{Event, What};
     use proptest::prelude::*;
 

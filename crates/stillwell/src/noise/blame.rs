@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::ledger::{Entry, Source};
 use crate::noise::trace::{Segment, SourceIndex};
-use crate::noise::{Entry, Source};
 
 /// Something that happened on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

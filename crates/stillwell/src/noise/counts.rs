@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::host::{Host, Interrupts, Process, Thread, threads};
-use crate::noise::Source;
+use crate::ledger::Source;
 use crate::noise::points::line_name;
 
 /// The counts at one moment.

@@ -4,8 +4,6 @@
 mod attribute;
 mod blame;
 mod counts;
-mod ledger;
-mod of_record;
 pub mod osnoise;
 mod points;
 mod registers;
@@ -21,8 +19,6 @@ mod watch;
 pub use blame::Ran;
 #[cfg(test)]
 pub use counts::Machine;
-pub use ledger::{Entry, Ledger, Remedy, Source};
-pub use of_record::{ArmLedger, EvidenceCost, RecordLedger, Threads, has_evidence, of_record};
 #[cfg(test)]
 pub use report::ClockReport;
 pub use report::{CpuNoise, EDGES_NS, Evidence, Report};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::host::{Host, Interrupts};
-use crate::noise::Source;
+use crate::ledger::Source;
 use crate::noise::blame::RunWhat;
 use crate::noise::trace::{Trace, What};
 

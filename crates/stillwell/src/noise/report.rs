@@ -4,9 +4,9 @@ use serde::Serialize;
 use stats::Sorted;
 
 use crate::host::Gap;
+use crate::ledger::{Entry, Ledger, Source};
 use crate::noise::attribute::{Attributed, attribute, by_counts, by_delay, name_tasks};
 use crate::noise::counts::{Counted, Machine};
-use crate::noise::ledger::Ledger;
 use crate::noise::osnoise::{Beside, Osnoise};
 use crate::noise::registers;
 use crate::noise::sampler::Watched;
@@ -14,7 +14,6 @@ use crate::noise::ticks::Clock;
 use crate::noise::trace::{Segment, Trace};
 use crate::noise::tracer::Seen;
 use crate::noise::verdict::MachineVerdict;
-use crate::noise::{Entry, Source};
 
 /// Everything that `noise` says.
 #[derive(Clone, Debug, Serialize)]

@@ -4,8 +4,8 @@
 use perf_event::Counter;
 
 use crate::host::{Gap, Host};
+use crate::ledger::Entry;
 use crate::measure::switches::RECORD_LOST;
-use crate::noise::Entry;
 use crate::noise::blame::{Ran, RunEvent, by_run, losses};
 use crate::noise::points::Points;
 use crate::noise::trace::Trace;

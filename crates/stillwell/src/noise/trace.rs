@@ -3,7 +3,7 @@
 //! Interrupts come in the middle of programs, and in the middle of each other. Each nanosecond belongs to the innermost
 //! of them: what a program has for itself is without the interrupts that came while it ran.
 
-use crate::noise::Source;
+use crate::ledger::Source;
 
 /// Index into a list of sources.
 pub type SourceIndex = u32;

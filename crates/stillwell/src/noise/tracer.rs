@@ -8,8 +8,8 @@ use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::host::{Gap, Host};
+use crate::ledger::Source;
 use crate::measure::switches::{self, Kind, RECORD_LOST, RECORD_SWITCH};
-use crate::noise::Source;
 use crate::noise::points::Points;
 use crate::noise::sampler::Thread;
 use crate::noise::trace::{Event, Trace, What};

@@ -3,11 +3,12 @@
 
 use serde::Serialize;
 
-use crate::analysis::calibrate::{Budget, RUNS_MIN, Settings, calibrate};
+use crate::analysis::calibrate::{Budget, Settings, calibrate};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::plan::Policy;
 use crate::sys;
+use crate::values::CALIBRATION_RUNS_MIN;
 
 /// What a comparison of two programs of this length could see.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,7 +70,7 @@ fn series(cpu: usize, interrupt: &Interrupt) -> Result<Vec<f64>, NoVerdict> {
     sys::bind(None, &[cpu]).map_err(|_| NoVerdict::Impossible)?;
     let n_turns = turns_of(WORK_NS);
     let (start_ns, mut times_ns) = (monotonic_ns(), Vec::new());
-    while monotonic_ns() - start_ns < ALL_NS || times_ns.len() < RUNS_MIN {
+    while monotonic_ns() - start_ns < ALL_NS || times_ns.len() < CALIBRATION_RUNS_MIN {
         if interrupt.take() {
             return Err(NoVerdict::Interrupted);
         }

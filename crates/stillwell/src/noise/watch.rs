@@ -3,10 +3,10 @@
 use anyhow::Result;
 
 use crate::host::{self, Gap, Host};
+use crate::ledger::Ledger;
 use crate::measure::clock::{boottime_ns, monotonic_ns};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::counts::Counts;
-use crate::noise::ledger::Ledger;
 use crate::noise::osnoise;
 use crate::noise::registers::Registers;
 use crate::noise::report::{ClockReport, Evidence, OfCpu, Report, of_cpu, quietest};

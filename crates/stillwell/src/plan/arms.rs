@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::plan::parameters::{Assignment, assignments, substitute};
 use crate::plan::{Arm, Control, Role, ShellReason};
 use crate::spec::RunSpec;
-use crate::spec::values::{IgnoreFailure, OutputTarget, Shell};
+use crate::values::{IgnoreFailure, OutputTarget, Shell};
 
 /// The arms, with everything that follows from how they are executed.
 #[derive(Debug)]

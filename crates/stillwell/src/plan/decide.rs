@@ -4,11 +4,9 @@ use anyhow::{Result, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
-use crate::plan::{
-    Arm, BlockRule, Estimand, Order, Plan, Policy, Precision, ProcessPlan, Role, Stopping,
-};
+use crate::plan::{Arm, BlockRule, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
-use crate::spec::metrics::{CPU, Shown};
+use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, Order, Shown};
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
@@ -21,8 +19,6 @@ const BLOCKS_MAX_SEVERAL: u32 = 500;
 const PRECISION_ONE_PCT: f64 = 0.5;
 const ALPHA_PCT: f64 = 1.0;
 const SAME_WITHIN: f64 = 0.01;
-/// A smaller one would take more re-labellings than can be computed: ten for each false verdict it allows.
-pub const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 /// Fewest runs from which the error of t0 says something.
 const PRECISION_BLOCKS_MIN: u32 = 12;
 /// Load comes and goes over tenths of seconds: a session that is over sooner has seen only one state of the machine, and
@@ -178,7 +174,7 @@ fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
     let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
     // Not those in the mask of this process: isolated CPUs (isolcpus=) are in no mask until they are asked for.
     if let (Some(cpus), Some(online)) = (&affinity, &facts.cpus_online) {
-        let known = crate::host::parse_cpu_list(online).unwrap_or_default();
+        let known = crate::values::parse_cpu_list(online).unwrap_or_default();
         let missing = cpus.iter().find(|cpu| !known.contains(cpu));
         ensure!(
             missing.is_none(),
@@ -200,7 +196,7 @@ fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::values::{Cpus, Percent};
+    use crate::values::{Cpus, Percent};
 
     fn spec(commands: &[&str]) -> RunSpec {
         RunSpec { commands: commands.iter().map(|&c| c.into()).collect(), ..RunSpec::default() }

@@ -3,21 +3,19 @@
 mod arms;
 mod decide;
 mod parameters;
+pub mod priority;
 pub mod programs;
 pub mod suite;
 pub mod workers;
 
-use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
-use crate::spec::metrics::Shown;
-use crate::spec::rlimit::Rlimit;
-use crate::spec::values::{OutputTarget, Padding, Sched};
+use crate::values::{Estimand, Order, OutputTarget, Padding, Rlimit, Sched, Shown, Unit};
 
-pub use decide::{ALPHA_PCT_RANGE, decide};
+pub use decide::decide;
 pub use suite::InSuite;
-use workers::{Source, Unit, Workers};
+use workers::{Source, Workers};
 
 /// A whole session, decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -276,17 +274,6 @@ pub enum ShellReason {
     },
 }
 
-/// Order of the runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Each block runs every arm once, in random order.
-    #[default]
-    Interleave,
-    /// All runs of one arm, then the next.
-    Sequential,
-}
-
 /// How the number of blocks is found; never by looking at which arm was how fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -365,30 +352,4 @@ pub struct Policy {
     pub same_within: f64,
     /// What is compared.
     pub estimand: Estimand,
-}
-
-/// Which statistic of the runs is compared.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ValueEnum,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Estimand {
-    /// The most precise of typical and floor, chosen without looking at which arm is which.
-    #[default]
-    Adaptive,
-    /// 25 % trimmed mean.
-    Typical,
-    /// The lowest runs.
-    Floor,
-    /// Mean.
-    Mean,
 }

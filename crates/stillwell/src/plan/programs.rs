@@ -4,17 +4,16 @@ use std::collections::HashSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::host::{Facts, parse_cpu_list};
+use crate::host::Facts;
 use crate::plan::arms::Arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide_for};
-use crate::plan::workers::{Headline, Source, Workers};
+use crate::plan::workers::{Source, Workers};
 use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
 use crate::spec::RunSpec;
-use crate::spec::metrics::Shown;
-use crate::spec::values::Cpus;
 use crate::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
 };
+use crate::values::{Cpus, Headline, Shown, parse_cpu_list};
 
 /// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is a
 /// thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
@@ -258,8 +257,8 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::cli::{Cli, Verb};
     use crate::plan::Stopping;
+    use crate::spec::{Cli, Verb};
 
     fn facts() -> Facts {
         Facts {
@@ -330,7 +329,7 @@ mod tests {
             assert!(timeit(&[&["a"], &words[..]].concat()).is_err(), "{words:?}");
         }
         let plan = timeit(&["a", "--tracemalloc"]).unwrap();
-        assert!(plan.arms.iter().all(|arm| arm.unit == crate::plan::workers::Unit::Bytes));
+        assert!(plan.arms.iter().all(|arm| arm.unit == crate::values::Unit::Bytes));
         let single = timeit(&["a", "--debug-single-value"]).unwrap().workers.unwrap();
         assert_eq!(
             (single.loops, single.n_slices, single.n_warmup_slices),

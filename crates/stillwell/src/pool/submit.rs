@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::host::format_cpu_list;
 use crate::pool::manifest::{Engine, Manifest, Pool, Submission};
 use crate::pool::queue::{ask, job_name, parse_id, queued};
+use crate::values::format_cpu_list;
 
 /// What is replaced in the command of --submit.
 const SCRIPT: &str = "{script}";

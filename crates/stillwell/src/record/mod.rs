@@ -3,6 +3,8 @@
 //!
 //! Nothing is subtracted, dropped, sorted or rounded before it is written here.
 
+#[cfg(test)]
+pub mod fixture;
 mod folder;
 mod place;
 mod read;
@@ -16,10 +18,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::convert::results::{Calibration, Metadata, Summary};
 use crate::host::shield::Isolation;
 use crate::host::{Facts, Gap, Git};
 use crate::plan::Plan;
+use crate::results::{Calibration, Metadata, Summary};
 
 pub use folder::{Manifest, is_suite};
 pub use place::{builds_path, history_path, new_path, newest, pools_path};
@@ -151,7 +153,7 @@ pub enum Event {
         /// Step of its row.
         step: u32,
         /// Programs that ran instead of it, and interrupts that came while it ran.
-        by: Vec<crate::noise::Entry>,
+        by: Vec<crate::ledger::Entry>,
     },
     /// A run failed, was killed or timed out.
     Failure {

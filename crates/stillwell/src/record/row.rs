@@ -2,8 +2,8 @@
 
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
-use crate::metric::{METRICS, Metric};
 use crate::record::describe;
+use crate::values::metric::{METRICS, Metric};
 
 /// What was measured in one step. A value that this machine cannot give is `None`, never zero.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Rows by column, so that millions of them fit: a column takes 4 bytes a row until a value needs 8, and a metric
 //! that was never measured takes none.
 
-use crate::metric::{METRICS, Metric};
 use crate::record::row::Row;
+use crate::values::metric::{METRICS, Metric};
 
 /// Values of one column; the largest integer of the width stands for "absent" and is never let out.
 #[derive(Debug, Default)]

@@ -134,7 +134,8 @@ fn differences(out: &mut String, old: &Facts, new: &Facts) {
 mod tests {
     use super::*;
     use crate::analysis::NoTest;
-    use crate::render::fixture::{analysis, record, uncertain};
+    use crate::record::fixture::record;
+    use crate::render::fixture::{analysis, uncertain};
     use crate::verdict::judge;
 
     #[test]

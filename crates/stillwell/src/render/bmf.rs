@@ -5,8 +5,8 @@ use std::io::Write;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value, json};
 
-use crate::convert::results::{Results, Unit};
-use crate::convert::statistics::summary;
+use crate::results::statistics::summary;
+use crate::results::{Results, Unit};
 
 /// Writes the object; times are in ns, as Bencher's measure `latency` is.
 ///

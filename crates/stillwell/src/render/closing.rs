@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::analysis::{Analysis, ArmSummary, end_reason};
-use crate::plan::{Order, Plan, ShellReason, Stopping};
+use crate::plan::{Plan, ShellReason, Stopping};
 use crate::record::{EndReason, Event, Record};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::styles::paint;
 use crate::render::{Styles, notes};
+use crate::values::Order;
 
 const NOTES_MAX: usize = 3;
 const STDERR_LINES_MAX: usize = 5;

@@ -142,7 +142,8 @@ fn verdict_word(verdict: Verdict) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::fixture::{analysis, compare, judgements, paired, record, run, too_few};
+    use crate::record::fixture::{record, run};
+    use crate::render::fixture::{analysis, compare, judgements, paired, too_few};
 
     fn written(record: &Record, analysis: &Analysis) -> String {
         let mut out = Vec::new();

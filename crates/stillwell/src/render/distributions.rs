@@ -213,7 +213,7 @@ fn distances(out: &mut String, found: &PairedDistributions) {
 mod tests {
     use super::*;
     use crate::analysis::distributions::Distance;
-    use crate::render::fixture::{of_spec, record};
+    use crate::record::fixture::{of_spec, record};
     use crate::spec::RunSpec;
 
     fn decile(number: u32, lo: f64, ratio: f64, hi: f64) -> Decile {

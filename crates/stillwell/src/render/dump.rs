@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use std::io::{self, BufWriter, Write};
 
-use crate::metric::Metric;
 use crate::record::{FIXED_COLUMNS, Record, Row};
 use crate::render::csv::io_error;
+use crate::values::metric::Metric;
 
 /// The metrics that the record has columns for, in its order.
 fn metrics(record: &Record) -> Vec<Metric> {
@@ -138,7 +138,7 @@ impl Serialize for Object<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::fixture::{record, run};
+    use crate::record::fixture::{record, run};
 
     fn session() -> Record {
         let mut record = record(&["a", "b"]);

@@ -3,10 +3,10 @@
 use crate::analysis::{
     Analysis, ArmSummary, Evidence, MetricSummary, Paired, RatioInterval, Uncertain,
 };
-use crate::metric::{METRICS, Metric};
 use crate::record::{Record, Row};
 use crate::render::units::{Kind, kind_of};
-use crate::spec::metrics::CPU;
+use crate::values::CPU;
+use crate::values::metric::{METRICS, Metric};
 use crate::verdict::Judgement;
 
 /// ns in a second.

@@ -6,16 +6,16 @@ use std::io;
 use serde::Serialize;
 
 use crate::analysis::Uncertain;
-use crate::analysis::files::{Cell, Files, Group, Line, Middle, geometric_mean};
-use crate::convert::results::Unit as ValueUnit;
+use crate::analysis::files::{Cell, Files, Group, Line, geometric_mean};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::results::kind;
-use crate::render::table;
 use crate::render::text::ratio_text;
-use crate::render::uncertain;
 use crate::render::units::Unit;
+use crate::render::{table, uncertain};
+use crate::results::Unit as ValueUnit;
 use crate::spec::convert::TableStyle;
+use crate::values::Middle;
 
 /// Columns of a name in the table, at most.
 const NAME_MAX: usize = 34;

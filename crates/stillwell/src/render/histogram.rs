@@ -6,7 +6,7 @@ use crate::analysis::histogram::Histogram;
 use crate::plan::Arm;
 use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::units::{Kind, Unit, asked, kind_of_unit};
-use crate::spec::metrics::Shown;
+use crate::values::Shown;
 
 const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const EIGHTHS_RIGHT: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
@@ -183,7 +183,7 @@ fn bar(count: u32, tallest: u32, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::fixture::record;
+    use crate::record::fixture::record;
 
     fn tall(histogram: &Histogram, plan: &crate::plan::Plan) -> String {
         let block = |(at, arm)| Block::new(at + 1, arm, None, Vec::new(), &plan.metrics);

@@ -8,7 +8,6 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
-use crate::convert::results::Unit as ValueUnit;
 use crate::history::commits::Between;
 use crate::history::series::{Change, Series};
 use crate::history::together::Together;
@@ -21,6 +20,7 @@ use crate::render::site::INDEX;
 use crate::render::styles::paint;
 use crate::render::units::{Unit, counted, percent};
 use crate::render::{Styles, table, uncertain};
+use crate::results::Unit as ValueUnit;
 
 /// Columns of a name in a table.
 const NAME_MAX: usize = 34;

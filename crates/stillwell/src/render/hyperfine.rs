@@ -11,11 +11,12 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use crate::analysis::{Analysis, ArmSummary, Comparison, Uncertain};
-use crate::metric::Metric;
-use crate::plan::{Arm, Order};
+use crate::plan::Arm;
 use crate::record::{Record, Row};
 use crate::render::exported::{self, Exported, RowsByArm, SECOND_NS, Summary, net_t0, results};
 use crate::render::json::pretty;
+use crate::values::Order;
+use crate::values::metric::Metric;
 
 /// The version of hyperfine whose schema 2 this is; ours follows as build metadata.
 const HYPERFINE_VERSION: &str = "2.0.0";

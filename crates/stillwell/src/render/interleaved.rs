@@ -37,7 +37,7 @@ fn word(command: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::fixture::record;
+    use crate::record::fixture::record;
 
     #[track_caller]
     fn check(old: &str, new: &str, because: NoTest, expected: &str) {

@@ -11,7 +11,7 @@ use crate::host::{Facts, Gap};
 use crate::plan::{Control, Plan};
 use crate::record::Record;
 use crate::render::stats_table::Statistics;
-use crate::spec::tim::TimShape;
+use crate::values::TimShape;
 use crate::verdict::Judgement;
 
 #[derive(Serialize)]
@@ -106,7 +106,8 @@ pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> 
 mod tests {
     use super::*;
     use crate::analysis::Evidence;
-    use crate::render::fixture::{analysis, compare, estimators, judgements, paired, record};
+    use crate::record::fixture::record;
+    use crate::render::fixture::{analysis, compare, estimators, judgements, paired};
 
     #[test]
     fn the_statistics_of_every_arm() {

@@ -176,8 +176,9 @@ fn org_code(command: &str) -> String {
 mod tests {
     use super::*;
     use crate::analysis::Evidence;
+    use crate::record::fixture::record;
     use crate::render::fixture::{
-        analysis, compare, judgements, of_times, paired, record, single, times, too_few,
+        analysis, compare, judgements, of_times, paired, single, times, too_few,
     };
 
     fn three(markup: Markup) -> String {

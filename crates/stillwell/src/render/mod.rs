@@ -10,11 +10,14 @@ pub mod csv;
 mod distributions;
 pub mod dump;
 mod exported;
+pub mod failure;
 pub mod files;
 #[cfg(test)]
 pub mod fixture;
 pub mod histogram;
 pub mod history;
+#[cfg(test)]
+mod hostile_files;
 pub mod hyperfine;
 mod interleaved;
 pub mod json;

@@ -9,9 +9,8 @@ use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::convert::edit;
 use crate::convert::pyperf::calibration_entry;
-use crate::convert::results::{Benchmark, LaunchView, MetaValue, Metadata, Results, Unit};
+use crate::results::{Benchmark, LaunchView, MetaValue, Metadata, Results, Unit};
 
 const SECOND_NS: f64 = 1e9;
 /// Up to here a double is a whole number exactly.
@@ -218,7 +217,7 @@ fn clean(key: &str, value: &MetaValue) -> Option<(String, Value)> {
         _ if is_loops || is_warmups || is_bytes || is_number => return None,
         MetaValue::Int(number) => (*number).into(),
         MetaValue::Float(number) => number.is_finite().then(|| (*number).into())?,
-        text => one_line(&edit::text(text)).into(),
+        text => one_line(&text.to_string()).into(),
     };
     let is_empty = cleaned.as_str().is_some_and(str::is_empty);
     (!is_empty).then(|| (key.into(), cleaned))

@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::convert;
-use crate::convert::edit::text as meta_text;
-use crate::convert::results::{
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::units::{Kind, Unit, short_time};
+use crate::render::{table, uncertain};
+use crate::results::statistics::summary;
+use crate::results::{
     Benchmark, Calibration, LaunchView, MetaValue, Metadata, Results, Summary, Unit as ValueUnit,
 };
-use crate::convert::statistics::summary;
-use crate::render::columns::{COLUMNS, shorten, wrap};
-use crate::render::table;
-use crate::render::uncertain;
-use crate::render::units::{Kind, Unit, short_time};
 
 /// Further off the mean than this, a value is marked with its distance.
 const FAR: f64 = 0.05;
@@ -76,7 +73,7 @@ pub fn processes(results: &Results) -> String {
             writeln!(out, "{}", shorten(label, COLUMNS)).ok();
         }
         for (index, launch) in benchmark.launches().enumerate() {
-            let of = convert::statistics::of_values(launch.values);
+            let of = crate::results::statistics::of_values(launch.values);
             let (Some(mean), Some(min), Some(max)) = (of.mean, of.min, of.max) else { continue };
             let [mean, min, max] = [mean, min, max].map(|x| value(&benchmark.unit, x));
             let text =
@@ -267,14 +264,14 @@ fn meta_in_words(key: &str, value: &MetaValue) -> String {
     let number = match value {
         MetaValue::Int(n) => *n as f64,
         MetaValue::Float(x) => *x,
-        MetaValue::Text(_) | MetaValue::List(_) => return meta_text(value),
+        MetaValue::Text(_) | MetaValue::List(_) => return value.to_string(),
     };
     match key {
         "duration" | "uptime" => short_time(number * 1e9),
         "mem_max_rss" | "command_max_rss" | "mem_peak_pagefile_usage" => {
             self::value(&ValueUnit::Bytes, number)
         }
-        _ => meta_text(value),
+        _ => value.to_string(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A shield in words.
 
-use crate::host::name_cpus;
 use crate::host::shield::{How, Isolation};
+use crate::values::name_cpus;
 
 /// One sentence.
 pub fn sentence(isolation: &Isolation) -> String {
@@ -62,7 +62,7 @@ pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
         Some(why) => format!("the shield of {} was lost: {why}\n", name_cpus(&free)),
     };
     if let Some(others) = &isolation.others {
-        let others = crate::host::parse_cpu_list(others).unwrap_or_default();
+        let others = crate::values::parse_cpu_list(others).unwrap_or_default();
         text += &format!("everything else is on {}\n", name_cpus(&others));
     }
     let left = left(isolation);

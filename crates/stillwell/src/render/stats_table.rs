@@ -13,7 +13,7 @@ use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::text::ratio_text;
 use crate::render::uncertain;
 use crate::render::units::{Kind, Unit, asked, kind_of, kind_of_unit, percent, unit_of_values};
-use crate::spec::tim::TimShape;
+use crate::values::TimShape;
 
 /// A label above its numbers is not wider, so that several arms fit.
 const LABEL_COLUMNS: usize = 20;
@@ -319,7 +319,8 @@ fn metric_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary], name: &
 mod tests {
     use super::*;
     use crate::plan::Plan;
-    use crate::render::fixture::{analysis, estimators, of_times, record, single, times};
+    use crate::record::fixture::record;
+    use crate::render::fixture::{analysis, estimators, of_times, single, times};
 
     #[track_caller]
     fn check_width(text: &str) {

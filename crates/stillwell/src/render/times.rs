@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::record::Record;
+use crate::values::metric::Metric;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -47,7 +47,7 @@ fn names(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::fixture::{record, row, run};
+    use crate::record::fixture::{record, row, run};
 
     fn written(record: &Record) -> String {
         let mut out = Vec::new();

@@ -1,10 +1,10 @@
 //! Units: one for a whole table, so that its numbers can be compared by looking at them.
 
 use crate::analysis::Uncertain;
-use crate::metric::{Metric, Quantity};
 use crate::plan::Plan;
 use crate::render::uncertain;
-use crate::spec::metrics::Shown;
+use crate::values::Shown;
+use crate::values::metric::{Metric, Quantity};
 
 /// What a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,8 +131,8 @@ pub fn kind_of(name: &str) -> Kind {
 }
 
 /// What values of this unit measure.
-pub fn kind_of_unit(unit: crate::plan::workers::Unit) -> Kind {
-    use crate::plan::workers::Unit;
+pub fn kind_of_unit(unit: crate::values::Unit) -> Kind {
+    use crate::values::Unit;
     match unit {
         Unit::Time => Kind::Time,
         Unit::Bytes => Kind::Memory,
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_chooses() {
-        let plan = crate::render::fixture::record(&["a"]).header.plan;
+        let plan = crate::record::fixture::record(&["a"]).header.plan;
         let check = |value: f64, err: f64, expected: &str| {
             let unit = unit_of_walls(&plan, [Uncertain { value, err: Some(err) }].into_iter());
             assert_eq!(unit.label(&unit.uncertain(value, Some(err))), expected);

@@ -5,12 +5,12 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use crate::convert::results::{Benchmark, Results, Unit};
-use crate::convert::statistics::summary;
 use crate::render::columns::one_line;
 use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
 use crate::render::units::{self, Kind};
+use crate::results::statistics::summary;
+use crate::results::{Benchmark, Results, Unit};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::convert::{Format, TimeUnit};
+use crate::values::{Format, TimeUnit};
 
 /// What the files are.
 #[derive(Args, Clone, Debug, Default)]

@@ -5,12 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::plan::{Estimand, Order};
-use crate::spec::metrics::MetricList;
-use crate::spec::rlimit::Rlimit;
-use crate::spec::values::{
-    Cpus, FailOn, IgnoreFailure, Names, OutputTarget, Padding, Percent, Sched, Shell, Statuses,
-    TimeSpan,
+use crate::values::{
+    Cpus, Estimand, FailOn, IgnoreFailure, MetricList, Names, Order, OutputTarget, Padding,
+    Percent, Rlimit, Sched, Shell, Statuses, TimeSpan,
 };
 
 /// Options of `stillwell run`.

@@ -6,9 +6,8 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::plan::workers::{Gc, Headline};
 use crate::spec::run::{JudgingOptions, OutputOptions, TuneOptions};
-use crate::spec::values::{Cpus, Padding, Percent, Sched, TimeSpan};
+use crate::values::{Cpus, Gc, Headline, Padding, Percent, Sched, TimeSpan};
 
 /// Options of `stillwell timeit`.
 #[derive(Args, Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::noise;
+use crate::ledger;
 
 /// Time above t0 of all runs of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,7 +14,7 @@ pub struct Ledger {
     pub time_ns: i64,
     /// The time above t0, and its parts.
     #[serde(flatten)]
-    pub lost: noise::Ledger,
+    pub lost: ledger::Ledger,
 }
 
 /// The ledger of each arm that has one.

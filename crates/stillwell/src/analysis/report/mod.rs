@@ -15,8 +15,8 @@ use crate::analysis::distributions::{self, Distributions};
 use crate::analysis::histogram::{self, Histogram};
 use crate::analysis::walls::Walls;
 use crate::analysis::{Analysis, Comparison, Evidence};
-use crate::plan::workers::Unit;
 use crate::record::Record;
+use crate::values::Unit;
 
 pub use ledger::Ledger;
 pub use pairs::{Blocks, Pairs, pairs};

@@ -3,12 +3,12 @@ use serde::Serialize;
 use super::*;
 use crate::analysis::analyse;
 use crate::analysis::report::timeline::EventKind;
-use crate::metric::Metric;
-use crate::noise::Source;
+use crate::ledger::Source;
+use crate::record::fixture::{of_spec, record, row};
 use crate::record::{Event, Row};
-use crate::render::fixture::{of_spec, record, row};
 use crate::spec::RunSpec;
 use crate::spec::run::ArmOptions;
+use crate::values::metric::Metric;
 
 /// Blocks of these arms, after one warm-up of each; `wall_ns` of arm and block.
 fn with_rows(mut record: Record, n_blocks: u32, wall_ns: impl Fn(u32, u32) -> u64) -> Record {

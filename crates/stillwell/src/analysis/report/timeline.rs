@@ -5,8 +5,8 @@ use stats::Sorted;
 
 use crate::analysis::launches::{self, Rule};
 use crate::analysis::notes::queued_ns;
-use crate::metric::Metric;
 use crate::record::{Event, Record, Rows};
+use crate::values::metric::Metric;
 
 /// Slices of time, each arm on its own.
 const SLICES: usize = 150;

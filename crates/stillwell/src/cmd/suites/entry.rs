@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::end_reason;
-use crate::cmd::measuring::{Ended, Place, Progress, Seen, Session, Start, Visit};
 use crate::measure::slices::Paces;
 use crate::measure::{ExecRunner, Failure, Hook, Runner};
 use crate::plan::suite::Member;
 use crate::record::{EndReason, Event, Record, Tail, Writer};
+use crate::session::{Ended, Place, Progress, Seen, Session, Start, Visit};
 use crate::sys::User;
 
 /// One benchmark on its way.

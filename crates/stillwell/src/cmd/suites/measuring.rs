@@ -9,21 +9,21 @@ use anyhow::{Context as _, Result};
 use stats::Stream;
 use stats::sequential::{Sequential, holm_shares};
 
-use crate::cmd::exports;
 use crate::cmd::judged::Judged;
-use crate::cmd::measuring::{
-    EXIT_INTERRUPTED, EXIT_TIMEOUT, Place, Screen, Seen, Start, Visit, explain_failure, metrics_of,
-};
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::Entry;
-use crate::cmd::tuning;
+use crate::cmd::{exports, tuning};
 use crate::host::{Facts, Gap};
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
 use crate::record::{EndReason, Layout, Manifest, Record};
+use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
+use crate::session::{
+    EXIT_INTERRUPTED, EXIT_TIMEOUT, Place, Screen, Seen, Start, Visit, metrics_of,
+};
 use crate::spec::workers::BenchSpec;
 use crate::sys::User;
 

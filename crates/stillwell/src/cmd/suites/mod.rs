@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Zoned;
 
-use crate::cli::BenchVerb;
-use crate::cmd::exports;
-use crate::cmd::measuring::worker_failure;
-use crate::cmd::measuring::{EXIT_INTERRUPTED, Measuring, drawn_seed};
-use crate::cmd::tuning;
+use crate::cmd::conclusion::measure_and_show;
+use crate::cmd::{exports, tuning};
 use crate::host::{self, Facts, Gap, Host};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::What;
 use crate::plan::programs::Listed;
 use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite, is_selected};
 use crate::record::{self, Manifest};
-use crate::render::remedies::Asked;
+use crate::render::failure::worker::explain as explain_worker;
+use crate::render::remedies::Audience;
+use crate::session::{EXIT_INTERRUPTED, Measuring, drawn_seed};
+use crate::spec::BenchVerb;
 use crate::spec::suite::{Placed, SuiteFile, Text, Variant, Wrong, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 
@@ -186,7 +186,8 @@ fn measure_one(
         run_as: tuning::user_of_commands(&spec.session.workers.tuning),
         isolating: None,
     };
-    measuring.run()
+    let (_, code) = measure_and_show(&mut measuring)?;
+    Ok(code)
 }
 
 /// A suite file that was read.
@@ -345,7 +346,7 @@ fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<
             let program = format!("program {:?} of variant {:?}", arm.command, arm.label());
             anyhow::anyhow!(
                 "{}",
-                worker_failure::explain(&program, "nothing was measured", &failure, Asked::Suite)
+                explain_worker(&program, "nothing was measured", &failure, Audience::Suite)
             )
         },
     )

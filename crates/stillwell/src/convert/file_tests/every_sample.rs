@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use crate::convert::detect::{detect, is_criterion};
 use crate::convert::file_tests::samples::*;
-use crate::convert::read::{Detail, File, Format, Options, unpacked};
-use crate::convert::results::{Benchmark, CPU, EXIT_CODE, PEAK_MEMORY, Results, Unit};
-use crate::convert::statistics::summary;
+use crate::convert::read::{Detail, File, Options, unpacked};
+use crate::results::statistics::summary;
+use crate::results::{Benchmark, CPU, EXIT_CODE, PEAK_MEMORY, Results, Unit};
+use crate::values::Format;
 
 #[track_caller]
 fn read(files: &[File<'_>]) -> Results {

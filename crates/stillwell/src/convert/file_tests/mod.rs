@@ -1,6 +1,5 @@
 //! Tests of all readers.
 
 mod every_sample;
-mod hostile;
-mod samples;
+pub(crate) mod samples;
 mod wrong_files;

@@ -2,7 +2,8 @@
 
 use crate::convert::detect::detect;
 use crate::convert::file_tests::samples::BENCHMARK_TOOLS;
-use crate::convert::read::{File, Format, Options};
+use crate::convert::read::{File, Options};
+use crate::values::Format;
 
 #[track_caller]
 fn check(format: Format, text: &str, expected: &str) {

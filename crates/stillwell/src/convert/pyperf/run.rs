@@ -8,7 +8,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::convert::json::{NotNegative, Number, Numbers, Sign};
 use crate::convert::pyperf::said::{Agreed, PyUnit, Said};
-use crate::convert::results::{About, Benchmark, Unit};
+use crate::results::{About, Benchmark, Unit};
 
 /// All runs of a benchmark.
 pub(super) struct Runs<const ALL: bool> {

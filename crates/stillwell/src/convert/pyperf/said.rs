@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::convert::pyperf::Count;
-use crate::convert::results::{Calibration, MetaValue, Metadata, Unit};
+use crate::results::{Calibration, MetaValue, Metadata, Unit};
 
 /// The units of pyperf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]

@@ -7,10 +7,8 @@ use serde::Serialize;
 
 pub use loaders::Loader;
 
-use crate::host::{
-    CommandLine, CpuRow, Host, Recommendation, format_cpu_list, name_cpus, read_cpu_list,
-    recommend, virtualisation,
-};
+use crate::host::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
+use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 /// Parameters for a machine.
 #[derive(Debug, Serialize)]

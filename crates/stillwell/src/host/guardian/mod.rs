@@ -14,13 +14,14 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::host::Host;
 use crate::host::journal::{Store, asking_user};
 use crate::host::knobs::{Knob, Machine, State, bench_cpus, knobs};
 use crate::host::restore::{Restored, restore};
 use crate::host::shield::{self, Isolation, Raised, place};
 use crate::host::tune::{self, Planned, Turned};
-use crate::host::{Host, name_cpus};
 use crate::sys;
+use crate::values::name_cpus;
 
 pub use front_end::Guardian;
 

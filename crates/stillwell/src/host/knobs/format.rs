@@ -2,7 +2,7 @@
 //! writes `0-1` where `0,1` was written, and `00000003` for `3`.
 
 use crate::host::mask::parse_cpu_mask;
-use crate::host::parse_cpu_list;
+use crate::values::parse_cpu_list;
 
 /// What kind of value a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What the knobs have to know of the machine besides their own files.
 
 use crate::host::mounts::{self, Mount};
-use crate::host::{Host, cpu, format_cpu_list, parse_cpu_list, virtualisation};
+use crate::host::{Host, cpu, virtualisation};
+use crate::values::{format_cpu_list, parse_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";
 

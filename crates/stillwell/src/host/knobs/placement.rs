@@ -6,7 +6,7 @@ use crate::host::knobs::frequency::{
 use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
 use crate::host::mask::format_cpu_mask;
 use crate::host::processes::movable_kernel_threads;
-use crate::host::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
+use crate::values::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
 
 const SMT: &str = "sys/devices/system/cpu/smt/control";
 const CPU_ONLINE: File =

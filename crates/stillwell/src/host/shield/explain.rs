@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::host::{Host, name_cpus, read_cpu_list};
+use crate::host::Host;
+use crate::values::{name_cpus, read_cpu_list};
 
 /// A write that failed.
 pub(super) fn cannot(what: &str, group: &str, error: &io::Error) -> String {

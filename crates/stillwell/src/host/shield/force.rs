@@ -2,13 +2,14 @@
 
 use anyhow::{Result, bail};
 
+use crate::host::Host;
 use crate::host::journal::Store;
 use crate::host::restore::{Restored, restore_some};
 use crate::host::shield::tasks::Masks;
 use crate::host::shield::{
     How, Isolation, Placement, Raised, Request, find, group_of, lower, plan, prepare, raise, verify,
 };
-use crate::host::{Host, name_cpus, read_cpu_list};
+use crate::values::{name_cpus, read_cpu_list};
 
 /// Makes a shield, or says in its notes why there is none. `knobs` have been turned for it.
 ///

@@ -20,7 +20,8 @@ mod watch;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::{Host, format_cpu_list};
+use crate::host::Host;
+use crate::values::format_cpu_list;
 
 pub use explain::no_shield_without_rights;
 pub use force::{put_in_force, strays, take_down};
@@ -143,12 +144,12 @@ impl Isolation {
 
     /// The CPUs of the commands.
     pub fn bound_cpus(&self) -> Vec<usize> {
-        crate::host::parse_cpu_list(&self.bound).unwrap_or_default()
+        crate::values::parse_cpu_list(&self.bound).unwrap_or_default()
     }
 
     /// The CPUs that are kept free.
     pub fn shielded_cpus(&self) -> Vec<usize> {
-        crate::host::parse_cpu_list(&self.cpus).unwrap_or_default()
+        crate::values::parse_cpu_list(&self.cpus).unwrap_or_default()
     }
 }
 

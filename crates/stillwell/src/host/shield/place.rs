@@ -2,7 +2,8 @@
 
 use crate::host::cpu_table::CpuRow;
 use crate::host::recommend::recommend;
-use crate::host::{Host, format_cpu_list, name_cpus, read_cpu_table};
+use crate::host::{Host, read_cpu_table};
+use crate::values::{format_cpu_list, name_cpus};
 
 /// CPUs for a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +81,7 @@ fn place_asked(table: &[CpuRow], asked: &[usize]) -> Result<Placement, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture;
-    use crate::host::fixture::expand;
+    use crate::host::fixture::{expand, fixture};
 
     #[track_caller]
     fn check(name: &str, asked: Option<&[usize]>, shielded: &[usize], bound: &[usize]) {

@@ -1,8 +1,9 @@
 //! What this machine has to make a shield of.
 
+use crate::host::Host;
 use crate::host::mounts::{self, Mount};
 use crate::host::shield::How;
-use crate::host::{Host, name_cpus, read_cpu_list};
+use crate::values::{name_cpus, read_cpu_list};
 
 /// Control groups of a machine, as far as they can hold CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::Host;
 use crate::host::processes::{self, Process, Thread};
-use crate::host::{Host, format_cpu_list, parse_cpu_list};
+use crate::values::{format_cpu_list, parse_cpu_list};
 
 /// CPUs that tasks were bound to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

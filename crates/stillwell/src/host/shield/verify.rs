@@ -1,7 +1,8 @@
 //! What is in force, found out by looking at the machine after it was made.
 
+use crate::host::Host;
 use crate::host::shield::{How, Isolation, Raised, find, group_of, tasks, version1};
-use crate::host::{Host, format_cpu_list, read_cpu_list};
+use crate::values::{format_cpu_list, read_cpu_list};
 
 /// What the kernel is to call the partition.
 pub fn expected_partition(raised: &Raised) -> Option<String> {

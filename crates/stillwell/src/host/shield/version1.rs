@@ -2,11 +2,12 @@
 //! benchmark, one for everything else, into which the tasks of the root set are moved. Tasks in sets of others stay where
 //! they are.
 
+use crate::host::Host;
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{self, Task, bind_again};
 use crate::host::shield::version2::{empty_and_remove, rest};
 use crate::host::shield::{Raised, explain, group};
-use crate::host::{Host, format_cpu_list, name_cpus, read_cpu_list};
+use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 const USER: &str = "stillwell-user";
 const SYSTEM: &str = "stillwell-system";

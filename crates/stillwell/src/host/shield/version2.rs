@@ -2,10 +2,11 @@
 //! task of every other group and every kernel thread that can be elsewhere off the CPUs, and none has to be moved;
 //! removing the group undoes all of it. The write succeeds also when the kernel refuses: it has to be read back.
 
+use crate::host::Host;
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{bind_again, bound};
 use crate::host::shield::{Raised, explain, group};
-use crate::host::{Host, format_cpu_list, read_cpu_list};
+use crate::values::{format_cpu_list, read_cpu_list};
 
 /// Our group where nobody else has a say, and those of a service of ours where systemd has.
 const GROUP: &str = "stillwell";

@@ -1,8 +1,9 @@
 //! Whether the shield still holds. Somebody else who asks for one of its CPUs takes the partition away without a word
 //! (systemd's AllowedCPUs=, docker's --cpuset-cpus), so it is looked at between runs.
 
+use crate::host::Host;
 use crate::host::shield::{How, Isolation, find, group_of};
-use crate::host::{Host, read_cpu_list};
+use crate::values::read_cpu_list;
 
 /// A file that says that the shield holds, and what is in it as long as it does.
 #[derive(Debug)]

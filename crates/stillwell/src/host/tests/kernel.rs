@@ -5,10 +5,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::host::cpulist::{format_cpu_list, parse_cpu_list};
 use crate::host::knobs::Format;
 use crate::host::mask::parse_cpu_mask;
 use crate::host::{Host, cpu};
+use crate::values::{format_cpu_list, parse_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";
 /// What turbo leaves of `min_perf_pct`: the base frequency in percent of the turbo frequency.

@@ -13,12 +13,13 @@ mod traps;
 
 use tempfile::TempDir;
 
+use crate::host::Host;
 use crate::host::fixture::fixture;
 use crate::host::journal::Store;
 use crate::host::knobs::{Knob, Machine, knobs};
 use crate::host::restore::{Restored, restore};
 use crate::host::tune::{self, Turned};
-use crate::host::{Host, parse_cpu_list};
+use crate::values::parse_cpu_list;
 
 /// Machines of this directory and of `tests/hosts`.
 fn all_machines() -> Vec<String> {

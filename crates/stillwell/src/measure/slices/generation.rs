@@ -11,12 +11,13 @@ use crate::measure::slices::pace::Pace;
 use crate::measure::slices::{Broken, Maker, SliceRunner, quit};
 use crate::measure::wire::Bytes;
 use crate::measure::worker::{Launch, Part, Patience, Slice, Worker};
-use crate::metric::Metric;
-use crate::plan::workers::{Gc, Headline, Workers};
+use crate::plan::workers::Workers;
 use crate::plan::{Arm, Plan, ProcessPlan};
 use crate::record::{Event, Row};
 use crate::schedule::Step;
 use crate::sys::Attributes;
+use crate::values::metric::Metric;
+use crate::values::{Gc, Headline};
 
 /// Separates the stream of hash seeds from those of the schedule.
 const HASH_STREAM: u64 = 0x94d0_49bb_1331_11eb;

@@ -19,14 +19,14 @@ use crate::measure::commands::inherited_environment;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::worker::{self, ForkServer, Launch, Patience, Worker};
 use crate::measure::{Failure, Hook, Outcome, Runner};
-use crate::metric::Metric;
 use crate::plan::programs::Listed;
 use crate::plan::workers::Workers;
 use crate::plan::{Arm, Plan};
 use crate::record::{Event, Layout, Row};
 use crate::schedule::Step;
-use crate::spec::values::TimeSpan;
 use crate::sys::{self, Launcher, User};
+use crate::values::TimeSpan;
+use crate::values::metric::Metric;
 
 use generation::Team;
 use pace::Pace;

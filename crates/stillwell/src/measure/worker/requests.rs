@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::measure::worker::answer::Benchmark;
+use crate::measure::worker::answer::{self, Benchmark};
 use crate::measure::worker::failure::{Failure, Why};
-use crate::measure::worker::{LIMIT, Worker, answer, text};
+use crate::measure::worker::{LIMIT, Worker, text};
 
 /// All lines of one answer together.
 const ANSWER_BYTES_MAX: usize = 16 << 20;

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::host::{Gap, format_cpu_list};
-use crate::noise::{CpuNoise, Source};
+use crate::host::Gap;
+use crate::ledger::Source;
+use crate::noise::CpuNoise;
+use crate::values::format_cpu_list;
 
 /// What the tracer says of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -15,12 +15,13 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use anyhow::{Context as _, Result, anyhow, bail};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::host::{Gap, Host, format_cpu_list};
+use crate::host::{Gap, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::wait_for;
 use crate::noise::osnoise::{Osnoise, parse};
 use crate::sys;
+use crate::values::format_cpu_list;
 
 /// `argv[0]` that makes this program the one that turns it on and off.
 const ARGV0: &str = "stillwell-osnoise";

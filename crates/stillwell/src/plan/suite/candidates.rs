@@ -12,7 +12,7 @@ use crate::plan::programs::PYTHON;
 use crate::plan::workers::Source;
 use crate::plan::{Arm, Role};
 use crate::spec::suite::{Benchmark, Mistake, Placed, Policy, SuiteFile, Text, Variant, Wrong};
-use crate::spec::values::Percent;
+use crate::values::Percent;
 
 /// Names that placeholders have which are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];

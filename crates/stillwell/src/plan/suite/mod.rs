@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use stats::Stream;
 
 use crate::host::Facts;
-use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, fewest_blocks, limits};
+use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide, fewest_blocks, limits};
 use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
-use crate::plan::{Arm, BlockRule, Plan, decide};
+use crate::plan::{Arm, BlockRule, Plan};
 use crate::spec::RunSpec;
 use crate::spec::suite::{Policy, SuiteFile, Text, Wrong};
-use crate::spec::values::{Cpus, IgnoreFailure, Shell, Statuses};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
+use crate::values::{Cpus, IgnoreFailure, Shell, Statuses};
 
 pub use candidates::{Built, Candidate, Kind, candidates, environment_of};
 

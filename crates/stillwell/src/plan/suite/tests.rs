@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::Parser as _;
 
 use super::*;
-use crate::cli::{Cli, Verb};
 use crate::host::Git;
 use crate::spec::suite::{Placed, Text, Variant, parse};
+use crate::spec::{Cli, Verb};
 
 const TWO: &str = "[[variant]]\nname = \"base\"\n[[variant]]\nname = \"new\"\nprefix = \"nice -n 1\"\npython = \"py\"\n";
 

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::analysis::Evidence;
-use crate::render::fixture::{analysis, compare, of_times, paired, record, run, single};
+use crate::record::fixture::{record, run};
+use crate::render::fixture::{analysis, compare, of_times, paired, single};
 
 /// Two arms with two runs each after a warm-up run, and a run that timed out; in a shell of 0.5 ms.
 fn session(in_shell: bool) -> (Record, Analysis) {

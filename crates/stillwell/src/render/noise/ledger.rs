@@ -1,6 +1,6 @@
 //! The parts of a ledger, one line each.
 
-use crate::noise::{Entry, Ledger, Source};
+use crate::ledger::{Entry, Ledger, Source};
 use crate::render::noise::words;
 use crate::render::table;
 use crate::render::units::short_time;

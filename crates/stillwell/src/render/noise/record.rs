@@ -1,12 +1,13 @@
 //! The ledger of a record's arms.
 
-use crate::noise::{ArmLedger, EvidenceCost, RecordLedger, Remedy, Source, Threads};
+use crate::analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, Threads};
+use crate::ledger::{Remedy, Source};
 use crate::record::Record;
 use crate::render::Styles;
 use crate::render::columns::{shorten, wrap};
 use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::units::short_time;
 
@@ -21,9 +22,9 @@ pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String 
     for arm in &found.arms {
         of_arm(&mut out, arm, record.slices.is_some(), styles);
     }
-    let asked = Asked::of(&record.header.plan);
+    let audience = Audience::of(&record.header.plan);
     if let Some(largest) = found.total.largest() {
-        let advice = words::advice(&largest.source, asked);
+        let advice = words::advice(&largest.source, audience);
         let advice =
             advice.map_or_else(String::new, |advice| format!("; what removes it: {advice}"));
         let what = words::name(&largest.source);
@@ -33,7 +34,7 @@ pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String 
             largest.source.remedy(),
             Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_))
         );
-        if can_be_removed && asked == Asked::Run {
+        if can_be_removed && audience == Audience::Run {
             out.push_str("proof: run it again with --explain\n");
         }
     }
@@ -139,8 +140,8 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::host::Gap;
-    use crate::noise::{Entry, Ledger};
-    use crate::render::fixture;
+    use crate::ledger::{Entry, Ledger};
+    use crate::record::fixture;
 
     #[test]
     fn the_ledger_of_a_record() {

@@ -3,17 +3,16 @@
 use std::fmt::Write as _;
 
 use crate::analysis::calibrate::Budget;
-use crate::host::name_cpus;
 use crate::noise::{Clock, CpuNoise, EDGES_NS, Evidence, MachineVerdict, Report};
 use crate::render::calibrate::{length, visible};
 use crate::render::columns::wrap;
 use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::styles::paint;
-use crate::render::uncertain;
 use crate::render::units::short_time;
-use crate::render::{Styles, table};
+use crate::render::{Styles, table, uncertain};
+use crate::values::name_cpus;
 
 /// With more CPUs than this, where the time went is shown of all together only.
 const LEDGERS_MAX: usize = 4;
@@ -170,7 +169,7 @@ fn timeline(shares: &[Option<f64>]) -> String {
 
 fn closing(out: &mut String, found: &Report) {
     if let Some(largest) = found.total.largest() {
-        let advice = words::advice(&largest.source, Asked::Run);
+        let advice = words::advice(&largest.source, Audience::Run);
         let advice =
             advice.map_or_else(String::new, |advice| format!("; what removes it: {advice}"));
         let what = words::name(&largest.source);

@@ -1,6 +1,7 @@
 use super::*;
-use crate::convert::read::{File, Format, Options};
+use crate::convert::read::{File, Options};
 use crate::render::{bmf, values};
+use crate::values::Format;
 
 const TIMEIT: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_timeit.json");
 const SUITE: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_suite_ref.json");
@@ -147,4 +148,16 @@ fn markdown_table() {
         | `dict_get` | 15 | 13.66 | 15.21 | 13.08 | 20.83 | ns |\n\
         | `/home/user/project/test_c.py::test_x` | 99 | 1.421 | 1.339 | 0.9983 | 1.704 | µs |\n";
     assert_eq!(values::markdown(&results), expected);
+}
+
+#[test]
+fn files_put_together_are_written_as_one() {
+    let mut results = read(Format::Pyperf, SUITE);
+    crate::convert::edit::add(&mut results, read(Format::Pyperf, CHANGED)).unwrap();
+    let again = read(Format::Pyperf, &written(&results));
+    let launches = |results: &Results| -> Vec<(String, usize)> {
+        results.benchmarks.iter().map(|it| (it.name.clone(), it.n_launches())).collect()
+    };
+    assert_eq!(launches(&again), launches(&results));
+    assert!(again.benchmarks.iter().all(|it| it.n_launches() > 3));
 }

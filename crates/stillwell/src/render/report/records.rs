@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::convert::of_record;
-use crate::plan::{Order, Role};
+use crate::plan::Role;
 use crate::record::{EndReason, Header, Record};
 use crate::render::columns::one_line;
 use crate::render::report::Reported;
 use crate::render::{notes, results};
+use crate::values::Order;
 
 /// Commands that are listed.
 const COMMANDS_MAX: usize = 500;

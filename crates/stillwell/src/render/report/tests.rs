@@ -1,7 +1,8 @@
 use super::*;
 use crate::analysis::Evidence;
 use crate::analysis::report::report;
-use crate::render::fixture::{analysis, compare, judgements, paired, record, run};
+use crate::record::fixture::{record, run};
+use crate::render::fixture::{analysis, compare, judgements, paired};
 
 const HOSTILE: &str =
     "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}";

@@ -15,9 +15,10 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::history::chart;
-use crate::history::series::{Estimate, Series};
+use crate::history::series::Series;
 use crate::render::history::Changed;
 use crate::render::report::{D3, DRAW, FIGURES, PLOT, STYLE, embedded};
+use crate::values::Estimate;
 
 const TEMPLATE: &str = include_str!("../../../assets/report/site.html");
 /// Name of the template: its end turns escaping on.

@@ -3,13 +3,14 @@
 use clap::ValueEnum as _;
 use serde::Serialize;
 
-use crate::history::series::{Estimate, Series};
+use crate::history::series::Series;
 use crate::render::columns::one_line;
 use crate::render::history::{Changed, signed, unit, value};
 use crate::render::report::signs;
 use crate::render::site::card::{Card, card, commits_between, day, newest_s, section};
 use crate::render::site::{Site, page_of};
 use crate::render::units::counted;
+use crate::values::Estimate;
 
 /// Changes that are open on the index; the others are folded.
 const OPEN_MAX: usize = 8;

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::io;
 
-use crate::host::{BootAdvice, BootParameter, BootState, format_cpu_list, name_cpus};
+use crate::host::{BootAdvice, BootParameter, BootState};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::json::pretty;
 use crate::render::system::heading;
+use crate::values::{format_cpu_list, name_cpus};
 
 /// Writes the advice as one document.
 ///

@@ -2,10 +2,10 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::host::{CpuRow, Recommendation, format_cpu_list};
-use crate::render::Styles;
+use crate::host::{CpuRow, Recommendation};
 use crate::render::system::heading;
-use crate::render::uncertain;
+use crate::render::{Styles, uncertain};
+use crate::values::format_cpu_list;
 
 /// Machines with more CPUs than this have lines for several: nobody reads hundreds.
 const LINES_MAX: usize = 32;

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::host::knobs::{Knob, Reading, State, Sure};
-use crate::host::{KnobReport, Standing, SystemReport, format_cpu_list};
+use crate::host::{KnobReport, Standing, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::system::{heading, words};
+use crate::values::format_cpu_list;
 
 /// Room for the names; the longest has 15 letters.
 const NAME_COLUMNS: usize = 18;

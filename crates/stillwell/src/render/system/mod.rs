@@ -11,11 +11,12 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::host::{CpusFrom, SystemReport, format_cpu_list, name_cpus};
+use crate::host::{CpusFrom, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::json::pretty;
 use crate::render::styles::paint;
+use crate::values::{format_cpu_list, name_cpus};
 
 pub use boot::{json as boot_json, text as boot_text};
 

@@ -1,7 +1,8 @@
 //! Values of knobs in words: `0` of `no_turbo` means that turbo is on.
 
 use crate::host::knobs::{Format, Knob, Setting};
-use crate::host::{name_cpus, parse_cpu_mask, read_cpu_list};
+use crate::host::parse_cpu_mask;
+use crate::values::{name_cpus, read_cpu_list};
 
 /// Values as they were read, joined with `, ` when files differ.
 pub(super) fn values(knob: &Knob, values: &str) -> String {

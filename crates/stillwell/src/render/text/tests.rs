@@ -1,14 +1,15 @@
 use super::*;
 use crate::analysis::{Evidence, Finding, NoTest, Paired, RatioInterval, Shape, ToDecide};
-use crate::noise::{Entry, Source};
-use crate::plan::{InSuite, Order, ShellReason};
+use crate::ledger::{Entry, Source};
+use crate::plan::{InSuite, ShellReason};
+use crate::record::fixture::{of_spec, record, run};
 use crate::record::{EndReason, Event};
 use crate::render::columns::{COLUMNS, width};
 use crate::render::fixture::{
-    analysis, compare, judgements, note, of_spec, of_times, paired, record, run, single, too_few,
-    uncertain,
+    analysis, compare, judgements, note, of_times, paired, single, too_few, uncertain,
 };
 use crate::spec::RunSpec;
+use crate::values::Order;
 
 fn show(record: &Record, analysis: &Analysis, histogram: Option<&Histogram>) -> String {
     let judgements = judgements(record, analysis);
@@ -59,11 +60,7 @@ fn two_arms_with_everything() {
 #[test]
 fn one_arm_one_run() {
     let mut record = record(&["true"]);
-    record
-        .header
-        .plan
-        .metrics
-        .push(crate::spec::metrics::Shown { name: "cycles".into(), unit: None });
+    record.header.plan.metrics.push(crate::values::Shown { name: "cycles".into(), unit: None });
     let mut analysis = of_times(&record, vec![Some(single(345_678.0))], 1);
     analysis.end = None;
     record.torn_bytes = 9;

@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::plan::Estimand;
-use crate::plan::workers::Gc;
-use crate::spec::values::{Percent, TimeSpan};
+use crate::values::{Estimand, Gc, Percent, TimeSpan};
 
 pub use mistakes::parse;
 pub use places::{Mistake, Text, Wrong};

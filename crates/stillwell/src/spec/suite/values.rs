@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use serde_spanned::Spanned;
 
-use crate::plan::ALPHA_PCT_RANGE;
-use crate::spec::values::Percent;
+use crate::values::{ALPHA_PCT_RANGE, Percent};
 
 /// A value and where it stands in the file, in bytes.
 #[derive(Clone, Debug, Deserialize)]

@@ -11,7 +11,6 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
-use crate::cmd::measuring::LINE_MAX;
 use crate::cmd::suites::builds::Builder;
 use crate::cmd::suites::builds::source::{self, Source};
 use crate::host::without_place_of_git;
@@ -19,6 +18,7 @@ use crate::link::Wrappers;
 use crate::measure::supervised;
 use crate::plan::suite::environment_of;
 use crate::record;
+use crate::render::failure::LINE_MAX;
 use crate::render::{one_line, shorten};
 use crate::spec::suite::{Build, Variant};
 

@@ -1,7 +1,8 @@
 use super::*;
 use crate::host::Gap;
+use crate::ledger::{Entry, Ledger, Source};
 use crate::noise::osnoise::{Beside, Osnoise, Shares};
-use crate::noise::{ClockReport, Entry, Ledger, Machine, Source};
+use crate::noise::{ClockReport, Machine};
 
 /// A machine on which everything went wrong that has a sentence.
 fn found() -> Report {

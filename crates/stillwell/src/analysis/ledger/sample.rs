@@ -1,0 +1,111 @@
+//! What each run of a record says of its time.
+
+use crate::analysis::launches::slice_rule;
+use crate::analysis::{ArmSummary, queued_ns};
+use crate::record::{Record, Rows};
+use crate::values::Headline;
+use crate::values::metric::Metric;
+
+/// More than a year: no run took so long, and a record that says so is damaged.
+pub const TIME_NS_MAX: i64 = 1 << 55;
+
+/// What one run, or slice, says.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    pub step: u32,
+    pub wall_ns: i64,
+    /// What it takes without noise.
+    pub floor_ns: i64,
+    pub preempted_ns: Option<i64>,
+    pub queued_ns: Option<i64>,
+    pub cpu_ns: Option<i64>,
+    pub faults: Option<u64>,
+    pub migrations: Option<u64>,
+    /// Whether it never gave its CPU away to wait for something.
+    pub never_waited: bool,
+    /// Whether it is a slice of a worker, and the time that it was ready an upper bound.
+    pub is_slice: bool,
+    pub cycles: Option<f64>,
+}
+
+/// The samples of each arm.
+pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> {
+    let plan = &record.header.plan;
+    let mut by_arm: Vec<Vec<Sample>> = arms.iter().map(|_| Vec::new()).collect();
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    let is_wall = plan.workers.as_ref().is_none_or(|workers| workers.headline == Headline::Wall);
+    if !is_wall || (record.slices.is_some() && rows.has_own()) {
+        return by_arm;
+    }
+    let rule = slice_rule(plan);
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        let arm = rows.arm(index);
+        let Some(wall) = &arms[arm].wall else { continue };
+        let loops = rows.get(index, Metric::Loops).unwrap_or(1).max(1);
+        let loops = if record.slices.is_some() {
+            loops * rule.inner_loops(arms[arm].arm as u32)
+        } else {
+            1
+        };
+        let floor_ns = (wall.t0.value * loops as f64).round() as i64;
+        let sample = Sample::of(rows, index, floor_ns);
+        by_arm[arm]
+            .extend(sample.map(|it| if record.slices.is_some() { it.of_slice() } else { it }));
+    }
+    by_arm
+}
+
+impl Sample {
+    fn of(rows: &Rows, index: usize, floor_ns: i64) -> Option<Self> {
+        let count = |metric| rows.get(index, metric);
+        let ns = |metric| count(metric).map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
+        let us = |metric| ns(metric).map(|us| us.saturating_mul(1000));
+        let times_ns = || Some(us(Metric::UserUs)? + us(Metric::SysUs)?);
+        let cycles = count(Metric::Cycles)
+            .map(|cycles| Metric::Cycles.info().in_base_unit(cycles, count(Metric::RunningPpm)));
+        let found = Self {
+            step: rows.step(index),
+            wall_ns: ns(Metric::WallNs).filter(|_| rows.headline(index).is_some())?,
+            floor_ns,
+            preempted_ns: ns(Metric::PreemptedNs),
+            queued_ns: queued_ns(rows, index).map(|ns| ns as i64),
+            // The task clock stops before a process gives its memory back (Linux 6.18: do_exit in kernel/exit.c), which is a
+            // tenth of the time of one that has 10 MiB.
+            cpu_ns: ns(Metric::CpuNs).or_else(times_ns).or(ns(Metric::TaskClockNs)),
+            faults: count(Metric::MinorFaults),
+            migrations: count(Metric::Migrations),
+            // The end of a process is one such switch, or none when it is seen before.
+            never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
+            cycles,
+            is_slice: false,
+        };
+        let times = [
+            Some(found.wall_ns),
+            Some(floor_ns),
+            found.preempted_ns,
+            found.queued_ns,
+            found.cpu_ns,
+        ];
+        times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
+    }
+
+    /// The wait of a worker is counted between request and answer, and some of it is before and after the slice: in there is
+    /// at most the time that it was not on a CPU. How much of that, nobody knows; and our process does not wait for it.
+    pub fn of_slice(self) -> Self {
+        let off_ns = self.cpu_ns.map(|cpu_ns| (self.wall_ns - cpu_ns).max(0));
+        let preempted_ns = self.preempted_ns.map(|ns| off_ns.map_or(ns, |off_ns| ns.min(off_ns)));
+        let off_ns = off_ns.map(|off_ns| off_ns - preempted_ns.unwrap_or(0));
+        Self {
+            preempted_ns,
+            queued_ns: self.queued_ns.zip(off_ns).map(|(ns, off_ns)| ns.min(off_ns)),
+            never_waited: false,
+            is_slice: true,
+            ..self
+        }
+    }
+
+    /// Time that it was not ready in vain.
+    pub fn rest_ns(&self) -> i64 {
+        self.wall_ns - self.preempted_ns.unwrap_or(0) - self.queued_ns.unwrap_or(0)
+    }
+}

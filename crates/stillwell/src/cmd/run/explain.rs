@@ -1,0 +1,169 @@
+//! `run --explain`: the same again, without the largest source of noise.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::analysis;
+use crate::analysis::ledger::{RecordLedger, of_record};
+use crate::cmd::print;
+use crate::cmd::run::measure::measure_and_show;
+use crate::host::guardian::Guardian;
+use crate::host::{self, Host};
+use crate::ledger::Remedy;
+use crate::measure::interrupt::Interrupt;
+use crate::noise::{self, Asked};
+use crate::record::Record;
+use crate::render::noise::{Explained, explained, nothing_to_turn};
+use crate::spec::run::{ExportOptions, Style};
+use crate::spec::{RunSpec, RunVerb};
+use crate::values::{Cpus, Names, read_cpu_list};
+
+/// How long CPUs are watched to find the quietest one.
+const WATCH_NS: u64 = 300_000_000;
+
+/// What is turned on for the second session: the options of `run` that do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Treatment {
+    /// CPUs that nothing else may use.
+    Isolate,
+    /// One CPU.
+    Affinity(usize),
+    /// Knobs.
+    Tune(String),
+}
+
+/// Measures again, and shows what has changed. `code`: how the first session ended.
+pub fn explain(verb: &RunVerb, before: &Path, code: u8) -> Result<()> {
+    // Where nothing could be measured there may be no record, and why has been said.
+    if code == crate::EXIT_ERROR {
+        return Ok(());
+    }
+    let before = Record::read(before)?;
+    let Some(ledger) = ledger(&before) else { return Ok(()) };
+    let Some(largest) = ledger.total.largest() else {
+        return print("explain: there is no noise that has a cause\n");
+    };
+    let source = largest.source.clone();
+    let has_rights = Guardian::has_rights(&verb.host_root);
+    let treatment =
+        source.remedy().map(|remedy| treat(remedy, &verb.spec, has_rights, || quietest(verb)));
+    let Some(treatment) = treatment.transpose()?.flatten() else {
+        return print(&nothing_to_turn(&source));
+    };
+    let mut again = RunVerb {
+        spec: verb.spec.clone(),
+        explain: false,
+        attribute: verb.attribute,
+        script: verb.script.clone(),
+        host_root: verb.host_root.clone(),
+    };
+    again.spec.output.style = Some(Style::None);
+    again.spec.output.record = None;
+    again.spec.output.exports = ExportOptions::default();
+    treatment.apply(&mut again.spec);
+    print(&format!("explain: the same again, with {}\n", treatment.option()))?;
+    let (path, _) = measure_and_show(&again)?;
+    let after = Record::read(&path)?;
+    let after = self::ledger(&after).context("the second session has no runs")?;
+    let found = Explained { source: &source, before: &ledger, after: &after, record: &path };
+    print(&explained(&found))
+}
+
+fn ledger(record: &Record) -> Option<RecordLedger> {
+    of_record(record, &analysis::summarise(record))
+}
+
+/// The options that bring a remedy; `None` when they are in use already, or there are none.
+fn treat(
+    remedy: Remedy,
+    spec: &RunSpec,
+    has_rights: bool,
+    quietest: impl FnOnce() -> Result<Option<usize>>,
+) -> Result<Option<Treatment>> {
+    let process = &spec.process;
+    Ok(match remedy {
+        Remedy::OwnCpu if has_rights && !process.isolate && process.sched.is_none() => {
+            Some(Treatment::Isolate)
+        }
+        Remedy::OwnCpu | Remedy::Affinity if process.affinity.is_none() => {
+            quietest()?.map(Treatment::Affinity)
+        }
+        Remedy::Tune(knobs) if process.tuning.tune.is_none() => Some(Treatment::Tune(knobs.into())),
+        _ => None,
+    })
+}
+
+/// The CPU from which least is taken now; any one, where they are all alike.
+fn quietest(verb: &RunVerb) -> Result<Option<usize>> {
+    let host = Host::new(&verb.host_root);
+    let (facts, _) = host::look(&host);
+    let cpus = facts.cpus_allowed.as_deref().and_then(read_cpu_list).unwrap_or_default();
+    if cpus.len() < 2 {
+        return Ok(None);
+    }
+    let asked = Asked { cpus: cpus.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
+    let found = noise::watch(&host, &asked, &Interrupt::catch()?)?;
+    Ok(found.report.quietest.first().or(cpus.last()).copied())
+}
+
+impl Treatment {
+    fn apply(&self, spec: &mut RunSpec) {
+        let process = &mut spec.process;
+        match self {
+            Self::Isolate => process.isolate = true,
+            Self::Affinity(cpu) => process.affinity = Some(Cpus(vec![*cpu])),
+            Self::Tune(knobs) => {
+                let names = knobs.split(',').map(str::to_owned).collect();
+                process.tuning.tune = Some(Some(Names(names)));
+            }
+        }
+    }
+
+    /// As one would write it.
+    fn option(&self) -> String {
+        match self {
+            Self::Isolate => "--isolate".into(),
+            Self::Affinity(cpu) => format!("--affinity={cpu}"),
+            Self::Tune(knobs) => format!("--tune={knobs}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is done about a source, given these options of the first session.
+    fn treated(
+        remedy: Remedy,
+        has_rights: bool,
+        change: impl FnOnce(&mut RunSpec),
+    ) -> Option<String> {
+        let mut spec = RunSpec::default();
+        change(&mut spec);
+        let found = treat(remedy, &spec, has_rights, || Ok(Some(3))).unwrap()?;
+        found.apply(&mut spec);
+        let process = spec.process;
+        assert_eq!(
+            [process.isolate, process.affinity.is_some(), process.tuning.tune.is_some()]
+                .iter()
+                .filter(|it| **it)
+                .count(),
+            1
+        );
+        Some(found.option())
+    }
+
+    #[test]
+    fn what_is_in_use_already_is_not_turned_again() {
+        let nothing = |_: &mut RunSpec| ();
+        assert_eq!(treated(Remedy::OwnCpu, true, nothing).as_deref(), Some("--isolate"));
+        assert_eq!(treated(Remedy::OwnCpu, false, nothing).as_deref(), Some("--affinity=3"));
+        assert_eq!(treated(Remedy::Affinity, true, nothing).as_deref(), Some("--affinity=3"));
+        assert_eq!(treated(Remedy::Tune("irqs"), true, nothing).as_deref(), Some("--tune=irqs"));
+        let pinned = |spec: &mut RunSpec| spec.process.affinity = Some(Cpus(vec![1]));
+        assert_eq!(treated(Remedy::Affinity, true, pinned), None);
+        assert_eq!(treated(Remedy::OtherMachine, true, nothing), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! `run`: shell commands, interleaved and compared.
+
+mod explain;
+mod measure;
+
+use anyhow::Result;
+
+use crate::spec::RunVerb;
+
+pub use measure::{measure_and_show, measure_only};
+
+/// Measures, then shows; with `--explain` a second time, without the largest source of noise.
+pub fn run(verb: &RunVerb) -> Result<u8> {
+    let (path, code) = measure_and_show(verb)?;
+    if verb.explain {
+        explain::explain(verb, &path, code)?;
+    }
+    Ok(code)
+}

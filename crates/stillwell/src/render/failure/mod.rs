@@ -1,0 +1,108 @@
+//! A failure in words: what failed, how, and the end of what it said.
+
+mod exit;
+pub mod worker;
+
+use crate::measure::{Failure, Hook};
+use crate::record::Record;
+use crate::render::remedies::Audience;
+use crate::render::shorten;
+
+pub use exit::{LINE_MAX, exit_in_words};
+
+/// Lines of standard error that are shown.
+const STDERR_LINES_MAX: usize = 10;
+/// The message for the end of the output.
+pub fn explain(record: &Record, failure: &Failure) -> String {
+    let plan = &record.header.plan;
+    let audience = Audience::of(plan);
+    let shown = record.path.display();
+    let rows = &record.rows;
+    let kept = match rows.len() {
+        0 => "no run had finished".into(),
+        n if (0..n).any(|index| rows.is_time(index)) => format!("the finished runs are in {shown}"),
+        _ => format!("no run had succeeded; what is known of this one is in {shown}"),
+    };
+    match failure {
+        Failure::Run { arm, exit, timed_out, stderr, .. } => {
+            let command = plan.arms[*arm].label();
+            let how = if *timed_out {
+                match audience {
+                    Audience::Run | Audience::Workers => "took longer than --timeout".into(),
+                    Audience::Suite => "took longer than its timeout".into(),
+                }
+            } else {
+                exit_in_words(*exit)
+            };
+            let advice = advice(audience, *exit, *timed_out);
+            format!("command {} ({command:?}) {how}; {advice}; {kept}{}", arm + 1, tail(stderr))
+        }
+        Failure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
+            let (label, how) = (plan.arms[*arm].label(), exit_in_words(*exit));
+            let what = format!("the output of command {} ({label:?}) is not valid", arm + 1);
+            format!("{what}: {command:?} {how}; {kept}{}", tail(stderr))
+        }
+        Failure::Hook { hook, command, exit, stderr, .. } => {
+            let option = match hook {
+                Hook::Setup => audience.key("--setup", "setup"),
+                Hook::Prepare => audience.key("--prepare", "prepare"),
+                Hook::Conclude => audience.key("--conclude", "conclude"),
+                Hook::Cleanup | Hook::Validate => audience.key("--cleanup", "cleanup"),
+            };
+            format!(
+                "the hook {option} {command:?} {}; {kept}{}",
+                exit_in_words(*exit),
+                tail(stderr)
+            )
+        }
+        Failure::Worker { arm, failure } => {
+            let label = plan.arms[*arm].label();
+            let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
+            let arm = format!("{kind} {} ({label:?})", arm + 1);
+            worker::explain(&arm, &kept, failure, audience)
+        }
+        Failure::Start { why } => why.clone(),
+        Failure::Record { error, .. } => format!("{error}; {kept}"),
+    }
+}
+
+/// What to do about a run that failed, if nothing is wrong with the command.
+fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
+    match (audience, timed_out) {
+        (Audience::Suite, true) => "`policy.timeout` can be longer".into(),
+        (Audience::Suite, false) => {
+            let status = if exit < 0 { 128 - exit } else { exit };
+            format!("if that is right, `expect_exit = [{status}]` says so")
+        }
+        (_, true) => "-i goes on without such runs".into(),
+        (_, false) => "-i goes on in spite of failures".into(),
+    }
+}
+
+fn tail(stderr: &str) -> String {
+    let lines: Vec<&str> = stderr.trim_end().lines().collect();
+    let from = lines.len().saturating_sub(STDERR_LINES_MAX);
+    let lines: String =
+        lines[from..].iter().map(|line| format!("\n  | {}", shorten(line, LINE_MAX))).collect();
+    if lines.is_empty() {
+        "; it wrote nothing to standard error".into()
+    } else {
+        format!("; it said:{lines}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_standard_error_is_shown() {
+        let long: String = (0..30).map(|line| format!("line {line}\n")).collect();
+        let shown = tail(&long);
+        assert!(
+            shown.starts_with("; it said:\n  | line 20\n") && shown.ends_with("line 29"),
+            "{shown}"
+        );
+        assert_eq!(tail("\n"), "; it wrote nothing to standard error");
+    }
+}

@@ -1,0 +1,182 @@
+//! The failure of a worker in words: which arm, what was asked, what came, what to do, and the end of what it said.
+
+use std::io;
+
+use crate::measure::worker::{Failure, Said, What, Why};
+use crate::render::failure::exit::{LINE_MAX, exit_in_words};
+use crate::render::remedies::Audience;
+use crate::render::shorten;
+use crate::sys::Stage;
+
+/// Lines of each stream that are shown.
+const LINES_MAX: usize = 10;
+
+/// The message for the end of the output. `arm` is what to call the arm, for example `command 2 ("./bench")`, and
+/// `kept` says where what was measured before is. `audience`: where the session came from, which decides how remedies are named.
+pub fn explain(arm: &str, kept: &str, failure: &Failure, audience: Audience) -> String {
+    let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
+    let request = request.unwrap_or_default();
+    let (what, advice) = in_words(&failure.what, audience);
+    let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+    format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.said))
+}
+
+/// What happened, as what follows the arm, and what to do about it.
+fn in_words(what: &What, audience: Audience) -> (String, Option<&'static str>) {
+    const PROTOCOL: &str = "docs/worker-protocol.md says what a worker answers";
+    match what {
+        What::NoProgram(why) => {
+            (format!("was not started: {why}"), Some("check its path, or PATH"))
+        }
+        What::Start { stage, errno } => {
+            let (step, advice) = step(*stage);
+            (format!("was not started: cannot {step}: {}", cause(*errno)), Some(advice))
+        }
+        What::Died { exit: Some(exit) } => (exit_in_words(*exit), None),
+        What::Died { exit: None } => ("ended".into(), None),
+        What::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL)),
+        What::TimedOut(limit) => (
+            format!("did not answer within {limit:?}"),
+            Some(match audience {
+                Audience::Suite => "allow more with `policy.timeout`, or see what it waits for",
+                Audience::Run | Audience::Workers => {
+                    "allow more with --timeout, or see what it waits for"
+                }
+            }),
+        ),
+        What::Rubbish { line, why } => {
+            let why = match why {
+                Why::Form => "answered what is no answer",
+                Why::TooLong => "answered more than an answer may be",
+                Why::Unasked => "said something that it was not asked for",
+                Why::LongerThanPossible => "answered a time longer than it had taken to answer",
+            };
+            let shown = if line.is_empty() { "an empty line".into() } else { format!("'{line}'") };
+            (format!("{why}: {shown}"), Some(PROTOCOL))
+        }
+        What::WrongVersion(version) => (
+            format!(
+                "speaks version {version} of the worker protocol, and this Stillwell version 1"
+            ),
+            Some("use worker and Stillwell of the same release"),
+        ),
+        What::ErrorAnswer(text) => (format!("failed: {text}"), None),
+        What::NotAWorker { exit } => (
+            format!("{} without having offered any benchmark", exit_in_words(*exit)),
+            Some(
+                "a benchmark program makes a stillwell.Runner (Python) or includes stillwell.h (C, C++); other programs \
+                 are timed as a whole by `stillwell run`",
+            ),
+        ),
+        What::Interrupted => ("was interrupted".into(), None),
+        What::System { what, errno } => (
+            format!("cannot be used: cannot {what}: {}", cause(*errno)),
+            Some("check the limits on open files and memory (ulimit -a)"),
+        ),
+        What::Over => ("cannot be asked any more: it has failed before".into(), None),
+    }
+}
+
+/// A step of the start, and what to do when it fails.
+fn step(stage: Stage) -> (&'static str, &'static str) {
+    match stage {
+        Stage::Clone => ("make a process", "check the limits on processes and memory (ulimit -a)"),
+        Stage::Stdin | Stage::Stdout | Stage::Stderr | Stage::Descriptor => {
+            ("hand its descriptors to it", "check the limit on open files (ulimit -n)")
+        }
+        Stage::Affinity => {
+            ("run on those CPUs", "they are offline or not allowed; check --affinity")
+        }
+        Stage::Nice => ("set its nice level", "a lower one needs root or CAP_SYS_NICE"),
+        Stage::Policy => {
+            ("set its scheduling policy", "real-time policies need root or CAP_SYS_NICE")
+        }
+        Stage::Personality => (
+            "switch address space randomisation off",
+            "a seccomp filter forbids it; leave --no-aslr out",
+        ),
+        Stage::Rlimit => {
+            ("set a resource limit", "a soft limit cannot be above the hard one (ulimit -aH)")
+        }
+        Stage::Directory => ("go to the directory it runs in", "check that it is there (`cwd`)"),
+        Stage::User => ("become another user", "run it without sudo"),
+        Stage::Exec => (
+            "execute it",
+            "check that it is a binary for this machine, or a script whose #! line names a program that exists",
+        ),
+    }
+}
+
+fn cause(errno: i32) -> io::Error {
+    io::Error::from_raw_os_error(errno)
+}
+
+/// The last lines of both streams. A program that said nothing needs no words for that: it was not asked to.
+fn end_of(said: &Said) -> String {
+    let mut shown = String::new();
+    for (text, stream) in [(&said.stdout, "standard output"), (&said.stderr, "standard error")] {
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
+        if !last.is_empty() {
+            shown += &format!("; its {stream} ended with:");
+            last.iter().for_each(|line| shown += &format!("\n  | {}", shorten(line, LINE_MAX)));
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(request: Option<&str>, what: What, said: Said, expected: &str) {
+        let failure = Failure { request: request.map(Into::into), what, said };
+        let found =
+            explain("command 1 (\"./b\")", "nothing was measured", &failure, Audience::Workers);
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn failures_in_words() {
+        let said =
+            |stdout: &str, stderr: &str| Said { stdout: stdout.into(), stderr: stderr.into() };
+        check(
+            Some("run 10"),
+            What::Died { exit: Some(-11) },
+            said("", "a\nb\n"),
+            "command 1 (\"./b\") (asked to \"run 10\") was ended by signal 11 (SIGSEGV); nothing was measured; \
+             its standard error ended with:\n  | a\n  | b",
+        );
+        check(
+            None,
+            What::NotAWorker { exit: 0 },
+            said("42\n", ""),
+            "command 1 (\"./b\") exited with 0 without having offered any benchmark; a benchmark program makes a \
+             stillwell.Runner (Python) or includes stillwell.h (C, C++); other programs are timed as a whole by \
+             `stillwell run`; nothing was measured; its standard output ended with:\n  | 42",
+        );
+        check(
+            Some("collect"),
+            What::Rubbish { line: "oh".into(), why: Why::Form },
+            said("", ""),
+            "command 1 (\"./b\") (asked to \"collect\") answered what is no answer: 'oh'; docs/worker-protocol.md says \
+             what a worker answers; nothing was measured",
+        );
+        check(
+            None,
+            What::Start { stage: Stage::Exec, errno: libc::ENOEXEC },
+            said("", ""),
+            "command 1 (\"./b\") was not started: cannot execute it: Exec format error (os error 8); check that it is \
+             a binary for this machine, or a script whose #! line names a program that exists; nothing was measured",
+        );
+    }
+
+    #[test]
+    fn only_the_last_lines_are_shown() {
+        let stdout: String = (0..30).map(|line| format!("line {line}\n")).collect();
+        let shown = end_of(&Said { stdout, stderr: String::new() });
+        assert!(shown.starts_with("; its standard output ended with:\n  | line 20\n"), "{shown}");
+        assert!(shown.ends_with("line 29"), "{shown}");
+    }
+}

@@ -1,0 +1,52 @@
+//! Files of other programs that are changed at random: read, and written again in every format.
+
+use proptest::prelude::*;
+
+use crate::convert::detect::detect;
+use crate::convert::file_tests::samples::{ALL, CRITERION};
+use crate::convert::read::{Detail, Options};
+use crate::render::{bmf, pyperf, values};
+use crate::values::Format;
+
+proptest! {
+    /// Whatever happens to a file, there is an answer or an error, and what is read holds together.
+    #[test]
+    fn nothing_panics(
+        which in 0..ALL.len() + 1,
+        cut in 0.0..1.3f64,
+        changes in prop::collection::vec((0.0..1.0f64, prop::sample::select(b"0123456789-+.eE\"[]{},:nulNaI \n\t\\\xff\x00".to_vec())), 0..6),
+    ) {
+        let (format, files) = ALL.get(which).copied().unwrap_or((Format::Criterion, &CRITERION));
+        let mut bytes = files[0].bytes.to_vec();
+        bytes.truncate((cut * bytes.len() as f64) as usize);
+        for (place, byte) in changes {
+            let index = (place * bytes.len() as f64) as usize;
+            if let Some(to) = bytes.get_mut(index) {
+                *to = byte;
+            }
+        }
+        let mut changed = files.to_vec();
+        changed[0].bytes = &bytes;
+        detect(&bytes).ok();
+        for detail in [Detail::Values, Detail::Everything] {
+            if let Ok(results) = format.read(&changed, Options { detail, ..Options::default() }) {
+                for benchmark in &results.benchmarks {
+                    prop_assert!(benchmark.values.iter().all(|value| value.is_finite()));
+                    prop_assert_eq!(benchmark.launches().map(|it| it.values.len()).sum::<usize>(), benchmark.values.len());
+                    prop_assert!(benchmark.extras.iter().all(|it| it.values.len() == benchmark.values.len()));
+                }
+                pyperf::write(&mut Vec::new(), &results).ok();
+                bmf::write(&mut Vec::new(), &results).ok();
+                values::write_csv(&mut Vec::new(), &results).ok();
+            }
+        }
+    }
+
+    /// Also as the wrong format.
+    #[test]
+    fn any_file_as_any_format(which in 0..ALL.len(), other in 0..ALL.len()) {
+        let (format, files) = (ALL[other].0, ALL[which].1);
+        let is_right = ALL[which].0 == format;
+        prop_assert_eq!(format.read(files, Options::default()).is_ok(), is_right);
+    }
+}

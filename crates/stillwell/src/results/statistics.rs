@@ -1,0 +1,30 @@
+//! What the writers and the tables need of a benchmark: computed from its values, or what the source says if it has none.
+
+use crate::results::{Benchmark, Summary};
+
+/// Summary of a benchmark; quartiles are of Hyndman & Fan's definition 7.
+///
+/// Values of all launches count alike, as in the tools that the formats are of.
+pub fn summary(benchmark: &Benchmark) -> Summary {
+    match benchmark.values.is_empty() {
+        true => benchmark.summary.unwrap_or_default(),
+        false => of_values(&benchmark.values),
+    }
+}
+
+/// Summary of these values; nothing of none.
+pub fn of_values(values: &[f64]) -> Summary {
+    let (Ok(sorted), Ok(mean)) = (stats::Sorted::new(values), stats::mean(values)) else {
+        return Summary::default();
+    };
+    Summary {
+        count: Some(values.len() as u64),
+        mean: Some(mean),
+        stddev: stats::sample_sd(values).ok(),
+        min: Some(sorted.min()),
+        q1: Some(sorted.quantile(0.25)),
+        median: Some(sorted.median()),
+        q3: Some(sorted.quantile(0.75)),
+        max: Some(sorted.max()),
+    }
+}

@@ -1,0 +1,347 @@
+//! One session of measuring: setup, warm-up, blocks, cleanup. Whatever happens, what is due afterwards is done and the
+//! record ends with its reason.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result};
+
+use crate::analysis::launches::Launches;
+use crate::analysis::live::Live;
+use crate::analysis::walls::Walls;
+use crate::analysis::watch::Watch;
+use crate::host::shield;
+use crate::measure::clock::monotonic_ns;
+use crate::measure::worker::What;
+use crate::measure::{Failure, Hook, Outcome, Runner};
+use crate::noise::{Ran, RunTracer};
+use crate::plan::{Plan, Stopping};
+use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
+use crate::schedule::{Schedule, Step};
+use crate::session::progress::Progress;
+use crate::values::metric::Metric;
+
+/// Steps are handed to the runner in pieces of about this length, so that the progress line moves and a decision to
+/// stop is not late. Between two pieces nothing is being timed.
+const PIECE_NS: u64 = 100_000_000;
+/// More steps than this in a piece would make requests large for no gain.
+const PIECE_STEPS_MAX: usize = 2000;
+/// How a session ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Why.
+    pub reason: EndReason,
+    /// What went wrong, when something did.
+    pub failure: Option<Failure>,
+}
+
+/// What has been seen of a session so far: all that is decided by.
+#[derive(Debug)]
+pub struct Seen {
+    pub(super) live: Live,
+    walls: Walls,
+    /// Makes runs of slices, where there are any.
+    launches: Option<Launches>,
+    /// The comparisons that may end the session.
+    pub(super) watch: Option<Watch>,
+    /// Sum of the times of all pieces, and their number of steps.
+    spent_ns: u64,
+    n_steps: u64,
+    /// The first step and block of which there is no row yet.
+    pub(super) next_step: u32,
+    pub(super) next_block: u32,
+    /// End of the last run, ns after the start of the session's clock.
+    pub(super) ended_ns: u64,
+}
+
+impl Seen {
+    /// Nothing yet.
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            live: Live::new(plan.arms.len()),
+            walls: Walls::new(plan.arms.len()),
+            launches: plan.in_slices.then(|| Launches::new(plan)),
+            watch: (plan.stopping == Stopping::WhenDecided).then(|| Watch::new(plan)),
+            spent_ns: 0,
+            n_steps: 0,
+            next_step: 0,
+            next_block: 0,
+            ended_ns: 0,
+        }
+    }
+
+    /// Takes in the rows that were added; `each` gets the runs that they make.
+    pub(super) fn follow(
+        &mut self,
+        plan: &Plan,
+        tail: &mut Tail,
+        mut each: impl FnMut(&Row),
+    ) -> Result<()> {
+        let Self { live, walls, watch, launches, next_step, next_block, ended_ns, .. } = self;
+        let has_looks = watch.is_some();
+        let mut take = |run: Row| {
+            each(&run);
+            live.add(&run);
+            // They are only kept where they are looked at: a long session of one arm takes no memory.
+            if has_looks {
+                walls.add(&run);
+            }
+        };
+        tail.follow(|line| {
+            let Line::Row(mut row) = line else { return Ok(()) };
+            row.is_rejected = plan.rejects(row.arm, row.shell_exit());
+            *next_step = row.step + 1;
+            *next_block = row.block.map_or(*next_block, |block| block + 1);
+            *ended_ns = row.started_ns + row.get(Metric::WallNs).unwrap_or(0);
+            match launches.as_mut() {
+                Some(launches) => launches.add(&row, &mut take),
+                None => take(row),
+            }
+            Ok(())
+        })?;
+        // A piece of a session in slices is whole blocks.
+        if let Some(launches) = launches {
+            launches.flush(&mut take);
+        }
+        Ok(())
+    }
+
+    /// Takes the looks that are due. Returns whether there was one.
+    pub(super) fn look(&mut self) -> Result<bool> {
+        let Some(watch) = &mut self.watch else { return Ok(false) };
+        watch.take(&self.walls).context("the times are unfit for a comparison")
+    }
+
+    /// The comparisons of the session.
+    pub fn watch(&self) -> Option<&Watch> {
+        self.watch.as_ref()
+    }
+
+    /// The first step of which there is no row yet.
+    pub fn next_step(&self) -> u32 {
+        self.next_step
+    }
+
+    /// Blocks that have been begun.
+    pub fn n_blocks(&self) -> u64 {
+        self.next_block.into()
+    }
+
+    /// From the start of the first timed run to the end of the last, ns.
+    pub fn span_ns(&self) -> u64 {
+        self.live.span_ns()
+    }
+}
+
+/// A session under way.
+pub struct Session<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) runner: &'a mut dyn Runner,
+    writer: Writer,
+    tail: Tail,
+    pub(super) seen: Seen,
+    pub(super) progress: Progress,
+    /// Watches who takes the CPU from the runs.
+    tracer: Option<RunTracer>,
+    /// Reading of the clock from which the starts of rows count.
+    clock_origin_ns: u64,
+    /// Tells whether the shield of the runs still holds, as long as it does.
+    shield: Option<shield::Watch>,
+}
+
+impl<'a> Session<'a> {
+    /// Puts a session together.
+    pub fn new(
+        plan: &'a Plan,
+        runner: &'a mut dyn Runner,
+        writer: Writer,
+        tail: Tail,
+        progress: Progress,
+    ) -> Self {
+        Self {
+            plan,
+            runner,
+            writer,
+            tail,
+            seen: Seen::new(plan),
+            progress,
+            tracer: None,
+            clock_origin_ns: 0,
+            shield: None,
+        }
+    }
+
+    /// Looks at the shield of the runs too.
+    pub fn watching(mut self, shield: Option<shield::Watch>) -> Self {
+        self.shield = shield;
+        self
+    }
+
+    /// Has somebody watch who takes the CPU from the runs.
+    pub fn traced(mut self, tracer: Option<RunTracer>, clock_origin_ns: u64) -> Self {
+        self.tracer = tracer;
+        self.clock_origin_ns = clock_origin_ns;
+        self
+    }
+
+    /// Blocks that the budget has room for at the pace so far.
+    pub(super) fn blocks_within(&self, budget_ns: u64) -> usize {
+        let (span_ns, n_blocks) = (self.seen.live.span_ns(), self.seen.live.n_blocks() as u64);
+        let block_ns = span_ns.checked_div(n_blocks).unwrap_or(budget_ns).max(1);
+        usize::try_from(budget_ns.saturating_sub(span_ns) / block_ns).unwrap_or(usize::MAX)
+    }
+
+    /// Runs so many blocks; `Some` when that is the end.
+    pub(super) fn blocks(
+        &mut self,
+        schedule: &mut Schedule,
+        n_blocks: u32,
+    ) -> Result<Option<Ended>> {
+        self.pieces((0..n_blocks).flat_map(|_| schedule.block()).collect())
+    }
+
+    /// Takes the looks that are due; `Some` when they end the session.
+    pub(super) fn look(&mut self) -> Result<Option<Ended>> {
+        let is_end = |reason| Ok(Some(Ended { reason, failure: None }));
+        if self.seen.watch.is_none() {
+            return if self.is_precise() { is_end(EndReason::Precise) } else { Ok(None) };
+        }
+        if !self.seen.look()? {
+            return Ok(None);
+        }
+        let Seen { walls, watch, .. } = &self.seen;
+        let Some(watch) = watch else { return Ok(None) };
+        if watch.is_decided() {
+            return is_end(EndReason::Decided);
+        }
+        // Of a look, and at the error that the look may make: its end may depend on what it saw.
+        if let Some(precision) = self.plan.precision
+            && watch
+                .is_within(walls, (precision.pct / 100.0).ln_1p())
+                .context("the times are unfit for a comparison")?
+        {
+            return is_end(EndReason::Precise);
+        }
+        Ok(None)
+    }
+
+    /// Runs steps piece by piece; `Some` when that is the end.
+    pub(super) fn pieces(&mut self, mut steps: VecDeque<Step>) -> Result<Option<Ended>> {
+        while !steps.is_empty() {
+            let n_steps = self.piece_steps().min(steps.len());
+            let n_steps = if self.plan.in_slices { self.plan.arms.len() } else { n_steps };
+            let piece: Vec<Step> = steps.drain(..n_steps).collect();
+            let started_ns = monotonic_ns();
+            let outcome = self.runner.run(&piece)?;
+            self.seen.spent_ns += monotonic_ns() - started_ns;
+            self.seen.n_steps += n_steps as u64;
+            self.take_rows()?;
+            self.look_at_shield(&piece)?;
+            self.progress.draw(&self.seen.live, self.seen.watch.as_ref());
+            if let Some(ended) = ended(outcome) {
+                return Ok(Some(ended));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Nobody knows of which of these runs on it was lost.
+    fn look_at_shield(&mut self, piece: &[Step]) -> Result<()> {
+        let Some(why) = self.shield.as_ref().and_then(shield::Watch::lost) else { return Ok(()) };
+        self.shield = None;
+        let first_step = piece.first().map_or(0, |step| step.step);
+        let step = piece.last().map_or(0, |step| step.step + 1);
+        self.writer.append_event(&Event::IsolationLost { first_step, step, why })
+    }
+
+    pub(super) fn piece_steps(&self) -> usize {
+        let step_ns = self.seen.spent_ns.checked_div(self.seen.n_steps).unwrap_or(PIECE_NS).max(1);
+        usize::try_from(PIECE_NS / step_ns).unwrap_or(1).clamp(1, PIECE_STEPS_MAX)
+    }
+
+    fn take_rows(&mut self) -> Result<()> {
+        let (mut ran, origin_ns) = (Vec::new(), self.clock_origin_ns);
+        let is_traced = self.tracer.is_some();
+        self.seen.follow(self.plan, &mut self.tail, |run| {
+            if is_traced {
+                let start_ns = origin_ns + run.started_ns;
+                let end_ns = start_ns + run.get(Metric::WallNs).unwrap_or(0);
+                ran.push(Ran { step: run.step, start_ns, end_ns });
+            }
+        })?;
+        self.note_taken(&ran)
+    }
+
+    /// Writes down who took the CPU from these runs.
+    fn note_taken(&mut self, ran: &[Ran]) -> Result<()> {
+        let Some(tracer) = &mut self.tracer else { return Ok(()) };
+        for (step, by) in tracer.taken(ran) {
+            self.writer.append_event(&Event::Taken { step, by })?;
+        }
+        Ok(())
+    }
+
+    /// Whether every t0 is known well enough; several arms are told apart at looks instead.
+    fn is_precise(&self) -> bool {
+        let Some(precision) = self.plan.precision else { return false };
+        let is_known = |arm| {
+            let t0 = self.seen.live.arm_t0(arm);
+            t0.is_some_and(|t0| t0.err / t0.value * 100.0 < precision.pct)
+        };
+        self.seen.live.n_blocks() >= precision.n_blocks_min as usize
+            && self.seen.live.span_ns() >= precision.time_min_ns
+            && self.plan.candidates().all(|(arm, _)| is_known(arm))
+    }
+
+    pub(super) fn cleanup(&mut self) -> Result<Outcome> {
+        match &self.plan.cleanup {
+            Some(cleanup) => self.runner.hook(Hook::Cleanup, cleanup),
+            None => Ok(Outcome::default()),
+        }
+    }
+
+    pub(super) fn close(&mut self, reason: EndReason) -> Result<()> {
+        if let Some(n) = self.tracer.as_ref().map(RunTracer::n_lost).filter(|&n| n > 0) {
+            let text = format!(
+                "stillwell: the kernel dropped {n} events of the trace; not all who took time are named"
+            );
+            writeln!(anstream::stderr(), "{text}").ok();
+        }
+        if let Some(words) = self.runner.last_words() {
+            self.writer.append_event(&words)?;
+        }
+        self.writer.append_event(&Event::End { reason })
+    }
+
+    /// Writes down what went wrong with a run.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn note_failure(&mut self, failure: Option<&Failure>) -> Result<()> {
+        match failure {
+            Some(Failure::Run { step, stderr, .. }) => {
+                self.writer.append_event(&Event::Failure { step: *step, stderr: stderr.clone() })
+            }
+            // There may be room for the row that did not fit before.
+            Some(Failure::Record { line, .. }) if !line.is_empty() => self.writer.append(line),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether an outcome ends the session.
+pub(super) fn ended(outcome: Outcome) -> Option<Ended> {
+    let reason = match &outcome.failure {
+        _ if outcome.interrupted => EndReason::Interrupted,
+        None => return None,
+        Some(Failure::Run { timed_out: true, .. }) => EndReason::TimedOut,
+        Some(Failure::Worker { failure, .. }) if matches!(failure.what, What::TimedOut(_)) => {
+            EndReason::TimedOut
+        }
+        Some(Failure::Record { .. }) => EndReason::RecordFull,
+        Some(_) => EndReason::Failed,
+    };
+    // What a command that was cut short complains about is not a failure.
+    let failure = outcome.failure.filter(|_| !outcome.interrupted);
+    Some(Ended { reason, failure })
+}

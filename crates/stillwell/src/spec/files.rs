@@ -1,0 +1,223 @@
+//! The verbs that look at saved records, and at files of other programs.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use crate::spec::convert::TableStyle;
+use crate::spec::input::{FromOptions, InputOptions};
+use crate::spec::run::{ExportOptions, NumberOptions};
+use crate::values::{FailOn, Middle, Percent, TimShape};
+
+/// A verb that reads files.
+#[derive(Debug, clap::Args)]
+pub struct FilesVerb {
+    /// Records, or files of other programs; - is standard input [default: the newest record in
+    /// $XDG_STATE_HOME/stillwell]
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputOptions,
+}
+
+/// `show`.
+#[derive(Debug, clap::Args)]
+pub struct ShowVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Print the analysis as JSON instead of text, one document for each file
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
+    /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
+    /// be told yet
+    #[arg(long, value_name = "slower[:PCT]")]
+    pub fail_on: Option<FailOn>,
+    #[command(flatten)]
+    pub exports: ExportOptions,
+}
+
+/// `stats`.
+#[derive(Debug, clap::Args)]
+pub struct StatsVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Print the statistics as JSON instead of text, one document for each file
+    #[arg(long)]
+    pub json: bool,
+    /// Show also what the program tim makes of these runs with its options -k, -n, -m and -o; --tim alone: its defaults,
+    /// 1,6,4,6
+    #[arg(long, value_name = "K,N,M[,O]", num_args = 0..=1, default_missing_value = "1,6,4,6")]
+    pub tim: Option<TimShape>,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
+}
+
+/// `check`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 if every command is stable, 1 if one is not, 3 if that cannot be told"
+)]
+pub struct CheckVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Print what was found as JSON instead of text, one document for each file
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hist`.
+#[derive(Debug, clap::Args)]
+pub struct HistVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Number of bins
+    #[arg(short = 'n', long, value_name = "NUM", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub bins: u16,
+    /// All values in bins of equal ratio, instead of equal width up to the 95 % quantile of the slowest
+    #[arg(long)]
+    pub log: bool,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// `plot`.
+#[derive(Debug, clap::Args)]
+pub struct PlotVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// What to draw
+    #[arg(short = 'k', long, value_enum, default_value_t = PlotKind::Time)]
+    pub kind: PlotKind,
+    /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
+    #[arg(long)]
+    pub log: bool,
+    /// Columns of the terminal [default: as many as it has, 80 without one]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(30..=1000))]
+    pub width: Option<u16>,
+    /// Lines of the picture
+    #[arg(long, value_name = "NUM", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=200))]
+    pub height: u16,
+    /// Draw with ASCII characters only [default: if the locale has no UTF-8]
+    #[arg(long)]
+    pub ascii: bool,
+}
+
+/// What `plot` draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlotKind {
+    /// Every run, or slice, when it was measured.
+    Time,
+    /// The share of the values that is not above a value, all files on one scale.
+    Ecdf,
+    /// New ÷ reference in each block.
+    Diff,
+}
+
+/// `dump`.
+#[derive(Debug, clap::Args)]
+pub struct DumpVerb {
+    /// Records, or files of other programs; - is standard input [default: the newest record in
+    /// $XDG_STATE_HOME/stillwell]
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: FromOptions,
+    /// How to write the rows
+    #[arg(long, value_enum, default_value_t = DumpFormat::Csv)]
+    pub format: DumpFormat,
+    /// In text: the times of all loops together, as they were measured, instead of times per loop
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// Format of `dump`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DumpFormat {
+    /// Comma-separated values with a header line; what was not measured is empty.
+    Csv,
+    /// One JSON object a line; what was not measured is null.
+    Json,
+    /// Each process with its warm-ups and values.
+    Text,
+}
+
+/// `metadata`.
+#[derive(Debug, clap::Args)]
+pub struct MetadataVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Print it as JSON instead of text, one document for each file
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `slowest`.
+#[derive(Debug, clap::Args)]
+pub struct SlowestVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// How many to show
+    #[arg(short = 'n', value_name = "NUM", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub n: u32,
+}
+
+/// `compare`.
+#[derive(Debug, clap::Args)]
+pub struct CompareVerb {
+    /// One record, whose commands are compared with its reference. Or records of past sessions, then the record of the new
+    /// one: from five past sessions on there is a test. Or files with benchmarks: those of the first are compared with the
+    /// same ones in each of the others, as long as they are fewer than six
+    #[arg(required = true, num_args = 1.., value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub input: InputOptions,
+    #[command(flatten)]
+    pub table: TableOptions,
+    /// Show where they differ too: the ratio at each decile, with a band for all of them, and the distance of the whole
+    /// distributions
+    #[arg(long)]
+    pub distributions: bool,
+    /// Print the analysis as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub numbers: NumberOptions,
+    /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; of
+    /// separate sessions it never can with fewer than five past ones
+    #[arg(long, value_name = "slower[:PCT]")]
+    pub fail_on: Option<FailOn>,
+}
+
+/// `report`.
+#[derive(Debug, clap::Args)]
+pub struct ReportVerb {
+    #[command(flatten)]
+    pub files: FilesVerb,
+    /// Where to write the page; - is standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// What the page is called [default: what was compared]
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+}
+
+/// How files with benchmarks are compared.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Files with benchmarks")]
+pub struct TableOptions {
+    /// Compare the benchmarks of the first file with those of each other one, in a table
+    #[arg(long, value_name = "STYLE", value_enum, num_args = 0..=1, default_missing_value = "text")]
+    pub table: Option<TableStyle>,
+    /// Group the benchmarks by their ratio: slower, faster, no difference beyond its error
+    #[arg(short = 'G', long)]
+    pub group_by_speed: bool,
+    /// Leave out what differs by less than this many percent
+    #[arg(long, value_name = "PCT")]
+    pub min_speed: Option<Percent>,
+    /// What the ratio is of
+    #[arg(long, value_name = "STATISTIC", value_enum, default_value_t = Middle::Mean)]
+    pub by: Middle,
+}

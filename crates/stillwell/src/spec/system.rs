@@ -1,0 +1,106 @@
+//! `system`: what makes noise on this machine.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::values::{Cpus, TimeSpan};
+
+/// `system`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub struct SystemVerb {
+    #[command(subcommand)]
+    pub action: Option<SystemAction>,
+    /// Without an action it is `show`.
+    #[command(flatten)]
+    pub show: SystemShow,
+}
+
+/// What to do about the machine.
+#[derive(Debug, Subcommand)]
+pub enum SystemAction {
+    /// Say what makes noise, what is fine, and what cannot be changed here; changes nothing (the default)
+    Show(SystemShow),
+    /// Turn the knobs, until `system reset` or the next boot
+    Tune(SystemTune),
+    /// Put back what was there before
+    Reset(SystemRoot),
+    /// Say what is changed now, by whom and since when
+    Status(SystemRoot),
+    /// Say with which kernel parameters to boot, and how to set them and take them out again; changes nothing
+    Boot(SystemBoot),
+    /// Print the files of this machine that Stillwell looks at, for a bug report; what names it is replaced
+    Capture(SystemRoot),
+    /// Turn knobs while standard input is open (what `run --tune` executes)
+    #[command(hide = true)]
+    Guard(SystemRoot),
+}
+
+/// `system tune`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 0 if all that was asked for is set, 1 if something could not be, 2 after an error"
+)]
+pub struct SystemTune {
+    /// The CPUs that benchmarks are to have, for example 2,3 [default: those that were isolated at boot]
+    #[arg(long, value_name = "CPUS")]
+    pub cpus: Option<Cpus>,
+    /// Turn only these knobs, for example turbo,governor [default: all but those that do harm too]
+    #[arg(long, value_name = "KNOBS", value_delimiter = ',')]
+    pub only: Option<Vec<String>>,
+    /// Leave these alone
+    #[arg(long, value_name = "KNOBS", value_delimiter = ',')]
+    pub skip: Vec<String>,
+    /// Print what would be written, in this order, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub root: SystemRoot,
+}
+
+/// Which machine.
+#[derive(Debug, clap::Args)]
+pub struct SystemRoot {
+    /// Work on the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
+
+/// `system show`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit code: 0 if all is fine, 1 if something is not tuned that could be")]
+pub struct SystemShow {
+    /// The CPUs that benchmarks are to have, for example 2,3 [default: those that were isolated at boot]
+    #[arg(long, value_name = "CPUS")]
+    pub cpus: Option<Cpus>,
+    /// Say also what noise each knob removes, which files it is, and how sure we are
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Count interrupts for this long, for example 1s [default: since the machine was booted]
+    #[arg(long, value_name = "TIME")]
+    pub count: Option<TimeSpan>,
+    /// Print what was found as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
+
+/// `system boot`.
+#[derive(Debug, clap::Args)]
+pub struct SystemBoot {
+    /// The CPUs that benchmarks are to have, for example 2,3 [default: the recommended ones]
+    #[arg(long, value_name = "CPUS")]
+    pub cpus: Option<Cpus>,
+    /// Boot with one thread of each core only
+    #[arg(long)]
+    pub no_smt: bool,
+    /// Print the parameters as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}

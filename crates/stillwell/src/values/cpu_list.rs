@@ -1,0 +1,311 @@
+//! Lists of CPUs as the kernel and taskset(1) write them: `0-3,6` (cpuset(7), "List format"; lib/bitmap-str.c,
+//! `bitmap_parselist`).
+
+use std::str::FromStr;
+
+/// Which CPUs, as a list: `0-3,5`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(pub Vec<usize>);
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // The kernel writes an empty list where there is none; a user who does means something else.
+        match parse_cpu_list(text)? {
+            cpus if cpus.is_empty() => Err("no CPU is named".into()),
+            cpus => Ok(Self(cpus)),
+        }
+    }
+}
+
+/// Largest `NR_CPUS` of any architecture (`MAXSMP`, arch/x86/Kconfig). A bound, so that `0-99999999999` is an error
+/// and not 800 GB of memory.
+pub const CPUS_MAX: usize = 8192;
+
+/// The CPUs in a list like `0-3,6`, ascending, each once. White space around the items is ignored. An empty text is an
+/// empty list, because that is what the kernel writes when no CPU is isolated. `0-7:1/2` takes the first of every two.
+///
+/// # Errors
+/// What is wrong with the list, as a sentence.
+pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut set = CpuSet::new();
+    for item in text.split(',') {
+        set.add(item, &Grammar { list: text, cpu_last: None })?;
+    }
+    Ok(set.cpus())
+}
+
+/// The CPUs in a list of the kernel's command line: `N` is the last CPU that the machine can have, `all` is `0-N`, and
+/// spaces and empty items are allowed (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
+///
+/// # Errors
+/// The kernel ignores such a list as a whole. The text says what is wrong with it.
+pub fn parse_boot_cpu_list(text: &str, cpu_last: usize) -> Result<Vec<usize>, String> {
+    let grammar = Grammar { list: text, cpu_last: Some(cpu_last.min(CPUS_MAX - 1)) };
+    let is_between = |char: char| char == ',' || char.is_ascii_whitespace();
+    let mut set = CpuSet::new();
+    for item in text.split(is_between).filter(|item| !item.is_empty()) {
+        set.add(item, &grammar)?;
+    }
+    Ok(set.cpus())
+}
+
+/// The CPUs in a file of the kernel. `(null)` is what it writes for a set that was never made
+/// (/sys/devices/system/cpu/nohz_full without `nohz_full=`). `None` when this is no list.
+pub fn read_cpu_list(text: &str) -> Option<Vec<usize>> {
+    match text.trim_matches(|char: char| char == '\0' || char.is_ascii_whitespace()) {
+        "(null)" => Some(Vec::new()),
+        list => parse_cpu_list(list).ok(),
+    }
+}
+
+/// What an item of a list may be.
+struct Grammar<'a> {
+    /// The whole list, for the messages.
+    list: &'a str,
+    /// The last CPU, on the command line of the kernel.
+    cpu_last: Option<usize>,
+}
+
+impl Grammar<'_> {
+    fn number(&self, number: &str) -> Result<usize, String> {
+        let (number, list) = (number.trim(), self.list);
+        if let (Some(cpu_last), "N") = (self.cpu_last, number) {
+            return Ok(cpu_last);
+        }
+        // `parse` would let `+1` through.
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(format!(
+                "{number:?} in CPU list {list:?} is not a CPU number; write 0-3,6"
+            ));
+        }
+        let cpu_last = self.cpu_last.unwrap_or(CPUS_MAX - 1);
+        match number.parse() {
+            Ok(cpu) if cpu <= cpu_last => Ok(cpu),
+            _ => Err(format!("CPU {number} in list {list:?} is above {cpu_last}")),
+        }
+    }
+
+    /// The first and the last CPU of a range.
+    fn range(&self, range: &str) -> Result<(usize, usize), String> {
+        if let (Some(cpu_last), true) = (self.cpu_last, range.eq_ignore_ascii_case("all")) {
+            return Ok((0, cpu_last));
+        }
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (self.number(first)?, self.number(last)?);
+        if first > last {
+            return Err(format!("{:?} in CPU list {:?} runs backwards", range.trim(), self.list));
+        }
+        Ok((first, last))
+    }
+
+    /// `1/2`: how many of how many.
+    fn stride(&self, stride: &str) -> Result<(usize, usize), String> {
+        let mistake = || {
+            format!("{stride:?} in CPU list {:?} is not USED/GROUP; 0-7:1/2 is 0,2,4,6", self.list)
+        };
+        let (used, group) = stride.split_once('/').ok_or_else(mistake)?;
+        let number = |text: &str| self.number(text).map_err(|_| mistake());
+        match (number(used)?, number(group)?) {
+            (used, group) if group > 0 && used <= group => Ok((used, group)),
+            _ => Err(mistake()),
+        }
+    }
+}
+
+/// One flag for each CPU: overlapping ranges must not add up.
+struct CpuSet([bool; CPUS_MAX]);
+
+impl CpuSet {
+    fn new() -> Self {
+        Self([false; CPUS_MAX])
+    }
+
+    fn add(&mut self, item: &str, grammar: &Grammar<'_>) -> Result<(), String> {
+        // A single CPU cannot have a stride: `3:1/2` is a mistake for the kernel as well.
+        let (range, stride) = match item.split_once(':') {
+            Some((range, stride)) if range.contains('-') || range.contains("all") => {
+                (range, Some(grammar.stride(stride)?))
+            }
+            _ => (item, None),
+        };
+        let (first, last) = grammar.range(range)?;
+        let (used, group) = stride.unwrap_or((1, 1));
+        for start in (first..=last).step_by(group) {
+            self.0[start..(start + used).min(last + 1)].fill(true);
+        }
+        Ok(())
+    }
+
+    fn cpus(&self) -> Vec<usize> {
+        (0..).zip(self.0).filter_map(|(cpu, is_in)| is_in.then_some(cpu)).collect()
+    }
+}
+
+/// The shortest list that [`parse_cpu_list`] reads as these CPUs, in any order.
+pub fn format_cpu_list(cpus: &[usize]) -> String {
+    let mut cpus = cpus.to_vec();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let ranges = cpus.chunk_by(|cpu, next| cpu + 1 == *next);
+    let items: Vec<String> = ranges
+        .map(|range| match range {
+            [cpu] => cpu.to_string(),
+            [first, .., last] => format!("{first}-{last}"),
+            [] => unreachable!("chunk_by yields no empty chunk"),
+        })
+        .collect();
+    items.join(",")
+}
+
+/// `CPU 3`, or `CPUs 0-1,4`.
+pub fn name_cpus(cpus: &[usize]) -> String {
+    format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, format_cpu_list(cpus))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Result<&[usize], &str>) {
+        match (parse_cpu_list(text), expect) {
+            (Ok(cpus), Ok(expect)) => assert_eq!(cpus, expect, "{text:?}"),
+            (Err(error), Err(expect)) => assert_eq!(error, expect, "{text:?}"),
+            (got, expect) => panic!("{text:?}: {got:?} instead of {expect:?}"),
+        }
+    }
+
+    #[test]
+    fn lists_of_the_kernel() {
+        check("", Ok(&[]));
+        check("0", Ok(&[0]));
+        check("0-3,6", Ok(&[0, 1, 2, 3, 6]));
+        check("0-1,4-5", Ok(&[0, 1, 4, 5]));
+        check(" 3 , 1 - 2 ", Ok(&[1, 2, 3]));
+        check("2,0-2,2", Ok(&[0, 1, 2]));
+        check("8191", Ok(&[8191]));
+        check("0-7:1/2", Ok(&[0, 2, 4, 6]));
+        check("0-11:2/4,1", Ok(&[0, 1, 4, 5, 8, 9]));
+        check("3-3:1/2", Ok(&[3]));
+        // No CPU of each group.
+        check("0-3:0/2", Ok(&[]));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        check("1,", Err("\"\" in CPU list \"1,\" is not a CPU number; write 0-3,6"));
+        check("-2", Err("\"\" in CPU list \"-2\" is not a CPU number; write 0-3,6"));
+        check("+2", Err("\"+2\" in CPU list \"+2\" is not a CPU number; write 0-3,6"));
+        check("3:1/2", Err("\"3:1/2\" in CPU list \"3:1/2\" is not a CPU number; write 0-3,6"));
+        for stride in ["2", "1/0", "3/2", "x/2", "1/2/3", ""] {
+            let list = format!("0-7:{stride}");
+            let expect =
+                format!("{stride:?} in CPU list {list:?} is not USED/GROUP; 0-7:1/2 is 0,2,4,6");
+            check(&list, Err(&expect));
+        }
+        check("N", Err("\"N\" in CPU list \"N\" is not a CPU number; write 0-3,6"));
+        check("all", Err("\"all\" in CPU list \"all\" is not a CPU number; write 0-3,6"));
+        check("(null)", Err("\"(null)\" in CPU list \"(null)\" is not a CPU number; write 0-3,6"));
+        check("5-2", Err("\"5-2\" in CPU list \"5-2\" runs backwards"));
+        check("8192", Err("CPU 8192 in list \"8192\" is above 8191"));
+        check("0-99999999999", Err("CPU 99999999999 in list \"0-99999999999\" is above 8191"));
+        let huge = "9".repeat(30);
+        check(&huge, Err(&format!("CPU {huge} in list {huge:?} is above 8191")));
+    }
+
+    #[test]
+    fn many_overlapping_ranges_stay_small() {
+        let text = vec!["0-8191"; 1000].join(",");
+        assert_eq!(parse_cpu_list(&text).map(|cpus| cpus.len()), Ok(CPUS_MAX));
+    }
+
+    /// Every subset of 12 CPUs: writing and reading gives it back.
+    #[test]
+    fn what_is_written_is_read_back() {
+        for subset in 0_u32..1 << 12 {
+            let cpus: Vec<usize> = (0..12).filter(|cpu| subset >> cpu & 1 == 1).collect();
+            let text = format_cpu_list(&cpus);
+            assert_eq!(parse_cpu_list(&text), Ok(cpus), "{text:?}");
+        }
+    }
+
+    /// Every text of up to 5 of these characters: it is refused, or writing what was read keeps the meaning, is never
+    /// longer, and is the same when done twice.
+    #[test]
+    fn what_is_read_is_written_back() {
+        let mut texts = vec![String::new()];
+        let mut n_lists = 0;
+        for _ in 0..5 {
+            texts = texts
+                .iter()
+                .flat_map(|t| "019-,:/ ".chars().map(move |c| format!("{t}{c}")))
+                .collect();
+            for text in &texts {
+                let Ok(cpus) = parse_cpu_list(text) else { continue };
+                assert!(cpus.is_sorted_by(|a, b| a < b), "{text:?}");
+                let short = format_cpu_list(&cpus);
+                let is_longer = short.len() > text.len() && !text.contains(':');
+                assert!(!is_longer, "{text:?} became {short:?}");
+                assert_eq!(parse_cpu_list(&short), Ok(cpus), "{text:?} became {short:?}");
+                n_lists += 1;
+            }
+        }
+        assert!(n_lists > 500, "only {n_lists} texts were lists");
+    }
+
+    /// Examples of Documentation/admin-guide/kernel-parameters.rst and lib/test_bitmap.c.
+    #[test]
+    fn lists_of_the_command_line() {
+        let check = |text: &str, expect: &[usize]| {
+            assert_eq!(parse_boot_cpu_list(text, 7).as_deref(), Ok(expect), "{text:?}");
+        };
+        check("", &[]);
+        check("all", &[0, 1, 2, 3, 4, 5, 6, 7]);
+        check("ALL", &[0, 1, 2, 3, 4, 5, 6, 7]);
+        check("N", &[7]);
+        check("5-N", &[5, 6, 7]);
+        check("N-N:1/1", &[7]);
+        check("all:1/2", &[0, 2, 4, 6]);
+        check("0-N:1/3", &[0, 3, 6]);
+        check(",2,,3-4, 6 ,", &[2, 3, 4, 6]);
+        for mistake in ["8", "0-8", "n", "all-3", "-", "N-0", "3:1/2", "domain"] {
+            assert!(parse_boot_cpu_list(mistake, 7).is_err(), "{mistake}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_kernel() {
+        assert_eq!(read_cpu_list("(null)\n"), Some(vec![]));
+        assert_eq!(read_cpu_list(""), Some(vec![]));
+        assert_eq!(read_cpu_list("\0"), Some(vec![]));
+        assert_eq!(read_cpu_list("0,2\n"), Some(vec![0, 2]));
+        assert_eq!(read_cpu_list("N"), None);
+        assert_eq!(read_cpu_list("yes"), None);
+    }
+
+    proptest::proptest! {
+        /// Any set of CPUs of a machine of any size goes through both forms and comes back.
+        #[test]
+        fn lists_round_trip(
+            cpus in proptest::collection::btree_set(0..CPUS_MAX, 0..200),
+        ) {
+            let cpus: Vec<usize> = cpus.into_iter().collect();
+            let list = format_cpu_list(&cpus);
+            proptest::prop_assert_eq!(parse_cpu_list(&list), Ok(cpus.clone()));
+            proptest::prop_assert_eq!(parse_boot_cpu_list(&list, CPUS_MAX), Ok(cpus));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "(?s).{0,40}", listlike in "[0-9N:/,all x-]{0,30}") {
+            for text in [&text, &listlike] {
+                let _ = (parse_cpu_list(text), read_cpu_list(text));
+                let _ = parse_boot_cpu_list(text, 127);
+            }
+        }
+    }
+}

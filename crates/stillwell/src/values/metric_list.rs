@@ -1,0 +1,132 @@
+//! `--metrics`: which metrics to show, in which unit, and so what has to be collected.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::values::metric::{METRICS, Metric, Quantity, Source};
+
+/// A metric as a user asked to see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Name of the metric, or `cpu` for user + sys.
+    pub name: String,
+    /// Unit, when one was asked for.
+    pub unit: Option<String>,
+}
+
+/// The list given to `--metrics`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricList(pub Vec<Shown>);
+
+/// User + system time, which is not stored but added up.
+pub const CPU: &str = "cpu";
+const TIME_UNITS: [&str; 6] = ["ns", "us", "ms", "s", "min", "h"];
+const MEMORY_UNITS: [&str; 9] = ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
+const COUNT_UNITS: [&str; 3] = ["k", "M", "B"];
+
+fn preset(word: &str) -> Option<&'static [&'static str]> {
+    match word {
+        "default" => Some(&["wall", "maxrss"]),
+        "time" => Some(&["wall", CPU, "user", "sys"]),
+        _ => None,
+    }
+}
+
+impl FromStr for MetricList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut list = Vec::new();
+        for word in text.split(',').map(str::trim) {
+            if let Some(names) = preset(word) {
+                list.extend(names.iter().map(|&name| Shown { name: name.into(), unit: None }));
+            } else if word == "all" {
+                let names =
+                    METRICS.iter().map(|info| info.name).filter(|name| *name != "running-ppm");
+                list.extend(names.map(|name| Shown { name: name.into(), unit: None }));
+            } else {
+                list.push(parse_one(word)?);
+            }
+        }
+        // What is named twice is shown once, in the unit that was named last.
+        let mut distinct: Vec<Shown> = Vec::new();
+        for shown in list {
+            match distinct.iter_mut().find(|known| known.name == shown.name) {
+                Some(known) => known.unit = shown.unit.or(known.unit.take()),
+                None => distinct.push(shown),
+            }
+        }
+        Ok(Self(distinct))
+    }
+}
+
+fn parse_one(word: &str) -> Result<Shown, String> {
+    let (name, unit) = word.split_once(':').map_or((word, None), |(name, unit)| (name, Some(unit)));
+    let (name, quantity) = match Metric::from_name(name) {
+        Some(metric) => (metric.info().name, metric.info().quantity),
+        None if name == CPU || name == "time_cpu" => (CPU, Quantity::Time { ns_per_unit: 1000 }),
+        None => {
+            let known: Vec<_> = METRICS.iter().map(|info| info.name).collect();
+            return Err(format!(
+                "{name:?} is not default, time, all, cpu or one of {}",
+                known.join(", ")
+            ));
+        }
+    };
+    let units: &[&str] = match quantity {
+        Quantity::Time { .. } | Quantity::Picoseconds => &TIME_UNITS,
+        Quantity::Memory { .. } => &MEMORY_UNITS,
+        Quantity::Count => &COUNT_UNITS,
+    };
+    if let Some(unit) = unit.filter(|unit| !units.contains(unit)) {
+        return Err(format!("{unit:?} is not a unit of {name}; use one of {}", units.join(", ")));
+    }
+    Ok(Shown { name: name.into(), unit: unit.map(String::from) })
+}
+
+impl MetricList {
+    /// Whether any of these needs more than the clock and `wait4`.
+    pub fn needs_evidence(&self) -> bool {
+        let sources = self.0.iter().filter_map(|shown| Metric::from_name(&shown.name));
+        sources.into_iter().any(|metric| metric.info().source != Source::Always)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<&[(&str, Option<&str>)], &str>) {
+        match (text.parse::<MetricList>(), expected) {
+            (Ok(list), Ok(expected)) => {
+                let list: Vec<_> = list
+                    .0
+                    .iter()
+                    .map(|shown| (shown.name.as_str(), shown.unit.as_deref()))
+                    .collect();
+                assert_eq!(list, expected, "{text:?}");
+            }
+            (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
+            (found, _) => panic!("{text:?}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn names_presets_and_units() {
+        check("wall", Ok(&[("wall", None)]));
+        check("default", Ok(&[("wall", None), ("maxrss", None)]));
+        check("time_wall_clock:ms,cpu", Ok(&[("wall", Some("ms")), ("cpu", None)]));
+        let twice = [("wall", None), ("cpu", Some("ms")), ("user", None), ("sys", None)];
+        check("time,cpu:ms", Ok(&twice));
+        check("wall:MiB", Err("not a unit of wall"));
+        check("speed", Err("not default, time, all"));
+    }
+
+    #[test]
+    fn only_some_metrics_need_evidence() {
+        assert!(!"time,maxrss".parse::<MetricList>().unwrap().needs_evidence());
+        assert!("wall,instructions".parse::<MetricList>().unwrap().needs_evidence());
+    }
+}
