@@ -1,6 +1,7 @@
 # Each target is one real command or two; CI calls `make test`.
 CARGO_TARGET_DIR ?= target
 STILLWELL = $(abspath $(CARGO_TARGET_DIR))/release/stillwell
+DIST = $(abspath $(CARGO_TARGET_DIR))/dist/stillwell
 TESTS = crates/stillwell/tests
 # A part of the tests that cannot run here ends with 77 and says why. That is no error for a developer.
 SKIP_IS_NO_ERROR = || test $$? = 77
@@ -14,18 +15,19 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 build: ## the program for every day: optimised, quick to build
 	cargo build --release --locked
 
-dist: ## the program for packages: smaller, slow to build
+dist: ## the program that is measured and installed: link-time optimisation, stripped, slow to build
 	cargo build --profile dist --locked
 
-install: ## the stripped program, its man pages and its completions: PREFIX [/usr/local], DESTDIR [empty]
-	test -x $(STILLWELL) || $(MAKE) --no-print-directory build
+# As root there may be no cargo, so `make install` takes what `make dist` has made.
+install: ## the program, its manual page and its completions: PREFIX [/usr/local], DESTDIR [empty]
+	test -x $(DIST) || $(MAKE) --no-print-directory dist
 	install -d $(BIN) $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
-	install -s -m 755 $(STILLWELL) $(BIN)/stillwell
-	$(STILLWELL) man > $(SHARE)/man/man1/stillwell.1
-	$(STILLWELL) completions bash > $(SHARE)/bash-completion/completions/stillwell
-	$(STILLWELL) completions zsh > $(SHARE)/zsh/site-functions/_stillwell
-	$(STILLWELL) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish
+	install -m 755 $(DIST) $(BIN)/stillwell
+	$(DIST) man > $(SHARE)/man/man1/stillwell.1
+	$(DIST) completions bash > $(SHARE)/bash-completion/completions/stillwell
+	$(DIST) completions zsh > $(SHARE)/zsh/site-functions/_stillwell
+	$(DIST) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish
 
 demo: build ## compare two real commands of this machine
 	@mkdir -p target/demo
@@ -51,7 +53,8 @@ lint: ## formatting and clippy, no warnings
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
-bench: build ## the experiments of docs/experiments.md, side by side with other tools
+bench: export STILLWELL = $(DIST)
+bench: dist ## the experiments of docs/experiments.md, side by side with other tools
 	experiments/overhead/run
 	experiments/records/run
 	experiments/real/run
