@@ -306,7 +306,8 @@ pub fn skipped(reason: &str) {
     use std::io::Write as _;
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("?");
-    writeln!(std::io::stderr(), "skipped: {test}: {reason}").unwrap();
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "skipped: {test}: {reason}").unwrap();
     if let Some(path) = std::env::var_os("STILLWELL_SKIPPED") {
         let mut list = std::fs::File::options().append(true).create(true).open(path).unwrap();
         // One write, so that tests at the same time do not mix their lines.
