@@ -1,4 +1,4 @@
-"""The wheel: built by pip, installed into a fresh environment, and used there.
+"""The wheel: the tests build it with pip, install it into a fresh environment, and use it there.
 
 It takes the program that `make build` has made, so it compiles nothing. Without that, or without the maturin that
 `make test-tools` installs into target/wheel-tools, it is skipped.
@@ -29,7 +29,7 @@ TESTS = """
 
 
 def words_of(*words, **options):
-    """What the words have written; AssertionError with all of it if they fail."""
+    """Output of a command. AssertionError with the output if the command fails."""
     done = subprocess.run(list(words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
     text = done.stdout.decode("utf-8", "replace")
     assert done.returncode == 0, "%s: status %d\n%s" % (" ".join(words), done.returncode, text)
@@ -53,14 +53,14 @@ class Wheel(unittest.TestCase):
         cls.folder = folder.name
         cls.environment = dict(os.environ, CARGO_TARGET_DIR=os.path.dirname(os.path.dirname(built("release"))), XDG_STATE_HOME=cls.folder + "/state")
         cls.environment["PATH"] = os.path.join(TOOLS, "bin") + os.pathsep + os.environ["PATH"]
-        for name in ("STILLWELL", "PYTHONPATH"):  # What is tested is what is installed.
+        for name in ("STILLWELL", "PYTHONPATH"):  # The test must use the installed package.
             cls.environment.pop(name, None)
         # With the profile of `make build` and without stripping, cargo has nothing to build.
         pip = ["-m", "pip", "--disable-pip-version-check"]
         words_of(cls.tools, *pip, "wheel", "--no-deps", "--no-build-isolation", "-C", "build-args=--profile=release --strip=false", "-w", cls.folder, ROOT, env=cls.environment)
         [name] = [name for name in os.listdir(cls.folder) if name.endswith(".whl")]
         cls.wheel = os.path.join(cls.folder, name)
-        # Fresh, but that it sees the pytest of the tools.
+        # A fresh environment, except that it has the pytest of the tools.
         cls.prefix = os.path.join(cls.folder, "fresh")
         words_of(cls.tools, "-m", "venv", "--without-pip", cls.prefix)
         cls.python = os.path.join(cls.prefix, "bin", "python")

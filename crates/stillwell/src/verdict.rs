@@ -66,13 +66,14 @@ pub fn of_interval(
 ) -> Judgement {
     let log = stats::Interval { lo: shown.lo.ln(), hi: shown.hi.ln() };
     let direction = if as_measured > 1.0 { Verdict::Slower } else { Verdict::Faster };
-    let (verdict, within_margin) = match stats::Verdict::of(log, policy.same_within.ln_1p()) {
-        stats::Verdict::Different => (direction, false),
-        stats::Verdict::DifferentWithinMargin => (direction, true),
+    let (verdict, within_margin) = match stats::IntervalVerdict::of(log, policy.same_within.ln_1p())
+    {
+        stats::IntervalVerdict::Different => (direction, false),
+        stats::IntervalVerdict::DifferentWithinMargin => (direction, true),
         // Two ratios instead of one: an interval around one of them cannot say that nothing changed.
-        stats::Verdict::Same if is_uneven => (Verdict::Undecided, false),
-        stats::Verdict::Same => (Verdict::Same, false),
-        stats::Verdict::Undecided => (Verdict::Undecided, false),
+        stats::IntervalVerdict::Same if is_uneven => (Verdict::Undecided, false),
+        stats::IntervalVerdict::Same => (Verdict::Same, false),
+        stats::IntervalVerdict::Undecided => (Verdict::Undecided, false),
     };
     Judgement { verdict, within_margin, interval: Some(shown), no_test: None }
 }
@@ -102,13 +103,13 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Paired, Shape, StatisticName};
+    use crate::analysis::{PairedTest, StatisticName, UnevenShape};
     use crate::values::Estimand;
 
     const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 
-    fn comparison(lo: f64, hi: f64, shape: Option<Shape>) -> Comparison {
-        let paired = Paired {
+    fn comparison(lo: f64, hi: f64, shape: Option<UnevenShape>) -> Comparison {
+        let paired = PairedTest {
             n_pairs: 50,
             n_warmup_pairs: 0,
             n_looks: 1,
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn two_ratios_are_never_the_same() {
-        let shape = Some(Shape { floor: 1.0, typical: 1.001 });
+        let shape = Some(UnevenShape { floor: 1.0, typical: 1.001 });
         assert_eq!(judge(&comparison(0.995, 1.005, shape), &POLICY).verdict, Verdict::Undecided);
     }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::relabel::{self, Orbit, Pairs};
 use stats::shift::{self, DECILES};
-use stats::{Invalid, Sorted};
+use stats::{Invalid, SortedSample};
 
 use crate::analysis::walls::{Slots, Walls};
 use crate::analysis::watch::ORBIT_STREAM;
@@ -78,14 +78,14 @@ pub struct Band {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Distances {
     /// The largest distance between the distribution functions, 0 to 1.
-    pub kolmogorov_smirnov: Distance,
+    pub kolmogorov_smirnov: DistributionDistance,
     /// Squared distances, the tails weighted up, standardised; `None` when all times are equal.
-    pub anderson_darling: Option<Distance>,
+    pub anderson_darling: Option<DistributionDistance>,
 }
 
 /// A distance and its chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Distance {
+pub struct DistributionDistance {
     /// The distance.
     pub value: f64,
     /// Share of the re-labellings with one at least as large.
@@ -156,7 +156,8 @@ fn paired(plan: &Plan, all: &Slots) -> Result<PairedDistributions, Invalid> {
 }
 
 fn distances(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distances, Invalid> {
-    let distance = |found: shift::Distance| Distance { value: found.value, p: found.p };
+    let distance =
+        |found: shift::ArmDistance| DistributionDistance { value: found.value, p: found.p };
     let anderson_darling = match shift::anderson_darling(pairs, orbit, theta) {
         Ok(found) => Some(distance(found)),
         Err(Invalid::NoSpread) => None,
@@ -182,13 +183,13 @@ fn unpaired(
 }
 
 /// Logarithms of the measured wall times of an arm.
-fn log_walls(record: &Record, arm: usize) -> Option<Sorted> {
+fn log_walls(record: &Record, arm: usize) -> Option<SortedSample> {
     let rows = &record.rows;
     let measured = (0..rows.len()).filter(|&row| rows.arm(row) == arm && rows.is_measurement(row));
     let walls: Vec<f64> = measured.filter_map(|row| rows.headline(row)).collect();
     let used = evenly_spaced(walls.len(), RUNS_MAX);
     let used: Vec<f64> = used.into_iter().map(|run| walls[run]).collect();
-    Sorted::new(&stats::logs(&used).ok()?).ok()
+    SortedSample::new(&stats::logs(&used).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -259,7 +260,7 @@ mod tests {
         };
         let found = found(&equal);
         let none = Distances {
-            kolmogorov_smirnov: Distance { value: 0.0, p: 1.0 },
+            kolmogorov_smirnov: DistributionDistance { value: 0.0, p: 1.0 },
             anderson_darling: None,
         };
         assert_eq!((found.difference, found.shape), (none, none));

@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 use stats::Invalid;
 use stats::relabel;
-use stats::sequential::{Question, Sequential, holm_shares};
-use stats::spending::{Reached, Spending, sizes};
+use stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
+use stats::spending::{InterimPoint, Spending, sizes};
 
 use crate::analysis::walls::Walls;
 use crate::plan::{BlockRule, Plan, Stopping};
@@ -17,7 +17,7 @@ pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// One arm against the reference.
 #[derive(Debug)]
-pub struct Watched {
+pub struct ArmComparison {
     /// The arm.
     pub arm: usize,
     /// What it is compared with.
@@ -25,12 +25,12 @@ pub struct Watched {
     /// How many comparisons it is judged together with, itself included.
     pub family: usize,
     /// What has been seen of it.
-    pub seen: Sequential,
+    pub seen: SequentialTest,
 }
 
 /// How the comparisons of a session stand, for showing: errors and expectations are rough.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct ComparisonProgress {
     /// Comparisons that are waited for.
     pub n_comparisons: usize,
     /// Of these, the ones that are not decided.
@@ -45,26 +45,26 @@ pub struct Standing {
 
 /// All comparisons of a session.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SessionComparisons {
     /// In the order of the plan; the twin of the reference last.
-    comparisons: Vec<Watched>,
+    comparisons: Vec<ArmComparison>,
     n_compared: usize,
     /// Comparisons that are judged together with these, they included.
     n_family: usize,
-    rule: Rule,
+    rule: LookRule,
     /// Whether the session has ended, and not because of what a look saw.
     is_over: bool,
 }
 
 /// When there are looks, and how much of a session has passed at each.
 #[derive(Clone, Copy, Debug)]
-struct Rule {
+struct LookRule {
     stopping: Stopping,
     n_blocks_max: usize,
     budget_ns: u64,
 }
 
-impl Rule {
+impl LookRule {
     fn of(plan: &Plan) -> Self {
         let (_, n_blocks_max, budget_ns) = plan.blocks.bounds();
         Self { stopping: plan.stopping, n_blocks_max: n_blocks_max as usize, budget_ns }
@@ -76,7 +76,7 @@ impl Rule {
 
     /// The points that two arms have reached. A session is as far as its blocks or its time, whichever is more; neither
     /// depends on which arm was which.
-    fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<Reached> {
+    fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
         let n_pairs = walls.n_pairs(old, new);
         let mut points = Vec::new();
         if self.stopping == Stopping::WhenDecided {
@@ -85,18 +85,18 @@ impl Rule {
                 let elapsed_ns = walls.elapsed_ns(old, new, n_pairs).unwrap_or(0);
                 let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
                 let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
-                Reached { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
+                InterimPoint { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
             }));
         }
         if is_over {
             points.retain(|point| point.n_pairs < n_pairs);
-            points.push(Reached { n_pairs, fraction: 1.0 });
+            points.push(InterimPoint { n_pairs, fraction: 1.0 });
         }
         points
     }
 }
 
-impl Watch {
+impl SessionComparisons {
     /// The comparisons of a plan, of which nothing has been seen.
     pub fn new(plan: &Plan) -> Self {
         let compared = plan.compared();
@@ -105,7 +105,7 @@ impl Watch {
         let comparisons = in_family
             .chain(plan.twin().map(|twin| (twin, 1)))
             .map(|(arm, family)| {
-                let question = Question {
+                let question = SequentialDesign {
                     spending: Spending { alpha: plan.policy.alpha, family, n_min: fewest(plan) },
                     estimand: estimand_of(plan.policy.estimand),
                     margin: plan.policy.same_within.ln_1p(),
@@ -113,10 +113,10 @@ impl Watch {
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
                 let reference = plan.reference_of(arm);
-                Watched { arm, reference, family, seen: Sequential::new(question) }
+                ArmComparison { arm, reference, family, seen: SequentialTest::new(question) }
             })
             .collect();
-        Self { comparisons, n_compared, n_family, rule: Rule::of(plan), is_over: false }
+        Self { comparisons, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
     }
 
     /// The comparisons of a record, at the looks that its session had.
@@ -159,24 +159,24 @@ impl Watch {
     }
 
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
-    pub fn compared(&self) -> Vec<(&Watched, f64)> {
+    pub fn compared(&self) -> Vec<(&ArmComparison, f64)> {
         let family = self.candidates();
-        let seen: Vec<&Sequential> = family.iter().map(|watched| &watched.seen).collect();
+        let seen: Vec<&SequentialTest> = family.iter().map(|watched| &watched.seen).collect();
         family.iter().zip(holm_shares(&seen, self.n_family)).collect()
     }
 
     /// The comparisons of the candidates.
-    pub fn candidates(&self) -> &[Watched] {
+    pub fn candidates(&self) -> &[ArmComparison] {
         &self.comparisons[..self.n_compared]
     }
 
     /// The comparison of the reference with its twin.
-    pub fn twin(&self) -> Option<&Watched> {
+    pub fn twin(&self) -> Option<&ArmComparison> {
         self.comparisons.get(self.n_compared)
     }
 
     /// What the session waits for: the candidates, or the twin where there is nothing else.
-    pub fn awaited(&self) -> Vec<(&Watched, f64)> {
+    pub fn awaited(&self) -> Vec<(&ArmComparison, f64)> {
         match self.twin() {
             Some(twin) if self.n_compared == 0 => vec![(twin, 1.0)],
             _ => self.compared(),
@@ -189,16 +189,16 @@ impl Watch {
     }
 
     /// How it stands after the last look: how many comparisons are decided, and the first that is not.
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn standing(&self) -> Option<ComparisonProgress> {
         let awaited = self.awaited();
-        let open: Vec<&Watched> = awaited
+        let open: Vec<&ArmComparison> = awaited
             .iter()
             .filter(|(watched, share)| !watched.seen.is_settled(*share))
             .map(|(watched, _)| *watched)
             .collect();
         let (log_ratio, err) = open.first()?.seen.rough()?;
         let expected = open.iter().filter_map(|watched| watched.seen.expected_pairs());
-        Some(Standing {
+        Some(ComparisonProgress {
             n_comparisons: awaited.len(),
             n_open: open.len(),
             ratio: log_ratio.exp(),

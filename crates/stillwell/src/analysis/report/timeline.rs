@@ -1,9 +1,9 @@
 //! The rows of a group in the order of time: all of them, or exact slices and the extremes.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
-use crate::analysis::launches::{self, Rule};
+use crate::analysis::launches::{self, SliceRule};
 use crate::analysis::notes::queued_ns;
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
@@ -120,7 +120,7 @@ pub fn timeline(record: &Record, arms: &[usize], n_max: usize) -> Timeline {
         _ => None,
     });
     let rule = launches::slice_rule(&record.header.plan);
-    let source = Source { rows, rule, record, arms, lost, full_clock: full_clock(rows) };
+    let source = TimelineSource { rows, rule, record, arms, lost, full_clock: full_clock(rows) };
     let mut found: Vec<(usize, usize)> = Vec::new();
     for index in 0..rows.len() {
         let place = arms.iter().position(|&arm| arm == rows.arm(index));
@@ -149,9 +149,9 @@ pub fn timeline(record: &Record, arms: &[usize], n_max: usize) -> Timeline {
     Timeline::Sliced { n: found.len(), slices, rows: source.table(&extremes) }
 }
 
-struct Source<'a> {
+struct TimelineSource<'a> {
     rows: &'a Rows,
-    rule: Rule,
+    rule: SliceRule,
     record: &'a Record,
     arms: &'a [usize],
     /// The first step that may have had no shield any more.
@@ -162,7 +162,7 @@ struct Source<'a> {
 
 fn full_clock(rows: &Rows) -> Option<f64> {
     let clocks: Vec<f64> = (0..rows.len()).filter_map(|index| clock(rows, index)).collect();
-    Some(Sorted::new(&clocks).ok()?.quantile(FULL_CLOCK))
+    Some(SortedSample::new(&clocks).ok()?.quantile(FULL_CLOCK))
 }
 
 /// Cycles per ns on a CPU.
@@ -172,7 +172,7 @@ fn clock(rows: &Rows, index: usize) -> Option<f64> {
     Some(Metric::Cycles.info().in_base_unit(cycles, share) / ns as f64)
 }
 
-impl Source<'_> {
+impl TimelineSource<'_> {
     fn value(&self, index: usize) -> Option<f64> {
         match &self.record.slices {
             Some(_) => Some(self.rule.slice(&self.rows.row(index))?.1),
@@ -186,7 +186,7 @@ impl Source<'_> {
         let chunks = rows.chunks(rows.len().div_ceil(n_slices).max(1));
         let slice = |part: &[(usize, f64)]| {
             let values: Vec<f64> = part.iter().map(|row| row.1).collect();
-            let sorted = Sorted::new(&values).ok()?;
+            let sorted = SortedSample::new(&values).ok()?;
             let start = |at: usize| self.rows.started_ns(part[at].0);
             let has_event = |row: &&(usize, f64)| self.events(row.0).next().is_some();
             Some(TimeSlice {

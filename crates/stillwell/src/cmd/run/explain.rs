@@ -12,7 +12,7 @@ use crate::host::guardian::Guardian;
 use crate::host::{self, Host};
 use crate::ledger::Remedy;
 use crate::measure::interrupt::Interrupt;
-use crate::noise::{self, Asked};
+use crate::noise::{self, NoiseRequest};
 use crate::record::Record;
 use crate::render::noise::{Explained, explained, nothing_to_turn};
 use crate::spec::run::{ExportOptions, Style};
@@ -97,12 +97,13 @@ fn treat(
 /// The CPU from which least is taken now; any one, where they are all alike.
 fn quietest(verb: &RunVerb) -> Result<Option<usize>> {
     let host = Host::new(&verb.host_root);
-    let (facts, _) = host::look(&host);
+    let facts = host::look(&host).facts;
     let cpus = facts.cpus_allowed.as_deref().and_then(read_cpu_list).unwrap_or_default();
     if cpus.len() < 2 {
         return Ok(None);
     }
-    let asked = Asked { cpus: cpus.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
+    let asked =
+        NoiseRequest { cpus: cpus.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
     let found = noise::watch(&host, &asked, &Interrupt::catch()?)?;
     Ok(found.report.quietest.first().or(cpus.last()).copied())
 }
