@@ -16,7 +16,7 @@ use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
 use crate::spec::convert::WriteFormat;
 use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;
-use crate::values::Format;
+use crate::values::FileFormat;
 
 pub type Export = fn(&Assessment, &mut dyn Write) -> Result<()>;
 
@@ -155,7 +155,7 @@ pub fn append(path: &Path, assessment: &Assessment) -> Result<()> {
     let shown = path.display();
     let ours = of_record::results(&assessment.record);
     let results = if path.exists() {
-        let input = InputOptions { format: Some(Format::Pyperf), ..InputOptions::default() };
+        let input = InputOptions { format: Some(FileFormat::Pyperf), ..InputOptions::default() };
         let mut results = open::open(path, &input, Detail::Everything)
             .with_context(|| format!("--append {shown}"))?
             .into_results();

@@ -21,9 +21,9 @@ use crate::host::{self, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::wait_for;
-use crate::pool::manifest::{self, Engine, Listed, Manifest, Pool};
-use crate::pool::standing::{self, Standing, State, node_name};
-use crate::pool::task::{self, Ended};
+use crate::pool::manifest::{self, JobQueue, Pool, PoolBenchmark, PoolManifest};
+use crate::pool::progress::{self, PoolProgress, TaskState, node_name};
+use crate::pool::task::{self, JobEnd};
 use crate::pool::{collect, queue, submit};
 use crate::render::pool::Collection;
 use crate::render::{Styles, pool as shown};
@@ -72,7 +72,7 @@ fn run(verb: &PoolRun) -> Result<u8> {
 }
 
 /// The manifest, with all that the tasks need.
-fn decide(verb: &PoolRun) -> Result<Manifest> {
+fn decide(verb: &PoolRun) -> Result<PoolManifest> {
     let suite = verb
         .suite
         .canonicalize()
@@ -92,8 +92,8 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
         ));
     }
     let engine = match &verb.submit {
-        Some(template) => Engine::Command(template.clone()),
-        None => Engine::Slurm {
+        Some(template) => JobQueue::Command(template.clone()),
+        None => JobQueue::Slurm {
             options: sbatch_options(verb),
             n_nodes: verb.nodes,
             array_max: queue::array_max().context(
@@ -114,7 +114,7 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
         Some(program) => std::path::absolute(program).context("--program")?,
         None => own,
     };
-    Ok(Manifest {
+    Ok(PoolManifest {
         format: manifest::FORMAT.into(),
         version: manifest::VERSION,
         tool: format!("stillwell {}", env!("CARGO_PKG_VERSION")),
@@ -141,7 +141,7 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
 struct Listing {
     suite: String,
     commits: BTreeMap<String, String>,
-    benchmarks: Vec<Listed>,
+    benchmarks: Vec<PoolBenchmark>,
 }
 
 /// Lists a suite by calling `bench`, so that pool and benchmark read the file in the same way.
@@ -195,8 +195,8 @@ fn n_jobs(list: &str) -> usize {
     crate::values::parse_cpu_list(list).map_or(0, |jobs| jobs.len())
 }
 
-fn look(pool: &Pool) -> Result<Standing> {
-    standing::standing(pool, queue::queued(&pool.manifest)?.as_ref())
+fn look(pool: &Pool) -> Result<PoolProgress> {
+    progress::progress(pool, queue::queued(&pool.manifest)?.as_ref())
 }
 
 fn status(verb: &PoolStatus) -> Result<u8> {
@@ -214,11 +214,11 @@ fn status(verb: &PoolStatus) -> Result<u8> {
 fn watch(pool: &Pool) -> Result<u8> {
     let interrupt = Interrupt::catch()?;
     let n_tasks = pool.manifest.tasks.len();
-    let is_slurm = matches!(pool.manifest.engine, Engine::Slurm { .. });
+    let is_slurm = matches!(pool.manifest.engine, JobQueue::Slurm { .. });
     let bar = progress(n_tasks);
     let mut asked_ns = None;
     loop {
-        let n_done = standing::done(pool)?.len();
+        let n_done = progress::done(pool)?.len();
         bar.set_position(n_done as u64);
         bar.tick();
         if n_done == n_tasks {
@@ -229,7 +229,7 @@ fn watch(pool: &Pool) -> Result<u8> {
             match look(pool) {
                 Ok(found) => {
                     bar.set_message(shown::counts(&found));
-                    if found.n(State::Running) + found.n(State::Queued) == 0 {
+                    if found.n(TaskState::Running) + found.n(TaskState::Queued) == 0 {
                         break;
                     }
                 }
@@ -249,7 +249,7 @@ fn watch(pool: &Pool) -> Result<u8> {
     bar.finish_and_clear();
     let found = look(pool)?;
     print(&shown::status(pool, &found))?;
-    Ok(if found.n(State::Done) == n_tasks { exit_code::SUCCESS } else { exit_code::ERROR })
+    Ok(if found.n(TaskState::Done) == n_tasks { exit_code::SUCCESS } else { exit_code::ERROR })
 }
 
 fn progress(n_tasks: usize) -> ProgressBar {
@@ -276,7 +276,7 @@ fn resume(pool: &Pool) -> Result<u8> {
 
 fn cancel(pool: &Pool) -> Result<u8> {
     let n_jobs = queue::cancel(&pool.manifest)?;
-    let n_done = standing::done(pool)?.len();
+    let n_done = progress::done(pool)?.len();
     print(&shown::cancelled(n_jobs, n_done))?;
     Ok(exit_code::SUCCESS)
 }
@@ -329,9 +329,9 @@ fn work(verb: &PoolTask) -> Result<u8> {
     let facts = host::look(&Host::new("/")).facts;
     let ended = task::work(&pool, verb.job, &node_name(facts.host))?;
     match ended {
-        Ended::Done => Ok(exit_code::SUCCESS),
-        Ended::Interrupted => Ok(exit_code::INTERRUPTED),
-        Ended::Failed(n_failed) => {
+        JobEnd::Done => Ok(exit_code::SUCCESS),
+        JobEnd::Interrupted => Ok(exit_code::INTERRUPTED),
+        JobEnd::Failed(n_failed) => {
             let mut stderr = anstream::stderr().lock();
             writeln!(stderr, "stillwell: {n_failed} of the tasks of job {} failed", verb.job).ok();
             Ok(if verb.lenient { exit_code::SUCCESS } else { exit_code::ERROR })
