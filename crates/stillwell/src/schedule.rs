@@ -139,12 +139,12 @@ pub fn n_blocks(plan: &Plan, block_ns: u64) -> u32 {
 mod tests {
     use super::*;
     use crate::host::Facts;
-    use crate::plan::decide;
+    use crate::plan::decide_run;
     use crate::spec::RunSpec;
 
     fn plan(n_arms: usize, seed: u64) -> Plan {
         let spec = RunSpec { commands: vec!["true".into(); n_arms], ..RunSpec::default() };
-        decide(&spec, &Facts::default(), seed).unwrap()
+        decide_run(&spec, &Facts::default(), seed).unwrap()
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
         facts,
         gaps,
         output: &spec.session.output,
-        fail_on: spec.session.judging.fail_on,
+        fail_on: spec.session.judgement.fail_on,
         script: None,
         maker: Some(maker),
         pyperf: Some(&spec.session.pyperf),

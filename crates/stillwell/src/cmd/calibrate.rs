@@ -69,10 +69,10 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
     spec.length.runs = verb.runs;
     if verb.runs.is_none() {
         spec.length.min_runs = Some(SERIES_RUNS_MIN);
-        spec.length.budget = Some(verb.budget.unwrap_or(TimeSpan { ns: BUDGET_NS }));
+        spec.length.stop.budget = Some(verb.budget.unwrap_or(TimeSpan { ns: BUDGET_NS }));
     }
     spec.length.seed = verb.seed;
-    spec.judging.alpha = verb.alpha;
+    spec.judgement.alpha = verb.alpha;
     spec.arms.shell.clone_from(&verb.shell);
     spec.process.affinity.clone_from(&verb.affinity);
     spec.output.record.clone_from(&verb.record);

@@ -30,7 +30,7 @@ fn measure(verb: &TimeitVerb) -> Result<u8> {
         facts,
         gaps,
         output: &verb.spec.session.output,
-        fail_on: verb.spec.session.judging.fail_on,
+        fail_on: verb.spec.session.judgement.fail_on,
         script: None,
         maker: None,
         pyperf: Some(&verb.spec.session.pyperf),

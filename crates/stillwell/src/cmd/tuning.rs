@@ -12,7 +12,7 @@ use crate::host::{Host, invoking_user, look};
 use crate::plan::programs::affinity;
 use crate::render::system::tuned as shown;
 use crate::session::Isolating;
-use crate::spec::run::TuneOptions;
+use crate::spec::groups::TuneOptions;
 use crate::spec::workers::WorkerOptions;
 use crate::spec::{SystemRoot, SystemTune};
 use crate::sys::User;

@@ -5,6 +5,7 @@ mod decide;
 mod parameters;
 pub mod priority;
 pub mod programs;
+pub mod request;
 pub mod suite;
 pub mod workers;
 
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::host::Git;
 use crate::values::{Estimand, Order, OutputTarget, Padding, Rlimit, Sched, Shown, Unit};
 
-pub use decide::decide;
+pub use arms::Arms;
+pub use decide::{decide, decide_run};
 pub use suite::InSuite;
 use workers::{Source, Workers};
 

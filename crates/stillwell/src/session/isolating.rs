@@ -11,7 +11,8 @@ use crate::host::shield::{self, How, Isolation, Placement, Raised, Watch};
 use crate::host::{Facts, Gap, Host};
 use crate::plan::Plan;
 use crate::render::shield as shown;
-use crate::spec::run::{ProcessOptions, TuneOptions};
+use crate::spec::groups::TuneOptions;
+use crate::spec::run::ProcessOptions;
 
 /// What holds while it lives.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 pub mod convert;
 mod files;
+pub mod groups;
 mod history;
 pub mod input;
 mod link_order;

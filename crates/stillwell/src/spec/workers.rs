@@ -6,8 +6,11 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::spec::run::{JudgingOptions, OutputOptions, TuneOptions};
-use crate::values::{Cpus, Gc, Headline, Padding, Percent, Sched, TimeSpan};
+use crate::spec::groups::{
+    JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
+};
+use crate::spec::run::OutputOptions;
+use crate::values::{Cpus, Gc, Headline, TimeSpan};
 
 /// Options of `stillwell timeit`.
 #[derive(Args, Clone, Debug, Default)]
@@ -155,7 +158,7 @@ pub struct SessionOptions {
     #[command(flatten)]
     pub workers: WorkerOptions,
     #[command(flatten)]
-    pub judging: JudgingOptions,
+    pub judgement: JudgementOptions,
     #[command(flatten)]
     pub output: OutputOptions,
     #[command(flatten)]
@@ -164,7 +167,23 @@ pub struct SessionOptions {
 
 /// How long to measure, and how.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "How long, and how")]
+#[command(
+    next_help_heading = "How long, and how",
+    mut_arg("budget", |arg| arg.help(
+        "Most time to spend on timed processes, of all benchmarks together [default: 10s for each benchmark, or 3s where \
+         nothing is compared]"
+    )),
+    mut_arg("precision", |arg| arg.help(
+        "Stop when the error falls below this many percent: that of t0 where nothing is compared, else of every ratio (half \
+         its interval) [default: 0.5 where nothing is compared]"
+    )),
+    mut_arg("sched", |arg| arg.help(
+        "Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO] (needs root) [default: as it is now]"
+    )),
+    mut_arg("env_padding", |arg| arg.help(
+        "Bytes of padding in the environment: random, off, or a number [default: random, below 4096]"
+    )),
+)]
 pub struct WorkerOptions {
     /// Exactly this many processes of each; of a suite, blocks [default: until everything is decided, or --budget is used
     /// up]
@@ -182,14 +201,8 @@ pub struct WorkerOptions {
     /// How long a slice should take. Short ones fit between what else the machine does [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub min_time: Option<TimeSpan>,
-    /// Most time to spend on timed processes, of all benchmarks together [default: 10s for each benchmark, or 3s where nothing
-    /// is compared]
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<TimeSpan>,
-    /// Stop when the error falls below this many percent: that of t0 where nothing is compared, else of every ratio (half
-    /// its interval) [default: 0.5 where nothing is compared]
-    #[arg(long, value_name = "PCT")]
-    pub precision: Option<Percent>,
+    #[command(flatten)]
+    pub stop: StopOptions,
     /// Take three times as long
     #[arg(long, conflicts_with_all = ["fast", "budget", "processes"])]
     pub rigorous: bool,
@@ -229,18 +242,10 @@ pub struct WorkerOptions {
     /// Variables that the processes inherit, separated by commas; PATH, HOME and the locale always [default: all]
     #[arg(long, value_name = "VARS", value_delimiter = ',')]
     pub inherit_environ: Option<Vec<String>>,
-    /// Nice level, -20 (needs root) to 19 [default: as it is now]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
-    pub nice: Option<i32>,
-    /// Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO] (needs root) [default: as it is now]
-    #[arg(long, value_name = "POLICY")]
-    pub sched: Option<Sched>,
-    /// Switch address space randomisation off [default: left on, so that the layout is averaged]
-    #[arg(long)]
-    pub no_aslr: bool,
-    /// Bytes of padding in the environment: random, off, or a number [default: random, below 4096]
-    #[arg(long, value_name = "BYTES")]
-    pub env_padding: Option<Padding>,
+    #[command(flatten)]
+    pub priority: PriorityOptions,
+    #[command(flatten)]
+    pub layout: LayoutOptions,
     /// Seed of all random choices [default: drawn anew, and recorded]
     #[arg(long, value_name = "NUM")]
     pub seed: Option<u64>,

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::cmd::conclusion;
 use crate::host::{self, Facts, Gap, Host};
-use crate::plan::{Plan, decide, priority};
+use crate::plan::{Plan, decide_run, priority};
 use crate::record::EndReason;
 use crate::session::{Isolating, Measuring, drawn_seed};
 use crate::spec::RunVerb;
@@ -18,7 +18,7 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     let host = Host::new(&verb.host_root);
     let (facts, mut gaps) = isolating.look(&host);
     let is_shielded = isolating.isolation.as_ref().is_some_and(|it| it.how.is_shield());
-    gaps.extend(priority::caveats(&host, &verb.spec.process, is_shielded));
+    gaps.extend(priority::caveats(&host, &verb.spec.process.priority, is_shielded));
     let measured =
         measuring(verb, (facts, gaps), |plan| isolating.bind(plan)).and_then(|mut measuring| {
             if isolating.has_guardian() {
@@ -50,14 +50,14 @@ fn measuring<'a>(
     (facts, gaps): (Facts, Vec<Gap>),
     adjust: impl FnOnce(&mut Plan),
 ) -> Result<Measuring<'a>> {
-    let mut plan = decide(&verb.spec, &facts, drawn_seed()?)?;
+    let mut plan = decide_run(&verb.spec, &facts, drawn_seed()?)?;
     adjust(&mut plan);
     Ok(Measuring {
         plan,
         facts,
         gaps,
         output: &verb.spec.output,
-        fail_on: verb.spec.judging.fail_on,
+        fail_on: verb.spec.judgement.fail_on,
         script: verb.script.as_deref(),
         maker: None,
         pyperf: None,

@@ -123,7 +123,7 @@ fn tuned(verb: &BenchVerb, measure: impl FnOnce() -> Result<u8>) -> Result<u8> {
 
 /// What was decided stays decided.
 fn refuse_with_resume(spec: &BenchSpec) -> Result<()> {
-    let (workers, judging) = (&spec.session.workers, &spec.session.judging);
+    let (workers, judging) = (&spec.session.workers, &spec.session.judgement);
     let said = [
         ("--record", spec.session.output.record.is_some()),
         ("--alpha", judging.alpha.is_some()),
@@ -131,8 +131,8 @@ fn refuse_with_resume(spec: &BenchSpec) -> Result<()> {
         ("--estimand", judging.estimand.is_some()),
         ("--aa", judging.aa),
         ("--blocks", workers.processes.is_some()),
-        ("--budget", workers.budget.is_some()),
-        ("--precision", workers.precision.is_some()),
+        ("--budget", workers.stop.budget.is_some()),
+        ("--precision", workers.stop.precision.is_some()),
         ("--rigorous", workers.rigorous),
         ("--fast", workers.fast),
         ("--affinity", workers.affinity.is_some()),
@@ -178,7 +178,7 @@ fn measure_one(
         facts: facts.clone(),
         gaps: gaps.clone(),
         output: &spec.session.output,
-        fail_on: spec.session.judging.fail_on,
+        fail_on: spec.session.judgement.fail_on,
         script: None,
         maker: None,
         pyperf: Some(&spec.session.pyperf),
@@ -211,7 +211,7 @@ impl Read {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         file.name = file.name.or(stem);
         ensure!(
-            !spec.session.judging.aa,
+            !spec.session.judgement.aa,
             "--aa: add a variant to {shown} that is what the first is, or give --arms the same twice"
         );
         if !spec.suite.arms.is_empty() {

@@ -11,8 +11,9 @@ use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
 use crate::plan::workers::Source;
 use crate::plan::{Arm, Role};
+use crate::spec::run::{ExecutionOptions, HookOptions};
 use crate::spec::suite::{Benchmark, Mistake, Placed, Policy, SuiteFile, Text, Variant, Wrong};
-use crate::values::Percent;
+use crate::values::{Percent, Shell, Statuses};
 
 /// Names that placeholders have which are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
@@ -70,8 +71,8 @@ pub enum Kind {
     Commands {
         /// In the order of the variants.
         commands: Vec<String>,
-        /// What is around them.
-        benchmark: Box<CommandOptions>,
+        /// How they are executed.
+        options: Box<CommandOptions>,
     },
     /// A statement for each variant.
     Statements(Vec<Arm>),
@@ -84,19 +85,15 @@ pub enum Kind {
     },
 }
 
-/// What is around commands, with parameters filled in.
+/// How commands are executed, with parameters filled in.
 #[derive(Clone, Debug, Default)]
 pub struct CommandOptions {
-    pub shell: Option<bool>,
-    pub setup: Option<String>,
-    pub cleanup: Option<String>,
-    pub validate: Option<String>,
-    /// One for each variant, or none.
-    pub prepare: Vec<String>,
-    /// One for each variant, or none.
-    pub conclude: Vec<String>,
-    pub input: Option<String>,
-    pub expect_exit: Option<Vec<i32>>,
+    /// The shell; `None` where the commands decide.
+    pub shell: Option<Shell>,
+    /// The commands around them; `prepare` and `conclude` have one for each variant, or none.
+    pub hooks: HookOptions,
+    /// Standard input and the exit statuses that are right.
+    pub execution: ExecutionOptions,
 }
 
 impl Candidate {
@@ -247,7 +244,7 @@ impl Expanded<'_> {
         if let Some(command) = &benchmark.command {
             let commands = variants.iter().map(|it| self.with_prefix(command, &it.variant));
             let options = Box::new(self.command_options(variants));
-            return Ok(Kind::Commands { commands: commands.collect(), benchmark: options });
+            return Ok(Kind::Commands { commands: commands.collect(), options });
         }
         if let Some(statement) = &benchmark.statement {
             let arms = variants.iter().map(|it| self.statement(statement, it));
@@ -267,14 +264,23 @@ impl Expanded<'_> {
             None => Vec::new(),
         };
         CommandOptions {
-            shell: benchmark.shell,
-            setup: once(&benchmark.setup),
-            cleanup: once(&benchmark.cleanup),
-            validate: once(&benchmark.validate),
-            prepare: each(&benchmark.prepare),
-            conclude: each(&benchmark.conclude),
-            input: once(&benchmark.input).map(|input| self.input(input)),
-            expect_exit: benchmark.expect_exit.clone(),
+            shell: benchmark.shell.map(|in_shell| match in_shell {
+                true => Shell::Words(vec!["sh".into()]),
+                false => Shell::None,
+            }),
+            hooks: HookOptions {
+                setup: once(&benchmark.setup),
+                prepare: each(&benchmark.prepare),
+                conclude: each(&benchmark.conclude),
+                cleanup: once(&benchmark.cleanup),
+                validate: once(&benchmark.validate),
+                cold_cache: false,
+            },
+            execution: ExecutionOptions {
+                input: once(&benchmark.input).map(|input| self.input(input)),
+                expect_exit: benchmark.expect_exit.clone().map(Statuses),
+                ..ExecutionOptions::default()
+            },
         }
     }
 

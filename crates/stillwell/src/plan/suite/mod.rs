@@ -14,14 +14,16 @@ use serde::{Deserialize, Serialize};
 use stats::Stream;
 
 use crate::host::Facts;
+use crate::plan::arms::arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide, fewest_blocks, limits};
 use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
+use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, Plan};
-use crate::spec::RunSpec;
+use crate::spec::run::ArmOptions;
 use crate::spec::suite::{Policy, SuiteFile, Text, Wrong};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
-use crate::values::{Cpus, IgnoreFailure, Shell, Statuses};
 
+use candidates::CommandOptions;
 pub use candidates::{Built, Candidate, Kind, candidates, environment_of};
 
 /// A benchmark may take so many times its share of the suite's time: what the others leave over.
@@ -122,7 +124,7 @@ pub fn decide_suite(
     }
     let is_compared = members.iter().any(|member| !member.plan.compared().is_empty());
     ensure!(
-        is_compared || said.session.judging.fail_on.is_none(),
+        is_compared || said.session.judgement.fail_on.is_none(),
         "--fail-on needs something to compare, but each benchmark has only one variant"
     );
     let budget_ns = share_out(&mut members, &policies, file, said);
@@ -153,7 +155,7 @@ fn share_out(
         let is_lone = member.plan.compared().is_empty();
         if is_lone { BUDGET_ONE_NS } else { BUDGET_SEVERAL_NS }
     };
-    let asked = workers.budget.or(file.budget).map(|budget| budget.ns);
+    let asked = workers.stop.budget.or(file.budget).map(|budget| budget.ns);
     let mut budget_ns = asked.unwrap_or_else(|| members.iter().map(usual).sum());
     budget_ns = if workers.rigorous { budget_ns * LONGER } else { budget_ns };
     budget_ns = if workers.fast { budget_ns / LONGER } else { budget_ns };
@@ -185,9 +187,8 @@ impl Decider<'_> {
     fn decide(&self, listed: &[Vec<Listed>], seed: u64) -> Result<Vec<(String, Plan)>> {
         let candidate = self.candidate;
         let plans = match &candidate.kind {
-            Kind::Commands { commands, benchmark } => {
-                let spec = self.command_spec(commands, benchmark)?;
-                let plan = decide(&spec, self.facts, seed)?;
+            Kind::Commands { commands, options } => {
+                let plan = self.of_commands(commands, options, seed)?;
                 vec![(candidate.name.clone(), plan)]
             }
             Kind::Statements(arms) => {
@@ -235,12 +236,12 @@ impl Decider<'_> {
 
     fn policy(&self) -> Policy {
         let workers = &self.said.session.workers;
-        let judging = &self.said.session.judging;
+        let judgement = &self.said.session.judgement;
         let said = Policy {
             warmup: workers.warmups,
-            precision: workers.precision,
-            same: judging.same,
-            estimand: judging.estimand,
+            precision: workers.stop.precision,
+            same: judgement.same,
+            estimand: judgement.estimand,
             timeout: workers.timeout,
             min_time: workers.min_time,
             gc: workers.gc,
@@ -254,62 +255,61 @@ impl Decider<'_> {
         let policy = self.policy();
         let mut session = self.said.session.clone();
         let workers = &mut session.workers;
-        workers.budget = None;
+        workers.stop.budget = None;
         (workers.rigorous, workers.fast) = (false, false);
         workers.warmups = policy.warmup;
-        workers.precision = policy.precision;
+        workers.stop.precision = policy.precision;
         workers.timeout = policy.timeout;
         workers.min_time = policy.min_time;
         workers.gc = policy.gc;
-        session.judging.same = policy.same;
-        session.judging.estimand = policy.estimand;
-        session.judging.alpha = session.judging.alpha.or(self.candidate.alpha);
+        session.judgement.same = policy.same;
+        session.judgement.estimand = policy.estimand;
+        session.judgement.alpha = session.judgement.alpha.or(self.candidate.alpha);
         if self.candidate.variants.len() < 2 {
-            session.judging.fail_on = None;
+            session.judgement.fail_on = None;
         }
         session
     }
 
-    fn command_spec(
+    /// Commands are timed as wholes, so they have only some of the options of workers.
+    fn of_commands(
         &self,
         commands: &[String],
-        benchmark: &candidates::CommandOptions,
-    ) -> Result<RunSpec> {
-        let SessionOptions { workers, judging, output, .. } = self.session();
+        options: &CommandOptions,
+        seed: u64,
+    ) -> Result<Plan> {
+        let SessionOptions { workers, judgement, .. } = self.session();
+        ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         let policy = self.policy();
-        let mut spec =
-            RunSpec { commands: commands.to_vec(), judging, output, ..RunSpec::default() };
-        let variants = &self.candidate.variants;
-        spec.arms.command_names = variants.iter().map(|variant| variant.name.clone()).collect();
-        spec.arms.shell = benchmark.shell.map(|in_shell| match in_shell {
-            true => Shell::Words(vec!["sh".into()]),
-            false => Shell::None,
-        });
-        spec.length.runs = workers.processes.or(workers.debug_single_value.then_some(1));
-        if spec.length.runs.is_none() {
-            spec.length.min_runs = policy.min_blocks;
-            spec.length.max_runs = policy.max_blocks;
-        }
-        spec.length.warmup = policy.warmup;
-        spec.length.precision = policy.precision;
-        spec.length.timeout = policy.timeout;
-        spec.hooks.setup.clone_from(&benchmark.setup);
-        spec.hooks.prepare.clone_from(&benchmark.prepare);
-        spec.hooks.conclude.clone_from(&benchmark.conclude);
-        spec.hooks.cleanup.clone_from(&benchmark.cleanup);
-        spec.hooks.validate.clone_from(&benchmark.validate);
-        spec.process.affinity = match workers.affinity {
-            Some(Affinity::Cpus(Cpus(cpus))) => Some(Cpus(cpus)),
+        let affinity = match &workers.affinity {
+            Some(Affinity::Cpus(cpus)) => Some(cpus.clone()),
             Some(Affinity::All) | None => None,
         };
-        spec.process.nice = workers.nice;
-        spec.process.sched = workers.sched;
-        spec.process.no_aslr = workers.no_aslr;
-        spec.process.env_padding = workers.env_padding;
-        spec.process.input.clone_from(&benchmark.input);
-        spec.process.expect_exit = benchmark.expect_exit.clone().map(Statuses);
-        spec.process.ignore_failure = None::<IgnoreFailure>;
-        ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
-        Ok(spec)
+        let request = SessionRequest::of_workers(&workers, &judgement, affinity);
+        let request = SessionRequest {
+            length: LengthRequest {
+                n_warmups: policy.warmup,
+                n_blocks_min: policy.min_blocks.filter(|_| request.length.n_blocks.is_none()),
+                n_blocks_max: policy.max_blocks.filter(|_| request.length.n_blocks.is_none()),
+                ..request.length
+            },
+            process: ProcessRequest { input: options.execution.input.clone(), ..request.process },
+            hooks: options.hooks.clone(),
+            ..request
+        };
+        let variants = &self.candidate.variants;
+        let arm_options = ArmOptions {
+            command_names: variants.iter().map(|variant| variant.name.clone()).collect(),
+            shell: options.shell.clone(),
+            ..ArmOptions::default()
+        };
+        let arms = arms(CommandRequest {
+            commands,
+            arms: &arm_options,
+            hooks: &options.hooks,
+            execution: &options.execution,
+            has_twin: judgement.aa,
+        })?;
+        decide(&request, arms, self.facts, seed)
     }
 }
