@@ -9,6 +9,7 @@ mod link_order;
 pub mod load;
 mod noise;
 mod pool;
+mod resume;
 pub mod run;
 mod shield;
 pub mod suite;
@@ -21,6 +22,7 @@ use clap::{Parser, Subcommand};
 
 use crate::spec::convert::{EditOptions, WriteFormat};
 use crate::spec::input::InputOptions;
+use crate::spec::resume::GivenArguments;
 use crate::spec::run::NumberOptions;
 use crate::spec::workers::{BenchSpec, TimeitSpec};
 use crate::values::{CALIBRATION_RUNS_MIN, Cpus, Percent, Shell, TimeSpan};
@@ -139,6 +141,8 @@ pub struct TimeitVerb {
 /// `bench`.
 #[derive(Debug, clap::Args)]
 pub struct BenchVerb {
+    #[command(flatten)]
+    given: GivenArguments,
     #[command(flatten)]
     pub spec: BenchSpec,
     /// Look at the machine whose files are below this directory (for tests)

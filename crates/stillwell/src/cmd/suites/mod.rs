@@ -57,7 +57,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     let host = host::look(&Host::new(&verb.host_root));
     if let Some(directory) = &spec.suite.resume {
-        refuse_with_resume(spec)?;
+        refuse_with_resume(verb)?;
         let manifest = Manifest::read(directory)?;
         return tuned(verb, || measuring::measure(spec, &manifest, directory, &host));
     }
@@ -121,36 +121,14 @@ fn tuned(verb: &BenchVerb, measure: impl FnOnce() -> Result<u8>) -> Result<u8> {
     tuning::tuned(&verb.spec.session.workers, &verb.host_root, measure)
 }
 
-/// What was decided stays decided.
-fn refuse_with_resume(spec: &BenchSpec) -> Result<()> {
-    let (workers, judging) = (&spec.session.workers, &spec.session.judgement);
-    let said = [
-        ("--record", spec.session.output.record.is_some()),
-        ("--alpha", judging.alpha.is_some()),
-        ("--same", judging.same.is_some()),
-        ("--estimand", judging.estimand.is_some()),
-        ("--aa", judging.aa),
-        ("--blocks", workers.processes.is_some()),
-        ("--budget", workers.stop.budget.is_some()),
-        ("--precision", workers.stop.precision.is_some()),
-        ("--rigorous", workers.rigorous),
-        ("--fast", workers.fast),
-        ("--affinity", workers.affinity.is_some()),
-        ("--timeout", workers.timeout.is_some()),
-        ("--values", workers.values.is_some()),
-        ("--warmups", workers.warmups.is_some()),
-        ("--loops", workers.loops.is_some()),
-        ("--min-time", workers.min_time.is_some()),
-        ("--gc", workers.gc.is_some()),
-        ("--seed", workers.seed.is_some()),
-    ];
-    let refused = said.iter().find(|(_, is_said)| *is_said);
-    let name = refused.map_or("", |(name, _)| *name);
-    ensure!(
-        refused.is_none(),
-        "--resume goes on as it was decided; leave {name} out, or start anew"
-    );
-    Ok(())
+/// A suite that goes on keeps its plan.
+fn refuse_with_resume(verb: &BenchVerb) -> Result<()> {
+    match verb.refused_with_resume() {
+        Some(option) => bail!(
+            "--resume goes on by the plan that the suite was started with; leave {option} out, or start a new suite"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The file that a single benchmark is kept in, if that is what was asked for.
