@@ -1,5 +1,5 @@
-//! A benchmark program in Rust, with the worker protocol (docs/worker-protocol.md) written by hand: the standard
-//! library is enough. Two builds are compared by `stillwell bench ./worker-old ./worker-new`.
+//! A benchmark program in Rust with its own implementation of the worker protocol (docs/worker-protocol.md). It needs only
+//! the standard library. `stillwell bench ./worker-old ./worker-new` compares two builds.
 //!
 //!     rustc -O worker.rs -o worker-new
 use std::fs::File;
@@ -12,21 +12,21 @@ fn fib(n: u32) -> u64 {
     if n < 2 { u64::from(n) } else { fib(n - 1) + fib(n - 2) }
 }
 
-/// A name and what one loop does. `black_box` hides the input from the compiler and keeps the result alive.
+/// Names and loop bodies of the benchmarks. `black_box` hides the input from the compiler and keeps the result alive.
 const BENCHMARKS: [(&str, fn(u64)); 2] = [
     ("fib_15", |loops| (0..loops).for_each(|_| { black_box(fib(black_box(15))); })),
     ("sum_1000", |loops| (0..loops).for_each(|_| { black_box((0..black_box(1000u64)).map(|i| i ^ 7).sum::<u64>()); })),
 ];
 
 #[repr(C)]
-struct Timespec { seconds: i64, nanoseconds: i64 } // where `long` and `time_t` have 64 bits
+struct Timespec { seconds: i64, nanoseconds: i64 } // for targets whose `long` and `time_t` have 64 bits
 
 unsafe extern "C" {
     fn clock_gettime(clock: i32, time: *mut Timespec) -> i32;
     fn fcntl(fd: i32, command: i32, ...) -> i32;
 }
 
-/// CPU time of the process, all its threads; the standard library has no clock for it.
+/// CPU time of the process with all its threads. The standard library has no clock for it.
 fn cpu_ns() -> i64 {
     let mut t = Timespec { seconds: 0, nanoseconds: 0 };
     unsafe { clock_gettime(2, &mut t) }; // CLOCK_PROCESS_CPUTIME_ID

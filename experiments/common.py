@@ -1,4 +1,4 @@
-"""What the experiments share: where things are, how a process is measured from outside, how a table is printed."""
+"""Functions of all experiments: paths, the measurement of a process from outside, tables."""
 
 import argparse
 import json
@@ -13,15 +13,15 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = pathlib.Path(sys.argv[0]).resolve().parent
 STILLWELL = os.environ.get("STILLWELL", str(ROOT / "target/release/stillwell"))
-# Other versions can be named in HYPERFINE, separated by colons; see docs/experiments.md for how to install them.
+# HYPERFINE names other versions, separated by colons. docs/experiments.md says how to install them.
 HYPERFINE_VERSIONS = ["1.15", "1.20", "2.0"]
 
 
 def begin(name, parser=None, keep=False, **sizes):
-    """Reads the command line, makes an empty scratch directory and goes there.
+    """Reads the command line, makes an empty scratch directory and changes to it.
 
-    `sizes` maps a name to (quick, normal, full); the result has the one that was asked for. `parser` has further
-    options. With `keep` the directory is not emptied, and tiny sizes have one of their own.
+    `sizes` maps a name to (quick, normal, full). The result has the requested one. `parser` has further options.
+    `keep` keeps the files in the directory, and gives tiny sizes a directory of their own.
     """
     parser = parser or argparse.ArgumentParser()
     parser.description = sys.modules["__main__"].__doc__
@@ -36,7 +36,7 @@ def begin(name, parser=None, keep=False, **sizes):
         shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True, exist_ok=True)
     os.chdir(scratch)
-    # What is timed by others must not depend on what records the user has.
+    # The user's own records must not influence the times.
     os.environ["XDG_STATE_HOME"] = str(scratch / "state")
     build("measured.c", folder=ROOT / "experiments")
     which = 0 if asked.quick else 2 if asked.full else 1
@@ -59,7 +59,7 @@ def build(source, *options, folder=HERE):
 
 
 def hyperfines():
-    """Every wanted version → its program, or None where it is not installed."""
+    """Maps each requested version to its program, or to None if it is not installed."""
     programs = [*os.environ.get("HYPERFINE", "").split(":"), shutil.which("hyperfine"), "/usr/bin/hyperfine"]
     found = {}
     for program in filter(None, programs):
@@ -73,14 +73,14 @@ def hyperfines():
 
 
 def times_of(result):
-    """Seconds of the runs of one command in hyperfine's JSON: schema 1 lists times, schema 2 measurements."""
+    """Seconds of each run of one command in hyperfine's JSON. Schema 1 lists times, schema 2 measurements."""
     if "times" in result:
         return result["times"]
     return [run["time_wall_clock"]["value"] for run in result["measurements"]]
 
 
 def measured(*argv, stdout="/dev/null", limit_s=0):
-    """Runs a program: wall seconds, CPU seconds, peak resident MiB. None if it used more CPU time than the limit."""
+    """Runs a program. Returns wall seconds, CPU seconds and peak resident MiB; None if it exceeded its CPU time limit."""
     measure = ["./measured", str(limit_s), stdout, "stderr.txt", *argv]
     told = subprocess.run(measure, check=True, capture_output=True).stdout
     wall_ns, cpu_us, maxrss_kib, status = map(int, told.split())
@@ -92,7 +92,7 @@ def measured(*argv, stdout="/dev/null", limit_s=0):
 
 
 class Record:
-    """The parts of a record that the experiments look at: docs/format.md."""
+    """The parts of a record that the experiments use (docs/format.md)."""
 
     def __init__(self, path):
         self.path = path
@@ -109,7 +109,7 @@ class Record:
 
 
 def table(title, head, rows):
-    """Prints rows of cells under a title; the first column to the left, the others to the right."""
+    """Prints rows of cells under a title. The first column is left-aligned, the others are right-aligned."""
     cells = [[str(cell) for cell in row] for row in [head, *rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     print(f"\n{title}")
@@ -120,12 +120,12 @@ def table(title, head, rows):
 
 
 def goal(met, text):
-    """Tiny sizes decide nothing about speed."""
+    """Prints whether a goal of speed is met. Tiny sizes (--quick) prove nothing about speed."""
     decided = "      " if "--quick" in sys.argv else "met   " if met else "MISSED"
     print(f"{decided}  {text}", flush=True)
 
 
 def check(holds, text, found=""):
-    """What has to hold at any size, on any machine."""
+    """Checks a condition that holds at any size, on any machine."""
     if not holds:
         sys.exit(f"FAILED  {text}: {found}")

@@ -1,7 +1,7 @@
-/* Runs a program and prints: wall ns, CPU µs, peak resident KiB, exit status. Small itself, because the peak of a
- * child is never below that of its parent.
+/* Runs a program and prints: wall ns, CPU µs, peak resident KiB, exit status. It is small, because the peak of a
+ * child is never below the peak of its parent.
  *   measured CPU_SECONDS STDOUT STDERR PROGRAM ARGUMENTS…
- * CPU_SECONDS is a limit after which it is killed; 0 is none. */
+ * CPU_SECONDS is a limit, after which the kernel kills the program; 0 is no limit. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

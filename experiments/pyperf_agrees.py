@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Whether real pyperf reads what we write, and says of it what it says of the original.
+"""Checks that real pyperf reads our files and reports the same about them as about the originals.
 
     pip install pyperf==2.10.0
     experiments/pyperf_agrees.py ORIGINAL WRITTEN [ORIGINAL WRITTEN ...]
 
-ORIGINAL is a file that pyperf wrote, WRITTEN the same after it has gone through Stillwell. The reports must be equal to the
-last character; numbers may differ in the last bit (seconds and nanoseconds have not the same doubles).
+ORIGINAL is a file of pyperf, WRITTEN is Stillwell's conversion of it. The reports must be equal to the last character.
+Numbers may differ in the last bit, because the doubles of seconds and nanoseconds differ.
 """
 
 import math
@@ -21,7 +21,7 @@ REPORTS = [["show"], ["stats"], ["check"], ["metadata"], ["dump"], ["hist"]]
 
 
 def report(words, path):
-    """The reports have the file's name in them, so both files get the same."""
+    """pyperf's report of a file. The report contains the file's name, so both files get the same name."""
     with tempfile.TemporaryDirectory() as directory:
         copy = shutil.copy(path, pathlib.Path(directory, "results.json"))
         done = subprocess.run([sys.executable, "-m", "pyperf", *words, copy], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-/* Three functions, timed one by one. Two builds of this file, compared function by function:
+/* Times three functions one by one. This compares two builds of the file, function by function:
  *
  *     gcc -O2 -I../../c bench.c -o bench-old
  *     gcc -O2 -I../../c -DNEW_HASH bench.c -o bench-new
@@ -13,7 +13,7 @@
 
 static const char text[] = "The gauge in the well reads the true level while the water of the river outside is rough.";
 
-/* FNV-1a; the new one takes eight bytes at once (and is another function, of course). */
+/* FNV-1a. The new version takes eight bytes at once, so it computes a different hash. */
 static uint64_t hash(const char *s, size_t n)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -45,7 +45,7 @@ STILLWELL_BENCH(search)
     for (SW_LOOP) sw_keep(strstr(sw_keep(text), "river"));
 }
 
-/* The copy is timed too: a sorted array would be another benchmark. */
+/* The time includes the copy, because sorting a sorted array would be another benchmark. */
 STILLWELL_BENCH(sort_1000)
 {
     int unsorted[WORDS], sorted[WORDS];

@@ -1,4 +1,4 @@
-// Benchmarks in C++11: two ways to build a string, and what they reserve.
+// Benchmarks in C++11: two ways to build a string, and the capacity that they reserve.
 //
 //     g++ -std=c++11 -O2 -I../../c bench.cpp -o bench-cpp
 #include "stillwell.h"
@@ -21,7 +21,7 @@ STILLWELL_BENCH(join_growing)
     for (SW_LOOP) sw_keep(join(sw_keep(words), false));
 }
 
-// A counter is summed over all loops, so it is added once, outside of them.
+// Stillwell sums a counter over all loops, so this adds it once, outside of them.
 STILLWELL_BENCH(join_reserved)
 {
     const std::vector<std::string> words(100, "well");

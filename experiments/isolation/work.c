@@ -1,4 +1,4 @@
-// What is timed: work.c memory reads and writes more memory than a core's caches hold; work.c calls makes system calls.
+// The timed program. `memory` reads and writes more memory than the caches of a core hold; `calls` makes system calls.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* A run that can be counted: notes its start, lasts 0.2 to 3 ms, and notes its end as its very last act.
+/* A run that leaves notes: it notes its start, lasts 0.2 to 3 ms, and notes its end as its very last act.
  *   counted ARM
- * A note is: start or end, the arm, the number of the run, CLOCK_MONOTONIC in ns. */
+ * A note has: start or end, the arm, the number of the run, CLOCK_MONOTONIC in ns. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

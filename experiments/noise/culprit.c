@@ -1,12 +1,12 @@
-/* Takes time from whoever is on the same CPU, in a known way, and keeps an account of it.
+/* Takes time from other programs on the same CPU, in a known way, and keeps an account of it.
  *
  *   culprit spin FILE        computes for 1 ms of every 10 ms
- *   culprit timer FILE       is woken up 1000 times a second, and does next to nothing
- *   culprit read FILE PATH   reads blocks of PATH past the page cache, one after another
- *   culprit compute N        multiplies N thousand times, and ends
- *   culprit pages N          touches N fresh pages (N + a number that changes from run to run), and ends
+ *   culprit timer FILE       wakes up 1000 times a second and does next to nothing
+ *   culprit read FILE PATH   reads one block of PATH after another, without the page cache
+ *   culprit compute N        multiplies N thousand times and ends
+ *   culprit pages N          touches N fresh pages (N + a number that changes from run to run) and ends
  *
- * FILE gets lines of CLOCK_MONOTONIC and the CPU time of this program, both in ns, some hundred a second. */
+ * It writes some hundred lines a second to FILE: CLOCK_MONOTONIC and the CPU time of this program, both in ns. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
-/* What the events that a run inherits cost it, by their number: as many as there are CPUs hold its switches. Prints a line for each number:
- * events, minimum and lower decile of `true` from just before execve until it is reaped, in ns. The numbers take turns.
+/* Measures how much inherited perf events slow a run, by their number. Stillwell opens one for each CPU to record switches.
+ * Prints a line for each number: events, minimum and lower decile of the time of `true` in ns, from just before execve until
+ * it is reaped. The numbers take turns.
  *     events RUNS */
 #define _GNU_SOURCE
 #include <err.h>
@@ -27,7 +28,7 @@ static int by_size(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* As measure/switches.rs opens them. */
+/* Opens the event as measure/switches.rs does. */
 static int open_event(int cpu) {
     struct perf_event_attr event = {
         .size = sizeof event,

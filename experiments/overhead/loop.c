@@ -1,7 +1,7 @@
-/* The least a benchmark program can do: start a program and wait for it, again and again.
+/* The smallest possible benchmark loop: it starts a program and waits for it, again and again.
  *   loop vfork|spawn N PROGRAM
- * One line a run: ns from before vfork (or posix_spawn) to after wait4, and ns from just before execve in the child to
- * after wait4 (0 for spawn, which does not show that moment). Last: ns of the whole loop, and ru_maxrss in KiB. */
+ * Prints a line for each run: ns from before vfork (or posix_spawn) to after wait4, and ns from just before execve in the
+ * child to after wait4 (0 for spawn, which hides that moment). The last line: ns of the whole loop, and ru_maxrss in KiB. */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     uint64_t(*runs)[2] = calloc(n + 1, sizeof *runs);
     char *child_argv[] = {argv[argc - 1], NULL};
     struct rusage usage;
-    /* The child writes this into our memory: vfork shares it. */
+    /* The child writes this into the parent's memory, which vfork shares. */
     static volatile uint64_t exec_ns;
 
     uint64_t loop_ns = now();

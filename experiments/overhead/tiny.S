@@ -1,4 +1,4 @@
-/* The smallest program: it ends with status 0. What is timed is the launch and nothing else. */
+/* The smallest program: it ends with status 0. Its time is the time of the launch. */
 .globl _start
 _start:
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
-/* A stillwell for the nodes that measures nothing: `bench` copies a record that was measured before, as if it had measured
-   it with the seed it is given; everything else is done by the real one. worker REAL TEMPLATES is built in. */
+/* A simulated stillwell for the nodes. Its `bench` copies an earlier record, with the seed of its command line, instead of
+   measuring. The real stillwell does everything else. REAL and TEMPLATES are compiled in. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     const char *node = getenv("SLURMD_NODENAME");
     char *host = strstr(text, "\"host\":\"NODE\"");
     if (!host) return 2;
-    /* The place of the seed comes before that of the node. */
+    /* The placeholder of the seed comes before that of the node. */
     fwrite(text, 1, place - text, to);
     fputs(seed, to);
     place += strlen(PLACE);

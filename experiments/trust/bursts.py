@@ -1,8 +1,8 @@
-"""Bursts of load, until it is ended: for 0.3 to 3 s one to three busy processes, then as long nothing, seeded.
+"""Makes bursts of load until it is killed: one to three busy processes for 0.3 to 3 s, then a pause of 0.3 to 3 s. Seeded.
 
     python3 bursts.py PROGRAM SEED
 
-PROGRAM is the compiled work.c. Each busy process has a process group of its own, ends by itself, and ends with this one.
+PROGRAM is the compiled work.c. Each busy process has a process group of its own. It ends by itself, or with this program.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def bursts(program: str, seed: str) -> Iterator[None]:
-    """Bursts of load for the time of a `with` block."""
+    """Makes bursts of load during a `with` block."""
     load = subprocess.Popen([sys.executable, __file__, program, seed], preexec_fn=os.setpgrp)
     try:
         yield
@@ -29,7 +29,7 @@ def bursts(program: str, seed: str) -> Iterator[None]:
 def main(program: str, seed: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     draw, parent = random.Random(seed), os.getppid()
-    # Half of all beginnings are in a burst.
+    # Half of all sessions begin in a burst.
     time.sleep(draw.choice([0, draw.uniform(0.3, 3)]))
     while os.getppid() == parent:
         n_busy, busy_s, gap_s = draw.randint(1, 3), draw.uniform(0.3, 3), draw.uniform(0.3, 3)

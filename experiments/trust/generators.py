@@ -1,7 +1,7 @@
-"""Noise of nine kinds: logs of factors by which the runs of a session are slower than without noise, in time order.
+"""Nine kinds of noise: for each run of a session the logarithm of its slowdown by noise, in time order.
 
-The noise belongs to the moment. The kinds of crates/stats/tests/calibration/noise.rs, drift in both directions, and all of them
-together.
+The noise depends on the moment, not on the command. The kinds are those of crates/stats/tests/calibration/noise.rs, drift in
+both directions, and all of them together.
 """
 
 import math
@@ -20,7 +20,7 @@ def spikes(draw: random.Random, n: int) -> list[float]:
 
 
 def regimes(draw: random.Random, n: int) -> list[float]:
-    """Two speeds, each kept for 20 runs in the mean."""
+    """Two speeds; each lasts for 20 runs on average."""
     slow, logs = False, []
     for _ in range(n):
         slow ^= draw.random() < 0.05
@@ -29,7 +29,7 @@ def regimes(draw: random.Random, n: int) -> list[float]:
 
 
 def drift(draw: random.Random, n: int) -> list[float]:
-    """Steadily slower or faster, by up to 20 % in the whole."""
+    """Steady drift to slower or faster, by up to 20 % over the session."""
     slope = draw.uniform(-0.2, 0.2)
     return [slope * i / n + 0.01 * abs(draw.gauss(0, 1)) for i in range(n)]
 
@@ -43,7 +43,7 @@ def random_walk(draw: random.Random, n: int) -> list[float]:
 
 
 def bursts(draw: random.Random, n: int) -> list[float]:
-    """Other work that comes and goes, slowing all runs meanwhile by a new amount each time."""
+    """Bursts of other work. Each slows all runs during it by an amount of its own."""
     load, logs = 0.0, []
     for _ in range(n):
         chance = draw.randrange(12)
@@ -58,12 +58,12 @@ def position(draw: random.Random, n: int) -> list[float]:
 
 
 def coarse_clock(draw: random.Random, n: int) -> list[float]:
-    """Little noise; what makes it coarse is QUIET_NS_COARSE."""
+    """Little noise. QUIET_NS_COARSE makes the clock coarse."""
     return [0.01 * abs(draw.gauss(0, 1)) for _ in range(n)]
 
 
 def combined(draw: random.Random, n: int) -> list[float]:
-    """All but the coarse clock at once, half as strong."""
+    """All kinds except the coarse clock at once, half as strong."""
     kinds = (skewed, spikes, regimes, drift, random_walk, bursts, position)
     return [sum(logs) / 2 for logs in zip(*(kind(draw, n) for kind in kinds))]
 
@@ -80,12 +80,12 @@ GENERATORS: dict[str, Noise] = {
     "combined": combined,
 }
 
-# Nanoseconds of a run without noise. The scripted clock has whole ones, so that a run of 200 makes it a coarse clock.
+# Nanoseconds of a run without noise. The scripted clock has whole nanoseconds, so it is coarse for a run of 200 ns.
 QUIET_NS, QUIET_NS_COARSE = 10_000_000, 200
 
 
 def weather(name: str, seed: str, n: int) -> list[float]:
-    """What a run would take at each moment of a session, in nanoseconds, not rounded to the clock.
+    """The time of a run at each moment of a session, in nanoseconds, not rounded to the clock.
 
     `seed` is text, from which Python makes the same generator everywhere.
     """

@@ -1,4 +1,4 @@
-"""The tools side by side: how each is made to compare two commands, and what its rule for a difference is."""
+"""The tools of the experiment: how each compares two commands, and its rule for a difference."""
 
 import dataclasses
 import importlib.util
@@ -23,14 +23,14 @@ Measured = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """`measure` makes n runs of each of two commands; the seconds of all runs are under "a" and "b"."""
+    """A tool. `measure` makes n runs of each of two commands; "a" and "b" have the seconds of all runs."""
     version: str
     measure: Callable[[Command, Command, int], Measured]
     rule: Rule
 
 
 def told(*argv: str) -> str:
-    """What a program prints. A failure ends everything, with the reason."""
+    """The output of a program. A failure ends the experiment with the reason."""
     environment = os.environ | {"LC_ALL": "C"}
     ran = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment)
     if ran.returncode:
@@ -47,7 +47,7 @@ def wall_of(record: common.Record, arm: int) -> list[float]:
 
 
 def stillwell_compare(first: Command, second: Command, budget_s: float) -> Measured:
-    """Ends by itself as soon as the verdict is certain, or when the budget is spent."""
+    """Stillwell. It ends when the verdict is certain or the budget is spent."""
     pathlib.Path("ours.swell").unlink(missing_ok=True)
     shown = json.loads(told(common.STILLWELL, "run", "--style", "none", "--json", "-o", "ours.swell", "-N",
                             "--budget", f"{budget_s:.3f}s", " ".join(first), " ".join(second)))
@@ -58,7 +58,7 @@ def stillwell_compare(first: Command, second: Command, budget_s: float) -> Measu
 
 
 def stillwell_t0(command: Command, budget_s: float | None) -> Measured:
-    """One command; with None nothing is set."""
+    """Stillwell with one command. None keeps all defaults."""
     pathlib.Path("ours.swell").unlink(missing_ok=True)
     budget = [] if budget_s is None else ["--budget", f"{budget_s:.3f}s"]
     shown = json.loads(told(common.STILLWELL, "run", "--style", "none", "--json", "-o", "ours.swell", "-N", *budget,
@@ -68,7 +68,7 @@ def stillwell_t0(command: Command, budget_s: float | None) -> Measured:
 
 
 def hyperfine() -> Peer | None:
-    """The newest one that is installed; without a shell, which is what is best for it."""
+    """The newest installed hyperfine, without a shell, its best setting."""
     found = {version: path for version, path in common.hyperfines().items() if path}
     if not found:
         return None
@@ -84,7 +84,7 @@ def hyperfine() -> Peer | None:
 
 
 def pyperf() -> Peer | None:
-    """One worker, no calibration: the most runs in a given time. `compare_to` has no rate but 5 %."""
+    """pyperf with one worker and no calibration, for the most runs in the time. The error rate of `compare_to` is always 5 %."""
     if not importlib.util.find_spec("pyperf"):
         return None
 
@@ -103,7 +103,7 @@ def pyperf() -> Peer | None:
 
 
 def compare_to_says_different() -> bool:
-    """What pyperf says of the last two files that it wrote."""
+    """pyperf's verdict on the last two files that it wrote."""
     return "Not significant" not in told(sys.executable, "-m", "pyperf", "compare_to", "a.json", "b.json", "-v")
 
 
@@ -115,7 +115,7 @@ PRINTED = re.compile(r"\(?(-?[\d.]+) \+- ([\d.]+)\)?(e[+-]\d+)? ")
 
 
 def tim_says(*options: str) -> list[tuple[float, float]]:
-    """Milliseconds ± error of each command. The overhead is neither measured nor subtracted."""
+    """tim: milliseconds ± error of each command. Its overhead is neither measured nor subtracted."""
     program = tim_program()
     assert program
     found = [(float(value + (exponent or "")), float(error + (exponent or "")))
@@ -125,7 +125,7 @@ def tim_says(*options: str) -> list[tuple[float, float]]:
 
 
 def tim_t0(command: Command) -> Measured:
-    """One command, with the defaults of its newest version."""
+    """tim with one command and the defaults of its newest version."""
     pathlib.Path("tim.tsv").unlink(missing_ok=True)
     value_ms, err_ms = tim_says("--warmup=1", "-k=1", "-n=6", "-m=4", "--save=tim.tsv", " ".join(command))[0]
     times = [float(line.split("\t")[0]) for line in open("tim.tsv")]
@@ -133,7 +133,7 @@ def tim_t0(command: Command) -> Measured:
 
 
 def tim() -> Peer | None:
-    """k = 1 and m = 4, the defaults of its newest version; n is chosen for the time."""
+    """tim with k = 1 and m = 4, the defaults of its newest version. n follows from the time."""
     if not tim_program():
         return None
 
@@ -142,7 +142,7 @@ def tim() -> Peer | None:
         pathlib.Path("tim.tsv").unlink(missing_ok=True)
         printed = tim_says("--warmup=1", "-k=1", "-m=4", f"-n={n}", "--save=tim.tsv", " ".join(first), " ".join(second))
         times = [float(line.split("\t")[0]) for line in open("tim.tsv")]
-        # Each side begins with its warm-up.
+        # The warm-up of each side comes first.
         a, b = times[1:1 + 4 * n], times[2 + 4 * n:]
         assert len(a) == len(b) == 4 * n
         (ta, ea), (tb, eb) = printed
@@ -153,7 +153,7 @@ def tim() -> Peer | None:
 
 
 def perf_stat() -> Peer | None:
-    """The times of its runs are in its table, rounded to about a tenth of their error."""
+    """perf stat. Its table has the times of the runs, rounded to about a tenth of their error."""
     if not shutil.which("perf") or subprocess.run(["perf", "stat", "-o", "perf.txt", "true"]).returncode:
         return None
 
@@ -170,5 +170,5 @@ def perf_stat() -> Peer | None:
 
 
 def peers() -> dict[str, Peer | None]:
-    """Name → peer, or None where it is not installed."""
+    """Maps each name to its peer, or to None if it is not installed."""
     return {"hyperfine": hyperfine(), "pyperf": pyperf(), "tim": tim(), "perf stat": perf_stat()}

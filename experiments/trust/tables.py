@@ -14,11 +14,11 @@ Session = dict[str, Any]
 
 ALPHA = 0.01
 CONDITIONS: dict[str, tuple[str, ...]] = {"quiet": ("quiet",), "bursts": ("bursts",), "both": ("quiet", "bursts")}
-# As they are used: hyperfine's script and perf's errors at our α; tim has errors and no α; pyperf has 5 % and no other.
+# Error rates as the tools are used: our α for hyperfine's script and perf's errors, always 5 % for pyperf. tim has no α.
 RULES: dict[str, list[tuple[str, Rule | None, float]]] = {
     "hyperfine": [("Welch t, 1 %", usual_tests.welch, ALPHA)],
     "pyperf": [("pooled t, 5 %, as it is", usual_tests.student, 0.05), ("pooled t, 1 %", usual_tests.student, ALPHA)],
-    # What an early version prints is not the value of its own rule: it forgets to sort.
+    # An early version does not print the value of its own rule, because it does not sort.
     "tim": [("2 sigma, as printed", None, ALPHA), ("2 sigma", lambda a, b, _: usual_tests.tim(a, b), ALPHA)],
     "perf stat": [("2.576 SEM", usual_tests.perf_stat, ALPHA)],
 }
@@ -68,18 +68,18 @@ def runs_of_part(session: Session, part: float) -> int:
 
 
 def shortened(session: Session, part: float) -> tuple[list[float], list[float]]:
-    """What a session with so much fewer runs would have had: the end of A and the beginning of B."""
+    """The runs of a shorter session: the end of A and the beginning of B."""
     n = runs_of_part(session, part)
     return session["a"][-n:], session["b"][:n]
 
 
 def wall_of(session: Session, part: float, fixed_s: float) -> float:
-    """What a shortened session would have taken."""
+    """The wall time of a shortened session."""
     return fixed_s + runs_of_part(session, part) / len(session["a"]) * (session["wall_s"] - fixed_s)
 
 
 def adjusted(same: Sequence[Session], other: Sequence[Session], rule: Rule, part: float) -> tuple[int, int]:
-    """How many of `same` exceed the critical value that is right for them, and how many of `other` are found by it."""
+    """How many of `same` exceed their own size-adjusted critical value, and how many of `other` it detects."""
     of_same, of_other = ([rule(*shortened(session, part), ALPHA).value for session in ones] for ones in (same, other))
     critical = usual_tests.size_adjusted(of_same, ALPHA)
     return sum(abs(value) > critical for value in of_same), sum(value > critical for value in of_other)
@@ -87,7 +87,7 @@ def adjusted(same: Sequence[Session], other: Sequence[Session], rule: Rule, part
 
 def time_needed(settings: dict[str, Any], tool: str, same: Sequence[Session], other: Sequence[Session],
                 rule: Rule) -> tuple[list[str], float]:
-    """Cells of the row of a peer, and the seconds for 95 % (infinite if the whole session is too short)."""
+    """Cells of the row of a peer, and the seconds for a power of 95 % (infinite if the whole session is too short)."""
     fixed_s = settings["cost"][tool][0]
     found = {part: adjusted(same, other, rule, part) for part in PARTS}
     walls = {part: statistics.fmean(wall_of(session, part, fixed_s) for session in other) for part in PARTS}
@@ -98,7 +98,7 @@ def time_needed(settings: dict[str, Any], tool: str, same: Sequence[Session], ot
 
 
 def quantile(values: Sequence[float], p: float) -> float:
-    """Hyndman and Fan's definition 7."""
+    """Quantile by definition 7 of Hyndman and Fan."""
     ordered, at = sorted(values), p * (len(values) - 1)
     low = math.floor(at)
     return ordered[low] + (at - low) * (ordered[min(low + 1, len(ordered) - 1)] - ordered[low])
@@ -140,7 +140,7 @@ def show_goals(settings: dict[str, Any], sessions: Sequence[Session], best: dict
         n_found = sum(session["verdict"] == "slower" for session in other)
         common.goal(n_found >= 0.95 * len(other), f"{condition}: 1 % found in ≥ 95 %: {share(n_found, len(other))}")
         mean_s = statistics.fmean(session["wall_s"] for session in other)
-        # No peer that gets there needs at least the session, which it has used up.
+        # If no peer has this power, each needs at least a whole session.
         limit_s = best[condition] if math.isfinite(best[condition]) else settings["session_s"]
         known = "" if math.isfinite(best[condition]) else "more than "
         common.goal(n_found >= 0.95 * len(other) and mean_s <= limit_s / 2,
@@ -149,19 +149,19 @@ def show_goals(settings: dict[str, Any], sessions: Sequence[Session], best: dict
 
 
 def disagreements(values: Sequence[tuple[float, float]]) -> list[float]:
-    """Differences of all pairs in combined errors. Two equal values do not disagree, whatever their errors."""
+    """Differences of all pairs, in units of their combined errors. Equal values do not disagree, whatever their errors."""
     return [usual_tests.difference_in_errors(a - b, math.hypot(ea, eb))
             for (a, ea), (b, eb) in itertools.combinations(values, 2)]
 
 
 def excess_kurtosis(values: Sequence[float]) -> float:
-    """Of a distribution around 0: every pair could as well be taken the other way round."""
+    """Excess kurtosis of a distribution with mean 0: the order of a pair is arbitrary, so it is symmetric."""
     second, fourth = (statistics.fmean(value ** power for value in values) for power in (2, 4))
     return fourth / second ** 2 - 3 if second else math.nan
 
 
 def t0_rows(sessions: Sequence[Session]) -> list[tuple[str, str, list[tuple[float, float]]]]:
-    """As each says it; and by tim's rule, from the times of either."""
+    """Values ± errors as each tool prints them, and by tim's rule from the times of both."""
     rows = []
     for condition in CONDITIONS:
         for tool, rule in [("stillwell", "tim's rule, the times of stillwell"), ("tim", "tim's rule, the times of tim")]:
@@ -196,7 +196,7 @@ def show_t0(sessions: Sequence[Session]) -> None:
 
 
 def is_not_of_its_rule(session: Session) -> bool:
-    """Whether tim printed something else than its rule gives; a printed value has about two digits of its error."""
+    """Whether tim's output differs from its rule. A printed value has about two digits of its error."""
     sides = zip((session["a"], session["b"]), session["printed"]) if "printed" in session else []
     return any(abs(1e3 * usual_tests.tim_estimate(times)[0] - value_ms) > max(0.1 * error_ms, 1e-3)
                for times, (value_ms, error_ms) in sides)

@@ -1,7 +1,7 @@
-"""The tests that others apply to all runs of A, then all runs of B, in the standard library's terms.
+"""The tests of other tools, which measure all runs of A and then all runs of B. They need only the standard library.
 
-A rule maps two lists of times to how far apart they are (in its own unit, B above A is positive) and from which
-distance on it calls them different at a given error rate. Size adjustment needs only the first.
+A rule maps two lists of times to their distance, in a unit of its own; it is positive if B is above A. It also gives the
+distance from which on it calls them different, at a given error rate. Size adjustment needs only the first.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ Times = Sequence[float]
 
 @dataclasses.dataclass(frozen=True)
 class Distance:
-    """`value` above `critical`, either way, is called a difference."""
+    """A distance and its critical value. The rule calls a `value` beyond ±`critical` a difference."""
     value: float
     critical: float
 
@@ -52,7 +52,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def t_two_sided(t: float, df: float) -> float:
-    """Probability of a |t| at least as large."""
+    """Probability of a |t| that is at least as large."""
     return incomplete_beta(df / 2, 0.5, df / (df + t * t))
 
 
@@ -75,17 +75,17 @@ def difference_in_errors(difference: float, error: float) -> float:
 
 
 def welch(a: Times, b: Times, alpha: float) -> Distance:
-    """Welch's t: hyperfine's script."""
+    """Welch's t, as in hyperfine's script."""
     va, vb = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
     t = difference_in_errors(statistics.fmean(b) - statistics.fmean(a), math.sqrt(va + vb))
     spread = va ** 2 / (len(a) - 1) + vb ** 2 / (len(b) - 1)
     df = (va + vb) ** 2 / spread if spread else len(a) + len(b) - 2
-    # A tenth of a degree of freedom moves the critical value by less than 0.1 %, and makes few enough to keep.
+    # A tenth of a degree of freedom changes the critical value by less than 0.1 %, and leaves few values to cache.
     return Distance(t, t_critical(alpha, round(df, 1)))
 
 
 def student(a: Times, b: Times, alpha: float) -> Distance:
-    """Student's t with the pooled variance: pyperf's compare_to, which has alpha 5 %."""
+    """Student's t with the pooled variance, as in pyperf's compare_to, whose alpha is 5 %."""
     df = len(a) + len(b) - 2
     pooled = ((len(a) - 1) * statistics.variance(a) + (len(b) - 1) * statistics.variance(b)) / df
     t = difference_in_errors(statistics.fmean(b) - statistics.fmean(a), math.sqrt(pooled * (1 / len(a) + 1 / len(b))))
@@ -93,14 +93,14 @@ def student(a: Times, b: Times, alpha: float) -> Distance:
 
 
 def poop(a: Times, b: Times, alpha: float) -> Distance:
-    """Student's t, and the means differ by at least 1 %."""
+    """Student's t, if the means also differ by at least 1 %."""
     found = student(a, b, alpha)
     is_small = abs(statistics.fmean(b) / statistics.fmean(a) - 1) < 0.01
     return Distance(0.0, found.critical) if is_small else found
 
 
 def mann_whitney(a: Times, b: Times, alpha: float) -> Distance:
-    """Mann and Whitney's U, as a normal deviate with corrections for ties and continuity: benchstat."""
+    """Mann and Whitney's U, as a normal deviate with corrections for ties and continuity, as in benchstat."""
     pooled = sorted([(time, 0) for time in a] + [(time, 1) for time in b])
     n, rank_sum, ties, start = len(pooled), 0.0, 0, 0
     while start < n:
@@ -133,27 +133,27 @@ def tim_estimate(times: Times, k: int = 1, m: int = 4) -> tuple[float, float]:
 
 
 def tim(a: Times, b: Times, sigmas: float = 2.0) -> Distance:
-    """tim has no test; readers compare values by their errors."""
+    """The rule of tim's readers: tim has no test, so they compare values by their errors."""
     (ta, ea), (tb, eb) = tim_estimate(a), tim_estimate(b)
     return Distance(difference_in_errors(tb - ta, math.hypot(ea, eb)), sigmas)
 
 
 def perf_stat(a: Times, b: Times, alpha: float) -> Distance:
-    """perf stat -r has no test either; its ± is the standard error of the mean."""
+    """The same for perf stat -r, which has no test either. Its ± is the standard error of the mean."""
     va, vb = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
     z = difference_in_errors(statistics.fmean(b) - statistics.fmean(a), math.sqrt(va + vb))
     return Distance(z, NORMAL.inv_cdf(1 - alpha / 2))
 
 
 def paired_t(a: Times, b: Times, alpha: float) -> Distance:
-    """Student's t on the log ratios of pairs."""
+    """Student's t on the logarithms of the ratios of pairs."""
     logs = [math.log(y / x) for x, y in zip(a, b)]
     t = difference_in_errors(statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs)))
     return Distance(t, t_critical(alpha, len(logs) - 1))
 
 
 def size_adjusted(same: Sequence[float], alpha: float) -> float:
-    """The smallest critical value that at most a share alpha of the distances between equals exceed."""
+    """The smallest critical value that at most a share alpha of the distances between equal programs exceeds."""
     if not same:
         return math.inf
     n_allowed = math.floor(alpha * len(same) + 1e-9)
@@ -164,7 +164,7 @@ Rule = Callable[[Times, Times, float], Distance]
 
 
 def self_check() -> None:
-    """Against printed tables, and against scipy's values for one pair of samples."""
+    """Checks against printed tables, and against scipy's values for one pair of samples."""
     # Student's t, two-sided: Abramowitz and Stegun, table 26.10.
     table = [(0.05, 1, 12.706), (0.01, 5, 4.032), (0.05, 10, 2.228), (0.01, 30, 2.750), (0.05, 120, 1.980)]
     for alpha, df, t in table:
@@ -182,7 +182,7 @@ def self_check() -> None:
     z = mann_whitney(a, b, 0.05).value
     assert math.isclose(2 * NORMAL.cdf(-z), 0.0009423724051516163, rel_tol=1e-9)
     assert not poop(a, [x * 1.005 for x in a], 0.05).is_different
-    # By hand: the smallest three of eight are 1, 3, 4, the windows' minima 1, 4, 3 and 6.
+    # Computed by hand: the smallest three of eight are 1, 3, 4; the minima of the windows are 1, 4, 3 and 6.
     value, error = tim_estimate([1, 9, 4, 5, 3, 8, 7, 6])
     assert math.isclose(value, 1 - math.log2(4 / 3) * (4 - 3)) and math.isclose(error, statistics.pstdev([1, 4, 3, 6]))
     assert size_adjusted([1, -5, 3, 2], 0.25) == 3 and size_adjusted([1, -5, 3, 2], 0.01) == 5

@@ -1,6 +1,6 @@
-/* A program whose work is known.
- *   work N          N steps that depend on each other
- *   work busy MS    keeps a CPU busy for so many milliseconds, or until the parent ends */
+/* A program with a known amount of work.
+ *   work N          does N steps that depend on each other
+ *   work busy MS    keeps a CPU busy for MS milliseconds, or until the parent ends */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,16 +4,16 @@ use std::io::Write as _;
 
 use anyhow::{Result, anyhow};
 
-use crate::cmd::conclusion::measure_and_show;
-use crate::cmd::{suites, tuning};
-use crate::host::{self, Host};
+use crate::cmd::conclusion::{Presentation, measure_and_show};
+use crate::cmd::suites;
+use crate::host::Host;
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::Failure;
 use crate::plan::Arm;
 use crate::plan::programs::{decide_bench, names, programs};
 use crate::render::failure::worker::explain as explain_worker;
-use crate::render::remedies::Asked;
-use crate::session::{Measuring, drawn_seed};
+use crate::render::remedies::Audience;
+use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
 
 /// What forked functions are called together.
@@ -27,16 +27,17 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     let commands = programs(spec)?;
     let workers = &spec.session.workers;
-    let maker = Maker::new(spec.fork_server, tuning::user_of_commands(&workers.tuning))?;
+    let maker = Maker::new(spec.fork_server, user_of_workers(&workers.tuning))?;
     if spec.list {
-        return measure(verb, &commands, maker);
+        return Guard::default().hold(|guard| measure(verb, &commands, maker, guard));
     }
-    tuning::tuned(workers, &verb.host_root, || measure(verb, &commands, maker))
+    Guard::for_workers(&verb.host_root, workers)?
+        .hold(|guard| measure(verb, &commands, maker, guard))
 }
 
-fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
+fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker, guard: &mut Guard) -> Result<u8> {
     let spec = &verb.spec;
-    let (facts, gaps) = host::look(&Host::new(&verb.host_root));
+    let survey = guard.survey(&Host::new(&verb.host_root));
     let found = list_benchmarks(&mut maker, commands, spec.session.workers.timeout, None);
     let mut found =
         found.map_err(|(index, failure)| not_listed(&commands[index], index, &failure))?;
@@ -48,27 +49,17 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker) -> Result<u8> {
     if spec.list {
         return list(&names(&spec.benchmark, &found)?);
     }
-    let plan = decide_bench(spec, commands, &found, &facts, drawn_seed()?)?;
-    let mut measuring = Measuring {
-        plan,
-        facts,
-        gaps,
-        output: &spec.session.output,
-        fail_on: spec.session.judgement.fail_on,
-        script: None,
-        maker: Some(maker),
-        pyperf: Some(&spec.session.pyperf),
-        attribute: false,
-        run_as: tuning::user_of_commands(&spec.session.workers.tuning),
-        isolating: None,
-    };
-    let (_, code) = measure_and_show(&mut measuring)?;
+    let plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
+    let record = spec.session.output.record.as_deref();
+    let mut start = SessionStart::new(&plan, survey, record, guard);
+    start.maker = Some(maker);
+    let (_, code) = measure_and_show(start, &Presentation::of_workers(&spec.session))?;
     Ok(code)
 }
 
 fn not_listed(program: &Arm, index: usize, failure: &Failure) -> anyhow::Error {
     let program = format!("program {} ({:?})", index + 1, program.label());
-    anyhow!("{}", explain_worker(&program, "nothing was measured", failure, Asked::Workers))
+    anyhow!("{}", explain_worker(&program, "nothing was measured", failure, Audience::Workers))
 }
 
 /// Prints the names.

@@ -104,7 +104,7 @@ fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
     if let Some(cpus) = &verb.cpus {
         return Ok(cpus.0.clone());
     }
-    let (facts, _) = host::look(host);
+    let facts = host::look(host).facts;
     let allowed = facts.cpus_allowed.as_deref().and_then(read_cpu_list);
     allowed.context("cannot read which CPUs are allowed (/proc/self/status); name some with --cpus")
 }

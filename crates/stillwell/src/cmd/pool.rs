@@ -328,7 +328,7 @@ fn judge(line: &Line) -> Judgement {
 
 fn work(verb: &PoolTask) -> Result<u8> {
     let pool = Pool::open(&verb.directory)?;
-    let (facts, _) = host::look(&Host::new("/"));
+    let facts = host::look(&Host::new("/")).facts;
     let ended = task::work(&pool, verb.job, &node_name(facts.host))?;
     match ended {
         Ended::Done => Ok(0),

@@ -13,7 +13,7 @@ use crate::host::{Host, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
 use crate::render::system::tuned;
-use crate::session::Isolating;
+use crate::session::Guard;
 use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use crate::sys;
 use crate::values::name_cpus;
@@ -135,20 +135,19 @@ fn exec(verb: &ShieldExec) -> Result<u8> {
     let options = &verb.options;
     supervised::check(&verb.command)?;
     let host = Host::new(&options.host_root);
-    let mut isolating = Isolating::shield(&options.host_root, request(options))?;
-    let entered = isolating.enter(std::process::id());
-    let ran = entered.and_then(|()| run(verb, &host, &isolating));
-    isolating.end()?;
-    ran
+    Guard::for_shield(&options.host_root, request(options))?.hold(|guard| {
+        guard.enter(std::process::id())?;
+        run(verb, &host, guard)
+    })
 }
 
 /// Runs the command from here: it inherits the group and the CPUs.
-fn run(verb: &ShieldExec, host: &Host, isolating: &Isolating) -> Result<u8> {
-    let bound = isolating.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default();
+fn run(verb: &ShieldExec, host: &Host, guard: &Guard) -> Result<u8> {
+    let bound = guard.bound_cpus();
     if !bound.is_empty() {
         sys::bind(None, &bound).with_context(|| format!("cannot run on {}", name_cpus(&bound)))?;
     }
-    let watch = isolating.watch(host);
+    let watch = guard.watch(host);
     let mut is_lost = false;
     let look = || {
         let lost = watch.as_ref().and_then(Watch::lost).filter(|_| !is_lost);

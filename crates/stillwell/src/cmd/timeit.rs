@@ -2,42 +2,26 @@
 
 use anyhow::Result;
 
-use crate::cmd::conclusion::measure_and_show;
-use crate::cmd::tuning;
-use crate::host::{self, Host};
+use crate::cmd::conclusion::{Presentation, measure_and_show};
+use crate::host::Host;
 use crate::measure::programs::behind_shim;
 use crate::plan::programs::decide_timeit;
-use crate::session::{Measuring, drawn_seed};
+use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::TimeitVerb;
 
 /// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
-    let workers = &verb.spec.session.workers;
-    tuning::tuned(workers, &verb.host_root, || measure(verb))
-}
-
-fn measure(verb: &TimeitVerb) -> Result<u8> {
-    let run_as = tuning::user_of_commands(&verb.spec.session.workers.tuning);
-    let (facts, gaps) = host::look(&Host::new(&verb.host_root));
-    let mut plan = decide_timeit(&verb.spec, &facts, drawn_seed()?)?;
-    for arm in &mut plan.arms {
-        if let Some(executable) = behind_shim(&arm.argv[0], run_as.as_ref()) {
-            arm.argv[0] = executable;
+    let session = &verb.spec.session;
+    Guard::for_workers(&verb.host_root, &session.workers)?.hold(|guard| {
+        let survey = guard.survey(&Host::new(&verb.host_root));
+        let mut plan = decide_timeit(&verb.spec, &survey.facts, drawn_seed()?)?;
+        for arm in &mut plan.arms {
+            if let Some(executable) = behind_shim(&arm.argv[0], guard.user()) {
+                arm.argv[0] = executable;
+            }
         }
-    }
-    let mut measuring = Measuring {
-        plan,
-        facts,
-        gaps,
-        output: &verb.spec.session.output,
-        fail_on: verb.spec.session.judgement.fail_on,
-        script: None,
-        maker: None,
-        pyperf: Some(&verb.spec.session.pyperf),
-        attribute: false,
-        run_as,
-        isolating: None,
-    };
-    let (_, code) = measure_and_show(&mut measuring)?;
-    Ok(code)
+        let start = SessionStart::new(&plan, survey, session.output.record.as_deref(), guard);
+        let (_, code) = measure_and_show(start, &Presentation::of_workers(session))?;
+        Ok(code)
+    })
 }

@@ -1,21 +1,15 @@
 //! `system tune`, `system reset` and `system status`.
-use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
 use jiff::{Timestamp, tz::TimeZone};
 
+use crate::host::Host;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
 use crate::host::restore::restore;
 use crate::host::tune::{self, Turned};
-use crate::host::{Host, invoking_user, look};
-use crate::plan::programs::affinity;
 use crate::render::system::tuned as shown;
-use crate::session::Isolating;
-use crate::spec::groups::TuneOptions;
-use crate::spec::workers::WorkerOptions;
 use crate::spec::{SystemRoot, SystemTune};
-use crate::sys::User;
 
 const DONE: u8 = 0;
 /// Something could not be set, or not be put back.
@@ -84,34 +78,4 @@ pub fn status(verb: &SystemRoot) -> Result<u8> {
     };
     super::print(&text)?;
     Ok(DONE)
-}
-
-/// Measures with workers, on a tuned machine if that was asked for: it is put back afterwards, whatever happens.
-///
-/// # Errors
-/// That of `measure`; nobody gives the rights, the machine is tuned already, or the guardian died.
-pub fn tuned<T>(
-    workers: &WorkerOptions,
-    root: &Path,
-    measure: impl FnOnce() -> Result<T>,
-) -> Result<T> {
-    let tuned = Isolating::tune(root, &workers.tuning, cpus_of_workers(workers, root))?;
-    let measured = measure();
-    tuned.end()?;
-    measured
-}
-
-/// The CPUs that workers are to have, as far as they can be kept free: not the only one there is, if nobody has asked for
-/// that.
-fn cpus_of_workers(said: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
-    said.tuning.tune.as_ref()?;
-    let host = Host::new(root);
-    let (facts, _) = look(&host);
-    let cpus = affinity(said, &facts)?.0;
-    (said.affinity.is_some() || bench_cpus(&host, Some(&cpus)).is_ok()).then_some(cpus)
-}
-
-/// Whom the commands run as: on a tuned machine, whoever asked for root; that was for the knobs.
-pub fn user_of_commands(options: &TuneOptions) -> Option<User> {
-    options.tune.as_ref().and_then(|_| invoking_user())
 }

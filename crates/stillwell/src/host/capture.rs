@@ -265,7 +265,7 @@ mod tests {
             };
             let is_same = report(&host) == report(&copy);
             assert!(is_same, "{name} is another machine after\n{text}");
-            assert_eq!(look(&host).0.topology, look(&copy).0.topology, "{name}");
+            assert_eq!(look(&host).facts.topology, look(&copy).facts.topology, "{name}");
             // Once more, and nothing changes.
             assert_eq!(capture(&copy, "today"), text, "{name}");
         }

@@ -5,23 +5,32 @@ use std::path::Path;
 use crate::host::{Facts, Gap, Host, cgroup, cpu, gaps, git, mounts, topology, virtualisation};
 use crate::values::{format_cpu_list, read_cpu_list};
 
-/// Reads everything about the machine. Never fails: what cannot be read becomes `None` or a gap.
-pub fn look(host: &Host) -> (Facts, Vec<Gap>) {
+/// A survey of the machine.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Its properties.
+    pub facts: Facts,
+    /// The capabilities that it lacks.
+    pub gaps: Vec<Gap>,
+}
+
+/// Reads everything about the machine. Never fails: a file that cannot be read becomes `None` or a gap.
+pub fn look(host: &Host) -> Survey {
     #[expect(clippy::disallowed_methods, reason = "the facts say where the commands ran")]
     let directory = std::env::current_dir().ok();
-    let (mut facts, gaps) = look_from(host, directory.as_deref());
+    let mut survey = look_from(host, directory.as_deref());
     // Slurm may know a machine by another name than its own, and several nodes may be one machine.
     #[expect(
         clippy::disallowed_methods,
         reason = "Slurm says the name of a node in the environment"
     )]
     let node = std::env::var("SLURMD_NODENAME").ok().filter(|node| !node.is_empty());
-    facts.host = node.or(facts.host);
-    (facts, gaps)
+    survey.facts.host = node.or(survey.facts.host);
+    survey
 }
 
 /// As [`look`], for commands that run in `directory`.
-fn look_from(host: &Host, directory: Option<&Path>) -> (Facts, Vec<Gap>) {
+fn look_from(host: &Host, directory: Option<&Path>) -> Survey {
     let mounts = mounts::read(host);
     let status = host.read("proc/self/status").unwrap_or_default();
     let facts = Facts {
@@ -53,7 +62,7 @@ fn look_from(host: &Host, directory: Option<&Path>) -> (Facts, Vec<Gap>) {
         git: directory.and_then(git::find),
     };
     let gaps = gaps::find(host, &mounts, &facts);
-    (facts, gaps)
+    Survey { facts, gaps }
 }
 
 /// `kernel.arch` is what `uname -m` prints; kernels have it since 6.1.
@@ -110,7 +119,7 @@ mod tests {
     #[track_caller]
     fn check(name: &str, expect: Facts, gaps: &[&str]) {
         let (_directory, host) = fixture(name);
-        let (mut facts, found) = look_from(&host, None);
+        let Survey { mut facts, gaps: found } = look_from(&host, None);
         // The user is the one who runs the test.
         facts.user_id = None;
         assert_eq!(
@@ -347,7 +356,7 @@ mod tests {
     #[test]
     fn an_empty_machine_is_a_gap_and_no_panic() {
         let (_directory, host) = expand("");
-        let (facts, gaps) = look_from(&host, None);
+        let Survey { facts, gaps } = look_from(&host, None);
         let architecture = rustix::system::uname().machine().to_string_lossy().into_owned();
         let user_id = Some(rustix::process::getuid().as_raw());
         assert_eq!(facts, Facts { architecture, user_id, ..Facts::default() });

@@ -57,7 +57,7 @@ pub use interrupts::Interrupts;
 pub use invoker::{
     command_of_invoker, invoking_home, invoking_user, with_their_files, without_place_of_git,
 };
-pub use look::look;
+pub use look::{Survey, look};
 pub use mask::parse_cpu_mask;
 pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};

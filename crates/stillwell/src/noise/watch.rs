@@ -43,7 +43,7 @@ pub struct Found {
 /// # Errors
 /// No CPU can be watched.
 pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found> {
-    let (facts, _) = host::look(host);
+    let facts = host::look(host).facts;
     let clock = Clock::choose(host);
     let orders = Orders { cpus: asked.cpus.clone(), length_ns: asked.length_ns, clock };
     let tracer = std::cell::RefCell::new(Tracer::default());

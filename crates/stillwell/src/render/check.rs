@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::record::Record;
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::json::pretty;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::{Styles, notes, outliers, uncertain};
 
@@ -76,7 +76,7 @@ fn block(out: &mut String, plan: &Plan, arm: &ArmCheck, styles: &Styles) {
         let text = format!(
             "slow start: the first {} runs were slower than nine in ten of the later ones; {} leaves them out",
             start.n_runs,
-            Asked::of(plan).warmups(start.n_warmups)
+            Audience::of(plan).warmups(start.n_warmups)
         );
         wrap(out, "   ", INDENT, &text);
     }

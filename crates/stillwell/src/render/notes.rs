@@ -4,7 +4,7 @@ use crate::analysis::{Finding, Flag};
 use crate::ledger::Entry;
 use crate::plan::Plan;
 use crate::render::columns::one_line;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::{noise, uncertain, units};
 
 /// What was found in a session of this plan, with its numbers.
@@ -103,31 +103,32 @@ fn about_cpus(finding: &Finding) -> String {
 
 /// What would help in a session of this plan, if anything would.
 pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
-    let asked = Asked::of(plan);
+    let audience = Audience::of(plan);
     let advice = match finding {
         Finding::Lost { parts, .. } => {
-            let advice = parts.first().and_then(|entry| noise::advice(&entry.source, asked));
+            let advice = parts.first().and_then(|entry| noise::advice(&entry.source, audience));
             let more = "`stillwell noise` shows more";
             return Some(advice.map_or_else(|| more.into(), |advice| format!("{advice}; {more}")));
         }
-        Finding::MajorFaults { .. } if asked == Asked::Suite => "more `policy.warmup`",
+        Finding::MajorFaults { .. } if audience == Audience::Suite => "more `policy.warmup`",
         Finding::MajorFaults { .. } => {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
         Finding::Migrations { .. } => "--affinity",
-        Finding::NoFloor { .. } if asked == Asked::Suite => {
+        Finding::NoFloor { .. } if audience == Audience::Suite => {
             "more `policy.min_blocks`, or `policy.estimand = \"typical\"`"
         }
         Finding::NoFloor { .. } => "more runs, or --estimand typical",
         Finding::Unstable { n_warmups, .. } => {
-            let start = n_warmups.map_or_else(String::new, |n| format!("; {}", asked.warmups(n)));
+            let start =
+                n_warmups.map_or_else(String::new, |n| format!("; {}", audience.warmups(n)));
             let trust = "trust the +- of its t0 less; a paired comparison is not affected";
             return Some(format!("{trust}{start}; `stillwell check` shows more"));
         }
-        Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| asked.warmups(n)),
+        Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| audience.warmups(n)),
         Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
         Finding::WarmUp { is_steady: false, .. } => {
-            return Some(format!("more {}", asked.key("--warmups", "policy.warmup")));
+            return Some(format!("more {}", audience.key("--warmups", "policy.warmup")));
         }
         Finding::OneCpu { .. } => "--affinity all",
         Finding::ShieldLost { .. } => "CPUs that no other control group has",

@@ -1,10 +1,10 @@
-//! What a session can be told, by the names that this has where the session came from.
+//! The names of options and keys in advice, by where the session came from.
 
 use crate::plan::Plan;
 
-/// Where a session came from.
+/// Where a session came from, and so what its user can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Audience {
     /// Options of `run`.
     Run,
     /// Options of `timeit`, or of `bench` with programs.
@@ -13,7 +13,7 @@ pub enum Asked {
     Suite,
 }
 
-impl Asked {
+impl Audience {
     /// Where the session of this plan came from.
     pub fn of(plan: &Plan) -> Self {
         match (&plan.suite, &plan.workers) {

@@ -1,4 +1,4 @@
-//! All that a session needs before its first run: the record with its header, the runner, the trace.
+//! The start of a session: its record with the header, its runner, its trace.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use jiff::Zoned;
 
-use crate::host::{Facts, Gap, Host};
+use crate::host::{Host, Survey};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::exec::Evidence;
 use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
@@ -19,15 +19,15 @@ use crate::measure::{ExecRunner, ScriptRunner};
 use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
-use crate::record::{FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
-use crate::session::Isolating;
+use crate::record::{self, FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
+use crate::session::guard::Guard;
 use crate::session::progress::Progress;
+use crate::session::screen::Screen;
 use crate::session::session::{Ended, Session};
-use crate::sys::User;
 use crate::values::metric::{METRICS, Metric, Source};
 use crate::values::read_cpu_list;
 
-/// Our own failure in the middle of a session: the record stays if it holds a run.
+/// Adds to an error of ours in the middle of a session where its runs are. A record without a run is removed.
 fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     if Record::read(path).is_ok_and(|record| record.rows.len() == 0) {
         std::fs::remove_file(path).ok();
@@ -36,82 +36,76 @@ fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     error.context(format!("the runs that had finished are in {}", path.display()))
 }
 
-/// All that has been found out before anything is measured.
-pub struct Start<'a> {
-    /// What will be done.
-    pub plan: &'a Plan,
-    /// The machine.
-    pub facts: Facts,
-    /// What it cannot do.
-    pub gaps: Vec<Gap>,
-    /// When the session starts.
-    pub now: Zoned,
-    /// Where the record will be.
-    pub path: &'a Path,
-    /// Whether to watch who takes the CPU from the runs.
+/// A session that is about to start. [`SessionStart::new`] is the only way to make one; the public fields have defaults.
+pub struct SessionStart<'a> {
+    plan: &'a Plan,
+    survey: Survey,
+    created: Zoned,
+    record: Option<&'a Path>,
+    guard: &'a mut Guard,
+    /// Times to play instead of running anything, for tests.
+    pub script: Option<&'a Path>,
+    /// The maker of the workers, if it has listed their benchmarks already.
+    pub maker: Option<Maker>,
+    /// Whether to trace the programs that take CPU time from the runs.
     pub attribute: bool,
-    /// Whom the commands run as, if not as we are.
-    pub run_as: Option<User>,
-    /// What keeps others off the CPUs of the runs.
-    pub isolating: Option<&'a mut Isolating>,
-}
-
-/// What a record will have, and since when.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// What each row has.
-    pub metrics: Vec<Metric>,
-    /// From when starts of rows count, by the monotonic clock.
-    pub clock_origin_ns: u64,
 }
 
 /// The metrics of whole processes, where these can be collected beyond those that always are.
-pub fn metrics_of(found: &[Metric]) -> Vec<Metric> {
+fn metrics_of(found: &[Metric]) -> Vec<Metric> {
     let is_there =
         |metric: &Metric| metric.info().source == Source::Always || found.contains(metric);
     METRICS.iter().map(|info| info.metric).filter(is_there).collect()
 }
 
-impl<'a> Start<'a> {
-    /// A session that nobody watches, as we are.
-    pub fn of(plan: &'a Plan, (facts, gaps): &(Facts, Vec<Gap>), path: &'a Path) -> Self {
-        Self {
-            plan,
-            facts: facts.clone(),
-            gaps: gaps.clone(),
-            now: Zoned::now(),
-            path,
-            attribute: false,
-            run_as: None,
-            isolating: None,
-        }
+impl<'a> SessionStart<'a> {
+    /// A session of `plan` under `guard`. Without `record` the record is a new file in the state directory.
+    pub fn new(
+        plan: &'a Plan,
+        survey: Survey,
+        record: Option<&'a Path>,
+        guard: &'a mut Guard,
+    ) -> Self {
+        let created = Zoned::now();
+        Self { plan, survey, created, record, guard, script: None, maker: None, attribute: false }
     }
-}
 
-impl Start<'_> {
-    /// Runs commands.
+    /// Measures all of it in one go. Returns the path of the record.
     ///
     /// # Errors
-    /// They cannot be started, or their runs not be kept.
-    pub fn execute(mut self, progress: Progress) -> Result<Ended> {
-        let plan = self.plan;
-        let isolating = &mut self.isolating;
-        let enter = |pid| isolating.as_mut().map_or(Ok(()), |isolating| isolating.enter(pid));
-        let (mut runner, evidence) = ExecRunner::start(plan, self.run_as.clone(), enter)?;
-        let watch = self.isolating.as_ref().and_then(|isolating| isolating.watch(&Host::new("/")));
-        let clock_origin_ns = monotonic_ns();
-        let path = absolute(self.path)?;
-        let tracer = if self.attribute { self.trace(runner.launcher()) } else { None };
-        let (writer, tail, columns) = self.create(evidence, clock_origin_ns)?;
-        runner.keep(&path, columns, clock_origin_ns)?;
-        let session = Session::new(plan, &mut runner, writer, tail, progress).watching(watch);
-        let ended = session.traced(tracer, clock_origin_ns).run();
-        ended.map_err(|error| broken_down(&path, error))
+    /// The runner cannot be started, or the record cannot be written.
+    pub fn measure(self, screen: Screen) -> Result<(PathBuf, Ended)> {
+        let path = match self.record {
+            Some(path) => path.to_owned(),
+            None => record::new_path(&self.created)?,
+        };
+        let progress = screen.progress(self.plan);
+        let ended = match (self.script, &self.plan.workers) {
+            (Some(script), _) => self.play(&path, script, progress)?,
+            (None, Some(workers)) => self.ask(&path, workers, progress)?,
+            (None, None) => self.execute(&path, progress)?,
+        };
+        Ok((path, ended))
     }
 
-    /// Watches all CPUs that runs may use; where that cannot be, it is a gap.
+    /// Runs commands.
+    fn execute(mut self, path: &Path, progress: Progress) -> Result<Ended> {
+        let (plan, user) = (self.plan, self.guard.user().cloned());
+        let (mut runner, evidence) = ExecRunner::start(plan, user, |pid| self.guard.enter(pid))?;
+        let watch = self.guard.watch(&Host::new("/"));
+        let clock_origin_ns = monotonic_ns();
+        let absolute_path = absolute(path)?;
+        let tracer = if self.attribute { self.trace(runner.launcher()) } else { None };
+        let (writer, tail, columns) = self.create(path, evidence, clock_origin_ns)?;
+        runner.keep(&absolute_path, columns, clock_origin_ns)?;
+        let session = Session::new(plan, &mut runner, writer, tail, progress).watching(watch);
+        let ended = session.traced(tracer, clock_origin_ns).run();
+        ended.map_err(|error| broken_down(path, error))
+    }
+
+    /// Traces all CPUs that runs may use. A trace that cannot be had is a gap.
     fn trace(&mut self, launcher: u32) -> Option<RunTracer> {
-        let allowed = self.facts.cpus_allowed.as_deref().and_then(read_cpu_list);
+        let allowed = self.survey.facts.cpus_allowed.as_deref().and_then(read_cpu_list);
         let mut cpus = allowed.unwrap_or_default();
         cpus.extend(self.plan.process.affinity.iter().flatten());
         cpus.sort_unstable();
@@ -119,90 +113,93 @@ impl Start<'_> {
         let opened = RunTracer::open(&Host::new("/"), &cpus, launcher);
         opened
             .map_err(|gap| {
-                // It was asked for.
+                // The user asked for it, so the gap is also reported at once.
                 let text = format!("stillwell: --attribute: {}; {}", gap.why, gap.fix);
                 writeln!(anstream::stderr(), "{text}").ok();
-                self.gaps.push(gap);
+                self.survey.gaps.push(gap);
             })
             .ok()
     }
 
     /// Plays the times of a script.
-    ///
-    /// # Errors
-    /// It cannot be read, or the record not be kept.
-    pub fn play(self, script: &Path, progress: Progress) -> Result<Ended> {
-        let (plan, path) = (self.plan, self.path.to_owned());
+    fn play(self, path: &Path, script: &Path, progress: Progress) -> Result<Ended> {
+        let plan = self.plan;
         let text = std::fs::read_to_string(script)
             .with_context(|| format!("cannot read {}", script.display()))?;
         let mut runner = ScriptRunner::new(plan, &text)?;
         let evidence = Evidence { metrics: Vec::new(), gaps: Vec::new() };
-        let (writer, tail, columns) = self.create(evidence, 0)?;
+        let (writer, tail, columns) = self.create(path, evidence, 0)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
-        runner.keep(&path, layout)?;
+        runner.keep(path, layout)?;
         let ended = Session::new(plan, &mut runner, writer, tail, progress).run();
-        ended.map_err(|error| broken_down(&path, error))
+        ended.map_err(|error| broken_down(path, error))
     }
 
-    /// Asks workers.
-    ///
-    /// # Errors
-    /// Their answers cannot be kept.
-    pub fn ask(self, workers: &Workers, maker: Option<Maker>, progress: Progress) -> Result<Ended> {
-        let (plan, path) = (self.plan, self.path.to_owned());
-        let mut runner = SliceRunner::new(
-            plan,
-            workers,
-            maker.map_or_else(|| Maker::new(None, self.run_as.clone()), Ok)?,
-        )?;
+    /// Measures with workers.
+    fn ask(mut self, path: &Path, workers: &Workers, progress: Progress) -> Result<Ended> {
+        let plan = self.plan;
+        let maker = match self.maker.take() {
+            Some(maker) => maker,
+            None => Maker::new(None, self.guard.user().cloned())?,
+        };
+        let mut runner = SliceRunner::new(plan, workers, maker)?;
         let clock_origin_ns = monotonic_ns();
-        let (writer, tail, columns) = self.create_with(SLICE_METRICS.to_vec(), clock_origin_ns)?;
+        let (writer, tail, columns) =
+            self.create_record(path, SLICE_METRICS.to_vec(), clock_origin_ns)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
-        runner.keep(&path, layout, clock_origin_ns, 0)?;
+        runner.keep(path, layout, clock_origin_ns, 0)?;
         let ended = Session::new(plan, &mut runner, writer, tail, progress).run();
-        ended.map_err(|error| broken_down(&path, error))
+        ended.map_err(|error| broken_down(path, error))
     }
 
     /// Creates the record of whole processes.
-    fn create(
+    ///
+    /// # Errors
+    /// As [`SessionStart::create_record`].
+    pub fn create(
         mut self,
+        path: &Path,
         evidence: Evidence,
         clock_origin_ns: u64,
     ) -> Result<(Writer, Tail, Vec<String>)> {
-        self.gaps.extend(evidence.gaps);
-        self.create_with(metrics_of(&evidence.metrics), clock_origin_ns)
+        self.survey.gaps.extend(evidence.gaps);
+        self.create_record(path, metrics_of(&evidence.metrics), clock_origin_ns)
     }
 
-    /// Creates the record with its header.
+    /// Creates the record with its header. `clock_origin_ns` is the reading of the monotonic clock from which the starts
+    /// of rows count.
     ///
     /// # Errors
-    /// It exists, or cannot be written.
-    pub fn create_with(
+    /// The file exists, or cannot be written.
+    pub fn create_record(
         self,
+        path: &Path,
         metrics: Vec<Metric>,
         clock_origin_ns: u64,
     ) -> Result<(Writer, Tail, Vec<String>)> {
         let layout = Layout::new(&metrics);
         let has_value = self.plan.workers.as_ref().is_some_and(|workers| workers.headline.is_own());
         let columns = if has_value { layout.with_value() } else { layout }.names();
+        let Survey { mut facts, gaps } = self.survey;
+        facts.user_id = self.guard.user().map_or(facts.user_id, |user| Some(user.uid));
         let header = Header {
             format: FORMAT.into(),
             version: VERSION,
             tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
-            created: self.now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            created: self.created.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
             command_line: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
             clock_origin_ns,
             columns: columns.clone(),
             plan: self.plan.clone(),
-            facts: self.facts,
-            gaps: self.gaps,
-            isolation: self.isolating.as_ref().and_then(|isolating| isolating.isolation.clone()),
+            facts,
+            gaps,
+            isolation: self.guard.isolation().cloned(),
             imported: None,
         };
-        let writer = Writer::create(self.path, &header)?;
-        let (tail, _) = Tail::open(self.path)?;
+        let writer = Writer::create(path, &header)?;
+        let (tail, _) = Tail::open(path)?;
         Ok((writer, tail, columns))
     }
 }

@@ -1,5 +1,5 @@
-//! End to end, one test at a time and beside no other program of tests: what these do is felt by the whole machine, or is
-//! about what others do to it.
+//! End to end, one test at a time and without other test programs: these tests affect the whole machine, or depend on the
+//! programs on it.
 #![expect(
     clippy::disallowed_methods,
     reason = "these tests are outside of the program: they make processes, read files and wait"
@@ -13,7 +13,7 @@ mod bench;
 mod noise;
 mod shield;
 
-/// Nobody else while this is held. Whether another test failed does not matter.
+/// Keeps other tests waiting while the guard lives. A failure of another test does not matter.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

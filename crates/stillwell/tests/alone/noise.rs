@@ -1,5 +1,5 @@
-//! `noise` on this machine: who takes time from a loop is named, and the parts add up. No test asserts how long anything
-//! took: the machine that runs them is busy.
+//! `noise` on this machine: it names the programs that take time from a loop, and the parts add up. No test asserts a
+//! duration, because the machine is busy.
 
 use std::process::{Child, Command, Stdio};
 
@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::alone;
 use crate::bench::{Bench, is_root, skipped, wait_until};
 
-/// A program with a name of its own that computes on one CPU and gets ten times the time of others; ends with the test.
+/// A program with a name of its own that computes on one CPU. It gets ten times the CPU time of others, and ends with the
+/// test.
 struct Culprit {
     child: Child,
     cpu: String,
@@ -20,7 +21,7 @@ impl Culprit {
     fn start(bench: &Bench) -> Self {
         let allowed = sched_getaffinity(None).unwrap();
         let cpu = (0..CpuSet::MAX_CPU).rfind(|&cpu| allowed.is_set(cpu)).unwrap();
-        // A script is called as its file is.
+        // The kernel names a script after its file.
         bench.script("the_culprit", "#!/bin/sh\nwhile :; do :; done\n");
         let child = Command::new(bench.path("the_culprit")).stdin(Stdio::null()).spawn().unwrap();
         let pid = Pid::from_child(&child);
@@ -53,7 +54,7 @@ fn ns(value: &Value) -> i64 {
     value.as_i64().unwrap()
 }
 
-/// The parts of each CPU, and of all together, are what was taken.
+/// Asserts that the parts of each CPU, and of all CPUs together, add up to the taken time.
 #[track_caller]
 fn adds_up(report: &Value) {
     for cpu in report["cpus"].as_array().unwrap() {
@@ -68,7 +69,7 @@ fn adds_up(report: &Value) {
     assert_eq!(sum, ns(&report["total"]["total_ns"]));
 }
 
-/// With every right, and as somebody without any.
+/// Runs as root and as a user without rights.
 #[test]
 fn the_culprit_is_the_largest_source() {
     let _alone = alone();
@@ -119,7 +120,7 @@ fn pauses_are_written_and_time_is_kept() {
     }
 }
 
-/// A table that another program reads has nothing else in it.
+/// The table for other programs has no other text in it.
 #[test]
 fn pauses_alone_go_to_standard_output() {
     let _alone = alone();
@@ -131,7 +132,7 @@ fn pauses_alone_go_to_standard_output() {
     assert!(pauses.lines().all(|line| line.split(',').all(|cell| cell.parse::<u64>().is_ok())));
 }
 
-/// ^C shows what there is.
+/// ^C shows the results so far.
 #[test]
 fn it_can_be_ended_early() {
     let _alone = alone();
@@ -139,7 +140,7 @@ fn it_can_be_ended_early() {
     let mut command = bench.command(crate::bench::STILLWELL);
     command.args(["noise", "--for", "100h", "--json", "--raw", "pauses.csv"]);
     let running = bench.spawn(command);
-    // The loops have names of their own, and run as soon as they have.
+    // Each loop is a thread of its own, and runs as soon as the thread exists.
     wait_until("the loops run", || {
         let threads = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
         threads.flatten().count() > 1
@@ -150,7 +151,7 @@ fn it_can_be_ended_early() {
     adds_up(&serde_json::from_str(&ran.stdout).unwrap());
 }
 
-/// ^C while the verdict is worked out: what was seen is shown, and that there is no verdict.
+/// ^C during the computation of the verdict shows the noise, and says that there is no verdict.
 #[test]
 fn a_verdict_can_be_ended_early() {
     let _alone = alone();
@@ -168,7 +169,7 @@ fn a_verdict_can_be_ended_early() {
         (loops.len(), others.len())
     };
     wait_until("the loops run", || n_loops_and_others().0 > 0);
-    // It works for at least a second and a half, in a thread of its own.
+    // The computation takes at least 1.5 s, in a thread of its own.
     wait_until("the verdict is worked out", || {
         let (n_loops, n_others) = n_loops_and_others();
         n_loops == 0 && n_others > 1
@@ -182,7 +183,7 @@ fn a_verdict_can_be_ended_early() {
     assert!(gaps.iter().any(|gap| gap["what"] == "verdict"), "{gaps:?}");
 }
 
-/// The kernel at its strictest: a sentence for each thing that is missing, and the rest goes on.
+/// With the kernel's strictest setting, a sentence explains each missing evidence, and the rest works.
 #[test]
 fn without_rights_there_are_reasons() {
     let _alone = alone();
@@ -206,7 +207,7 @@ fn without_rights_there_are_reasons() {
     assert_ne!(report["evidence"], "tracepoints");
 }
 
-/// Root of a container: user 0 without its rights.
+/// Root in a container: user 0 without the rights of root.
 #[test]
 fn in_a_container_there_are_reasons() {
     let _alone = alone();
@@ -231,7 +232,7 @@ fn in_a_container_there_are_reasons() {
     assert_ne!(report["evidence"], "tracepoints");
 }
 
-/// The second session is scoped: it is another record, with the option that was said.
+/// The second session is another record, with the reported option in its command line.
 #[test]
 fn a_run_is_explained_by_measuring_again() {
     let _alone = alone();
@@ -265,7 +266,7 @@ fn a_run_is_explained_by_measuring_again() {
     }
 }
 
-/// With a trace, the record says who it was.
+/// With a trace, the record names the program.
 #[test]
 fn who_took_the_cpu_from_a_run_is_named() {
     let _alone = alone();
@@ -275,7 +276,7 @@ fn who_took_the_cpu_from_a_run_is_named() {
     let bench = Bench::new();
     let culprit = Culprit::start(&bench);
     let runs = ["--attribute", "--style", "none", "-r", "5", "-w", "0", "--affinity"];
-    // Longer than a slice of the scheduler, within which nobody takes the CPU.
+    // The run is longer than a time slice of the scheduler, because no program is preempted within its slice.
     let ran = bench.run(&[runs.as_slice(), &[culprit.cpu.as_str(), "-N", "seq 3000000"]].concat());
     ran.ends_with(0);
     let text = bench.read("r.swell");
@@ -287,7 +288,7 @@ fn who_took_the_cpu_from_a_run_is_named() {
     let is_culprit = |entry: &&Value| entry["name"] == "the_culprit" && ns(&entry["ns"]) > 0;
     let entries = by.iter().flat_map(|event| event["by"].as_array().unwrap());
     assert!(entries.filter(is_culprit).count() > 0, "{by:?}");
-    // The runs themselves, and what they make, are not among those who take.
+    // The runs and their children are not in the list.
     assert!(!text.contains("\"name\":\"seq\""), "{text}");
     let shown = bench.stillwell(&["noise", "--json", "r.swell"]).ends_with(0);
     let ledger: Value = serde_json::from_str(&shown.stdout).unwrap();

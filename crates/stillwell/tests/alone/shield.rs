@@ -1,4 +1,4 @@
-//! A real shield of version 1 of control groups, as root where there is one. It takes a CPU from everybody.
+//! A real shield of cgroup v1, as root if the machine has it. It takes a CPU from all other programs.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::bench::{Bench, STILLWELL, is_root, skipped, wait_until};
 
 const SETS: &str = "/sys/fs/cgroup/cpuset";
 
-/// Gives everything back if the test fails.
+/// Removes the shield if the test fails.
 struct GivenBack;
 
 impl Drop for GivenBack {
@@ -23,7 +23,7 @@ fn has_sets() -> bool {
     Path::new(SETS).join("stillwell-user").exists()
 }
 
-/// Where interrupts and deferred work may go.
+/// The CPUs of interrupts and deferred work.
 fn placement() -> Vec<String> {
     let paths = ["/proc/irq/default_smp_affinity", "/sys/devices/virtual/workqueue/cpumask"];
     paths.map(|path| std::fs::read_to_string(path).unwrap_or_default()).to_vec()
@@ -66,7 +66,7 @@ fn sets_of_version_1_on_this_machine() {
     wait_until("the guardian has given it back", || {
         !has_sets() && !Path::new("/run/stillwell/journal").exists()
     });
-    // Whoever is killed while making one leaves it to the next.
+    // A killed `shield on` leaves its set to the next command.
     let mut on = bench.command(STILLWELL);
     on.args(["shield", "on"]);
     let running = bench.spawn(on);

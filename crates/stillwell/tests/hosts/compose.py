@@ -14,7 +14,7 @@ ROOM = {"cpu": re.compile(r"^(.*?/(?:cpu|policy|machinecheck|irq/|node|state))(\
 
 
 def cpulist(cpus):
-    """0-3,6 of the kernel."""
+    """A CPU list of the kernel, like 0-3,6."""
     cpus, items = sorted(set(cpus)), []
     for cpu in cpus:
         if items and items[-1][1] == cpu - 1:
@@ -25,7 +25,7 @@ def cpulist(cpus):
 
 
 def mask(cpus, n_cpus):
-    """32 bits between commas, as %*pb prints nr_cpu_ids bits."""
+    """A CPU mask with commas between groups of 32 bits, as the kernel's %*pb prints nr_cpu_ids bits."""
     value, words = sum(1 << cpu for cpu in cpus), []
     for start in range(0, n_cpus, 32):
         bits = min(32, n_cpus - start)
@@ -39,7 +39,7 @@ def escape(text):
 
 
 def write(name, comment, files):
-    """Files that differ in one number only share a line."""
+    """The files as text. Files that differ only in one number share a line."""
     groups = {}
     for path, content in files.items():
         found = ROOM["cpu"].match(path)
@@ -55,7 +55,7 @@ def write(name, comment, files):
 
 
 class Machine:
-    """Cores are (socket, node, CPUs of the core, further topology); everything else has a default that can be overwritten."""
+    """Cores are (socket, node, CPUs of the core, further topology). Every other argument has a default."""
 
     def __init__(self, name, comment, cores, **options):
         self.name, self.comment, self.cores, self.options = name, comment, cores, options
@@ -140,7 +140,7 @@ class Machine:
             self.set(f"sys/devices/system/node/node{node}/cpulist", cpulist(cpus))
 
     def interrupts(self):
-        """Queues of a disk and of a network card, one for each CPU up to 16, and the CPU's own."""
+        """Interrupts of the queues of a disk and of a network card, one for each CPU up to 16, and of the CPU itself."""
         o, cpus = self.options, self.online
         managed = o.get("managed", [f"nvme0q{i + 1}" for i in range(min(len(cpus), 16))])
         plain = o.get("plain", ["timer", "i8042", "acpi", "ahci[0000:00:17.0]"] + [f"eth0-TxRx-{i}" for i in range(min(len(cpus), 4))])
@@ -212,7 +212,7 @@ class Machine:
                     self.set(f"{CPU}/cpu{cpu}/cpuidle/state{index}/{file}", value)
 
     def cpufreq(self, driver, governor, governors, low, high, cpus=None, groups=None, **files):
-        """A policy for each CPU, or for each group of CPUs."""
+        """A cpufreq policy for each CPU, or for each group of CPUs."""
         for group in groups or [[cpu] for cpu in cpus or self.online]:
             policy = f"{CPU}/cpufreq/policy{group[0]}"
             values = {
@@ -236,13 +236,13 @@ class Machine:
         self.set("sys/devices/cpu/rdpmc", 1)
 
     def msr(self, value=0x850089):
-        """IA32_MISC_ENABLE is register 0x1a0, which is the position in the file. A user may not read it."""
+        """The file of MSRs. IA32_MISC_ENABLE is at 0x1a0, its register number. A user may not read it."""
         register = "".join(chr(value >> 8 * byte & 255) for byte in range(8))
         for cpu in self.online:
             self.set(f"dev/cpu/{cpu}/msr", "\0" * 0x1A0 + register)
 
     def kernel_threads(self):
-        """Some of those that may be moved (kswapd and kcompactd of each node have its CPUs), and one that may not."""
+        """Kernel threads: some that can be moved (kswapd and kcompactd have the CPUs of their node), and one that cannot."""
         everywhere, nodes = cpulist(range(self.n)), {}
         for _, node, cpus, *_ in self.cores:
             nodes.setdefault(node, []).extend(cpus)
@@ -274,7 +274,7 @@ class Machine:
 HWP = {"energy_performance_preference": "balance_performance", "energy_performance_available_preferences": "default performance balance_performance balance_power power"}
 PSTATE = "performance powersave"
 CLASSIC = "conservative ondemand userspace powersave performance schedutil"
-# Cores whose threads are n/2 apart, as Intel numbers them.
+# Cores whose threads have numbers n/2 apart, as on Intel.
 apart = lambda n, socket=0, node=0, first=0, stride=None: [(socket, node, [first + i, first + i + (stride or n)]) for i in range(n)]
 single = lambda cpus, socket=0, node=0: [(socket, node, [cpu]) for cpu in cpus]
 

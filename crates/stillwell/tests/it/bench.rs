@@ -1,4 +1,4 @@
-//! A place to run the program in, and what it left there.
+//! A directory to run the program in, and the files that it left there.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use tempfile::TempDir;
 /// The program under test.
 pub const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 
-/// What nobody waits longer for. It only ends a test that has already failed.
+/// Longest wait of a test. Only a test that has already failed reaches it.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// An empty directory of its own.
+/// An empty directory for one test.
 pub struct Bench {
     dir: TempDir,
 }
@@ -22,7 +22,7 @@ pub struct Bench {
 impl Bench {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        // Some tests run the program as somebody else.
+        // Some tests run the program as another user.
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
         Self { dir }
     }
@@ -40,21 +40,21 @@ impl Bench {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// Makes a file that can be executed.
+    /// Writes an executable file.
     pub fn script(&self, name: &str, text: &str) {
         self.write("script.txt", text);
         self.install(&self.path("script.txt"), name);
     }
 
-    /// Copies a file so that it can be executed. Another process writes it: while a child of another test is between fork and
-    /// execve it has whatever this process has open for writing, and the kernel executes no such file (execve(2), ETXTBSY).
+    /// Copies an executable file, in another process. A child of another test inherits the files that this process has open
+    /// for writing until its execve, and the kernel executes no such file (execve(2), ETXTBSY).
     pub fn install(&self, from: &Path, name: &str) {
         let mut install = Command::new("install");
         let done = install.args(["-m", "755"]).arg(from).arg(self.path(name)).status();
         assert!(done.unwrap().success());
     }
 
-    /// Any program, in this place and with its environment.
+    /// A command for any program, in this directory and with its environment.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.dir.path()).stdin(Stdio::null());
@@ -68,25 +68,25 @@ impl Bench {
         Ran::from(self.command(STILLWELL).args(arguments).output().unwrap())
     }
 
-    /// `stillwell run -o r.swell`, not started yet.
+    /// The command `stillwell run -o r.swell`, not started yet.
     pub fn run_command(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(STILLWELL);
         command.args(["run", "-o", "r.swell"]).args(arguments);
         command
     }
 
-    /// `stillwell run -o r.swell`, to its end.
+    /// Runs `stillwell run -o r.swell` to its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         Ran::from(self.run_command(arguments).output().unwrap())
     }
 
-    /// `stillwell run -o r.swell`, going on. Its output goes to files: whoever survives it holds no pipe that somebody
-    /// waits for.
+    /// Starts `stillwell run -o r.swell`. Its output goes to files, because a process that survives it would keep a pipe open
+    /// and the test would wait for that.
     pub fn start(&self, arguments: &[&str]) -> Running {
         self.spawn(self.run_command(arguments))
     }
 
-    /// Any command, as [`Bench::start`].
+    /// Starts any command, as [`Bench::start`] does.
     pub fn spawn(&self, mut command: Command) -> Running {
         let output = |name: &str| std::fs::File::create(self.path(name)).unwrap();
         command.stdout(output("stdout")).stderr(output("stderr"));
@@ -99,14 +99,14 @@ impl Bench {
         Record::read(&self.path("r.swell"))
     }
 
-    /// Whole lines in `r.swell` that are rows, so far.
+    /// Number of complete rows in `r.swell` so far.
     pub fn n_rows(&self) -> usize {
         let text = self.read("r.swell");
         text.split_inclusive('\n').filter(|l| l.starts_with('[') && l.ends_with('\n')).count()
     }
 }
 
-/// What the program answered.
+/// Output and exit code of a program.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -125,14 +125,14 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// It ended with this code.
+    /// Asserts this exit code.
     #[track_caller]
     pub fn ends_with(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         self
     }
 
-    /// It said all of this on standard error.
+    /// Asserts that standard error contains all of these.
     #[track_caller]
     pub fn says(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -142,7 +142,7 @@ impl Ran {
     }
 }
 
-/// A process that is ended with the test.
+/// A process that ends with the test.
 pub struct Running {
     child: Child,
     outputs: [PathBuf; 2],
@@ -157,7 +157,7 @@ impl Running {
         send(self.pid(), signal);
     }
 
-    /// Its answer; the test fails if it does not end.
+    /// Waits for its end and returns its output. The test fails if it does not end.
     pub fn finish(mut self) -> Ran {
         let mut code = None;
         let child = &mut self.child;
@@ -183,11 +183,11 @@ impl Drop for Running {
 
 pub fn send(pid: i32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    // That it has just ended by itself is no mistake.
+    // The process may have just ended by itself.
     rustix::process::kill_process(pid, signal).ok();
 }
 
-/// Waits until something can be observed.
+/// Waits until a condition is true.
 #[track_caller]
 pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
     assert!(becomes_true(condition), "in vain: {what}");
@@ -204,7 +204,7 @@ fn becomes_true(mut condition: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// A record, read without any of the program's code.
+/// A record, read without the program's own code.
 #[derive(Debug)]
 pub struct Record {
     pub header: Value,
@@ -212,7 +212,7 @@ pub struct Record {
     pub events: Vec<Value>,
 }
 
-/// One line of it.
+/// One row of a record.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub step: i64,
@@ -230,7 +230,7 @@ impl Row {
 }
 
 impl Record {
-    /// Reads and checks that nothing is torn or missing.
+    /// Reads a record. Asserts that no row is torn and no step is missing.
     pub fn read(path: &Path) -> Self {
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.ends_with('\n'), "the last line is torn: {:?}", text.lines().last());
@@ -254,7 +254,7 @@ impl Record {
         self.rows.iter().filter(|row| row.block.is_some())
     }
 
-    /// Why the session ended.
+    /// The reason of the `end` event.
     pub fn end(&self) -> Option<&str> {
         self.events.iter().find(|event| event["event"] == "end")?["reason"].as_str()
     }
@@ -280,7 +280,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Says, past the test harness's capture, that something could not be tested here.
+/// Prints why a test is skipped, past the capture of the test harness.
 pub fn skipped(reason: &str) {
     use std::io::Write as _;
     let mut stderr = std::io::stderr();

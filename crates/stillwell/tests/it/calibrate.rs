@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 
-/// A machine that changes its speed every 40 runs or so.
+/// Times of a machine that changes its speed about every 40 runs.
 fn script(bench: &Bench) {
     let mut stream = stats::Stream::new(2);
     let mut is_slow = false;
@@ -41,7 +41,7 @@ fn it_measures_then_replays() {
     assert!(alike["stillwell"].as_f64().unwrap() <= 0.15, "{alike}");
     assert!(alike["welch"].as_f64().unwrap() >= 0.3, "{alike}");
     assert_eq!(found["powers"][6]["stillwell"], 1.0);
-    // The series is a record like any other, and can be replayed again.
+    // The series is a record like any other, so `calibrate` can replay it.
     let again =
         ["calibrate", "--from", "c.swell", "--seed", "1", "--replays=60", "--alpha", "5", "--json"];
     assert_eq!(bench.stillwell(&again).ends_with(0).stdout, ran.stdout);

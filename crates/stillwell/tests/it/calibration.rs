@@ -1,5 +1,5 @@
-//! The verdicts of the whole program, looks on the way included, on times that drift and have spikes, from a seeded
-//! generator. Drift is a property of the moment, not of the command: the script's `at` line.
+//! Verdicts of the whole program, with its interim analyses, on times with drift and spikes from a seeded generator.
+//! The drift depends on the moment, not on the command: it is the script's `at` line.
 
 use std::f64::consts::TAU;
 
@@ -11,7 +11,7 @@ use crate::bench::Bench;
 const BLOCKS: usize = 40;
 const EXPERIMENTS: u64 = 150;
 
-/// How much a time differs from the noise-free one, at each moment of a session.
+/// Factor of a time over the noise-free one, at each moment of a session.
 fn disturbances(seed: u64) -> Vec<f64> {
     let mut stream = Stream::new(seed);
     let (slope, depth) = (0.1 * stream.unit() - 0.05, 0.03 * stream.unit());
@@ -27,7 +27,7 @@ fn disturbances(seed: u64) -> Vec<f64> {
         .collect()
 }
 
-/// Plays one session in which the second command takes `ratio` times as long; its verdict and ratio.
+/// Plays one session whose second command takes `ratio` times as long. Returns the verdict and the ratio.
 fn verdict(bench: &Bench, seed: u64, ratio: f64) -> (String, f64) {
     let factors: Vec<String> = disturbances(seed).iter().map(|f| format!("{f:.9}")).collect();
     bench.write("script", &format!("10ms\n{}ms\nat {}\n", 10.0 * ratio, factors.join(" ")));
@@ -42,8 +42,8 @@ fn verdict(bench: &Bench, seed: u64, ratio: f64) -> (String, f64) {
     (judgement["verdict"].as_str().unwrap().into(), ratio)
 }
 
-/// 150 comparisons of a program with itself at an error rate of 5 %: 7.5 false verdicts are expected. More than 16 come
-/// with a probability of 0.14 %, none at all with one of 0.05 % (binomial distribution, 150 and 0.05).
+/// 150 comparisons of a program with itself, at an error rate of 5 %. By the binomial distribution (150, 0.05) 7.5 false
+/// verdicts are expected. More than 16 have a probability of 0.14 %, and none at all one of 0.05 %.
 #[test]
 fn the_same_program_is_seldom_called_different() {
     let bench = Bench::new();

@@ -1,11 +1,11 @@
-//! `check`: whether the times of a record are steady, and why runs are outliers.
+//! `check`: whether the times of a record are steady, and the causes of outliers.
 
 use serde_json::{Value, json};
 use stats::Stream;
 
 use crate::bench::{Bench, Ran};
 
-/// Times of 10 ms and a little noise, each multiplied by what the moment (0 to 1) makes of it.
+/// Times of 10 ms with a little noise, each multiplied by a factor of the moment (0 to 1).
 fn times(n: usize, factor: impl Fn(f64) -> f64) -> String {
     let mut stream = Stream::new(7);
     let time = |i: usize| {
@@ -19,7 +19,7 @@ fn steady(n: usize) -> String {
     times(n, |_| 1.0)
 }
 
-/// Plays a session of one line of times for each command; the record is `r.swell`.
+/// Plays a session with one line of times for each command. The record is `r.swell`.
 fn play(bench: &Bench, lines: &[&str], n_runs: &str, commands: &[&str]) {
     bench.write("script", &lines.join("\n"));
     let fixed = ["--script", "script", "--host-root", ".", "--seed", "1", "-w", "0", "-r", n_runs];
@@ -51,7 +51,7 @@ fn one_unstable_command_is_enough() {
     let ran = check(&bench).ends_with(1);
     assert!(ran.stdout.contains("   stable, n 60\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("drifting +5.0 %"), "{}", ran.stdout);
-    // `show` has a note of the one, after it said which is faster.
+    // `show` has a note about one command, after the verdict.
     let shown = bench.stillwell(&["show", "r.swell"]).ends_with(0).stdout;
     assert!(shown.contains("note: the times of command 2 are not stable: "), "{shown}");
     assert!(!shown.contains("times of command 1"), "{shown}");
@@ -91,7 +91,7 @@ fn twenty_runs_are_needed() {
     check(&bench).ends_with(0);
 }
 
-/// Runs that the timeout ended do not count, so one command can have too few while the other is unstable.
+/// Runs that timed out do not count. So one command can have too few runs while the other is unstable.
 #[test]
 fn unstable_outweighs_undecided() {
     let bench = Bench::new();

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 
-/// 120 times around 10 ms, in turn multiplied by these factors.
+/// 120 times of about 10 ms, multiplied by these factors in turn.
 fn times(factors: &[f64], seed: u64) -> String {
     let mut state = seed;
     let mut noise = || {
@@ -16,7 +16,7 @@ fn times(factors: &[f64], seed: u64) -> String {
     factors.iter().cycle().take(120).map(of).collect::<Vec<_>>().join(" ")
 }
 
-/// A session of two programs, and the only comparison of its document.
+/// Plays a session of two programs. Returns the only comparison of its document.
 fn compared(new: &[f64]) -> Value {
     let bench = Bench::new();
     bench.write("script", &format!("{}\n{}\n", times(&[1.0], 1), times(new, 2)));
@@ -73,7 +73,7 @@ fn a_uniform_slowdown_moves_every_decile_and_not_the_shape() {
     assert_eq!(difference["p"], 0.0005);
 }
 
-/// --baseline-cmd is what a comparison of separate sessions offers: it must be a way to run.
+/// A comparison of separate sessions recommends --baseline-cmd, so that option must work.
 #[test]
 fn a_baseline_is_the_reference() {
     let bench = Bench::new();
@@ -85,7 +85,7 @@ fn a_baseline_is_the_reference() {
     bench.stillwell(&["compare", "--fail-on", "slower", "r.swell"]).ends_with(3);
 }
 
-/// A gate that compares nothing would always be open.
+/// A gate without a comparison would always pass.
 #[test]
 fn one_command_is_nothing_to_compare() {
     let bench = Bench::new();
@@ -95,7 +95,7 @@ fn one_command_is_nothing_to_compare() {
     ran.says(&["r.swell", "only one command"]);
 }
 
-/// A variant of a benchmark has one name, whether the other benchmarks were measured or not.
+/// The name of a variant does not depend on the other benchmarks of the file.
 #[test]
 fn a_part_of_a_suite_is_compared_with_all_of_it() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! A disk that is full.
+//! Sessions on a full disk.
 
 use crate::bench::{Bench, Ran, STILLWELL, is_root, skipped};
 
@@ -28,7 +28,7 @@ fn on_small_disk(bench: &Bench, size: &str, script: &str) -> Option<Ran> {
     Some(ran)
 }
 
-/// The kernel's words, or ours after a write that came half way.
+/// The kernel's error message, or ours after a partial write.
 fn is_about_space(ran: &Ran) -> bool {
     ["No space left on device", "no storage space"].iter().any(|words| ran.stderr.contains(words))
 }
@@ -40,7 +40,7 @@ fn what_had_finished_is_kept_when_the_disk_is_full() {
     let Some(ran) = on_small_disk(&bench, "64k", script) else { return };
     let ran = ran.ends_with(2).says(&["disk/r.swell"]);
     assert!(is_about_space(&ran), "{}", ran.stderr);
-    // Reading checks that no row is torn and no step is missing.
+    // The reader asserts that no row is torn and no step is missing.
     let record = bench.record();
     assert!(record.rows.len() > 100, "{} rows", record.rows.len());
     assert_eq!(bench.read("log"), "cleanup\n");

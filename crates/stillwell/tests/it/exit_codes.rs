@@ -1,11 +1,11 @@
-//! `--timeout`, and the exit codes that scripts look at.
+//! `--timeout`, and the exit codes for scripts.
 
 use std::time::{Duration, Instant};
 
 use crate::bench::Bench;
 use crate::processes::Session;
 
-/// A run that takes too long: its whole group is ended.
+/// A run that takes too long ends with its whole process group.
 #[track_caller]
 fn timed_out(command: &str) {
     let bench = Bench::new();
@@ -39,7 +39,7 @@ fn a_run_that_ignores_sigterm_is_killed() {
     timed_out("trap '' TERM; while :; do sleep 0.01; done");
 }
 
-/// The first process ends at once, its child would go on.
+/// The first process ends at once, but its child would continue.
 #[test]
 fn a_child_that_ignores_sigterm_is_killed() {
     timed_out("(trap '' TERM; while :; do sleep 0.01; done) & exec sleep 1000");
@@ -53,7 +53,7 @@ fn runs_that_take_too_long_can_be_left_out() {
     let record = bench.record();
     let rows: Vec<_> = record.timed().filter(|row| row.arm == 0).collect();
     let timed_out: Vec<_> = rows.iter().map(|row| row.timed_out).collect();
-    // The block that does not count is made up for.
+    // Another block replaces the one that does not count.
     assert_eq!(timed_out, [false, true, false, false]);
 }
 
@@ -99,7 +99,7 @@ fn the_newest_record_is_shown_without_being_named() {
     for name in ["first", "second"] {
         let arguments = ["run", "--script", "script", "-r", "3", "--style", "none", name];
         bench.stillwell(&arguments).ends_with(0);
-        // Names of records have one-second stamps and the process's number; the newest is by time of change.
+        // Names of records have a time stamp in seconds and the pid. The newest record is the last one changed.
         let shown = bench.stillwell(&["show"]).ends_with(0).stdout;
         assert!(shown.starts_with(&format!("1  {name}")), "{shown}");
     }
@@ -107,7 +107,7 @@ fn the_newest_record_is_shown_without_being_named() {
     assert_eq!(records, 2);
 }
 
-/// With -i a timeout is no failure, but nothing at all is no result.
+/// With -i a timeout is no failure, but a session without any time has no result.
 #[test]
 fn only_timeouts_are_no_success() {
     let bench = Bench::new();
@@ -115,7 +115,7 @@ fn only_timeouts_are_no_success() {
     ran.says(&["every run took longer than --timeout", "r.swell"]);
 }
 
-/// A gate that compares nothing would always be open.
+/// A gate without a comparison would always pass.
 #[test]
 fn fail_on_needs_two_commands() {
     let ran = Bench::new().run(&["-r", "2", "--fail-on", "slower", "true"]).ends_with(2);

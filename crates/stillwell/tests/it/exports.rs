@@ -1,4 +1,4 @@
-//! What other programs read: hyperfine's JSON, our JSON, the completions and the manual page.
+//! Output for other programs: hyperfine's JSON, our JSON, the completions and the manual page.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 
-/// Every key of a document, as a path in which all elements of a list are `[]`, with the types it has.
+/// Every key of a document with its types. A key is a path in which all elements of a list are `[]`.
 fn keys(value: &Value, path: &str, found: &mut BTreeMap<String, Vec<&'static str>>) {
     let kind = match value {
         Value::Null => "null",
@@ -34,7 +34,7 @@ fn keys(value: &Value, path: &str, found: &mut BTreeMap<String, Vec<&'static str
 #[track_caller]
 fn check_superset(option: &str, sample: &str) {
     let bench = Bench::new();
-    // As the sample was made: a parameter, several commands, real runs.
+    // The sample was made with the same: a parameter, several commands, real runs.
     let scan =
         ["-L", "n", "1,2", "-r", "3", "-N", "-n", "list", "--style", "none", "sleep 0.00{n}"];
     bench.run(&[[option, "out.json"].as_slice(), &scan].concat()).ends_with(0);
@@ -73,7 +73,7 @@ fn scripted() -> Bench {
     bench
 }
 
-/// Nothing but the export may be on a standard output that another program reads.
+/// Another program reads standard output, so only the export may be there.
 #[test]
 fn an_export_to_standard_output_is_alone_there() {
     let bench = scripted();
@@ -127,7 +127,7 @@ fn exports_may_go_to_a_device() {
     assert!(std::fs::metadata("/dev/null").is_ok_and(|meta| !meta.is_file()));
 }
 
-/// What cannot work is refused before an hour is spent on measuring.
+/// Stillwell refuses an impossible export before it spends an hour on the measurement.
 #[test]
 fn an_export_into_no_directory_is_refused_at_once() {
     let bench = Bench::new();
@@ -137,7 +137,7 @@ fn an_export_into_no_directory_is_refused_at_once() {
     assert!(!bench.path("ran").exists(), "it was measured first");
 }
 
-/// An export that fails all the same does not take the measurement with it.
+/// The measurement survives an export that fails later.
 #[test]
 fn a_bad_export_does_not_hide_the_result() {
     let bench = Bench::new();
@@ -147,7 +147,7 @@ fn a_bad_export_does_not_hide_the_result() {
     assert!(ran.stdout.contains("t0") && ran.stderr.contains("r.swell"), "hidden: {ran:?}");
 }
 
-/// Long options in a help text.
+/// The long options in a help text.
 fn long_options(help: &str) -> Vec<String> {
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let words = lines.flat_map(|line| line.split([' ', ',', '=', '[']));
@@ -172,7 +172,7 @@ fn the_manual_page_has_every_option() {
     assert!(!page.contains("--host-root") && !page.contains("--script"), "hidden options");
 }
 
-/// As every `default` and unit is to be found in the help (issue 2, item 7).
+/// The help must show every default and unit (issue 2, item 7).
 #[test]
 fn the_help_of_every_valued_option_says_its_default() {
     let bench = Bench::new();
@@ -186,7 +186,7 @@ fn the_help_of_every_valued_option_says_its_default() {
             *last += line.trim();
         }
     }
-    // Whose absence means that nothing is done.
+    // Options without a default, because their absence means that nothing is done.
     let optional = [
         "--parameter-scan",
         "--parameter-list",

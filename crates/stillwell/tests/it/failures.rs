@@ -1,4 +1,4 @@
-//! Runs that fail: what is said, what is kept, and what goes on.
+//! Runs that fail: the message, the rows that are kept, and the rest of the session.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ fn only_the_end_of_a_long_complaint_is_shown() {
     assert!(ran.stderr.lines().count() < 20, "{}", ran.stderr);
 }
 
-/// Exit codes of a session with these options whose command ends with `exit`.
+/// Checks the exit code of a session and the exits in its rows.
 #[track_caller]
 fn check(options: &[&str], command: &str, code: i32, expected_exit: i64) {
     let bench = Bench::new();
@@ -93,7 +93,7 @@ fn a_program_that_cannot_be_executed() {
     bench.script("lost", "#!/no/such/interpreter\n");
     bench.run(&["-N", "-r", "1", "./lost"]).ends_with(2).says(&["./lost", "interpreter"]);
     std::fs::remove_file(bench.path("r.swell")).ok();
-    // A shell executes it, as it would at the prompt.
+    // A shell executes the file, as it does at the prompt.
     bench.run(&["-S", "default", "-w", "0", "-r", "1", "./bare"]).ends_with(0);
     assert_eq!(bench.read("written"), "x\n");
 }
@@ -101,7 +101,7 @@ fn a_program_that_cannot_be_executed() {
 #[test]
 fn a_command_line_that_is_too_long() {
     let bench = Bench::new();
-    // A quarter of the stack limit, but at least 128 KiB, is there for arguments and environment (execve(2)).
+    // Arguments and environment may have a quarter of the stack limit, but at least 128 KiB (execve(2)).
     let environment = format!("A={}", "x".repeat(100_000));
     let command = format!("true {}", "y".repeat(100_000));
     let arguments = ["-N", "-r", "1", "--rlimit", "stack=64K", "--env", &environment, &command];
@@ -126,8 +126,7 @@ fn a_header_that_is_cut_off_is_called_so() {
     bench.stillwell(&["show", "torn.swell"]).ends_with(2).says(&["torn.swell", "cut off"]);
 }
 
-/// Plays these times of one command and looks at what is said of them: how many are times, the smallest of them, ms, and how
-/// many failed.
+/// Plays these times of one command. Checks how many count, the smallest of them in ms, and how many failed.
 #[track_caller]
 fn check_times(options: &[&str], times: &str, code: i32, expected: (u64, Option<f64>, u64)) {
     let bench = Bench::new();
@@ -144,7 +143,7 @@ fn check_times(options: &[&str], times: &str, code: i32, expected: (u64, Option<
     }
 }
 
-/// What a run took until it broke off says nothing of the program, on the screen and in the file alike.
+/// The time of a failed run is no time of the program, neither on the screen nor in the file.
 #[test]
 fn a_run_that_failed_is_no_time() {
     check_times(&[], "10ms 11ms 12ms 1ms!5", 2, (3, Some(10.0), 1));
@@ -155,7 +154,7 @@ fn a_run_that_failed_is_no_time() {
     check_times(&["-i=5"], "10ms 11ms 12ms 1ms!5", 0, (5, Some(1.0), 0));
 }
 
-/// Its row stays, and everything that lists times leaves it out.
+/// The row of a failed run stays in the record, but no list of times has it.
 #[test]
 fn a_run_that_failed_is_in_the_record_and_in_no_list_of_times() {
     let bench = Bench::new();
@@ -182,7 +181,7 @@ fn a_run_that_failed_is_in_the_record_and_in_no_list_of_times() {
     assert!(bench.read("page.html").contains("failed"));
 }
 
-/// Nothing at all is left, and nothing breaks.
+/// No run is left, and no verb breaks.
 #[test]
 fn a_record_of_which_no_run_is_left_can_be_read_by_everything() {
     let bench = Bench::new();

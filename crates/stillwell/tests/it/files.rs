@@ -1,4 +1,4 @@
-//! Files of other programs, in every verb that looks at files.
+//! Files of other programs, in every verb that reads files.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Ran, STILLWELL, skipped};
 
-/// Every sample that has values.
+/// All samples with values.
 const SAMPLES: [&str; 14] = [
     "pyperf_timeit.json",
     "pyperf_suite_ref.json",
@@ -25,7 +25,7 @@ const SAMPLES: [&str; 14] = [
     "asv",
     "nanobench.json",
 ];
-/// Those that have summaries alone.
+/// All samples with summaries only.
 const SUMMARIES: [&str; 2] = ["hyperfine_2.0.csv", "pytest_codspeed_walltime.json"];
 
 fn sample(name: &str) -> String {
@@ -62,7 +62,7 @@ fn every_verb_reads_every_sample() {
     }
 }
 
-/// Nothing is said of values that are not there, and what is there is shown.
+/// A file with summaries shows these, and no statistic of values.
 #[test]
 fn summaries_are_shown_and_nothing_is_made_of_them() {
     let bench = Bench::new();
@@ -80,7 +80,7 @@ fn summaries_are_shown_and_nothing_is_made_of_them() {
     }
 }
 
-/// A record keeps all that the file said: what comes back from it is what the file itself gives.
+/// A record keeps all content of the file, so every verb prints the same of both.
 #[test]
 fn a_record_of_a_file_is_as_good_as_the_file() {
     let bench = Bench::new();
@@ -160,7 +160,7 @@ fn wrong_files_are_named_with_what_is_wrong() {
 fn several_files_are_on_one_scale() {
     let bench = Bench::new();
     let (one, other) = (sample("pyperf_suite_ref.json"), sample("pyperf_suite_changed.json"));
-    // The second has not all benchmarks of the first.
+    // The second file lacks some benchmarks of the first.
     let ran = bench.stillwell(&["hist", "-n", "5", &one, &other]).ends_with(0);
     let edges = |text: &str| -> Vec<String> {
         let of_row = |line: &str| Some(line.split_once('│')?.0.trim().to_owned());
@@ -213,7 +213,7 @@ fn other_machines_are_said() {
     assert!(ran.stdout.contains("python_implementation differs: cpython; pypy in 2"), "{ran:#?}");
 }
 
-/// With five past sessions their own scatter is the measure.
+/// With five past sessions, the test uses the spread of these sessions.
 #[test]
 fn six_files_are_a_test_across_sessions() {
     let bench = Bench::new();
@@ -295,7 +295,7 @@ fn what_we_measured_for_others() {
     wrong.says(&["--export xml", "the formats are pyperf"]);
 }
 
-/// Appending makes processes of both sessions one benchmark; real pyperf, where it is installed, agrees on what it is.
+/// `--append` puts the processes of both sessions into one benchmark. Real pyperf, if installed, reads the same.
 #[test]
 fn pyperf_reads_what_timeit_appends() {
     let bench = Bench::new();
@@ -336,7 +336,7 @@ fn pyperf_reads_what_timeit_appends() {
     }
 }
 
-/// A Python that has pyperf: the usual one, or else the one that $PYPERF names. Says why there is none.
+/// A Python with pyperf: the default one, or the one that $PYPERF names. Prints why there is none.
 fn python_with_pyperf(bench: &Bench) -> Option<String> {
     let named = std::env::var("PYPERF").ok();
     let pythons = named.into_iter().chain(["python3".into()]);

@@ -1,4 +1,4 @@
-//! Results over months, from the outside.
+//! Results over months: `stillwell history`, from the outside.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 
-/// Results of one commit a day: json becomes 3 % slower at the 21st.
+/// Results of one commit a day. json becomes 3 % slower on day 21.
 fn make(bench: &Bench) -> Vec<String> {
     let git = |words: &[&str], date: &str| {
         let mut git = Command::new("git");
@@ -24,13 +24,13 @@ fn make(bench: &Bench) -> Vec<String> {
         git(&["commit", "-q", "--allow-empty", "-m", &format!("step {number}")], &format!("{}T12:00:00Z", day(number)));
         let commit = git(&["rev-parse", "HEAD"], "");
         let level = if number < 20 { 1e-3 } else { 1.03e-3 };
-        // Noise that is the same whenever this runs.
+        // The noise is the same in each run of the test.
         let noise = |i: usize| 1.0 + 0.002 * ((number * 7 + i * 13) % 11) as f64 / 11.0;
         let benchmark = |name: &str, level: f64| {
             let runs: Vec<Value> = (0..6).map(|i| json!({"values": [level * noise(i)]})).collect();
             json!({"metadata": {"name": name, "unit": "second"}, "runs": runs})
         };
-        // Added in another order than they were committed in.
+        // The order of adding differs from the order of the commits.
         let file = format!("{:02}.json", 39 - number);
         let results = json!({
             "version": "1.0",
@@ -142,7 +142,7 @@ fn a_site_is_replaced_and_nothing_else() {
         report(&[]).ends_with(0).stdout,
         "report: site/index.html, 0 files new or changed\n"
     );
-    // What is no longer in it has no page; what is not ours stays.
+    // A benchmark that left the history has no page. Files of others stay.
     report(&["fib"]).ends_with(0);
     let pages = names(&bench, "site/b");
     assert!(pages.len() == 1 && pages[0].starts_with("fib-"), "{pages:?}");
@@ -166,7 +166,7 @@ fn what_is_not_ours_is_no_place_for_a_site() {
     explains(&["-o", "-"], "a site is a directory");
     explains(&["-o", "new", "nosuch"], "no such result");
     assert!(!bench.path("new").exists(), "nothing is made for nothing");
-    // A site of one benchmark, in which somebody has put a page where the other's would be.
+    // A site of one benchmark, with a foreign file at the place of the other's page.
     bench.stillwell(&["history", "report", "--db", "h.db", "-o", "all"]).ends_with(0);
     bench.stillwell(&["history", "report", "--db", "h.db", "-o", "site", "fib"]).ends_with(0);
     let page =
@@ -174,13 +174,13 @@ fn what_is_not_ours_is_no_place_for_a_site() {
     bench.write(&format!("site/b/{page}"), "mine");
     explains(&["-o", "site"], "is there and not ours");
     assert_eq!(bench.read(&format!("site/b/{page}")), "mine");
-    // A list that somebody else has written removes nothing outside.
+    // A foreign list of pages removes no file outside of the site.
     bench.write("victim", "mine");
     let list = bench.read("all/stillwell-site.txt");
     bench.write("all/stillwell-site.txt", &format!("{list}../victim\n"));
     explains(&["-o", "all"], "no list of ours");
     assert_eq!(bench.read("victim"), "mine");
-    // Nor does a link lead there.
+    // A symbolic link does not lead outside either.
     bench.write("all/stillwell-site.txt", &list);
     std::fs::remove_dir_all(bench.path("all/b")).expect("ours");
     std::os::unix::fs::symlink(bench.path("home"), bench.path("all/b")).expect("a link");
@@ -196,7 +196,7 @@ fn every_format_is_added_with_its_commit_and_its_machine() {
     let known = |name: &str| format!("{samples}/{name}");
     let add =
         |path: &str| bench.stillwell(&["history", "add", "--db", "h.db", path]).ends_with(0).stdout;
-    // Also what is compressed, and below other directories; one is there compressed and not, and is one.
+    // This includes compressed files and files in subdirectories. A file that is there in both forms counts once.
     assert_eq!(add(samples), "14 files added, 1 known already\n");
     assert_eq!(add(&known("go_bench.txt")), "1 file added\n");
     for directory in ["criterion/grp", "criterion/grp"] {
@@ -219,13 +219,13 @@ fn every_format_is_added_with_its_commit_and_its_machine() {
     assert_eq!(asv[0]["machine"], "vm, Intel(R) Xeon(R) Processor");
     assert_eq!(of("google_benchmark.json")[0]["machine"], "vm");
     assert_eq!(of("pytest_benchmark.json")[0]["revision"], Value::Null);
-    // A file that has only summaries has its smallest value.
+    // The result of a file with summaries only is its smallest value.
     let summaries = of("hyperfine_2.0.csv");
     let list = summaries.iter().find(|it| it["benchmark"] == "list").expect("list");
     let whole = |key: &str| list[key].as_f64().expect("a number").round();
     assert_eq!((whole("t0"), whole("median")), (353_026.0, 397_801.0));
     assert_eq!(of("pytest_codspeed_walltime.json")[0]["n_runs"], 99);
-    // A record of a directory is an archive of it.
+    // The record of a directory is an archive of it.
     let record = of("criterion/grp")[0]["record"].to_string();
     bench.stillwell(&["history", "get", "--db", "h.db", &record, "-o", "grp.tar"]).ends_with(0);
     let tar = Command::new("tar")
@@ -240,8 +240,8 @@ fn every_format_is_added_with_its_commit_and_its_machine() {
     );
 }
 
-/// What pyperformance leaves: a directory with compressed files, those that were uploaded and those of patched sources below; the
-/// metadata in the benchmarks, the dates in the runs.
+/// A directory as pyperformance leaves it: compressed files, with subdirectories for uploaded files and patched sources. The
+/// metadata are in the benchmarks, the dates in the runs.
 #[test]
 fn results_of_pyperformance_are_in_the_order_of_their_commits() {
     let bench = Bench::new();
@@ -287,7 +287,7 @@ fn results_of_pyperformance_are_in_the_order_of_their_commits() {
     assert_eq!(of(1, "measured_s"), [json!(1_772_186_400), json!(1_772_013_600)]);
 }
 
-/// Twelve processes add at once, each files of its own and one that all have.
+/// Twelve processes add files at once: each its own files, and one that all have.
 #[test]
 fn processes_that_add_at_once_lose_nothing() {
     let bench = Bench::new();
@@ -315,7 +315,7 @@ fn n_results(bench: &Bench) -> Vec<usize> {
         .collect()
 }
 
-/// Killed again and again while it adds: what is there is whole, and in the end all is there once.
+/// `history add` is killed again and again. The history has only whole results, and in the end each of them once.
 #[test]
 fn a_killed_writer_leaves_whole_records() {
     let bench = Bench::new();
@@ -328,7 +328,7 @@ fn a_killed_writer_leaves_whole_records() {
             .args(&files)
             .stdout(std::process::Stdio::null());
         let mut process = add.spawn().expect("a process");
-        // As soon as it has begun to write.
+        // Kill it as soon as it has begun to write.
         while process.try_wait().expect("a state").is_none() && log() == 0 {
             std::thread::yield_now();
         }
@@ -350,7 +350,7 @@ fn a_killed_writer_leaves_whole_records() {
     bench.stillwell(&["history", "get", "--db", "h.db", "40", "-o", "again.json"]).ends_with(0);
 }
 
-/// Written by the first version that had histories, and never changed since.
+/// A history of the first version with histories. The file has never changed since.
 #[test]
 fn a_history_of_the_first_version_is_read_and_added_to() {
     let bench = Bench::new();

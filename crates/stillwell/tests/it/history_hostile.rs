@@ -1,4 +1,4 @@
-//! Histories of odd repositories, names and files.
+//! Histories with odd repositories, names and files.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn git(bench: &Bench, directory: &str, day: usize, words: &[&str]) -> String {
     ran.stdout.trim().to_owned()
 }
 
-/// Commits, one a day, in the repository `project`; returns their ids.
+/// Makes a repository `project` with one commit a day. Returns the ids.
 fn repository(bench: &Bench, n_commits: usize) -> Vec<String> {
     std::fs::create_dir(bench.path("project")).expect("a directory");
     git(bench, "project", 1, &["init", "-q", "-b", "main"]);
@@ -29,8 +29,8 @@ fn repository(bench: &Bench, n_commits: usize) -> Vec<String> {
     (1..=n_commits).map(commit).collect()
 }
 
-/// A result of each commit, in this order of measurement; from half of them on, 5 % slower. Without commits' dates, so that this stays
-/// the order.
+/// Adds a result of each commit. The second half is 5 % slower. The results have no dates of commits, so the order of
+/// measurement stays.
 fn add_results(bench: &Bench, commits: &[&str]) {
     let file = |at: usize| format!("{at:02}.json");
     for (at, commit) in commits.iter().enumerate() {
@@ -48,7 +48,7 @@ fn add_results(bench: &Bench, commits: &[&str]) {
     bench.stillwell(&[&["history", "add", "--db", "h.db"], &files[..]].concat()).ends_with(0);
 }
 
-/// The commits of the only change, and what is said of it.
+/// The commits of the only change, and the output about it.
 fn commits_said(bench: &Bench, repository: &str) -> (Value, String) {
     let words = ["history", "changes", "--db", "h.db", "--repository", repository];
     let ran = bench.stillwell(&[&words[..], &["--json"]].concat()).ends_with(0);
@@ -73,7 +73,7 @@ fn what_the_user_has_configured_for_git_is_not_in_the_commits() {
     assert!(said.contains(&newest), "{said}");
 }
 
-/// Each end of the change was fetched alone: that one follows the other there says nothing of what is between.
+/// Both ends of the change were fetched alone. Their order in the clone does not show the commits between them.
 #[test]
 fn a_shallow_clone_does_not_know_what_lies_between() {
     let bench = Bench::new();
@@ -135,7 +135,7 @@ fn a_repository_that_was_named_has_to_be_one() {
     let named = ["--db", "h.db", "--repository", "nowhere"];
     with(&[&["add", "a.swell"], &named[..]].concat(), "--repository nowhere: there is no repo");
     assert!(!bench.path("h.db").exists());
-    // Of a script whose variable is not set.
+    // A script passes an empty value if its variable is not set.
     with(&["add", "--db", "h.db", "a.swell", "--revision", ""], "--revision");
     with(&["add", "--db", "h.db", "a.swell", "--machine", ""], "--machine");
     bench.stillwell(&["history", "add", "--db", "h.db", "a.swell"]).ends_with(0);
@@ -198,7 +198,7 @@ fn an_empty_history_says_so_and_one_result_is_one() {
     assert_eq!(ran.stdout, "no change in 1 benchmark with 1 result\n");
 }
 
-/// A name of SQLite's own kind would be a history in memory, gone with the process.
+/// SQLite would take such a name for a history in memory, which is lost with the process.
 #[test]
 fn a_history_is_the_file_that_was_named() {
     let bench = Bench::new();
@@ -210,7 +210,7 @@ fn a_history_is_the_file_that_was_named() {
     }
 }
 
-/// One writes it, many read it.
+/// One process writes the history while many read it.
 #[test]
 fn who_may_not_write_a_history_reads_it() {
     let bench = Bench::new();
@@ -241,7 +241,7 @@ fn who_may_not_write_a_history_reads_it() {
     permit(directory, 0o755);
 }
 
-/// What a killed job has left of a pool counts for nothing there, nor here; what describes the pool is no result.
+/// An unfinished record of a killed job counts neither in the pool nor in the history. The pool's manifest is no result.
 #[test]
 fn of_a_pool_the_tasks_that_are_done_are_added() {
     let bench = Bench::new();

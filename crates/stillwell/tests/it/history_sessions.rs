@@ -1,10 +1,10 @@
-//! What of suites, and of sessions that were gone on with, comes into a history.
+//! Histories with results of suites and of resumed sessions.
 
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Ran, STILLWELL};
 
-/// git, as somebody, at a day of January 2026.
+/// Runs git with a fixed author, on a day of January 2026.
 fn git(bench: &Bench, day: u32, words: &[&str]) -> String {
     let mut git = bench.command("git");
     git.args(["-C", "project", "-c", "user.name=n", "-c", "user.email=e@x"]).args(words);
@@ -13,7 +13,7 @@ fn git(bench: &Bench, day: u32, words: &[&str]) -> String {
     ran.stdout.trim().to_owned()
 }
 
-/// A repository `project` of three commits, one a day; returns their ids.
+/// Makes a repository `project` with three commits, one a day. Returns the ids.
 fn repository(bench: &Bench) -> Vec<String> {
     std::fs::create_dir(bench.path("project")).expect("a directory");
     git(bench, 1, &["init", "-q", "-b", "main"]);
@@ -32,7 +32,7 @@ fn bench_suite(bench: &Bench, arguments: &[&str]) -> Ran {
     Ran::from(command.output().expect("stillwell"))
 }
 
-/// Of each series: benchmark, arm, and these of its only result.
+/// For each series: benchmark, arm, and these keys of its only result.
 fn only_results(bench: &Bench, keys: [&str; 2]) -> Vec<Value> {
     let ran = bench.stillwell(&["history", "show", "--db", "h.db", "--json"]).ends_with(0);
     let all: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -69,13 +69,13 @@ fn midnight_s(day: i64) -> i64 {
     1_767_225_600 + (day - 1) * 86_400
 }
 
-/// Whatever the checkout is at, and wherever it was called from.
+/// The commits depend neither on the checkout nor on the working directory.
 #[test]
 fn results_of_a_suite_have_the_commits_of_their_variants() {
     let bench = Bench::new();
     let commits = repository(&bench);
     git(&bench, 2, &["tag", "-a", "-m", "a tag is no commit", "v2", "main~1"]);
-    // What `git show` prints may have a signature, or colours, in front of it.
+    // `git show` may print a signature or colours before the commit.
     git(&bench, 3, &["config", "log.showSignature", "true"]);
     bench.write("project/suite.toml", SUITE);
     let (first, tagged, here) = (&commits[0], &commits[1], &commits[2]);
@@ -87,7 +87,7 @@ fn results_of_a_suite_have_the_commits_of_their_variants() {
         [
             json!(["alone", null, tagged, midnight_s(2)]),
             json!(["prog", "first", first, midnight_s(1)]),
-            // Only git knows when that was committed, and it was asked somewhere else.
+            // Only git knows the time of this commit, and Stillwell asked it in another directory.
             json!(["prog", "here", here, of_checkout]),
             json!(["prog", "tagged", tagged, midnight_s(2)]),
         ]
@@ -105,7 +105,7 @@ fn results_of_a_suite_have_the_commits_of_their_variants() {
         .stillwell(&add)
         .ends_with(2)
         .says(&["001-prog.swell: its results are of several commits"]);
-    // What it is converted to says the same.
+    // The converted file has the same commits.
     bench
         .stillwell(&["convert", "out/001-prog.swell", "--to", "pyperf", "-o", "p.json"])
         .ends_with(0);
@@ -119,7 +119,7 @@ fn results_of_a_suite_have_the_commits_of_their_variants() {
     assert_eq!(revisions, [first, here, tagged]);
 }
 
-/// Records of before the commits of variants were kept: the one of the checkout was that of what ran there, and of nothing else.
+/// Early records have no commits of variants. There the commit of the checkout applies only to variants that ran in it.
 #[test]
 fn a_suite_that_does_not_say_has_the_commit_of_where_it_ran() {
     let bench = Bench::new();
@@ -147,7 +147,7 @@ fn a_suite_that_does_not_say_has_the_commit_of_where_it_ran() {
     );
 }
 
-/// A suite of which the ninth run fails, and its copy as it was then.
+/// A suite whose ninth run fails, and a copy of its results at that time.
 fn interrupted() -> Bench {
     let bench = Bench::new();
     bench.script("count", "#!/bin/sh\necho x >> log\n[ $(wc -l < log) != 9 ] || exit 3\n");
@@ -173,7 +173,7 @@ fn a_suite_that_was_gone_on_with_is_one_result() {
     assert_eq!(add("out"), "0 files added, 1 brought up to date\n");
     let after = only_results(&bench, ["record", "n_runs"]);
     assert_eq!(after, [json!(["n", "a", 1, 7]), json!(["n", "b", 1, 7])]);
-    // The older state adds nothing to it, nor does the same one again.
+    // Neither the older state nor the same state adds a result.
     for directory in ["old", "out"] {
         assert_eq!(add(directory), "0 files added, 1 known already\n");
         assert_eq!(only_results(&bench, ["record", "n_runs"]), after);
@@ -182,7 +182,7 @@ fn a_suite_that_was_gone_on_with_is_one_result() {
     assert_eq!(bench.read("again.swell"), bench.read("out/001-n.swell"));
 }
 
-/// Nothing that was measured is lost: each of two that went on from the same state has runs that the other has not.
+/// No run is lost: two copies of one session were resumed, so each has runs that the other lacks.
 #[test]
 fn copies_that_were_both_gone_on_with_are_both_kept() {
     let bench = interrupted();

@@ -1,11 +1,11 @@
-//! Benchmarks of one machine that change at once.
+//! Benchmarks of one machine that change at the same time.
 
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
 
-/// A result a day of six benchmarks, all 4 % slower from the 21st day on; b0 becomes 3 % slower at the 31st. One more was measured at
-/// another time of the day than all others.
+/// Adds a result a day of six benchmarks. All are 4 % slower from day 21 on, and b0 is 3 % slower from day 31 on. A seventh
+/// benchmark was measured at another time of the day.
 fn make_together(bench: &Bench) {
     for day in 0..40_usize {
         let noise = |i: usize| 1.0 + 0.002 * ((day * 7 + i * 13) % 11) as f64 / 11.0;
@@ -43,7 +43,7 @@ fn what_all_benchmarks_of_a_machine_do_is_said_and_can_be_left_out() {
     );
     let relative = changes(&["--relative", "--min", "1"]);
     assert!(relative.starts_with("b0  +3.0 %"), "{relative}");
-    // The late one is 13 hours after, and 11 before, those of a day: it has others, of the next day.
+    // The late benchmark is 13 hours after the others of its day and 11 hours before the next, so the next day's are its peers.
     assert!(relative.contains("1 change in 7 benchmarks"), "{relative}");
     let named = changes(&["--relative", "b3"]);
     assert!(named.contains("no change in 1 benchmark with 40 results"), "{named}");

@@ -1,4 +1,4 @@
-//! Hooks: their order, and that those which are due afterwards run whatever happened.
+//! Hooks: their order. The conclude and cleanup hooks run after every kind of end.
 
 use crate::bench::Bench;
 
@@ -70,7 +70,7 @@ fn a_failed_hook_ends_the_session_and_is_named() {
 #[test]
 fn hooks_are_not_timed_and_have_no_rows() {
     let bench = Bench::new();
-    // The hook takes at least 50 ms; the run nothing like it.
+    // The hook takes at least 50 ms, and the run much less.
     bench.run(&["-w", "0", "-r", "3", "-p", "sleep 0.05", "-C", "sleep 0.05", "true"]).ends_with(0);
     let record = bench.record();
     assert_eq!(record.rows.len(), 3);

@@ -1,4 +1,4 @@
-//! ^C and SIGTERM: everything that is due afterwards is done, and what had finished is kept.
+//! ^C and SIGTERM: the hooks still run, and finished runs are kept.
 
 use std::process::Stdio;
 
@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::bench::{Bench, STILLWELL, send, wait_until};
 
-/// Options for a session that would go on for ever.
+/// Options of an endless session.
 const ENDLESS: [&str; 6] = ["-w", "0", "-r", "100000000", "--style", "none"];
 
 #[track_caller]
@@ -29,7 +29,7 @@ fn a_signal_ends_the_session_in_order() {
     interrupted_between_short_runs(Signal::HUP);
 }
 
-/// The second run is long and cut short: it has no row, but its conclude hook and the cleanup are executed.
+/// The signal ends the long second run. It has no row, but its conclude hook and the cleanup run.
 #[track_caller]
 fn interrupted_in_a_run(command: &str) {
     let bench = Bench::new();
@@ -45,7 +45,7 @@ fn interrupted_in_a_run(command: &str) {
     assert_eq!(record.end(), Some("interrupted"));
 }
 
-/// What tidies up may finish at the first request.
+/// The first signal lets the cleanup finish.
 #[test]
 fn cleanup_is_not_cut_short_by_one_request() {
     let bench = Bench::new();
@@ -89,7 +89,7 @@ fn setup_and_prepare_can_be_interrupted() {
     }
 }
 
-/// The run succeeds when it is asked to end: it is a finished run like any other.
+/// The run succeeds after the signal, so it is a finished run like any other.
 #[test]
 fn a_run_that_ends_well_is_kept() {
     let bench = Bench::new();
@@ -102,7 +102,7 @@ fn a_run_that_ends_well_is_kept() {
     assert_eq!(record.rows.iter().filter(|row| row.arm == 0).count(), 1);
 }
 
-/// Whoever starts the program with SIGHUP ignored (nohup) wants it to go on.
+/// nohup starts the program with SIGHUP ignored, so the program must continue.
 #[test]
 fn nohup_is_respected() {
     let bench = Bench::new();
@@ -113,7 +113,7 @@ fn nohup_is_respected() {
     let mut child = command.spawn().unwrap();
     wait_until("the run is under way", || bench.read("log").contains("run"));
     send(child.id().try_into().unwrap(), Signal::HUP);
-    // The signal is delivered before the program can see the file.
+    // The kernel delivers the signal before the program can see the file.
     bench.write("go", "");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(bench.record().end(), Some("complete"));

@@ -1,4 +1,4 @@
-//! `kill -9` of the front end and of the launcher, which nobody can catch: no finished run is lost and no process of
+//! `kill -9` of the front end and of the launcher, which no process can catch. No finished run is lost, and no process of
 //! the session survives.
 
 use rustix::process::Signal;
@@ -24,14 +24,14 @@ fn killing_the_front_end_at_any_moment_loses_nothing() {
         let spins = stream.below(200_000);
         let (running, session) = start(&bench, &["-N", "true", "/bin/true", "sleep 0.001"]);
         wait_until("some runs have finished", || bench.n_rows() > n_rows_min);
-        // A moment within a run, not the one just after a row.
+        // The kill comes within a run, not just after a row.
         for spin in 0..spins {
             std::hint::black_box(spin);
         }
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, None);
         session.is_gone();
-        // Reading checks that every row is complete and no step is missing.
+        // The reader asserts that every row is complete and no step is missing.
         let record = bench.record();
         assert!(record.rows.len() > n_rows_min);
         assert_eq!(record.end(), None);
@@ -60,7 +60,7 @@ fn the_children_of_a_long_run_end_with_the_front_end() {
     killed_in_a_long_run("echo run >> log; sleep 1000; true");
 }
 
-/// Nobody is left to repeat the request, so the launcher has to.
+/// The front end is gone and cannot repeat the request, so the launcher must end the run.
 #[test]
 fn a_long_run_that_ignores_sigterm_ends_with_the_front_end() {
     killed_in_a_long_run("trap '' TERM; echo run >> log; while :; do sleep 0.01; done");

@@ -1,4 +1,4 @@
-//! Many commands, many rows, and readers that have had enough.
+//! Many commands, many rows, and readers that close their pipe.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -22,7 +22,7 @@ fn ten_thousand_commands() {
 #[test]
 fn ten_thousand_commands_from_a_scan() {
     let bench = Bench::new();
-    // Real processes: one block, no warm-up.
+    // These are real processes, so one block and no warm-up.
     let scan = ["-P", "n", "1", "300", "-w", "0", "-r", "1", "--metrics", "wall", "-N", "true {n}"];
     bench.run(&scan).ends_with(0);
     let record = bench.record();
@@ -30,7 +30,7 @@ fn ten_thousand_commands_from_a_scan() {
     assert_eq!((record.rows.len(), arms.len()), (300, 300));
 }
 
-/// A record with this many rows.
+/// Writes a record with this many rows.
 fn long_record(n_runs: &str) -> Bench {
     let bench = Bench::new();
     bench.write("script", "1ms 1.1ms 1.2ms\n");

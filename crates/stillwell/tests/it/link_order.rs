@@ -1,4 +1,4 @@
-//! `link-order`: the same program with its functions elsewhere.
+//! `link-order`: the same program with its functions at other addresses.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::bench::{Bench, Ran, STILLWELL, skipped};
 
 const PARTS: [&str; 5] = ["part_a", "part_b", "part_c", "part_d", "part_e"];
 
-/// A C program of several objects in a place of its own; `None` without a compiler.
+/// A C program of several objects in a directory of its own; `None` without a compiler.
 fn program() -> Option<Bench> {
     let bench = Bench::new();
     let calls: String = PARTS.iter().map(|part| format!("n = n * 31 + {part}();\n")).collect();
@@ -34,7 +34,7 @@ fn objects() -> Vec<String> {
     PARTS.iter().map(|part| format!("{part}.o")).collect()
 }
 
-/// Names of the functions of a program that contain one of `parts`, by their addresses.
+/// Names of the functions of a program that contain one of `parts`, in the order of their addresses.
 fn layout(bench: &Bench, program: &str, parts: &[&str]) -> Vec<String> {
     let nm = Ran::from(bench.command("nm").args(["-n", program]).output().unwrap()).ends_with(0);
     let names = nm.stdout.lines().filter_map(|line| line.rsplit(' ').next());
@@ -42,13 +42,13 @@ fn layout(bench: &Bench, program: &str, parts: &[&str]) -> Vec<String> {
     names.filter_map(part).collect()
 }
 
-/// What the program prints.
+/// The output of the program.
 fn output(bench: &Bench, program: &str) -> String {
     let path = bench.path(program);
     Ran::from(Command::new(path).output().unwrap()).ends_with(0).stdout
 }
 
-/// `arguments` for a compiler, through `link-order`.
+/// Runs a compiler with `arguments` through `link-order`.
 fn link(bench: &Bench, seed: &str, arguments: &[&str]) {
     let before = ["link-order", "--seed", seed, "--", "cc"];
     bench.stillwell(&[&before, arguments].concat()).ends_with(0);
@@ -85,7 +85,7 @@ fn a_response_file_is_shuffled_and_left_as_it_was() {
     assert_eq!(bench.read("objects"), file);
 }
 
-/// A PATH with the wrappers of a seed before `path`.
+/// A PATH that has the wrappers of a seed before `path`.
 fn wrapped(bench: &Bench, seed: &str, path: &str) -> String {
     let directory = format!("compilers{seed}");
     let mut make = bench.command(STILLWELL);
@@ -96,7 +96,7 @@ fn wrapped(bench: &Bench, seed: &str, path: &str) -> String {
     path
 }
 
-/// Two objects have two orders, and shuffling them twice would never make the second.
+/// Two objects have two orders. Shuffling them twice would never give the second.
 #[test]
 fn a_compiler_behind_another_one_does_not_shuffle_again() {
     let Some(bench) = program() else { return };

@@ -1,17 +1,17 @@
-//! `load`: as many processes as were asked for are always ready to run, and none is left, whatever ends it.
+//! `load`: the requested number of processes is always ready to run. None is left after any kind of end.
 
 use rustix::process::Signal;
 
 use crate::bench::{Bench, Running, wait_until};
 
-/// The processes that it has made.
+/// The processes of a load.
 fn children(pid: i32) -> Vec<i32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Fields of `/proc/PID/stat` from the state on; empty once it has ended.
+/// Fields of `/proc/PID/stat` from the state on; empty after the end of the process.
 fn stat(pid: i32) -> Vec<String> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let (_, rest) = text.rsplit_once(") ").unwrap_or_default();
@@ -22,7 +22,7 @@ fn is_alive(pid: i32) -> bool {
     stat(pid).first().is_some_and(|state| !matches!(state.as_str(), "Z" | "X"))
 }
 
-/// A load that is busy.
+/// Starts a load and waits until it is busy.
 fn busy(bench: &Bench, arguments: &[&str]) -> Running {
     let mut command = bench.command(crate::bench::STILLWELL);
     command.arg("load").args(arguments);
@@ -49,7 +49,7 @@ fn every_kind_takes_cpu_time() {
     let running = busy(&bench, &["7", "--kind", "cpu,mem,cache,io,fork,timer,irq"]);
     let workers = children(running.pid());
     assert_eq!(workers.len(), 7);
-    // utime, stime, cutime, cstime: fields 14 to 17, of which the state is the third.
+    // utime, stime, cutime and cstime are fields 14 to 17; the state is field 3.
     let ticks = |pid| stat(pid)[11..15].iter().map(|n| n.parse::<u64>().unwrap()).sum::<u64>();
     for &pid in &workers {
         wait_until("it takes CPU time", || ticks(pid) > 0);
@@ -84,7 +84,7 @@ fn one_that_is_killed_is_replaced() {
 #[test]
 fn a_command_has_its_status_and_its_load() {
     let bench = Bench::new();
-    // The workers are its siblings.
+    // The workers are siblings of the shell.
     let count = "wc -w < /proc/$PPID/task/$PPID/children > n; exit 7";
     bench.stillwell(&["load", "3", "--", "sh", "-c", count]).ends_with(7);
     assert_eq!(bench.read("n").trim(), "4");

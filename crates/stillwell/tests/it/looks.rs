@@ -1,17 +1,17 @@
-//! When a session ends, and that whatever ended it leaves the same verdict in the record.
+//! Interim analyses: when a session ends, and that its record gives the same verdict after any kind of end.
 
 use serde_json::Value;
 
 use crate::bench::{Bench, Ran};
 
-/// Times that scatter by some percent around 10 ms, never the same twice in a row.
+/// Times around 10 ms with a spread of some percent, never the same twice in a row.
 fn noisy(ratio: f64, seed: u64) -> String {
     let mut stream = stats::Stream::new(seed);
     let time = |_| format!("{:.6}ms", 10.0 * ratio * (1.0 + 0.04 * stream.unit()));
     (0..997).map(time).collect::<Vec<_>>().join(" ")
 }
 
-/// Plays commands that take these times as long as the first.
+/// Plays commands that take these multiples of the first one's time.
 fn play(bench: &Bench, ratios: &[f64], options: &[&str]) -> Ran {
     let lines: Vec<String> = (1..).zip(ratios).map(|(seed, ratio)| noisy(*ratio, seed)).collect();
     bench.write("script", &lines.join("\n"));
@@ -41,7 +41,7 @@ fn a_clear_difference_ends_the_session() {
     let found = document(&ran);
     assert_eq!(verdicts(&found), ["slower"]);
     assert_eq!(found["analysis"]["end"], "decided");
-    // Ten pairs cannot decide at the share of 1 % that they have; the look after them can.
+    // Ten pairs cannot decide at their share of the 1 %. The next interim analysis can.
     assert_eq!(bench.record().rows.len(), 2 * 14);
     assert!(paired(&found)["p"].as_f64().unwrap() <= 0.01);
 }
@@ -78,7 +78,7 @@ fn nothing_is_decided_before_the_fewest_blocks() {
 #[test]
 fn the_budget_ends_what_is_not_decided() {
     let bench = Bench::new();
-    // Some 20 ms a block: 50 blocks in a second.
+    // A block takes some 20 ms, so a second has 50 blocks.
     let ran = play(&bench, &[1.0, 1.002], &["--same", "0.1", "--budget", "1s"]);
     let found = document(&ran);
     assert_eq!(
@@ -108,7 +108,7 @@ fn a_limit_is_what_is_to_be_decided() {
         shown.ends_with(code);
         bench.record().rows.len()
     };
-    // That it is slower is clear long before it is clear on which side of 4 % it is.
+    // The session finds "slower" long before it finds the side of 4 %.
     let n_runs = limited(1.05, 1);
     assert!(n_runs > 2 * 40, "{n_runs}");
     limited(1.03, 0);
@@ -156,13 +156,13 @@ fn the_record_gives_the_verdict_again() {
     }
 }
 
-/// The record as it would be after `kill -9`: so many rows and no end.
+/// The record as after `kill -9`: some rows and no end.
 #[test]
 fn a_killed_session_has_the_verdict_of_its_last_look() {
     let bench = Bench::new();
     play(&bench, &[1.0, 1.5], &["--min-blocks", "100"]).ends_with(0);
     let text = bench.read("r.swell");
-    // The first look from 100 blocks on is at 111.
+    // The first interim analysis from 100 blocks on is at 111.
     for (n_rows, verdict) in [(2 * 110 + 1, "undecided"), (2 * 111, "slower")] {
         let kept: Vec<&str> = text.lines().take(1 + n_rows).collect();
         bench.write("killed.swell", &(kept.join("\n") + "\n"));
@@ -196,14 +196,15 @@ fn a_difference_between_twins_is_said() {
     assert!(shown.contains("1 % of sessions"), "{shown}");
 }
 
-/// `--aa`: one line of times for each command, and one for the twin.
+/// `--aa` needs one line of times for each command and one for the twin.
 fn play_twin(bench: &Bench, commands: &[&str], times: &[&str]) -> Ran {
     bench.write("script", &times.join("\n"));
     let fixed = ["--script", "script", "--host-root", ".", "-w", "0", "--json", "--aa"];
     bench.run(&[fixed.as_slice(), commands].concat()).ends_with(0)
 }
 
-/// Enough pairs for a verdict are not enough: it is looked at fixed numbers of them, and only these share out the error rate.
+/// Interim analyses come only at fixed numbers of pairs, because these share the error rate. So enough pairs for a verdict
+/// are not enough.
 #[test]
 fn who_ends_before_the_first_look_is_told_so() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! End to end: the real program on real, cheap commands, or on scripted times where thousands are needed.
+//! End to end: the real program on real, cheap commands, or on scripted times if a test needs thousands.
 #![expect(
     clippy::disallowed_methods,
     reason = "these tests are outside of the program: they make processes, read files and wait"

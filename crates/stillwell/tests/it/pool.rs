@@ -1,4 +1,4 @@
-//! Pools, from the outside, with a queue that runs each job at once; with a real Slurm: `tests/slurm/`.
+//! Pools from the outside, with a queue that runs each job at once. `tests/slurm/` has the tests on a real Slurm.
 
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ fn every_task_is_measured_once_and_counts_for_its_node() {
     let nodes = status["nodes"].as_object().expect("nodes");
     assert_eq!(nodes.keys().collect::<Vec<_>>(), ["n0", "n1", "n2"]);
     assert!(nodes.values().all(|n| n == 4), "{nodes:?}");
-    // Once more: nothing is measured again.
+    // A second run of the task measures nothing.
     let before = bench.read("p/done/0.swell");
     bench.stillwell(&["pool", "task", "p", "0"]).ends_with(0);
     assert_eq!(bench.read("p/done/0.swell"), before);
@@ -84,7 +84,7 @@ fn what_is_missing_or_damaged_is_named_and_comes_back() {
         format!("{} #{repetition}", benchmark["name"].as_str().expect("a name"))
     };
     let done = |task: usize| bench.path(&format!("p/done/{task}.swell"));
-    // Gone; of another task; cut off; and one that never ended, which was not put there.
+    // Four damaged tasks: missing, of another task, cut off, and one that never ended and stayed in `part`.
     std::fs::remove_file(done(0)).expect("done");
     std::fs::copy(done(2), done(1)).expect("done");
     let text = bench.read("p/done/3.swell");
@@ -98,7 +98,7 @@ fn what_is_missing_or_damaged_is_named_and_comes_back() {
     assert_eq!(damaged.len(), 2, "{damaged:?}");
     assert!(why(0).0 == Some(&label(1)) && why(0).1.contains("of another task"), "{damaged:?}");
     assert!(why(1).0 == Some(&label(3)) && why(1).1.contains("no proper end"), "{damaged:?}");
-    // Of which nothing is known cannot be said not to be slower.
+    // A benchmark without results may be slower, so the gate cannot pass.
     bench.stillwell(&["pool", "collect", "p", "--fail-on", "slower"]).ends_with(3);
     for task in [1, 3] {
         std::fs::remove_file(done(task)).expect("done");
@@ -111,7 +111,7 @@ fn what_is_missing_or_damaged_is_named_and_comes_back() {
 #[test]
 fn two_who_measure_the_same_leave_one_record() {
     let bench = bench(SUITE);
-    // Nothing is measured by this queue.
+    // This queue runs no job.
     run(&bench, "echo queued {script}", "1").ends_with(0);
     assert!(bench.read("p/submissions.jsonl").contains("\"id\":\"queued "));
     let both: Vec<_> = ["a", "b"]
@@ -138,7 +138,7 @@ fn a_task_that_fails_is_told_of_and_tried_again() {
         SUITE.replace("command = \"true\"\n[[benchmark]]", "command = \"./tool\"\n[[benchmark]]");
     let bench = bench(&suite);
     bench.script("tool", "#!/bin/sh\necho it broke >&2\nexit 9\n");
-    // The queue's job fails, as Slurm's would; the submission does not.
+    // The job fails, as on Slurm, but the submission succeeds.
     run(&bench, "sh -c 'sh {script} || true'", "1").ends_with(0);
     let status = json(&bench, &["status"]);
     assert_eq!((&status["done"], &status["failed"]), (&1.into(), &1.into()), "{status:#}");
@@ -147,7 +147,7 @@ fn a_task_that_fails_is_told_of_and_tried_again() {
     bench.script("tool", "#!/bin/sh\nexit 0\n");
     bench.stillwell(&["pool", "resume", "p"]).ends_with(0);
     assert_eq!(json(&bench, &["status"])["done"], 2);
-    // Another suite is another pool.
+    // Another suite needs another pool.
     std::fs::remove_file(bench.path("p/done/0.swell")).expect("done");
     bench.write("s.toml", &suite.replace("./tool", "./tool2"));
     let ran = bench.stillwell(&["pool", "task", "p", "0"]).ends_with(2);
@@ -194,7 +194,7 @@ fn a_job_that_is_told_to_end_leaves_the_task_to_the_next() {
     assert_eq!(json(&bench, &["status"])["done"], 0);
 }
 
-/// A branch that moves while a pool is measured does not take the rest of the pool with it.
+/// A branch may move during a pool. The remaining tasks still measure the commits of the manifest.
 #[test]
 fn all_tasks_are_of_the_commits_that_the_pool_was_made_of() {
     let suite = "[[variant]]\nname = \"a=b\"\nrevision = \"HEAD\"\n[[variant]]\nname = \"new\"\n\
@@ -219,14 +219,14 @@ fn all_tasks_are_of_the_commits_that_the_pool_was_made_of() {
     assert_eq!(commit_of("0"), commits["a=b"]);
     assert_eq!(commit_of("1"), commits["a=b"]);
     assert_eq!(json(&bench, &["collect"])["n_done"], 2);
-    // An older manifest does not name them, and its tasks are what they are.
+    // An older manifest names no commits, so every task counts.
     let mut older = manifest.clone();
     older.as_object_mut().expect("a manifest").remove("commits");
     bench.write("p/pool.json", &older.to_string());
     task("2");
     assert_ne!(commit_of("2"), commits["a=b"]);
     assert_eq!(json(&bench, &["collect"])["n_done"], 3);
-    // But where it does, only those count.
+    // If the manifest names them, only tasks of these commits count.
     bench.write("p/pool.json", &manifest.to_string());
     let found = json(&bench, &["collect"]);
     assert_eq!(found["n_done"], 2);

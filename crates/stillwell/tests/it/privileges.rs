@@ -1,4 +1,4 @@
-//! What needs root, and what is said without it.
+//! Options that need root, and the messages without it.
 
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::bench::{Bench, Ran, STILLWELL, is_root, skipped};
 
-/// Runs the program as nobody. As root that is done by dropping privileges; otherwise we are nobody already.
+/// Runs the program without privileges. Root drops them; any other user has none.
 pub fn as_nobody(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
     if !is_root() {
         return Some(bench.stillwell(arguments));
     }
-    // The program may be where nobody can reach it.
+    // An unprivileged user may have no access to the program's directory.
     let copy = bench.path("stillwell-copy");
     if !copy.exists() {
         bench.install(Path::new(STILLWELL), "stillwell-copy");
@@ -25,7 +25,7 @@ pub fn as_nobody(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
     Some(Ran::from(output))
 }
 
-/// What was asked for and cannot be had is said at once, and by the record.
+/// Stillwell reports an unavailable option at once and in the record.
 #[test]
 fn who_took_the_time_is_not_for_everybody() {
     let bench = Bench::new();
@@ -58,7 +58,7 @@ fn it_works_unprivileged_and_explains_what_is_missing() {
             assert!(!gap[part].as_str().unwrap().is_empty(), "{gap}");
         }
     }
-    // Whatever is not in the rows is explained; but for what only workers have, or events that did not take turns.
+    // A gap explains every missing metric, except those of workers and of events that did not take turns.
     const OTHERWISE: [&str; 4] = ["running-ppm", "loops", "cpu-clock", "empty-loop"];
     let columns: HashSet<&str> =
         record.header["columns"].as_array().unwrap().iter().filter_map(|c| c.as_str()).collect();
@@ -75,7 +75,7 @@ fn it_works_unprivileged_and_explains_what_is_missing() {
     }
 }
 
-/// As sudo runs it, for somebody without a name.
+/// Runs the program as sudo does, for a user without a name.
 fn under_sudo(bench: &Bench, arguments: &[&str]) -> Ran {
     let mut command = bench.command(STILLWELL);
     command.args(arguments).env("SUDO_UID", SOMEBODY.to_string());
@@ -121,7 +121,7 @@ fn files_that_are_made_under_sudo_belong_to_the_user() {
     }
 }
 
-/// git obeys the configuration of the repository that it is asked about, so it never runs with more rights than the user.
+/// git obeys the configuration of the repository, so it must never run with more rights than the user.
 #[test]
 fn a_history_asks_git_as_the_user() {
     if !is_root() {
@@ -141,7 +141,7 @@ fn a_history_asks_git_as_the_user() {
     assert!(!asked.is_empty() && asked.lines().all(|id| id == SOMEBODY.to_string()), "{asked}");
 }
 
-/// Nobody makes files through root where they may not make any themselves; root does, and they are root's.
+/// Under sudo, a user creates no file in a directory without write access. Root does, and owns the file.
 #[test]
 fn where_the_user_may_not_write_root_does() {
     if !is_root() {
@@ -155,7 +155,7 @@ fn where_the_user_may_not_write_root_does() {
     assert_eq!((owner(&bench, "roots/r.swell"), owner(&bench, "roots/x.csv")), ((0, 0), (0, 0)));
 }
 
-/// On this machine, as root: with a knob that is left as it is, or that is put back at once.
+/// Runs on this machine as root, with a knob that keeps its value or that is restored at once.
 #[test]
 fn what_runs_on_a_tuned_machine_under_sudo_runs_as_the_user() {
     if !is_root() {
@@ -171,12 +171,12 @@ fn what_runs_on_a_tuned_machine_under_sudo_runs_as_the_user() {
     let output = ["run", "-r", "2", "--tune=ksm", "--output", "./out", "id -u; id -G"];
     under_sudo(&bench, &output).ends_with(0);
     assert_eq!(owner(&bench, "out"), (SOMEBODY, SOMEBODY));
-    // No groups of root's either.
+    // The command has none of root's groups either.
     assert_eq!(bench.read("out"), "54321\n54321\n");
     let denied = ["run", "-r", "1", "--tune=ksm", "--output", "roots/out", "true"];
     std::fs::create_dir(bench.path("roots")).unwrap();
     under_sudo(&bench, &denied).ends_with(2).says(&["Permission denied"]);
-    // That of this developer may be where nobody else can reach it.
+    // The developer's own Python may be in a directory that no other user can read.
     let python = "/usr/bin/python3";
     if !Path::new(python).exists() {
         return skipped("there is no /usr/bin/python3");
@@ -189,7 +189,7 @@ fn what_runs_on_a_tuned_machine_under_sudo_runs_as_the_user() {
     assert_eq!(bench.record().header["facts"]["user_id"], SOMEBODY);
 }
 
-/// Rights that somebody was lent are for this machine, not for a directory that they have chosen.
+/// sudo's rights apply to this machine only, not to a directory that the user chose.
 #[test]
 fn under_sudo_no_other_root_is_tuned() {
     if !is_root() {

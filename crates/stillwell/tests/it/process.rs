@@ -1,8 +1,8 @@
-//! The state that the timed processes are in, as they see it themselves.
+//! The state of the timed processes, as they see it themselves.
 
 use crate::bench::{Bench, is_root, skipped};
 
-/// What a run with these options finds in a file of /proc/self.
+/// The content of a file of /proc/self in a run with these options.
 #[track_caller]
 fn proc_self(file: &str, options: &[&str]) -> String {
     let bench = Bench::new();
@@ -115,7 +115,7 @@ fn the_run_sees_what_it_would_see_from_a_shell() {
         // Bit 12: SIGPIPE, which Rust programs ignore.
         assert_eq!(inside & (1 << 12), 0, "{field}: {inside:x}");
     }
-    // As many descriptors as ls has when this test starts it: none of ours.
+    // The run inherits no descriptor of ours: it has as many as an ls that this test starts.
     let bench = Bench::new();
     let arguments = ["-N", "-w", "0", "-r", "1", "--output", "./seen", "ls /proc/self/fd"];
     bench.run(&arguments).ends_with(0);

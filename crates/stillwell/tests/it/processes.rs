@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::bench::{Bench, wait_until};
 
-/// Name of the variable that marks the processes of one test. The launcher has an empty environment, its children have
-/// the front end's.
+/// Name of the variable that marks the processes of one test. The launcher has an empty environment; its children have
+/// the environment of the front end.
 const MARK: &str = "STILLWELL_TEST_MARK";
 
 fn pids() -> Vec<i32> {
@@ -25,7 +25,7 @@ fn stat(pid: i32, field: usize) -> Option<String> {
     rest.split_ascii_whitespace().nth(field - 3).map(String::from)
 }
 
-/// A process that cannot be mistaken for a later one of the same number.
+/// A process, distinct from a later one with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub pid: i32,
@@ -33,18 +33,18 @@ pub struct Process {
 }
 
 impl Process {
-    /// Who has this number now.
+    /// The process that has this pid now.
     pub fn of(pid: i32) -> Option<Self> {
         Some(Self { pid, started: stat(pid, 22)? })
     }
 
-    /// Whether it still runs; one that is dead but not reaped does not.
+    /// Whether it still runs. A zombie does not.
     pub fn is_alive(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self) && stat(self.pid, 3).is_some_and(|s| s != "Z")
     }
 }
 
-/// The launcher of a front end, once it is there.
+/// Waits for the launcher of a front end.
 fn launcher_of(front_end: i32) -> Process {
     let parent = front_end.to_string();
     let mut found = None;
@@ -59,23 +59,23 @@ fn launcher_of(front_end: i32) -> Process {
     found.unwrap()
 }
 
-/// Processes that run commands of a session that was started with this mark, and the front end itself.
+/// Processes of the commands of the session with this mark, and its front end.
 fn marked(mark: &str) -> Vec<Process> {
     let entry = format!("{MARK}={mark}\0");
     let marked = pids().into_iter().filter(|&pid| file(pid, "environ").contains(&entry));
     marked.filter_map(Process::of).filter(Process::is_alive).collect()
 }
 
-/// The processes of a session, which end with the test even if the program forgot them.
+/// The processes of a session. They end with the test even if the program forgot them.
 pub struct Session {
     mark: String,
     launcher: Option<Process>,
 }
 
 impl Session {
-    /// A session whose commands get `environment()` by --env.
+    /// A session whose commands get `environment()` with --env.
     pub fn new(bench: &Bench) -> Self {
-        // The directory of the test is nobody else's.
+        // No other test has this directory.
         Self { mark: bench.path("").display().to_string(), launcher: None }
     }
 
@@ -83,7 +83,7 @@ impl Session {
         format!("{MARK}={}", self.mark)
     }
 
-    /// The launcher belongs to it as well.
+    /// Adds the launcher to the session.
     pub fn find_launcher(&mut self, front_end: i32) {
         self.launcher = Some(launcher_of(front_end));
     }
@@ -92,13 +92,13 @@ impl Session {
         self.launcher.as_ref().unwrap()
     }
 
-    /// Those that are there now.
+    /// The processes that exist now.
     pub fn processes(&self) -> Vec<Process> {
         let launcher = self.launcher.clone().filter(Process::is_alive);
         marked(&self.mark).into_iter().chain(launcher).collect()
     }
 
-    /// Nothing of it is left.
+    /// Asserts that no process of the session is left.
     #[track_caller]
     pub fn is_gone(&self) {
         wait_until("no process is left", || self.processes().is_empty());

@@ -1,4 +1,4 @@
-//! In which order the runs are made, and what they find in their environment.
+//! The order of the runs, and their environment.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::bench::Bench;
 
 const LETTERS: [&str; 3] = ["echo a >> log", "echo b >> log", "echo c >> log"];
 
-/// The order in which three commands were really executed.
+/// The real order of execution of three commands.
 fn order(seed: &str, more: &[&str]) -> (String, Bench) {
     let bench = Bench::new();
     let arguments = [&["-w", "0", "-r", "20", "--seed", seed], more, &LETTERS].concat();
@@ -56,7 +56,7 @@ fn without_a_seed_one_is_drawn_and_recorded() {
         bench.run(&["-w", "0", "-r", "1", "true"]).ends_with(0);
         bench.record().header["plan"]["seed"].as_u64().unwrap()
     };
-    // Equal by chance once in 2^32.
+    // Two seeds are equal by chance once in 2^32.
     assert_ne!(seed(), seed());
 }
 
@@ -79,7 +79,7 @@ fn hooks_and_runs_know_their_iteration() {
     assert_eq!(bench.read("log").lines().collect::<Vec<_>>(), expected);
 }
 
-/// Sizes of the padding that two commands saw, block by block.
+/// Sizes of the padding of two commands, block by block.
 fn paddings(more: &[&str]) -> Vec<[String; 2]> {
     let bench = Bench::new();
     let commands = ["echo ${#STILLWELL_PADDING} >> log", "echo ${#STILLWELL_PADDING} >> log; true"];

@@ -1,5 +1,5 @@
-//! Shields: what is said where there can be none. tests/alone has a real one of version 1 of control groups, tests/vm those of
-//! version 2.
+//! Shields: the messages on machines without one. tests/alone has a real shield of cgroup v1, tests/vm has those of
+//! cgroup v2.
 
 use crate::bench::{Bench, skipped};
 

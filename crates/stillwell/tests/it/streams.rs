@@ -20,7 +20,7 @@ fn an_input_that_is_not_there_is_named() {
     ran.ends_with(2).says(&["no-such-input", "No such file", "--input"]);
 }
 
-/// Opening it would wait for another process, for ever.
+/// Opening a fifo would wait for another process forever.
 #[test]
 fn a_fifo_is_refused() {
     let bench = Bench::new();
@@ -66,7 +66,7 @@ fn runs_are_quiet_unless_they_fail() {
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
 }
 
-/// A process in the background keeps the run's output open. Nobody may wait for it.
+/// A process in the background keeps the run's output open. Stillwell must not wait for it.
 #[test]
 fn a_grandchild_that_holds_the_output_delays_nothing() {
     for output in ["null", "pipe", "./out"] {
@@ -81,7 +81,7 @@ fn a_grandchild_that_holds_the_output_delays_nothing() {
     }
 }
 
-/// The same, but it never stops writing.
+/// The same with a process that never stops writing.
 #[test]
 fn a_grandchild_that_goes_on_writing_delays_nothing() {
     let bench = Bench::new();
@@ -90,7 +90,7 @@ fn a_grandchild_that_goes_on_writing_delays_nothing() {
     assert_eq!(bench.record().rows.iter().filter(|row| row.arm == 0).count(), 3);
 }
 
-/// A run that asks for input of a closed stream, and a front end that can print nowhere.
+/// A run that reads from a closed stream, and a front end without any open output.
 #[test]
 fn streams_may_be_closed() {
     for closing in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
@@ -105,13 +105,13 @@ fn streams_may_be_closed() {
     }
 }
 
-/// Peak memory of the whole program (front end, launcher, runs), KiB, as another session of it measures.
+/// Peak memory of the whole program (front end, launcher, runs) in KiB, measured by another session.
 fn peak_kib(arguments: &[&str]) -> i64 {
     let bench = Bench::new();
     let words = [&[STILLWELL, "run", "-o", "inner.swell", "-r", "1"], arguments].concat();
     bench.run(&["-N", "-w", "0", "-r", "1", &shell_words::join(words)]).ends_with(0);
     let peak_kib = bench.record().rows[0].get("maxrss_kib").unwrap();
-    // The front end alone has more than this.
+    // The front end alone needs more than this.
     assert!(peak_kib > 2048, "{peak_kib} KiB");
     peak_kib
 }

@@ -1,11 +1,11 @@
-//! Builds of a suite that are interrupted, killed or waited for.
+//! Builds of a suite that are interrupted or killed, or that another session waits for.
 
 use rustix::process::Signal;
 
 use crate::bench::{Bench, Running, STILLWELL, wait_until};
 use crate::processes::Process;
 
-/// A suite with a build that goes on for ever, and says who it is.
+/// A suite with an endless build that writes its pid.
 fn endless(bench: &Bench, before: &str) -> (Running, Process) {
     let build = format!("{before} echo $$ > new; mv new pid; while :; do sleep 0.01; done");
     let text = format!(

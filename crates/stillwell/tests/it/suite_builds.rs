@@ -1,10 +1,10 @@
-//! `bench SUITE.toml` with variants that are checked out and built.
+//! `bench SUITE.toml` with variants that Stillwell checks out and builds.
 
 use std::path::PathBuf;
 
 use crate::bench::{Bench, Ran, Record, STILLWELL, skipped, wait_until};
 
-/// A commit of all files here.
+/// Commits all files of the directory.
 pub fn commit(bench: &Bench, message: &str) {
     let git = |arguments: &[&str]| {
         let mut command = bench.command("git");
@@ -16,13 +16,13 @@ pub fn commit(bench: &Bench, message: &str) {
     git(&["commit", "--quiet", "-m", message]);
 }
 
-/// What is built, without the locks beside it.
+/// The built trees, without the locks beside them.
 fn built(cache: &Bench) -> Vec<PathBuf> {
     let found = std::fs::read_dir(cache.path("cache/stillwell/builds")).unwrap();
     found.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
 }
 
-/// A repository with two commits of a C program of three objects; `None` where it cannot be made.
+/// A repository with two commits of a C program of three objects; `None` without git or a compiler.
 fn repository() -> Option<Bench> {
     let bench = Bench::new();
     let has = |program: &str| bench.command(program).arg("--version").output().is_ok();
@@ -40,7 +40,7 @@ fn repository() -> Option<Bench> {
     Some(bench)
 }
 
-/// `bench suite.toml` with what is built kept in `cache`.
+/// Runs `bench suite.toml` with its builds in `cache`.
 fn measured(bench: &Bench, cache: &Bench, arguments: &[&str]) -> Ran {
     let mut command = bench.command(STILLWELL);
     command.env("XDG_CACHE_HOME", cache.path("cache")).args(["bench", "suite.toml"]);
@@ -83,17 +83,17 @@ env = { LOG = "@/where" }
         assert!(std::fs::read_to_string(tree.join("a.c")).unwrap().contains("1000"));
     }
     assert!(layouts.len() > 1, "{layouts:?}");
-    // Eight blocks and a warm-up: each of the four builds twice, the first once more; all of them the one build.
+    // Eight blocks and a warm-up run each of the four builds twice, and the first once more. All nine use the one build.
     let visited = bench.read("where");
     let n_runs_in =
         |tree: &PathBuf| visited.lines().filter(|line| line == &tree.to_str().unwrap()).count();
     let mut counts: Vec<usize> = trees.iter().map(n_runs_in).collect();
     counts.sort_unstable();
     assert_eq!(counts, [2, 2, 2, 3, 9]);
-    // They are found again.
+    // The next session finds the builds.
     let ran = measured(&bench, &bench, &["--blocks", "1", "-o", "again"]).ends_with(0);
     assert!(!ran.stderr.contains("building"), "{}", ran.stderr);
-    // Copies of files as they are belong to their session, and end with it.
+    // Copies of uncommitted files belong to their session and end with it.
     let (copied, elsewhere) = (text.replace("revision = \"HEAD~1\"\n", ""), Bench::new());
     bench.write("suite.toml", &copied.replace('@', "/tmp"));
     let ran = measured(&bench, &elsewhere, &["--blocks", "1", "-o", "copied"]).ends_with(0);
@@ -105,7 +105,7 @@ env = { LOG = "@/where" }
     measured(&bench, &bench, &[]).ends_with(2).says(&["\"before\"", "no such luck"]);
 }
 
-/// A repository of files that need no compiler; `None` without git.
+/// A repository with files that need no compiler; `None` without git.
 pub fn plain_repository(suite: &str) -> Option<Bench> {
     let bench = Bench::new();
     if bench.command("git").arg("--version").output().is_err() {
@@ -117,7 +117,7 @@ pub fn plain_repository(suite: &str) -> Option<Bench> {
     Some(bench)
 }
 
-/// Two variants of one commit whose builds differ in their variables, and a benchmark that says what was built.
+/// Two variants of one commit whose builds have different variables, and a benchmark that prints its build.
 const TWO_FLAVOURS: &str = r#"
 [[variant]]
 name = "l 2"
@@ -142,7 +142,7 @@ fn variables_and_names_make_another_build() {
     let linked = suite
         .replace("revision = \"HEAD\"\n", "")
         .replace("flavour\" }", "flavour\", link_order = \"random\", builds = 2 }");
-    // Copies, too: in a file's name, both variants' are the same.
+    // The copies differ too, although the names of both variants give the same file name.
     let cache = Bench::new();
     for text in [&suite, &linked] {
         bench.write("suite.toml", text);
@@ -155,13 +155,13 @@ fn variables_and_names_make_another_build() {
         assert_eq!(said, ["l 2 is l 2", "l-2 is l-2"]);
         std::fs::remove_dir_all(bench.path("out")).unwrap();
     }
-    // In another session, too.
+    // The same holds in another session.
     let other = suite.replace("env = { FL = \"{variant}\" }", "env = { FL = \"other\" }");
     bench.write("suite.toml", &other);
     bench.write("log", "");
     let ran = measured(&bench, &cache, &["--blocks", "3", "-o", "out"]).ends_with(0);
     assert!(bench.read("log").lines().all(|line| line == "other is other"), "{ran:?}");
-    // Now they are the same, and built once.
+    // Now both variants are equal, so there is one build.
     assert_eq!(ran.stderr.matches("building").count(), 1, "{}", ran.stderr);
 }
 
@@ -176,7 +176,7 @@ fn two_sessions_do_not_build_in_one_tree() {
         )
     };
     let Some(bench) = plain_repository("") else { return };
-    // In a work tree, and in place.
+    // First in a work tree, then in place.
     for (revision, n_builds) in [("revision = \"HEAD\"\n", 1), ("", 2)] {
         bench.write("suite.toml", &suite(revision, &bench));
         let session = |place: &Bench| {
@@ -201,7 +201,7 @@ fn two_sessions_do_not_build_in_one_tree() {
     }
 }
 
-/// The machines of a pool may share the repository and have their work trees at the same path, each its own.
+/// The machines of a pool may share the repository. Each may have its own work tree at the same path.
 #[test]
 fn work_trees_of_other_machines_are_none_of_ours() {
     let suite = "[[variant]]\nname = \"a\"\nrevision = \"HEAD\"\n\
@@ -215,14 +215,14 @@ fn work_trees_of_other_machines_are_none_of_ours() {
         std::fs::remove_dir_all(bench.path("out")).unwrap();
     };
     run(&other);
-    // From here it is not seen, and stays what it is.
+    // This machine does not see the other's work tree and leaves it as it is.
     std::fs::rename(other.path("cache"), other.path("away")).unwrap();
     run(&mine);
     std::fs::rename(other.path("away"), other.path("cache")).unwrap();
     let mut command = bench.command("git");
     command.arg("-C").arg(&built(&other)[0]).args(["rev-parse", "HEAD"]);
     Ran::from(command.output().unwrap()).ends_with(0);
-    // One at our path that is in the making, or was when its machine died.
+    // A work tree at our path whose machine is creating it, or died while creating it.
     let known = |tree: &PathBuf| {
         let text = std::fs::read_to_string(tree.join(".git")).unwrap();
         PathBuf::from(text.trim().strip_prefix("gitdir: ").unwrap())
@@ -230,12 +230,12 @@ fn work_trees_of_other_machines_are_none_of_ours() {
     std::fs::write(known(&built(&mine)[0]).join("locked"), "initializing").unwrap();
     std::fs::remove_dir_all(mine.path("cache")).unwrap();
     run(&mine);
-    // One of which git knows nothing any more.
+    // A work tree that git no longer knows.
     let tree = &built(&mine)[0];
     std::fs::remove_dir_all(known(tree)).unwrap();
     std::fs::remove_file(tree.join(".stillwell-built")).unwrap();
     run(&mine);
-    // Only one machine at a time writes into the repository.
+    // Only one machine at a time writes to the repository.
     let lock = std::fs::File::open(bench.path(".git/stillwell.lock")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     std::fs::remove_file(tree.join(".stillwell-built")).unwrap();
@@ -248,7 +248,7 @@ fn work_trees_of_other_machines_are_none_of_ours() {
     waiting.finish().ends_with(0);
 }
 
-/// git sets variables that say which repository it is in, for hooks; a suite is in the one that it is in.
+/// git sets variables for hooks that name its repository. A suite ignores them and uses its own repository.
 #[test]
 fn a_suite_in_a_hook_of_another_repository_is_of_its_own() {
     let suite = "[[variant]]\nname = \"a\"\nrevision = \"HEAD\"\n\
@@ -288,7 +288,7 @@ fn submodules_are_there_when_a_revision_is_built() {
         bench.command("git").args(allowed).args(add).arg(part.path("")).arg("part").output();
     Ran::from(added.unwrap()).ends_with(0);
     commit(&bench, "two");
-    // git itself refuses to clone from a directory unless it is told to.
+    // git refuses to clone a submodule from a directory unless a setting allows it.
     measured(&bench, &bench, &["--blocks", "1", "-o", "out"])
         .ends_with(2)
         .says(&["its submodules", "submodule.NAME.update none"]);
@@ -299,7 +299,7 @@ fn submodules_are_there_when_a_revision_is_built() {
     Ran::from(command.output().unwrap()).ends_with(0);
 }
 
-/// What nobody asked for is not built; what is measured is measured as if it were.
+/// Stillwell builds only the selected variants. That does not change their measurement.
 #[test]
 fn only_variants_that_are_measured_are_built() {
     let bench = Bench::new();
@@ -339,7 +339,7 @@ fn only_variants_that_are_measured_are_built() {
     assert!(seeds.any(|seed| seed == alone));
 }
 
-/// Programs are asked for their benchmarks, so that all others keep their places.
+/// Stillwell asks built programs for their benchmarks, so that all other benchmarks keep their places.
 #[test]
 fn variants_of_programs_are_built_to_be_asked() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! `bench SUITE.toml` that goes wrong: mistakes of the file with their place, failures with a remedy that there is, exit codes.
+//! Failures of `bench SUITE.toml`: mistakes in the file with their place, valid remedies, exit codes.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -70,12 +70,12 @@ fn mistakes_have_their_place() {
     let schema = bench.stillwell(&["bench", "--schema"]).ends_with(0).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert!(schema["properties"]["benchmark"].is_object(), "{schema:#}");
-    // A value with its place is the same to an editor.
+    // The schema is for editors, so it has no second definition for a value with its place.
     let names: Vec<&String> = schema["$defs"].as_object().unwrap().keys().collect();
     assert!(!names.iter().any(|name| name.ends_with(|it: char| it.is_ascii_digit())), "{names:?}");
 }
 
-/// A terminal would obey what stands in a name.
+/// A terminal would obey control characters in a name.
 #[test]
 fn names_are_shown_with_nothing_in_them_that_a_terminal_obeys() {
     let bench = Bench::new();
@@ -90,7 +90,7 @@ fn names_are_shown_with_nothing_in_them_that_a_terminal_obeys() {
     assert!(!ran.stderr.contains('\u{1b}') && !ran.stdout.contains('\u{1b}'), "{ran:#?}");
 }
 
-/// What it suggests is a key of the file, or an option of `bench`.
+/// Every suggestion is a key of the file or an option of `bench`.
 #[test]
 fn remedies_are_keys_of_the_suite() {
     let bench = Bench::new();
@@ -120,7 +120,7 @@ fn remedies_are_keys_of_the_suite() {
     check(input, 2, &["missing as standard input", "check `input`"]);
 }
 
-/// ^C before errors, errors before time-outs.
+/// ^C takes precedence over errors, and errors over time-outs.
 #[test]
 fn exit_codes_of_a_suite() {
     let bench = Bench::new();
@@ -144,7 +144,7 @@ fn exit_codes_of_a_suite() {
     check(&[&slow], 124);
 }
 
-/// What a program writes is shown, and no terminal obeys it.
+/// Stillwell shows the output of a program without control characters.
 #[test]
 fn rubbish_is_shown_as_text_and_has_an_end() {
     let bench = Bench::new();
@@ -165,7 +165,7 @@ fn rubbish_is_shown_as_text_and_has_an_end() {
     check(&format!("{built}[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n"), "exit status: 9");
 }
 
-/// A gate that compares nothing would always be open.
+/// A gate without a comparison would always pass.
 #[test]
 fn fail_on_needs_two_variants() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! `bench SUITE.toml`: benchmarks of all kinds from one file, interrupted and gone on with, checked out and built.
+//! `bench SUITE.toml`: benchmarks of all kinds from one file, interrupted and resumed.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Ran, Record, STILLWELL, wait_until};
 
-/// Two variants of a command that writes down its runs, and waits where it is told to.
+/// Two variants of a command that logs its runs and waits at a given run.
 const COUNTED: &str = r#"
 [[variant]]
 name = "base"
@@ -21,7 +21,7 @@ command = "./count {n}"
 matrix = { n = [1, 2, 3] }
 "#;
 
-/// Waits from its 20th run on, until there is a file `go`.
+/// Waits from its 20th run on, until a file `go` exists.
 const COUNT: &str = "#!/bin/sh
 echo \"$1 $WHO\" >> log
 while [ ! -e go ] && [ $(wc -l < log) -ge 20 ]; do sleep 0.01; done
@@ -34,7 +34,7 @@ fn counted() -> Bench {
     bench
 }
 
-/// The records of a suite, in its order.
+/// The records of a suite, in the order of the suite.
 fn records(bench: &Bench, directory: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(bench.path(directory)).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -43,7 +43,7 @@ fn records(bench: &Bench, directory: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// How often each (arm, block) of a record was timed.
+/// Number of timed runs of each (arm, block) of a record.
 #[track_caller]
 fn check_blocks(record: &Record, n_blocks: i64, n_arms: i64) {
     for block in 0..n_blocks {
@@ -71,7 +71,7 @@ fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
             .map(|path| (path.clone(), Record::read(&path)))
             .collect();
         let n_before: usize = before.iter().map(|(_, record)| record.rows.len()).sum();
-        // 20 runs were begun, and the last was cut short.
+        // 20 runs were started, and the last was interrupted.
         assert_eq!(n_before, 19);
         bench.write("go", "");
         bench.stillwell(&["bench", "--resume", "out", "--style", "basic"]).ends_with(0);
@@ -85,14 +85,14 @@ fn a_suite_that_was_killed_goes_on_without_repeating_a_block() {
                 assert_eq!(old.get("wall_ns"), new.get("wall_ns"));
             }
         }
-        // A block that was cut short is not half of a pair, and not repeated: it counts as one of the six.
+        // Stillwell does not repeat an interrupted block. It is one of the six blocks, but gives no pair.
         let whole = records(&bench, "out").into_iter().map(|path| Record::read(&path));
         let n_pairs: usize = whole.map(|record| record.timed().count() / 2).sum();
         assert!((17..=18).contains(&n_pairs), "{n_pairs}");
         let shown = bench.stillwell(&["show", "out", "--json"]).ends_with(0);
         let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
         assert_eq!(shown["analysis"]["comparisons"].as_array().unwrap().len(), 3);
-        // There is nothing left to do.
+        // The suite is complete.
         let log = bench.read("log");
         bench.stillwell(&["bench", "--resume", "out", "--style", "none"]).ends_with(0);
         assert_eq!(bench.read("log"), log);
@@ -153,7 +153,7 @@ fn a_run_that_failed_is_no_time_when_its_benchmark_goes_on() {
     let ran = bench.stillwell(&["bench", "suite.toml", "--blocks", "8", "-o", "out"]);
     ran.ends_with(2).says(&["exited with 3", "--resume out"]);
     bench.stillwell(&["bench", "--resume", "out", "--style", "none"]).ends_with(0);
-    // The ninth run is the first of the fourth block, after a warm-up of both; that block stays half, or rather none.
+    // The ninth run is the first of the fourth block, after the warm-ups. That block stays incomplete and does not count.
     let shown = bench.stillwell(&["show", "out", "--json"]).ends_with(0).stdout;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let arms = shown["analysis"]["arms"].as_array().unwrap();
@@ -219,12 +219,12 @@ variants = ["new"]
     let run = ["bench", "suite.toml", "--blocks", "3", "--seed", "7", "-o", "out"];
     let shown = bench.stillwell(&run).ends_with(0).stdout;
     assert!(shown.contains("in one program only: alone"), "{shown}");
-    // One could do with 8; all four together need more.
+    // One comparison needs 8 pairs; a family of four needs more.
     assert!(shown.contains("needs 10 complete pairs of runs; there are 3"), "{shown}");
     let json = bench.stillwell(&["bench", "suite.toml", "--list", "--json"]).ends_with(0).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["benchmarks"][4]["variants"], serde_json::json!(["new"]));
-    // Every other verb takes the directory too.
+    // The other verbs accept the directory too.
     bench.stillwell(&["history", "add", "out", "--db", "h.db"]).ends_with(0);
     let history = bench.stillwell(&["history", "show", "--db", "h.db"]).ends_with(0).stdout;
     assert!(history.contains("sum[kind=b,n=10]") && history.contains("alone"), "{history}");
@@ -279,7 +279,7 @@ fn a_benchmark_that_fails_does_not_take_the_others_with_it() {
         records(&bench, "out").iter().map(|it| Record::read(it).end().map(str::to_owned)).collect();
     let complete = Some("complete".to_owned());
     assert_eq!(ends, [complete.clone(), complete.clone(), complete, Some("failed".into())]);
-    // What was wrong may have been put right since.
+    // The user may have repaired the command, so `--resume` tries it again.
     let resume = ["bench", "--resume", "out", "--style", "none"];
     bench.stillwell(&resume).ends_with(2).says(&["bad: command", "--resume out"]);
     bench.write("suite.toml", "[[benchmark]]\nname = \"bad\"\ncommand = \"./missing\"\n");

@@ -1,5 +1,5 @@
-//! `system`: what is said about every machine in tests/hosts. Nothing here reads the machine that runs the tests, but one
-//! test that says so.
+//! `system`: its output for every machine in tests/hosts. Only one test reads the machine that runs the tests, and it says
+//! so.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts")
 }
 
-/// A machine below the directory of a test.
+/// A machine in the directory of a test.
 struct Host {
     bench: Bench,
 }
@@ -38,7 +38,7 @@ impl Host {
         self.bench.stillwell(&all)
     }
 
-    /// What an action prints, after its exit code.
+    /// The command line, output and exit code of an action.
     fn shown(&self, args: &[&str]) -> String {
         let ran = self.system(args);
         for line in ran.stdout.lines() {
@@ -63,7 +63,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Machines that have only the files of the facts, and so lack most knobs: not shown, but looked at by the other tests.
+/// Machines with only the files of the facts, which lack most knobs. They have no page, but the other tests use them.
 const FACTS_ONLY: [&str; 6] = [
     "aarch64-big-little",
     "acpi-cpufreq-numa",
@@ -73,7 +73,7 @@ const FACTS_ONLY: [&str; 6] = [
     "qemu-one-cpu",
 ];
 
-/// The pages in tests/hosts/shown: each is read by a person when it changes.
+/// The pages in tests/hosts/shown. A developer reads each page that changes.
 #[test]
 fn every_machine_is_shown() {
     let mut settings = insta::Settings::clone_current();
@@ -81,7 +81,7 @@ fn every_machine_is_shown() {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     let _bound = settings.bind_to_scope();
-    // One loop for three checks: to unpack a machine takes longest.
+    // One loop makes three checks, because unpacking a machine takes longest.
     for name in &names() {
         let host = Host::new(name);
         let show = host.shown(&["show"]);
@@ -93,7 +93,7 @@ fn every_machine_is_shown() {
     }
 }
 
-/// No file, no content, no name and no time of a file below a directory is another one afterwards.
+/// Names, contents and modification times of all files below a directory.
 fn tree(directory: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
@@ -123,7 +123,7 @@ fn nothing_is_written() {
     assert_eq!(tree(&host.bench.path("machine")), before);
 }
 
-/// The exit code and the document agree with what is shown.
+/// Asserts that the exit code and the document agree with the text.
 #[track_caller]
 fn check_document(name: &str, host: &Host, show: &str) {
     let ran = host.system(&["show", "--json"]);
@@ -136,7 +136,7 @@ fn check_document(name: &str, host: &Host, show: &str) {
     assert_eq!(system["command"].is_null(), is_tuned, "{name}");
     assert_eq!(ran.code, Some(i32::from(!is_tuned)), "{name}");
     for knob in knobs {
-        // Nothing is not tuned without something to write, and the other way round.
+        // A knob is open exactly if there is a setting to write.
         let writes = !knob["settings"].as_array().unwrap().is_empty();
         let is_open = ["not_tuned", "on_request"].contains(&knob["standing"].as_str().unwrap());
         assert_eq!(writes, is_open, "{name}: {knob}");
@@ -147,7 +147,7 @@ fn check_document(name: &str, host: &Host, show: &str) {
     }
 }
 
-/// Lines are cut for 80 columns, whatever the terminal; what is to be copied is never cut.
+/// Lines end at 80 columns on every terminal. A line that the user may copy is never cut.
 #[track_caller]
 fn check_width(name: &str, host: &Host, show: &str) {
     for columns in ["40", "200"] {
@@ -175,17 +175,17 @@ fn bad_cpus_are_refused_in_a_sentence() {
     host.system(&["show", "--cpus", "(null)"]).ends_with(2).says(&["is not a CPU number"]);
     host.system(&["show", "--cpus", "0-7:3/2"]).ends_with(2).says(&["is not USED/GROUP"]);
     host.system(&["sho"]).ends_with(2).says(&["show"]);
-    // Numbers with holes: CPU 3 is there and off.
+    // The CPU numbers have holes: CPU 3 exists and is offline.
     let sparse = Host::new("smt-off-sparse");
     sparse
         .system(&["show", "--cpus", "2-3"])
         .ends_with(2)
         .says(&["CPU 3 is not online; the CPUs of this machine are 0,2,4,6"]);
-    // A list that others cannot read is read.
+    // Other programs cannot read such a list, but Stillwell does.
     assert_eq!(sparse.system(&["show", "--cpus", "2-6:1/2"]).code, Some(1));
 }
 
-/// Every file of a machine that cannot be read, or that holds something else, gives sentences.
+/// A file of a machine may be unreadable or have any content. The output is then still a sentence.
 #[test]
 fn strange_files_are_no_panic() {
     let text = std::fs::read_to_string(directory().join("intel-hwp-active.txt")).unwrap();
@@ -209,7 +209,7 @@ fn strange_files_are_no_panic() {
     nothing.system(&["show", "--cpus", "1"]).ends_with(2).says(&["CPU 1 is not online"]);
 }
 
-/// The one test that looks at the machine it runs on, as whoever runs it.
+/// The only test that reads the machine that it runs on, as the user who runs it.
 #[test]
 fn this_machine_can_be_looked_at() {
     let bench = Bench::new();
@@ -224,7 +224,7 @@ fn this_machine_can_be_looked_at() {
     }
 }
 
-/// The examples of docs/machine.md are what is printed, and its table is that of the program. `make bless` writes them.
+/// The examples and the table of docs/machine.md equal the program's output. `make bless` writes them.
 #[test]
 fn the_documentation_is_true() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/machine.md");
@@ -237,7 +237,7 @@ fn the_documentation_is_true() {
     assert_eq!(is, should, "docs/machine.md is out of date; run `make bless`");
 }
 
-/// Runs the command in each fence on the machine that the fence names.
+/// Runs the command of each code block on the machine that the block names.
 fn with_examples(page: &str) -> String {
     let mut parts = page.split("```console ");
     let mut out = parts.next().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Promises of the source tree to its readers.
+//! Rules of the source tree: lengths of files, and documents that agree with the source.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ pub struct MetricLine {
 
 /// The metric table, from its source.
 pub fn metrics() -> Vec<MetricLine> {
-    let source = read("crates/stillwell/src/metric.rs");
+    let source = read("crates/stillwell/src/values/metric.rs");
     let (_, table) = source.split_once("static METRICS").unwrap();
     let (table, _) = table.split_once("\n};").unwrap();
     let entries = table.split("info(").skip(1);
@@ -61,7 +61,7 @@ pub fn metrics() -> Vec<MetricLine> {
                 panic!("an entry of the metric table is not understood: {entry}")
             };
             let is_hardware = entry.contains("Hardware");
-            // A backslash continues a string in the next line.
+            // A backslash continues a string on the next line.
             let what = what.split("\\\n").map(str::trim_start).collect();
             MetricLine { column: (*column).into(), name: (*name).into(), is_hardware, what }
         })

@@ -1,19 +1,19 @@
-//! `TIME<TAB>COMMAND`: what we write, and what the program tim writes and makes of it.
+//! `TIME<TAB>COMMAND`: our files, and the files and results of the program tim.
 
 use serde_json::Value;
 
 use crate::bench::{Bench, Ran};
 
-/// The cells of a line of `stats`, over all the tables that it prints below each other.
+/// The cells of a line of `stats`, over all its tables.
 fn cells(stats: &Ran, name: &str) -> Vec<String> {
     let lines = stats.stdout.lines().filter_map(|line| line.strip_prefix(name));
     let cells = lines.flat_map(|line| line.split("  ")).map(str::trim);
     cells.filter(|cell| !cell.is_empty()).map(String::from).collect()
 }
 
-/// tests/samples/tim_saved.tsv is what `tim -k1 -n6 -m4 -o6 -s` kept; the others are what tim printed, then and with
-/// `-k2 -n5 -m4 -r`. It was c-blake/bu with emin.nim of commit a6782ee and the one line that later versions have: all runs
-/// are sorted together before the estimate.
+/// tests/samples/tim_saved.tsv is the file of `tim -k1 -n6 -m4 -o6 -s`. The other samples are tim's output of that command,
+/// and with `-k2 -n5 -m4 -r`. tim was c-blake/bu with emin.nim of commit a6782ee and one line of later versions, which sorts
+/// all runs together before the estimate.
 #[track_caller]
 fn check_tim(option: &str, printed: &str) {
     let bench = Bench::new();
@@ -71,7 +71,7 @@ fn what_is_exported_is_the_same_when_it_comes_back() {
     assert_eq!(again.stdout, bench.read("times.tsv"));
 }
 
-/// A record of times knows nothing of a machine, least of all of this one.
+/// A record of times has no facts about any machine, also not about this one.
 #[test]
 fn where_the_times_are_from() {
     let bench = Bench::new();
@@ -111,7 +111,7 @@ fn two_imports_are_compared_as_two_sessions() {
     );
 }
 
-/// The names in the directory but for those that the test made.
+/// The names in the directory, except those that the test made.
 fn left(bench: &Bench, made: &[&str]) -> Vec<String> {
     let entries = std::fs::read_dir(bench.path("")).unwrap().flatten();
     let names = entries.map(|entry| entry.file_name().into_string().unwrap());
@@ -132,7 +132,7 @@ fn a_whole_record_or_none() {
     assert_eq!(bench.read("mine.swell"), "mine");
     let nowhere = bench.stillwell(&["convert", "good.tsv", "-o", "no/r.swell"]).ends_with(2);
     nowhere.says(&["cannot write the record no/r.swell"]);
-    // A disk that fills up in the middle, as far as files may grow.
+    // A limit of the file size acts like a disk that fills up in the middle.
     let full = bench.command("sh");
     let mut full = full;
     full.args(["-c", "ulimit -f 1; trap '' XFSZ; exec \"$0\" \"$@\"", crate::bench::STILLWELL]);

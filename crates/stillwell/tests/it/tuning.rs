@@ -1,4 +1,4 @@
-//! Tuning the machine in a directory: what `system tune` says, and who puts it back when somebody is killed.
+//! Tuning a machine in a directory: the output of `system tune`, and the restoration after a kill.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::bench::{Bench, Ran, STILLWELL, send, wait_until};
 
 const INTERVAL: &str = "host/proc/sys/vm/stat_interval";
 
-/// Four CPUs, one of which may be the benchmark's, and two knobs.
+/// A machine with four CPUs, one of them for the benchmark, and two knobs.
 fn machine() -> Bench {
     let bench = Bench::new();
     for (path, value) in [
@@ -102,7 +102,7 @@ fn it_is_tuned_only_while_it_runs() {
     assert_eq!(bench.read(INTERVAL), "1\n");
 }
 
-/// The statement and the program see a tuned machine; nobody does afterwards.
+/// The statement and the program see a tuned machine. Afterwards it is restored.
 #[test]
 fn it_is_tuned_only_while_workers_run() {
     let bench = machine();
@@ -113,7 +113,7 @@ fn it_is_tuned_only_while_workers_run() {
     assert_eq!(bench.read(INTERVAL), "1\n");
     bench.script("program", PROGRAM);
     bench.stillwell(&[&["bench"], &options[..], &["./program"]].concat()).ends_with(0);
-    // When it is asked for the names, too.
+    // The machine is also tuned when the program lists its benchmarks.
     let seen = bench.read("seen-by-program");
     assert!(
         seen.split_whitespace().count() > 1 && seen.split_whitespace().all(|s| s == "120"),
@@ -121,12 +121,12 @@ fn it_is_tuned_only_while_workers_run() {
     );
     assert_eq!(bench.read(INTERVAL), "1\n");
     assert!(!bench.path("host/run/stillwell/journal").exists());
-    // Only the names are asked for: nothing is turned.
+    // With `--list` Stillwell tunes nothing.
     bench.stillwell(&[&["bench", "--list"], &options[..3], &["./program"]].concat()).ends_with(0);
     assert_eq!(bench.read("seen-by-program"), format!("{seen}1 "));
 }
 
-/// Says what it found when it was started.
+/// A program that writes the knob's value at its start.
 const PROGRAM: &str = "#!/usr/bin/env python3
 import os, sys
 r, w = map(int, sys.argv[-1].split('=')[1].split(','))
@@ -201,7 +201,7 @@ fn what_both_have_left_the_next_start_puts_back() {
     );
 }
 
-/// The helper may have rights that whoever asks has not: it takes names only.
+/// The helper may have more rights than its caller, so it accepts only names.
 #[test]
 fn the_helper_takes_no_path_and_no_other_root() {
     use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! `timeit` and `bench`, with real interpreters, and with workers that answer what a test wants.
+//! `timeit` and `bench`, with real interpreters and with scripted workers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::bench::{Bench, Ran, Row, STILLWELL, wait_until};
 
-/// A worker of which a test says how long its loops take. `NS` a loop, `OVERHEAD` a slice; a file with the environment
-/// of each of its processes; `BAD` is what it does at its third slice.
+/// A worker with scripted times: `NS` for a loop, `OVERHEAD` for a slice. It logs the environment of each of its processes.
+/// `BAD` is its action at the third slice.
 const WORKER: &str = r#"#!/usr/bin/env python3
 import os, sys, time
 ns, overhead, bad = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -56,7 +56,7 @@ fn bench_with_worker() -> Bench {
     bench
 }
 
-/// `stillwell bench -o r.swell` of workers that take so many ps a loop and ns a slice.
+/// Runs `stillwell bench -o r.swell` with workers that take these times, in ps a loop and ns a slice.
 fn workers(bench: &Bench, options: &[&str], programs: &[&str]) -> Ran {
     bench.stillwell(&[&["bench", "-o", "r.swell", "-b", "one"], options, programs].concat())
 }
@@ -72,8 +72,7 @@ fn events(bench: &Bench, kind: &str) -> Vec<Value> {
     events.filter(|event| event["event"] == kind).collect()
 }
 
-/// Whether that process is still there: not another one that got its number meanwhile, which tests beside this one bring
-/// about in seconds.
+/// Whether that process still runs. Parallel tests use up pids in seconds, so another process may have the same pid.
 fn is_running(bench: &Bench, pid: &str) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let directory = std::fs::read_link(format!("/proc/{pid}/cwd"));
@@ -101,7 +100,7 @@ fn a_statement_is_timed_in_the_processes_slices_and_loops_that_were_asked_for() 
             assert!(row.get(column) >= Some(least), "{column}: {row:?}");
         }
     }
-    // Slices of the two take turns: in each block and round both are there, and not always in the same order.
+    // The slices of both take turns: each block and round has both, not always in the same order.
     let orders: BTreeSet<i64> = timed.chunks(2).map(|pair| pair[0].arm).collect();
     assert!(timed.chunks(2).all(|pair| pair[0].arm != pair[1].arm));
     assert_eq!(orders.len(), 2, "one arm always came first");
@@ -162,7 +161,7 @@ fn the_workers_of_a_block_have_one_environment_and_those_of_the_next_another() {
     workers(&bench, &["-l", "10", "-p", "6", "-n", "1", "-w", "0"], &programs).ends_with(0);
     let log = bench.read("started");
     let started: Vec<Vec<&str>> = log.lines().map(|line| line.split(' ').collect()).collect();
-    // Each program once to be listed, once to be tried out, and six times to be measured.
+    // Each program starts once for the list, once for the trial, and six times for the measurement.
     assert_eq!(started.len(), 2 * 8, "{log}");
     let measured = &started[4..];
     let mut seen = BTreeSet::new();
@@ -217,7 +216,7 @@ fn a_worker_may_say_what_it_likes_on_its_standard_output() {
 #[test]
 fn what_was_measured_before_a_failure_is_kept() {
     let bench = Bench::new();
-    // The fourth process of it raises.
+    // Its fourth process raises an exception.
     let statement = "if len(open('log').read()) > 3: raise ValueError('enough')";
     bench.write("log", "");
     let options = ["timeit", "-o", "r.swell", "-p", "6", "-n", "1", "-w", "0", "-l", "1"];
@@ -306,7 +305,7 @@ fn what_cannot_be_timed_says_why() {
     bench_of(&["--fork-server", "77"]).ends_with(2).says(&["descriptor 77"]);
 }
 
-/// The repository.
+/// The root of the repository.
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
@@ -330,6 +329,6 @@ fn two_builds_of_a_c_program_are_compared_function_by_function() {
         .iter()
         .map(|found| found["evidence"]["ratio"]["ratio"].as_f64().unwrap())
         .collect();
-    // One does twice the work, the other the same: far enough apart for any machine.
+    // One variant does twice the work and the other the same, a large enough difference for any machine.
     assert!(ratios[0] > 1.5 && ratios[0] > 1.3 * ratios[1], "{ratios:?}");
 }

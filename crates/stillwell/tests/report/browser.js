@@ -1,4 +1,4 @@
-// A real browser, and what holds for every page in it.
+// Opens pages in a real browser, with the checks that every page must pass.
 "use strict";
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
@@ -19,7 +19,7 @@ after(async () => {
   fs.rmSync(directory, { recursive: true, force: true });
 });
 
-/// Opens a page, and fails if anything is said on the console or asked from anywhere.
+/// Opens a page. Fails if the page writes to the console or requests a resource.
 async function open(t, file, options = {}) {
   const isOwn = options.isOwn ?? ((url) => url === pathToFileURL(file).href);
   const context = await browser.newContext({ viewport: { width: options.width ?? 1200, height: 900 }, colorScheme: options.scheme ?? "light", acceptDownloads: true });
@@ -38,7 +38,7 @@ async function open(t, file, options = {}) {
   return page;
 }
 
-/// Every chart that is not folded away, drawn: they are when they come into sight.
+/// Scrolls to each chart that is not folded away, because the page draws it only then. Returns their number.
 async function drawn(page) {
   const figures = page.locator("figure.chart:visible");
   const n = await figures.count();
@@ -60,7 +60,7 @@ function contrast(one, other) {
   return (a + 0.05) / (b + 0.05);
 }
 
-/// Colours of the text, the labels and these marks, each with the ground that it is on.
+/// Colours of the text, the labels and these marks, each with its background colour.
 function colors(page, marks) {
   return page.evaluate((marked) => {
     const ground = (node) => {
@@ -80,7 +80,7 @@ function colors(page, marks) {
   }, marks);
 }
 
-/// Those that cannot be told from the ground.
+/// Colours with too little contrast to their background.
 function weak({ texts, labels, marks }) {
   const isWeak = (limit) => ([, color, ground]) => color !== "none" && contrast(color, ground) < limit;
   return [...[...texts, ...labels].filter(isWeak(4.5)), ...marks.filter(isWeak(3))];

@@ -1,4 +1,4 @@
-// Records whose every row is known, made with the program itself.
+// Records with chosen rows. The program itself makes them.
 "use strict";
 const { execFileSync } = require("node:child_process");
 const fs = require("node:fs");
@@ -11,7 +11,7 @@ function stillwell(directory, args) {
   return execFileSync(STILLWELL, args, { cwd: directory, encoding: "utf8", env: { ...process.env, XDG_STATE_HOME: directory }, stdio: ["ignore", "pipe", "inherit"] });
 }
 
-/// The header of a session of these commands, and an end line.
+/// The header line of a session of these commands, and the end line.
 function session(directory, commands, options = [], nArms = commands.length) {
   const record = path.join(directory, "header.swell");
   fs.rmSync(record, { force: true });
@@ -25,12 +25,12 @@ function session(directory, commands, options = [], nArms = commands.length) {
   return { header, end: lines.at(-1) };
 }
 
-/// A repeatable number from 0 to 1.
+/// A pseudo-random number from 0 to 1, the same in each run.
 function scatter(n) {
   return ((n * 7919 + 13) % 1009) / 1009;
 }
 
-/// Writes a record: `wall(arm, block)` in ns; `change(cells, arm, block)` has the last word on a row's metrics.
+/// Writes a record. `wall(arm, block)` gives the time in ns; `change(cells, arm, block)` may change all metrics of the row.
 function write(file, { header, end }, { nBlocks, nWarmups = 1, wall, change = () => {} }) {
   header.plan.n_warmups = nWarmups;
   header.plan.blocks = { exactly: nBlocks };
@@ -41,7 +41,7 @@ function write(file, { header, end }, { nBlocks, nWarmups = 1, wall, change = ()
   for (let block = -nWarmups; block < nBlocks; block += 1) {
     let text = "";
     for (let slot = 0; slot < nArms; slot += 1) {
-      // Of two neighbours now one, now the other is first.
+      // The order of two neighbouring arms is random.
       const arm = scatter(block + 5) > 0.5 && (slot ^ 1) < nArms ? slot ^ 1 : slot;
       const ns = Math.round(wall(arm, block, step));
       const cells = { wall: ns, user: Math.round(ns / 1100), sys: 40, wait: 0, migrations: 0, preempted: 0, faults: 0 };
@@ -56,7 +56,7 @@ function write(file, { header, end }, { nBlocks, nWarmups = 1, wall, change = ()
   fs.closeSync(out);
 }
 
-/// Two commands, the second 5 % slower, 60 blocks; one run was preempted and moved.
+/// Two commands in 60 blocks, the second 5 % slower. One run was preempted and moved.
 function known(directory, file, options = [], commands = ["./old", "./new"]) {
   const wall = (arm, block, step) => (10e6 + 400e3 * scatter(step) ** 2) * (arm === 1 ? 1.05 : 1);
   const change = (cells, arm, block) => {
@@ -65,8 +65,8 @@ function known(directory, file, options = [], commands = ["./old", "./new"]) {
   write(path.join(directory, file), session(directory, commands, options), { nBlocks: 60, wall, change });
 }
 
-/// A suite: benchmarks with two variants each; every third is slower, every third the same, the others faster. With the
-/// order `sequential` there are no tests, which takes less time.
+/// A suite of benchmarks with two variants each. A third of them is slower, a third the same, a third faster. With the
+/// order `sequential` Stillwell makes no tests, which saves time.
 function suite(directory, file, { nBenchmarks, nBlocks, order = "interleave" }) {
   const made = session(directory, ["./old", "./new"]);
   made.header.plan.order = order;

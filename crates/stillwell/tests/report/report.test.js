@@ -1,4 +1,4 @@
-// The pages of `stillwell report` in a real browser: what is on them, and what must never happen on them.
+// Tests the pages of `stillwell report` in a real browser: their content, and that they run no foreign script.
 "use strict";
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
@@ -7,7 +7,7 @@ const { test } = require("node:test");
 const { colors, contrast, directory, drawn, marks, open, weak } = require("./browser.js");
 const { known, session, stillwell, suite, scatter, write } = require("./records.js");
 
-/// Makes the page of these files.
+/// Makes a page from these files.
 function report(page, files, ...options) {
   stillwell(directory, ["report", ...files, "-o", page, ...options]);
   return path.join(directory, page);
@@ -22,7 +22,7 @@ test("a comparison says its verdict first and draws every row once", async (t) =
   assert.match(await verdict.innerText(), /SLOWER\s+“\.\/new” is 5(\.\d)? % slower than “\.\/old”\./);
   assert.match(await verdict.locator(".numbers").innerText(), /^1\.0\d+ ± [\d.]+ \[.*\] at 99 %, .*p = /);
   assert.equal(await drawn(page), 7);
-  // 60 blocks and a warm-up of two arms; those beyond the frame are triangles.
+  // 60 blocks and a warm-up of two arms. Points beyond the frame are triangles.
   const [inside, above] = [await marks(page, "time", "rows").count(), await marks(page, "time", "rows-above").count()];
   assert.equal(inside + above, 122);
   assert.equal(above >= 1, true);
@@ -68,7 +68,7 @@ test("each chart has its numbers, and is a file of its own", async (t) => {
   for (let at = 0; at < n; at += 1) {
     const figure = page.locator("figure.chart").nth(at);
     await figure.getByText("Numbers").click();
-    // The table is made when it is opened.
+    // The page makes the table when the user opens it.
     await figure.locator("tbody tr").first().waitFor();
     const [download] = await Promise.all([page.waitForEvent("download"), figure.locator(".save-svg").click()]);
     const text = fs.readFileSync(await download.path(), "utf8");
@@ -150,7 +150,7 @@ test("hostile names are text", async (t) => {
   await page.locator("[data-chart=time]").getByText("Numbers").click();
   const count = await page.evaluate(() => document.querySelectorAll("script").length);
   assert.equal(count, 8);
-  // A script that comes in anyway does not run.
+  // The browser does not run an injected script.
   const ran = await page.evaluate(() => {
     const made = document.createElement("script");
     made.textContent = "globalThis.ranAnyway = true";
@@ -227,7 +227,7 @@ test("a million rows are all there, in a page that opens at once", async (t) => 
   assert.equal(counted, 1_000_000);
   assert.equal(group.timeline.kind, "sliced");
   assert.equal(group.timeline.slices.reduce((sum, slice) => sum + slice.n, 0), 1_000_000);
-  // The slowest run of all is one of those that are drawn.
+  // The page always draws the slowest run.
   assert.ok(group.timeline.rows.block.includes(123_456));
   assert.match(await page.locator("[data-chart=time] .note").last().innerText(), /1,000,000 rows are too many/);
 });

@@ -1,4 +1,4 @@
-// The pages of `stillwell history report` in a real browser.
+// Tests the pages of `stillwell history report` in a real browser.
 "use strict";
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
@@ -10,7 +10,7 @@ const { scatter, stillwell } = require("./records.js");
 
 const HOSTILE = `</script><script>document.title='owned'</script><img src=x onerror="document.title='owned'">{{ 7*7 }}\u202e`;
 
-/// A history with one session a day: `level(benchmark, day)` is the time of a benchmark in seconds. Returns the directory of its site.
+/// Makes a history with one session a day and returns the directory of its site. `level(benchmark, day)` is a time in s.
 function site(name, { benchmarks, nDays, level, host = () => "box" }) {
   const results = path.join(directory, `${name}-results`);
   fs.mkdirSync(results);
@@ -69,11 +69,11 @@ test("a page draws every result, the levels and the changes", async (t) => {
   assert.deepEqual(data.changes.map((change) => change.at), [40]);
   assert.deepEqual([await count("changes"), await count("levels")], [1, 2]);
   assert.match(await first.locator(".mark-sizes").textContent(), /^\+5/);
-  // What the line says is the level, not something of the script's.
+  // The text of the line is the level that Stillwell computed, not a number of the script.
   assert.match(await page.locator("#s0 > p").first().innerText(), /^Level 1\.05\d* ms, the median of 19 results since the last change; 59 results in all\./);
   await first.locator(".tools").getByText("one after another").click();
   assert.equal((await count("results")) + (await count("results-beyond")), 59);
-  // The pointer says what a result is, and a click shows its row.
+  // The tooltip describes a result, and a click shows its row.
   const box = await marks(page, "series", "results").nth(10).boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   await first.locator("[aria-label=tip]", { hasText: "record 11" }).waitFor();
@@ -101,7 +101,7 @@ test("of a long history, a part is drawn and looked up", async (t) => {
   await page.locator("select.range").selectOption("100");
   assert.equal(await points(), 100);
   assert.match(await page.locator("figure .note").last().innerText(), /newest 100 of 300/);
-  // A record that is not drawn: all are.
+  // The address names a record that is not drawn, so the page draws all.
   await page.evaluate(() => { location.hash = "#s0-record-7"; });
   await page.locator("tr.found", { hasText: "2026-01-07" }).waitFor();
   assert.equal(await points(), 300);
@@ -118,7 +118,7 @@ test("hostile names are text", async (t) => {
     const text = await page.locator("body").innerText();
     assert.ok(text.includes("</script><script>document.title='owned'</script>") && text.includes("{{ 7*7 }}"));
     assert.ok(!text.includes("\u202e"));
-    // A script that comes in anyway does not run.
+    // The browser does not run an injected script.
     const ran = await page.evaluate(() => {
       const made = document.createElement("script");
       made.textContent = "globalThis.ranAnyway = true";

@@ -1,4 +1,4 @@
-"""Pools on a real Slurm of three nodes: `run` starts it, and says where everything is."""
+"""Tests of pools on a real Slurm of three nodes. `run` starts it and passes the paths."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import unittest
 STILLWELL = os.environ["STILLWELL"]
 SCRATCH = pathlib.Path(os.environ["SCRATCH"])
 CLUSTER = SCRATCH / "cluster"
-# What nobody waits longer for: it only ends a test that has failed. Slurm takes 25 s to miss a node.
+# Longest wait of a test. Only a failing test reaches it: Slurm notices a missing node after 25 s.
 DEADLINE_S = 90
 
 SUITE = """
@@ -58,7 +58,7 @@ def daemon(name):
 
 
 def steps(job):
-    """The processes that watch over a job of this cluster: they have its log open."""
+    """The processes that watch a job of this cluster: they have its log open."""
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cmdline").read_bytes().startswith(f"slurmstepd: [{job}.".encode()):
@@ -90,9 +90,10 @@ def again(name):
 
 
 def heal():
-    """What whoever runs a cluster does after a controller has died before it had saved what it knew: it starts again what
-    runs, the node says so ("Duplicate jobid") and is drained, and the job is held. And Slurm holds every requeued job back for
-    two minutes."""
+    """Repairs the queue as an administrator does after the controller died before it saved its state.
+
+    The controller starts a running job again. Its node reports "Duplicate jobid" and is drained, and the job is held. Slurm
+    also delays every requeued job for two minutes."""
     for line in ask("sinfo", "-h", "-N", "-o", "%N %T").splitlines():
         node, state = line.split()
         if state.startswith("drain"):
@@ -105,7 +106,7 @@ def heal():
 
 class Pools(unittest.TestCase):
     def setUp(self):
-        # A test that has failed takes no other one with it.
+        # The failure of one test does not stop the others.
         ask("scancel", "--user=root")
         heal()
         self.folder = SCRATCH / self.id().split(".")[-1]
@@ -125,7 +126,7 @@ class Pools(unittest.TestCase):
         until(lambda: self.status()["done"] >= n, f"{n} tasks are done")
 
     def table(self, repetitions, blocks):
-        """The final table, after a look that every task is there once with all of its rows."""
+        """The final table. Fails unless every task is there once, with all of its rows."""
         manifest = json.loads(pathlib.Path("p/pool.json").read_text())
         seeds = {task["seed"] for task in manifest["tasks"]}
         measured = {}
@@ -160,17 +161,17 @@ class Pools(unittest.TestCase):
         self.assertEqual(nap["evidence"]["kind"], "pooled")
         self.assertEqual((nap["evidence"]["n_nodes"], nap["evidence"]["n_slower"]), (3, 3))
         self.assertTrue(1.5 < nap["evidence"]["ratio"]["ratio"] < 2.0, nap)
-        # The folder can be named by a job.
+        # A job names the folder too.
         self.assertIn("18 of 18 tasks on n1, n2, n3", stillwell("pool", "collect", job))
 
     def test_a_node_and_the_controller_die_and_the_table_is_the_same(self):
         self.pool("--repetitions", "12", "--blocks", "4")
         self.until_done(3)
-        # The machine of a job dies: its daemon, the watcher over the job, and the job.
+        # The machine of a job dies: its daemon, the process that watches the job, and the job.
         running = lambda: [line.split() for line in ask("squeue", "-h", "-t", "RUNNING", "-o", "%A %N").splitlines()]
         job, node = until(running, "a job runs")[0]
         kill(daemon(node), *steps(job))
-        # The controller dies too, and comes back with what it had saved.
+        # The controller dies too, and restarts from its saved state.
         kill(daemon("slurmctld"))
         again("slurmctld")
         until(lambda: subprocess.run(["scontrol", "ping"], capture_output=True).stdout.count(b"is UP"), "slurmctld answers")
@@ -201,7 +202,7 @@ class Pools(unittest.TestCase):
         self.assertIn("pool resume", stillwell("pool", "watch", "p", code=2))
         self.assertIn("not done", stillwell("pool", "collect", "p"))
         stillwell("pool", "resume", "p")
-        # What is in the queue is not submitted again.
+        # Stillwell does not submit a queued task again.
         self.assertIn("nothing to submit", stillwell("pool", "resume", "p"))
         stillwell("pool", "watch", "p")
         self.table(9, 1)
@@ -210,7 +211,7 @@ class Pools(unittest.TestCase):
         said = self.pool("--repetitions", "9", "--blocks", "1", "--nodes", "1")
         arrays = re.search(r"submitted: (\d+), (\d+)", said).groups()
         self.until_done(1)
-        # A job is gone that nobody works on, and the others are still there.
+        # The cancelled job has no worker; the others are still queued.
         ask("scancel", f"{arrays[1]}_7")
         until(lambda: self.status()["missing"] == 1, "the job is gone")
         said = stillwell("pool", "resume", "p")
@@ -227,7 +228,7 @@ class Pools(unittest.TestCase):
         self.assertEqual(ran.returncode, 2)
         self.assertIn("Invalid feature specification", ran.stderr)
         self.assertFalse(pathlib.Path("p").exists())
-        # The other nodes: n1 has not this feature.
+        # n1 does not have this feature, so the job runs on the other nodes.
         self.pool("--repetitions", "3", "--blocks", "1", "--constraint", "zen3")
         stillwell("pool", "watch", "p")
         self.assertLessEqual(self.table(3, 1)[1], {"n2", "n3"})

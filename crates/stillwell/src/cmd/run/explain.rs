@@ -97,7 +97,7 @@ fn treat(
 /// The CPU from which least is taken now; any one, where they are all alike.
 fn quietest(verb: &RunVerb) -> Result<Option<usize>> {
     let host = Host::new(&verb.host_root);
-    let (facts, _) = host::look(&host);
+    let facts = host::look(&host).facts;
     let cpus = facts.cpus_allowed.as_deref().and_then(read_cpu_list).unwrap_or_default();
     if cpus.len() < 2 {
         return Ok(None);

@@ -9,7 +9,7 @@ use crate::measure::slices::Paces;
 use crate::measure::{ExecRunner, Failure, Hook, Runner};
 use crate::plan::suite::Member;
 use crate::record::{EndReason, Event, Record, Tail, Writer};
-use crate::session::{Ended, Place, Progress, Seen, Session, Start, Visit};
+use crate::session::{Ended, Progress, Seen, Session, Visit};
 use crate::sys::User;
 
 /// One benchmark on its way.
@@ -99,9 +99,12 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn keep(&self, start: Start<'_>, place: &Place) -> Result<(Writer, Tail, Vec<String>)> {
+    pub fn keep(
+        &self,
+        create: impl FnOnce(&Path) -> Result<(Writer, Tail, Vec<String>)>,
+    ) -> Result<(Writer, Tail, Vec<String>)> {
         if self.seen.is_none() {
-            return start.create_with(place.metrics.clone(), place.clock_origin_ns);
+            return create(&self.path);
         }
         let (mut tail, header) = Tail::open(&self.path)?;
         tail.follow(|_| Ok(()))?;

@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result};
 use stats::Stream;
 use stats::sequential::{Sequential, holm_shares};
 
+use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::Entry;
-use crate::cmd::{exports, tuning};
-use crate::host::{Facts, Gap};
+use crate::host::Survey;
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -21,11 +21,8 @@ use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
 use crate::record::{EndReason, Layout, Manifest, Record};
 use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
-use crate::session::{
-    EXIT_INTERRUPTED, EXIT_TIMEOUT, Place, Screen, Seen, Start, Visit, metrics_of,
-};
+use crate::session::{EXIT_INTERRUPTED, EXIT_TIMEOUT, Guard, Screen, Seen, SessionStart, Visit};
 use crate::spec::workers::BenchSpec;
-use crate::sys::User;
 
 /// Separates the stream of the order of visits from those of the benchmarks.
 const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
@@ -38,7 +35,7 @@ pub fn measure(
     spec: &BenchSpec,
     manifest: &Manifest,
     directory: &Path,
-    host: &(Facts, Vec<Gap>),
+    (survey, guard): (&Survey, &mut Guard),
 ) -> Result<u8> {
     let _lock = Manifest::lock(directory)?;
     let screen = Screen::new(&spec.session.output, Some(&spec.session.pyperf));
@@ -48,8 +45,8 @@ pub fn measure(
     let mut session = SuiteSession {
         entries: entries.collect::<Result<_>>()?,
         manifest,
-        host,
-        run_as: tuning::user_of_commands(&spec.session.workers.tuning),
+        survey,
+        guard,
         interrupt: Interrupt::catch().context("cannot catch ^C")?,
         screen,
         started_ns: monotonic_ns(),
@@ -79,8 +76,8 @@ pub fn measure(
 struct SuiteSession<'a> {
     entries: Vec<Entry<'a>>,
     manifest: &'a Manifest,
-    host: &'a (Facts, Vec<Gap>),
-    run_as: Option<User>,
+    survey: &'a Survey,
+    guard: &'a mut Guard,
     interrupt: Interrupt,
     screen: Screen,
     started_ns: u64,
@@ -110,7 +107,7 @@ impl SuiteSession<'_> {
                 }
                 self.judge_together();
                 let over = self.entries.iter_mut().filter(|entry| !entry.is_open());
-                over.into_iter().try_for_each(|it| it.close(false, self.run_as.as_ref()))?;
+                over.into_iter().try_for_each(|it| it.close(false, self.guard.user()))?;
             }
             let all = 0..self.entries.len();
             let open: Vec<usize> = all.filter(|&at| self.entries[at].is_open()).collect();
@@ -169,8 +166,9 @@ impl SuiteSession<'_> {
         let mut progress = self.screen.progress(plan);
         progress.begin_with(prefix);
         let ended_before_ns = entry.seen.as_ref().map_or(0, Seen::ended_ns);
-        let mut start = Start::of(plan, self.host, &entry.path);
-        start.run_as.clone_from(&self.run_as);
+        let user = self.guard.user().cloned();
+        // The entry creates its record, at its own path.
+        let start = SessionStart::new(plan, self.survey.clone(), None, &mut *self.guard);
         let visit = Visit {
             sets_up: !entry.is_set_up,
             warms_up: plan.workers.is_none() || entry.paces.is_empty(),
@@ -179,20 +177,19 @@ impl SuiteSession<'_> {
         let clock_origin_ns = monotonic_ns() - ended_before_ns;
         let outcome = match &plan.workers {
             None => {
-                let (mut runner, evidence) =
-                    ExecRunner::start(plan, self.run_as.clone(), |_| Ok(()))?;
-                start.gaps.extend(evidence.gaps);
-                let place = Place { metrics: metrics_of(&evidence.metrics), clock_origin_ns };
-                let (writer, tail, columns) = entry.keep(start, &place)?;
+                let (mut runner, evidence) = ExecRunner::start(plan, user, |_| Ok(()))?;
+                let (writer, tail, columns) =
+                    entry.keep(|path| start.create(path, evidence, clock_origin_ns))?;
                 runner.keep(&std::path::absolute(&entry.path)?, columns, clock_origin_ns)?;
                 entry.go(&mut runner, writer, tail, progress, visit)
             }
             Some(workers) => {
-                let maker = Maker::new(None, self.run_as.clone())?;
+                let maker = Maker::new(None, user)?;
                 let paces = std::mem::take(&mut entry.paces);
                 let mut runner = SliceRunner::new(plan, workers, maker)?.knowing(paces);
-                let place = Place { metrics: SLICE_METRICS.to_vec(), clock_origin_ns };
-                let (writer, tail, columns) = entry.keep(start, &place)?;
+                let (writer, tail, columns) = entry.keep(|path| {
+                    start.create_record(path, SLICE_METRICS.to_vec(), clock_origin_ns)
+                })?;
                 let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
                 let next_step = entry.seen.as_ref().map_or(0, Seen::next_step);
                 runner.keep(&entry.path, layout, clock_origin_ns, next_step)?;
@@ -218,7 +215,7 @@ impl SuiteSession<'_> {
     fn close_all(&mut self, is_interrupted: bool) -> Result<()> {
         let mut closed = Ok(());
         for entry in &mut self.entries {
-            closed = closed.and(entry.close(is_interrupted, self.run_as.as_ref()));
+            closed = closed.and(entry.close(is_interrupted, self.guard.user()));
         }
         closed
     }

@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Zoned;
 
-use crate::cmd::conclusion::measure_and_show;
-use crate::cmd::{exports, tuning};
-use crate::host::{self, Facts, Gap, Host};
+use crate::cmd::conclusion::{Presentation, measure_and_show};
+use crate::cmd::exports;
+use crate::host::{self, Facts, Host, Survey};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::What;
 use crate::plan::programs::Listed;
 use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite, is_selected};
 use crate::record::{self, Manifest};
 use crate::render::failure::worker::explain as explain_worker;
-use crate::render::remedies::Asked;
-use crate::session::{EXIT_INTERRUPTED, Measuring, drawn_seed};
+use crate::render::remedies::Audience;
+use crate::session::{EXIT_INTERRUPTED, Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
 use crate::spec::suite::{Placed, SuiteFile, Text, Variant, Wrong, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
@@ -55,17 +55,19 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     if spec.suite.schema {
         return list::schema();
     }
-    let host = host::look(&Host::new(&verb.host_root));
+    let survey = host::look(&Host::new(&verb.host_root));
     if let Some(directory) = &spec.suite.resume {
         refuse_with_resume(verb)?;
         let manifest = Manifest::read(directory)?;
-        return tuned(verb, || measuring::measure(spec, &manifest, directory, &host));
+        return guarded(verb, |guard| {
+            measuring::measure(spec, &manifest, directory, (&survey, guard))
+        });
     }
     let path = suite_path(spec).context("a suite file is needed")?;
     exports::check(&spec.session.output.exports)?;
     let read = Read::of(path, spec)?;
     let builder = Builder::new()?;
-    let mut suite = read.decide(spec, &builder, &host);
+    let mut suite = read.decide(spec, &builder, &survey.facts);
     let (copies, was_interrupted) = (builder.copies(), builder.was_interrupted());
     if was_interrupted {
         suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
@@ -73,7 +75,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     drop(builder);
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
-        measured(verb, (path, read.text), suite, (&copies, &mut are_needed), &host)
+        measured(verb, (path, read.text), suite, (&copies, &mut are_needed), &survey)
     });
     if !are_needed {
         builds::remove(&copies);
@@ -94,14 +96,14 @@ fn measured(
     (path, text): (&Path, String),
     suite: Suite,
     (copies, are_needed): (&[PathBuf], &mut bool),
-    host: &(Facts, Vec<Gap>),
+    survey: &Survey,
 ) -> Result<u8> {
     let spec = &verb.spec;
     if spec.list {
         return list::benchmarks(&suite, spec.session.output.json);
     }
     if let Some(record) = one_record(spec) {
-        return tuned(verb, || measure_one(spec, &suite, record, host));
+        return guarded(verb, |guard| measure_one(spec, &suite, record, (survey, guard)));
     }
     let now = Zoned::now();
     let directory = match &spec.session.output.record {
@@ -114,11 +116,11 @@ fn measured(
     manifest.create(&directory)?;
     // Measuring takes them away when it is done.
     *are_needed = true;
-    tuned(verb, || measuring::measure(spec, &manifest, &directory, host))
+    guarded(verb, |guard| measuring::measure(spec, &manifest, &directory, (survey, guard)))
 }
 
-fn tuned(verb: &BenchVerb, measure: impl FnOnce() -> Result<u8>) -> Result<u8> {
-    tuning::tuned(&verb.spec.session.workers, &verb.host_root, measure)
+fn guarded(verb: &BenchVerb, measure: impl FnOnce(&mut Guard) -> Result<u8>) -> Result<u8> {
+    Guard::for_workers(&verb.host_root, &verb.spec.session.workers)?.hold(measure)
 }
 
 /// A suite that goes on keeps its plan.
@@ -142,7 +144,7 @@ fn measure_one(
     spec: &BenchSpec,
     suite: &Suite,
     record: &Path,
-    (facts, gaps): &(Facts, Vec<Gap>),
+    (survey, guard): (&Survey, &mut Guard),
 ) -> Result<u8> {
     let [member] = suite.members.as_slice() else {
         bail!(
@@ -151,20 +153,8 @@ fn measure_one(
             suite.members.len()
         );
     };
-    let mut measuring = Measuring {
-        plan: member.plan.clone(),
-        facts: facts.clone(),
-        gaps: gaps.clone(),
-        output: &spec.session.output,
-        fail_on: spec.session.judgement.fail_on,
-        script: None,
-        maker: None,
-        pyperf: Some(&spec.session.pyperf),
-        attribute: false,
-        run_as: tuning::user_of_commands(&spec.session.workers.tuning),
-        isolating: None,
-    };
-    let (_, code) = measure_and_show(&mut measuring)?;
+    let start = SessionStart::new(&member.plan, survey.clone(), Some(record), guard);
+    let (_, code) = measure_and_show(start, &Presentation::of_workers(&spec.session))?;
     Ok(code)
 }
 
@@ -237,12 +227,7 @@ impl Read {
         Ok(needed.map(|variant| variant.name).collect())
     }
 
-    fn decide(
-        &self,
-        spec: &BenchSpec,
-        builder: &Builder,
-        (facts, _): &(Facts, Vec<Gap>),
-    ) -> Result<Suite> {
+    fn decide(&self, spec: &BenchSpec, builder: &Builder, facts: &Facts) -> Result<Suite> {
         let directory = self.directory()?;
         let shown = directory.to_str().context("the directory of the suite is not UTF-8")?;
         let text = self.text();
@@ -313,7 +298,7 @@ fn first_word(text: &str) -> usize {
 fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<Vec<Vec<Listed>>> {
     let Kind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
-    let mut maker = Maker::new(None, tuning::user_of_commands(&workers.tuning))?;
+    let mut maker = Maker::new(None, user_of_workers(&workers.tuning))?;
     let timeout = workers.timeout.or(candidate.policy.timeout);
     list_benchmarks(&mut maker, arms, timeout, Some(builder.interrupt())).map_err(
         |(index, failure)| {
@@ -324,7 +309,7 @@ fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<
             let program = format!("program {:?} of variant {:?}", arm.command, arm.label());
             anyhow::anyhow!(
                 "{}",
-                explain_worker(&program, "nothing was measured", &failure, Asked::Suite)
+                explain_worker(&program, "nothing was measured", &failure, Audience::Suite)
             )
         },
     )

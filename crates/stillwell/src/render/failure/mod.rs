@@ -5,7 +5,7 @@ pub mod worker;
 
 use crate::measure::{Failure, Hook};
 use crate::record::Record;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::shorten;
 
 pub use exit::{LINE_MAX, exit_in_words};
@@ -15,7 +15,7 @@ const STDERR_LINES_MAX: usize = 10;
 /// The message for the end of the output.
 pub fn explain(record: &Record, failure: &Failure) -> String {
     let plan = &record.header.plan;
-    let asked = Asked::of(plan);
+    let audience = Audience::of(plan);
     let shown = record.path.display();
     let rows = &record.rows;
     let kept = match rows.len() {
@@ -27,14 +27,14 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
         Failure::Run { arm, exit, timed_out, stderr, .. } => {
             let command = plan.arms[*arm].label();
             let how = if *timed_out {
-                match asked {
-                    Asked::Run | Asked::Workers => "took longer than --timeout".into(),
-                    Asked::Suite => "took longer than its timeout".into(),
+                match audience {
+                    Audience::Run | Audience::Workers => "took longer than --timeout".into(),
+                    Audience::Suite => "took longer than its timeout".into(),
                 }
             } else {
                 exit_in_words(*exit)
             };
-            let advice = advice(asked, *exit, *timed_out);
+            let advice = advice(audience, *exit, *timed_out);
             format!("command {} ({command:?}) {how}; {advice}; {kept}{}", arm + 1, tail(stderr))
         }
         Failure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
@@ -44,10 +44,10 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
         }
         Failure::Hook { hook, command, exit, stderr, .. } => {
             let option = match hook {
-                Hook::Setup => asked.key("--setup", "setup"),
-                Hook::Prepare => asked.key("--prepare", "prepare"),
-                Hook::Conclude => asked.key("--conclude", "conclude"),
-                Hook::Cleanup | Hook::Validate => asked.key("--cleanup", "cleanup"),
+                Hook::Setup => audience.key("--setup", "setup"),
+                Hook::Prepare => audience.key("--prepare", "prepare"),
+                Hook::Conclude => audience.key("--conclude", "conclude"),
+                Hook::Cleanup | Hook::Validate => audience.key("--cleanup", "cleanup"),
             };
             format!(
                 "the hook {option} {command:?} {}; {kept}{}",
@@ -59,7 +59,7 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
             let label = plan.arms[*arm].label();
             let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
             let arm = format!("{kind} {} ({label:?})", arm + 1);
-            worker::explain(&arm, &kept, failure, asked)
+            worker::explain(&arm, &kept, failure, audience)
         }
         Failure::Start { why } => why.clone(),
         Failure::Record { error, .. } => format!("{error}; {kept}"),
@@ -67,10 +67,10 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
 }
 
 /// What to do about a run that failed, if nothing is wrong with the command.
-fn advice(asked: Asked, exit: i32, timed_out: bool) -> String {
-    match (asked, timed_out) {
-        (Asked::Suite, true) => "`policy.timeout` can be longer".into(),
-        (Asked::Suite, false) => {
+fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
+    match (audience, timed_out) {
+        (Audience::Suite, true) => "`policy.timeout` can be longer".into(),
+        (Audience::Suite, false) => {
             let status = if exit < 0 { 128 - exit } else { exit };
             format!("if that is right, `expect_exit = [{status}]` says so")
         }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::measure::worker::{Failure, Said, What, Why};
 use crate::render::failure::exit::{LINE_MAX, exit_in_words};
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::shorten;
 use crate::sys::Stage;
 
@@ -12,17 +12,17 @@ use crate::sys::Stage;
 const LINES_MAX: usize = 10;
 
 /// The message for the end of the output. `arm` is what to call the arm, for example `command 2 ("./bench")`, and
-/// `kept` says where what was measured before is. `asked`: by which names the session can be told to do otherwise.
-pub fn explain(arm: &str, kept: &str, failure: &Failure, asked: Asked) -> String {
+/// `kept` says where what was measured before is. `audience`: where the session came from, which decides how remedies are named.
+pub fn explain(arm: &str, kept: &str, failure: &Failure, audience: Audience) -> String {
     let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
     let request = request.unwrap_or_default();
-    let (what, advice) = in_words(&failure.what, asked);
+    let (what, advice) = in_words(&failure.what, audience);
     let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
     format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.said))
 }
 
 /// What happened, as what follows the arm, and what to do about it.
-fn in_words(what: &What, asked: Asked) -> (String, Option<&'static str>) {
+fn in_words(what: &What, audience: Audience) -> (String, Option<&'static str>) {
     const PROTOCOL: &str = "docs/worker-protocol.md says what a worker answers";
     match what {
         What::NoProgram(why) => {
@@ -37,9 +37,9 @@ fn in_words(what: &What, asked: Asked) -> (String, Option<&'static str>) {
         What::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL)),
         What::TimedOut(limit) => (
             format!("did not answer within {limit:?}"),
-            Some(match asked {
-                Asked::Suite => "allow more with `policy.timeout`, or see what it waits for",
-                Asked::Run | Asked::Workers => {
+            Some(match audience {
+                Audience::Suite => "allow more with `policy.timeout`, or see what it waits for",
+                Audience::Run | Audience::Workers => {
                     "allow more with --timeout, or see what it waits for"
                 }
             }),
@@ -133,7 +133,7 @@ mod tests {
     fn check(request: Option<&str>, what: What, said: Said, expected: &str) {
         let failure = Failure { request: request.map(Into::into), what, said };
         let found =
-            explain("command 1 (\"./b\")", "nothing was measured", &failure, Asked::Workers);
+            explain("command 1 (\"./b\")", "nothing was measured", &failure, Audience::Workers);
         assert_eq!(found, expected);
     }
 

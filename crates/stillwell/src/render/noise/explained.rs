@@ -6,7 +6,7 @@ use crate::analysis::ledger::RecordLedger;
 use crate::ledger::Source;
 use crate::render::columns::wrap;
 use crate::render::noise::words;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::table;
 use crate::render::units::short_time;
 
@@ -53,7 +53,7 @@ pub fn explained(found: &Explained<'_>) -> String {
 
 /// Nothing that can be turned on for some runs removes it.
 pub fn nothing_to_turn(source: &Source) -> String {
-    let advice = words::advice(source, Asked::Run);
+    let advice = words::advice(source, Audience::Run);
     let advice = advice.map_or_else(String::new, |advice| format!("; what may: {advice}"));
     let text = format!(
         "the largest source of noise is \"{}\"; nothing that `run` could turn on removes it{advice}",

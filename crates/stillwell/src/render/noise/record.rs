@@ -7,7 +7,7 @@ use crate::render::Styles;
 use crate::render::columns::{shorten, wrap};
 use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::units::short_time;
 
@@ -22,9 +22,9 @@ pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String 
     for arm in &found.arms {
         of_arm(&mut out, arm, record.slices.is_some(), styles);
     }
-    let asked = Asked::of(&record.header.plan);
+    let audience = Audience::of(&record.header.plan);
     if let Some(largest) = found.total.largest() {
-        let advice = words::advice(&largest.source, asked);
+        let advice = words::advice(&largest.source, audience);
         let advice =
             advice.map_or_else(String::new, |advice| format!("; what removes it: {advice}"));
         let what = words::name(&largest.source);
@@ -34,7 +34,7 @@ pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String 
             largest.source.remedy(),
             Some(Remedy::OwnCpu | Remedy::Affinity | Remedy::Tune(_))
         );
-        if can_be_removed && asked == Asked::Run {
+        if can_be_removed && audience == Audience::Run {
             out.push_str("proof: run it again with --explain\n");
         }
     }

@@ -8,7 +8,7 @@ use crate::render::calibrate::{length, visible};
 use crate::render::columns::wrap;
 use crate::render::noise::ledger::lines;
 use crate::render::noise::words;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::units::short_time;
 use crate::render::{Styles, table, uncertain};
@@ -169,7 +169,7 @@ fn timeline(shares: &[Option<f64>]) -> String {
 
 fn closing(out: &mut String, found: &Report) {
     if let Some(largest) = found.total.largest() {
-        let advice = words::advice(&largest.source, Asked::Run);
+        let advice = words::advice(&largest.source, Audience::Run);
         let advice =
             advice.map_or_else(String::new, |advice| format!("; what removes it: {advice}"));
         let what = words::name(&largest.source);

@@ -2,7 +2,7 @@
 
 use crate::ledger::{Entry, Remedy, Source};
 use crate::render::columns::one_line;
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::uncertain;
 
 /// What a source did; with nothing in it that a terminal would obey: programs choose their names.
@@ -44,9 +44,9 @@ fn line_words(line: &str) -> Option<&'static str> {
 }
 
 /// What would remove it, if anything would, in a session that came from there.
-pub fn advice(source: &Source, asked: Asked) -> Option<String> {
+pub fn advice(source: &Source, audience: Audience) -> Option<String> {
     Some(match source.remedy()? {
-        Remedy::OwnCpu => asked.own_cpu().into(),
+        Remedy::OwnCpu => audience.own_cpu().into(),
         Remedy::Affinity => "--affinity".into(),
         Remedy::Tune(knobs) => format!("--tune={knobs}"),
         Remedy::Boot => "a CPU without a tick: `stillwell system boot`".into(),

@@ -9,7 +9,7 @@ use crate::ledger::Entry;
 use crate::render::columns::{one_line, shorten};
 use crate::render::exported::net_t0;
 use crate::render::noise::{advice, name};
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::report::cards::{self, Card};
 use crate::render::report::index::{self, Index};
 use crate::render::report::records::{self, RecordWords};
@@ -370,7 +370,7 @@ fn group_words(told: &Told<'_>) -> GroupWords {
         ValueUnit::Count => "count",
     };
     let ledgers = group.ledgers.iter();
-    let asked = Asked::of(&told.reported.input.record.header.plan);
+    let audience = Audience::of(&told.reported.input.record.header.plan);
     let scan = group.scan.iter().flat_map(|scan| &scan.series);
     GroupWords {
         title: told.title.clone(),
@@ -380,15 +380,15 @@ fn group_words(told: &Told<'_>) -> GroupWords {
         comparisons: compared.collect(),
         series: scan.map(|series| shorten(&series.label, LABEL_MAX)).collect(),
         ledgers: ledgers
-            .map(|it| it.lost.entries.iter().map(|part| part_words(part, asked)).collect())
+            .map(|it| it.lost.entries.iter().map(|part| part_words(part, audience)).collect())
             .collect(),
     }
 }
 
-fn part_words(part: &Entry, asked: Asked) -> PartWords {
+fn part_words(part: &Entry, audience: Audience) -> PartWords {
     let estimate = if part.is_estimate { " (estimate)" } else { "" };
     PartWords {
         name: name(&part.source) + estimate,
-        advice: advice(&part.source, asked).unwrap_or_default(),
+        advice: advice(&part.source, audience).unwrap_or_default(),
     }
 }

@@ -6,7 +6,7 @@ use crate::analysis::{Evidence, NoTest, Paired, RatioInterval, Shape, StatisticN
 use crate::plan::{BlockRule, Plan, Policy, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::exported::{half_width, shown_ratio};
-use crate::render::remedies::Asked;
+use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::units::percent;
 use crate::render::{Styles, uncertain};
@@ -277,28 +277,28 @@ fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &
 /// share of errors.
 fn longer(to_decide: ToDecide, plan: &Plan) -> String {
     let ToDecide { n_pairs, time_ns } = to_decide;
-    let asked = Asked::of(plan);
+    let audience = Audience::of(plan);
     let BlockRule::Budget { max, budget_ns, .. } = plan.blocks else {
-        return format!(" ({})", asked.blocks(n_pairs));
+        return format!(" ({})", audience.blocks(n_pairs));
     };
-    let beyond = (n_pairs > max as usize).then(|| asked.blocks_max(n_pairs));
+    let beyond = (n_pairs > max as usize).then(|| audience.blocks_max(n_pairs));
     let longer = time_ns.filter(|time_ns| 1.1 * time_ns > budget_ns as f64);
     let longer = longer.map(|time_ns| budget(1.1 * time_ns));
-    let options: Vec<String> = match asked {
-        Asked::Run => {
+    let options: Vec<String> = match audience {
+        Audience::Run => {
             longer.map(|time| format!("--budget {time}")).into_iter().chain(beyond).collect()
         }
         // A number of processes and a budget do not go together.
-        Asked::Workers => {
+        Audience::Workers => {
             beyond.or(longer.map(|time| format!("--budget {time}"))).into_iter().collect()
         }
         // The time of all benchmarks ends each of them as well.
-        Asked::Suite => {
+        Audience::Suite => {
             let own = longer.map(|time| format!("`policy.budget = \"{time}\"`"));
             own.into_iter().chain(beyond).chain(["a longer `budget` of the suite".into()]).collect()
         }
     };
-    let between = if asked == Asked::Suite { ", " } else { " " };
+    let between = if audience == Audience::Suite { ", " } else { " " };
     if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
 }
 

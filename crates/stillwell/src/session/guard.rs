@@ -1,0 +1,227 @@
+//! The guard of a session: it tunes knobs and keeps CPUs free while the session lasts, and reports both to the user.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use jiff::Timestamp;
+
+use crate::host::guardian::{Guardian, Request};
+use crate::host::knobs::bench_cpus;
+use crate::host::shield::{self, How, Isolation, Placement, Raised, Watch};
+use crate::host::{Host, Survey, invoking_user, look};
+use crate::plan::Plan;
+use crate::plan::programs::affinity;
+use crate::render::shield as shown;
+use crate::spec::groups::TuneOptions;
+use crate::spec::run::ProcessOptions;
+use crate::spec::workers::WorkerOptions;
+use crate::sys::User;
+
+/// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian puts
+/// everything back when its socket closes. The default guard changes nothing.
+#[derive(Debug, Default)]
+pub struct Guard {
+    guardian: Option<Guardian>,
+    isolation: Option<Isolation>,
+    /// The user of the commands, if it is not the user of this process: root was asked for the guardian alone.
+    user: Option<User>,
+    /// The machine before the shield, which takes CPUs away from this process too.
+    before: Option<Survey>,
+}
+
+impl Guard {
+    /// The guard that the options of commands ask for. Without such an option the CPUs that were isolated at boot are
+    /// used.
+    ///
+    /// # Errors
+    /// The guardian cannot start, the machine is tuned already, or `--affinity` names unusable CPUs. A shield that
+    /// cannot be made is no error: [`Guard::isolation`] gives the reason.
+    pub fn for_commands(root: &Path, process: &ProcessOptions) -> Result<Self> {
+        let host = Host::new(root);
+        let cpus = process.affinity.as_ref().map(|cpus| cpus.0.clone());
+        if !process.isolate && process.tuning.tune.is_none() {
+            let isolation = if cpus.is_none() { booted(&host) } else { None };
+            return Ok(Self { isolation, ..Self::default() });
+        }
+        let request = shield::Request {
+            balanced: cpus.as_ref().is_some_and(|cpus| cpus.len() > 1),
+            cpus: cpus.clone(),
+            kernel_threads: true,
+        };
+        let before = process.isolate.then(|| look(&host));
+        if process.tuning.tune.is_none() && !Guardian::has_rights(root) {
+            let isolation = without_rights(&host, &request)?;
+            say(&[shown::sentence(&isolation)]);
+            say(&isolation.notes);
+            return Ok(Self { isolation: Some(isolation), before, ..Self::default() });
+        }
+        let shield = process.isolate.then_some(request);
+        Ok(Self { before, ..Self::start(root, cpus, &process.tuning, shield)? })
+    }
+
+    /// The guard that the options of workers ask for: it tunes the machine and keeps no CPU free.
+    ///
+    /// # Errors
+    /// The guardian cannot start, or the machine is tuned already.
+    pub fn for_workers(root: &Path, workers: &WorkerOptions) -> Result<Self> {
+        if workers.tuning.tune.is_none() {
+            return Ok(Self::default());
+        }
+        Self::start(root, cpus_of_workers(workers, root), &workers.tuning, None)
+    }
+
+    /// A shield alone.
+    ///
+    /// # Errors
+    /// As [`Guard::for_commands`].
+    pub fn for_shield(root: &Path, request: shield::Request) -> Result<Self> {
+        if !Guardian::has_rights(root) {
+            let isolation = without_rights(&Host::new(root), &request)?;
+            say(&isolation.notes);
+            return Ok(Self { isolation: Some(isolation), ..Self::default() });
+        }
+        Self::start(root, None, &TuneOptions::default(), Some(request))
+    }
+
+    /// Starts the guardian and passes its notes on.
+    fn start(
+        root: &Path,
+        cpus: Option<Vec<usize>>,
+        tuning: &TuneOptions,
+        shield: Option<shield::Request>,
+    ) -> Result<Self> {
+        let request = Request {
+            cpus,
+            knobs: tuning.tune.as_ref().and_then(|names| Some(names.as_ref()?.0.clone())),
+            tunes: tuning.tune.is_some(),
+            isolate: shield,
+            time_s: Timestamp::now().as_second(),
+        };
+        let guardian = Guardian::start(root, &request)?;
+        say(&guardian.notes);
+        let isolation = guardian.isolation.clone();
+        if let Some(isolation) = &isolation {
+            say(&[shown::sentence(isolation)]);
+            say(&isolation.notes);
+        }
+        Ok(Self { guardian: Some(guardian), isolation, user: invoking_user(), before: None })
+    }
+
+    /// Calls `action` under the guard, then puts everything back, also when `action` fails.
+    ///
+    /// # Errors
+    /// The guardian died, or else the error of `action`.
+    pub fn hold<T>(mut self, action: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let result = action(&mut self);
+        if let Some(guardian) = self.guardian {
+            say(&guardian.end()?);
+        }
+        result
+    }
+
+    /// The CPUs that are kept free, and by which means.
+    pub fn isolation(&self) -> Option<&Isolation> {
+        self.isolation.as_ref()
+    }
+
+    /// The user of the commands, if it is not the user of this process: root was asked for the guardian alone.
+    pub fn user(&self) -> Option<&User> {
+        self.user.as_ref()
+    }
+
+    /// The machine as the runs find it. The CPUs that this process may use are those from before the shield.
+    pub fn survey(&self, host: &Host) -> Survey {
+        let Survey { mut facts, gaps } = look(host);
+        let Some(before) = &self.before else { return Survey { facts, gaps } };
+        facts.cpus_allowed.clone_from(&before.facts.cpus_allowed);
+        Survey { facts, gaps: before.gaps.clone() }
+    }
+
+    /// Binds the runs to their CPUs.
+    pub fn bind(&self, plan: &mut Plan) {
+        let bound = self.bound_cpus();
+        if !bound.is_empty() {
+            plan.process.affinity = Some(bound.clone());
+            plan.process.launcher_cpus = Some(bound);
+        }
+    }
+
+    /// The CPUs that the runs are bound to; none if they are not bound.
+    pub fn bound_cpus(&self) -> Vec<usize> {
+        self.isolation.as_ref().map(Isolation::bound_cpus).unwrap_or_default()
+    }
+
+    /// A watch that reports the loss of the shield.
+    pub fn watch(&self, host: &Host) -> Option<Watch> {
+        Watch::new(host, self.isolation.as_ref()?)
+    }
+
+    /// Puts a process of ours on the CPUs that are kept free.
+    ///
+    /// # Errors
+    /// The guardian's answer.
+    pub fn enter(&mut self, pid: u32) -> Result<()> {
+        let has_group = self
+            .isolation
+            .as_ref()
+            .is_some_and(|isolation| !matches!(isolation.how, How::Boot | How::Affinity));
+        match &mut self.guardian {
+            Some(guardian) if has_group => guardian.enter(pid),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The user of the workers that are started before their guard: the same as [`Guard::user`] gives under it.
+pub fn user_of_workers(options: &TuneOptions) -> Option<User> {
+    options.tune.as_ref().and_then(|_| invoking_user())
+}
+
+/// The CPUs that the knobs keep free for workers. The only CPU of a machine cannot be kept free, so it is left out
+/// unless the user names it.
+fn cpus_of_workers(workers: &WorkerOptions, root: &Path) -> Option<Vec<usize>> {
+    let host = Host::new(root);
+    let cpus = affinity(workers, &look(&host).facts)?.0;
+    (workers.affinity.is_some() || bench_cpus(&host, Some(&cpus)).is_ok()).then_some(cpus)
+}
+
+/// The CPUs that the machine was booted to leave alone.
+fn booted(host: &Host) -> Option<Isolation> {
+    if shield::find(host).boot.is_empty() {
+        return None;
+    }
+    let placement = shield::place(host, None).ok()?;
+    let raised = unprivileged(host, &placement);
+    (raised.how == How::Boot).then(|| shield::verify(host, &raised, Vec::new()))
+}
+
+/// The isolation that needs no rights: CPUs that were isolated at boot, or else an affinity alone.
+fn without_rights(host: &Host, request: &shield::Request) -> Result<Isolation> {
+    let placement = match shield::place(host, request.cpus.as_deref()) {
+        Ok(placement) => placement,
+        Err(why) if request.cpus.is_none() => return Ok(Isolation::none(why)),
+        Err(why) => return Err(anyhow!("{why}")),
+    };
+    let raised = unprivileged(host, &placement);
+    let mut notes = placement.notes.clone();
+    if raised.how == How::Affinity {
+        notes.push(shield::no_shield_without_rights(&placement.shielded, &placement.bound));
+    }
+    Ok(shield::verify(host, &raised, notes))
+}
+
+fn unprivileged(host: &Host, placement: &Placement) -> Raised {
+    let request = shield::Request { cpus: None, kernel_threads: false, balanced: false };
+    let (mut raised, _) = shield::plan(host, placement, &request);
+    if raised.how != How::Boot {
+        raised.how = How::Affinity;
+    }
+    raised
+}
+
+fn say(notes: &[String]) {
+    for note in notes {
+        writeln!(anstream::stderr(), "stillwell: {note}").ok();
+    }
+}
