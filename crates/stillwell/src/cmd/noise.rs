@@ -13,6 +13,7 @@ use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, Asked, Found, MachineVerdict, NoVerdict};
 use crate::plan::Policy;
+use crate::plan::defaults;
 use crate::render::{Styles, json, noise as shown};
 use crate::spec::NoiseVerb;
 use crate::spec::input::InputOptions;
@@ -48,7 +49,8 @@ fn of_records(verb: &NoiseVerb) -> Result<u8> {
 fn watch(verb: &NoiseVerb) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let cpus = cpus(&host, verb)?;
-    ensure!(verb.for_.ns > 0, "--for 0 is out of range: there is nothing to see in no time");
+    let length_ns = verb.for_.unwrap_or(defaults::NOISE_TIME).ns;
+    ensure!(length_ns > 0, "--for 0 is out of range: there is nothing to see in no time");
     // Before the time is spent.
     let raw = verb.raw.as_deref();
     raw.map(|path| check_path("--raw", path)).transpose()?;
@@ -58,8 +60,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         "--json and --raw - are both for standard output; give --raw the name of a file"
     );
     let interrupt = Interrupt::catch()?;
-    let asked =
-        Asked { cpus, length_ns: verb.for_.ns, points: !verb.no_trace, osnoise: verb.osnoise };
+    let asked = Asked { cpus, length_ns, points: !verb.no_trace, osnoise: verb.osnoise };
     let mut found = noise::watch(&host, &asked, &interrupt)?;
     if !verb.no_verdict && !found.was_interrupted {
         // On the quietest, as one would compare.

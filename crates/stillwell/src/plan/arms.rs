@@ -134,8 +134,10 @@ fn candidate(
 
 fn accepted_statuses(execution: &ExecutionOptions) -> Option<Vec<i32>> {
     match (&execution.ignore_failure, &execution.expect_exit) {
-        (Some(IgnoreFailure::All), _) => None,
-        (Some(IgnoreFailure::Statuses(statuses)), _) => Some([&[0], statuses.as_slice()].concat()),
+        (Some(None | Some(IgnoreFailure::All)), _) => None,
+        (Some(Some(IgnoreFailure::Statuses(statuses))), _) => {
+            Some([&[0], statuses.as_slice()].concat())
+        }
         (None, Some(expected)) => Some(expected.0.clone()),
         (None, None) => Some(vec![0]),
     }

@@ -2,6 +2,7 @@
 
 mod arms;
 mod decide;
+pub mod defaults;
 mod parameters;
 pub mod priority;
 pub mod programs;

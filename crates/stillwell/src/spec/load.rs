@@ -18,13 +18,12 @@ pub struct LoadVerb {
     pub n: u32,
     /// What they do, several in turn: cpu (compute), mem (copy memory), cache (take cache lines), io (write to an unnamed
     /// file in $TMPDIR and wait for the disk), fork (make processes), timer (have the CPU interrupted), irq (packets to
-    /// themselves)
+    /// themselves) [default: cpu]
     #[arg(
         long,
         value_name = "KINDS",
         value_enum,
         value_delimiter = ',',
-        default_value = "cpu",
         hide_possible_values = true
     )]
     pub kind: Vec<Kind>,

@@ -5,7 +5,7 @@ use clap::error::Error;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::spec::BenchVerb;
+use crate::spec::workers::BenchVerb;
 
 /// Arguments that leave the plan alone, by their ids: they change the machine, what is shown, or what is written.
 const ALLOWED: [&str; 20] = [

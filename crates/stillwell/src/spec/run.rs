@@ -12,6 +12,27 @@ use crate::values::{
     Cpus, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, Statuses, TimeSpan,
 };
 
+/// `run`.
+#[derive(Debug, clap::Args)]
+pub struct RunVerb {
+    #[command(flatten)]
+    pub spec: RunSpec,
+    /// Afterwards, measure again with what removes the largest source of noise, and show both. It is turned on for the runs
+    /// alone: --isolate, --affinity with one quiet CPU, or a knob of --tune
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
+    /// Watch by tracepoints who takes the CPU from the runs, by name; `stillwell noise` shows it. Needs root or CAP_PERFMON,
+    /// and makes every switch and interrupt take a little longer
+    #[arg(long)]
+    pub attribute: bool,
+    /// Play these times instead of running anything (for tests)
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
+
 /// Options of `stillwell run`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunSpec {
@@ -189,9 +210,8 @@ pub struct ExecutionOptions {
     pub show_output: bool,
     /// Go on when a run fails: all-non-zero (the default value; signals and timeouts too), or a list of exit
     /// statuses to ignore [default: a failure ends everything]
-    #[arg(short = 'i', long, value_name = "MODE", num_args = 0..=1, require_equals = true,
-          default_missing_value = "all-non-zero")]
-    pub ignore_failure: Option<IgnoreFailure>,
+    #[arg(short = 'i', long, value_name = "MODE", num_args = 0..=1, require_equals = true)]
+    pub ignore_failure: Option<Option<IgnoreFailure>>,
     /// Exit statuses that are right, for example 1 or 0,3; any other is a failure [default: 0]
     #[arg(long, value_name = "STATUSES", conflicts_with = "ignore_failure")]
     pub expect_exit: Option<Statuses>,

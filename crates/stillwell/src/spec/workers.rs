@@ -9,8 +9,19 @@ use clap::Args;
 use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
 };
+use crate::spec::resume::GivenArguments;
 use crate::spec::run::OutputOptions;
 use crate::values::{Cpus, Gc, Headline, TimeSpan};
+
+/// `timeit`.
+#[derive(Debug, clap::Args)]
+pub struct TimeitVerb {
+    #[command(flatten)]
+    pub spec: TimeitSpec,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
 
 /// Options of `stillwell timeit`.
 #[derive(Args, Clone, Debug, Default)]
@@ -58,6 +69,18 @@ pub struct CodeOptions {
     /// Repeat the statement so many times in each loop, to make the cost of the loop small [default: 1]
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub duplicate: Option<u32>,
+}
+
+/// `bench`.
+#[derive(Debug, clap::Args)]
+pub struct BenchVerb {
+    #[command(flatten)]
+    pub(super) given: GivenArguments,
+    #[command(flatten)]
+    pub spec: BenchSpec,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
 }
 
 /// Options of `stillwell bench`.
