@@ -10,15 +10,15 @@ pub struct Ledger {
     /// All of it, ns. Below zero when there was less than expected.
     pub total_ns: i64,
     /// Its parts, the largest first and what is not explained last; their times add up to `total_ns`.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LedgerEntry>,
 }
 
 /// A part of the lost time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// What took it.
     #[serde(flatten)]
-    pub source: Source,
+    pub source: NoiseSource,
     /// How long in all, ns. Below zero when it took less than it usually does.
     pub ns: i64,
     /// How often, where it was counted.
@@ -30,7 +30,7 @@ pub struct Entry {
 /// What takes time from a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
-pub enum Source {
+pub enum NoiseSource {
     /// Another program ran instead of it.
     Task {
         /// Its name, as `ps -o comm` shows it.
@@ -89,7 +89,7 @@ pub enum Remedy {
     OtherMachine,
 }
 
-impl Source {
+impl NoiseSource {
     /// What would remove it, if anything would.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -128,18 +128,22 @@ impl Ledger {
     /// Puts parts in order; what they leave of the total is `rest`.
     ///
     /// Parts of one source are added up, and those of nothing at all are left out.
-    pub fn new(total_ns: i64, parts: impl IntoIterator<Item = Entry>, rest: Source) -> Self {
-        let mut by_source: BTreeMap<Source, Entry> = BTreeMap::new();
+    pub fn new(
+        total_ns: i64,
+        parts: impl IntoIterator<Item = LedgerEntry>,
+        rest: NoiseSource,
+    ) -> Self {
+        let mut by_source: BTreeMap<NoiseSource, LedgerEntry> = BTreeMap::new();
         let mut rest_ns = total_ns;
         for part in parts {
             rest_ns -= part.ns;
             let entry = by_source.entry(part.source.clone());
             entry.and_modify(|entry| entry.add(&part)).or_insert(part);
         }
-        let left = Entry { source: rest, ns: rest_ns, n: None, is_estimate: false };
+        let left = LedgerEntry { source: rest, ns: rest_ns, n: None, is_estimate: false };
         let entry = by_source.entry(left.source.clone());
         entry.and_modify(|entry| entry.add(&left)).or_insert(left);
-        let mut entries: Vec<Entry> =
+        let mut entries: Vec<LedgerEntry> =
             by_source.into_values().filter(|entry| entry.ns != 0).collect();
         entries.sort_by_key(|entry| (entry.source.is_unexplained(), -entry.ns));
         Self { total_ns, entries }
@@ -148,11 +152,11 @@ impl Ledger {
     /// Two ledgers as one.
     pub fn plus(&self, other: &Self) -> Self {
         let parts = self.entries.iter().chain(&other.entries).cloned();
-        Self::new(self.total_ns + other.total_ns, parts, Source::Unexplained)
+        Self::new(self.total_ns + other.total_ns, parts, NoiseSource::Unexplained)
     }
 
     /// The largest part that has a cause, if it is a loss.
-    pub fn largest(&self) -> Option<&Entry> {
+    pub fn largest(&self) -> Option<&LedgerEntry> {
         self.entries.iter().find(|entry| !entry.source.is_unexplained() && entry.ns > 0)
     }
 
@@ -166,14 +170,14 @@ impl Ledger {
     }
 }
 
-impl Entry {
+impl LedgerEntry {
     /// A measured time.
-    pub fn exact(source: Source, ns: i64) -> Self {
+    pub fn exact(source: NoiseSource, ns: i64) -> Self {
         Self { source, ns, n: None, is_estimate: false }
     }
 
     /// A time that follows from counts.
-    pub fn estimate(source: Source, ns: i64, n: u64) -> Self {
+    pub fn estimate(source: NoiseSource, ns: i64, n: u64) -> Self {
         Self { source, ns, n: Some(n), is_estimate: true }
     }
 
@@ -205,19 +209,26 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn task(name: &str, ns: i64) -> Entry {
-        Entry { n: Some(1), ..Entry::exact(Source::Task { name: name.into() }, ns) }
+    fn task(name: &str, ns: i64) -> LedgerEntry {
+        LedgerEntry {
+            n: Some(1),
+            ..LedgerEntry::exact(NoiseSource::Task { name: name.into() }, ns)
+        }
     }
 
     #[test]
     fn parts_are_added_up_and_the_rest_is_last() {
-        let parts =
-            [task("cc1", 20), task("sh", 30), task("cc1", 15), Entry::exact(Source::Steal, 0)];
-        let found = Ledger::new(100, parts, Source::Unexplained);
-        let expected = [
-            Entry { n: Some(2), ..task("cc1", 35) },
+        let parts = [
+            task("cc1", 20),
             task("sh", 30),
-            Entry::exact(Source::Unexplained, 35),
+            task("cc1", 15),
+            LedgerEntry::exact(NoiseSource::Steal, 0),
+        ];
+        let found = Ledger::new(100, parts, NoiseSource::Unexplained);
+        let expected = [
+            LedgerEntry { n: Some(2), ..task("cc1", 35) },
+            task("sh", 30),
+            LedgerEntry::exact(NoiseSource::Unexplained, 35),
         ];
         assert_eq!(found.entries, expected);
         assert_eq!(found.largest().unwrap().ns, 35);
@@ -226,17 +237,17 @@ mod tests {
 
     #[test]
     fn nothing_is_clamped() {
-        let found = Ledger::new(10, [task("a", 30)], Source::Host);
+        let found = Ledger::new(10, [task("a", 30)], NoiseSource::Host);
         assert_eq!(found.unexplained_ns(), -20);
-        assert_eq!(Ledger::new(-5, [], Source::Unexplained).largest(), None);
+        assert_eq!(Ledger::new(-5, [], NoiseSource::Unexplained).largest(), None);
     }
 
     /// Somebody who follows the advice must find the knob.
     #[test]
     fn remedies_are_knobs() {
-        let line = |line: &str| Source::Interrupt { line: line.into() };
-        let vector = Source::Softirq { vector: "NET_RX".into() };
-        for source in [line("24"), vector, Source::Frequency] {
+        let line = |line: &str| NoiseSource::Interrupt { line: line.into() };
+        let vector = NoiseSource::Softirq { vector: "NET_RX".into() };
+        for source in [line("24"), vector, NoiseSource::Frequency] {
             let Some(Remedy::Tune(names)) = source.remedy() else { panic!("{source:?}") };
             assert!(
                 names.split(',').all(|name| crate::host::knobs::knob(name).is_some()),
@@ -244,14 +255,14 @@ mod tests {
             );
         }
         assert_eq!(line("LOC").remedy(), Some(Remedy::Boot));
-        assert_eq!(Source::Unexplained.remedy(), None);
+        assert_eq!(NoiseSource::Unexplained.remedy(), None);
     }
 
     proptest! {
         #[test]
         fn the_parts_add_up(total in -1_000_000_i64..1_000_000, parts in proptest::collection::vec((0..4, -999..999_i64), 0..20)) {
             let parts = parts.into_iter().map(|(name, ns): (i32, i64)| task(&name.to_string(), ns));
-            let found = Ledger::new(total, parts, Source::Host);
+            let found = Ledger::new(total, parts, NoiseSource::Host);
             prop_assert_eq!(found.entries.iter().map(|entry| entry.ns).sum::<i64>(), total);
             let twice = found.plus(&found);
             prop_assert_eq!(twice.entries.iter().map(|entry| entry.ns).sum::<i64>(), 2 * total);

@@ -102,13 +102,13 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Paired, Shape, StatisticName};
+    use crate::analysis::{PairedTest, StatisticName, UnevenShape};
     use crate::values::Estimand;
 
     const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 
-    fn comparison(lo: f64, hi: f64, shape: Option<Shape>) -> Comparison {
-        let paired = Paired {
+    fn comparison(lo: f64, hi: f64, shape: Option<UnevenShape>) -> Comparison {
+        let paired = PairedTest {
             n_pairs: 50,
             n_warmup_pairs: 0,
             n_looks: 1,
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn two_ratios_are_never_the_same() {
-        let shape = Some(Shape { floor: 1.0, typical: 1.001 });
+        let shape = Some(UnevenShape { floor: 1.0, typical: 1.001 });
         assert_eq!(judge(&comparison(0.995, 1.005, shape), &POLICY).verdict, Verdict::Undecided);
     }
 

@@ -4,7 +4,9 @@ use rayon::prelude::*;
 use stats::endpoint::{self, Estimator};
 use stats::{Measured, Sorted};
 
-use crate::analysis::{ArmSummary, MetricSummary, Net, Times, Uncertain, launches, sliced};
+use crate::analysis::{
+    ArmSummary, MetricSummary, NetTimes, TimeSummary, UncertainValue, launches, sliced,
+};
 use crate::plan::Role;
 use crate::record::{Record, Rows};
 use crate::values::CPU;
@@ -24,7 +26,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         Some(slices) => sliced_times(runs, &slices[arm]),
         None => times(runs),
     };
-    let times: Vec<Option<Times>> = walls.par_iter().enumerate().map(of_arm).collect();
+    let times: Vec<Option<TimeSummary>> = walls.par_iter().enumerate().map(of_arm).collect();
     drop((walls, slices));
     let mut sliced = sliced::of_arms(record);
     let mut metrics = metrics_by_arm(&record.rows, n_arms, plan.in_slices);
@@ -98,7 +100,7 @@ pub(super) fn by_arm<T>(
 
 /// Runs with several slices each: the floor is of the runs, because the slices of one are not independent; what there was
 /// is of the slices. With next to no runs the slices are all there is.
-fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<Times> {
+fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<TimeSummary> {
     let mut all = times(slices)?;
     if runs.len() >= RUNS_FOR_FLOOR {
         let of_runs = times(runs)?;
@@ -107,7 +109,7 @@ fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<Times> {
     Some(all)
 }
 
-fn times(wall: &[f64]) -> Option<Times> {
+fn times(wall: &[f64]) -> Option<TimeSummary> {
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
     // Of a million values each takes as long as reading them does.
     let ((sorted, floor), errs) = rayon::join(
@@ -115,15 +117,15 @@ fn times(wall: &[f64]) -> Option<Times> {
         || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
     );
     let (sorted, floor) = (sorted.ok()?, floor.ok()?);
-    let [low20, median, mean] = [0, 1, 2].map(|at: usize| Uncertain {
+    let [low20, median, mean] = [0, 1, 2].map(|at: usize| UncertainValue {
         value: estimators[at].of(&sorted),
         err: errs.map(|errs| errs[at]),
     });
     // Of a handful of values that differ by factors the extrapolation can end below zero: no time does.
     let is_impossible = floor.value <= 0.0 && sorted.min() > 0.0;
     let t0 = if is_impossible { sorted.min() } else { floor.value };
-    Some(Times {
-        t0: Uncertain { value: t0, err: floor.err },
+    Some(TimeSummary {
+        t0: UncertainValue { value: t0, err: floor.err },
         has_floor: floor.is_finite() && !is_impossible,
         min: sorted.min(),
         max: sorted.max(),
@@ -136,15 +138,15 @@ fn times(wall: &[f64]) -> Option<Times> {
     })
 }
 
-fn net_of(wall: &Times, control: &Times) -> Net {
-    Net {
+fn net_of(wall: &TimeSummary, control: &TimeSummary) -> NetTimes {
+    NetTimes {
         t0: wall.t0.minus(control.t0),
         median: wall.median.minus(control.median),
         mean: wall.mean.minus(control.mean),
     }
 }
 
-impl Uncertain {
+impl UncertainValue {
     /// The difference; its error is known if both are.
     pub fn minus(self, other: Self) -> Self {
         let difference = self.measured_or_zero().minus(other.measured_or_zero());
@@ -163,7 +165,7 @@ impl Uncertain {
 }
 
 fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<MetricSummary>> {
-    // Sums over slices are of no number of loops in particular: `Sliced` has what they are good for.
+    // Sums over slices are of no number of loops in particular: `SliceSummary` has what they are good for.
     let is_shown = |info: &&MetricInfo| {
         rows.has(info.metric) && (!in_slices || info.metric == Metric::MaxrssKib)
     };

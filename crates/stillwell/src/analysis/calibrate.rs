@@ -27,7 +27,7 @@ const POWER: f64 = 0.8;
 
 /// What calibration found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Calibration {
+pub struct PowerCalibration {
     /// Runs of the series.
     pub n_runs: usize,
     /// Their mean time, from the start of one to the start of the next, ns.
@@ -41,7 +41,7 @@ pub struct Calibration {
     /// One for each of [`RATIOS`].
     pub powers: Vec<Power>,
     /// Smallest ratio that ours finds in 80 % of experiments, as long as that lies inside [`RATIOS`].
-    pub visible: Visible,
+    pub visible: VisibleSlowdown,
     /// The same for sessions of some lengths.
     pub budgets: Vec<Budget>,
 }
@@ -64,7 +64,7 @@ pub struct Power {
 /// A slowdown, as a fraction, or its bound where the ratios that were tried do not reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "slowdown", rename_all = "snake_case")]
-pub enum Visible {
+pub enum VisibleSlowdown {
     /// The smallest ratio tried is found in more than 80 %.
     Below(f64),
     /// Interpolated between two ratios.
@@ -81,12 +81,12 @@ pub struct Budget {
     /// Pairs that it has room for.
     pub n_pairs: usize,
     /// What it finds in 80 %, by the square root of the number of pairs.
-    pub visible: Visible,
+    pub visible: VisibleSlowdown,
 }
 
 /// What to replay.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct CalibrationSettings {
     /// How differences are judged.
     pub policy: Policy,
     /// Experiments for each ratio.
@@ -104,9 +104,9 @@ pub struct Settings {
 pub fn calibrate(
     series_ns: &[f64],
     pace_ns: f64,
-    settings: &Settings,
+    settings: &CalibrationSettings,
     after_each: impl Fn() + Sync,
-) -> Result<Calibration, Invalid> {
+) -> Result<PowerCalibration, Invalid> {
     if series_ns.len() < CALIBRATION_RUNS_MIN {
         return Err(Invalid::TooFew { need: CALIBRATION_RUNS_MIN, got: series_ns.len() });
     }
@@ -115,7 +115,7 @@ pub fn calibrate(
     let alpha = settings.policy.alpha;
     let mut powers = Vec::new();
     for ratio in RATIOS {
-        let found: Vec<Found> = (0..settings.n_replays as u64)
+        let found: Vec<ReplayVerdicts> = (0..settings.n_replays as u64)
             .into_par_iter()
             .map(|replay| {
                 let found = replayed(series_ns, n_pairs, ratio, settings, replay);
@@ -123,7 +123,7 @@ pub fn calibrate(
                 found
             })
             .collect::<Result<_, _>>()?;
-        let share = |is: fn(&Found) -> bool| {
+        let share = |is: fn(&ReplayVerdicts) -> bool| {
             found.iter().filter(|found| is(found)).count() as f64 / found.len() as f64
         };
         powers.push(Power {
@@ -141,7 +141,7 @@ pub fn calibrate(
         let factor = (n_pairs as f64 / n_fit.max(1) as f64).sqrt();
         Budget { budget_ns, n_pairs: n_fit, visible: visible.times(factor) }
     });
-    Ok(Calibration {
+    Ok(PowerCalibration {
         n_runs: series_ns.len(),
         pace_ns,
         n_pairs,
@@ -154,7 +154,7 @@ pub fn calibrate(
 }
 
 /// Verdicts of one experiment: whether each test said "different".
-struct Found {
+struct ReplayVerdicts {
     stillwell: bool,
     n_pairs: usize,
     welch: bool,
@@ -165,9 +165,9 @@ fn replayed(
     series_ns: &[f64],
     n_pairs: usize,
     ratio: f64,
-    settings: &Settings,
+    settings: &CalibrationSettings,
     replay: u64,
-) -> Result<Found, Invalid> {
+) -> Result<ReplayVerdicts, Invalid> {
     // The same stretches and coins for every ratio: their powers differ by the ratio alone.
     let mut stream = Stream::new(settings.seed.wrapping_add(replay));
     let n_starts = (series_ns.len() - 2 * n_pairs + 1) as u64;
@@ -188,7 +188,7 @@ fn replayed(
     let alpha = settings.policy.alpha;
     // Where all times are equal there is no test: nothing is called different.
     let is_rejected = |p: Result<f64, Invalid>| p.is_ok_and(|p| p <= alpha);
-    Ok(Found {
+    Ok(ReplayVerdicts {
         stillwell,
         n_pairs: n_used,
         welch: is_rejected(two_sample::welch(old, &new).map(|test| test.p)),
@@ -217,21 +217,21 @@ fn ours(pairs: &Pairs, policy: &Policy, seed: u64) -> Result<(bool, usize), Inva
 }
 
 /// Where the power of our test crosses 80 %, linearly between neighbouring ratios.
-fn visible(powers: &[Power]) -> Visible {
+fn visible(powers: &[Power]) -> VisibleSlowdown {
     let slowdown = |power: &Power| power.ratio - 1.0;
     let slower = &powers[1..];
     match slower.iter().position(|power| power.stillwell >= POWER) {
-        None => Visible::Above(slower.last().map_or(0.0, slowdown)),
-        Some(0) => Visible::Below(slowdown(&slower[0])),
+        None => VisibleSlowdown::Above(slower.last().map_or(0.0, slowdown)),
+        Some(0) => VisibleSlowdown::Below(slowdown(&slower[0])),
         Some(at) => {
             let (low, high) = (&slower[at - 1], &slower[at]);
             let share = (POWER - low.stillwell) / (high.stillwell - low.stillwell);
-            Visible::At(slowdown(low) + share * (slowdown(high) - slowdown(low)))
+            VisibleSlowdown::At(slowdown(low) + share * (slowdown(high) - slowdown(low)))
         }
     }
 }
 
-impl Visible {
+impl VisibleSlowdown {
     fn times(self, factor: f64) -> Self {
         match self {
             Self::Below(slowdown) => Self::Below(slowdown * factor),
@@ -248,8 +248,8 @@ mod tests {
 
     const POLICY: Policy = Policy { alpha: 0.05, same_within: 0.01, estimand: Estimand::Adaptive };
 
-    fn calibrated(series_ns: &[f64], n_replays: usize) -> Calibration {
-        let settings = Settings { policy: POLICY, n_replays, seed: 1 };
+    fn calibrated(series_ns: &[f64], n_replays: usize) -> PowerCalibration {
+        let settings = CalibrationSettings { policy: POLICY, n_replays, seed: 1 };
         calibrate(series_ns, 2e6, &settings, || ()).unwrap()
     }
 
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn short_series_are_refused() {
-        let settings = Settings { policy: POLICY, n_replays: 1, seed: 1 };
+        let settings = CalibrationSettings { policy: POLICY, n_replays: 1, seed: 1 };
         let found = calibrate(&[1.0; 119], 1.0, &settings, || ());
         assert_eq!(found, Err(Invalid::TooFew { need: 120, got: 119 }));
     }
@@ -295,10 +295,10 @@ mod tests {
         let at = |shares: [f64; 3]| {
             visible(&[power(1.0, shares[0]), power(1.01, shares[1]), power(1.02, shares[2])])
         };
-        let Visible::At(found) = at([0.05, 0.7, 0.9]) else { panic!() };
+        let VisibleSlowdown::At(found) = at([0.05, 0.7, 0.9]) else { panic!() };
         assert!((found - 0.015).abs() < 1e-12);
-        assert!(matches!(at([0.05, 0.9, 1.0]), Visible::Below(_)));
-        assert!(matches!(at([0.05, 0.1, 0.7]), Visible::Above(_)));
+        assert!(matches!(at([0.05, 0.9, 1.0]), VisibleSlowdown::Below(_)));
+        assert!(matches!(at([0.05, 0.1, 0.7]), VisibleSlowdown::Above(_)));
     }
 
     #[test]
@@ -306,7 +306,9 @@ mod tests {
         let found = calibrated(&regimes(), 20);
         assert_eq!(found.budgets[0].n_pairs, 2500);
         let slowdowns = found.budgets.iter().map(|budget| match budget.visible {
-            Visible::Below(slowdown) | Visible::At(slowdown) | Visible::Above(slowdown) => slowdown,
+            VisibleSlowdown::Below(slowdown)
+            | VisibleSlowdown::At(slowdown)
+            | VisibleSlowdown::Above(slowdown) => slowdown,
         });
         let slowdowns: Vec<f64> = slowdowns.collect();
         assert!((slowdowns[0] / slowdowns[1] - 6f64.sqrt()).abs() < 1e-3);

@@ -8,10 +8,10 @@ use crate::analysis::launches::gathered;
 use crate::analysis::notes::WAIT_MIN;
 use crate::analysis::sessions::unpaired;
 use crate::analysis::walls::Walls;
-use crate::analysis::watch::{Watch, Watched};
+use crate::analysis::watch::{ArmComparison, SessionComparisons};
 use crate::analysis::{
-    ArmSummary, Comparison, Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName, Times,
-    ToDecide,
+    ArmSummary, Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval,
+    StatisticName, TimeSummary, UnevenShape,
 };
 use crate::plan::Plan;
 use crate::record::Record;
@@ -29,7 +29,7 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
             |arm| comparison(arm, unpaired(&arms[plan.reference_of(arm)], &arms[arm], because));
         return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
     }
-    let Ok(looked) = Looked::of(record, arms) else {
+    let Ok(looked) = RecordLooks::of(record, arms) else {
         let unfit = |arm| comparison(arm, Evidence::None { because: NoTest::UnfitNumbers });
         return (plan.compared().into_iter().map(unfit).collect(), plan.twin().map(unfit));
     };
@@ -40,7 +40,7 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
 /// How a comparison is judged as one of a family: the share of alpha that Holm's procedure gives it, its adjusted p, and
 /// the rate of false ones among all that would be called different at it (Benjamini-Hochberg).
 #[derive(Clone, Copy, Debug)]
-pub struct Judged {
+pub struct FamilyAdjustment {
     share: f64,
     p: f64,
     q: f64,
@@ -48,7 +48,7 @@ pub struct Judged {
 
 /// Judges the comparisons of several records as one family of `n_total`: those that are not given count as not
 /// different. Returns those of each record, in the order of its plan.
-pub fn family(looked: &[&Looked<'_>], n_total: usize) -> Vec<Vec<Judged>> {
+pub fn family(looked: &[&RecordLooks<'_>], n_total: usize) -> Vec<Vec<FamilyAdjustment>> {
     let watched = || looked.iter().flat_map(|one| one.watch.candidates());
     let seen: Vec<_> = watched().map(|watched| &watched.seen).collect();
     let shares = holm_shares(&seen, n_total);
@@ -57,34 +57,34 @@ pub fn family(looked: &[&Looked<'_>], n_total: usize) -> Vec<Vec<Judged>> {
     let rates = stats::multiplicity::benjamini_hochberg(&p).unwrap_or_else(|_| p.clone());
     let adjusted = stats::multiplicity::holm(&p).unwrap_or(p);
     let judged = shares.into_iter().zip(adjusted).zip(rates);
-    let mut all = judged.map(|((share, p), q)| Judged { share, p, q });
-    let of = |one: &&Looked<'_>| all.by_ref().take(one.watch.candidates().len()).collect();
+    let mut all = judged.map(|((share, p), q)| FamilyAdjustment { share, p, q });
+    let of = |one: &&RecordLooks<'_>| all.by_ref().take(one.watch.candidates().len()).collect();
     looked.iter().map(of).collect()
 }
 
 /// A record that has been looked at as its session was.
 #[derive(Debug)]
-pub struct Looked<'a> {
-    session: Session<'a>,
+pub struct RecordLooks<'a> {
+    session: ComparisonContext<'a>,
     walls: Walls,
-    watch: Watch,
+    watch: SessionComparisons,
 }
 
-impl<'a> Looked<'a> {
+impl<'a> RecordLooks<'a> {
     /// Takes the looks.
     ///
     /// # Errors
     /// The times are unfit for a test.
     pub fn of(record: &'a Record, arms: &'a [ArmSummary]) -> Result<Self, stats::Invalid> {
         let walls = Walls::of(record);
-        let watch = Watch::of(record, &walls)?;
-        Ok(Self { session: Session { record, arms }, walls, watch })
+        let watch = SessionComparisons::of(record, &walls)?;
+        Ok(Self { session: ComparisonContext { record, arms }, walls, watch })
     }
 
     /// Every candidate against its reference, and the reference against its twin.
-    pub fn compare(&self, judged: &[Judged]) -> (Vec<Comparison>, Option<Comparison>) {
+    pub fn compare(&self, judged: &[FamilyAdjustment]) -> (Vec<Comparison>, Option<Comparison>) {
         let plan = self.session.plan();
-        let paired = |watched: &Watched, judged: Judged| Comparison {
+        let paired = |watched: &ArmComparison, judged: FamilyAdjustment| Comparison {
             arm: watched.arm,
             reference: plan.reference_of(watched.arm),
             evidence: self.session.paired(&self.walls, watched, judged),
@@ -94,7 +94,7 @@ impl<'a> Looked<'a> {
         (
             candidates.map(|(watched, &judged)| paired(watched, judged)).collect(),
             twin.map(|twin| {
-                paired(twin, Judged { share: 1.0, p: twin.seen.p(), q: twin.seen.p() })
+                paired(twin, FamilyAdjustment { share: 1.0, p: twin.seen.p(), q: twin.seen.p() })
             }),
         )
     }
@@ -124,17 +124,17 @@ pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> 
 
 /// What a comparison is read from.
 #[derive(Clone, Copy, Debug)]
-struct Session<'a> {
+struct ComparisonContext<'a> {
     record: &'a Record,
     arms: &'a [ArmSummary],
 }
 
-impl Session<'_> {
+impl ComparisonContext<'_> {
     fn plan(&self) -> &Plan {
         &self.record.header.plan
     }
 
-    fn paired(&self, walls: &Walls, watched: &Watched, judged: Judged) -> Evidence {
+    fn paired(&self, walls: &Walls, watched: &ArmComparison, judged: FamilyAdjustment) -> Evidence {
         let because = match Self::conclusion(walls, watched, judged.share) {
             Ok(found) => match self.describe(watched, &found, judged) {
                 Ok(paired) => return Evidence::Paired(paired),
@@ -145,7 +145,11 @@ impl Session<'_> {
         Evidence::None { because }
     }
 
-    fn conclusion(walls: &Walls, watched: &Watched, share: f64) -> Result<Conclusion, NoTest> {
+    fn conclusion(
+        walls: &Walls,
+        watched: &ArmComparison,
+        share: f64,
+    ) -> Result<Conclusion, NoTest> {
         let reference = watched.reference;
         let have = walls.n_pairs(reference, watched.arm);
         if watched.seen.n_pairs_seen() == 0 {
@@ -163,10 +167,10 @@ impl Session<'_> {
 
     fn describe(
         &self,
-        watched: &Watched,
+        watched: &ArmComparison,
         found: &Conclusion,
-        Judged { share, p, q }: Judged,
-    ) -> Result<Paired, stats::Invalid> {
+        FamilyAdjustment { share, p, q }: FamilyAdjustment,
+    ) -> Result<PairedTest, stats::Invalid> {
         let plan = self.plan();
         let (alpha, margin) = (plan.policy.alpha * share, plan.policy.same_within.ln_1p());
         let interval = found.interval;
@@ -181,7 +185,7 @@ impl Session<'_> {
         let n_to_decide =
             stats::verdict::pairs_to_decide(n_pairs, interval, found.last.theta, margin);
         let half_width = interval.half_width();
-        Ok(Paired {
+        Ok(PairedTest {
             n_pairs,
             n_warmup_pairs: found.n_warmup,
             n_looks: watched.seen.n_looks(),
@@ -196,15 +200,15 @@ impl Session<'_> {
             to_decide: n_to_decide.filter(|_| !is_decided).map(|n_pairs| self.deciding(n_pairs)),
             position_ratio: found.last.test.position.exp(),
             is_contradicted: found.is_contradicted,
-            shape: Some(found.shape)
-                .filter(|shape| is_uneven(shape, margin))
-                .map(|shape| Shape { floor: shape.floor.exp(), typical: shape.typical.exp() }),
+            shape: Some(found.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {
+                UnevenShape { floor: shape.floor.exp(), typical: shape.typical.exp() }
+            }),
         })
     }
 
     fn net_ratio(
         &self,
-        watched: &Watched,
+        watched: &ArmComparison,
         ratio: RatioInterval,
         statistic: StatisticName,
     ) -> Option<RatioInterval> {
@@ -217,7 +221,7 @@ impl Session<'_> {
     }
 
     /// Blocks that would decide, and how long they would take at the pace of this session.
-    fn deciding(&self, n_pairs: usize) -> ToDecide {
+    fn deciding(&self, n_pairs: usize) -> DecisionEstimate {
         let rows = &self.record.rows;
         let timed = (0..rows.len()).filter(|&index| rows.block(index).is_some());
         let started = |index: usize| rows.started_ns(index) as f64;
@@ -226,7 +230,7 @@ impl Session<'_> {
             let n_blocks = last.1.checked_sub(first.1).filter(|&n| n > 0)?;
             Some((last.0 - first.0) / n_blocks as f64)
         });
-        ToDecide { n_pairs, time_ns: pace_ns.map(|pace_ns| pace_ns * n_pairs as f64) }
+        DecisionEstimate { n_pairs, time_ns: pace_ns.map(|pace_ns| pace_ns * n_pairs as f64) }
     }
 }
 
@@ -245,11 +249,11 @@ fn statistic_name(statistic: Statistic) -> StatisticName {
 /// control is the same for both arms, so near R = 1 its error cancels.
 fn net(
     raw: RatioInterval,
-    reference: &Times,
-    control: &Times,
+    reference: &TimeSummary,
+    control: &TimeSummary,
     statistic: StatisticName,
 ) -> Option<RatioInterval> {
-    let level = |times: &Times| match statistic {
+    let level = |times: &TimeSummary| match statistic {
         StatisticName::Typical => times.median,
         StatisticName::LocalFloor | StatisticName::Floor => times.t0,
         StatisticName::Mean => times.mean,

@@ -78,14 +78,14 @@ pub struct Band {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Distances {
     /// The largest distance between the distribution functions, 0 to 1.
-    pub kolmogorov_smirnov: Distance,
+    pub kolmogorov_smirnov: DistributionDistance,
     /// Squared distances, the tails weighted up, standardised; `None` when all times are equal.
-    pub anderson_darling: Option<Distance>,
+    pub anderson_darling: Option<DistributionDistance>,
 }
 
 /// A distance and its chance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Distance {
+pub struct DistributionDistance {
     /// The distance.
     pub value: f64,
     /// Share of the re-labellings with one at least as large.
@@ -156,7 +156,7 @@ fn paired(plan: &Plan, all: &Slots) -> Result<PairedDistributions, Invalid> {
 }
 
 fn distances(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distances, Invalid> {
-    let distance = |found: shift::Distance| Distance { value: found.value, p: found.p };
+    let distance = |found: shift::Distance| DistributionDistance { value: found.value, p: found.p };
     let anderson_darling = match shift::anderson_darling(pairs, orbit, theta) {
         Ok(found) => Some(distance(found)),
         Err(Invalid::NoSpread) => None,
@@ -259,7 +259,7 @@ mod tests {
         };
         let found = found(&equal);
         let none = Distances {
-            kolmogorov_smirnov: Distance { value: 0.0, p: 1.0 },
+            kolmogorov_smirnov: DistributionDistance { value: 0.0, p: 1.0 },
             anderson_darling: None,
         };
         assert_eq!((found.difference, found.shape), (none, none));

@@ -7,7 +7,7 @@ use stats::propagate::ratio_minus_control;
 use stats::{Measured, Sorted};
 
 use crate::analysis::arm::walls_by_arm;
-use crate::analysis::{ArmSummary, Uncertain};
+use crate::analysis::{ArmSummary, UncertainValue};
 use crate::record::Record;
 use crate::values::TimShape;
 
@@ -15,17 +15,17 @@ use crate::values::TimShape;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimators {
     /// Smallest run.
-    pub min: Uncertain,
+    pub min: UncertainValue,
     /// The clamped endpoint. It is the value of t0, if the low tail ends.
-    pub fan: Uncertain,
+    pub fan: UncertainValue,
     /// The endpoint of the paper, not clamped.
-    pub fan_raw: Uncertain,
+    pub fan_raw: UncertainValue,
     /// Mean of the lowest fifth.
-    pub low20: Uncertain,
+    pub low20: UncertainValue,
     /// Median.
-    pub median: Uncertain,
+    pub median: UncertainValue,
     /// Mean.
-    pub mean: Uncertain,
+    pub mean: UncertainValue,
     /// Whether the low tail ends.
     pub floor: FloorTest,
     /// What tim makes of the same runs, if that was asked for.
@@ -53,9 +53,9 @@ pub struct Tim {
     /// Runs that tim makes; of more, the first ones are taken.
     pub n_needed: usize,
     /// As measured, ns; `None` with fewer runs.
-    pub measured: Option<Uncertain>,
+    pub measured: Option<UncertainValue>,
     /// Minus the control's: what tim prints unless `-o0`.
-    pub net: Option<Uncertain>,
+    pub net: Option<UncertainValue>,
 }
 
 /// New ÷ reference, with errors by first-order propagation. Where there is a control, of the net times: its error is the
@@ -63,13 +63,13 @@ pub struct Tim {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratios {
     /// Of t0; a ratio is `None` if the reference takes no longer than the control.
-    pub t0: Option<Uncertain>,
+    pub t0: Option<UncertainValue>,
     /// Of the medians.
-    pub median: Option<Uncertain>,
+    pub median: Option<UncertainValue>,
     /// Of the means.
-    pub mean: Option<Uncertain>,
+    pub mean: Option<UncertainValue>,
     /// Of tim's numbers, as tim propagates it: all errors independent.
-    pub tim: Option<Uncertain>,
+    pub tim: Option<UncertainValue>,
 }
 
 /// The estimators of all arms, in the order of the plan; `None` for an arm without a run. `arms` are the summaries of the
@@ -103,7 +103,7 @@ pub fn estimators(
 fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
     let sorted = Sorted::new(wall).ok()?;
     let floor = endpoint::floor(wall).ok()?;
-    let of = |estimator: Estimator| Uncertain {
+    let of = |estimator: Estimator| UncertainValue {
         value: estimator.of(&sorted),
         err: endpoint::window_err(wall, |window| estimator.of(window)).ok(),
     };
@@ -130,7 +130,7 @@ fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
     let n_needed = shape.n_runs();
     let seen = wall.get(..n_needed);
     let found = seen.and_then(|runs| endpoint::tim_emin(runs, shape.n, shape.k).ok());
-    let measured = found.map(|Measured { value, err }| Uncertain { value, err: Some(err) });
+    let measured = found.map(|Measured { value, err }| UncertainValue { value, err: Some(err) });
     Tim { n_needed, measured, net: None }
 }
 
@@ -170,20 +170,24 @@ fn ratios(
 }
 
 /// `(new - control) / (old - control)`; its error is known if all errors are.
-fn ratio(new: Uncertain, old: Uncertain, control: Option<Uncertain>) -> Option<Uncertain> {
-    let control = control.unwrap_or(Uncertain { value: 0.0, err: Some(0.0) });
-    let measured = |it: Uncertain| Measured { value: it.value, err: it.err.unwrap_or(0.0) };
+fn ratio(
+    new: UncertainValue,
+    old: UncertainValue,
+    control: Option<UncertainValue>,
+) -> Option<UncertainValue> {
+    let control = control.unwrap_or(UncertainValue { value: 0.0, err: Some(0.0) });
+    let measured = |it: UncertainValue| Measured { value: it.value, err: it.err.unwrap_or(0.0) };
     let ratio = ratio_minus_control(measured(new), measured(old), measured(control));
     let err = new.err.and(old.err).and(control.err).map(|_| ratio.err);
-    (old.value > control.value).then_some(Uncertain { value: ratio.value, err })
+    (old.value > control.value).then_some(UncertainValue { value: ratio.value, err })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn uncertain(value: f64, err: f64) -> Uncertain {
-        Uncertain { value, err: Some(err) }
+    fn uncertain(value: f64, err: f64) -> UncertainValue {
+        UncertainValue { value, err: Some(err) }
     }
 
     #[test]
@@ -194,10 +198,10 @@ mod tests {
             ratio(uncertain(6.0, 0.3), uncertain(2.0, 0.0), None),
             Some(uncertain(3.0, 0.15))
         );
-        let no_err = Uncertain { value: 3.0, err: None };
+        let no_err = UncertainValue { value: 3.0, err: None };
         assert_eq!(
             ratio(no_err, uncertain(2.0, 0.1), None),
-            Some(Uncertain { value: 1.5, err: None })
+            Some(UncertainValue { value: 1.5, err: None })
         );
         assert_eq!(ratio(t, shell, Some(t)), None);
     }

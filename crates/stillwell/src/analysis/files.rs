@@ -6,17 +6,17 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 use stats::Measured;
 
-use crate::analysis::Uncertain;
+use crate::analysis::UncertainValue;
 use crate::results::statistics::summary;
 use crate::results::{Benchmark, MetaValue, Results, Unit};
 use crate::values::Middle;
 
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cell {
+pub struct FileCell {
     /// Mean or median of all values, in the base unit. Its error is that of the mean of the launches; there is none with one
     /// launch, nor of a summary.
-    pub middle: Uncertain,
+    pub middle: UncertainValue,
     /// Standard deviation of the values.
     pub sd: Option<f64>,
     /// Launches with values.
@@ -24,12 +24,12 @@ pub struct Cell {
     /// Values.
     pub n_values: usize,
     /// Divided by that of the first file; none in the first file, nor to nothing.
-    pub ratio: Option<Uncertain>,
+    pub ratio: Option<UncertainValue>,
 }
 
 /// A benchmark that several files have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct BenchmarkLine {
     /// Its name.
     pub name: String,
     /// What its values are.
@@ -38,18 +38,18 @@ pub struct Line {
     /// Its tags.
     pub tags: Vec<String>,
     /// One for each file; none where the file does not have it.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<FileCell>>,
 }
 
 /// What is known of several files together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Files {
+pub struct FilesComparison {
     /// What the ratios are of.
     pub by: Middle,
     /// The benchmarks that the first file and another one have, in the order of the first.
-    pub lines: Vec<Line>,
+    pub lines: Vec<BenchmarkLine>,
     /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first; none for the first.
-    pub geometric_means: Vec<Option<Uncertain>>,
+    pub geometric_means: Vec<Option<UncertainValue>>,
     /// For each file the benchmarks that it has alone: for the first, those that no other has; for another, those that the
     /// first has not.
     pub alone: Vec<Vec<String>>,
@@ -86,7 +86,7 @@ const TELLING: [&str; 9] = [
 /// Where a group of benchmarks stands by its estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Group {
+pub enum ChangeGroup {
     /// Slower, or more, by more than twice the error of the ratio.
     More,
     /// Faster, or less, by as much.
@@ -97,9 +97,9 @@ pub enum Group {
     Unknown,
 }
 
-impl Group {
+impl ChangeGroup {
     /// Of a ratio.
-    pub fn of(ratio: Uncertain) -> Self {
+    pub fn of(ratio: UncertainValue) -> Self {
         let off = ratio.value - 1.0;
         match ratio.err {
             _ if off == 0.0 => Self::Within,
@@ -112,9 +112,9 @@ impl Group {
 }
 
 /// Compares the benchmarks of the first file with those of the others, by their names.
-pub fn compare(files: &[Results], by: Middle) -> Files {
+pub fn compare(files: &[Results], by: Middle) -> FilesComparison {
     let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
-    let found: Vec<Vec<Option<Cell>>> = files.iter().map(|file| cells(file, by)).collect();
+    let found: Vec<Vec<Option<FileCell>>> = files.iter().map(|file| cells(file, by)).collect();
     let places: Vec<HashMap<(&str, &Unit), usize>> = files
         .iter()
         .zip(&labels)
@@ -135,14 +135,14 @@ pub fn compare(files: &[Results], by: Middle) -> Files {
             cell.ratio = reference.as_ref().and_then(|old| ratio(old.middle, cell.middle));
             Some(cell)
         };
-        let others: Vec<Option<Cell>> = (1..files.len()).map(of_file).collect();
+        let others: Vec<Option<FileCell>> = (1..files.len()).map(of_file).collect();
         if others.iter().all(Option::is_none) {
             alone[0].push(name.clone());
             continue;
         }
         let cells = std::iter::once(reference.clone()).chain(others).collect();
         let (unit, tags) = (benchmark.unit.clone(), tags(&files[0], benchmark));
-        lines.push(Line { name: name.clone(), unit, tags, cells });
+        lines.push(BenchmarkLine { name: name.clone(), unit, tags, cells });
     }
     for file in 1..files.len() {
         let is_alone =
@@ -152,14 +152,14 @@ pub fn compare(files: &[Results], by: Middle) -> Files {
     }
     let means = |file| geometric_mean(lines.iter(), file);
     let geometric_means = (0..files.len()).map(means).collect();
-    Files { by, geometric_means, lines, alone, differences: differences(files) }
+    FilesComparison { by, geometric_means, lines, alone, differences: differences(files) }
 }
 
-fn cells(file: &Results, by: Middle) -> Vec<Option<Cell>> {
+fn cells(file: &Results, by: Middle) -> Vec<Option<FileCell>> {
     file.benchmarks.iter().map(|benchmark| cell(benchmark, by)).collect()
 }
 
-fn cell(benchmark: &Benchmark, by: Middle) -> Option<Cell> {
+fn cell(benchmark: &Benchmark, by: Middle) -> Option<FileCell> {
     let summary = summary(benchmark);
     let value = match by {
         Middle::Mean => summary.mean,
@@ -173,8 +173,8 @@ fn cell(benchmark: &Benchmark, by: Middle) -> Option<Cell> {
         })
         .collect();
     let err = stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
-    Some(Cell {
-        middle: Uncertain { value, err },
+    Some(FileCell {
+        middle: UncertainValue { value, err },
         sd: summary.stddev,
         n_launches: middles.len(),
         n_values: benchmark.values.len(),
@@ -183,29 +183,32 @@ fn cell(benchmark: &Benchmark, by: Middle) -> Option<Cell> {
 }
 
 /// Their errors are independent: the sessions are.
-fn ratio(old: Uncertain, new: Uncertain) -> Option<Uncertain> {
+fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
     if old.value == 0.0 || !(new.value / old.value).is_finite() {
         return None;
     }
     Some(match (old.measured(), new.measured()) {
         (Some(old), Some(new)) => {
             let Measured { value, err } = new.over(old);
-            Uncertain { value, err: Some(err) }
+            UncertainValue { value, err: Some(err) }
         }
-        _ => Uncertain { value: new.value / old.value, err: None },
+        _ => UncertainValue { value: new.value / old.value, err: None },
     })
 }
 
 /// Of the ratios of one file. Its error is known if all of theirs are.
-pub fn geometric_mean<'a>(lines: impl Iterator<Item = &'a Line>, file: usize) -> Option<Uncertain> {
-    let ratios: Vec<Uncertain> =
+pub fn geometric_mean<'a>(
+    lines: impl Iterator<Item = &'a BenchmarkLine>,
+    file: usize,
+) -> Option<UncertainValue> {
+    let ratios: Vec<UncertainValue> =
         lines.filter_map(|line| line.cells.get(file)?.as_ref()?.ratio).collect();
     let values: Vec<f64> = ratios.iter().map(|ratio| ratio.value).collect();
     let n = values.len() as f64;
     let value = stats::mean(&stats::logs(&values).ok()?).ok()?.exp();
-    let relative = |ratio: &Uncertain| ratio.err.map(|err| (err / ratio.value).powi(2));
+    let relative = |ratio: &UncertainValue| ratio.err.map(|err| (err / ratio.value).powi(2));
     let sum: Option<f64> = ratios.iter().map(relative).sum();
-    Some(Uncertain { value, err: sum.map(|sum| value * sum.sqrt() / n) })
+    Some(UncertainValue { value, err: sum.map(|sum| value * sum.sqrt() / n) })
 }
 
 fn tags(file: &Results, benchmark: &Benchmark) -> Vec<String> {
@@ -268,7 +271,7 @@ mod tests {
         let new = file(&[("only new", &[&[1.0]]), ("a", &[&[4.0], &[8.0]])], "y");
         let found = compare(&[old, new], Middle::Mean);
         let cell = found.lines[0].cells[1].as_ref().unwrap();
-        assert_eq!(cell.middle, Uncertain { value: 6.0, err: Some(2.0) });
+        assert_eq!(cell.middle, UncertainValue { value: 6.0, err: Some(2.0) });
         let ratio = cell.ratio.unwrap();
         // 8/3 in the reference, with the error 1 of the launch means 2 and 4.
         assert_eq!(ratio.value, 6.0 / (8.0 / 3.0));
@@ -290,11 +293,19 @@ mod tests {
         let found = compare(&[same.clone(), same], Middle::Median);
         for line in &found.lines {
             let ratio = line.cells[1].as_ref().unwrap().ratio.unwrap();
-            assert_eq!((ratio.value, Group::of(ratio)), (1.0, Group::Within), "{}", line.name);
+            assert_eq!(
+                (ratio.value, ChangeGroup::of(ratio)),
+                (1.0, ChangeGroup::Within),
+                "{}",
+                line.name
+            );
         }
         assert!(found.differences.is_empty());
-        let near = Uncertain { value: 1.001, err: None };
-        assert_eq!(Group::of(near), Group::Unknown);
-        assert_eq!(Group::of(Uncertain { err: Some(0.0001), ..near }), Group::More);
+        let near = UncertainValue { value: 1.001, err: None };
+        assert_eq!(ChangeGroup::of(near), ChangeGroup::Unknown);
+        assert_eq!(
+            ChangeGroup::of(UncertainValue { err: Some(0.0001), ..near }),
+            ChangeGroup::More
+        );
     }
 }

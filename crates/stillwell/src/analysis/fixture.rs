@@ -1,11 +1,11 @@
 //! Summaries for the tests, built in memory.
 
-use crate::analysis::{Times, Uncertain};
+use crate::analysis::{TimeSummary, UncertainValue};
 
 /// Times of which everything is this value with this error.
-pub(super) fn times(value: f64, err: f64) -> Times {
-    let uncertain = Uncertain { value, err: Some(err) };
-    Times {
+pub(super) fn times(value: f64, err: f64) -> TimeSummary {
+    let uncertain = UncertainValue { value, err: Some(err) };
+    TimeSummary {
         t0: uncertain,
         has_floor: true,
         min: value,

@@ -27,15 +27,15 @@ const SUMS: [Metric; 6] = [
 /// Makes runs of slices while they come in.
 #[derive(Debug)]
 pub struct Launches {
-    rule: Rule,
+    rule: SliceRule,
     /// The block whose slices are coming in.
     block: Option<u32>,
-    open: HashMap<u32, Launch>,
+    open: HashMap<u32, OpenLaunch>,
 }
 
 /// How the value of a run is made.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct SliceRule {
     estimand: Estimand,
     headline: Headline,
     delta: bool,
@@ -46,14 +46,14 @@ pub struct Rule {
 
 /// The slices of one process.
 #[derive(Debug)]
-struct Launch {
+struct OpenLaunch {
     row: Row,
     ended_ns: u64,
     /// Loops and value of each.
     slices: Vec<(u64, f64)>,
 }
 
-impl Rule {
+impl SliceRule {
     fn of(plan: &Plan, headline: Option<Headline>) -> Self {
         let workers = plan.workers.as_ref();
         let is = |what: fn(&Workers) -> bool| workers.is_some_and(what);
@@ -113,7 +113,7 @@ impl Rule {
 impl Launches {
     /// Nothing has come in yet.
     pub fn new(plan: &Plan) -> Self {
-        Self { rule: Rule::of(plan, None), block: None, open: HashMap::new() }
+        Self { rule: SliceRule::of(plan, None), block: None, open: HashMap::new() }
     }
 
     /// Takes in a slice; hands over the runs of the block before when a new one begins. Warm-up slices do not count.
@@ -123,13 +123,13 @@ impl Launches {
             self.flush(each);
             self.block = Some(block);
         }
-        let launch = self.open.entry(row.arm).or_insert_with(|| Launch::of(row));
+        let launch = self.open.entry(row.arm).or_insert_with(|| OpenLaunch::of(row));
         launch.take(row, self.rule.slice(row));
     }
 
     /// Hands over the runs that are open: their block is complete, or all there will be of it.
     pub fn flush(&mut self, mut each: impl FnMut(Row)) {
-        let mut runs: Vec<Launch> = self.open.drain().map(|(_, launch)| launch).collect();
+        let mut runs: Vec<OpenLaunch> = self.open.drain().map(|(_, launch)| launch).collect();
         runs.sort_by_key(|launch| launch.row.step);
         for run in runs {
             each(run.finish(&self.rule));
@@ -137,7 +137,7 @@ impl Launches {
     }
 }
 
-impl Launch {
+impl OpenLaunch {
     fn of(row: &Row) -> Self {
         let first = Row { cpu: row.cpu, ..Row::new(row.step, row.arm, row.block, row.started_ns) };
         Self { row: first, ended_ns: 0, slices: Vec::new() }
@@ -161,7 +161,7 @@ impl Launch {
     }
 
     /// The run as one row. Its start is put so that start and wall time, the sum of the slices', give its end.
-    fn finish(mut self, rule: &Rule) -> Row {
+    fn finish(mut self, rule: &SliceRule) -> Row {
         let wall_ns = self.row.get(Metric::WallNs).unwrap_or(0);
         self.row.started_ns = self.ended_ns.saturating_sub(wall_ns);
         self.row.value = rule.value(&self.slices);
@@ -170,8 +170,8 @@ impl Launch {
 }
 
 /// How the rows of a plan are read.
-pub fn slice_rule(plan: &Plan) -> Rule {
-    Rule::of(plan, None)
+pub fn slice_rule(plan: &Plan) -> SliceRule {
+    SliceRule::of(plan, None)
 }
 
 /// A record with one row for each run, and its slices beside. Any other record stays as it is.
@@ -193,7 +193,7 @@ pub fn scattered(mut record: Record) -> Record {
 
 /// The runs with another value than the plan's.
 pub fn gathered(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows {
-    let rule = Rule::of(plan, headline);
+    let rule = SliceRule::of(plan, headline);
     let mut launches = Launches { rule, block: None, open: HashMap::new() };
     let mut runs = Rows::default();
     for row in slices.iter() {
@@ -205,7 +205,7 @@ pub fn gathered(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows 
 
 /// What each slice of each arm measured for one loop, in the order of the session.
 pub fn values_by_arm(plan: &Plan, slices: &Rows) -> Vec<Vec<f64>> {
-    let rule = Rule::of(plan, None);
+    let rule = SliceRule::of(plan, None);
     let mut values = vec![Vec::new(); plan.arms.len()];
     for index in (0..slices.len()).filter(|&index| slices.is_measurement(index)) {
         values[slices.arm(index)].extend(rule.slice(&slices.row(index)).map(|slice| slice.1));

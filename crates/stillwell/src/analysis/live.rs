@@ -8,8 +8,8 @@ use crate::values::metric::Metric;
 
 /// Running state of a session.
 #[derive(Debug)]
-pub struct Live {
-    arms: Vec<Series>,
+pub struct LiveTimes {
+    arms: Vec<LiveSeries>,
     n_blocks: usize,
     /// The block that is being run, and how many of its runs there are.
     open_block: Option<(u32, usize)>,
@@ -19,11 +19,11 @@ pub struct Live {
     span_ns: Option<(u64, u64)>,
 }
 
-impl Live {
+impl LiveTimes {
     /// Nothing measured yet.
     pub fn new(n_arms: usize) -> Self {
         Self {
-            arms: (0..n_arms).map(|_| Series::default()).collect(),
+            arms: (0..n_arms).map(|_| LiveSeries::default()).collect(),
             n_blocks: 0,
             open_block: None,
             last_spoiled_block: None,
@@ -85,7 +85,7 @@ const BUCKETS: usize = 120;
 
 /// A series of which only the low end is kept: its smallest values, and the minimum of each of a few dozen stretches.
 #[derive(Debug)]
-struct Series {
+struct LiveSeries {
     n: usize,
     smallest: Vec<f64>,
     /// Minima of consecutive runs, `per_bucket` each; the last may be of fewer.
@@ -93,13 +93,13 @@ struct Series {
     per_bucket: usize,
 }
 
-impl Default for Series {
+impl Default for LiveSeries {
     fn default() -> Self {
         Self { n: 0, smallest: Vec::new(), buckets: Vec::new(), per_bucket: 1 }
     }
 }
 
-impl Series {
+impl LiveSeries {
     fn add(&mut self, value: f64) {
         let at = self.smallest.partition_point(|&kept| kept <= value);
         if at < SMALLEST_KEPT {
@@ -136,7 +136,7 @@ mod tests {
     fn it_agrees_with_the_exact_estimate_while_buckets_are_single_runs() {
         let mut stream = stats::Stream::new(3);
         let xs: Vec<f64> = (0..150).map(|_| 1000.0 + 100.0 * stream.unit()).collect();
-        let mut series = Series::default();
+        let mut series = LiveSeries::default();
         xs.iter().for_each(|&x| series.add(x));
         let exact = stats::endpoint::floor(&xs).unwrap();
         let found = series.t0().unwrap();
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn memory_does_not_grow_with_the_rows() {
-        let mut series = Series::default();
+        let mut series = LiveSeries::default();
         for n in 0..1_000_000 {
             series.add(f64::from(n % 997));
         }
@@ -162,7 +162,7 @@ mod tests {
             row.set(Metric::WallNs, Some(wall));
             row
         };
-        let mut live = Live::new(2);
+        let mut live = LiveTimes::new(2);
         for row in [row(0, 0, 10), row(1, 0, 20), row(1, 1, 7)] {
             live.add(&row);
         }

@@ -28,14 +28,15 @@ pub mod watch;
 use serde::Serialize;
 
 pub use arm::summarise;
-use compare::{Judged, Looked};
+use compare::{FamilyAdjustment, RecordLooks};
 pub use compare::{compare, cpu_comparisons};
 pub use estimators::{Estimators, Ratios, estimators};
 pub use notes::{Finding, Note, notes, queued_ns};
-pub use outliers::{Cause, CountName, Lost, Outlier, Outliers};
+pub use outliers::{Cause, CountName, ExcessTime, Outlier, Outliers};
 pub use sessions::across_records;
 pub use steadiness::{
-    ArmCheck, Check, Flag, RUNS_MIN, RecordCheck, Steadiness, check_record, raised,
+    ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, check_record,
+    raised,
 };
 
 use crate::analysis::ledger::{RecordLedger, has_evidence, of_record};
@@ -79,25 +80,25 @@ pub struct ArmSummary {
     /// Timed runs that count and had another exit than 0.
     pub n_nonzero_exits: usize,
     /// Wall time as measured; `None` without a run.
-    pub wall: Option<Times>,
+    pub wall: Option<TimeSummary>,
     /// Wall time minus that of the control, as far as that can be said of a distribution; `None` without a control.
-    pub net: Option<Net>,
+    pub net: Option<NetTimes>,
     /// Every metric that was measured, as measured, wall time included; also `cpu`, user + system time.
     pub metrics: Vec<MetricSummary>,
     /// What its slices say beside their values, where it was measured in slices.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sliced: Option<Sliced>,
+    pub sliced: Option<SliceSummary>,
 }
 
 /// The slices of an arm, all its runs together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Sliced {
+pub struct SliceSummary {
     /// How many there are.
     pub n_slices: usize,
     /// Loops of the largest one.
     pub loops: u64,
     /// t0 of the CPU time of a loop, ns; the workers' own clocks.
-    pub cpu: Option<Uncertain>,
+    pub cpu: Option<UncertainValue>,
     /// Share of their time for which they were ready and had no CPU.
     pub wait_share: Option<f64>,
     /// Median cost of one turn of an empty loop, ns.
@@ -111,9 +112,9 @@ pub struct Sliced {
 /// A series of times, as measured, ns (or of what else the arm's values are, in its unit). t0 and low20 are of the runs;
 /// all others, where runs have slices, of these.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Times {
+pub struct TimeSummary {
     /// Noise-free time.
-    pub t0: Uncertain,
+    pub t0: UncertainValue,
     /// Whether the low tail ends, so that t0 could be extrapolated; otherwise t0 is the minimum.
     pub has_floor: bool,
     /// Smallest.
@@ -121,11 +122,11 @@ pub struct Times {
     /// Largest.
     pub max: f64,
     /// Mean of the lowest fifth, with its window error.
-    pub low20: Uncertain,
+    pub low20: UncertainValue,
     /// Median, with its window error.
-    pub median: Uncertain,
+    pub median: UncertainValue,
     /// Mean, with its window error.
-    pub mean: Uncertain,
+    pub mean: UncertainValue,
     /// Standard deviation of single runs; `None` for one run.
     pub sd: Option<f64>,
     /// `sd / mean`.
@@ -136,7 +137,7 @@ pub struct Times {
 
 /// A value and its error, when there were enough runs for one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Uncertain {
+pub struct UncertainValue {
     /// Best estimate.
     pub value: f64,
     /// Its error.
@@ -145,13 +146,13 @@ pub struct Uncertain {
 
 /// Location statistics minus the same of the control, ns. Can be negative.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Net {
+pub struct NetTimes {
     /// t0 minus the control's.
-    pub t0: Uncertain,
+    pub t0: UncertainValue,
     /// Median minus the control's.
-    pub median: Uncertain,
+    pub median: UncertainValue,
     /// Mean minus the control's.
-    pub mean: Uncertain,
+    pub mean: UncertainValue,
 }
 
 /// One metric of one arm, in its base unit: ns, bytes or pieces.
@@ -189,13 +190,13 @@ pub struct Comparison {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
     /// The runs were interleaved at random: a calibrated test.
-    Paired(Paired),
+    Paired(PairedTest),
     /// They are from different sessions, of which enough are known to tell how sessions differ by themselves.
-    AcrossSessions(AcrossSessions),
+    AcrossSessions(SessionPrediction),
     /// They were not: an estimate, no test.
     Unpaired {
         /// Ratio of the t0, by first-order propagation of their errors.
-        ratio: Uncertain,
+        ratio: UncertainValue,
         /// Why there is no test.
         because: NoTest,
     },
@@ -246,7 +247,7 @@ pub enum NoTest {
 
 /// The result of a re-labelling test on random pairs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Paired {
+pub struct PairedTest {
     /// Complete pairs at the last look, without the warm-up.
     pub n_pairs: usize,
     /// Pairs left out at the beginning as warm-up.
@@ -272,18 +273,18 @@ pub struct Paired {
     /// Smallest difference that a session like this finds in 80 % of cases, as a fraction.
     pub smallest_visible: f64,
     /// What would decide, if nothing is decided; `None` when that cannot be said.
-    pub to_decide: Option<ToDecide>,
+    pub to_decide: Option<DecisionEstimate>,
     /// How much slower the second run of a block was, as a ratio; 1 when it did not matter.
     pub position_ratio: f64,
     /// Whether looks contradict each other: the ratio changed while it was measured, or one of them erred.
     pub is_contradicted: bool,
     /// Whether floor and typical time changed by different ratios.
-    pub shape: Option<Shape>,
+    pub shape: Option<UnevenShape>,
 }
 
 /// A session that would decide.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ToDecide {
+pub struct DecisionEstimate {
     /// Its pairs.
     pub n_pairs: usize,
     /// How long it would take at the pace of this one, ns; `None` for less than two blocks.
@@ -292,7 +293,7 @@ pub struct ToDecide {
 
 /// A new session against several past ones: a prediction test, which assumes that sessions scatter normally.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct AcrossSessions {
+pub struct SessionPrediction {
     /// Past sessions.
     pub n_sessions: usize,
     /// p-value of "one more session of the same".
@@ -316,7 +317,7 @@ pub struct RatioInterval {
 
 /// Not a uniform slowdown: two ratios instead of one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Shape {
+pub struct UnevenShape {
     /// Ratio of the floors.
     pub floor: f64,
     /// Ratio of the typical times.
@@ -347,7 +348,7 @@ pub fn analyse(record: &Record) -> Analysis {
 fn analyse_alone(
     record: &Record,
     arms: Vec<ArmSummary>,
-    looked: Option<(&Looked<'_>, &[Judged])>,
+    looked: Option<(&RecordLooks<'_>, &[FamilyAdjustment])>,
 ) -> Analysis {
     let (comparisons, self_check) = match looked {
         Some((looked, judged)) => looked.compare(judged),

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::analysis::ledger::RecordLedger;
-use crate::analysis::steadiness::{self, Flag};
+use crate::analysis::steadiness::{self, SteadinessFlag};
 use crate::analysis::{ArmSummary, Comparison, Evidence};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::plan::priority::{NICE, REAL_TIME};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
@@ -26,7 +26,7 @@ pub struct Note {
 pub enum Finding {
     /// Where the time above t0 went: how long it was, and its largest parts with a cause; `share` is that of the largest
     /// in the measured time.
-    Lost { total_ns: i64, share: f64, parts: Vec<Entry> },
+    Lost { total_ns: i64, share: f64, parts: Vec<LedgerEntry> },
     /// Page faults that read from a device.
     MajorFaults { n: f64 },
     /// Moves between CPUs.
@@ -45,7 +45,7 @@ pub enum Finding {
     NoFloor { arm: usize },
     /// The times of the arm are not those of one steady process; `n_warmups` is the number of warm-up runs that would
     /// have left out a slow start, if there was one.
-    Unstable { arm: usize, flags: Vec<Flag>, n_warmups: Option<usize> },
+    Unstable { arm: usize, flags: Vec<SteadinessFlag>, n_warmups: Option<usize> },
     /// Blocks at the beginning were slower than the rest and are left out of a comparison; `n_warmups` is the number of
     /// warm-up runs that would leave them out, where there are such.
     SlowStart { n_blocks: usize, n_warmups: Option<usize> },
@@ -187,11 +187,11 @@ const PART_MIN: f64 = 0.05;
 fn lost(ledger: &RecordLedger) -> Option<Note> {
     let total_ns = ledger.total.total_ns;
     let share = ledger.total.largest()?.ns as f64 / ledger.measured_ns as f64;
-    let is_worth_a_word = |entry: &&Entry| {
+    let is_worth_a_word = |entry: &&LedgerEntry| {
         !entry.source.is_unexplained() && entry.ns as f64 >= PART_MIN * total_ns as f64
     };
     let named = ledger.total.entries.iter().filter(is_worth_a_word).take(PARTS_MAX);
-    let parts: Vec<Entry> = named.cloned().collect();
+    let parts: Vec<LedgerEntry> = named.cloned().collect();
     let finding = Finding::Lost { total_ns, share, parts };
     Some(Note { finding, weight: share })
 }

@@ -25,7 +25,7 @@ pub struct Outliers {
     /// How many there are.
     pub n: usize,
     /// Of all of them.
-    pub total: Lost,
+    pub total: ExcessTime,
     /// How many have no recorded cause.
     pub n_without_cause: usize,
     /// Those with the largest excess, the largest first.
@@ -44,14 +44,14 @@ pub struct Outlier {
     /// Its time.
     pub wall_ns: f64,
     /// Where the time went.
-    pub lost: Lost,
+    pub lost: ExcessTime,
     /// What its row says, the longest time first.
     pub causes: Vec<Cause>,
 }
 
 /// An excess and its known parts, each beyond what the median run of the arm has; `None` where it was not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Lost {
+pub struct ExcessTime {
     /// Time above the median.
     pub excess_ns: f64,
     /// Preempted.
@@ -105,11 +105,11 @@ pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outl
     let found: Vec<usize> = (0..times.len()).filter(|&at| times[at].ln() > fence).collect();
     let mut outliers: Vec<Outlier> = Vec::new();
     if !found.is_empty() {
-        let usual = Usual::of(rows, indices, times)?;
+        let usual = TypicalRun::of(rows, indices, times)?;
         outliers.extend(found.iter().map(|&at| usual.outlier(rows, indices[at], at, times[at])));
     }
     let lost = outliers.iter().map(|outlier| outlier.lost);
-    let total = lost.reduce(Lost::plus).unwrap_or_default();
+    let total = lost.reduce(ExcessTime::plus).unwrap_or_default();
     let n_without_cause = outliers.iter().filter(|outlier| outlier.causes.is_empty()).count();
     let n = outliers.len();
     outliers.sort_by(|a, b| b.lost.excess_ns.total_cmp(&a.lost.excess_ns));
@@ -117,7 +117,7 @@ pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outl
     Some(Outliers { fence_ns: fence.exp(), n, total, n_without_cause, largest: outliers })
 }
 
-impl Lost {
+impl ExcessTime {
     /// A part is known of the sum if it is known of one.
     fn plus(self, other: Self) -> Self {
         let sum = |a: Option<f64>, b: Option<f64>| a.map_or(b, |a| Some(a + b.unwrap_or(0.0)));
@@ -131,7 +131,7 @@ impl Lost {
 }
 
 /// What is usual for an arm, so that only what is not counts as a cause.
-struct Usual {
+struct TypicalRun {
     wall_ns: f64,
     preempted_ns: Option<f64>,
     queued_ns: Option<f64>,
@@ -142,7 +142,7 @@ struct Usual {
     fails: bool,
 }
 
-impl Usual {
+impl TypicalRun {
     fn of(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Self> {
         let sorted = |value: &dyn Fn(usize) -> Option<f64>| {
             let values: Vec<f64> = indices.iter().filter_map(|&index| value(index)).collect();
@@ -165,7 +165,7 @@ impl Usual {
     /// The run of the row `index`, at `at` among the arm's runs.
     fn outlier(&self, rows: &Rows, index: usize, at: usize, wall_ns: f64) -> Outlier {
         let beyond = |ns: Option<f64>, usual: Option<f64>| Some(ns? - usual?);
-        let lost = Lost {
+        let lost = ExcessTime {
             excess_ns: wall_ns - self.wall_ns,
             preempted_ns: beyond(preempted_ns(rows, index), self.preempted_ns),
             queued_ns: beyond(queued_ns(rows, index), self.queued_ns),
@@ -181,7 +181,7 @@ impl Usual {
         }
     }
 
-    fn causes(&self, rows: &Rows, index: usize, lost: &Lost) -> Vec<Cause> {
+    fn causes(&self, rows: &Rows, index: usize, lost: &ExcessTime) -> Vec<Cause> {
         let matters = |ns: &f64| *ns > SHARE_MIN * lost.excess_ns;
         let mut causes = Vec::new();
         causes.extend(lost.preempted_ns.filter(matters).map(|ns| Cause::Preempted { ns }));

@@ -13,13 +13,13 @@ use stats::{Interval, Measured};
 
 use crate::analysis::walls::Slots;
 use crate::analysis::watch::estimand_of;
-use crate::analysis::{NoTest, RatioInterval, Uncertain};
+use crate::analysis::{NoTest, RatioInterval, UncertainValue};
 use crate::plan::Policy;
 use crate::values::Estimand;
 
 /// The pairs of one task: a variant against the reference on one node.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct NodePairs {
     /// Where.
     pub node: String,
     /// Of what.
@@ -38,7 +38,7 @@ pub struct Piece {
 
 /// A variant of a benchmark against the reference.
 #[derive(Clone, Debug, Serialize)]
-pub struct Line {
+pub struct PoolLine {
     /// The benchmark.
     pub benchmark: String,
     /// The variant.
@@ -63,7 +63,7 @@ pub struct Line {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PoolEvidence {
     /// Of several nodes: for machines like these.
-    Pooled(Pooled),
+    Pooled(PooledRatio),
     /// Of one node: the comparison within its sessions, for that node.
     OneNode(OneNode),
     /// There is nothing to compare.
@@ -75,7 +75,7 @@ pub enum PoolEvidence {
 
 /// A ratio over several nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Pooled {
+pub struct PooledRatio {
     /// Nodes.
     pub n_nodes: usize,
     /// p-value of "no difference", adjusted for the suite (Holm).
@@ -113,7 +113,7 @@ pub struct NodeRatio {
     /// Its pairs.
     pub n_pairs: usize,
     /// The ratio there with its standard error; none without a pair, or where nothing varies.
-    pub ratio: Option<Uncertain>,
+    pub ratio: Option<UncertainValue>,
     /// p-value of "a node like the others", adjusted for the number of nodes (Holm).
     pub outlier_p: Option<f64>,
     /// Whether it is not like the others.
@@ -121,7 +121,7 @@ pub struct NodeRatio {
 }
 
 /// What is known before the family is: of all nodes, or of one.
-enum Tested {
+enum PoolTest {
     Nodes { found: RandomEffects, p: f64, n_slower: usize, sign_p: f64 },
     One { slots: Slots, seen: Box<Sequential> },
     Nothing(NoTest),
@@ -129,19 +129,19 @@ enum Tested {
 
 /// All variants of a suite. They are judged together: `alpha` is the chance that any of those that do not differ is said to.
 /// `n_family`: how many there are, with those of which there is no pair yet.
-pub fn pool(pieces: Vec<Piece>, n_family: usize, seed: u64) -> Vec<Line> {
+pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine> {
     let groups = groups(pieces);
     let n_lines = groups.len();
     let n_family = n_family.max(n_lines);
-    let mut lines: Vec<(Line, Tested)> =
+    let mut lines: Vec<(PoolLine, PoolTest)> =
         groups.into_par_iter().map(|group| line(group, n_family, seed)).collect();
     let tested: Vec<usize> =
-        (0..n_lines).filter(|&at| !matches!(lines[at].1, Tested::Nothing(_))).collect();
+        (0..n_lines).filter(|&at| !matches!(lines[at].1, PoolTest::Nothing(_))).collect();
     let mut p: Vec<f64> = tested.iter().map(|&at| lines[at].1.p()).collect();
     let is_rejected = |at: usize, share: f64| {
         let (line, found) = &lines[tested[at]];
         match found {
-            Tested::One { seen, .. } => seen.is_different(share),
+            PoolTest::One { seen, .. } => seen.is_different(share),
             _ => p[at] < line.policy.alpha * share,
         }
     };
@@ -157,21 +157,21 @@ pub fn pool(pieces: Vec<Piece>, n_family: usize, seed: u64) -> Vec<Line> {
 }
 
 /// The pairs of each variant, by node.
-struct Group {
-    first: Piece,
+struct VariantPairs {
+    first: NodePairs,
     nodes: BTreeMap<String, Slots>,
 }
 
 /// In the order in which they come.
-fn groups(pieces: Vec<Piece>) -> Vec<Group> {
+fn groups(pieces: Vec<NodePairs>) -> Vec<VariantPairs> {
     let mut places: HashMap<(String, String), usize> = HashMap::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<VariantPairs> = Vec::new();
     for mut piece in pieces {
         let slots = std::mem::take(&mut piece.slots);
         let node = piece.node.clone();
         let key = (piece.benchmark.clone(), piece.arm.clone());
         let at = *places.entry(key).or_insert_with(|| {
-            groups.push(Group { first: piece, nodes: BTreeMap::new() });
+            groups.push(VariantPairs { first: piece, nodes: BTreeMap::new() });
             groups.len() - 1
         });
         groups[at].nodes.entry(node).or_default().append(&slots);
@@ -179,8 +179,8 @@ fn groups(pieces: Vec<Piece>) -> Vec<Group> {
     groups
 }
 
-fn line(group: Group, n_family: usize, seed: u64) -> (Line, Tested) {
-    let Group { first, mut nodes } = group;
+fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest) {
+    let VariantPairs { first, mut nodes } = group;
     nodes.retain(|_, slots| slots.len() > 0);
     let center = match first.policy.estimand {
         Estimand::Mean => Center::Mean,
@@ -194,7 +194,7 @@ fn line(group: Group, n_family: usize, seed: u64) -> (Line, Tested) {
         let outlier_p = p.get(at).copied();
         let ratio = centers.as_ref().map(|centers| {
             let Measured { value, err } = centers[at];
-            Uncertain { value: value.exp(), err: Some(value.exp() * err) }
+            UncertainValue { value: value.exp(), err: Some(value.exp() * err) }
         });
         NodeRatio {
             node: node.clone(),
@@ -206,7 +206,7 @@ fn line(group: Group, n_family: usize, seed: u64) -> (Line, Tested) {
     };
     let nodes_found: Vec<NodeRatio> = nodes.iter().enumerate().map(node).collect();
     let tested = test(centers.as_deref(), nodes, &first.policy, n_family, seed);
-    let line = Line {
+    let line = PoolLine {
         benchmark: first.benchmark,
         arm: first.arm,
         reference: first.reference,
@@ -230,7 +230,7 @@ fn test(
     policy: &Policy,
     family: usize,
     seed: u64,
-) -> Tested {
+) -> PoolTest {
     if nodes.len() == 1 {
         let slots = nodes.pop_first().map(|(_, slots)| slots).unwrap_or_default();
         return test_one(slots, policy, family, seed);
@@ -241,13 +241,13 @@ fn test(
         // A node that says exactly 1 has no sign.
         let n_signs = centers.iter().filter(|node| node.value != 0.0).count();
         let sign_p = sign_test(n_slower, n_signs).unwrap_or(1.0);
-        Some(Tested::Nodes { p: found.test().ok()?.p, found, n_slower, sign_p })
+        Some(PoolTest::Nodes { p: found.test().ok()?.p, found, n_slower, sign_p })
     });
-    found.unwrap_or(Tested::Nothing(NoTest::UnfitNumbers))
+    found.unwrap_or(PoolTest::Nothing(NoTest::UnfitNumbers))
 }
 
 /// As in a session of one machine, with one look at the end.
-fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> Tested {
+fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> PoolTest {
     let question = Question {
         spending: Spending { alpha: policy.alpha, family, n_min: 0 },
         estimand: estimand_of(policy.estimand),
@@ -258,16 +258,16 @@ fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> Tested {
     let mut seen = Sequential::new(question);
     let end = [Reached { n_pairs: slots.len(), fraction: 1.0 }];
     match slots.pairs().and_then(|pairs| seen.take(&pairs, &end)) {
-        Ok(true) => Tested::One { slots, seen: Box::new(seen) },
-        Ok(false) => Tested::Nothing(match seen.spending().n_pairs_needed() {
+        Ok(true) => PoolTest::One { slots, seen: Box::new(seen) },
+        Ok(false) => PoolTest::Nothing(match seen.spending().n_pairs_needed() {
             Some(need) => NoTest::TooFewPairs { have: slots.len(), need },
             None => NoTest::FamilyTooLarge { n: family },
         }),
-        Err(_) => Tested::Nothing(NoTest::UnfitNumbers),
+        Err(_) => PoolTest::Nothing(NoTest::UnfitNumbers),
     }
 }
 
-impl Tested {
+impl PoolTest {
     fn p(&self) -> f64 {
         match self {
             Self::Nodes { p, .. } => *p,
@@ -285,12 +285,12 @@ impl Tested {
 }
 
 /// `share`: of alpha, at which it is judged; `p`: adjusted for the family.
-fn evidence(line: &Line, tested: &Tested, share: f64, p: f64) -> PoolEvidence {
+fn evidence(line: &PoolLine, tested: &PoolTest, share: f64, p: f64) -> PoolEvidence {
     let alpha = line.policy.alpha * share;
     let unfit = PoolEvidence::None { because: NoTest::UnfitNumbers };
     match tested {
-        Tested::Nodes { found, n_slower, sign_p, .. } => match found.interval(alpha) {
-            Ok(interval) => PoolEvidence::Pooled(Pooled {
+        PoolTest::Nodes { found, n_slower, sign_p, .. } => match found.interval(alpha) {
+            Ok(interval) => PoolEvidence::Pooled(PooledRatio {
                 n_nodes: line.nodes.len(),
                 p,
                 ratio: ratio(found.mean, interval),
@@ -302,7 +302,7 @@ fn evidence(line: &Line, tested: &Tested, share: f64, p: f64) -> PoolEvidence {
             }),
             Err(_) => unfit,
         },
-        Tested::One { slots, seen } => {
+        PoolTest::One { slots, seen } => {
             let found = slots.pairs().and_then(|pairs| seen.conclude(&pairs, share));
             match found {
                 Ok(Some(found)) => {
@@ -312,7 +312,7 @@ fn evidence(line: &Line, tested: &Tested, share: f64, p: f64) -> PoolEvidence {
                 _ => unfit,
             }
         }
-        Tested::Nothing(because) => PoolEvidence::None { because: *because },
+        PoolTest::Nothing(because) => PoolEvidence::None { because: *because },
     }
 }
 

@@ -7,14 +7,14 @@ use crate::results::{Benchmark, LaunchView, MetaValue, Results, Unit};
 
 /// The smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Range<T> {
+pub struct ValueRange<T> {
     pub min: T,
     pub max: T,
 }
 
 /// A benchmark, counted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Series {
+pub struct ValueSeries {
     /// Launches that found out loops or warm-ups, and have no values.
     pub n_calibrations: usize,
     /// Launches with values.
@@ -22,21 +22,21 @@ pub struct Series {
     /// Values.
     pub n_values: usize,
     /// Values of a launch.
-    pub values_per_launch: Range<usize>,
+    pub values_per_launch: ValueRange<usize>,
     /// Warm-ups of a launch.
-    pub warmups_per_launch: Range<usize>,
+    pub warmups_per_launch: ValueRange<usize>,
     /// Outer loops of a value.
-    pub loops: Range<u64>,
+    pub loops: ValueRange<u64>,
     /// Inner loops in an outer one.
-    pub inner_loops: Range<u64>,
+    pub inner_loops: ValueRange<u64>,
     /// Time of all loops of a value, ns; none of what is no time.
-    pub raw_ns: Option<Range<f64>>,
+    pub raw_ns: Option<ValueRange<f64>>,
     /// How long all launches took by their own account, ns.
     pub duration_ns: Option<f64>,
     /// Time of all values and warm-ups, ns.
     pub measured_ns: Option<f64>,
     /// Of the first launch and of the last, as the source writes them.
-    pub dates: Option<Range<String>>,
+    pub dates: Option<ValueRange<String>>,
     /// Median distance from the median, unscaled, in the base unit.
     pub mad: Option<f64>,
     /// 5 % and 95 % quantiles (type 7).
@@ -49,11 +49,11 @@ pub struct Series {
 const FENCES: f64 = 1.5;
 
 /// Counts a benchmark of these results.
-pub fn series(results: &Results, benchmark: &Benchmark) -> Series {
+pub fn series(results: &Results, benchmark: &Benchmark) -> ValueSeries {
     let with_values = || benchmark.launches().filter(|launch| !launch.values.is_empty());
     let n_launches = with_values().count();
     let sorted = Sorted::new(&benchmark.values).ok();
-    Series {
+    ValueSeries {
         n_calibrations: benchmark.n_launches() - n_launches,
         n_launches,
         n_values: benchmark.values.len(),
@@ -71,13 +71,13 @@ pub fn series(results: &Results, benchmark: &Benchmark) -> Series {
     }
 }
 
-fn range<T: Copy + Ord + Default>(values: impl Iterator<Item = T>) -> Range<T> {
+fn range<T: Copy + Ord + Default>(values: impl Iterator<Item = T>) -> ValueRange<T> {
     let (mut min, mut max) = (None, None);
     for value in values {
         min = Some(min.map_or(value, |min: T| min.min(value)));
         max = Some(max.map_or(value, |max: T| max.max(value)));
     }
-    Range { min: min.unwrap_or_default(), max: max.unwrap_or_default() }
+    ValueRange { min: min.unwrap_or_default(), max: max.unwrap_or_default() }
 }
 
 /// Outer loops, inner loops and value of each.
@@ -92,14 +92,14 @@ fn raw(benchmark: &Benchmark) -> impl Iterator<Item = (u64, u64, f64)> {
     benchmark.launches().flat_map(of)
 }
 
-fn raw_range(benchmark: &Benchmark) -> Option<Range<f64>> {
+fn raw_range(benchmark: &Benchmark) -> Option<ValueRange<f64>> {
     if benchmark.unit != Unit::Time {
         return None;
     }
     let times = raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value);
-    times.fold(None, |range: Option<Range<f64>>, ns| {
-        let Range { min, max } = range.unwrap_or(Range { min: ns, max: ns });
-        Some(Range { min: min.min(ns), max: max.max(ns) })
+    times.fold(None, |range: Option<ValueRange<f64>>, ns| {
+        let ValueRange { min, max } = range.unwrap_or(ValueRange { min: ns, max: ns });
+        Some(ValueRange { min: min.min(ns), max: max.max(ns) })
     })
 }
 
@@ -143,7 +143,7 @@ fn said<'a>(
 }
 
 /// Dates are texts that sort as they follow one another.
-fn dates(results: &Results, benchmark: &Benchmark) -> Option<Range<String>> {
+fn dates(results: &Results, benchmark: &Benchmark) -> Option<ValueRange<String>> {
     let mut found: Option<(&str, &str)> = None;
     for launch in benchmark.launches() {
         let Some(MetaValue::Text(date)) = said(results, benchmark, &launch, "date") else {
@@ -152,7 +152,7 @@ fn dates(results: &Results, benchmark: &Benchmark) -> Option<Range<String>> {
         let (min, max) = found.unwrap_or((date, date));
         found = Some((min.min(date), max.max(date)));
     }
-    found.map(|(min, max)| Range { min: min.into(), max: max.into() })
+    found.map(|(min, max)| ValueRange { min: min.into(), max: max.into() })
 }
 
 fn mad(values: &[f64], median: f64) -> Option<f64> {

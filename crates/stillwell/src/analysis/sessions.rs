@@ -1,6 +1,8 @@
 //! Arms that did not run side by side: an estimate, and a test only where several past sessions show their scatter.
 
-use crate::analysis::{AcrossSessions, ArmSummary, Evidence, NoTest, RatioInterval, Uncertain};
+use crate::analysis::{
+    ArmSummary, Evidence, NoTest, RatioInterval, SessionPrediction, UncertainValue,
+};
 
 /// Past sessions from which the scatter between sessions can be told (statistics of the prediction test).
 const SESSIONS_MIN: usize = 5;
@@ -20,11 +22,11 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evid
     };
     if have < need {
         let mean = stats::mean(&past).unwrap_or(new);
-        let ratio = Uncertain { value: (new - mean).exp(), err: None };
+        let ratio = UncertainValue { value: (new - mean).exp(), err: None };
         return Evidence::Unpaired { ratio, because: NoTest::FewSessions { have, need } };
     }
     match stats::across_sessions::across_sessions(&past, new, alpha) {
-        Ok(found) => Evidence::AcrossSessions(AcrossSessions {
+        Ok(found) => Evidence::AcrossSessions(SessionPrediction {
             n_sessions: have,
             p: found.test.p,
             ratio: RatioInterval {
@@ -39,7 +41,7 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evid
 }
 
 /// t0, net of the control where there is one.
-fn shown_t0(arm: &ArmSummary) -> Option<Uncertain> {
+fn shown_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
 }
 
@@ -54,9 +56,9 @@ pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> E
     let ratio = match (old.measured(), new.measured()) {
         (Some(old), Some(new)) => {
             let ratio = new.over(old);
-            Uncertain { value: ratio.value, err: Some(ratio.err) }
+            UncertainValue { value: ratio.value, err: Some(ratio.err) }
         }
-        _ => Uncertain { value: new.value / old.value, err: None },
+        _ => UncertainValue { value: new.value / old.value, err: None },
     };
     Evidence::Unpaired { ratio, because }
 }

@@ -6,13 +6,13 @@ use stats::{Sorted, endpoint};
 
 use crate::analysis::arm::by_arm;
 use crate::analysis::launches::gathered;
-use crate::analysis::{Sliced, Uncertain};
+use crate::analysis::{SliceSummary, UncertainValue};
 use crate::record::{Event, Record, Rows};
 use crate::values::Headline;
 use crate::values::metric::Metric;
 
 /// Of each arm of the plan; `None` for all where the record has no slices.
-pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {
+pub(super) fn of_arms(record: &Record) -> Vec<Option<SliceSummary>> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let Some(slices) = &record.slices else { return vec![None; n_arms] };
@@ -29,7 +29,7 @@ pub(super) fn of_arms(record: &Record) -> Vec<Option<Sliced>> {
     let loops = by_arm(slices, n_arms, |rows, index| rows.get(index, Metric::Loops));
     let n_slices = by_arm(slices, n_arms, Rows::headline);
     let of_arm = |arm: usize| {
-        (!n_slices[arm].is_empty()).then(|| Sliced {
+        (!n_slices[arm].is_empty()).then(|| SliceSummary {
             n_slices: n_slices[arm].len(),
             loops: loops[arm].iter().copied().max().unwrap_or(1),
             cpu: floor(&cpu[arm]),
@@ -60,9 +60,9 @@ fn counters(record: &Record, arm: usize, n_loops: u64) -> Vec<(String, f64)> {
     totals.into_iter().map(|(name, total)| (name.to_owned(), per_loop(total))).collect()
 }
 
-fn floor(runs: &[f64]) -> Option<Uncertain> {
+fn floor(runs: &[f64]) -> Option<UncertainValue> {
     let floor = endpoint::floor(runs).ok()?;
-    Some(Uncertain { value: floor.value, err: floor.err })
+    Some(UncertainValue { value: floor.value, err: floor.err })
 }
 
 /// The waits are those from each request to its answer, of which the slice's wall time is the most, but not all: a worker

@@ -42,7 +42,7 @@ pub struct ArmCheck {
     /// The verdict.
     pub steadiness: Steadiness,
     /// What it rests on. Empty if it cannot be told; one that does not exist for these times (all equal) is left out.
-    pub checks: Vec<Check>,
+    pub checks: Vec<SteadinessCheck>,
     /// Slower runs at the beginning; `None` if there are fewer than two, as happens by chance.
     pub slow_start: Option<SlowStart>,
     /// Runs far above the others; `None` with too few runs to tell.
@@ -65,10 +65,10 @@ pub enum Steadiness {
 
 /// One check.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Check {
+pub struct SteadinessCheck {
     /// Which, and how much it found.
     #[serde(flatten)]
-    pub flag: Flag,
+    pub flag: SteadinessFlag,
     /// The test statistic.
     pub statistic: f64,
     /// What it must be beyond for the flag to be raised: its 1 % point.
@@ -82,7 +82,7 @@ pub struct Check {
 /// What a check looks for, with its size. Changes are fractions: 0.031 is 3.1 % more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "flag", rename_all = "snake_case")]
-pub enum Flag {
+pub enum SteadinessFlag {
     /// Neighbouring runs are alike; they are worth as much as `n_eff` independent ones.
     Correlated { n_runs: usize, n_eff: f64 },
     /// From the first run to the last.
@@ -127,7 +127,9 @@ pub fn check_record(record: &Record) -> RecordCheck {
 }
 
 /// The raised flags and the slow start of each candidate that is not stable.
-pub(super) fn unstable_candidates(record: &Record) -> Vec<(usize, Vec<Flag>, Option<SlowStart>)> {
+pub(super) fn unstable_candidates(
+    record: &Record,
+) -> Vec<(usize, Vec<SteadinessFlag>, Option<SlowStart>)> {
     let plan = &record.header.plan;
     let of_arm = |(arm, indices): (usize, &Vec<usize>)| {
         if plan.arms[arm].role != Role::Candidate {
@@ -142,7 +144,7 @@ pub(super) fn unstable_candidates(record: &Record) -> Vec<(usize, Vec<Flag>, Opt
 }
 
 /// The flags that are raised, in the order of the checks.
-pub fn raised(checks: &[Check]) -> Vec<Flag> {
+pub fn raised(checks: &[SteadinessCheck]) -> Vec<SteadinessFlag> {
     checks.iter().filter(|check| check.raised).map(|check| check.flag).collect()
 }
 
@@ -158,14 +160,14 @@ fn times(record: &Record, indices: &[usize]) -> Vec<f64> {
 }
 
 /// The verdict on a series of times in run order, and the checks it rests on.
-fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<Check>) {
+fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<SteadinessCheck>) {
     if times.len() < RUNS_MIN {
         return (Steadiness::TooFewRuns, Vec::new());
     }
     let Ok(found) = series::stability(times, seed) else {
         return (Steadiness::UnfitTimes, Vec::new());
     };
-    let checks: Vec<Check> = found
+    let checks: Vec<SteadinessCheck> = found
         .checks()
         .iter()
         .filter_map(|check| in_fractions(check, &found, times.len()))
@@ -175,17 +177,26 @@ fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<Check>) {
 }
 
 /// A check with the size of its flag as a fraction.
-fn in_fractions(check: &series::Check, found: &Stability, n_runs: usize) -> Option<Check> {
+fn in_fractions(
+    check: &series::Check,
+    found: &Stability,
+    n_runs: usize,
+) -> Option<SteadinessCheck> {
     let flag = match check.flag {
-        series::Flag::Correlated => Flag::Correlated { n_runs, n_eff: found.independence?.n_eff },
-        series::Flag::Drifting => Flag::Drifting { change: found.drift.change.exp_m1() },
-        series::Flag::Stepped => {
-            Flag::Stepped { change: found.step.change.exp_m1(), at_run: found.step.scan.at + 1 }
+        series::Flag::Correlated => {
+            SteadinessFlag::Correlated { n_runs, n_eff: found.independence?.n_eff }
         }
-        series::Flag::Modes => Flag::Modes,
-        series::Flag::FloorMoved => Flag::FloorMoved { spread: found.floor.spread.exp_m1() },
+        series::Flag::Drifting => SteadinessFlag::Drifting { change: found.drift.change.exp_m1() },
+        series::Flag::Stepped => SteadinessFlag::Stepped {
+            change: found.step.change.exp_m1(),
+            at_run: found.step.scan.at + 1,
+        },
+        series::Flag::Modes => SteadinessFlag::Modes,
+        series::Flag::FloorMoved => {
+            SteadinessFlag::FloorMoved { spread: found.floor.spread.exp_m1() }
+        }
     };
-    Some(Check {
+    Some(SteadinessCheck {
         flag,
         statistic: check.statistic?,
         limit: check.limit,
@@ -235,14 +246,16 @@ mod tests {
         let found = check(&steady().into_iter().enumerate().map(step).collect::<Vec<_>>());
         assert_eq!(found.steadiness, Steadiness::Unstable);
         let flags = raised(&found.checks);
-        let Some(Flag::Stepped { change, at_run }) =
-            flags.iter().find(|flag| matches!(flag, Flag::Stepped { .. }))
+        let Some(SteadinessFlag::Stepped { change, at_run }) =
+            flags.iter().find(|flag| matches!(flag, SteadinessFlag::Stepped { .. }))
         else {
             panic!("{flags:?}")
         };
         assert_eq!(*at_run, 21);
         assert!((change - 0.25).abs() < 0.01, "{change}");
-        assert!(flags.iter().any(|flag| matches!(flag, Flag::Correlated { n_runs: 40, .. })));
+        assert!(
+            flags.iter().any(|flag| matches!(flag, SteadinessFlag::Correlated { n_runs: 40, .. }))
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
-use crate::analysis::compare::{Looked, family};
+use crate::analysis::compare::{RecordLooks, family};
 use crate::analysis::notes::Finding;
 use crate::analysis::{Analysis, Comparison, Note, analyse_alone, end_reason, summarise};
 use crate::plan::{Plan, Policy};
@@ -130,8 +130,8 @@ fn end_of(parts: &[Record]) -> Option<EndReason> {
 pub(super) fn analyse(record: &Record) -> Analysis {
     let parts = &record.parts;
     let arms: Vec<_> = parts.par_iter().map(summarise).collect();
-    let looked: Vec<Option<Looked<'_>>> =
-        parts.par_iter().zip(&arms).map(|(part, arms)| Looked::of(part, arms).ok()).collect();
+    let looked: Vec<Option<RecordLooks<'_>>> =
+        parts.par_iter().zip(&arms).map(|(part, arms)| RecordLooks::of(part, arms).ok()).collect();
     let n_family = parts.iter().map(|part| part.header.plan.family()).max().unwrap_or(0);
     let shares = family(&looked.iter().flatten().collect::<Vec<_>>(), n_family);
     let mut shares = shares.into_iter();

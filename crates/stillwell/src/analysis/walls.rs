@@ -7,12 +7,12 @@ use crate::record::{Record, Row};
 use crate::values::metric::Metric;
 
 /// The measured run of an arm in one block: its step and its value: the wall time, ns, of a command.
-type Run = Option<(u32, f64)>;
+type BlockRun = Option<(u32, f64)>;
 
 /// Wall times by arm, then by block.
 #[derive(Debug)]
 pub struct Walls {
-    arms: Vec<Vec<Run>>,
+    arms: Vec<Vec<BlockRun>>,
     /// Start of the first timed run, ns.
     started_ns: Option<u64>,
     /// End of the last run of each block, ns.
@@ -79,7 +79,7 @@ impl Walls {
     /// New ÷ old in each block that has both, in the order of the blocks; not where that is no number.
     pub fn ratios(&self, old: usize, new: usize) -> Vec<(usize, f64)> {
         let blocks = self.arms[old].iter().zip(&self.arms[new]).enumerate();
-        let ratio = |(block, (old, new)): (usize, (&Run, &Run))| {
+        let ratio = |(block, (old, new)): (usize, (&BlockRun, &BlockRun))| {
             let ratio = new.as_ref()?.1 / old.as_ref()?.1;
             ratio.is_finite().then_some((block, ratio))
         };

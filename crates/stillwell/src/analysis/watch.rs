@@ -17,7 +17,7 @@ pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// One arm against the reference.
 #[derive(Debug)]
-pub struct Watched {
+pub struct ArmComparison {
     /// The arm.
     pub arm: usize,
     /// What it is compared with.
@@ -30,7 +30,7 @@ pub struct Watched {
 
 /// How the comparisons of a session stand, for showing: errors and expectations are rough.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct ComparisonProgress {
     /// Comparisons that are waited for.
     pub n_comparisons: usize,
     /// Of these, the ones that are not decided.
@@ -45,26 +45,26 @@ pub struct Standing {
 
 /// All comparisons of a session.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SessionComparisons {
     /// In the order of the plan; the twin of the reference last.
-    comparisons: Vec<Watched>,
+    comparisons: Vec<ArmComparison>,
     n_compared: usize,
     /// Comparisons that are judged together with these, they included.
     n_family: usize,
-    rule: Rule,
+    rule: LookRule,
     /// Whether the session has ended, and not because of what a look saw.
     is_over: bool,
 }
 
 /// When there are looks, and how much of a session has passed at each.
 #[derive(Clone, Copy, Debug)]
-struct Rule {
+struct LookRule {
     stopping: Stopping,
     n_blocks_max: usize,
     budget_ns: u64,
 }
 
-impl Rule {
+impl LookRule {
     fn of(plan: &Plan) -> Self {
         let (_, n_blocks_max, budget_ns) = plan.blocks.bounds();
         Self { stopping: plan.stopping, n_blocks_max: n_blocks_max as usize, budget_ns }
@@ -96,7 +96,7 @@ impl Rule {
     }
 }
 
-impl Watch {
+impl SessionComparisons {
     /// The comparisons of a plan, of which nothing has been seen.
     pub fn new(plan: &Plan) -> Self {
         let compared = plan.compared();
@@ -113,10 +113,10 @@ impl Watch {
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
                 let reference = plan.reference_of(arm);
-                Watched { arm, reference, family, seen: Sequential::new(question) }
+                ArmComparison { arm, reference, family, seen: Sequential::new(question) }
             })
             .collect();
-        Self { comparisons, n_compared, n_family, rule: Rule::of(plan), is_over: false }
+        Self { comparisons, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
     }
 
     /// The comparisons of a record, at the looks that its session had.
@@ -159,24 +159,24 @@ impl Watch {
     }
 
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
-    pub fn compared(&self) -> Vec<(&Watched, f64)> {
+    pub fn compared(&self) -> Vec<(&ArmComparison, f64)> {
         let family = self.candidates();
         let seen: Vec<&Sequential> = family.iter().map(|watched| &watched.seen).collect();
         family.iter().zip(holm_shares(&seen, self.n_family)).collect()
     }
 
     /// The comparisons of the candidates.
-    pub fn candidates(&self) -> &[Watched] {
+    pub fn candidates(&self) -> &[ArmComparison] {
         &self.comparisons[..self.n_compared]
     }
 
     /// The comparison of the reference with its twin.
-    pub fn twin(&self) -> Option<&Watched> {
+    pub fn twin(&self) -> Option<&ArmComparison> {
         self.comparisons.get(self.n_compared)
     }
 
     /// What the session waits for: the candidates, or the twin where there is nothing else.
-    pub fn awaited(&self) -> Vec<(&Watched, f64)> {
+    pub fn awaited(&self) -> Vec<(&ArmComparison, f64)> {
         match self.twin() {
             Some(twin) if self.n_compared == 0 => vec![(twin, 1.0)],
             _ => self.compared(),
@@ -189,16 +189,16 @@ impl Watch {
     }
 
     /// How it stands after the last look: how many comparisons are decided, and the first that is not.
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn standing(&self) -> Option<ComparisonProgress> {
         let awaited = self.awaited();
-        let open: Vec<&Watched> = awaited
+        let open: Vec<&ArmComparison> = awaited
             .iter()
             .filter(|(watched, share)| !watched.seen.is_settled(*share))
             .map(|(watched, _)| *watched)
             .collect();
         let (log_ratio, err) = open.first()?.seen.rough()?;
         let expected = open.iter().filter_map(|watched| watched.seen.expected_pairs());
-        Some(Standing {
+        Some(ComparisonProgress {
             n_comparisons: awaited.len(),
             n_open: open.len(),
             ratio: log_ratio.exp(),

@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::analysis::calibrate::{Calibration, RATIOS, Settings, calibrate as replay};
+use crate::analysis::calibrate::{
+    CalibrationSettings, PowerCalibration, RATIOS, calibrate as replay,
+};
 use crate::cmd::run;
 use crate::plan::{Policy, defaults};
 use crate::record::Record;
@@ -38,7 +40,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     ensure!(alpha < 1.0, "--alpha 100 is out of range: it must be below 100 percent");
     let policy = Policy { alpha, ..plan.policy };
     let n_replays = verb.replays.unwrap_or(defaults::N_REPLAYS);
-    let settings = Settings { policy, n_replays: n_replays as usize, seed };
+    let settings = CalibrationSettings { policy, n_replays: n_replays as usize, seed };
     let bar = progress(u64::from(n_replays) * RATIOS.len() as u64, verb.json);
     let found = replay(&times_ns, pace_ns, &settings, || bar.inc(1));
     bar.finish_and_clear();
@@ -112,7 +114,7 @@ fn progress(n: u64, is_json: bool) -> ProgressBar {
     bar
 }
 
-fn print(found: &Calibration, label: &str, path: &Path, as_json: bool) -> Result<()> {
+fn print(found: &PowerCalibration, label: &str, path: &Path, as_json: bool) -> Result<()> {
     if as_json {
         let mut stdout = std::io::stdout().lock();
         return Ok(json::pretty(&mut stdout, found)?);

@@ -11,7 +11,7 @@ use crate::cmd::open::records;
 use crate::convert::read::Detail;
 use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
-use crate::noise::{self, Asked, Found, MachineVerdict, NoVerdict};
+use crate::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};
 use crate::plan::Policy;
 use crate::plan::defaults;
 use crate::render::{Styles, json, noise as shown};
@@ -60,7 +60,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         "--json and --raw - are both for standard output; give --raw the name of a file"
     );
     let interrupt = Interrupt::catch()?;
-    let asked = Asked { cpus, length_ns, points: !verb.no_trace, osnoise: verb.osnoise };
+    let asked = NoiseRequest { cpus, length_ns, points: !verb.no_trace, osnoise: verb.osnoise };
     let mut found = noise::watch(&host, &asked, &interrupt)?;
     if !verb.no_verdict && !found.was_interrupted {
         // On the quietest, as one would compare.
@@ -83,7 +83,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
 }
 
 /// A verdict, or why there is none.
-fn add_verdict(found: &mut Found, verdict: Result<MachineVerdict, NoVerdict>) {
+fn add_verdict(found: &mut NoiseResult, verdict: Result<MachineVerdict, NoVerdict>) {
     let (why, fix) = match verdict {
         Ok(verdict) => {
             found.report.verdict = Some(verdict);
@@ -110,7 +110,7 @@ fn cpus(host: &Host, verb: &NoiseVerb) -> Result<Vec<usize>> {
     allowed.context("cannot read which CPUs are allowed (/proc/self/status); name some with --cpus")
 }
 
-fn write_raw(to: &mut dyn std::io::Write, found: &Found) -> Result<()> {
+fn write_raw(to: &mut dyn std::io::Write, found: &NoiseResult) -> Result<()> {
     writeln!(to, "cpu,start_ns,length_ns")?;
     for watched in &found.watched {
         for pause in &watched.pauses {

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
 use crate::analysis::pool as analysis;
-use crate::analysis::pool::{Line, PoolEvidence};
+use crate::analysis::pool::{PoolEvidence, PoolLine};
 use crate::host::{self, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -314,7 +314,7 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
     })
 }
 
-fn judge(line: &Line) -> Judgement {
+fn judge(line: &PoolLine) -> Judgement {
     let judged = |ratio| verdict::of_interval(ratio, ratio.ratio, &line.policy, false);
     match &line.evidence {
         PoolEvidence::Pooled(found) => judged(found.ratio),

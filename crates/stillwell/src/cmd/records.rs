@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::series::{Series, duration_ns, measured_ns, series};
+use crate::analysis::series::{ValueSeries, duration_ns, measured_ns, series};
 use crate::analysis::{self, launches};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
@@ -120,7 +120,7 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
 }
 
 /// Of each arm; none where every run is a process with one value, and the rest of the table has all of it.
-fn series_of(record: &Record, results: &Results) -> Vec<Option<Series>> {
+fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
     let plan = &record.header.plan;
     let is_imported = record.header.imported.is_some();
     let is_of_interest =

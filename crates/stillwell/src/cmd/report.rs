@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::analysis::report::{Input, report as report_data};
+use crate::analysis::report::{ReportInput, report as report_data};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::convert::read::Detail;
@@ -48,8 +48,8 @@ fn refuse_input(verb: &ReportVerb) -> Result<()> {
 /// # Errors
 /// `to` cannot be written.
 pub fn write(to: &mut dyn std::io::Write, all: &[Judged], title: Option<&str>) -> Result<()> {
-    let inputs: Vec<Input<'_>> =
-        all.iter().map(|it| Input { record: &it.record, analysis: &it.analysis }).collect();
+    let inputs: Vec<ReportInput<'_>> =
+        all.iter().map(|it| ReportInput { record: &it.record, analysis: &it.analysis }).collect();
     let data = report_data(&inputs);
     let reported = inputs.iter().zip(all);
     let reported: Vec<Reported<'_>> =

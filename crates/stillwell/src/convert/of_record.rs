@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use crate::analysis::launches::{Rule, slice_rule};
+use crate::analysis::launches::{SliceRule, slice_rule};
 use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
 use crate::results::{
@@ -233,7 +233,7 @@ fn launches_said(record: &Record) -> Vec<Said<'_>> {
 }
 
 /// The launches as they were imported: so many rows of their arm each.
-fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, rule: &Rule) {
+fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, rule: &SliceRule) {
     let mut of_arm: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
     (0..rows.len()).for_each(|index| of_arm[rows.arm(index)].push(index));
     let mut next = vec![0; made.len()];
@@ -254,7 +254,7 @@ fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, r
 
 /// The launches of our own sessions: the rows of one arm in one block. Warm-ups are of the launch that follows them;
 /// those before the first were to find the loops.
-fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: &Rule) {
+fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
     let tried: BTreeMap<usize, Tried> = record
@@ -326,7 +326,7 @@ fn end(benchmark: &mut Benchmark, mut about: About) {
     benchmark.end_launch(about);
 }
 
-fn take(benchmark: &mut Benchmark, row: &Row, rule: &Rule, is_warmup: bool) {
+fn take(benchmark: &mut Benchmark, row: &Row, rule: &SliceRule, is_warmup: bool) {
     let Some((loops, value)) = rule.slice(row).filter(|_| row.is_time()) else { return };
     if is_warmup {
         benchmark.warmups.push((loops, value));

@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -37,7 +38,7 @@ pub fn serve() -> ExitCode {
     if what == END {
         return ExitCode::SUCCESS;
     }
-    sys::signal_me_when_my_parent_ends(libc::SIGKILL);
+    sys::signal_me_when_my_parent_ends(Signal::KILL);
     // It may have ended before that call.
     let parent = arguments.next().and_then(|pid| pid.into_string().ok()?.parse().ok());
     if parent != Some(sys::parent()) {

@@ -55,7 +55,7 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
         return anyhow::Error::from(error).context("cannot become the user who called sudo");
     }
     // After that: another user takes the signal away.
-    sys::signal_me_when_my_parent_ends(libc::SIGKILL);
+    sys::signal_me_when_my_parent_ends(Signal::KILL);
     // It may have ended before that call.
     if parent != Some(sys::parent().to_string().into()) {
         return anyhow!("whoever wanted {} executed has ended", program.display());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ledger::{Entry, Source};
+use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::noise::trace::{Segment, Trace};
 
 /// A stretch of time that the loop did not have.
@@ -23,9 +23,9 @@ impl Pause {
 
 /// What the pauses of a CPU were.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attributed {
+pub struct Attribution {
     /// Parts with a cause.
-    pub parts: Vec<Entry>,
+    pub parts: Vec<LedgerEntry>,
     /// What is left of each pause that nobody was seen in, ns, without those that were of nothing else.
     pub left_ns: Vec<u64>,
 }
@@ -35,7 +35,7 @@ pub struct Attributed {
 pub const CROSSING_NS_MAX: u64 = 4_000;
 
 /// Divides pauses among those who had the CPU. `sees_all`: whether the trace would have seen an interrupt.
-pub fn attribute(pauses: &[Pause], trace: &Trace, end_ns: u64, sees_all: bool) -> Attributed {
+pub fn attribute(pauses: &[Pause], trace: &Trace, end_ns: u64, sees_all: bool) -> Attribution {
     let segments = trace.segments(end_ns);
     let mut by_source: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     let (mut crossing_ns, mut n_crossings) = (0, 0);
@@ -66,15 +66,19 @@ pub fn attribute(pauses: &[Pause], trace: &Trace, end_ns: u64, sees_all: bool) -
             left_ns.push(rest_ns);
         }
     }
-    let named = by_source.into_iter().map(|(source, (ns, n))| Entry {
+    let named = by_source.into_iter().map(|(source, (ns, n))| LedgerEntry {
         n: Some(n),
-        ..Entry::exact(trace.sources[source as usize].clone(), ns.cast_signed())
+        ..LedgerEntry::exact(trace.sources[source as usize].clone(), ns.cast_signed())
     });
-    let mut parts: Vec<Entry> = named.collect();
+    let mut parts: Vec<LedgerEntry> = named.collect();
     if crossing_ns > 0 {
-        parts.push(Entry::estimate(Source::Crossing, crossing_ns.cast_signed(), n_crossings));
+        parts.push(LedgerEntry::estimate(
+            NoiseSource::Crossing,
+            crossing_ns.cast_signed(),
+            n_crossings,
+        ));
     }
-    Attributed { parts, left_ns }
+    Attribution { parts, left_ns }
 }
 
 fn overlap_ns(pause: Pause, segment: &Segment) -> u64 {
@@ -84,7 +88,7 @@ fn overlap_ns(pause: Pause, segment: &Segment) -> u64 {
 
 /// Where nobody saw when others ran, but the kernel counts for how long: others mostly run for longer than interrupts do, so
 /// that the longest pauses were theirs.
-pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attributed {
+pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attribution {
     let mut lengths: Vec<u64> = pauses.iter().map(|pause| pause.length_ns).collect();
     lengths.sort_unstable_by_key(|&ns| std::cmp::Reverse(ns));
     let (mut left_ns, mut taken_ns) = (Vec::new(), 0);
@@ -95,9 +99,10 @@ pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attributed {
             left_ns.push(ns - theirs_ns);
         }
     }
-    let entry = Entry::exact(Source::Preempted, taken_ns.cast_signed());
-    let parts = if taken_ns > 0 { vec![Entry { is_estimate: true, ..entry }] } else { Vec::new() };
-    Attributed { parts, left_ns }
+    let entry = LedgerEntry::exact(NoiseSource::Preempted, taken_ns.cast_signed());
+    let parts =
+        if taken_ns > 0 { vec![LedgerEntry { is_estimate: true, ..entry }] } else { Vec::new() };
+    Attribution { parts, left_ns }
 }
 
 /// A pause that is this many times as long as the median of its kind is not an interrupt alone.
@@ -106,7 +111,7 @@ const USUAL_MAX: u64 = 10;
 /// Where nobody but the scheduler was watched: interrupts by their counts, of which the share `seen` came while the loop had
 /// the CPU. Whatever else there is, going into the kernel and back is not among the shortest pauses: as many of the longest
 /// that nobody else had were theirs, each as far as it is not much longer than the others.
-pub fn by_counts(left_ns: &[u64], counts: &[(Source, u64)], seen: f64) -> Vec<Entry> {
+pub fn by_counts(left_ns: &[u64], counts: &[(NoiseSource, u64)], seen: f64) -> Vec<LedgerEntry> {
     let scaled = |n: u64| (n as f64 * seen).round() as u64;
     let n_counted: u64 = counts.iter().map(|(_, n)| n).sum();
     let mut longest = left_ns.to_vec();
@@ -115,17 +120,19 @@ pub fn by_counts(left_ns: &[u64], counts: &[(Source, u64)], seen: f64) -> Vec<En
     let Some(median_ns) = longest.get(longest.len() / 2) else { return Vec::new() };
     let usual_ns = median_ns.saturating_mul(USUAL_MAX);
     let all_ns: u64 = longest.iter().map(|&ns| ns.min(usual_ns)).sum();
-    let entry = |(source, n): &(Source, u64)| {
+    let entry = |(source, n): &(NoiseSource, u64)| {
         let ns = u128::from(all_ns) * u128::from(*n) / u128::from(n_counted);
-        Entry::estimate(source.clone(), i64::try_from(ns).unwrap_or(0), scaled(*n))
+        LedgerEntry::estimate(source.clone(), i64::try_from(ns).unwrap_or(0), scaled(*n))
     };
     counts.iter().filter(|(_, n)| *n > 0).map(entry).collect()
 }
 
 /// Divides what nameless programs took among those that were seen to run on the CPU meanwhile, by how long they did; what
 /// they leave stays nameless.
-pub fn name_tasks(parts: &mut Vec<Entry>, ran: &[(String, u64)]) {
-    let Some(at) = parts.iter().position(|entry| entry.source == Source::Preempted) else { return };
+pub fn name_tasks(parts: &mut Vec<LedgerEntry>, ran: &[(String, u64)]) {
+    let Some(at) = parts.iter().position(|entry| entry.source == NoiseSource::Preempted) else {
+        return;
+    };
     let nameless = parts.swap_remove(at);
     let ran_ns: u64 = ran.iter().map(|(_, ns)| ns).sum();
     let (mut left_ns, n_others) = (nameless.ns, parts.len());
@@ -135,8 +142,8 @@ pub fn name_tasks(parts: &mut Vec<Entry>, ran: &[(String, u64)]) {
         let all_ns = i128::from(ran_ns).max(i128::from(nameless.ns)).max(1);
         let share_ns = i64::try_from(ns * i128::from(nameless.ns) / all_ns).unwrap_or(0);
         left_ns -= share_ns;
-        let source = Source::Task { name: name.clone() };
-        parts.push(Entry { is_estimate: true, ..Entry::exact(source, share_ns) });
+        let source = NoiseSource::Task { name: name.clone() };
+        parts.push(LedgerEntry { is_estimate: true, ..LedgerEntry::exact(source, share_ns) });
     }
     if ran_ns >= nameless.ns.cast_unsigned()
         && let Some(largest) = parts.get_mut(n_others)
@@ -144,37 +151,37 @@ pub fn name_tasks(parts: &mut Vec<Entry>, ran: &[(String, u64)]) {
         // What the rounding has left is nobody else's.
         largest.ns += std::mem::take(&mut left_ns);
     }
-    parts.push(Entry { ns: left_ns, ..nameless });
+    parts.push(LedgerEntry { ns: left_ns, ..nameless });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ledger::Ledger;
-    use crate::noise::trace::{Event, What};
+    use crate::noise::trace::{CpuEvent, CpuEventKind};
     use proptest::prelude::*;
 
     fn pause(start_ns: u64, length_ns: u64) -> Pause {
         Pause { start_ns, length_ns }
     }
 
-    fn tick() -> Source {
-        Source::Interrupt { line: "LOC".into() }
+    fn tick() -> NoiseSource {
+        NoiseSource::Interrupt { line: "LOC".into() }
     }
 
-    fn trace(events: &[(u64, What)]) -> Trace {
-        let events = events.iter().map(|&(time_ns, what)| Event { time_ns, what }).collect();
-        Trace { events, sources: vec![tick(), Source::Preempted], n_lost: 0 }
+    fn trace(events: &[(u64, CpuEventKind)]) -> Trace {
+        let events = events.iter().map(|&(time_ns, kind)| CpuEvent { time_ns, kind }).collect();
+        Trace { events, sources: vec![tick(), NoiseSource::Preempted], n_lost: 0 }
     }
 
-    fn ns_of(found: &Attributed, source: &Source) -> Option<(i64, Option<u64>)> {
+    fn ns_of(found: &Attribution, source: &NoiseSource) -> Option<(i64, Option<u64>)> {
         let entry = found.parts.iter().find(|entry| entry.source == *source)?;
         Some((entry.ns, entry.n))
     }
 
     #[test]
     fn a_pause_is_divided_among_those_who_had_it() {
-        use What::{Enter, Exit, Switch};
+        use CpuEventKind::{Enter, Exit, Switch};
         let trace = trace(&[
             (1_000, Enter(0)),
             (3_000, Exit(0)),
@@ -186,16 +193,16 @@ mod tests {
         let pauses = [pause(500, 3_000), pause(49_000, 52_000), pause(200_000, 700)];
         let found = attribute(&pauses, &trace, 1_000_000, true);
         assert_eq!(ns_of(&found, &tick()), Some((3_000, Some(2))));
-        assert_eq!(ns_of(&found, &Source::Preempted), Some((39_000, Some(1))));
+        assert_eq!(ns_of(&found, &NoiseSource::Preempted), Some((39_000, Some(1))));
         // 1 µs around the first; 4 of the 12 around the second; the third is nobody's.
-        assert_eq!(ns_of(&found, &Source::Crossing), Some((5_000, Some(2))));
+        assert_eq!(ns_of(&found, &NoiseSource::Crossing), Some((5_000, Some(2))));
         assert_eq!(found.left_ns, [8_000, 700]);
     }
 
     /// What the loop did not notice it did not lose.
     #[test]
     fn only_time_in_pauses_counts() {
-        let trace = trace(&[(100, What::Enter(0)), (300, What::Exit(0))]);
+        let trace = trace(&[(100, CpuEventKind::Enter(0)), (300, CpuEventKind::Exit(0))]);
         let found = attribute(&[pause(200, 50), pause(290, 100)], &trace, 1_000, false);
         assert_eq!(ns_of(&found, &tick()), Some((60, Some(0))));
         assert_eq!(found.left_ns, [90]);
@@ -206,14 +213,14 @@ mod tests {
     fn counts_are_worth_the_longest_of_what_is_left() {
         let mut left = vec![120; 40];
         left.extend([8_000, 6_000, 8_000, 900_000]);
-        let found = by_counts(&left, &[(tick(), 3), (Source::Steal, 0)], 1.0);
-        assert_eq!(found, [Entry::estimate(tick(), 80_000 + 16_000, 3)]);
+        let found = by_counts(&left, &[(tick(), 3), (NoiseSource::Steal, 0)], 1.0);
+        assert_eq!(found, [LedgerEntry::estimate(tick(), 80_000 + 16_000, 3)]);
         // Half of them came while others ran.
-        let found = by_counts(&left[..43], &[(tick(), 4), (Source::Steal, 2)], 0.5);
+        let found = by_counts(&left[..43], &[(tick(), 4), (NoiseSource::Steal, 2)], 0.5);
         assert_eq!([found[0].ns, found[1].ns], [14_666, 7_333]);
         assert_eq!([found[0].n, found[1].n], [Some(2), Some(1)]);
         // More of them than pauses: they are shorter.
-        let found = by_counts(&[2_000, 2_000], &[(tick(), 30), (Source::Steal, 10)], 1.0);
+        let found = by_counts(&[2_000, 2_000], &[(tick(), 30), (NoiseSource::Steal, 10)], 1.0);
         assert_eq!([found[0].ns, found[1].ns], [3_000, 1_000]);
         assert_eq!(by_counts(&[], &[(tick(), 4)], 1.0), []);
         assert_eq!(by_counts(&left, &[(tick(), 4)], 0.0), []);
@@ -223,7 +230,8 @@ mod tests {
     fn a_delay_is_in_the_longest_pauses() {
         let pauses = [pause(0, 300), pause(1_000, 9_000), pause(20_000, 200), pause(30_000, 5_000)];
         let found = by_delay(&pauses, 12_000);
-        let expected = Entry { is_estimate: true, ..Entry::exact(Source::Preempted, 12_000) };
+        let expected =
+            LedgerEntry { is_estimate: true, ..LedgerEntry::exact(NoiseSource::Preempted, 12_000) };
         assert_eq!((found.parts, found.left_ns), (vec![expected], vec![2_000, 300, 200]));
         // Counted for longer than the loop was there.
         let found = by_delay(&pauses, 99_000);
@@ -234,7 +242,10 @@ mod tests {
     #[test]
     fn programs_get_their_share() {
         let name = |ran: &[(&str, u64)]| {
-            let mut parts = vec![Entry::exact(tick(), 5), Entry::exact(Source::Preempted, 100)];
+            let mut parts = vec![
+                LedgerEntry::exact(tick(), 5),
+                LedgerEntry::exact(NoiseSource::Preempted, 100),
+            ];
             let ran: Vec<_> = ran.iter().map(|(name, ns)| ((*name).to_owned(), *ns)).collect();
             name_tasks(&mut parts, &ran);
             let ns = parts.iter().map(|entry| entry.ns).collect::<Vec<_>>();
@@ -254,10 +265,10 @@ mod tests {
             sees_all: bool,
         ) {
             let mut now = 0;
-            let events: Vec<(u64, What)> = steps.iter().map(|&(step, what)| {
+            let events: Vec<(u64, CpuEventKind)> = steps.iter().map(|&(step, kind)| {
                 now += step;
-                let source = what / 3;
-                (now, [What::Enter(source), What::Exit(source), What::Switch((what > 3).then_some(1))][(what % 3) as usize])
+                let source = kind / 3;
+                (now, [CpuEventKind::Enter(source), CpuEventKind::Exit(source), CpuEventKind::Switch((kind > 3).then_some(1))][(kind % 3) as usize])
             }).collect();
             let mut at = 0;
             let pauses: Vec<Pause> = pauses.iter().map(|&(step, length)| {
@@ -271,12 +282,12 @@ mod tests {
             let parts: i64 = found.parts.iter().map(|entry| entry.ns).sum();
             prop_assert_eq!(parts + left.cast_signed(), total.cast_signed());
             prop_assert!(found.parts.iter().all(|entry| entry.ns >= 0));
-            let counted = by_counts(&found.left_ns, &[(tick(), 7), (Source::Steal, 1 << 40)], 0.9);
+            let counted = by_counts(&found.left_ns, &[(tick(), 7), (NoiseSource::Steal, 1 << 40)], 0.9);
             prop_assert!(counted.iter().map(|entry| entry.ns).sum::<i64>() <= left.cast_signed());
             let delayed = by_delay(&pauses, 50_000);
             let sum = delayed.left_ns.iter().sum::<u64>().cast_signed() + delayed.parts.iter().map(|part| part.ns).sum::<i64>();
             prop_assert_eq!(sum, total.cast_signed());
-            let ledger = Ledger::new(total.cast_signed(), found.parts, Source::Host);
+            let ledger = Ledger::new(total.cast_signed(), found.parts, NoiseSource::Host);
             prop_assert_eq!(ledger.unexplained_ns(), left.cast_signed());
         }
     }

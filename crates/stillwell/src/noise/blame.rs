@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::ledger::{Entry, Source};
+use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::noise::trace::{Segment, SourceIndex};
 
 /// Something that happened on a CPU.
@@ -16,12 +16,12 @@ pub struct RunEvent {
     /// Where.
     pub cpu: usize,
     /// What.
-    pub what: RunWhat,
+    pub kind: RunEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunWhat {
+pub enum RunEventKind {
     /// The CPU was given from one thread to another.
     Switch {
         /// Who had it.
@@ -48,7 +48,7 @@ pub enum RunWhat {
 
 /// When descendants of `root` were kept from running, by events in order of time.
 pub fn losses(events: &[RunEvent], root: u32) -> Vec<Segment> {
-    let mut state = State::default();
+    let mut state = LossTracker::default();
     for event in events {
         state.pass(event.cpu, event.time_ns);
         state.apply(event, root);
@@ -59,7 +59,7 @@ pub fn losses(events: &[RunEvent], root: u32) -> Vec<Segment> {
 
 /// A run that has been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct RunInterval {
     /// Its step.
     pub step: u32,
     /// From when, CLOCK_MONOTONIC.
@@ -69,7 +69,11 @@ pub struct Ran {
 }
 
 /// Divides losses, in order of their starts, among the runs in which they fell. Runs that lost nothing are left out.
-pub fn by_run(losses: &[Segment], runs: &[Ran], sources: &[Source]) -> Vec<(u32, Vec<Entry>)> {
+pub fn by_run(
+    losses: &[Segment],
+    runs: &[RunInterval],
+    sources: &[NoiseSource],
+) -> Vec<(u32, Vec<LedgerEntry>)> {
     let mut from = 0;
     let mut taken = Vec::new();
     for run in runs {
@@ -85,11 +89,11 @@ pub fn by_run(losses: &[Segment], runs: &[Ran], sources: &[Source]) -> Vec<(u32,
                 *n += u64::from(loss.is_new);
             }
         }
-        let entries = by_source.into_iter().map(|(source, (ns, n))| Entry {
+        let entries = by_source.into_iter().map(|(source, (ns, n))| LedgerEntry {
             n: Some(n),
-            ..Entry::exact(sources[source as usize].clone(), ns.cast_signed())
+            ..LedgerEntry::exact(sources[source as usize].clone(), ns.cast_signed())
         });
-        let entries: Vec<Entry> = entries.collect();
+        let entries: Vec<LedgerEntry> = entries.collect();
         if !entries.is_empty() {
             taken.push((run.step, entries));
         }
@@ -98,16 +102,16 @@ pub fn by_run(losses: &[Segment], runs: &[Ran], sources: &[Source]) -> Vec<(u32,
 }
 
 #[derive(Default)]
-struct State {
+struct LossTracker {
     own: HashSet<u32>,
     /// Threads of the run that would go on, and where they wait.
     waiting: HashMap<u32, usize>,
-    cpus: HashMap<usize, Cpu>,
+    cpus: HashMap<usize, CpuState>,
     segments: Vec<Segment>,
 }
 
 #[derive(Default)]
-struct Cpu {
+struct CpuState {
     thread: Option<u32>,
     source: SourceIndex,
     stack: Vec<SourceIndex>,
@@ -115,7 +119,7 @@ struct Cpu {
     is_new: bool,
 }
 
-impl State {
+impl LossTracker {
     /// Gives the time on a CPU until now to whoever had it, if the run lost it.
     fn pass(&mut self, at: usize, now_ns: u64) {
         let cpu = self.cpus.entry(at).or_default();
@@ -132,24 +136,24 @@ impl State {
     }
 
     fn apply(&mut self, event: &RunEvent, root: u32) {
-        match event.what {
-            RunWhat::Fork { parent, child } => {
+        match event.kind {
+            RunEventKind::Fork { parent, child } => {
                 if parent == root || self.own.contains(&parent) {
                     self.own.insert(child);
                 }
             }
-            RunWhat::Enter(source) => {
+            RunEventKind::Enter(source) => {
                 let cpu = self.cpus.entry(event.cpu).or_default();
                 cpu.stack.push(source);
                 cpu.is_new = true;
             }
-            RunWhat::Exit(source) => {
+            RunEventKind::Exit(source) => {
                 let stack = &mut self.cpus.entry(event.cpu).or_default().stack;
                 if let Some(at) = stack.iter().rposition(|&open| open == source) {
                     stack.truncate(at);
                 }
             }
-            RunWhat::Switch { from, is_preempted, to, to_source } => {
+            RunEventKind::Switch { from, is_preempted, to, to_source } => {
                 if is_preempted && self.own.contains(&from) {
                     self.waiting.insert(from, event.cpu);
                 }
@@ -159,7 +163,7 @@ impl State {
                     self.waiting.remove(&to);
                 }
                 let cpu = self.cpus.entry(event.cpu).or_default();
-                *cpu = Cpu {
+                *cpu = CpuState {
                     thread: Some(to),
                     source: to_source,
                     stack: Vec::new(),
@@ -174,19 +178,19 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use RunWhat::{Enter, Exit, Fork};
+    use RunEventKind::{Enter, Exit, Fork};
 
     const LAUNCHER: u32 = 1;
 
-    fn switch(from: u32, is_preempted: bool, to: u32) -> RunWhat {
-        RunWhat::Switch { from, is_preempted, to, to_source: to + 100 }
+    fn switch(from: u32, is_preempted: bool, to: u32) -> RunEventKind {
+        RunEventKind::Switch { from, is_preempted, to, to_source: to + 100 }
     }
 
     /// Time, CPU and what; expected: start, end, source.
     #[track_caller]
-    fn check(events: &[(u64, usize, RunWhat)], expected: &[(u64, u64, u32)]) {
+    fn check(events: &[(u64, usize, RunEventKind)], expected: &[(u64, u64, u32)]) {
         let events: Vec<RunEvent> =
-            events.iter().map(|&(time_ns, cpu, what)| RunEvent { time_ns, cpu, what }).collect();
+            events.iter().map(|&(time_ns, cpu, kind)| RunEvent { time_ns, cpu, kind }).collect();
         let found: Vec<_> = losses(&events, LAUNCHER)
             .iter()
             .map(|found| (found.start_ns, found.end_ns, found.source))
@@ -254,10 +258,10 @@ mod tests {
         let loss = |start_ns, end_ns, source| Segment { start_ns, end_ns, source, is_new: true };
         let losses = [loss(0, 50, 0), loss(5, 8, 1), loss(12, 20, 1), loss(60, 70, 0)];
         let runs = [(3, 10, 30), (4, 45, 55), (5, 56, 58), (6, 59, 99)];
-        let runs = runs.map(|(step, start_ns, end_ns)| Ran { step, start_ns, end_ns });
-        let task = |name: &str| Source::Task { name: name.into() };
+        let runs = runs.map(|(step, start_ns, end_ns)| RunInterval { step, start_ns, end_ns });
+        let task = |name: &str| NoiseSource::Task { name: name.into() };
         let found = by_run(&losses, &runs, &[task("a"), task("b")]);
-        let entry = |name, ns| Entry { n: Some(1), ..Entry::exact(task(name), ns) };
+        let entry = |name, ns| LedgerEntry { n: Some(1), ..LedgerEntry::exact(task(name), ns) };
         let expected = [
             (3, vec![entry("a", 20), entry("b", 8)]),
             (4, vec![entry("a", 5)]),

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::host::{Host, Interrupts, Process, Thread, threads};
-use crate::ledger::Source;
+use crate::ledger::NoiseSource;
 use crate::noise::points::line_name;
 
 /// The counts at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {
+pub struct KernelCounts {
     interrupts: Option<Interrupts>,
     softirqs: Option<Interrupts>,
     /// Of each CPU, ns.
@@ -18,11 +18,11 @@ pub struct Counts {
     pressure_us: Option<u64>,
     /// Times that a CPU was slowed down because it or its package was too hot.
     throttles: Option<u64>,
-    tasks: HashMap<Thread, Task>,
+    tasks: HashMap<Thread, TaskTime>,
 }
 
 #[derive(Clone, Debug)]
-struct Task {
+struct TaskTime {
     name: String,
     cpu: usize,
     ran_ns: u64,
@@ -30,11 +30,11 @@ struct Task {
 
 /// What was counted on a CPU between two moments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct CpuCounts {
     /// Interrupts by line, softirqs not among them.
-    pub interrupts: Vec<(Source, u64)>,
+    pub interrupts: Vec<(NoiseSource, u64)>,
     /// Softirqs by vector.
-    pub softirqs: Vec<(Source, u64)>,
+    pub softirqs: Vec<(NoiseSource, u64)>,
     /// Time that the hypervisor says it took.
     pub steal_ns: u64,
     /// Programs that ran there, and for how long; the longest first.
@@ -43,7 +43,7 @@ pub struct Counted {
 
 /// What was counted on the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Machine {
+pub struct MachineCounts {
     /// Time that somebody was ready and had no CPU.
     pub pressure_ns: Option<u64>,
     /// Times that a CPU was too hot.
@@ -55,7 +55,7 @@ const STAT_TICK_NS: u64 = 10_000_000;
 /// With hundreds of CPUs the file has some hundred kilobytes.
 const STAT_BYTES_MAX: u64 = 4 << 20;
 
-impl Counts {
+impl KernelCounts {
     /// Now.
     pub fn read(host: &Host, cpus: &[usize]) -> Self {
         let softirqs = host.read_long("proc/softirqs", STAT_BYTES_MAX);
@@ -70,14 +70,14 @@ impl Counts {
     }
 
     /// What was counted on a CPU since an earlier moment. `own`: the process that does not count.
-    pub fn since(&self, before: &Self, cpu: usize, own: u32) -> Counted {
+    pub fn since(&self, before: &Self, cpu: usize, own: u32) -> CpuCounts {
         let steal = |counts: &Self| counts.steal_ns.get(&cpu).copied().unwrap_or(0);
-        Counted {
+        CpuCounts {
             interrupts: of_cpu(self.interrupts.as_ref(), before.interrupts.as_ref(), cpu, |row| {
-                Source::Interrupt { line: line_name(&row.0, &row.1) }
+                NoiseSource::Interrupt { line: line_name(&row.0, &row.1) }
             }),
             softirqs: of_cpu(self.softirqs.as_ref(), before.softirqs.as_ref(), cpu, |row| {
-                Source::Softirq { vector: row.0 }
+                NoiseSource::Softirq { vector: row.0 }
             }),
             steal_ns: steal(self).saturating_sub(steal(before)),
             ran: self.ran_since(before, cpu, own),
@@ -85,9 +85,9 @@ impl Counts {
     }
 
     /// What was counted on the machine since an earlier moment.
-    pub fn machine_since(&self, before: &Self) -> Machine {
+    pub fn machine_since(&self, before: &Self) -> MachineCounts {
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
-        Machine {
+        MachineCounts {
             pressure_ns: since(self.pressure_us, before.pressure_us).map(|us| us * 1000),
             throttles: since(self.throttles, before.throttles),
         }
@@ -117,8 +117,8 @@ fn of_cpu(
     now: Option<&Interrupts>,
     before: Option<&Interrupts>,
     cpu: usize,
-    source: impl Fn((String, String)) -> Source,
-) -> Vec<(Source, u64)> {
+    source: impl Fn((String, String)) -> NoiseSource,
+) -> Vec<(NoiseSource, u64)> {
     let (Some(now), Some(before)) = (now, before) else { return Vec::new() };
     let since = now.clone().since(before);
     let Some(column) = since.cpus.iter().position(|&known| known == cpu) else { return Vec::new() };
@@ -160,14 +160,14 @@ fn throttles(host: &Host, cpus: &[usize]) -> Option<u64> {
     counts.flatten().reduce(|sum, n| sum.saturating_add(n))
 }
 
-fn tasks(host: &Host) -> HashMap<Thread, Task> {
+fn tasks(host: &Host) -> HashMap<Thread, TaskTime> {
     let task = |thread: Thread| {
         let place = thread.directory();
         let Process { name, cpu, .. } = Process::read_at(host, &place)?;
         // Time on a CPU comes first.
         let schedstat = host.read(format!("{place}/schedstat"))?;
         let ran_ns = schedstat.split_ascii_whitespace().next()?.parse().ok()?;
-        Some((thread, Task { name, cpu: cpu?, ran_ns }))
+        Some((thread, TaskTime { name, cpu: cpu?, ran_ns }))
     };
     threads(host).filter_map(task).collect()
 }
@@ -178,7 +178,7 @@ mod tests {
     use crate::host::expand;
 
     /// A machine after some time: ticks, stolen units, and two threads of one program that have run for so long.
-    fn counts(loc: u64, steal: u64, ran_ns: [u64; 2]) -> Counts {
+    fn counts(loc: u64, steal: u64, ran_ns: [u64; 2]) -> KernelCounts {
         let stat = |name: &str, cpu: usize| {
             format!(
                 "7 ({name}) R 1 7 7 0 -1 4194560 11 0 0 0 5 3 0 0 20 0 1 0 99 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 {cpu} 0 0 0 0 0"
@@ -200,20 +200,20 @@ mod tests {
             stat("other", 1)
         );
         let (_directory, host) = expand(&files);
-        Counts::read(&host, &[0, 1])
+        KernelCounts::read(&host, &[0, 1])
     }
 
     #[test]
     fn what_moved_on_a_cpu() {
         let (before, now) = (counts(10, 2, [100, 200]), counts(25, 5, [400, 250]));
         let found = now.since(&before, 0, 99);
-        let loc = Source::Interrupt { line: "LOC".into() };
+        let loc = NoiseSource::Interrupt { line: "LOC".into() };
         assert_eq!(found.interrupts, [(loc, 15)]);
-        assert_eq!(found.softirqs, [(Source::Softirq { vector: "TIMER".into() }, 15)]);
+        assert_eq!(found.softirqs, [(NoiseSource::Softirq { vector: "TIMER".into() }, 15)]);
         assert_eq!((found.steal_ns, found.ran), (30_000_000, vec![("a ) b".into(), 350)]));
-        assert_eq!(now.since(&before, 1, 99), Counted::default());
+        assert_eq!(now.since(&before, 1, 99), CpuCounts::default());
         assert_eq!(now.since(&before, 0, 7).ran, []);
-        let expected = Machine { pressure_ns: Some(15_000), throttles: Some(3) };
+        let expected = MachineCounts { pressure_ns: Some(15_000), throttles: Some(3) };
         assert_eq!(now.machine_since(&before), expected);
     }
 
@@ -221,8 +221,8 @@ mod tests {
     #[test]
     fn a_machine_that_shows_nothing() {
         let (_directory, host) = expand("proc/uptime = 1 1\n");
-        let nothing = Counts::read(&host, &[0]);
-        assert_eq!(nothing.since(&counts(10, 2, [1, 1]), 0, 1), Counted::default());
-        assert_eq!(nothing.machine_since(&nothing), Machine::default());
+        let nothing = KernelCounts::read(&host, &[0]);
+        assert_eq!(nothing.since(&counts(10, 2, [1, 1]), 0, 1), CpuCounts::default());
+        assert_eq!(nothing.machine_since(&nothing), MachineCounts::default());
     }
 }

@@ -16,13 +16,13 @@ mod tracer;
 mod verdict;
 mod watch;
 
-pub use blame::Ran;
+pub use blame::RunInterval;
 #[cfg(test)]
-pub use counts::Machine;
+pub use counts::MachineCounts;
 #[cfg(test)]
 pub use report::ClockReport;
-pub use report::{CpuNoise, EDGES_NS, Evidence, Report};
+pub use report::{CpuNoise, EDGES_NS, NoiseEvidence, NoiseReport};
 pub use runs::RunTracer;
-pub use ticks::Clock;
+pub use ticks::LoopClock;
 pub use verdict::{MachineVerdict, NoVerdict, machine_verdict};
-pub use watch::{Asked, Found, watch};
+pub use watch::{NoiseRequest, NoiseResult, watch};

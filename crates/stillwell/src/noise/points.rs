@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 
 use crate::host::{Host, Interrupts};
-use crate::ledger::Source;
-use crate::noise::blame::RunWhat;
-use crate::noise::trace::{Trace, What};
+use crate::ledger::NoiseSource;
+use crate::noise::blame::RunEventKind;
+use crate::noise::trace::{CpuEventKind, Trace};
 
 /// Where tracefs can be.
 const PLACES: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
@@ -48,12 +48,12 @@ enum Point {
     /// A thread makes another; where its thread id and the new one's are.
     Fork { parent: usize, child: usize },
     /// Something begins or ends.
-    Edge { is_entry: bool, of: Of },
+    Edge { is_entry: bool, of: EdgeSource },
 }
 
 /// What begins or ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Of {
+enum EdgeSource {
     /// An interrupt of this name.
     Line(String),
     /// An interrupt whose number is here.
@@ -71,9 +71,9 @@ impl Points {
     fn read_at(host: &Host, place: &str) -> Option<Self> {
         let events = format!("{place}/events");
         let mut by_id = HashMap::new();
-        let mut add = |name: &str, make: &dyn Fn(&Format<'_>) -> Option<Point>| {
+        let mut add = |name: &str, make: &dyn Fn(&EventFormat<'_>) -> Option<Point>| {
             let text = host.read(format!("{events}/{name}/format"))?;
-            let format = Format { text: &text };
+            let format = EventFormat { text: &text };
             by_id.insert(format.id()?, make(&format)?);
             Some(())
         };
@@ -90,12 +90,13 @@ impl Points {
             Some(Point::Fork { parent, child })
         });
         for (edge, is_entry) in [("entry", true), ("exit", false)] {
-            let irq = |format: &Format<'_>| Some(Of::Number(format.offset("irq")?));
-            let softirq = |format: &Format<'_>| Some(Of::Vector(format.offset("vec")?));
+            let irq = |format: &EventFormat<'_>| Some(EdgeSource::Number(format.offset("irq")?));
+            let softirq =
+                |format: &EventFormat<'_>| Some(EdgeSource::Vector(format.offset("vec")?));
             let edge_of = |of| Point::Edge { is_entry, of };
             add(&format!("irq/irq_handler_{edge}"), &|format| irq(format).map(edge_of));
             add(&format!("irq/softirq_{edge}"), &|format| softirq(format).map(edge_of));
-            add(&format!("ipi/ipi_{edge}"), &|_| Some(edge_of(Of::Line("IPI".into()))));
+            add(&format!("ipi/ipi_{edge}"), &|_| Some(edge_of(EdgeSource::Line("IPI".into()))));
         }
         for name in host.list(format!("{events}/irq_vectors")) {
             let is_entry = name.ends_with("_entry");
@@ -106,7 +107,7 @@ impl Points {
             let known = VECTORS.iter().find(|(known, _)| *known == vector);
             let line = known.map_or(vector, |(_, line)| line).to_owned();
             add(&format!("irq_vectors/{name}"), &|_| {
-                Some(Point::Edge { is_entry, of: Of::Line(line.clone()) })
+                Some(Point::Edge { is_entry, of: EdgeSource::Line(line.clone()) })
             });
         }
         Some(Self { by_id, devices: devices(host) })
@@ -120,23 +121,27 @@ impl Points {
     }
 
     /// What a raw record of one of them says to a trace; `own` is the thread that is watched.
-    pub fn what(&self, raw: &[u8], own: i32, trace: &mut Trace) -> Option<What> {
+    pub fn event_kind(&self, raw: &[u8], own: i32, trace: &mut Trace) -> Option<CpuEventKind> {
         Some(match self.point(raw)? {
-            Point::Switch { thread, .. } if integer(raw, *thread)? == own => What::Switch(None),
-            Point::Switch { name, .. } => What::Switch(Some(trace.index_of(task(raw, *name)?))),
+            Point::Switch { thread, .. } if integer(raw, *thread)? == own => {
+                CpuEventKind::Switch(None)
+            }
+            Point::Switch { name, .. } => {
+                CpuEventKind::Switch(Some(trace.index_of(task(raw, *name)?)))
+            }
             Point::Fork { .. } => return None,
             Point::Edge { is_entry, of } => {
                 let source = trace.index_of(self.source(of, raw)?);
-                if *is_entry { What::Enter(source) } else { What::Exit(source) }
+                if *is_entry { CpuEventKind::Enter(source) } else { CpuEventKind::Exit(source) }
             }
         })
     }
 
     /// What it says of runs.
-    pub fn run_what(&self, raw: &[u8], trace: &mut Trace) -> Option<RunWhat> {
+    pub fn run_event_kind(&self, raw: &[u8], trace: &mut Trace) -> Option<RunEventKind> {
         let thread = |at: usize| integer(raw, at).map(i32::cast_unsigned);
         Some(match self.point(raw)? {
-            Point::Switch { thread: to, name, before, state } => RunWhat::Switch {
+            Point::Switch { thread: to, name, before, state } => RunEventKind::Switch {
                 from: thread(*before)?,
                 // The low bits say what it waits for; none of them: it would go on (include/trace/events/sched.h).
                 is_preempted: raw.get(*state).is_some_and(|bits| *bits == 0),
@@ -144,11 +149,11 @@ impl Points {
                 to_source: trace.index_of(task(raw, *name)?),
             },
             Point::Fork { parent, child } => {
-                RunWhat::Fork { parent: thread(*parent)?, child: thread(*child)? }
+                RunEventKind::Fork { parent: thread(*parent)?, child: thread(*child)? }
             }
             Point::Edge { is_entry, of } => {
                 let source = trace.index_of(self.source(of, raw)?);
-                if *is_entry { RunWhat::Enter(source) } else { RunWhat::Exit(source) }
+                if *is_entry { RunEventKind::Enter(source) } else { RunEventKind::Exit(source) }
             }
         })
     }
@@ -159,18 +164,18 @@ impl Points {
         self.by_id.get(&id.into())
     }
 
-    fn source(&self, of: &Of, raw: &[u8]) -> Option<Source> {
+    fn source(&self, of: &EdgeSource, raw: &[u8]) -> Option<NoiseSource> {
         Some(match of {
-            Of::Line(line) => Source::Interrupt { line: line.clone() },
-            Of::Number(at) => {
+            EdgeSource::Line(line) => NoiseSource::Interrupt { line: line.clone() },
+            EdgeSource::Number(at) => {
                 let number = integer(raw, *at)?.cast_unsigned();
                 let line = self.devices.get(&number).cloned();
-                Source::Interrupt { line: line.unwrap_or_else(|| number.to_string()) }
+                NoiseSource::Interrupt { line: line.unwrap_or_else(|| number.to_string()) }
             }
-            Of::Vector(at) => {
+            EdgeSource::Vector(at) => {
                 let number = integer(raw, *at)?;
                 let known = usize::try_from(number).ok().and_then(|number| SOFTIRQS.get(number));
-                Source::Softirq {
+                NoiseSource::Softirq {
                     vector: known.map_or_else(|| number.to_string(), |name| (*name).into()),
                 }
             }
@@ -202,9 +207,9 @@ fn devices(host: &Host) -> HashMap<u32, String> {
 }
 
 /// The program whose name is there.
-fn task(raw: &[u8], at: usize) -> Option<Source> {
+fn task(raw: &[u8], at: usize) -> Option<NoiseSource> {
     let name = raw.get(at..at + 16)?.split(|&byte| byte == 0).next()?;
-    Some(Source::Task { name: String::from_utf8_lossy(name).into_owned() })
+    Some(NoiseSource::Task { name: String::from_utf8_lossy(name).into_owned() })
 }
 
 fn integer(raw: &[u8], at: usize) -> Option<i32> {
@@ -212,11 +217,11 @@ fn integer(raw: &[u8], at: usize) -> Option<i32> {
 }
 
 /// The file `format` of an event.
-struct Format<'a> {
+struct EventFormat<'a> {
     text: &'a str,
 }
 
-impl Format<'_> {
+impl EventFormat<'_> {
     fn id(&self) -> Option<u64> {
         self.text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()
     }
@@ -264,18 +269,27 @@ mod tests {
         let mut trace = Trace::default();
         let mut other = raw(372, &[(56, 99)]);
         other[40..43].copy_from_slice(b"cc1");
-        assert_eq!(points.what(&other, 7, &mut trace), Some(What::Switch(Some(0))));
-        assert_eq!(points.what(&raw(372, &[(56, 7)]), 7, &mut trace), Some(What::Switch(None)));
-        assert_eq!(points.what(&raw(165, &[]), 7, &mut trace), Some(What::Enter(1)));
-        assert_eq!(points.what(&raw(225, &[(8, 36)]), 7, &mut trace), Some(What::Enter(2)));
-        assert_eq!(points.what(&raw(222, &[(8, 9)]), 7, &mut trace), Some(What::Exit(3)));
-        assert_eq!(points.what(&raw(170, &[]), 7, &mut trace), None);
-        assert_eq!(points.what(&[1], 7, &mut trace), None);
+        assert_eq!(points.event_kind(&other, 7, &mut trace), Some(CpuEventKind::Switch(Some(0))));
+        assert_eq!(
+            points.event_kind(&raw(372, &[(56, 7)]), 7, &mut trace),
+            Some(CpuEventKind::Switch(None))
+        );
+        assert_eq!(points.event_kind(&raw(165, &[]), 7, &mut trace), Some(CpuEventKind::Enter(1)));
+        assert_eq!(
+            points.event_kind(&raw(225, &[(8, 36)]), 7, &mut trace),
+            Some(CpuEventKind::Enter(2))
+        );
+        assert_eq!(
+            points.event_kind(&raw(222, &[(8, 9)]), 7, &mut trace),
+            Some(CpuEventKind::Exit(3))
+        );
+        assert_eq!(points.event_kind(&raw(170, &[]), 7, &mut trace), None);
+        assert_eq!(points.event_kind(&[1], 7, &mut trace), None);
         let expected = [
-            Source::Task { name: "cc1".into() },
-            Source::Interrupt { line: "LOC".into() },
-            Source::Interrupt { line: "36 virtio1-req.0".into() },
-            Source::Softirq { vector: "RCU".into() },
+            NoiseSource::Task { name: "cc1".into() },
+            NoiseSource::Interrupt { line: "LOC".into() },
+            NoiseSource::Interrupt { line: "36 virtio1-req.0".into() },
+            NoiseSource::Softirq { vector: "RCU".into() },
         ];
         assert_eq!(trace.sources, expected);
     }
@@ -285,16 +299,17 @@ mod tests {
         let (_directory, host) = expand(MACHINE);
         let points = Points::read(&host).unwrap();
         let mut trace = Trace::default();
-        let switch =
-            |is_preempted| Some(RunWhat::Switch { from: 7, is_preempted, to: 99, to_source: 0 });
+        let switch = |is_preempted| {
+            Some(RunEventKind::Switch { from: 7, is_preempted, to: 99, to_source: 0 })
+        };
         for (state, is_preempted) in [(0, true), (1, false), (2, false), (0x100, true)] {
             let raw = raw(372, &[(24, 7), (32, state), (56, 99)]);
-            assert_eq!(points.run_what(&raw, &mut trace), switch(is_preempted), "{state:#x}");
+            assert_eq!(points.run_event_kind(&raw, &mut trace), switch(is_preempted), "{state:#x}");
         }
         let fork = raw(374, &[(8, 7), (12, 8)]);
-        let expected = RunWhat::Fork { parent: 7, child: 8 };
-        assert_eq!(points.run_what(&fork, &mut trace), Some(expected));
-        assert_eq!(points.what(&fork, 7, &mut trace), None);
+        let expected = RunEventKind::Fork { parent: 7, child: 8 };
+        assert_eq!(points.run_event_kind(&fork, &mut trace), Some(expected));
+        assert_eq!(points.event_kind(&fork, 7, &mut trace), None);
     }
 
     #[test]

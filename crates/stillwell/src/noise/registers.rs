@@ -5,18 +5,18 @@ use perf_event::events::Dynamic;
 use perf_event::{Builder, Counter};
 
 use crate::host::{Gap, Host};
-use crate::noise::sampler::Thread;
+use crate::noise::sampler::LoopThread;
 
 const PLACE: &str = "sys/bus/event_source/devices/msr/events";
 
 /// The registers of some CPUs, as far as they can be read.
 #[derive(Debug, Default)]
 pub struct Registers {
-    cpus: Vec<OfCpu>,
+    cpus: Vec<CpuCounters>,
 }
 
 #[derive(Debug)]
-struct OfCpu {
+struct CpuCounters {
     cpu: usize,
     aperf: Option<Counter>,
     mperf: Option<Counter>,
@@ -25,7 +25,7 @@ struct OfCpu {
 
 /// What they say of a CPU while its loop ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counted {
+pub struct RegisterCounts {
     /// Its number.
     pub cpu: usize,
     /// Its clock, as a multiple of the nominal one.
@@ -36,10 +36,15 @@ pub struct Counted {
 
 impl Registers {
     /// Starts to count; what cannot be counted is a gap.
-    pub fn open(host: &Host, threads: &[Thread]) -> (Self, Option<Gap>) {
-        let open_all = |thread: &Thread| {
+    pub fn open(host: &Host, threads: &[LoopThread]) -> (Self, Option<Gap>) {
+        let open_all = |thread: &LoopThread| {
             let open = |name| open(host, name, thread).ok();
-            OfCpu { cpu: thread.cpu, aperf: open("aperf"), mperf: open("mperf"), smi: open("smi") }
+            CpuCounters {
+                cpu: thread.cpu,
+                aperf: open("aperf"),
+                mperf: open("mperf"),
+                smi: open("smi"),
+            }
         };
         let registers = Self { cpus: threads.iter().map(open_all).collect() };
         let has_clock = registers.cpus.iter().all(|of| of.aperf.is_some() && of.mperf.is_some());
@@ -47,11 +52,11 @@ impl Registers {
     }
 
     /// What they have counted.
-    pub fn read(&mut self) -> Vec<Counted> {
+    pub fn read(&mut self) -> Vec<RegisterCounts> {
         let count = |counter: &mut Option<Counter>| {
             counter.as_mut().and_then(|counter| counter.read().ok())
         };
-        let counted = self.cpus.iter_mut().map(|of| Counted {
+        let counted = self.cpus.iter_mut().map(|of| RegisterCounts {
             cpu: of.cpu,
             clock_ratio: ratio(count(&mut of.aperf), count(&mut of.mperf)),
             n_firmware: count(&mut of.smi),
@@ -61,7 +66,7 @@ impl Registers {
 }
 
 /// Counts while the thread runs.
-fn open(host: &Host, name: &str, thread: &Thread) -> std::io::Result<Counter> {
+fn open(host: &Host, name: &str, thread: &LoopThread) -> std::io::Result<Counter> {
     if !host.exists(format!("{PLACE}/{name}")) {
         return Err(std::io::ErrorKind::NotFound.into());
     }
@@ -102,11 +107,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_a_gap() {
-        let thread = Thread { cpu: 0, thread: 0 };
+        let thread = LoopThread { cpu: 0, thread: 0 };
         let (_directory, host) = expand("proc/uptime = 1 1\n");
         let (mut registers, gap) = Registers::open(&host, &[thread]);
         assert!(gap.unwrap().why.contains("aperf"));
-        assert_eq!(registers.read(), [Counted::default()]);
+        assert_eq!(registers.read(), [RegisterCounts::default()]);
         let (_directory, host) = expand(&format!("{PLACE}/aperf = event=0x01\n"));
         assert!(super::gap(&host, false).unwrap().fix.contains("as root"));
         assert_eq!(super::gap(&host, true), None);
@@ -123,7 +128,7 @@ mod tests {
     #[test]
     fn a_register_is_read() {
         let host = Host::new("/");
-        let own = Thread { cpu: 0, thread: rustix::thread::gettid().as_raw_nonzero().get() };
+        let own = LoopThread { cpu: 0, thread: rustix::thread::gettid().as_raw_nonzero().get() };
         match open(&host, "tsc", &own) {
             Ok(mut counter) => assert!(counter.read().unwrap() > 0),
             Err(error) => {

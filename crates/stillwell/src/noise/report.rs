@@ -4,24 +4,24 @@ use serde::Serialize;
 use stats::Sorted;
 
 use crate::host::Gap;
-use crate::ledger::{Entry, Ledger, Source};
-use crate::noise::attribute::{Attributed, attribute, by_counts, by_delay, name_tasks};
-use crate::noise::counts::{Counted, Machine};
-use crate::noise::osnoise::{Beside, Osnoise};
+use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
+use crate::noise::attribute::{Attribution, attribute, by_counts, by_delay, name_tasks};
+use crate::noise::counts::{CpuCounts, MachineCounts};
+use crate::noise::osnoise::{Osnoise, OsnoiseComparison};
 use crate::noise::registers;
-use crate::noise::sampler::Watched;
-use crate::noise::ticks::Clock;
+use crate::noise::sampler::LoopObservation;
+use crate::noise::ticks::LoopClock;
 use crate::noise::trace::{Segment, Trace};
-use crate::noise::tracer::Seen;
+use crate::noise::tracer::CpuTraces;
 use crate::noise::verdict::MachineVerdict;
 
 /// Everything that `noise` says.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct NoiseReport {
     /// The clock.
     pub clock: ClockReport,
     /// What the parts are known from: the weakest, where CPUs differ.
-    pub evidence: Evidence,
+    pub evidence: NoiseEvidence,
     /// Each CPU that was watched.
     pub cpus: Vec<CpuNoise>,
     /// All of them together.
@@ -31,9 +31,9 @@ pub struct Report {
     /// What the kernel's own tracer said afterwards, where it was asked for.
     pub osnoise: Vec<Osnoise>,
     /// The same beside what the loops saw.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<OsnoiseComparison>,
     /// The whole machine meanwhile.
-    pub machine: Machine,
+    pub machine: MachineCounts,
     /// Whether this is a virtual machine.
     pub is_virtual: bool,
     /// What the machine cannot say, and why.
@@ -46,7 +46,7 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockReport {
     /// By what.
-    pub clock: Clock,
+    pub clock: LoopClock,
     /// The kernel's clock source.
     pub source: Option<String>,
     /// Times it went back, on any CPU.
@@ -58,7 +58,7 @@ pub struct ClockReport {
 /// What parts of a ledger are known from, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Evidence {
+pub enum NoiseEvidence {
     /// Tracepoints: every switch and every interrupt.
     Tracepoints,
     /// Switches of the loop; interrupts by their counts.
@@ -85,7 +85,7 @@ pub struct CpuNoise {
     /// Median turn of the loop, ns: what can be told apart.
     pub turn_ns: f64,
     /// What its parts are known from.
-    pub evidence: Evidence,
+    pub evidence: NoiseEvidence,
     /// Median, 90 %, 99 % and 99.9 % quantile of the pauses that there was room for, ns; `None` when there are none.
     pub quantiles_ns: Option<[f64; 4]>,
     /// The longest, ns.
@@ -121,19 +121,19 @@ pub const SLOTS: usize = 60;
 
 /// What is known of one CPU.
 #[derive(Debug)]
-pub struct OfCpu<'a> {
+pub struct CpuMeasurements<'a> {
     /// By its loop.
-    pub watched: &'a Watched,
+    pub watched: &'a LoopObservation,
     /// By perf events.
-    pub seen: Option<&'a Seen>,
+    pub seen: Option<&'a CpuTraces>,
     /// By the kernel's counts.
-    pub counted: Counted,
+    pub counted: CpuCounts,
     /// By registers of the CPU.
-    pub registers: registers::Counted,
+    pub registers: registers::RegisterCounts,
 }
 
 /// Puts together what is known of a CPU.
-pub fn of_cpu(known: &OfCpu<'_>, is_virtual: bool) -> CpuNoise {
+pub fn of_cpu(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
     let watched = known.watched;
     let in_pauses_ns: u64 = watched.pauses.iter().map(|pause| pause.length_ns).sum();
     let lengths: Vec<f64> = watched.pauses.iter().map(|pause| pause.length_ns as f64).collect();
@@ -177,30 +177,30 @@ pub fn of_cpu(known: &OfCpu<'_>, is_virtual: bool) -> CpuNoise {
     }
 }
 
-impl OfCpu<'_> {
+impl CpuMeasurements<'_> {
     /// Switches of the loop.
     fn switches(&self) -> Option<&Trace> {
         self.seen.map(|seen| &seen.switches).filter(|trace| !trace.sources.is_empty())
     }
 
     /// The strongest evidence that there is, and its trace.
-    fn evidence(&self) -> (Evidence, Option<&Trace>) {
+    fn evidence(&self) -> (NoiseEvidence, Option<&Trace>) {
         if let Some(points) = self.seen.and_then(|seen| seen.points.as_ref()) {
-            (Evidence::Tracepoints, Some(points))
+            (NoiseEvidence::Tracepoints, Some(points))
         } else if let Some(switches) = self.switches() {
-            (Evidence::Switches, Some(switches))
+            (NoiseEvidence::Switches, Some(switches))
         } else {
-            (Evidence::Counts, None)
+            (NoiseEvidence::Counts, None)
         }
     }
 }
 
 /// What nobody was seen in is the host's only if everybody would have been seen.
-fn ledger(known: &OfCpu<'_>, stolen_ns: u64, end_ns: u64, is_virtual: bool) -> Ledger {
+fn ledger(known: &CpuMeasurements<'_>, stolen_ns: u64, end_ns: u64, is_virtual: bool) -> Ledger {
     let watched = known.watched;
     let (evidence, trace) = known.evidence();
     let mut parts = match (evidence, trace) {
-        (Evidence::Tracepoints, Some(points)) => {
+        (NoiseEvidence::Tracepoints, Some(points)) => {
             attribute(&watched.pauses, points, end_ns, true).parts
         }
         (_, Some(switches)) => {
@@ -218,20 +218,27 @@ fn ledger(known: &OfCpu<'_>, stolen_ns: u64, end_ns: u64, is_virtual: bool) -> L
         part.is_estimate |= has_lost;
     }
     // When they were nobody knows, so that nobody can have been seen in them.
-    parts.push(Entry::exact(Source::Unexplained, watched.overflown_ns.cast_signed()));
+    parts.push(LedgerEntry::exact(NoiseSource::Unexplained, watched.overflown_ns.cast_signed()));
     // The hypervisor's own word, in units of 10 ms; at most what nobody else had.
     let named_ns: i64 = parts.iter().map(|part| part.ns).sum();
     let steal_ns = known.counted.steal_ns.cast_signed().min(stolen_ns.cast_signed() - named_ns);
     if steal_ns > 0 {
-        parts.push(Entry { is_estimate: true, ..Entry::exact(Source::Steal, steal_ns) });
+        parts.push(LedgerEntry {
+            is_estimate: true,
+            ..LedgerEntry::exact(NoiseSource::Steal, steal_ns)
+        });
     }
-    let has_seen_all = evidence == Evidence::Tracepoints && !has_lost;
-    let rest = if is_virtual && has_seen_all { Source::Host } else { Source::Unexplained };
+    let has_seen_all = evidence == NoiseEvidence::Tracepoints && !has_lost;
+    let rest =
+        if is_virtual && has_seen_all { NoiseSource::Host } else { NoiseSource::Unexplained };
     Ledger::new(stolen_ns.cast_signed(), parts, rest)
 }
 
 /// Where only the scheduler's word is known: programs by who ran, interrupts by their counts.
-fn by_scheduler(known: &OfCpu<'_>, Attributed { mut parts, left_ns }: Attributed) -> Vec<Entry> {
+fn by_scheduler(
+    known: &CpuMeasurements<'_>,
+    Attribution { mut parts, left_ns }: Attribution,
+) -> Vec<LedgerEntry> {
     let others_ns: i64 = parts.iter().map(|part| part.ns).sum();
     let own = 1.0 - others_ns as f64 / known.watched.length_ns.max(1) as f64;
     name_tasks(&mut parts, &known.counted.ran);
@@ -239,7 +246,7 @@ fn by_scheduler(known: &OfCpu<'_>, Attributed { mut parts, left_ns }: Attributed
     parts
 }
 
-fn histogram(watched: &Watched) -> [u64; EDGES_NS.len() + 1] {
+fn histogram(watched: &LoopObservation) -> [u64; EDGES_NS.len() + 1] {
     let mut counts = [0; EDGES_NS.len() + 1];
     for pause in &watched.pauses {
         counts[EDGES_NS.partition_point(|&edge| edge <= pause.length_ns)] += 1;
@@ -247,7 +254,7 @@ fn histogram(watched: &Watched) -> [u64; EDGES_NS.len() + 1] {
     counts
 }
 
-fn timeline(watched: &Watched) -> Vec<Option<f64>> {
+fn timeline(watched: &LoopObservation) -> Vec<Option<f64>> {
     let slot_ns = (watched.length_ns as f64 / SLOTS as f64).max(1.0);
     let mut stolen = vec![0.0; SLOTS];
     for pause in &watched.pauses {

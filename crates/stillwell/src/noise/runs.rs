@@ -4,9 +4,9 @@
 use perf_event::Counter;
 
 use crate::host::{Gap, Host};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::measure::switches::RECORD_LOST;
-use crate::noise::blame::{Ran, RunEvent, by_run, losses};
+use crate::noise::blame::{RunEvent, RunInterval, by_run, losses};
 use crate::noise::points::Points;
 use crate::noise::trace::Trace;
 use crate::noise::tracer::{
@@ -50,7 +50,7 @@ impl RunTracer {
     }
 
     /// Who took the CPU from each of the runs that have been since the last call.
-    pub fn taken(&mut self, runs: &[Ran]) -> Vec<(u32, Vec<Entry>)> {
+    pub fn taken(&mut self, runs: &[RunInterval]) -> Vec<(u32, Vec<LedgerEntry>)> {
         let mut events = Vec::new();
         for (cpu, ring, _) in &mut self.rings {
             while let Some(record) = ring.0.next_record() {
@@ -58,8 +58,8 @@ impl RunTracer {
                 match record.ty() {
                     RECORD_SAMPLE => {
                         let found = sample(&body).and_then(|(time_ns, raw)| {
-                            let what = self.points.run_what(raw, &mut self.names)?;
-                            Some(RunEvent { time_ns, cpu: *cpu, what })
+                            let kind = self.points.run_event_kind(raw, &mut self.names)?;
+                            Some(RunEvent { time_ns, cpu: *cpu, kind })
                         });
                         events.extend(found);
                     }

@@ -16,7 +16,7 @@ use stats::Sorted;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::noise::attribute::Pause;
-use crate::noise::ticks::{Anchor, Clock, Scale};
+use crate::noise::ticks::{Anchor, LoopClock, Scale};
 use crate::sys;
 
 /// Turns from which the threshold is found.
@@ -34,18 +34,18 @@ const PERIOD: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// What to watch.
 #[derive(Clone, Debug)]
-pub struct Orders {
+pub struct SamplerSettings {
     /// On which CPUs.
     pub cpus: Vec<usize>,
     /// For how long.
     pub length_ns: u64,
     /// By which clock.
-    pub clock: Clock,
+    pub clock: LoopClock,
 }
 
 /// What a loop saw.
 #[derive(Clone, Debug, Default)]
-pub struct Watched {
+pub struct LoopObservation {
     /// Its CPU.
     pub cpu: usize,
     /// From when, CLOCK_MONOTONIC.
@@ -76,7 +76,7 @@ pub struct Watched {
 
 /// What is known of a loop before it starts.
 #[derive(Clone, Copy, Debug)]
-pub struct Thread {
+pub struct LoopThread {
     /// Its CPU.
     pub cpu: usize,
     /// Its thread id.
@@ -85,9 +85,9 @@ pub struct Thread {
 
 /// What the loops saw.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct SamplerOutcome {
     /// Each of them.
-    pub watched: Vec<Watched>,
+    pub watched: Vec<LoopObservation>,
     /// CPUs that could not be watched, and why.
     pub refused: Vec<(usize, String)>,
     /// Whether ^C came before the time was over.
@@ -100,12 +100,12 @@ pub struct Outcome {
 /// # Errors
 /// No CPU can be watched.
 pub fn watch(
-    orders: &Orders,
+    orders: &SamplerSettings,
     interrupt: &Interrupt,
-    prepare: impl FnOnce(&[Thread]),
+    prepare: impl FnOnce(&[LoopThread]),
     mut look_after: impl FnMut(),
-) -> Result<Outcome> {
-    let all = Arc::new(Together {
+) -> Result<SamplerOutcome> {
+    let all = Arc::new(LoopControl {
         stop: AtomicBool::new(false),
         n_pinned: AtomicUsize::new(0),
         barrier: Barrier::new(orders.cpus.len() + 1),
@@ -150,12 +150,12 @@ pub fn watch(
         let why = refused.first().map_or("none was asked for", |(_, why)| why);
         return Err(anyhow!("no CPU can be watched: {why}"));
     }
-    Ok(Outcome { watched, refused, was_interrupted })
+    Ok(SamplerOutcome { watched, refused, was_interrupted })
 }
 
 /// How long the loops still have; `None` when all of them have had their time. On a busy CPU a loop begins long after it
 /// might have: the time starts when the last one has begun.
-fn left(loops: &[Loop], threads: &[Thread], length_ns: u64) -> Option<std::time::Duration> {
+fn left(loops: &[Loop], threads: &[LoopThread], length_ns: u64) -> Option<std::time::Duration> {
     let is_pinned = |each: &&Loop| threads.iter().any(|thread| thread.cpu == each.cpu);
     let begun = loops.iter().filter(is_pinned).map(|each| each.begun_ns.load(Ordering::Relaxed));
     // Zero: not yet.
@@ -168,7 +168,7 @@ fn left(loops: &[Loop], threads: &[Thread], length_ns: u64) -> Option<std::time:
 }
 
 /// What all loops share.
-struct Together {
+struct LoopControl {
     stop: AtomicBool,
     /// How many may stay on their CPUs.
     n_pinned: AtomicUsize,
@@ -178,14 +178,14 @@ struct Together {
 /// A loop that is being started, or runs.
 struct Loop {
     cpu: usize,
-    pinned: mpsc::Receiver<Result<Thread, String>>,
+    pinned: mpsc::Receiver<Result<LoopThread, String>>,
     /// When it entered the loop; zero before that.
     begun_ns: Arc<AtomicU64>,
-    handle: JoinHandle<Option<Watched>>,
+    handle: JoinHandle<Option<LoopObservation>>,
 }
 
 impl Loop {
-    fn start(cpu: usize, orders: &Orders, all: &Arc<Together>) -> Result<Self> {
+    fn start(cpu: usize, orders: &SamplerSettings, all: &Arc<LoopControl>) -> Result<Self> {
         let (all, clock) = (Arc::clone(all), orders.clock);
         let (sender, pinned) = mpsc::channel();
         let begun_ns = Arc::new(AtomicU64::new(0));
@@ -194,7 +194,7 @@ impl Loop {
             let pinned = pin_to(cpu);
             let is_pinned = pinned.is_ok();
             let thread = gettid().as_raw_nonzero().get();
-            sender.send(pinned.map(|()| Thread { cpu, thread })).ok();
+            sender.send(pinned.map(|()| LoopThread { cpu, thread })).ok();
             all.barrier.wait();
             let n_pinned = all.n_pinned.load(Ordering::Relaxed);
             let ready = is_pinned.then(|| (room(room_of_each(n_pinned)), turns(clock)));
@@ -228,12 +228,12 @@ fn room(n: usize) -> Vec<(u64, u64)> {
 }
 
 /// What turns take when nothing happens, in ticks.
-struct Turns {
+struct TurnTimes {
     median: f64,
     threshold: u64,
 }
 
-fn turns(clock: Clock) -> Turns {
+fn turns(clock: LoopClock) -> TurnTimes {
     let mut turns = vec![1.0; TURNS];
     let mut last = clock.ticks();
     for turn in &mut turns {
@@ -244,7 +244,7 @@ fn turns(clock: Clock) -> Turns {
     let sorted = Sorted::new(&turns).expect("turns are finite, and there are some");
     let median = sorted.median();
     let threshold = (MEDIANS * median).max(TAILS * sorted.quantile(0.999)) as u64;
-    Turns { median, threshold: threshold.max(1) }
+    TurnTimes { median, threshold: threshold.max(1) }
 }
 
 /// A field of a file of this thread's.
@@ -256,13 +256,13 @@ fn own_field(path: &str, at: usize, after: &str) -> Option<u64> {
 
 /// Time ready and without a CPU, and from when until when that was read.
 #[derive(Clone, Copy, Debug)]
-struct Delay {
+struct RunDelay {
     ns: Option<u64>,
     began_ns: u64,
     ended_ns: u64,
 }
 
-impl Delay {
+impl RunDelay {
     fn now() -> Self {
         let began_ns = monotonic_ns();
         let ns = own_field("/proc/thread-self/schedstat", 1, "\n\n");
@@ -275,7 +275,7 @@ const BETWEEN_NS_MAX: u64 = 50_000;
 
 /// Time that the loop was ready without a CPU. On a busy CPU the thread may also have waited between the reading and the
 /// loop, and between the loop and the second reading: that is not the loop's.
-fn delay_in_loop(before: Delay, after: Delay, start_ns: u64, end_ns: u64) -> Option<u64> {
+fn delay_in_loop(before: RunDelay, after: RunDelay, start_ns: u64, end_ns: u64) -> Option<u64> {
     let all_ns = after.ns?.saturating_sub(before.ns?);
     let around = [start_ns.saturating_sub(before.ended_ns), after.began_ns.saturating_sub(end_ns)];
     let outside_ns: u64 = around.into_iter().filter(|&ns| ns > BETWEEN_NS_MAX).sum();
@@ -289,22 +289,24 @@ fn n_faults() -> Option<u64> {
 
 fn turn_around(
     cpu: usize,
-    clock: Clock,
+    clock: LoopClock,
     stop: &AtomicBool,
     begun_ns: &AtomicU64,
-    turns: &Turns,
+    turns: &TurnTimes,
     pauses: &mut Vec<(u64, u64)>,
-) -> Watched {
+) -> LoopObservation {
     let faults_before = n_faults();
-    let before = Delay::now();
+    let before = RunDelay::now();
     let start = Anchor::now(clock);
     begun_ns.store(monotonic_ns(), Ordering::Relaxed);
     let seen = match clock {
-        Clock::Tsc => spin(|| Clock::Tsc.ticks(), stop, turns.threshold, pauses),
-        Clock::Monotonic => spin(|| Clock::Monotonic.ticks(), stop, turns.threshold, pauses),
+        LoopClock::Tsc => spin(|| LoopClock::Tsc.ticks(), stop, turns.threshold, pauses),
+        LoopClock::Monotonic => {
+            spin(|| LoopClock::Monotonic.ticks(), stop, turns.threshold, pauses)
+        }
     };
     let end = Anchor::now(clock);
-    let after = Delay::now();
+    let after = RunDelay::now();
     let faults_after = n_faults();
     let scale = Scale::between(start, end);
     // By its ends: so that rounding makes no two overlap, and all of them no longer than the whole.
@@ -313,7 +315,7 @@ fn turn_around(
         Pause { start_ns, length_ns: scale.at_ns(at + ticks) - start_ns }
     };
     let (start_ns, end_ns) = (scale.at_ns(seen.first), scale.at_ns(seen.last));
-    Watched {
+    LoopObservation {
         cpu,
         start_ns,
         length_ns: end_ns - start_ns,
@@ -332,7 +334,7 @@ fn turn_around(
 
 /// What the loop itself says, in ticks.
 #[derive(Debug, Default)]
-struct Seen {
+struct SpinResult {
     first: u64,
     last: u64,
     n_overflown: u64,
@@ -347,9 +349,9 @@ fn spin(
     stop: &AtomicBool,
     threshold: u64,
     pauses: &mut Vec<(u64, u64)>,
-) -> Seen {
+) -> SpinResult {
     let first = ticks();
-    let mut seen = Seen { first, last: first, ..Seen::default() };
+    let mut seen = SpinResult { first, last: first, ..SpinResult::default() };
     loop {
         // The clock is read once more afterwards: what somebody takes while the time ends counts too.
         let is_over = stop.load(Ordering::Relaxed);
@@ -365,7 +367,7 @@ fn spin(
     }
 }
 
-impl Seen {
+impl SpinResult {
     #[cold]
     fn pause(&mut self, now: u64, pauses: &mut Vec<(u64, u64)>) {
         if now < self.last {

@@ -8,14 +8,14 @@ use crate::measure::clock::monotonic_ns;
 /// What the loop reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Clock {
+pub enum LoopClock {
     /// The time stamp counter.
     Tsc,
     /// CLOCK_MONOTONIC.
     Monotonic,
 }
 
-impl Clock {
+impl LoopClock {
     /// The counter is used where the kernel itself keeps time by it, and the CPU says that it always runs, at one rate.
     pub fn choose(host: &Host) -> Self {
         let source = host.read("sys/devices/system/clocksource/clocksource0/current_clocksource");
@@ -54,7 +54,7 @@ const TRIES: usize = 9;
 
 impl Anchor {
     /// Now.
-    pub fn now(clock: Clock) -> Self {
+    pub fn now(clock: LoopClock) -> Self {
         let take = |_| {
             let before = clock.ticks();
             let monotonic_ns = monotonic_ns();
@@ -116,12 +116,13 @@ mod tests {
                  proc/cpuinfo = flags\\t\\t: fpu {flags}\n"
             );
             let (_directory, host) = crate::host::expand(&files);
-            Clock::choose(&host)
+            LoopClock::choose(&host)
         };
         let steady = "constant_tsc nonstop_tsc";
-        let counter = if cfg!(target_arch = "x86_64") { Clock::Tsc } else { Clock::Monotonic };
+        let counter =
+            if cfg!(target_arch = "x86_64") { LoopClock::Tsc } else { LoopClock::Monotonic };
         assert_eq!(check("tsc", steady), counter);
-        assert_eq!(check("hpet", steady), Clock::Monotonic);
-        assert_eq!(check("tsc", "constant_tsc"), Clock::Monotonic);
+        assert_eq!(check("hpet", steady), LoopClock::Monotonic);
+        assert_eq!(check("tsc", "constant_tsc"), LoopClock::Monotonic);
     }
 }

@@ -3,23 +3,23 @@
 //! Interrupts come in the middle of programs, and in the middle of each other. Each nanosecond belongs to the innermost
 //! of them: what a program has for itself is without the interrupts that came while it ran.
 
-use crate::ledger::Source;
+use crate::ledger::NoiseSource;
 
 /// Index into a list of sources.
 pub type SourceIndex = u32;
 
 /// One thing that happened on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Event {
+pub struct CpuEvent {
     /// When, CLOCK_MONOTONIC.
     pub time_ns: u64,
     /// What.
-    pub what: What,
+    pub kind: CpuEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum CpuEventKind {
     /// The CPU was given to the program that is watched (`None`) or to another.
     Switch(Option<SourceIndex>),
     /// An interrupt began.
@@ -45,16 +45,16 @@ pub struct Segment {
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// In order of time.
-    pub events: Vec<Event>,
+    pub events: Vec<CpuEvent>,
     /// What the indices stand for.
-    pub sources: Vec<Source>,
+    pub sources: Vec<NoiseSource>,
     /// Events that the kernel had to drop because nobody took them out in time.
     pub n_lost: u64,
 }
 
 impl Trace {
     /// The index of a source.
-    pub fn index_of(&mut self, source: Source) -> SourceIndex {
+    pub fn index_of(&mut self, source: NoiseSource) -> SourceIndex {
         let known = self.sources.iter().position(|known| *known == source);
         let index = known.unwrap_or_else(|| {
             self.sources.push(source);
@@ -65,11 +65,11 @@ impl Trace {
 
     /// Who had the CPU when, the watched program left out. `end_ns`: when the trace ended.
     pub fn segments(&self, end_ns: u64) -> Vec<Segment> {
-        let mut state = State { task: None, stack: Vec::new(), since_ns: 0, is_new: false };
+        let mut state = Occupancy { task: None, stack: Vec::new(), since_ns: 0, is_new: false };
         let mut segments = Vec::new();
         for event in &self.events {
             state.pass(event.time_ns, &mut segments);
-            state.apply(event.what);
+            state.apply(event.kind);
         }
         state.pass(end_ns, &mut segments);
         segments
@@ -77,14 +77,14 @@ impl Trace {
 }
 
 /// Who has the CPU.
-struct State {
+struct Occupancy {
     task: Option<SourceIndex>,
     stack: Vec<SourceIndex>,
     since_ns: u64,
     is_new: bool,
 }
 
-impl State {
+impl Occupancy {
     /// Gives the time until now to whoever had it.
     fn pass(&mut self, now_ns: u64, segments: &mut Vec<Segment>) {
         let innermost = self.stack.last().copied().or(self.task);
@@ -95,19 +95,19 @@ impl State {
         self.since_ns = now_ns.max(self.since_ns);
     }
 
-    fn apply(&mut self, what: What) {
-        match what {
-            What::Switch(to) => {
+    fn apply(&mut self, kind: CpuEventKind) {
+        match kind {
+            CpuEventKind::Switch(to) => {
                 // No interrupt is under way when the scheduler runs; what is still open here, its end was lost.
                 self.stack.clear();
                 self.is_new = self.task != to;
                 self.task = to;
             }
-            What::Enter(source) => {
+            CpuEventKind::Enter(source) => {
                 self.stack.push(source);
                 self.is_new = true;
             }
-            What::Exit(source) => {
+            CpuEventKind::Exit(source) => {
                 // One that began before the trace has no beginning in it.
                 if let Some(at) = self.stack.iter().rposition(|&open| open == source) {
                     self.stack.truncate(at);
@@ -121,12 +121,12 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use What::{Enter, Exit, Switch};
+    use CpuEventKind::{Enter, Exit, Switch};
 
     /// Time and what; expected: start, end, source, whether it is new.
     #[track_caller]
-    fn check(events: &[(u64, What)], expected: &[(u64, u64, u32, bool)]) {
-        let events = events.iter().map(|&(time_ns, what)| Event { time_ns, what }).collect();
+    fn check(events: &[(u64, CpuEventKind)], expected: &[(u64, u64, u32, bool)]) {
+        let events = events.iter().map(|&(time_ns, kind)| CpuEvent { time_ns, kind }).collect();
         let trace = Trace { events, ..Trace::default() };
         let found: Vec<_> = trace
             .segments(100)
@@ -194,9 +194,9 @@ mod tests {
     #[test]
     fn a_source_has_one_index() {
         let mut trace = Trace::default();
-        let sh = || Source::Task { name: "sh".into() };
+        let sh = || NoiseSource::Task { name: "sh".into() };
         assert_eq!(
-            [trace.index_of(sh()), trace.index_of(Source::Steal), trace.index_of(sh())],
+            [trace.index_of(sh()), trace.index_of(NoiseSource::Steal), trace.index_of(sh())],
             [0, 1, 0]
         );
     }

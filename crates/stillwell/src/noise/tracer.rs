@@ -1,18 +1,16 @@
 //! Watches who has the CPUs while loops run on them: the scheduler's switches of each loop, which need no rights, and with
 //! rights every switch and every interrupt of its CPU.
 
-use std::os::fd::AsRawFd as _;
-
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::host::{Gap, Host};
-use crate::ledger::Source;
+use crate::ledger::NoiseSource;
 use crate::measure::switches::{self, Kind, RECORD_LOST, RECORD_SWITCH};
 use crate::noise::points::Points;
-use crate::noise::sampler::Thread;
-use crate::noise::trace::{Event, Trace, What};
+use crate::noise::sampler::LoopThread;
+use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
 use crate::sys;
 
 /// `PERF_RECORD_SAMPLE`.
@@ -25,20 +23,20 @@ const POINT_BYTES: [usize; 2] = [4 << 20, 256 << 10];
 /// Everything that is open.
 #[derive(Debug, Default)]
 pub struct Tracer {
-    cpus: Vec<OfCpu>,
+    cpus: Vec<CpuBuffers>,
     points: Option<Points>,
 }
 
 /// What is watched on a CPU.
 #[derive(Debug)]
-struct OfCpu {
+struct CpuBuffers {
     cpu: usize,
     thread: i32,
     switches: Option<Ring>,
     points: Option<Ring>,
     /// They write into the buffer above.
     _others: Vec<Counter>,
-    seen: Seen,
+    seen: CpuTraces,
 }
 
 /// A buffer of the kernel's.
@@ -52,7 +50,7 @@ impl std::fmt::Debug for Ring {
 
 /// What was seen on a CPU.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct CpuTraces {
     /// Its number.
     pub cpu: usize,
     /// Switches of the loop, by the scheduler's records.
@@ -63,7 +61,7 @@ pub struct Seen {
 
 impl Tracer {
     /// Opens what the machine and the rights of the user allow; what not is a gap. `points`: whether to open tracepoints.
-    pub fn open(threads: &[Thread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
+    pub fn open(threads: &[LoopThread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         raise_limit_of_files();
         let known = if points { find_points(host, &mut gaps) } else { None };
@@ -82,14 +80,14 @@ impl Tracer {
                 opened.and_then(|opened| opened.map_err(|error| note(POINTS, &error)).ok());
             let (ring, others) =
                 opened.map_or((None, Vec::new()), |(ring, others)| (Some(ring), others));
-            tracer.cpus.push(OfCpu {
+            tracer.cpus.push(CpuBuffers {
                 cpu: thread.cpu,
                 thread: thread.thread,
                 switches,
-                seen: Seen {
+                seen: CpuTraces {
                     cpu: thread.cpu,
                     points: ring.is_some().then(Trace::default),
-                    ..Seen::default()
+                    ..CpuTraces::default()
                 },
                 points: ring,
                 _others: others,
@@ -110,9 +108,9 @@ impl Tracer {
     }
 
     /// What was seen on each CPU.
-    pub fn finish(mut self) -> Vec<Seen> {
+    pub fn finish(mut self) -> Vec<CpuTraces> {
         self.drain();
-        let sorted = |of_cpu: OfCpu| {
+        let sorted = |of_cpu: CpuBuffers| {
             let mut seen = of_cpu.seen;
             seen.switches.events.sort_by_key(|event| event.time_ns);
             if let Some(points) = &mut seen.points {
@@ -224,24 +222,24 @@ pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec
     let mut others = Vec::new();
     for id in rest {
         let counter = builder(*id).build()?;
-        sys::share_perf_buffer(counter.as_raw_fd(), ring.0.as_raw_fd())?;
+        sys::share_perf_buffer(&counter, &ring.0)?;
         others.push(counter);
     }
     Ok((ring, others))
 }
 
-impl OfCpu {
+impl CpuBuffers {
     fn drain_switches(&mut self) {
         let Some(ring) = &mut self.switches else { return };
         let trace = &mut self.seen.switches;
-        let others = trace.index_of(Source::Preempted);
+        let others = trace.index_of(NoiseSource::Preempted);
         while let Some(record) = ring.0.next_record() {
             match record.ty() {
                 RECORD_SWITCH => {
                     let found = switches::switch(self.cpu, record.misc(), &record.to_contiguous());
-                    trace.events.extend(found.map(|switch| Event {
+                    trace.events.extend(found.map(|switch| CpuEvent {
                         time_ns: switch.time_ns,
-                        what: What::Switch((switch.kind != Kind::In).then_some(others)),
+                        kind: CpuEventKind::Switch((switch.kind != Kind::In).then_some(others)),
                     }));
                 }
                 RECORD_LOST => trace.n_lost += lost(&record.to_contiguous()),
@@ -257,8 +255,8 @@ fn drain_points(ring: &mut Sampler, points: &Points, own: i32, trace: &mut Trace
         match record.ty() {
             RECORD_SAMPLE => {
                 if let Some((time_ns, raw)) = sample(&body) {
-                    let what = points.what(raw, own, trace);
-                    trace.events.extend(what.map(|what| Event { time_ns, what }));
+                    let kind = points.event_kind(raw, own, trace);
+                    trace.events.extend(kind.map(|kind| CpuEvent { time_ns, kind }));
                 }
             }
             RECORD_LOST => trace.n_lost += lost(&body),

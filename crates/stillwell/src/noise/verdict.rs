@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::calibrate::{Budget, Settings, calibrate};
+use crate::analysis::calibrate::{Budget, CalibrationSettings, calibrate};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::plan::Policy;
@@ -55,7 +55,7 @@ pub fn machine_verdict(
     });
     let times_ns = times_ns.unwrap_or(Err(NoVerdict::Impossible))?;
     let pace_ns = times_ns.iter().sum::<f64>() / times_ns.len() as f64;
-    let settings = Settings { policy, n_replays: N_REPLAYS, seed: SEED };
+    let settings = CalibrationSettings { policy, n_replays: N_REPLAYS, seed: SEED };
     let found =
         calibrate(&times_ns, pace_ns, &settings, || ()).map_err(|_| NoVerdict::Impossible)?;
     // It may have come while comparisons were replayed.

@@ -6,17 +6,19 @@ use crate::host::{self, Gap, Host};
 use crate::ledger::Ledger;
 use crate::measure::clock::{boottime_ns, monotonic_ns};
 use crate::measure::interrupt::Interrupt;
-use crate::noise::counts::Counts;
+use crate::noise::counts::KernelCounts;
 use crate::noise::osnoise;
 use crate::noise::registers::Registers;
-use crate::noise::report::{ClockReport, Evidence, OfCpu, Report, of_cpu, quietest};
-use crate::noise::sampler::{self, Orders, Watched};
-use crate::noise::ticks::Clock;
+use crate::noise::report::{
+    ClockReport, CpuMeasurements, NoiseEvidence, NoiseReport, of_cpu, quietest,
+};
+use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
+use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;
 
 /// What to watch.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct NoiseRequest {
     /// Which CPUs.
     pub cpus: Vec<usize>,
     /// For how long.
@@ -29,11 +31,11 @@ pub struct Asked {
 
 /// What was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct NoiseResult {
     /// The report, without a verdict on the machine.
-    pub report: Report,
+    pub report: NoiseReport,
     /// Every pause.
-    pub watched: Vec<Watched>,
+    pub watched: Vec<LoopObservation>,
     /// Whether ^C came before the time was over.
     pub was_interrupted: bool,
 }
@@ -42,29 +44,29 @@ pub struct Found {
 ///
 /// # Errors
 /// No CPU can be watched.
-pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found> {
+pub fn watch(host: &Host, asked: &NoiseRequest, interrupt: &Interrupt) -> Result<NoiseResult> {
     let facts = host::look(host).facts;
-    let clock = Clock::choose(host);
-    let orders = Orders { cpus: asked.cpus.clone(), length_ns: asked.length_ns, clock };
+    let clock = LoopClock::choose(host);
+    let orders = SamplerSettings { cpus: asked.cpus.clone(), length_ns: asked.length_ns, clock };
     let tracer = std::cell::RefCell::new(Tracer::default());
     let mut registers = Registers::default();
     let mut gaps = Vec::new();
-    let mut before = Counts::default();
+    let mut before = KernelCounts::default();
     let slept_ns = || boottime_ns().saturating_sub(monotonic_ns());
     let slept_before_ns = slept_ns();
-    let prepare = |threads: &[sampler::Thread]| {
+    let prepare = |threads: &[sampler::LoopThread]| {
         let (opened, missing) = Tracer::open(threads, host, asked.points);
         *tracer.borrow_mut() = opened;
         gaps = missing;
         let (counting, missing) = Registers::open(host, threads);
         registers = counting;
         gaps.extend(missing);
-        before = Counts::read(host, &asked.cpus);
+        before = KernelCounts::read(host, &asked.cpus);
     };
-    let sampler::Outcome { watched, refused, was_interrupted } =
+    let sampler::SamplerOutcome { watched, refused, was_interrupted } =
         sampler::watch(&orders, interrupt, prepare, || tracer.borrow_mut().drain())?;
     let registers = registers.read();
-    let after = Counts::read(host, &asked.cpus);
+    let after = KernelCounts::read(host, &asked.cpus);
     gaps.extend(refused.into_iter().map(not_watched));
     let seen = tracer.into_inner().finish();
     let is_virtual = facts.virtualisation.is_some();
@@ -76,7 +78,7 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
             let counted = after.since(&before, watched.cpu, own);
             let registers = registers.iter().find(|of| of.cpu == watched.cpu).copied();
             let registers = registers.unwrap_or_default();
-            of_cpu(&OfCpu { watched, seen, counted, registers }, is_virtual)
+            of_cpu(&CpuMeasurements { watched, seen, counted, registers }, is_virtual)
         })
         .collect();
     let sum = |sum: Option<Ledger>, ledger: &Ledger| {
@@ -93,14 +95,14 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
         Vec::new()
     };
     let total = cpus.iter().map(|cpu| &cpu.ledger).fold(None, sum).unwrap_or_default();
-    let report = Report {
+    let report = NoiseReport {
         clock: ClockReport {
             clock,
             source: facts.clock_source,
             n_jumps_back: watched.iter().map(|watched| watched.n_jumps_back).sum(),
             suspended_ns: slept_ns().saturating_sub(slept_before_ns),
         },
-        evidence: cpus.iter().map(|cpu| cpu.evidence).max().unwrap_or(Evidence::Counts),
+        evidence: cpus.iter().map(|cpu| cpu.evidence).max().unwrap_or(NoiseEvidence::Counts),
         quietest: quietest(&cpus),
         beside: osnoise::beside(&cpus, &osnoise),
         osnoise,
@@ -111,7 +113,7 @@ pub fn watch(host: &Host, asked: &Asked, interrupt: &Interrupt) -> Result<Found>
         gaps,
         verdict: None,
     };
-    Ok(Found { report, watched, was_interrupted })
+    Ok(NoiseResult { report, watched, was_interrupted })
 }
 
 fn not_watched((cpu, why): (usize, String)) -> Gap {

@@ -255,6 +255,10 @@ mod tests {
         let facts = Facts { cpus_online: Some("0-3".into()), ..Facts::default() };
         let error = decide_run(&spec, &facts, 1).unwrap_err().to_string();
         assert!(error.contains("CPU 9 is not one of those"), "{error}");
+        spec.process.affinity = Some(Cpus((0..2048).collect()));
+        let facts = Facts { cpus_online: Some("0-2047".into()), ..Facts::default() };
+        let affinity = decide(&spec, &facts, 1).unwrap().process.affinity;
+        assert_eq!(affinity, Some((0..2048).collect()));
     }
 
     #[test]

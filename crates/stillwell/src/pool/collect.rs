@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, ensure};
 use rayon::prelude::*;
 
-use crate::analysis::pool::Piece;
+use crate::analysis::pool::NodePairs;
 use crate::analysis::walls::Walls;
 use crate::analysis::{end_reason, launches};
 use crate::plan::Role;
@@ -18,7 +18,7 @@ use crate::record::{EndReason, Record};
 #[derive(Debug)]
 pub struct Collected {
     /// The pairs of all tasks that are done, in the order of the suite.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<NodePairs>,
     /// Tasks that are done.
     pub n_done: usize,
     /// Tasks that are not.
@@ -33,7 +33,7 @@ pub struct Collected {
 /// The folder cannot be read.
 pub fn collect(pool: &Pool) -> Result<Collected> {
     let done = done(pool)?;
-    let read: Vec<(usize, Result<Vec<Piece>>)> =
+    let read: Vec<(usize, Result<Vec<NodePairs>>)> =
         done.par_iter().map(|&task| (task, pieces(pool, task))).collect();
     let n_tasks = pool.manifest.tasks.len();
     let missing = (0..n_tasks).filter(|task| !done.contains(task)).collect();
@@ -55,7 +55,7 @@ pub fn collect(pool: &Pool) -> Result<Collected> {
     Ok(collected)
 }
 
-fn pieces(pool: &Pool, task: usize) -> Result<Vec<Piece>> {
+fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
     let asked = pool.manifest.tasks[task];
     let listed = &pool.manifest.benchmarks[asked.benchmark];
     let record = launches::gather(Record::read(&pool.record(task))?);
@@ -66,7 +66,7 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<Piece>> {
     let node = node_name(record.header.facts.host.clone());
     let piece = |arm: usize| {
         let reference = plan.reference_of(arm);
-        Piece {
+        NodePairs {
             node: node.clone(),
             benchmark: listed.name.clone(),
             arm: plan.arms[arm].label().to_owned(),

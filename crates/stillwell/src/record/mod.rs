@@ -153,7 +153,7 @@ pub enum Event {
         /// Step of its row.
         step: u32,
         /// Programs that ran instead of it, and interrupts that came while it ran.
-        by: Vec<crate::ledger::Entry>,
+        by: Vec<crate::ledger::LedgerEntry>,
     },
     /// A run failed, was killed or timed out.
     Failure {

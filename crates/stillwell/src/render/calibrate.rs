@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::analysis::calibrate::{Calibration, Power, Visible};
+use crate::analysis::calibrate::{Power, PowerCalibration, VisibleSlowdown};
 use crate::render::columns::wrap;
 use crate::render::uncertain;
 
@@ -15,7 +15,7 @@ const BAR: usize = 50;
 const MARK: usize = BAR * 4 / 5;
 
 /// The whole page, at most 80 columns wide but for the path of the record.
-pub fn calibration(found: &Calibration, label: &str, record: &Path) -> String {
+pub fn calibration(found: &PowerCalibration, label: &str, record: &Path) -> String {
     let mut out = String::new();
     let alpha = level(found.alpha);
     let text = format!(
@@ -32,7 +32,7 @@ pub fn calibration(found: &Calibration, label: &str, record: &Path) -> String {
 
 type OfPower = fn(&Power) -> f64;
 
-fn table(out: &mut String, found: &Calibration) {
+fn table(out: &mut String, found: &PowerCalibration) {
     let tests: [(&str, OfPower); 3] = [
         ("Stillwell", |power| power.stillwell),
         ("Welch t, A then B", |power| power.welch),
@@ -71,7 +71,7 @@ fn table(out: &mut String, found: &Calibration) {
 }
 
 /// One bar for each slowdown, with a mark at 80 %.
-fn picture(out: &mut String, found: &Calibration) {
+fn picture(out: &mut String, found: &PowerCalibration) {
     out.push_str("\nslowdowns that Stillwell finds\n");
     for power in &found.powers[1..] {
         let n_full = (power.stillwell * BAR as f64).round() as usize;
@@ -87,7 +87,7 @@ fn picture(out: &mut String, found: &Calibration) {
     writeln!(out, "{:>8} {:MARK$}┊ 80 %", "", "").ok();
 }
 
-fn sizes(out: &mut String, found: &Calibration) {
+fn sizes(out: &mut String, found: &PowerCalibration) {
     let text = format!(
         "\nsmallest slowdown found in 80 % of sessions: {} with {} pairs",
         visible(found.visible),
@@ -108,11 +108,11 @@ fn sizes(out: &mut String, found: &Calibration) {
     }
 }
 
-pub(super) fn visible(visible: Visible) -> String {
+pub(super) fn visible(visible: VisibleSlowdown) -> String {
     match visible {
-        Visible::Below(at) => format!("< {}", slowdown(at)),
-        Visible::At(at) => slowdown(at),
-        Visible::Above(at) => format!("> {}", slowdown(at)),
+        VisibleSlowdown::Below(at) => format!("< {}", slowdown(at)),
+        VisibleSlowdown::At(at) => slowdown(at),
+        VisibleSlowdown::Above(at) => format!("> {}", slowdown(at)),
     }
 }
 
@@ -153,17 +153,21 @@ mod tests {
             welch: 0.42,
             mann_whitney: 0.517,
         };
-        let found = Calibration {
+        let found = PowerCalibration {
             n_runs: 612,
             pace_ns: 5e6,
             n_pairs: 60,
             n_replays: 2000,
             alpha: 0.01,
             powers: crate::analysis::calibrate::RATIOS.iter().zip(shares).map(power).collect(),
-            visible: Visible::At(0.0096),
+            visible: VisibleSlowdown::At(0.0096),
             budgets: vec![
-                Budget { budget_ns: 10e9, n_pairs: 1000, visible: Visible::At(0.00235) },
-                Budget { budget_ns: 600e9, n_pairs: 60_000, visible: Visible::Below(0.0003) },
+                Budget { budget_ns: 10e9, n_pairs: 1000, visible: VisibleSlowdown::At(0.00235) },
+                Budget {
+                    budget_ns: 600e9,
+                    n_pairs: 60_000,
+                    visible: VisibleSlowdown::Below(0.0003),
+                },
             ],
         };
         let page = calibration(&found, "./prog --fast", Path::new("/tmp/a.swell"));

@@ -7,7 +7,9 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use crate::analysis::{ArmCheck, Check, Flag, RUNS_MIN, RecordCheck, Steadiness, raised};
+use crate::analysis::{
+    ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, raised,
+};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::render::columns::{COLUMNS, shorten, wrap};
@@ -109,7 +111,7 @@ fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
 }
 
 /// One line for each check: what was computed, and beyond what its flag is raised.
-fn table(out: &mut String, checks: &[Check]) {
+fn table(out: &mut String, checks: &[SteadinessCheck]) {
     if checks.is_empty() {
         return;
     }
@@ -129,21 +131,23 @@ fn table(out: &mut String, checks: &[Check]) {
     }
 }
 
-fn row(check: &Check) -> [String; 7] {
+fn row(check: &SteadinessCheck) -> [String; 7] {
     let z = |value: f64| uncertain::fixed(value, 3);
     let small = |value: f64| uncertain::trimmed(value, 3);
     let (name, statistic, write, sign): (_, _, &dyn Fn(f64) -> String, _) = match check.flag {
-        Flag::Correlated { .. } => ("correlated", "von Neumann z", &z, "<"),
-        Flag::Drifting { .. } => ("drifting", "Mann-Kendall z", &z, "±"),
-        Flag::Stepped { .. } => ("stepped", "CUSUM z", &z, ">"),
-        Flag::Modes => ("modes", "dip", &small, ">"),
-        Flag::FloorMoved { .. } => ("floor moved", "p", &small, "<="),
+        SteadinessFlag::Correlated { .. } => ("correlated", "von Neumann z", &z, "<"),
+        SteadinessFlag::Drifting { .. } => ("drifting", "Mann-Kendall z", &z, "±"),
+        SteadinessFlag::Stepped { .. } => ("stepped", "CUSUM z", &z, ">"),
+        SteadinessFlag::Modes => ("modes", "dip", &small, ">"),
+        SteadinessFlag::FloorMoved { .. } => ("floor moved", "p", &small, "<="),
     };
     let size = match check.flag {
-        Flag::Correlated { n_eff, .. } => format!("worth {}", uncertain::fixed(n_eff, 0)),
-        Flag::Drifting { change } | Flag::Stepped { change, .. } => notes::change_of(change),
-        Flag::Modes => String::new(),
-        Flag::FloorMoved { spread } => notes::size_of(spread),
+        SteadinessFlag::Correlated { n_eff, .. } => format!("worth {}", uncertain::fixed(n_eff, 0)),
+        SteadinessFlag::Drifting { change } | SteadinessFlag::Stepped { change, .. } => {
+            notes::change_of(change)
+        }
+        SteadinessFlag::Modes => String::new(),
+        SteadinessFlag::FloorMoved { spread } => notes::size_of(spread),
     };
     let size_limit = check
         .size_limit

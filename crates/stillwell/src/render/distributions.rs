@@ -212,7 +212,7 @@ fn distances(out: &mut String, found: &PairedDistributions) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::distributions::Distance;
+    use crate::analysis::distributions::DistributionDistance;
     use crate::record::fixture::{of_spec, record};
     use crate::spec::RunSpec;
 
@@ -221,8 +221,8 @@ mod tests {
     }
 
     fn distances(d: f64, p: f64) -> Distances {
-        let anderson_darling = Some(Distance { value: d * 50.0 - 1.0, p });
-        Distances { kolmogorov_smirnov: Distance { value: d, p }, anderson_darling }
+        let anderson_darling = Some(DistributionDistance { value: d * 50.0 - 1.0, p });
+        Distances { kolmogorov_smirnov: DistributionDistance { value: d, p }, anderson_darling }
     }
 
     fn paired(deciles: Vec<Decile>) -> PairedDistributions {

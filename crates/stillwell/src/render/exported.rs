@@ -1,7 +1,7 @@
 //! What all exports for other tools share: names, units and what is subtracted.
 
 use crate::analysis::{
-    Analysis, ArmSummary, Evidence, MetricSummary, Paired, RatioInterval, Uncertain,
+    Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue,
 };
 use crate::record::{Record, Row};
 use crate::render::units::{Kind, kind_of};
@@ -95,7 +95,7 @@ fn base_value(row: &Row, metric: Metric) -> Option<f64> {
 }
 
 /// What is subtracted from every wall time: t0 of the control, ns.
-pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<Uncertain> {
+pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<UncertainValue> {
     let control = record.header.plan.control?;
     Some(analysis.arms.get(control.arm)?.wall.as_ref()?.t0)
 }
@@ -156,12 +156,12 @@ pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> 
 }
 
 /// t0 net of the control, if there is one, ns.
-pub(super) fn net_t0(arm: &ArmSummary) -> Option<Uncertain> {
+pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
 }
 
 /// The ratio that the verdict was read from.
-pub(super) fn shown_ratio(paired: &Paired, judgement: &Judgement) -> RatioInterval {
+pub(super) fn shown_ratio(paired: &PairedTest, judgement: &Judgement) -> RatioInterval {
     judgement.interval.unwrap_or(paired.ratio)
 }
 
@@ -171,14 +171,14 @@ pub(super) fn half_width(interval: RatioInterval) -> f64 {
 }
 
 /// A ratio with its half interval, or with its error where there was no test; `None` when there is no ratio.
-pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncertain> {
+pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<UncertainValue> {
     match evidence {
         Evidence::Paired(paired) => {
             let shown = shown_ratio(paired, judgement);
-            Some(Uncertain { value: shown.ratio, err: Some(half_width(shown)) })
+            Some(UncertainValue { value: shown.ratio, err: Some(half_width(shown)) })
         }
         Evidence::AcrossSessions(found) => {
-            Some(Uncertain { value: found.ratio.ratio, err: Some(half_width(found.ratio)) })
+            Some(UncertainValue { value: found.ratio.ratio, err: Some(half_width(found.ratio)) })
         }
         Evidence::Unpaired { ratio, .. } => Some(*ratio),
         Evidence::None { .. } => None,

@@ -5,8 +5,10 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::analysis::Uncertain;
-use crate::analysis::files::{Cell, Files, Group, Line, geometric_mean};
+use crate::analysis::UncertainValue;
+use crate::analysis::files::{
+    BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geometric_mean,
+};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::results::kind;
@@ -42,7 +44,7 @@ pub struct Shown {
 }
 
 /// The files, what they differ in, the benchmarks with their ratios, and what cannot be said.
-pub fn text(sides: &[Side], found: &Files, shown: Shown) -> String {
+pub fn text(sides: &[Side], found: &FilesComparison, shown: Shown) -> String {
     let mut out = String::new();
     for (index, side) in sides.iter().enumerate() {
         let mark = if index == 0 { "  (reference)" } else { "" };
@@ -78,14 +80,14 @@ pub fn text(sides: &[Side], found: &Files, shown: Shown) -> String {
     out
 }
 
-fn has_unknown(found: &Files) -> bool {
+fn has_unknown(found: &FilesComparison) -> bool {
     let mut ratios =
         found.lines.iter().flat_map(|line| &line.cells).flatten().filter_map(|cell| cell.ratio);
     ratios.any(|ratio| ratio.err.is_none())
 }
 
 /// The tables: one, or one for each tag.
-fn body(out: &mut String, found: &Files, shown: Shown) {
+fn body(out: &mut String, found: &FilesComparison, shown: Shown) {
     let mut tags: Vec<&str> = Vec::new();
     for tag in found.lines.iter().flat_map(|line| &line.tags) {
         if !tags.contains(&tag.as_str()) {
@@ -94,7 +96,7 @@ fn body(out: &mut String, found: &Files, shown: Shown) {
     }
     tags.sort_unstable();
     for tag in &tags {
-        let lines: Vec<&Line> =
+        let lines: Vec<&BenchmarkLine> =
             found.lines.iter().filter(|line| line.tags.iter().any(|it| it == tag)).collect();
         writeln!(out, "tag {tag}").ok();
         part(out, found, &lines, shown);
@@ -105,8 +107,8 @@ fn body(out: &mut String, found: &Files, shown: Shown) {
     part(out, found, &found.lines.iter().collect::<Vec<_>>(), shown);
 }
 
-fn part(out: &mut String, found: &Files, lines: &[&Line], shown: Shown) {
-    let (kept, hidden): (Vec<&Line>, Vec<&Line>) =
+fn part(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], shown: Shown) {
+    let (kept, hidden): (Vec<&BenchmarkLine>, Vec<&BenchmarkLine>) =
         lines.iter().copied().partition(|line| differs(line, shown.less_than));
     let n_files = found.alone.len();
     if shown.group_by_speed {
@@ -125,13 +127,13 @@ fn part(out: &mut String, found: &Files, lines: &[&Line], shown: Shown) {
     out.push('\n');
 }
 
-fn differs(line: &Line, by: f64) -> bool {
+fn differs(line: &BenchmarkLine, by: f64) -> bool {
     let ratios = || line.cells.iter().flatten().filter_map(|cell| cell.ratio);
     by == 0.0 || ratios().next().is_none() || ratios().any(|ratio| (ratio.value - 1.0).abs() >= by)
 }
 
 /// One column for each file, and beside each but the first its ratio.
-fn benchmarks(found: &Files, lines: &[&Line], style: TableStyle) -> String {
+fn benchmarks(found: &FilesComparison, lines: &[&BenchmarkLine], style: TableStyle) -> String {
     let n_files = found.alone.len();
     let mut heading = vec!["benchmark".to_owned(), "1".into()];
     for file in 2..=n_files {
@@ -149,7 +151,7 @@ fn benchmarks(found: &Files, lines: &[&Line], style: TableStyle) -> String {
     table::styled(style, heading, rows)
 }
 
-fn row(line: &Line) -> Vec<String> {
+fn row(line: &BenchmarkLine) -> Vec<String> {
     let mut row = vec![shorten(&line.name, NAME_MAX)];
     for (index, cell) in line.cells.iter().enumerate() {
         row.push(cell.as_ref().map_or_else(|| "-".into(), |cell| middle(&line.unit, cell)));
@@ -161,8 +163,8 @@ fn row(line: &Line) -> Vec<String> {
     row
 }
 
-fn middle(unit: &ValueUnit, cell: &Cell) -> String {
-    let Uncertain { value, err } = cell.middle;
+fn middle(unit: &ValueUnit, cell: &FileCell) -> String {
+    let UncertainValue { value, err } = cell.middle;
     let shown = Unit::for_largest(kind(unit), value);
     let number = shown.label(&shown.uncertain(value, err));
     match unit {
@@ -171,28 +173,28 @@ fn middle(unit: &ValueUnit, cell: &Cell) -> String {
     }
 }
 
-fn ratio(ratio: Uncertain) -> String {
+fn ratio(ratio: UncertainValue) -> String {
     ratio_text(ratio.value, ratio.err)
 }
 
 /// Benchmarks of one file by where their ratios stand, the largest differences first.
-fn groups(out: &mut String, found: &Files, lines: &[&Line], file: usize) {
+fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], file: usize) {
     if found.alone.len() > 2 {
         writeln!(out, "{} against 1", file + 1).ok();
     }
     let is_all_time = lines.iter().all(|line| line.unit == ValueUnit::Time);
     let headings = [
-        (Group::More, if is_all_time { "slower" } else { "slower, or more" }),
-        (Group::Less, if is_all_time { "faster" } else { "faster, or less" }),
-        (Group::Within, "no difference beyond twice its error"),
-        (Group::Unknown, "no error is known"),
+        (ChangeGroup::More, if is_all_time { "slower" } else { "slower, or more" }),
+        (ChangeGroup::Less, if is_all_time { "faster" } else { "faster, or less" }),
+        (ChangeGroup::Within, "no difference beyond twice its error"),
+        (ChangeGroup::Unknown, "no error is known"),
     ];
     for (group, heading) in headings {
-        let mut these: Vec<(&Line, &Cell, Uncertain)> = lines
+        let mut these: Vec<(&BenchmarkLine, &FileCell, UncertainValue)> = lines
             .iter()
             .filter_map(|line| {
                 let cell = line.cells.get(file)?.as_ref()?;
-                let ratio = cell.ratio.filter(|&ratio| Group::of(ratio) == group)?;
+                let ratio = cell.ratio.filter(|&ratio| ChangeGroup::of(ratio) == group)?;
                 Some((*line, cell, ratio))
             })
             .collect();
@@ -223,11 +225,11 @@ fn groups(out: &mut String, found: &Files, lines: &[&Line], file: usize) {
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn json(to: &mut impl io::Write, sides: &[Side], found: &Files) -> io::Result<()> {
+pub fn json(to: &mut impl io::Write, sides: &[Side], found: &FilesComparison) -> io::Result<()> {
     #[derive(Serialize)]
     struct Document<'a> {
         files: &'a [Side],
-        comparison: &'a Files,
+        comparison: &'a FilesComparison,
     }
     pretty(to, &Document { files: sides, comparison: found })
 }

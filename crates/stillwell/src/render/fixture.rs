@@ -2,21 +2,21 @@
 
 use crate::analysis::estimators::{FloorTest, Tim};
 use crate::analysis::{
-    Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, Net, NoTest,
-    Note, Paired, RatioInterval, Ratios, StatisticName, Times, Uncertain,
+    Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
+    NoTest, Note, PairedTest, RatioInterval, Ratios, StatisticName, TimeSummary, UncertainValue,
 };
 use crate::record::{EndReason, Record};
 use crate::values::TimShape;
 use crate::verdict::{Judgement, judge};
 
-pub(crate) fn uncertain(value: f64, err: f64) -> Uncertain {
-    Uncertain { value, err: Some(err) }
+pub(crate) fn uncertain(value: f64, err: f64) -> UncertainValue {
+    UncertainValue { value, err: Some(err) }
 }
 
 /// Times around this t0, ns, with an error of a five hundredth of it.
-pub(crate) fn times(t0: f64) -> Times {
+pub(crate) fn times(t0: f64) -> TimeSummary {
     let value = |factor: f64| uncertain(t0 * factor, t0 * 0.002);
-    Times {
+    TimeSummary {
         t0: value(1.0),
         has_floor: true,
         min: t0,
@@ -31,9 +31,9 @@ pub(crate) fn times(t0: f64) -> Times {
 }
 
 /// One run: nothing has an error.
-pub(crate) fn single(wall: f64) -> Times {
-    let value = Uncertain { value: wall, err: None };
-    Times {
+pub(crate) fn single(wall: f64) -> TimeSummary {
+    let value = UncertainValue { value: wall, err: None };
+    TimeSummary {
         t0: value,
         has_floor: true,
         min: wall,
@@ -67,7 +67,11 @@ pub(crate) fn analysis(record: &Record, t0s: &[f64]) -> Analysis {
 }
 
 /// An analysis of these times.
-pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize) -> Analysis {
+pub(crate) fn of_times(
+    record: &Record,
+    walls: Vec<Option<TimeSummary>>,
+    n_runs: usize,
+) -> Analysis {
     let plan = &record.header.plan;
     assert_eq!(plan.arms.len(), walls.len());
     let control = plan.control.and_then(|control| walls[control.arm].clone());
@@ -94,7 +98,7 @@ pub(crate) fn of_times(record: &Record, walls: Vec<Option<Times>>, n_runs: usize
             metrics: metrics.collect(),
             sliced: None,
             net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(
-                |(wall, control)| Net {
+                |(wall, control)| NetTimes {
                     t0: wall.t0.minus(control.t0),
                     median: wall.median.minus(control.median),
                     mean: wall.mean.minus(control.mean),
@@ -145,8 +149,8 @@ pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Opti
 }
 
 /// A test's result with this interval.
-pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> Paired {
-    Paired {
+pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
+    PairedTest {
         n_pairs: 60,
         n_warmup_pairs: 0,
         n_looks: 3,

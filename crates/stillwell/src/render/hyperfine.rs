@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use crate::analysis::{Analysis, ArmSummary, Comparison, Uncertain};
+use crate::analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
 use crate::plan::Arm;
 use crate::record::{Record, Row};
 use crate::render::exported::{self, Exported, RowsByArm, SECOND_NS, Summary, net_t0, results};
@@ -153,7 +153,7 @@ struct Seconds {
 }
 
 impl Seconds {
-    fn of(time_ns: Uncertain) -> Self {
+    fn of(time_ns: UncertainValue) -> Self {
         let err = time_ns.err.map(|err| err / SECOND_NS);
         Self { value: time_ns.value / SECOND_NS, err, unit: "second" }
     }

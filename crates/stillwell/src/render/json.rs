@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::analysis::series::Series;
+use crate::analysis::series::ValueSeries;
 use crate::analysis::{Analysis, ArmSummary, Estimators};
 use crate::host::{Facts, Gap};
 use crate::plan::{Control, Plan};
@@ -67,7 +67,7 @@ struct ArmStatistics<'a> {
     summary: &'a ArmSummary,
     estimators: Option<&'a Estimators>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    launches: Option<&'a Series>,
+    launches: Option<&'a ValueSeries>,
 }
 
 /// Writes all that `stats` shows; times are in ns.

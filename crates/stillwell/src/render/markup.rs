@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{Analysis, ArmSummary, Uncertain};
+use crate::analysis::{Analysis, ArmSummary, UncertainValue};
 use crate::record::Record;
 use crate::render::columns::one_line;
 use crate::render::exported::{self, SECOND_NS, net_t0, results};
@@ -84,7 +84,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Tabl
     }
 }
 
-fn with_err(unit: Unit, value: Uncertain) -> String {
+fn with_err(unit: Unit, value: UncertainValue) -> String {
     match value.err.filter(|err| err.is_finite() && *err != 0.0) {
         Some(err) => {
             let (value, err) = (value.value / unit.size, err / unit.size);
@@ -95,7 +95,7 @@ fn with_err(unit: Unit, value: Uncertain) -> String {
 }
 
 /// The ratio of each arm, by its index.
-fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<Option<Uncertain>> {
+fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<Option<UncertainValue>> {
     let mut found = vec![None; analysis.arms.len()];
     for (comparison, judgement) in analysis.comparisons.iter().zip(judgements) {
         if let Some(slot) = found.get_mut(comparison.arm) {

@@ -1,7 +1,7 @@
 //! Findings in words: what was found, and what would help.
 
-use crate::analysis::{Finding, Flag};
-use crate::ledger::Entry;
+use crate::analysis::{Finding, SteadinessFlag};
+use crate::ledger::LedgerEntry;
 use crate::plan::Plan;
 use crate::render::columns::one_line;
 use crate::render::remedies::Audience;
@@ -150,17 +150,17 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
 }
 
 /// What makes times unsteady, with the sizes.
-pub(super) fn flags(raised: &[Flag]) -> String {
-    let flag = |flag: &Flag| match *flag {
-        Flag::Correlated { n_runs, n_eff } => {
+pub(super) fn flags(raised: &[SteadinessFlag]) -> String {
+    let flag = |flag: &SteadinessFlag| match *flag {
+        SteadinessFlag::Correlated { n_runs, n_eff } => {
             format!("correlated ({n_runs} runs are worth {})", uncertain::fixed(n_eff, 0))
         }
-        Flag::Drifting { change } => format!("drifting {}", change_of(change)),
-        Flag::Stepped { change, at_run } => {
+        SteadinessFlag::Drifting { change } => format!("drifting {}", change_of(change)),
+        SteadinessFlag::Stepped { change, at_run } => {
             format!("stepped {} at run {at_run}", change_of(change))
         }
-        Flag::Modes => "more than one mode".into(),
-        Flag::FloorMoved { spread } => format!("floor moved {}", size_of(spread)),
+        SteadinessFlag::Modes => "more than one mode".into(),
+        SteadinessFlag::FloorMoved { spread } => format!("floor moved {}", size_of(spread)),
     };
     raised.iter().map(flag).collect::<Vec<_>>().join(", ")
 }
@@ -203,8 +203,8 @@ fn worker(plan: &Plan, arm: usize) -> String {
     if plan.has_benchmarks() { one_line(&plan.full_label(arm)) } else { (arm + 1).to_string() }
 }
 
-fn lost(total_ns: i64, parts: &[Entry]) -> String {
-    let part = |entry: &Entry| {
+fn lost(total_ns: i64, parts: &[LedgerEntry]) -> String {
+    let part = |entry: &LedgerEntry| {
         let ns = units::short_time(entry.ns as f64);
         format!("{ns} ({}) {}", noise::share(entry, total_ns), noise::name(&entry.source))
     };
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory as _;
 
-    use crate::ledger::Source;
+    use crate::ledger::NoiseSource;
     use crate::plan::InSuite;
     use crate::record::fixture::record;
     use crate::spec::Cli;
@@ -236,8 +236,8 @@ mod tests {
     fn lost_time_is_said_by_its_parts() {
         let plan = plan();
         let parts = vec![
-            Entry::exact(Source::Preempted, 31_000_000),
-            Entry::exact(Source::Interrupt { line: "LOC".into() }, 5_000_000),
+            LedgerEntry::exact(NoiseSource::Preempted, 31_000_000),
+            LedgerEntry::exact(NoiseSource::Interrupt { line: "LOC".into() }, 5_000_000),
         ];
         let finding = Finding::Lost { total_ns: 41_000_000, share: 0.05, parts };
         let expected = "of 41.0 ms above t0: 31.0 ms (76 %) other programs ran instead, 5.00 ms (12 %) interrupt LOC \
@@ -261,11 +261,11 @@ mod tests {
     fn an_unstable_arm_is_named_with_the_sizes() {
         let plan = plan();
         let flags = vec![
-            Flag::Correlated { n_runs: 60, n_eff: 13.6 },
-            Flag::Drifting { change: 0.0312 },
-            Flag::Stepped { change: -0.0203, at_run: 31 },
-            Flag::Modes,
-            Flag::FloorMoved { spread: 0.0081 },
+            SteadinessFlag::Correlated { n_runs: 60, n_eff: 13.6 },
+            SteadinessFlag::Drifting { change: 0.0312 },
+            SteadinessFlag::Stepped { change: -0.0203, at_run: 31 },
+            SteadinessFlag::Modes,
+            SteadinessFlag::FloorMoved { spread: 0.0081 },
         ];
         let finding = Finding::Unstable { arm: 1, flags, n_warmups: Some(4) };
         let expected = "the times of command 2 are not stable: correlated (60 runs are worth 14), drifting +3.1 %, \
@@ -286,12 +286,12 @@ mod tests {
             Finding::Lost {
                 total_ns: 9,
                 share: 0.1,
-                parts: vec![Entry::exact(Source::Preempted, 9)],
+                parts: vec![LedgerEntry::exact(NoiseSource::Preempted, 9)],
             },
             Finding::MajorFaults { n: 1.0 },
             Finding::Migrations { per_run: 1.0 },
             Finding::NoFloor { arm },
-            Finding::Unstable { arm, flags: vec![Flag::Modes], n_warmups: Some(4) },
+            Finding::Unstable { arm, flags: vec![SteadinessFlag::Modes], n_warmups: Some(4) },
             Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) },
             Finding::WarmUp { arm, n_slices: 9, is_steady: false },
             Finding::OneCpu { arm, n_threads: 2 },

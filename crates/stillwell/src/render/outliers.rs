@@ -1,6 +1,6 @@
 //! Outliers in words: how many, the largest, and what took their time.
 
-use crate::analysis::{Cause, CountName, Lost, Outlier, Outliers, RecordCheck};
+use crate::analysis::{Cause, CountName, ExcessTime, Outlier, Outliers, RecordCheck};
 use crate::plan::Plan;
 use crate::render::columns::wrap;
 use crate::render::uncertain;
@@ -38,7 +38,7 @@ pub(super) fn block(out: &mut String, plan: &Plan, found: &Outliers, n_runs: usi
 }
 
 /// Where the time went, each beyond what the median run has; only what was added.
-fn parts(lost: &Lost) -> Vec<String> {
+fn parts(lost: &ExcessTime) -> Vec<String> {
     let named = [
         (lost.preempted_ns, "preempted"),
         (lost.queued_ns, "waiting for a CPU"),

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::analysis::series::Series;
-use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, Times, Uncertain};
+use crate::analysis::series::ValueSeries;
+use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, TimeSummary, UncertainValue};
 use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::text::ratio_text;
@@ -37,7 +37,7 @@ pub struct Statistics<'a> {
     /// How the numbers of tim were taken, if they were.
     pub tim: Option<TimShape>,
     /// What their launches say, where that is not all here already.
-    pub series: &'a [Option<Series>],
+    pub series: &'a [Option<ValueSeries>],
 }
 
 /// All statistics of all arms, controls included, as measured; as many arms beside each other as 80 columns hold.
@@ -138,7 +138,7 @@ impl Statistics<'_> {
     }
 
     /// Every time with an error that the table shows: one unit for all.
-    fn uncertain(&self) -> impl Iterator<Item = Uncertain> {
+    fn uncertain(&self) -> impl Iterator<Item = UncertainValue> {
         self.arms.iter().flat_map(|arm| {
             let walls =
                 arm.wall.iter().flat_map(|wall| [wall.t0, wall.low20, wall.median, wall.mean]);
@@ -159,12 +159,12 @@ fn add(
     lines.push(Line { name: name.into(), cells });
 }
 
-type OfEstimators = fn(&Estimators) -> Uncertain;
+type OfEstimators = fn(&Estimators) -> UncertainValue;
 
 /// t0, the estimators, and the same minus the control's.
 fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit) {
     let Statistics { plan, arms, tim, .. } = statistics;
-    let text = |value: Uncertain| Some(unit.uncertain(value.value, value.err));
+    let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
     add(lines, arms, unit.heading("t0"), |arm| text(arm.wall.as_ref()?.t0));
     let estimators: [(&str, OfEstimators); 6] = [
         ("min", |found| found.min),
@@ -197,17 +197,17 @@ fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit
 }
 
 /// Of the slices, where an arm has them: the estimators are of its processes.
-fn of_all(name: &str, arm: &ArmSummary) -> Option<Uncertain> {
+fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
     let wall = arm.wall.as_ref().filter(|_| arm.sliced.is_some())?;
     match name {
-        "min" => Some(Uncertain { value: wall.min, err: None }),
+        "min" => Some(UncertainValue { value: wall.min, err: None }),
         "median" => Some(wall.median),
         "mean" => Some(wall.mean),
         _ => None,
     }
 }
 
-type OfRatios = fn(&Ratios) -> Option<Uncertain>;
+type OfRatios = fn(&Ratios) -> Option<UncertainValue>;
 
 /// Ratios to the reference, of net times where there is a control.
 fn ratio_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
@@ -252,7 +252,7 @@ fn floor_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
 type Of<From, To> = fn(&From) -> To;
 
 fn time_lines(lines: &mut Vec<Line>, arms: &[ArmSummary], unit: Unit) {
-    let single: [(&str, Of<Times, f64>); 5] = [
+    let single: [(&str, Of<TimeSummary, f64>); 5] = [
         ("10 %", |wall| wall.quantiles[0]),
         ("25 %", |wall| wall.quantiles[1]),
         ("75 %", |wall| wall.quantiles[2]),

@@ -1,6 +1,6 @@
 //! Units: one for a whole table, so that its numbers can be compared by looking at them.
 
-use crate::analysis::Uncertain;
+use crate::analysis::UncertainValue;
 use crate::plan::Plan;
 use crate::render::uncertain;
 use crate::values::Shown;
@@ -141,13 +141,17 @@ pub fn kind_of_unit(unit: crate::values::Unit) -> Kind {
 }
 
 /// The unit of a table of wall times: the one asked for, or else that of the largest value as it is shown.
-pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = Uncertain>) -> Unit {
+pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = UncertainValue>) -> Unit {
     let kind = plan.arms.get(plan.reference).map_or(Kind::Time, |arm| kind_of_unit(arm.unit));
     unit_of_values(plan, kind, values)
 }
 
 /// The same of values of some kind.
-pub fn unit_of_values(plan: &Plan, kind: Kind, values: impl Iterator<Item = Uncertain>) -> Unit {
+pub fn unit_of_values(
+    plan: &Plan,
+    kind: Kind,
+    values: impl Iterator<Item = UncertainValue>,
+) -> Unit {
     let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
     Unit::choose(kind, asked(&plan.metrics, "wall"), shown)
 }
@@ -213,7 +217,7 @@ mod tests {
     fn what_is_shown_chooses() {
         let plan = crate::record::fixture::record(&["a"]).header.plan;
         let check = |value: f64, err: f64, expected: &str| {
-            let unit = unit_of_walls(&plan, [Uncertain { value, err: Some(err) }].into_iter());
+            let unit = unit_of_walls(&plan, [UncertainValue { value, err: Some(err) }].into_iter());
             assert_eq!(unit.label(&unit.uncertain(value, Some(err))), expected);
         };
         check(999_960.0, 950.0, "999.96 +- 0.95 µs");

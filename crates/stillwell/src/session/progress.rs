@@ -3,8 +3,8 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::analysis::live::Live;
-use crate::analysis::watch::{Standing, Watch};
+use crate::analysis::live::LiveTimes;
+use crate::analysis::watch::{ComparisonProgress, SessionComparisons};
 use crate::plan::{BlockRule, Plan};
 use crate::render::{uncertain, units};
 
@@ -58,7 +58,7 @@ impl Progress {
 
     /// Shows how far it is: blocks, the ratio so far or the smallest times, the expected time to the decision and to
     /// the end.
-    pub fn draw(&self, live: &Live, watch: Option<&Watch>) {
+    pub fn draw(&self, live: &LiveTimes, watch: Option<&SessionComparisons>) {
         let n_done = live.n_blocks();
         if n_done == 0 {
             self.bar.tick();
@@ -71,7 +71,7 @@ impl Progress {
         let all_ns = by_blocks.into_iter().chain(by_budget).fold(f64::INFINITY, f64::min);
         let left_ns = (all_ns - span_ns).max(0.0);
         let left = units::short_time(left_ns);
-        let middle = match watch.and_then(Watch::standing) {
+        let middle = match watch.and_then(SessionComparisons::standing) {
             None => format!("min {}  {left} left", self.minima(live)),
             Some(standing) => {
                 let wait_ns = block_ns * (standing.expected_blocks - n_done as f64).max(1.0);
@@ -84,7 +84,7 @@ impl Progress {
         self.bar.tick();
     }
 
-    fn minima(&self, live: &Live) -> String {
+    fn minima(&self, live: &LiveTimes) -> String {
         let minima = self.shown_arms.iter().filter_map(|&arm| live.min_ns(arm));
         minima.map(units::short_time).collect::<Vec<_>>().join(", ")
     }
@@ -96,8 +96,8 @@ impl Progress {
 }
 
 /// The comparison that is still open, and when it may be decided: `wait`, where that is before the end.
-fn so_far(standing: &Standing, wait: Option<&str>, left: &str) -> String {
-    let Standing { n_comparisons, n_open, ratio, err, .. } = *standing;
+fn so_far(standing: &ComparisonProgress, wait: Option<&str>, left: &str) -> String {
+    let ComparisonProgress { n_comparisons, n_open, ratio, err, .. } = *standing;
     let decided = match n_comparisons {
         1 => String::new(),
         n => format!("{}/{n} decided  ", n - n_open),
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_line_says_what_is_open() {
-        let one = Standing {
+        let one = ComparisonProgress {
             n_comparisons: 1,
             n_open: 1,
             ratio: 1.0123,
@@ -124,7 +124,7 @@ mod tests {
         };
         let line = so_far(&one, Some("2.00 s"), "9.00 s");
         assert_eq!(line, "ratio 1.0123 +- 0.0081  2.00 s to 9.00 s left");
-        let five = Standing { n_comparisons: 5, n_open: 2, ..one };
+        let five = ComparisonProgress { n_comparisons: 5, n_open: 2, ..one };
         let line = so_far(&five, None, "9.00 s");
         assert_eq!(line, "3/5 decided  ratio 1.0123 +- 0.0081  9.00 s left");
     }

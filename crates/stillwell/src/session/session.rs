@@ -7,14 +7,14 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result};
 
 use crate::analysis::launches::Launches;
-use crate::analysis::live::Live;
+use crate::analysis::live::LiveTimes;
 use crate::analysis::walls::Walls;
-use crate::analysis::watch::Watch;
+use crate::analysis::watch::SessionComparisons;
 use crate::host::shield;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::worker::What;
 use crate::measure::{Failure, Hook, Outcome, Runner};
-use crate::noise::{Ran, RunTracer};
+use crate::noise::{RunInterval, RunTracer};
 use crate::plan::{Plan, Stopping};
 use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
 use crate::schedule::{Schedule, Step};
@@ -38,12 +38,12 @@ pub struct Ended {
 /// What has been seen of a session so far: all that is decided by.
 #[derive(Debug)]
 pub struct Seen {
-    pub(super) live: Live,
+    pub(super) live: LiveTimes,
     walls: Walls,
     /// Makes runs of slices, where there are any.
     launches: Option<Launches>,
     /// The comparisons that may end the session.
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<SessionComparisons>,
     /// Sum of the times of all pieces, and their number of steps.
     spent_ns: u64,
     n_steps: u64,
@@ -58,10 +58,10 @@ impl Seen {
     /// Nothing yet.
     pub fn new(plan: &Plan) -> Self {
         Self {
-            live: Live::new(plan.arms.len()),
+            live: LiveTimes::new(plan.arms.len()),
             walls: Walls::new(plan.arms.len()),
             launches: plan.in_slices.then(|| Launches::new(plan)),
-            watch: (plan.stopping == Stopping::WhenDecided).then(|| Watch::new(plan)),
+            watch: (plan.stopping == Stopping::WhenDecided).then(|| SessionComparisons::new(plan)),
             spent_ns: 0,
             n_steps: 0,
             next_step: 0,
@@ -113,7 +113,7 @@ impl Seen {
     }
 
     /// The comparisons of the session.
-    pub fn watch(&self) -> Option<&Watch> {
+    pub fn watch(&self) -> Option<&SessionComparisons> {
         self.watch.as_ref()
     }
 
@@ -266,14 +266,14 @@ impl<'a> Session<'a> {
             if is_traced {
                 let start_ns = origin_ns + run.started_ns;
                 let end_ns = start_ns + run.get(Metric::WallNs).unwrap_or(0);
-                ran.push(Ran { step: run.step, start_ns, end_ns });
+                ran.push(RunInterval { step: run.step, start_ns, end_ns });
             }
         })?;
         self.note_taken(&ran)
     }
 
     /// Writes down who took the CPU from these runs.
-    fn note_taken(&mut self, ran: &[Ran]) -> Result<()> {
+    fn note_taken(&mut self, ran: &[RunInterval]) -> Result<()> {
         let Some(tracer) = &mut self.tracer else { return Ok(()) };
         for (step, by) in tracer.taken(ran) {
             self.writer.append_event(&Event::Taken { step, by })?;

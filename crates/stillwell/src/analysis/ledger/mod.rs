@@ -16,11 +16,11 @@ use serde::Serialize;
 use stats::series::theil_sen_at;
 
 use crate::analysis::ArmSummary;
-use crate::ledger::{Entry, Ledger, Source, scaled};
+use crate::ledger::{Ledger, LedgerEntry, NoiseSource, scaled};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
 
-use self::sample::{Sample, samples_by_arm};
+use self::sample::{LedgerSample, samples_by_arm};
 
 mod sample;
 
@@ -62,7 +62,7 @@ pub struct ArmLedger {
     /// Where the time above t0 went.
     pub ledger: Ledger,
     /// What its threads do with CPUs.
-    pub threads: Threads,
+    pub threads: ThreadUse,
     /// Runs whose switches the kernel had no room for.
     pub n_uncounted: usize,
 }
@@ -70,7 +70,7 @@ pub struct ArmLedger {
 /// What the threads of a run do with CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Threads {
+pub enum ThreadUse {
     /// There is one, or one at a time.
     One,
     /// One waits while another one has the CPU, so that its waiting is no part of the wall time, and nothing but waiting is
@@ -121,8 +121,8 @@ fn evidence_cost(record: &Record) -> Option<EvidenceCost> {
 }
 
 /// Whether no sum of these times is beyond what a number of nanoseconds has room for.
-fn can_be_added(samples: &[Vec<Sample>], taken: &Taken<'_>) -> bool {
-    let of = |it: &Sample| {
+fn can_be_added(samples: &[Vec<LedgerSample>], taken: &EntriesByStep<'_>) -> bool {
+    let of = |it: &LedgerSample| {
         [Some(it.wall_ns), Some(it.floor_ns), it.preempted_ns, it.queued_ns, it.cpu_ns]
             .map(|ns| i128::from(ns.unwrap_or(0)))
             .iter()
@@ -135,9 +135,9 @@ fn can_be_added(samples: &[Vec<Sample>], taken: &Taken<'_>) -> bool {
 }
 
 /// What a trace says of each run: who took the CPU from it.
-type Taken<'a> = HashMap<u32, &'a [Entry]>;
+type EntriesByStep<'a> = HashMap<u32, &'a [LedgerEntry]>;
 
-fn taken_by_step(record: &Record) -> Taken<'_> {
+fn taken_by_step(record: &Record) -> EntriesByStep<'_> {
     let taken = record.events.iter().filter_map(|event| match event {
         Event::Taken { step, by } => Some((*step, by.as_slice())),
         _ => None,
@@ -148,17 +148,17 @@ fn taken_by_step(record: &Record) -> Taken<'_> {
 fn of_arm(
     summary: &ArmSummary,
     label: &str,
-    samples: &[Sample],
-    taken: &Taken<'_>,
+    samples: &[LedgerSample],
+    taken: &EntriesByStep<'_>,
     has_switches: bool,
 ) -> Option<ArmLedger> {
     let t0_ns = summary.wall.as_ref()?.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
-    let usual = Usual::of(samples);
+    let usual = ArmBaseline::of(samples);
     let mut parts = Vec::new();
     // Where they take turns, or nobody knows when a worker waited, waiting is an estimate.
     let mut is_rough =
-        usual.threads != Threads::One || samples.iter().any(|sample| sample.is_slice);
+        usual.threads != ThreadUse::One || samples.iter().any(|sample| sample.is_slice);
     let mut cpu_ns = Some(Vec::new());
     let (mut preempted_ns, mut queued_ns, mut waited_ns) = (0, 0, 0);
     for sample in samples {
@@ -178,22 +178,26 @@ fn of_arm(
             }
         }
         if let Some(asleep_ns) = split.asleep_ns {
-            let source = if sample.never_waited { Source::SeenLate } else { Source::Asleep };
-            parts.push(Entry { is_estimate: true, ..Entry::exact(source, asleep_ns) });
+            let source =
+                if sample.never_waited { NoiseSource::SeenLate } else { NoiseSource::Asleep };
+            parts.push(LedgerEntry { is_estimate: true, ..LedgerEntry::exact(source, asleep_ns) });
         }
     }
-    let (counted, uncounted): (Vec<&Sample>, _) =
+    let (counted, uncounted): (Vec<&LedgerSample>, _) =
         samples.iter().partition(|sample| sample.preempted_ns.is_some());
-    let tasks = |of: &[&Sample]| named(of, taken).0;
-    parts.extend(shared(tasks(&counted), preempted_ns, Source::Preempted, is_rough));
-    parts.extend(shared(tasks(&uncounted), waited_ns, Source::Waited, is_rough));
-    parts.push(Entry { is_estimate: is_rough, ..Entry::exact(Source::Queued, queued_ns) });
+    let tasks = |of: &[&LedgerSample]| named(of, taken).0;
+    parts.extend(shared(tasks(&counted), preempted_ns, NoiseSource::Preempted, is_rough));
+    parts.extend(shared(tasks(&uncounted), waited_ns, NoiseSource::Waited, is_rough));
+    parts.push(LedgerEntry {
+        is_estimate: is_rough,
+        ..LedgerEntry::exact(NoiseSource::Queued, queued_ns)
+    });
     if let Some(cpu_ns) = cpu_ns {
         let beyond_ns: i64 = cpu_ns.iter().sum();
         // What every run has of them is no noise; and they are in the CPU time of the run.
         let most_ns = beyond_usual_ns(samples, taken).clamp(0, beyond_ns.max(0));
-        let all: Vec<&Sample> = samples.iter().collect();
-        parts.extend(shared(named(&all, taken).1, most_ns, Source::Unexplained, false));
+        let all: Vec<&LedgerSample> = samples.iter().collect();
+        parts.extend(shared(named(&all, taken).1, most_ns, NoiseSource::Unexplained, false));
         parts.extend(computing(samples, &cpu_ns, most_ns));
     }
     Some(ArmLedger {
@@ -202,24 +206,27 @@ fn of_arm(
         n: samples.len(),
         t0_ns,
         measured_ns: samples.iter().map(|sample| sample.wall_ns).sum(),
-        ledger: Ledger::new(total_ns, parts, Source::Unexplained),
+        ledger: Ledger::new(total_ns, parts, NoiseSource::Unexplained),
         threads: usual.threads,
         n_uncounted: if has_switches { uncounted.len() } else { 0 },
     })
 }
 
 /// Programs and interrupts that a trace has seen, of these runs together.
-fn named(samples: &[&Sample], taken: &Taken<'_>) -> (Vec<Entry>, Vec<Entry>) {
+fn named(
+    samples: &[&LedgerSample],
+    taken: &EntriesByStep<'_>,
+) -> (Vec<LedgerEntry>, Vec<LedgerEntry>) {
     let seen = samples.iter().filter_map(|sample| taken.get(&sample.step));
     let all = seen.flat_map(|entries| entries.iter().cloned());
-    all.partition(|entry| matches!(entry.source, Source::Task { .. }))
+    all.partition(|entry| matches!(entry.source, NoiseSource::Task { .. }))
 }
 
 /// Interrupts of all runs, beyond as many times those of the run that has least.
-fn beyond_usual_ns(samples: &[Sample], taken: &Taken<'_>) -> i64 {
-    let of_run = |sample: &Sample| {
+fn beyond_usual_ns(samples: &[LedgerSample], taken: &EntriesByStep<'_>) -> i64 {
+    let of_run = |sample: &LedgerSample| {
         let entries = taken.get(&sample.step).copied().unwrap_or_default();
-        let interrupts = entries.iter().filter(|it| !matches!(it.source, Source::Task { .. }));
+        let interrupts = entries.iter().filter(|it| !matches!(it.source, NoiseSource::Task { .. }));
         interrupts.map(|entry| entry.ns).sum::<i64>()
     };
     let each: Vec<i64> = samples.iter().map(of_run).collect();
@@ -227,7 +234,7 @@ fn beyond_usual_ns(samples: &[Sample], taken: &Taken<'_>) -> i64 {
 }
 
 /// Divides a time among those who were seen; each gets its share of it, if they took more. What they leave is `rest`.
-fn shared(seen: Vec<Entry>, ns: i64, rest: Source, is_rough: bool) -> Vec<Entry> {
+fn shared(seen: Vec<LedgerEntry>, ns: i64, rest: NoiseSource, is_rough: bool) -> Vec<LedgerEntry> {
     let seen_ns: i64 = seen.iter().map(|entry| entry.ns).sum();
     // Whose time the rest of it was nobody has measured.
     let is_estimate = is_rough || seen_ns > ns;
@@ -236,10 +243,10 @@ fn shared(seen: Vec<Entry>, ns: i64, rest: Source, is_rough: bool) -> Vec<Entry>
     for entry in seen {
         let part = if seen_ns > ns { entry.scaled(ns.max(0), seen_ns) } else { entry };
         left_ns -= part.ns;
-        parts.push(Entry { is_estimate, ..part });
+        parts.push(LedgerEntry { is_estimate, ..part });
     }
     if !rest.is_unexplained() {
-        parts.push(Entry { is_estimate, ..Entry::exact(rest, left_ns) });
+        parts.push(LedgerEntry { is_estimate, ..LedgerEntry::exact(rest, left_ns) });
     }
     parts
 }
@@ -256,16 +263,16 @@ pub fn has_evidence(record: &Record) -> bool {
 }
 
 /// What an arm has without noise.
-struct Usual {
+struct ArmBaseline {
     preempted_ns: i64,
     queued_ns: i64,
     /// CPU time ÷ time that it was not waiting for a CPU; `None` where it is not known, or there are several threads.
     cpu_share: Option<f64>,
-    threads: Threads,
+    threads: ThreadUse,
 }
 
 /// The excess of a run.
-struct Split {
+struct ExcessSplit {
     preempted_ns: i64,
     queued_ns: i64,
     cpu_ns: Option<i64>,
@@ -274,14 +281,15 @@ struct Split {
     is_capped: bool,
 }
 
-impl Usual {
-    fn of(samples: &[Sample]) -> Self {
+impl ArmBaseline {
+    fn of(samples: &[LedgerSample]) -> Self {
         let least =
-            |of: fn(&Sample) -> Option<i64>| samples.iter().filter_map(of).min().unwrap_or(0);
-        let mut order: Vec<&Sample> = samples.iter().collect();
+            |of: fn(&LedgerSample) -> Option<i64>| samples.iter().filter_map(of).min().unwrap_or(0);
+        let mut order: Vec<&LedgerSample> = samples.iter().collect();
         let n_low = ((samples.len() as f64 * LOW).ceil() as usize).max(1);
         if n_low < order.len() {
-            let excess = |sample: &Sample| sample.wall_ns as f64 / sample.floor_ns.max(1) as f64;
+            let excess =
+                |sample: &LedgerSample| sample.wall_ns as f64 / sample.floor_ns.max(1) as f64;
             order.select_nth_unstable_by(n_low, |a, b| excess(a).total_cmp(&excess(b)));
             order.truncate(n_low);
         }
@@ -291,13 +299,13 @@ impl Usual {
         let is_more = |ns: i64| cpu_ns.is_some_and(|cpu| cpu as f64 > PARALLEL_FROM * ns as f64);
         // Waiting is of all threads, or of the first one: without it there may be no time left.
         let threads = if is_more(wall_ns) {
-            Threads::Parallel
+            ThreadUse::Parallel
         } else if is_more(rest_ns) {
-            Threads::TakeTurns
+            ThreadUse::TakeTurns
         } else {
-            Threads::One
+            ThreadUse::One
         };
-        let cpu_ns = cpu_ns.filter(|_| rest_ns > 0 && threads == Threads::One);
+        let cpu_ns = cpu_ns.filter(|_| rest_ns > 0 && threads == ThreadUse::One);
         Self {
             preempted_ns: least(|sample| sample.preempted_ns),
             queued_ns: least(|sample| sample.queued_ns),
@@ -306,7 +314,7 @@ impl Usual {
         }
     }
 
-    fn split(&self, sample: &Sample) -> Split {
+    fn split(&self, sample: &LedgerSample) -> ExcessSplit {
         let excess_ns = sample.wall_ns - sample.floor_ns;
         let mut preempted_ns = sample.preempted_ns.map_or(0, |ns| ns - self.preempted_ns);
         let mut queued_ns = sample.queued_ns.map_or(0, |ns| ns - self.queued_ns);
@@ -326,28 +334,28 @@ impl Usual {
             // Where nobody has counted how long it was ready, nobody knows that it was not.
             asleep_ns = sample.queued_ns.map(|_| left_ns - more_ns);
         }
-        Split { preempted_ns, queued_ns, cpu_ns, asleep_ns, is_capped }
+        ExcessSplit { preempted_ns, queued_ns, cpu_ns, asleep_ns, is_capped }
     }
 }
 
 /// Reads a count of a run.
-type Count = fn(&Sample) -> Option<u64>;
+type SampleCount = fn(&LedgerSample) -> Option<u64>;
 
 /// What the time on the CPU beyond the usual went to, as far as counts tell; `known_ns` of it is known already.
-fn computing(samples: &[Sample], beyond_ns: &[i64], known_ns: i64) -> Vec<Entry> {
+fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> Vec<LedgerEntry> {
     let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
     let mut parts = Vec::new();
-    let mut take = |source: Source, ns: f64, n: u64| {
+    let mut take = |source: NoiseSource, ns: f64, n: u64| {
         let ns = (ns.round() as i64).clamp(0, left_ns.max(0));
         left_ns -= ns;
-        parts.push(Entry::estimate(source, ns, n));
+        parts.push(LedgerEntry::estimate(source, ns, n));
     };
     if let Some(ns) = slower_clock_ns(samples) {
-        take(Source::Frequency, ns, samples.len() as u64);
+        take(NoiseSource::Frequency, ns, samples.len() as u64);
     }
-    let counts: [(Source, Count); 2] = [
-        (Source::Migrations, |sample| sample.migrations),
-        (Source::Faults, |sample| sample.faults),
+    let counts: [(NoiseSource, SampleCount); 2] = [
+        (NoiseSource::Migrations, |sample| sample.migrations),
+        (NoiseSource::Faults, |sample| sample.faults),
     ];
     for (source, count) in counts {
         let counted: Option<Vec<u64>> = samples.iter().map(count).collect();
@@ -379,7 +387,7 @@ fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
 }
 
 /// Time that a clock slower than in the fastest runs has cost.
-fn slower_clock_ns(samples: &[Sample]) -> Option<f64> {
+fn slower_clock_ns(samples: &[LedgerSample]) -> Option<f64> {
     let rates: Option<Vec<f64>> = samples
         .iter()
         .map(|sample| Some(sample.cycles? / sample.cpu_ns.filter(|&ns| ns > 0)? as f64))

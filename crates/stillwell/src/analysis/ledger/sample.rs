@@ -11,7 +11,7 @@ pub const TIME_NS_MAX: i64 = 1 << 55;
 
 /// What one run, or slice, says.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub struct LedgerSample {
     pub step: u32,
     pub wall_ns: i64,
     /// What it takes without noise.
@@ -29,9 +29,9 @@ pub struct Sample {
 }
 
 /// The samples of each arm.
-pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> {
+pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSample>> {
     let plan = &record.header.plan;
-    let mut by_arm: Vec<Vec<Sample>> = arms.iter().map(|_| Vec::new()).collect();
+    let mut by_arm: Vec<Vec<LedgerSample>> = arms.iter().map(|_| Vec::new()).collect();
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let is_wall = plan.workers.as_ref().is_none_or(|workers| workers.headline == Headline::Wall);
     if !is_wall || (record.slices.is_some() && rows.has_own()) {
@@ -48,14 +48,14 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<Sample>> 
             1
         };
         let floor_ns = (wall.t0.value * loops as f64).round() as i64;
-        let sample = Sample::of(rows, index, floor_ns);
+        let sample = LedgerSample::of(rows, index, floor_ns);
         by_arm[arm]
             .extend(sample.map(|it| if record.slices.is_some() { it.of_slice() } else { it }));
     }
     by_arm
 }
 
-impl Sample {
+impl LedgerSample {
     fn of(rows: &Rows, index: usize, floor_ns: i64) -> Option<Self> {
         let count = |metric| rows.get(index, metric);
         let ns = |metric| count(metric).map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));

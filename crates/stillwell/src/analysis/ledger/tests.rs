@@ -28,7 +28,7 @@ fn total(record: &Record) -> Ledger {
 }
 
 #[track_caller]
-fn check(record: &Record, source: &Source, ns: i64) {
+fn check(record: &Record, source: &NoiseSource, ns: i64) {
     let found = total(record);
     let entry = found.entries.iter().find(|entry| entry.source == *source);
     let entry = entry.unwrap_or_else(|| panic!("{found:?}"));
@@ -53,8 +53,8 @@ fn time_off_the_cpu_is_told_apart() {
             }
         })
     };
-    check(&wait(Metric::PreemptedNs), &Source::Preempted, 13_500_000);
-    check(&wait(Metric::RunQueueWaitNs), &Source::Queued, 13_500_000);
+    check(&wait(Metric::PreemptedNs), &NoiseSource::Preempted, 13_500_000);
+    check(&wait(Metric::RunQueueWaitNs), &NoiseSource::Queued, 13_500_000);
     let asleep = |n_waits: u64, counted: bool| {
         record_of(30, move |step, row| {
             row.set(Metric::RunQueueWaitNs, counted.then_some(0));
@@ -62,11 +62,11 @@ fn time_off_the_cpu_is_told_apart() {
             add(row, Metric::WallNs, u64::from(step % 3) * 1_000_000);
         })
     };
-    check(&asleep(2, true), &Source::Asleep, 30_000_000);
+    check(&asleep(2, true), &NoiseSource::Asleep, 30_000_000);
     // Its end is the only switch: it waited for nothing, but somebody did for it.
-    check(&asleep(1, true), &Source::SeenLate, 30_000_000);
+    check(&asleep(1, true), &NoiseSource::SeenLate, 30_000_000);
     // Nobody has counted for how long it was ready without a CPU.
-    check(&asleep(2, false), &Source::Unexplained, 30_000_000);
+    check(&asleep(2, false), &NoiseSource::Unexplained, 30_000_000);
     assert!(total(&asleep(2, true)).largest().unwrap().is_estimate);
 }
 
@@ -82,7 +82,7 @@ fn a_process_that_gives_its_memory_back_is_on_the_cpu() {
         row.set(Metric::UserUs, Some(9_000));
         row.set(Metric::SysUs, Some(1_000 + freeing_ns / 1_000));
     });
-    check(&record, &Source::Unexplained, 30_000_000);
+    check(&record, &NoiseSource::Unexplained, 30_000_000);
 }
 
 /// More switches than the kernel had room for: the waiting is still there, and so are the names.
@@ -95,31 +95,35 @@ fn switches_that_did_not_fit_are_no_preemption_of_zero() {
         row.set(Metric::RunQueueWaitNs, Some(ns));
         row.set(Metric::PreemptedNs, (step % 2 == 0).then_some(ns));
     });
-    let cc1 = Source::Task { name: "cc1".into() };
+    let cc1 = NoiseSource::Task { name: "cc1".into() };
     for step in 0..30 {
-        let entry = Entry::exact(cc1.clone(), i64::from(step) * 60_000);
+        let entry = LedgerEntry::exact(cc1.clone(), i64::from(step) * 60_000);
         record.events.insert(0, Event::Taken { step: step as u32 + 1, by: vec![entry] });
     }
     let found = of_record(&record, &summarise(&record)).unwrap();
     assert_eq!(found.arms[0].n_uncounted, 15);
-    let ns_of = |source: &Source| {
+    let ns_of = |source: &NoiseSource| {
         let entry = found.total.entries.iter().find(|entry| entry.source == *source);
         entry.map_or(0, |entry| entry.ns)
     };
     // 210 x 0.1 ms in the runs that were counted, 225 in the others.
-    let found = [&cc1, &Source::Preempted, &Source::Waited, &Source::Queued].map(ns_of);
+    let found =
+        [&cc1, &NoiseSource::Preempted, &NoiseSource::Waited, &NoiseSource::Queued].map(ns_of);
     assert_eq!(found, [26_100_000, 8_400_000, 9_000_000, 0]);
 }
 
 /// A trace that has seen more than was lost says in which proportion, no more.
 #[test]
 fn what_is_scaled_is_an_estimate() {
-    let task = |ns, n| Entry { n: Some(n), ..Entry::exact(Source::Task { name: "a".into() }, ns) };
-    let found = shared(vec![task(3_000, 30), task(1_000, 1)], 2_000, Source::Preempted, false);
-    let estimate = |ns, n| Entry { is_estimate: true, ..task(ns, n) };
+    let task = |ns, n| LedgerEntry {
+        n: Some(n),
+        ..LedgerEntry::exact(NoiseSource::Task { name: "a".into() }, ns)
+    };
+    let found = shared(vec![task(3_000, 30), task(1_000, 1)], 2_000, NoiseSource::Preempted, false);
+    let estimate = |ns, n| LedgerEntry { is_estimate: true, ..task(ns, n) };
     assert_eq!(found[..2], [estimate(1_500, 15), estimate(500, 1)]);
-    let found = shared(vec![task(3_000, 30)], 3_500, Source::Preempted, false);
-    assert_eq!(found, [task(3_000, 30), Entry::exact(Source::Preempted, 500)]);
+    let found = shared(vec![task(3_000, 30)], 3_500, NoiseSource::Preempted, false);
+    assert_eq!(found, [task(3_000, 30), LedgerEntry::exact(NoiseSource::Preempted, 500)]);
 }
 
 /// Four threads on one CPU: the first waits three quarters of the time, and there is no second CPU.
@@ -134,16 +138,16 @@ fn threads_that_take_turns_are_not_parallel() {
         row.set(Metric::RunQueueWaitNs, Some(7_500_000 + ns));
     });
     let found = of_record(&record, &summarise(&record)).unwrap();
-    assert_eq!(found.arms[0].threads, Threads::TakeTurns);
+    assert_eq!(found.arms[0].threads, ThreadUse::TakeTurns);
     let entries = &found.total.entries;
-    assert!(entries.iter().all(|entry| entry.source != Source::Asleep), "{entries:?}");
+    assert!(entries.iter().all(|entry| entry.source != NoiseSource::Asleep), "{entries:?}");
     assert!(found.total.largest().unwrap().is_estimate);
 }
 
 /// A worker waits for a CPU before its slice, too: that is no part of the slice.
 #[test]
 fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
-    let slice = Sample {
+    let slice = LedgerSample {
         step: 0,
         wall_ns: 1_000,
         floor_ns: 900,
@@ -159,11 +163,11 @@ fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
     let found = slice.of_slice();
     assert_eq!((found.preempted_ns, found.queued_ns, found.rest_ns()), (Some(20), Some(30), 950));
     assert!(found.is_slice && !found.never_waited);
-    let found = Sample { preempted_ns: Some(700), ..slice }.of_slice();
+    let found = LedgerSample { preempted_ns: Some(700), ..slice }.of_slice();
     assert_eq!((found.preempted_ns, found.queued_ns), (Some(50), Some(0)));
     // Without its CPU time nobody knows.
-    assert_eq!(Sample { cpu_ns: None, ..slice }.of_slice().queued_ns, None);
-    assert_eq!(Usual::of(&[found; 10]).threads, Threads::One);
+    assert_eq!(LedgerSample { cpu_ns: None, ..slice }.of_slice().queued_ns, None);
+    assert_eq!(ArmBaseline::of(&[found; 10]).threads, ThreadUse::One);
 }
 
 #[test]
@@ -177,20 +181,20 @@ fn time_on_the_cpu_is_estimated_or_not_explained() {
         row.set(Metric::MinorFaults, Some(100 + n));
         longer(row, n * 1_000);
     });
-    check(&faults, &Source::Faults, 780_000);
+    check(&faults, &NoiseSource::Faults, 780_000);
     let migrations = record_of(40, |step, row| {
         row.set(Metric::Migrations, Some(u64::from(step % 4 == 1) + u64::from(step % 3)));
         longer(row, row.get(Metric::Migrations).unwrap() * 50_000);
     });
-    check(&migrations, &Source::Migrations, 2_450_000);
+    check(&migrations, &NoiseSource::Migrations, 2_450_000);
     let clock = record_of(40, |step, row| {
         let is_slow = step % 2 == 1;
         row.set(Metric::Cycles, Some(30_000_000));
         longer(row, if is_slow { 1_000_000 } else { 0 });
     });
-    check(&clock, &Source::Frequency, 20_000_000);
+    check(&clock, &NoiseSource::Frequency, 20_000_000);
     let unknown = record_of(40, |step, row| longer(row, u64::from(step) * 10_000));
-    check(&unknown, &Source::Unexplained, 7_800_000);
+    check(&unknown, &NoiseSource::Unexplained, 7_800_000);
 }
 
 /// A trace names who took the time of a preemption; interrupts are part of the CPU time.
@@ -202,22 +206,25 @@ fn a_trace_gives_names() {
         row.set(Metric::PreemptedNs, Some(ns));
         add(row, Metric::TaskClockNs, ns);
     });
-    let task = |name: &str| Source::Task { name: name.into() };
-    let tick = Source::Interrupt { line: "LOC".into() };
+    let task = |name: &str| NoiseSource::Task { name: name.into() };
+    let tick = NoiseSource::Interrupt { line: "LOC".into() };
     for step in 0..30 {
         let ns = i64::from(step) * 10_000;
         let by = vec![
-            Entry { n: Some(1), ..Entry::exact(task("cc1"), ns / 2) },
-            Entry { n: Some(1), ..Entry::exact(tick.clone(), 1_000 + i64::from(step % 2) * 500) },
+            LedgerEntry { n: Some(1), ..LedgerEntry::exact(task("cc1"), ns / 2) },
+            LedgerEntry {
+                n: Some(1),
+                ..LedgerEntry::exact(tick.clone(), 1_000 + i64::from(step % 2) * 500)
+            },
         ];
         record.events.insert(0, Event::Taken { step: step as u32 + 1, by });
     }
     check(&record, &task("cc1"), 2_175_000);
     let found = total(&record);
-    let ns_of = |source: &Source| {
+    let ns_of = |source: &NoiseSource| {
         found.entries.iter().find(|entry| entry.source == *source).map_or(0, |entry| entry.ns)
     };
-    assert_eq!(ns_of(&Source::Preempted), 2_175_000);
+    assert_eq!(ns_of(&NoiseSource::Preempted), 2_175_000);
     assert_eq!(ns_of(&tick), 7_500);
 }
 
@@ -242,7 +249,7 @@ fn threads_do_not_lose_more_than_the_run() {
         row.set(Metric::PreemptedNs, Some(4 * ns));
     });
     let found = of_record(&record, &summarise(&record)).unwrap();
-    assert_eq!(found.arms[0].threads, Threads::Parallel);
+    assert_eq!(found.arms[0].threads, ThreadUse::Parallel);
     assert!(found.total.largest().unwrap().is_estimate);
     assert!(found.total.unexplained_ns() >= 0, "{found:?}");
 }
@@ -257,7 +264,7 @@ fn impossible_times_are_no_times() {
     let mut record = huge(3, 5_000_000);
     assert!(ledger_of(&record).is_some());
     for ns in [i64::MAX, i64::MIN, -5] {
-        let by = vec![Entry::exact(Source::Preempted, ns)];
+        let by = vec![LedgerEntry::exact(NoiseSource::Preempted, ns)];
         record.events = vec![Event::Taken { step: 1, by }];
         assert_eq!(ledger_of(&record), None);
     }

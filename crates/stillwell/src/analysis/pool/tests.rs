@@ -6,7 +6,7 @@ use stats::Stream;
 const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 
 /// Pairs of noisy times: the new arm has this ratio.
-fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> Piece {
+fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> NodePairs {
     let mut slots = Slots::default();
     for _ in 0..n {
         let mut time = |level: f64| level * 1e6 * (1.0 + 0.01 * stream.unit());
@@ -17,7 +17,7 @@ fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream)
         slots.slot2.push(second);
         slots.slot1_is_new.push(is_new_first);
     }
-    Piece {
+    NodePairs {
         node: node.into(),
         benchmark: benchmark.into(),
         arm: "new".into(),
@@ -28,7 +28,7 @@ fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream)
     }
 }
 
-fn pooled(line: &Line) -> Pooled {
+fn pooled(line: &PoolLine) -> PooledRatio {
     match &line.evidence {
         PoolEvidence::Pooled(pooled) => *pooled,
         other => panic!("{other:?}"),
@@ -82,7 +82,7 @@ fn what_cannot_be_tested_says_why() {
     let mut still = piece("x", "n0", 1.0, 4, &mut stream);
     still.slots.slot1 = vec![1.0; 4];
     still.slots.slot2 = vec![1.0; 4];
-    let other = Piece { node: "n1".into(), ..still.clone() };
+    let other = NodePairs { node: "n1".into(), ..still.clone() };
     let because = NoTest::UnfitNumbers;
     assert_eq!(pool(vec![still, other], 1, 1)[0].evidence, PoolEvidence::None { because });
     assert!(pool(Vec::new(), 0, 1).is_empty());

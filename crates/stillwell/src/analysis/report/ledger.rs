@@ -7,7 +7,7 @@ use crate::ledger;
 
 /// Time above t0 of all runs of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Ledger {
+pub struct GroupLedger {
     /// Which of the group's arms.
     pub arm: usize,
     /// Time of all runs, ns.
@@ -18,11 +18,11 @@ pub struct Ledger {
 }
 
 /// The ledger of each arm that has one.
-pub(super) fn ledgers(analysis: &Analysis, arms: &[usize]) -> Vec<Ledger> {
+pub(super) fn ledgers(analysis: &Analysis, arms: &[usize]) -> Vec<GroupLedger> {
     let known = || analysis.ledger.iter().flat_map(|ledger| &ledger.arms);
     let of = |(place, &arm): (usize, &usize)| {
         let found = known().find(|it| it.arm == arm)?;
-        Some(Ledger { arm: place, time_ns: found.measured_ns, lost: found.ledger.clone() })
+        Some(GroupLedger { arm: place, time_ns: found.measured_ns, lost: found.ledger.clone() })
     };
     arms.iter().enumerate().filter_map(of).collect()
 }

@@ -18,12 +18,12 @@ use crate::analysis::{Analysis, Comparison, Evidence};
 use crate::record::Record;
 use crate::values::Unit;
 
-pub use ledger::Ledger;
-pub use pairs::{Blocks, Pairs, pairs};
+pub use ledger::GroupLedger;
+pub use pairs::{BlockRatios, Blocks, pairs};
 pub use scan::Scan;
-pub use shape::{Shape, cumulative};
+pub use shape::{ArmShape, cumulative};
 pub use timeline::{RowTable, Timeline, timeline};
-pub use together::{SameName, Together};
+pub use together::{NameMatch, RecordOverlay};
 
 /// Rows that a page shows one by one, all groups together, and in one of them.
 const ROWS_MAX: usize = 16_000;
@@ -42,16 +42,16 @@ pub struct ReportData {
     /// Above so many rows a group has slices of time instead of rows, and quantiles instead of all values.
     pub n_rows_max: usize,
     /// What is on one scale and compared: the commands of a record, or the variants of one of its benchmarks.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ReportGroup>,
     /// The commands of several records, side by side.
-    pub together: Option<Together>,
+    pub together: Option<RecordOverlay>,
     /// What is in several records, against itself in the first of them.
-    pub same_names: Vec<SameName>,
+    pub same_names: Vec<NameMatch>,
 }
 
 /// Arms of one record that are compared with each other.
 #[derive(Clone, Debug, Serialize)]
-pub struct Group {
+pub struct ReportGroup {
     /// Index of the record.
     pub record: usize,
     /// The benchmark that its arms are variants of, if there are benchmarks.
@@ -61,9 +61,9 @@ pub struct Group {
     /// Whether values are of slices of processes, not of processes.
     pub in_slices: bool,
     /// What is compared, in the order of the plan, without controls.
-    pub arms: Vec<Shape>,
+    pub arms: Vec<ArmShape>,
     /// The candidates against their reference.
-    pub comparisons: Vec<Compared>,
+    pub comparisons: Vec<GroupComparison>,
     /// Up to the 95 % quantile of the slowest arm, all arms on one scale.
     pub histogram: Option<Histogram>,
     /// All values, in bins of equal ratio.
@@ -71,14 +71,14 @@ pub struct Group {
     /// Every row in the order of time, or what slices of time have.
     pub timeline: Timeline,
     /// Where the time above t0 went; of each arm that has one.
-    pub ledgers: Vec<Ledger>,
+    pub ledgers: Vec<GroupLedger>,
     /// t0 along a parameter.
     pub scan: Option<Scan>,
 }
 
 /// A candidate against the reference.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct GroupComparison {
     /// Which of the group's arms.
     pub arm: usize,
     /// The one that it is compared with.
@@ -88,14 +88,14 @@ pub struct Compared {
     /// Differences below this fraction count as the same.
     pub same_within: f64,
     /// New ÷ reference in each block; none where blocks mean nothing.
-    pub pairs: Option<Pairs>,
+    pub pairs: Option<BlockRatios>,
     /// New ÷ reference at each decile.
     pub deciles: Option<Distributions>,
 }
 
 /// A record with its analysis.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct ReportInput<'a> {
     pub record: &'a Record,
     pub analysis: &'a Analysis,
 }
@@ -118,7 +118,7 @@ pub fn groups_of(record: &Record) -> Vec<Vec<usize>> {
 }
 
 /// Everything that a report of these records draws.
-pub fn report(inputs: &[Input<'_>]) -> ReportData {
+pub fn report(inputs: &[ReportInput<'_>]) -> ReportData {
     let of_records: Vec<Vec<Vec<usize>>> =
         inputs.iter().map(|input| groups_of(input.record)).collect();
     let n_groups: usize = of_records.iter().map(Vec::len).sum();
@@ -126,7 +126,7 @@ pub fn report(inputs: &[Input<'_>]) -> ReportData {
     let mut groups = Vec::with_capacity(n_groups);
     for (index, (input, arms)) in inputs.iter().zip(of_records).enumerate() {
         let values = histogram::series(input.record);
-        let session = Session {
+        let session = RecordContext {
             index,
             input: *input,
             walls: Walls::of(input.record),
@@ -146,7 +146,7 @@ fn n_bins(values: &[Vec<f64>]) -> usize {
     ((2.0 * (n as f64).sqrt()) as usize).clamp(BINS_MIN, BINS_MAX)
 }
 
-fn deciles(input: Input<'_>, n_groups: usize) -> Vec<Option<Distributions>> {
+fn deciles(input: ReportInput<'_>, n_groups: usize) -> Vec<Option<Distributions>> {
     let comparisons = &input.analysis.comparisons;
     if n_groups > GROUPS_WITH_DECILES_MAX || comparisons.len() > GROUPS_WITH_DECILES_MAX {
         return vec![None; comparisons.len()];
@@ -155,9 +155,9 @@ fn deciles(input: Input<'_>, n_groups: usize) -> Vec<Option<Distributions>> {
 }
 
 /// What all groups of a record share.
-struct Session<'a> {
+struct RecordContext<'a> {
     index: usize,
-    input: Input<'a>,
+    input: ReportInput<'a>,
     walls: Walls,
     /// Of each comparison.
     deciles: Vec<Option<Distributions>>,
@@ -166,9 +166,9 @@ struct Session<'a> {
     n_rows_max: usize,
 }
 
-impl Session<'_> {
-    fn group(&self, arms: &[usize]) -> Group {
-        let Input { record, analysis } = self.input;
+impl RecordContext<'_> {
+    fn group(&self, arms: &[usize]) -> ReportGroup {
+        let ReportInput { record, analysis } = self.input;
         let plan = &record.header.plan;
         let first = &plan.arms[arms[0]];
         let values: Vec<Vec<f64>> = arms.iter().map(|&arm| self.values[arm].clone()).collect();
@@ -178,7 +178,7 @@ impl Session<'_> {
             .map(|(&arm, values)| shape::shape(plan, &analysis.arms[arm], values, self.n_rows_max));
         let found = analysis.comparisons.iter().zip(&self.deciles);
         let is_time = first.unit.is_time();
-        Group {
+        ReportGroup {
             record: self.index,
             benchmark: first.benchmark.clone(),
             unit: first.unit,
@@ -200,13 +200,13 @@ impl Session<'_> {
         arms: &[usize],
         found: &Comparison,
         deciles: Option<Distributions>,
-    ) -> Option<Compared> {
+    ) -> Option<GroupComparison> {
         let place = |arm: usize| arms.iter().position(|&other| other == arm);
         let is_in_blocks =
             !matches!(found.evidence, Evidence::Unpaired { .. } | Evidence::AcrossSessions(_));
         let pairs = is_in_blocks
             .then(|| pairs(&self.walls.ratios(found.reference, found.arm), self.n_rows_max));
-        Some(Compared {
+        Some(GroupComparison {
             arm: place(found.arm)?,
             reference: place(found.reference)?,
             evidence: found.evidence.clone(),

@@ -12,7 +12,7 @@ const TYPICAL: [f64; 2] = [0.025, 0.975];
 
 /// Ratios in the order of the blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pairs {
+pub struct BlockRatios {
     /// Most of the ratios are between these: their 2.5 % and 97.5 % quantiles; none without any.
     pub typical: Option<[f64; 2]>,
     /// The ratios.
@@ -55,12 +55,12 @@ pub struct PairSlice {
 }
 
 /// Prepares the ratios of blocks, which are in order.
-pub fn pairs(ratios: &[(usize, f64)], n_max: usize) -> Pairs {
+pub fn pairs(ratios: &[(usize, f64)], n_max: usize) -> BlockRatios {
     let all: Vec<f64> = ratios.iter().map(|pair| pair.1).collect();
     let typical = Sorted::new(&all).ok().map(|sorted| TYPICAL.map(|share| sorted.quantile(share)));
     if ratios.len() <= n_max {
         let (block, ratio) = ratios.iter().copied().unzip();
-        return Pairs { typical, blocks: Blocks::All { block, ratio } };
+        return BlockRatios { typical, blocks: Blocks::All { block, ratio } };
     }
     let slice = |part: &[(usize, f64)]| {
         let values: Vec<f64> = part.iter().map(|pair| pair.1).collect();
@@ -75,5 +75,5 @@ pub fn pairs(ratios: &[(usize, f64)], n_max: usize) -> Pairs {
     let mut extremes: Vec<(usize, f64)> = ends.copied().collect();
     extremes.sort_by_key(|pair| pair.0);
     let (block, ratio) = extremes.into_iter().unzip();
-    Pairs { typical, blocks: Blocks::Sliced { n: ratios.len(), slices, block, ratio } }
+    BlockRatios { typical, blocks: Blocks::Sliced { n: ratios.len(), slices, block, ratio } }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::Sorted;
 
-use crate::analysis::{ArmSummary, Uncertain};
+use crate::analysis::{ArmSummary, UncertainValue};
 use crate::plan::Plan;
 
 /// Values at either end that are kept one by one where the middle is thinned to quantiles.
@@ -13,7 +13,7 @@ const QUANTILES: usize = 1000;
 
 /// One arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Shape {
+pub struct ArmShape {
     /// Index in the plan.
     pub arm: usize,
     /// What to call it.
@@ -23,11 +23,11 @@ pub struct Shape {
     /// Values.
     pub n: usize,
     /// Noise-free time as measured; none without a run.
-    pub t0: Option<Uncertain>,
+    pub t0: Option<UncertainValue>,
     /// The same minus that of the control, if there is one.
-    pub net_t0: Option<Uncertain>,
+    pub net_t0: Option<UncertainValue>,
     /// Median as measured.
-    pub median: Option<Uncertain>,
+    pub median: Option<UncertainValue>,
     /// Smallest and largest.
     pub range: Option<[f64; 2]>,
     /// Its distribution function.
@@ -45,9 +45,9 @@ pub struct Cumulative {
     pub shares: Vec<f64>,
 }
 
-pub(super) fn shape(plan: &Plan, arm: &ArmSummary, values: &[f64], n_max: usize) -> Shape {
+pub(super) fn shape(plan: &Plan, arm: &ArmSummary, values: &[f64], n_max: usize) -> ArmShape {
     let wall = arm.wall.as_ref();
-    Shape {
+    ArmShape {
         arm: arm.arm,
         label: arm.label.clone(),
         is_reference: plan.reference_of(arm.arm) == arm.arm,

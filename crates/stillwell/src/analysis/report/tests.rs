@@ -3,7 +3,7 @@ use serde::Serialize;
 use super::*;
 use crate::analysis::analyse;
 use crate::analysis::report::timeline::EventKind;
-use crate::ledger::Source;
+use crate::ledger::NoiseSource;
 use crate::record::fixture::{of_spec, record, row};
 use crate::record::{Event, Row};
 use crate::spec::RunSpec;
@@ -32,8 +32,8 @@ fn with_rows(mut record: Record, n_blocks: u32, wall_ns: impl Fn(u32, u32) -> u6
 fn data(records: &[Record]) -> ReportData {
     let analyses: Vec<Analysis> = records.iter().map(analyse).collect();
     let inputs = records.iter().zip(&analyses);
-    let inputs: Vec<Input<'_>> =
-        inputs.map(|(record, analysis)| Input { record, analysis }).collect();
+    let inputs: Vec<ReportInput<'_>> =
+        inputs.map(|(record, analysis)| ReportInput { record, analysis }).collect();
     report(&inputs)
 }
 
@@ -69,7 +69,7 @@ fn a_ledger_adds_up() {
     for ledger in &data.groups[0].ledgers {
         let sum: i64 = ledger.lost.entries.iter().map(|entry| entry.ns).sum();
         assert_eq!(sum, ledger.lost.total_ns, "{ledger:?}");
-        assert!(ledger.lost.entries.iter().any(|entry| entry.source == Source::Preempted));
+        assert!(ledger.lost.entries.iter().any(|entry| entry.source == NoiseSource::Preempted));
     }
 }
 

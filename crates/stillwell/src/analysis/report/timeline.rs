@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::Sorted;
 
-use crate::analysis::launches::{self, Rule};
+use crate::analysis::launches::{self, SliceRule};
 use crate::analysis::notes::queued_ns;
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
@@ -120,7 +120,7 @@ pub fn timeline(record: &Record, arms: &[usize], n_max: usize) -> Timeline {
         _ => None,
     });
     let rule = launches::slice_rule(&record.header.plan);
-    let source = Source { rows, rule, record, arms, lost, full_clock: full_clock(rows) };
+    let source = TimelineSource { rows, rule, record, arms, lost, full_clock: full_clock(rows) };
     let mut found: Vec<(usize, usize)> = Vec::new();
     for index in 0..rows.len() {
         let place = arms.iter().position(|&arm| arm == rows.arm(index));
@@ -149,9 +149,9 @@ pub fn timeline(record: &Record, arms: &[usize], n_max: usize) -> Timeline {
     Timeline::Sliced { n: found.len(), slices, rows: source.table(&extremes) }
 }
 
-struct Source<'a> {
+struct TimelineSource<'a> {
     rows: &'a Rows,
-    rule: Rule,
+    rule: SliceRule,
     record: &'a Record,
     arms: &'a [usize],
     /// The first step that may have had no shield any more.
@@ -172,7 +172,7 @@ fn clock(rows: &Rows, index: usize) -> Option<f64> {
     Some(Metric::Cycles.info().in_base_unit(cycles, share) / ns as f64)
 }
 
-impl Source<'_> {
+impl TimelineSource<'_> {
     fn value(&self, index: usize) -> Option<f64> {
         match &self.record.slices {
             Some(_) => Some(self.rule.slice(&self.rows.row(index))?.1),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::report::{Group, Input, n_bins};
+use crate::analysis::report::{ReportGroup, ReportInput, n_bins};
 use crate::analysis::{Evidence, across_records};
 
 /// More arms than this are no picture.
@@ -14,7 +14,7 @@ const ARMS_MAX: usize = 24;
 
 /// Arms of several records on one scale.
 #[derive(Clone, Debug, Serialize)]
-pub struct Together {
+pub struct RecordOverlay {
     /// Index of the group and of the arm in it, for each series of the histograms.
     pub series: Vec<[usize; 2]>,
     /// Up to the 95 % quantile of the slowest one.
@@ -25,7 +25,7 @@ pub struct Together {
 
 /// An arm against the one of the same name, and the same benchmark, in the first record that has it.
 #[derive(Clone, Debug, Serialize)]
-pub struct SameName {
+pub struct NameMatch {
     /// Index of the group and of the arm in it.
     pub arm: [usize; 2],
     /// Those of the first record.
@@ -35,7 +35,7 @@ pub struct SameName {
 }
 
 /// The arms that are in several records.
-pub(super) fn same_names(inputs: &[Input<'_>], groups: &[Group]) -> Vec<SameName> {
+pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> Vec<NameMatch> {
     let mut found = Vec::new();
     let mut first: HashMap<(Option<&str>, &str), [usize; 2]> = HashMap::new();
     for (index, group) in groups.iter().enumerate() {
@@ -46,20 +46,23 @@ pub(super) fn same_names(inputs: &[Input<'_>], groups: &[Group]) -> Vec<SameName
             if other.record == group.record || other.unit != group.unit {
                 continue;
             }
-            let summary = |group: &Group, place: usize| {
+            let summary = |group: &ReportGroup, place: usize| {
                 &inputs[group.record].analysis.arms[group.arms[place].arm]
             };
             let (old, new) = (summary(other, reference[1]), summary(group, place));
             let alpha = inputs[group.record].record.header.plan.policy.alpha;
             let evidence = across_records(&[old], new, alpha);
-            found.push(SameName { arm: [index, place], reference, evidence });
+            found.push(NameMatch { arm: [index, place], reference, evidence });
         }
     }
     found
 }
 
 /// Nothing for one record, suites, different units, or more arms than can be seen.
-pub(super) fn together(inputs: &[Input<'_>], groups: &[Group]) -> Option<Together> {
+pub(super) fn together(
+    inputs: &[ReportInput<'_>],
+    groups: &[ReportGroup],
+) -> Option<RecordOverlay> {
     let is_one_scale = groups.windows(2).all(|pair| pair[0].unit == pair[1].unit);
     let is_suite = groups.len() != inputs.len();
     let n_arms: usize = groups.iter().map(|group| group.arms.len()).sum();
@@ -75,7 +78,7 @@ pub(super) fn together(inputs: &[Input<'_>], groups: &[Group]) -> Option<Togethe
             values.push(std::mem::take(&mut of_record[shape.arm]));
         }
     }
-    Some(Together {
+    Some(RecordOverlay {
         histogram: Histogram::of_series(&values, n_bins(&values))?,
         log_histogram: Histogram::of_logs(&values, n_bins(&values)),
         series,

@@ -12,7 +12,7 @@ use crate::host::guardian::Guardian;
 use crate::host::{self, Host};
 use crate::ledger::Remedy;
 use crate::measure::interrupt::Interrupt;
-use crate::noise::{self, Asked};
+use crate::noise::{self, NoiseRequest};
 use crate::record::Record;
 use crate::render::noise::{Explained, explained, nothing_to_turn};
 use crate::spec::run::{ExportOptions, Style};
@@ -102,7 +102,8 @@ fn quietest(verb: &RunVerb) -> Result<Option<usize>> {
     if cpus.len() < 2 {
         return Ok(None);
     }
-    let asked = Asked { cpus: cpus.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
+    let asked =
+        NoiseRequest { cpus: cpus.clone(), length_ns: WATCH_NS, points: false, osnoise: false };
     let found = noise::watch(&host, &asked, &Interrupt::catch()?)?;
     Ok(found.report.quietest.first().or(cpus.last()).copied())
 }

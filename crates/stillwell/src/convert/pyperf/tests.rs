@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::analysis::series::{Range, series};
+use crate::analysis::series::{ValueRange, series};
 use crate::convert::read::{Detail, File, Options};
 use crate::results::{Calibration, LaunchView, MetaValue, Results, Unit};
 use crate::values::Format;
@@ -105,9 +105,9 @@ fn the_numbers_of_pyperf() {
     let results = Format::Pyperf.read(&files, Options::default()).unwrap();
     let found = series(&results, &results.benchmarks[0]);
     assert_eq!((found.n_calibrations, found.n_launches, found.n_values), (1, 20, 60));
-    assert_eq!(found.values_per_launch, Range { min: 3, max: 3 });
-    assert_eq!(found.warmups_per_launch, Range { min: 1, max: 1 });
-    assert_eq!(found.loops, Range { min: 1 << 14, max: 1 << 14 });
+    assert_eq!(found.values_per_launch, ValueRange { min: 3, max: 3 });
+    assert_eq!(found.warmups_per_launch, ValueRange { min: 1, max: 1 });
+    assert_eq!(found.loops, ValueRange { min: 1 << 14, max: 1 << 14 });
     let raw = found.raw_ns.unwrap();
     assert_eq!(((raw.min / 1e5).round(), (raw.max / 1e6).round()), (823.0, 129.0));
     assert_eq!((found.mad.unwrap() / 10.0).round(), 45.0);

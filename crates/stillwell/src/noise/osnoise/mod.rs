@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::host::Gap;
-use crate::ledger::Source;
+use crate::ledger::NoiseSource;
 use crate::noise::CpuNoise;
 use crate::values::format_cpu_list;
 
@@ -25,22 +25,22 @@ pub struct Osnoise {
     /// The longest piece, ns.
     pub longest_ns: u64,
     /// Programs.
-    pub threads: Taken,
+    pub threads: OsnoiseTime,
     /// Interrupts.
-    pub interrupts: Taken,
+    pub interrupts: OsnoiseTime,
     /// Softirqs; kernels with PREEMPT_RT have threads instead.
-    pub softirqs: Taken,
+    pub softirqs: OsnoiseTime,
     /// Interrupts that cannot be masked.
-    pub nmis: Taken,
+    pub nmis: OsnoiseTime,
     /// Pieces in which the kernel saw nothing: hardware, firmware, or the host.
-    pub hardware: Taken,
+    pub hardware: OsnoiseTime,
     /// Events that did not fit into the kernel's buffer.
     pub n_lost_events: u64,
 }
 
 /// What a kind of source took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Taken {
+pub struct OsnoiseTime {
     /// How long, ns, by the tracer's events; without what interrupted them.
     pub ns: u64,
     /// How often, by its own count.
@@ -49,18 +49,18 @@ pub struct Taken {
 
 /// A CPU by its loop and by the tracer, as shares of the time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Beside {
+pub struct OsnoiseComparison {
     /// Its number.
     pub cpu: usize,
     /// By our loop.
-    pub by_loop: Shares,
+    pub by_loop: TimeShares,
     /// By the tracer.
-    pub by_osnoise: Shares,
+    pub by_osnoise: TimeShares,
 }
 
 /// Shares of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Shares {
+pub struct TimeShares {
     /// Everything.
     pub stolen: f64,
     /// The longest piece, ns.
@@ -76,10 +76,14 @@ pub struct Shares {
 }
 
 /// Puts the tracer's words beside those of the loop.
-pub fn beside(cpus: &[CpuNoise], said: &[Osnoise]) -> Vec<Beside> {
+pub fn beside(cpus: &[CpuNoise], said: &[Osnoise]) -> Vec<OsnoiseComparison> {
     let pairs = said.iter().filter_map(|osnoise| {
         let watched = cpus.iter().find(|cpu| cpu.cpu == osnoise.cpu)?;
-        Some(Beside { cpu: osnoise.cpu, by_loop: of_loop(watched), by_osnoise: of_tracer(osnoise) })
+        Some(OsnoiseComparison {
+            cpu: osnoise.cpu,
+            by_loop: of_loop(watched),
+            by_osnoise: of_tracer(osnoise),
+        })
     });
     pairs.collect()
 }
@@ -95,25 +99,25 @@ pub fn silent(cpus: &[usize], said: &[Osnoise]) -> Option<Gap> {
     })
 }
 
-fn of_loop(cpu: &CpuNoise) -> Shares {
+fn of_loop(cpu: &CpuNoise) -> TimeShares {
     let share = |ns: f64| ns / cpu.observed_ns.max(1) as f64;
-    let of = |is_it: &dyn Fn(&Source) -> bool| {
+    let of = |is_it: &dyn Fn(&NoiseSource) -> bool| {
         let found = cpu.ledger.entries.iter().filter(|entry| is_it(&entry.source));
         share(found.map(|entry| entry.ns as f64).sum())
     };
-    Shares {
+    TimeShares {
         stolen: share(cpu.stolen_ns as f64),
         longest_ns: cpu.longest_ns,
-        threads: of(&|source| matches!(source, Source::Task { .. } | Source::Preempted)),
-        interrupts: of(&|source| matches!(source, Source::Interrupt { .. })),
-        softirqs: of(&|source| matches!(source, Source::Softirq { .. })),
-        unseen: of(&|source| source.is_unexplained() || *source == Source::Steal),
+        threads: of(&|source| matches!(source, NoiseSource::Task { .. } | NoiseSource::Preempted)),
+        interrupts: of(&|source| matches!(source, NoiseSource::Interrupt { .. })),
+        softirqs: of(&|source| matches!(source, NoiseSource::Softirq { .. })),
+        unseen: of(&|source| source.is_unexplained() || *source == NoiseSource::Steal),
     }
 }
 
-fn of_tracer(said: &Osnoise) -> Shares {
+fn of_tracer(said: &Osnoise) -> TimeShares {
     let share = |ns: u64| ns as f64 / said.observed_ns.max(1) as f64;
-    Shares {
+    TimeShares {
         stolen: share(said.stolen_ns),
         longest_ns: said.longest_ns,
         threads: share(said.threads.ns),
@@ -204,7 +208,7 @@ fn end_of_sample(said: &str) -> Option<Osnoise> {
     let us = |text: &str| Some(text.parse::<u64>().ok()? * 1_000);
     let counts: Vec<u64> = counts.iter().map(|n| n.parse().ok()).collect::<Option<_>>()?;
     let &[hardware, nmis, interrupts, softirqs, threads] = &counts[..] else { return None };
-    let counted = |n| Taken { ns: 0, n };
+    let counted = |n| OsnoiseTime { ns: 0, n };
     Some(Osnoise {
         observed_ns: us(runtime)?,
         stolen_ns: us(noise)?,
@@ -248,7 +252,7 @@ CPU:3 [LOST 12 EVENTS]
 
     #[test]
     fn samples_are_added_up() {
-        let taken = |ns, n| Taken { ns, n };
+        let taken = |ns, n| OsnoiseTime { ns, n };
         let expected = Osnoise {
             cpu: 3,
             observed_ns: 2_000_000_000,

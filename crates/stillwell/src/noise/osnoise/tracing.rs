@@ -74,19 +74,19 @@ fn relay(cpus: &str) -> Result<()> {
     if is_in_use(place) {
         bail!("somebody else is using it (current_tracer)");
     }
-    let tracer = Tracing::start(place, cpus)?;
+    let tracer = OsnoiseTracer::start(place, cpus)?;
     println_to_stdout(READY);
     tracer.copy_until_the_end_of_input()
 }
 
 /// The tracer, turned on.
-struct Tracing<'a> {
+struct OsnoiseTracer<'a> {
     place: &'a Path,
     instance: PathBuf,
     before: String,
 }
 
-impl<'a> Tracing<'a> {
+impl<'a> OsnoiseTracer<'a> {
     fn start(place: &'a Path, cpus: &str) -> Result<Self> {
         let before = read(&place.join("osnoise/cpus"))?;
         let name = format!("{OURS}.{}.{before}", std::process::id());
@@ -137,7 +137,7 @@ impl<'a> Tracing<'a> {
     }
 }
 
-impl Drop for Tracing<'_> {
+impl Drop for OsnoiseTracer<'_> {
     fn drop(&mut self) {
         put_back(self.place, &self.instance, &self.before);
     }

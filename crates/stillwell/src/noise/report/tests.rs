@@ -1,9 +1,9 @@
 use super::*;
 use crate::noise::attribute::Pause;
-use crate::noise::trace::{Event, Trace, What};
+use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
 
-fn watched(pauses: &[(u64, u64)]) -> Watched {
-    Watched {
+fn watched(pauses: &[(u64, u64)]) -> LoopObservation {
+    LoopObservation {
         cpu: 1,
         start_ns: 1_000_000,
         length_ns: 60_000_000,
@@ -13,32 +13,32 @@ fn watched(pauses: &[(u64, u64)]) -> Watched {
         n_overflown: 2,
         overflown_ns: 5_000,
         run_delay_ns: Some(1_500_000),
-        ..Watched::default()
+        ..LoopObservation::default()
     }
 }
 
-fn ns_of(noise: &CpuNoise, source: &Source) -> i64 {
+fn ns_of(noise: &CpuNoise, source: &NoiseSource) -> i64 {
     noise.ledger.entries.iter().find(|entry| entry.source == *source).map_or(0, |entry| entry.ns)
 }
 
 /// A CPU of a virtual machine.
-fn of(watched: &Watched, seen: Option<&Seen>, counted: Counted) -> CpuNoise {
-    let registers = registers::Counted::default();
-    let found = of_cpu(&OfCpu { watched, seen, counted, registers }, true);
+fn of(watched: &LoopObservation, seen: Option<&CpuTraces>, counted: CpuCounts) -> CpuNoise {
+    let registers = registers::RegisterCounts::default();
+    let found = of_cpu(&CpuMeasurements { watched, seen, counted, registers }, true);
     let sum: i64 = found.ledger.entries.iter().map(|entry| entry.ns).sum();
     assert_eq!(sum.cast_unsigned(), found.stolen_ns);
     found
 }
 
-fn tick() -> Source {
-    Source::Interrupt { line: "LOC".into() }
+fn tick() -> NoiseSource {
+    NoiseSource::Interrupt { line: "LOC".into() }
 }
 
-fn task(name: &str) -> Source {
-    Source::Task { name: name.into() }
+fn task(name: &str) -> NoiseSource {
+    NoiseSource::Task { name: name.into() }
 }
 
-fn is_estimate(noise: &CpuNoise, source: &Source) -> bool {
+fn is_estimate(noise: &CpuNoise, source: &NoiseSource) -> bool {
     noise.ledger.entries.iter().any(|entry| entry.source == *source && entry.is_estimate)
 }
 
@@ -46,17 +46,17 @@ fn is_estimate(noise: &CpuNoise, source: &Source) -> bool {
 fn a_cpu_without_rights() {
     let others = Trace {
         events: vec![
-            Event { time_ns: 2_000_000, what: What::Switch(Some(0)) },
-            Event { time_ns: 3_500_000, what: What::Switch(None) },
+            CpuEvent { time_ns: 2_000_000, kind: CpuEventKind::Switch(Some(0)) },
+            CpuEvent { time_ns: 3_500_000, kind: CpuEventKind::Switch(None) },
         ],
-        sources: vec![Source::Preempted],
+        sources: vec![NoiseSource::Preempted],
         n_lost: 0,
     };
-    let seen = Seen { cpu: 1, switches: others, points: None };
-    let counted = Counted {
-        interrupts: vec![(Source::Interrupt { line: "LOC".into() }, 3)],
+    let seen = CpuTraces { cpu: 1, switches: others, points: None };
+    let counted = CpuCounts {
+        interrupts: vec![(NoiseSource::Interrupt { line: "LOC".into() }, 3)],
         ran: vec![("cc1".into(), 9_000_000)],
-        ..Counted::default()
+        ..CpuCounts::default()
     };
     let watched = watched(&[
         (1_500_000, 2_000),
@@ -70,7 +70,7 @@ fn a_cpu_without_rights() {
     // Pauses of 2, 15, 3 and 2 µs are left: of three ticks.
     assert_eq!(ns_of(&found, &tick()), 15_000 + 3_000 + 2_000);
     // Nobody looked for what the host took.
-    assert_eq!(ns_of(&found, &Source::Unexplained), 1_527_000 - 1_520_000);
+    assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 1_527_000 - 1_520_000);
     assert_eq!((found.switched_off_ns, found.n_pauses), (Some(1_500_000), 6));
     assert_eq!(found.histogram, [0, 2, 1, 0, 0, 1, 0]);
     let known: f64 = found.timeline.iter().flatten().sum();
@@ -79,40 +79,40 @@ fn a_cpu_without_rights() {
 
 #[test]
 fn a_cpu_with_tracepoints_and_steal() {
-    let tick = Source::Interrupt { line: "LOC".into() };
+    let tick = NoiseSource::Interrupt { line: "LOC".into() };
     let points = Trace {
         events: vec![
-            Event { time_ns: 2_000_000, what: What::Enter(0) },
-            Event { time_ns: 2_003_000, what: What::Exit(0) },
+            CpuEvent { time_ns: 2_000_000, kind: CpuEventKind::Enter(0) },
+            CpuEvent { time_ns: 2_003_000, kind: CpuEventKind::Exit(0) },
         ],
         sources: vec![tick.clone()],
         n_lost: 3,
     };
-    let seen = Seen { cpu: 1, switches: Trace::default(), points: Some(points) };
-    let counted = Counted { steal_ns: 10_000_000, ..Counted::default() };
+    let seen = CpuTraces { cpu: 1, switches: Trace::default(), points: Some(points) };
+    let counted = CpuCounts { steal_ns: 10_000_000, ..CpuCounts::default() };
     let watched = watched(&[(1_999_500, 4_000), (7_000_000, 30_000_000)]);
     let found = of_cpu(
-        &OfCpu {
+        &CpuMeasurements {
             watched: &watched,
             seen: Some(&seen),
             counted,
-            registers: registers::Counted::default(),
+            registers: registers::RegisterCounts::default(),
         },
         false,
     );
-    assert_eq!((ns_of(&found, &tick), ns_of(&found, &Source::Crossing)), (3_000, 1_000));
-    assert_eq!(ns_of(&found, &Source::Steal), 10_000_000);
-    assert_eq!(ns_of(&found, &Source::Unexplained), 20_005_000);
+    assert_eq!((ns_of(&found, &tick), ns_of(&found, &NoiseSource::Crossing)), (3_000, 1_000));
+    assert_eq!(ns_of(&found, &NoiseSource::Steal), 10_000_000);
+    assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 20_005_000);
     assert_eq!((found.n_lost_events, found.switched_off_ns), (3, None));
 }
 
 /// A container's filter refuses perf events: what the kernel counts still says who it was.
 #[test]
 fn a_cpu_without_perf_events() {
-    let counted = Counted {
+    let counted = CpuCounts {
         interrupts: vec![(tick(), 2)],
         ran: vec![("hog".into(), 9_000_000)],
-        ..Counted::default()
+        ..CpuCounts::default()
     };
     let mut watched = watched(&[
         (1_500_000, 700_000),
@@ -123,9 +123,9 @@ fn a_cpu_without_perf_events() {
     watched.n_overflown = 0;
     watched.overflown_ns = 0;
     let found = of(&watched, None, counted.clone());
-    assert_eq!(found.evidence, Evidence::Counts);
+    assert_eq!(found.evidence, NoiseEvidence::Counts);
     assert_eq!((ns_of(&found, &task("hog")), ns_of(&found, &tick())), (1_500_000, 66_000));
-    assert_eq!(ns_of(&found, &Source::Unexplained), 1_610_000 - 1_566_000);
+    assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 1_610_000 - 1_566_000);
     // Nor does the kernel say how long the loop waited: who ran is all that is known.
     watched.run_delay_ns = None;
     let found = of(&watched, None, counted);
@@ -136,13 +136,13 @@ fn a_cpu_without_perf_events() {
 /// Only where every switch and interrupt would have been seen, what nobody was seen in is the host's.
 #[test]
 fn the_host_has_what_nobody_else_can_have_had() {
-    let points = |n_lost| Seen {
+    let points = |n_lost| CpuTraces {
         cpu: 1,
         switches: Trace::default(),
         points: Some(Trace {
             events: vec![
-                Event { time_ns: 2_000_000, what: What::Enter(0) },
-                Event { time_ns: 2_003_000, what: What::Exit(0) },
+                CpuEvent { time_ns: 2_000_000, kind: CpuEventKind::Enter(0) },
+                CpuEvent { time_ns: 2_003_000, kind: CpuEventKind::Exit(0) },
             ],
             sources: vec![tick()],
             n_lost,
@@ -150,11 +150,17 @@ fn the_host_has_what_nobody_else_can_have_had() {
     };
     // 5 µs of pauses that did not fit are nobody's in any case.
     let watched = watched(&[(1_999_500, 4_000), (7_000_000, 30_000)]);
-    let found = of(&watched, Some(&points(0)), Counted::default());
-    assert_eq!([Source::Host, Source::Unexplained].map(|it| ns_of(&found, &it)), [30_000, 5_000]);
+    let found = of(&watched, Some(&points(0)), CpuCounts::default());
+    assert_eq!(
+        [NoiseSource::Host, NoiseSource::Unexplained].map(|it| ns_of(&found, &it)),
+        [30_000, 5_000]
+    );
     assert!(!is_estimate(&found, &tick()));
-    let found = of(&watched, Some(&points(7)), Counted::default());
-    assert_eq!([Source::Host, Source::Unexplained].map(|it| ns_of(&found, &it)), [0, 35_000]);
+    let found = of(&watched, Some(&points(7)), CpuCounts::default());
+    assert_eq!(
+        [NoiseSource::Host, NoiseSource::Unexplained].map(|it| ns_of(&found, &it)),
+        [0, 35_000]
+    );
     assert!(is_estimate(&found, &tick()));
     assert_eq!(found.n_lost_events, 7);
 }
@@ -164,12 +170,12 @@ fn the_host_has_what_nobody_else_can_have_had() {
 fn a_timeline_ends_where_the_room_does() {
     let mut watched = watched(&[(1_000_000, 500_000), (2_500_000, 1_700_000)]);
     watched.longest_overflown_ns = 3_000_000;
-    let found = of(&watched, None, Counted::default());
+    let found = of(&watched, None, CpuCounts::default());
     assert_eq!(found.longest_ns, 3_000_000);
     assert_eq!(found.timeline[..4], [Some(0.5), Some(0.5), Some(1.0), None]);
     assert!(found.timeline[3..].iter().all(Option::is_none));
     watched.n_overflown = 0;
-    let found = of(&watched, None, Counted::default());
+    let found = of(&watched, None, CpuCounts::default());
     assert!(found.timeline.iter().all(Option::is_some));
 }
 
@@ -177,11 +183,11 @@ fn a_timeline_ends_where_the_room_does() {
 fn the_quietest_are_named_only_if_they_differ() {
     let cpu = |cpu, stolen_ns, was_moved| {
         let watched = watched(&[]);
-        let known = OfCpu {
+        let known = CpuMeasurements {
             watched: &watched,
             seen: None,
-            counted: Counted::default(),
-            registers: registers::Counted::default(),
+            counted: CpuCounts::default(),
+            registers: registers::RegisterCounts::default(),
         };
         CpuNoise { cpu, stolen_ns, was_moved, ..of_cpu(&known, false) }
     };

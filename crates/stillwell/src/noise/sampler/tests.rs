@@ -1,10 +1,9 @@
-use rustix::thread::CpuSet;
-
 use super::*;
+use crate::values::CPUS_MAX;
 use std::cell::Cell;
 
 /// A clock that shows these times, one after another; before the last one the loop is asked to end.
-fn spun(times: &[u64], room: usize) -> (Seen, Vec<(u64, u64)>) {
+fn spun(times: &[u64], room: usize) -> (SpinResult, Vec<(u64, u64)>) {
     let (at, stop) = (Cell::new(0), AtomicBool::new(false));
     let ticks = || {
         let now = times[at.get()];
@@ -40,7 +39,7 @@ fn what_cannot_be_watched_takes_no_room() {
 /// What the thread waited for before its loop began, and after it had ended, the loop did not lose.
 #[test]
 fn only_waiting_in_the_loop_counts() {
-    let delay = |ns, began_ns, ended_ns| Delay { ns: Some(ns), began_ns, ended_ns };
+    let delay = |ns, began_ns, ended_ns| RunDelay { ns: Some(ns), began_ns, ended_ns };
     let ms = 1_000_000;
     let before = delay(5 * ms, ms, 2 * ms);
     let at_once = delay(9 * ms, 50 * ms + 9_000, 51 * ms);
@@ -50,7 +49,7 @@ fn only_waiting_in_the_loop_counts() {
     assert_eq!(delay_in_loop(before, late, 5 * ms, 50 * ms), Some(ms));
     // No more than there was.
     assert_eq!(delay_in_loop(before, delay(99 * ms, 7 * ms, 7 * ms), 2 * ms, 7 * ms), Some(5 * ms));
-    let unknown = Delay { ns: None, ..late };
+    let unknown = RunDelay { ns: None, ..late };
     assert_eq!(delay_in_loop(before, unknown, 5 * ms, 50 * ms), None);
 }
 
@@ -64,11 +63,11 @@ fn a_clock_that_goes_back_is_no_pause() {
 fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
     let cpu = sched_getcpu();
     let interrupt = Interrupt::by_hand().0;
-    let orders = |cpus| Orders { cpus, length_ns: 5_000_000, clock: Clock::Monotonic };
+    let orders = |cpus| SamplerSettings { cpus, length_ns: 5_000_000, clock: LoopClock::Monotonic };
     let mut threads = Vec::new();
-    // The second is beyond what a mask has room for.
-    let missing = [CpuSet::MAX_CPU - 1, CpuSet::MAX_CPU];
-    let Outcome { watched: found, refused, was_interrupted } = watch(
+    // No kernel has a CPU with the second number.
+    let missing = [CPUS_MAX - 1, CPUS_MAX];
+    let SamplerOutcome { watched: found, refused, was_interrupted } = watch(
         &orders(vec![cpu, missing[0], missing[1]]),
         &interrupt,
         |all| threads = all.to_vec(),
@@ -90,9 +89,12 @@ fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
 #[test]
 fn it_can_be_ended() {
     let (interrupt, mut hand) = Interrupt::by_hand();
-    let orders =
-        Orders { cpus: vec![sched_getcpu()], length_ns: u64::MAX / 4, clock: Clock::Monotonic };
-    let press = |_: &[Thread]| {
+    let orders = SamplerSettings {
+        cpus: vec![sched_getcpu()],
+        length_ns: u64::MAX / 4,
+        clock: LoopClock::Monotonic,
+    };
+    let press = |_: &[LoopThread]| {
         use std::io::Write as _;
         hand.write_all(b"c").unwrap();
     };

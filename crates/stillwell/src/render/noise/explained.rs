@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::analysis::ledger::RecordLedger;
-use crate::ledger::Source;
+use crate::ledger::NoiseSource;
 use crate::render::columns::wrap;
 use crate::render::noise::words;
 use crate::render::remedies::Audience;
@@ -14,7 +14,7 @@ use crate::render::units::short_time;
 #[derive(Debug)]
 pub struct Explained<'a> {
     /// What was largest in the first one.
-    pub source: &'a Source,
+    pub source: &'a NoiseSource,
     /// The first.
     pub before: &'a RecordLedger,
     /// The second.
@@ -52,7 +52,7 @@ pub fn explained(found: &Explained<'_>) -> String {
 }
 
 /// Nothing that can be turned on for some runs removes it.
-pub fn nothing_to_turn(source: &Source) -> String {
+pub fn nothing_to_turn(source: &NoiseSource) -> String {
     let advice = words::advice(source, Audience::Run);
     let advice = advice.map_or_else(String::new, |advice| format!("; what may: {advice}"));
     let text = format!(
@@ -67,14 +67,14 @@ pub fn nothing_to_turn(source: &Source) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::ledger::{ArmLedger, Threads};
-    use crate::ledger::{Entry, Ledger};
+    use crate::analysis::ledger::{ArmLedger, ThreadUse};
+    use crate::ledger::{Ledger, LedgerEntry};
 
     fn ledger(preempted_ns: i64, total_ns: i64, n: usize) -> RecordLedger {
         let total = Ledger::new(
             total_ns,
-            [Entry::exact(Source::Preempted, preempted_ns)],
-            Source::Unexplained,
+            [LedgerEntry::exact(NoiseSource::Preempted, preempted_ns)],
+            NoiseSource::Unexplained,
         );
         let arm = ArmLedger {
             arm: 0,
@@ -83,7 +83,7 @@ mod tests {
             t0_ns: 1e7,
             measured_ns: total_ns + 10_000_000 * n as i64,
             ledger: total.clone(),
-            threads: Threads::One,
+            threads: ThreadUse::One,
             n_uncounted: 0,
         };
         RecordLedger { measured_ns: arm.measured_ns, arms: vec![arm], total, evidence: None }
@@ -93,12 +93,12 @@ mod tests {
     fn both_sessions_run_by_run() {
         let (before, after) = (ledger(20_000_000, 23_000_000, 10), ledger(100_000, 1_000_000, 20));
         let found = Explained {
-            source: &Source::Preempted,
+            source: &NoiseSource::Preempted,
             before: &before,
             after: &after,
             record: Path::new("/tmp/b.swell"),
         };
         insta::assert_snapshot!(explained(&found));
-        assert!(nothing_to_turn(&Source::Steal).contains("what may: nothing"));
+        assert!(nothing_to_turn(&NoiseSource::Steal).contains("what may: nothing"));
     }
 }

@@ -1,6 +1,6 @@
 //! The parts of a ledger, one line each.
 
-use crate::ledger::{Entry, Ledger, Source};
+use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::render::noise::words;
 use crate::render::table;
 use crate::render::units::short_time;
@@ -10,7 +10,7 @@ const ENTRIES_MAX: usize = 10;
 
 /// One line for each part, the largest first; what is not explained is always shown.
 pub(super) fn lines(out: &mut String, found: &Ledger) {
-    let line = |entry: &Entry| {
+    let line = |entry: &LedgerEntry| {
         vec![
             format!("   {}", words::name(&entry.source)),
             short_time(entry.ns as f64),
@@ -20,14 +20,14 @@ pub(super) fn lines(out: &mut String, found: &Ledger) {
         ]
     };
     // What is not explained is last, and always shown.
-    let (known, unknown): (Vec<&Entry>, Vec<&Entry>) =
+    let (known, unknown): (Vec<&LedgerEntry>, Vec<&LedgerEntry>) =
         found.entries.iter().partition(|entry| !entry.source.is_unexplained());
     let n_shown = known.len().min(ENTRIES_MAX);
     let mut rows: Vec<Vec<String>> = known[..n_shown].iter().map(|entry| line(entry)).collect();
     if n_shown < known.len() {
         let ns: i64 = known[n_shown..].iter().map(|entry| entry.ns).sum();
         let is_estimate = known[n_shown..].iter().any(|entry| entry.is_estimate);
-        let rest = Entry { source: Source::Unexplained, ns, n: None, is_estimate };
+        let rest = LedgerEntry { source: NoiseSource::Unexplained, ns, n: None, is_estimate };
         let mut row = line(&rest);
         row[0] = format!("   {} more", known.len() - n_shown);
         rows.push(row);
@@ -44,12 +44,12 @@ mod tests {
     #[test]
     fn a_sum_with_an_estimate_is_one() {
         let text = |is_estimate| {
-            let entry = |ns: i64| Entry {
+            let entry = |ns: i64| LedgerEntry {
                 is_estimate: is_estimate && ns == 1,
-                ..Entry::exact(Source::Task { name: ns.to_string() }, ns)
+                ..LedgerEntry::exact(NoiseSource::Task { name: ns.to_string() }, ns)
             };
             let mut text = String::new();
-            lines(&mut text, &Ledger::new(100, (1..13).map(entry), Source::Unexplained));
+            lines(&mut text, &Ledger::new(100, (1..13).map(entry), NoiseSource::Unexplained));
             text.lines().find(|line| line.contains("2 more")).unwrap().to_owned()
         };
         assert!(text(true).ends_with("estimate") && !text(false).contains("estimate"));

@@ -1,7 +1,7 @@
 //! The ledger of a record's arms.
 
-use crate::analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, Threads};
-use crate::ledger::{Remedy, Source};
+use crate::analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, ThreadUse};
+use crate::ledger::{NoiseSource, Remedy};
 use crate::record::Record;
 use crate::render::Styles;
 use crate::render::columns::{shorten, wrap};
@@ -89,13 +89,13 @@ fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
 fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
     let mut all = Vec::new();
     match arm.threads {
-        Threads::One => {}
-        Threads::TakeTurns => all.push(
+        ThreadUse::One => {}
+        ThreadUse::TakeTurns => all.push(
             "its threads, or processes, take turns on a CPU: only what they waited for is told apart, and some of that time \
              they took from each other"
                 .into(),
         ),
-        Threads::Parallel => all.push(
+        ThreadUse::Parallel => all.push(
             "its threads run on several CPUs at a time: only what kept them from running is told apart"
                 .into(),
         ),
@@ -112,21 +112,21 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
         found.map_or(0, |entry| entry.ns)
     };
     let has_names =
-        arm.ledger.entries.iter().any(|entry| matches!(entry.source, Source::Task { .. }));
-    if has_names && ns_of(Source::Queued) > arm.ledger.total_ns / NOTED {
+        arm.ledger.entries.iter().any(|entry| matches!(entry.source, NoiseSource::Task { .. }));
+    if has_names && ns_of(NoiseSource::Queued) > arm.ledger.total_ns / NOTED {
         all.push(
             "ready: who ran is named where a program was taken off its CPU, not where it was woken or made and waited for one"
                 .into(),
         );
     }
-    if ns_of(Source::Asleep) > arm.ledger.total_ns / NOTED {
+    if ns_of(NoiseSource::Asleep) > arm.ledger.total_ns / NOTED {
         all.push(
             "asleep: for a device, a timer, another process; but if it makes processes, they may have waited for a CPU, which \
              is counted of the first one only; or stillwell did, to see the end"
                 .into(),
         );
     }
-    if ns_of(Source::SeenLate) > arm.ledger.total_ns / NOTED {
+    if ns_of(NoiseSource::SeenLate) > arm.ledger.total_ns / NOTED {
         all.push(
             "seen late: it never waited for anything, so that stillwell itself waited for a CPU to see its end; fewer other \
              programs at a time, or a CPU that they leave free, would help"
@@ -140,7 +140,7 @@ fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::host::Gap;
-    use crate::ledger::{Entry, Ledger};
+    use crate::ledger::{Ledger, LedgerEntry};
     use crate::record::fixture;
 
     #[test]
@@ -154,15 +154,15 @@ mod tests {
                 fix: "buy one".into(),
             })
             .into();
-        let task = |name: &str| Source::Task { name: name.into() };
+        let task = |name: &str| NoiseSource::Task { name: name.into() };
         let parts = [
-            Entry { n: Some(12), ..Entry::exact(task("chrome"), 22_000_000) },
-            Entry::exact(Source::Preempted, 9_000_000),
-            Entry::exact(Source::Interrupt { line: "LOC".into() }, 5_000_000),
-            Entry::estimate(Source::Faults, 2_000_000, 1200),
-            Entry::exact(Source::Asleep, -3_000),
+            LedgerEntry { n: Some(12), ..LedgerEntry::exact(task("chrome"), 22_000_000) },
+            LedgerEntry::exact(NoiseSource::Preempted, 9_000_000),
+            LedgerEntry::exact(NoiseSource::Interrupt { line: "LOC".into() }, 5_000_000),
+            LedgerEntry::estimate(NoiseSource::Faults, 2_000_000, 1200),
+            LedgerEntry::exact(NoiseSource::Asleep, -3_000),
         ];
-        let ledger = Ledger::new(41_000_000, parts, Source::Unexplained);
+        let ledger = Ledger::new(41_000_000, parts, NoiseSource::Unexplained);
         let arm = ArmLedger {
             arm: 0,
             label: "make -j1".into(),
@@ -170,7 +170,7 @@ mod tests {
             t0_ns: 12.3e6,
             measured_ns: 779_000_000,
             ledger: ledger.clone(),
-            threads: Threads::One,
+            threads: ThreadUse::One,
             n_uncounted: 0,
         };
         let found = RecordLedger {
@@ -186,7 +186,8 @@ mod tests {
     #[test]
     fn what_the_parts_do_not_say_is_said() {
         let arm = |threads, n_uncounted, source, ns| {
-            let ledger = Ledger::new(1_000_000, [Entry::exact(source, ns)], Source::Unexplained);
+            let ledger =
+                Ledger::new(1_000_000, [LedgerEntry::exact(source, ns)], NoiseSource::Unexplained);
             let arm = ArmLedger {
                 arm: 0,
                 label: "a".into(),
@@ -199,12 +200,24 @@ mod tests {
             };
             caveats(&arm, "runs").join("\n")
         };
-        assert_eq!(arm(Threads::One, 0, Source::Asleep, 40_000), "");
-        assert!(arm(Threads::One, 0, Source::Asleep, 60_000).contains("of the first one only"));
-        assert!(arm(Threads::One, 0, Source::SeenLate, 60_000).contains("stillwell itself waited"));
-        assert_eq!(arm(Threads::One, 0, Source::Queued, 60_000), "");
-        assert!(arm(Threads::TakeTurns, 0, Source::Queued, 1).contains("take turns on a CPU"));
-        assert!(arm(Threads::Parallel, 0, Source::Queued, 1).contains("several CPUs at a time"));
-        assert!(arm(Threads::One, 4, Source::Queued, 1).contains("in 4 of 9 runs there were more"));
+        assert_eq!(arm(ThreadUse::One, 0, NoiseSource::Asleep, 40_000), "");
+        assert!(
+            arm(ThreadUse::One, 0, NoiseSource::Asleep, 60_000).contains("of the first one only")
+        );
+        assert!(
+            arm(ThreadUse::One, 0, NoiseSource::SeenLate, 60_000)
+                .contains("stillwell itself waited")
+        );
+        assert_eq!(arm(ThreadUse::One, 0, NoiseSource::Queued, 60_000), "");
+        assert!(
+            arm(ThreadUse::TakeTurns, 0, NoiseSource::Queued, 1).contains("take turns on a CPU")
+        );
+        assert!(
+            arm(ThreadUse::Parallel, 0, NoiseSource::Queued, 1).contains("several CPUs at a time")
+        );
+        assert!(
+            arm(ThreadUse::One, 4, NoiseSource::Queued, 1)
+                .contains("in 4 of 9 runs there were more")
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::analysis::calibrate::Budget;
-use crate::noise::{Clock, CpuNoise, EDGES_NS, Evidence, MachineVerdict, Report};
+use crate::noise::{CpuNoise, EDGES_NS, LoopClock, MachineVerdict, NoiseEvidence, NoiseReport};
 use crate::render::calibrate::{length, visible};
 use crate::render::columns::wrap;
 use crate::render::noise::ledger::lines;
@@ -20,7 +20,7 @@ const LEDGERS_MAX: usize = 4;
 const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The whole page.
-pub fn report(found: &Report, styles: &Styles) -> String {
+pub fn report(found: &NoiseReport, styles: &Styles) -> String {
     let mut out = String::new();
     overview(&mut out, found);
     let each = found.cpus.iter().filter(|_| found.cpus.len() <= LEDGERS_MAX);
@@ -52,7 +52,7 @@ pub fn report(found: &Report, styles: &Styles) -> String {
 }
 
 /// One line for each CPU.
-fn overview(out: &mut String, found: &Report) {
+fn overview(out: &mut String, found: &NoiseReport) {
     let heading = ["CPU", "taken", "pauses/s", "median", "99 %", "99.9 %", "longest"];
     let mut rows = vec![heading.map(String::from).to_vec()];
     for cpu in &found.cpus {
@@ -121,7 +121,7 @@ fn troubles(cpu: &CpuNoise) -> Vec<String> {
 }
 
 /// The kernel's own tracer and the loop, CPU by CPU, as shares of the time.
-fn osnoise(out: &mut String, found: &Report) {
+fn osnoise(out: &mut String, found: &NoiseReport) {
     if found.beside.is_empty() {
         return;
     }
@@ -167,7 +167,7 @@ fn timeline(shares: &[Option<f64>]) -> String {
     shares.iter().map(column).collect()
 }
 
-fn closing(out: &mut String, found: &Report) {
+fn closing(out: &mut String, found: &NoiseReport) {
     if let Some(largest) = found.total.largest() {
         let advice = words::advice(&largest.source, Audience::Run);
         let advice =
@@ -196,8 +196,8 @@ fn closing(out: &mut String, found: &Report) {
 }
 
 /// By what, and of which CPUs where they differ.
-fn known_by(found: &Report) -> String {
-    let kinds = [Evidence::Tracepoints, Evidence::Switches, Evidence::Counts];
+fn known_by(found: &NoiseReport) -> String {
+    let kinds = [NoiseEvidence::Tracepoints, NoiseEvidence::Switches, NoiseEvidence::Counts];
     let of_kind = kinds.map(|kind| {
         let cpus: Vec<&CpuNoise> = found.cpus.iter().filter(|cpu| cpu.evidence == kind).collect();
         (kind, cpus)
@@ -212,41 +212,43 @@ fn known_by(found: &Report) -> String {
         })
         .collect();
     let mut text = said.join("; ");
-    if found.is_virtual && found.evidence != Evidence::Tracepoints {
+    if found.is_virtual && found.evidence != NoiseEvidence::Tracepoints {
         text +=
             "; what is not explained may be an interrupt's as well as the host's: nobody looked";
     }
     text
 }
 
-fn evidence(evidence: Evidence, has_lost: bool) -> &'static str {
+fn evidence(evidence: NoiseEvidence, has_lost: bool) -> &'static str {
     match evidence {
-        Evidence::Tracepoints if has_lost => {
+        NoiseEvidence::Tracepoints if has_lost => {
             "tracepoints: the switches and interrupts that the kernel did not drop; where it dropped some, estimates"
         }
-        Evidence::Tracepoints => "tracepoints: every switch and every interrupt, to the nanosecond",
-        Evidence::Switches if has_lost => {
+        NoiseEvidence::Tracepoints => {
+            "tracepoints: every switch and every interrupt, to the nanosecond"
+        }
+        NoiseEvidence::Switches if has_lost => {
             "the switches of the loop that the kernel did not drop; where it dropped some, all of it is an estimate"
         }
-        Evidence::Switches => {
+        NoiseEvidence::Switches => {
             "switches of the loop, to the nanosecond; who ran and how long interrupts took are estimates, from the kernel's \
              counts"
         }
-        Evidence::Counts => "the kernel's counts alone: all of it is an estimate",
+        NoiseEvidence::Counts => "the kernel's counts alone: all of it is an estimate",
     }
 }
 
-fn clock(found: &Report) -> String {
+fn clock(found: &NoiseReport) -> String {
     let clock = &found.clock;
     let mut text = match clock.clock {
-        Clock::Tsc => "the CPU's counter".to_owned(),
-        Clock::Monotonic => "the kernel's".to_owned(),
+        LoopClock::Tsc => "the CPU's counter".to_owned(),
+        LoopClock::Monotonic => "the kernel's".to_owned(),
     };
     let turns = found.cpus.iter().map(|cpu| cpu.turn_ns).fold(0.0, f64::max);
     let thresholds = found.cpus.iter().map(|cpu| cpu.threshold_ns).max().unwrap_or(0);
     write!(text, ", read every {}; ", short_time(turns)).ok();
     write!(text, "a pause is longer than {}", short_time(thresholds as f64)).ok();
-    if let Some(source) = clock.source.as_deref().filter(|_| clock.clock == Clock::Monotonic) {
+    if let Some(source) = clock.source.as_deref().filter(|_| clock.clock == LoopClock::Monotonic) {
         write!(text, " (clock source: {source})").ok();
     }
     if clock.n_jumps_back > 0 {

@@ -1,31 +1,31 @@
 //! Sources of noise in words, and what removes them.
 
-use crate::ledger::{Entry, Remedy, Source};
+use crate::ledger::{LedgerEntry, NoiseSource, Remedy};
 use crate::render::columns::one_line;
 use crate::render::remedies::Audience;
 use crate::render::uncertain;
 
 /// What a source did; with nothing in it that a terminal would obey: programs choose their names.
-pub fn name(source: &Source) -> String {
+pub fn name(source: &NoiseSource) -> String {
     match source {
-        Source::Task { name } => format!("{} ran instead", one_line(name)),
-        Source::Preempted => "other programs ran instead".into(),
-        Source::Queued => "ready, but no CPU was free".into(),
-        Source::Interrupt { line } => match line_words(line) {
+        NoiseSource::Task { name } => format!("{} ran instead", one_line(name)),
+        NoiseSource::Preempted => "other programs ran instead".into(),
+        NoiseSource::Queued => "ready, but no CPU was free".into(),
+        NoiseSource::Interrupt { line } => match line_words(line) {
             Some(words) => format!("interrupt {line} ({words})"),
             None => format!("interrupt {}", one_line(line)),
         },
-        Source::Softirq { vector } => format!("softirq {}", one_line(vector)),
-        Source::Crossing => "going into the kernel and back for these".into(),
-        Source::Steal => "the hypervisor ran something else".into(),
-        Source::Faults => "page faults".into(),
-        Source::Migrations => "moves to another CPU".into(),
-        Source::Frequency => "a slower clock of the CPU".into(),
-        Source::Waited => "ready, but had no CPU".into(),
-        Source::Asleep => "asleep, or waiting where nobody counts".into(),
-        Source::SeenLate => "its end was seen late, for want of a CPU".into(),
-        Source::Host => "the host (nothing in this machine saw it)".into(),
-        Source::Unexplained => "not explained".into(),
+        NoiseSource::Softirq { vector } => format!("softirq {}", one_line(vector)),
+        NoiseSource::Crossing => "going into the kernel and back for these".into(),
+        NoiseSource::Steal => "the hypervisor ran something else".into(),
+        NoiseSource::Faults => "page faults".into(),
+        NoiseSource::Migrations => "moves to another CPU".into(),
+        NoiseSource::Frequency => "a slower clock of the CPU".into(),
+        NoiseSource::Waited => "ready, but had no CPU".into(),
+        NoiseSource::Asleep => "asleep, or waiting where nobody counts".into(),
+        NoiseSource::SeenLate => "its end was seen late, for want of a CPU".into(),
+        NoiseSource::Host => "the host (nothing in this machine saw it)".into(),
+        NoiseSource::Unexplained => "not explained".into(),
     }
 }
 
@@ -44,7 +44,7 @@ fn line_words(line: &str) -> Option<&'static str> {
 }
 
 /// What would remove it, if anything would, in a session that came from there.
-pub fn advice(source: &Source, audience: Audience) -> Option<String> {
+pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     Some(match source.remedy()? {
         Remedy::OwnCpu => audience.own_cpu().into(),
         Remedy::Affinity => "--affinity".into(),
@@ -55,7 +55,7 @@ pub fn advice(source: &Source, audience: Audience) -> Option<String> {
 }
 
 /// A part of a total: `83 %`, or `< 0.1 %`.
-pub fn share(entry: &Entry, total_ns: i64) -> String {
+pub fn share(entry: &LedgerEntry, total_ns: i64) -> String {
     percent(entry.ns as f64 / total_ns as f64 * 100.0)
 }
 
@@ -75,9 +75,9 @@ mod tests {
     fn a_terminal_obeys_no_name() {
         let evil = "a\u{1b}[31m\nb";
         let sources = [
-            Source::Task { name: evil.into() },
-            Source::Interrupt { line: evil.into() },
-            Source::Softirq { vector: evil.into() },
+            NoiseSource::Task { name: evil.into() },
+            NoiseSource::Interrupt { line: evil.into() },
+            NoiseSource::Softirq { vector: evil.into() },
         ];
         for source in sources {
             let name = name(&source);

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
-use crate::analysis::pool::{Line, NodeRatio, PoolEvidence, Pooled};
+use crate::analysis::pool::{NodeRatio, PoolEvidence, PoolLine, PooledRatio};
 use crate::plan::Policy;
 use crate::pool::Pool;
 use crate::render::columns::{one_line, shorten, wrap};
@@ -33,7 +33,7 @@ pub struct Collection<'a> {
     /// Tasks whose record is not what it should be, and why.
     pub damaged: &'a [(usize, String)],
     /// The variants.
-    pub lines: &'a [Line],
+    pub lines: &'a [PoolLine],
     /// One for each line.
     pub judgements: &'a [Judgement],
 }
@@ -64,7 +64,7 @@ pub fn collected(found: &Collection<'_>, by_node: bool, styles: &Styles) -> Stri
     out
 }
 
-fn nodes(lines: &[Line]) -> Vec<&str> {
+fn nodes(lines: &[PoolLine]) -> Vec<&str> {
     let mut nodes: Vec<&str> =
         lines.iter().flat_map(|line| &line.nodes).map(|node| &node.node[..]).collect();
     nodes.sort_unstable();
@@ -104,7 +104,7 @@ fn variants(found: &Collection<'_>) -> String {
     table::plain(rows, &[5, 6])
 }
 
-fn verdict(line: &Line, judgement: &Judgement) -> String {
+fn verdict(line: &PoolLine, judgement: &Judgement) -> String {
     let word = verdict_word(judgement.verdict).to_lowercase();
     match &line.evidence {
         PoolEvidence::None { .. } => "no verdict".into(),
@@ -123,7 +123,7 @@ fn shown_ratio(ratio: RatioInterval) -> String {
     }
 }
 
-fn each_node(lines: &[Line]) -> String {
+fn each_node(lines: &[PoolLine]) -> String {
     let mut rows = vec![words(&["benchmark", "variant", "node", "pairs", "ratio", ""])];
     for line in lines {
         for NodeRatio { node, n_pairs, ratio, is_outlier, .. } in &line.nodes {
@@ -142,7 +142,7 @@ fn each_node(lines: &[Line]) -> String {
 
 /// What the table means, and what is wrong with it.
 fn remarks(out: &mut String, found: &Collection<'_>) {
-    let pooled: Vec<&Pooled> = found.lines.iter().filter_map(|line| pooled(line)).collect();
+    let pooled: Vec<&PooledRatio> = found.lines.iter().filter_map(|line| pooled(line)).collect();
     if !pooled.is_empty() {
         let text = "ratios are new ÷ reference, the mean over the nodes; +- is half of the interval, which is about nodes \
                     like these: how they differ is in it";
@@ -192,18 +192,18 @@ fn remarks(out: &mut String, found: &Collection<'_>) {
     }
 }
 
-fn pooled(line: &Line) -> Option<&Pooled> {
+fn pooled(line: &PoolLine) -> Option<&PooledRatio> {
     match &line.evidence {
         PoolEvidence::Pooled(pooled) => Some(pooled),
         _ => None,
     }
 }
 
-fn pooled_nodes(line: &Line) -> Option<usize> {
+fn pooled_nodes(line: &PoolLine) -> Option<usize> {
     pooled(line).map(|pooled| pooled.n_nodes)
 }
 
-fn outliers(out: &mut String, line: &Line) {
+fn outliers(out: &mut String, line: &PoolLine) {
     for node in line.nodes.iter().filter(|node| node.is_outlier) {
         let ratio = node.ratio.map_or_else(String::new, |it| ratio_text(it.value, it.err));
         let all = pooled(line).map_or_else(String::new, |it| uncertain::fixed(it.ratio.ratio, 4));
@@ -225,7 +225,7 @@ fn outliers(out: &mut String, line: &Line) {
     }
 }
 
-fn label(line: &Line) -> String {
+fn label(line: &PoolLine) -> String {
     format!("{} ({})", line.benchmark, line.arm)
 }
 
@@ -276,7 +276,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct JudgedLine<'a> {
     #[serde(flatten)]
-    line: &'a Line,
+    line: &'a PoolLine,
     policy: Policy,
     judgement: &'a Judgement,
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::report::{Group, Timeline};
+use crate::analysis::report::{ReportGroup, Timeline};
 
 /// A chart; the scripts draw it.
 #[derive(Clone, Debug, Serialize)]
@@ -14,7 +14,7 @@ pub(super) struct Chart {
 }
 
 /// The charts for which the group has something, in the order in which they are read.
-pub(super) fn charts(group: &Group) -> Vec<Chart> {
+pub(super) fn charts(group: &ReportGroup) -> Vec<Chart> {
     let mut charts = Vec::new();
     let mut add = |kind, title, caption, is_wide, is_there: bool| {
         if is_there {

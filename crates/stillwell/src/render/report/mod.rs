@@ -20,7 +20,7 @@ use minijinja::Environment;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::analysis::report::{Input, ReportData};
+use crate::analysis::report::{ReportData, ReportInput};
 use crate::render::columns::is_invisible;
 use crate::verdict::Judgement;
 
@@ -49,7 +49,7 @@ const NAME: &str = "page.html";
 #[derive(Clone, Copy, Debug)]
 pub struct Reported<'a> {
     /// The record and its analysis.
-    pub input: Input<'a>,
+    pub input: ReportInput<'a>,
     /// One for each of its comparisons.
     pub judgements: &'a [Judgement],
 }

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::analysis::report::{Group, ReportData, SameName};
+use crate::analysis::report::{NameMatch, ReportData, ReportGroup};
 use crate::analysis::suite::plan_of;
 use crate::analysis::{ArmSummary, Comparison};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::render::columns::{one_line, shorten};
 use crate::render::exported::net_t0;
 use crate::render::noise::{advice, name};
@@ -133,7 +133,7 @@ struct ComparedWords {
 
 /// A group with all that is said of it.
 pub(super) struct Told<'a> {
-    pub group: &'a Group,
+    pub group: &'a ReportGroup,
     pub reported: Reported<'a>,
     pub title: String,
     pub file: String,
@@ -141,7 +141,7 @@ pub(super) struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    fn new(records: &[Reported<'a>], group: &'a Group, has_suite: bool) -> Self {
+    fn new(records: &[Reported<'a>], group: &'a ReportGroup, has_suite: bool) -> Self {
         let reported = records[group.record];
         let record = reported.input.record;
         let file = records::file_names(records)[group.record].clone();
@@ -298,7 +298,7 @@ fn default_title(told: &[Told<'_>], n_records: usize) -> String {
     }
 }
 
-fn same_name(told: &[Told<'_>], same: &SameName) -> SameNameRow {
+fn same_name(told: &[Told<'_>], same: &NameMatch) -> SameNameRow {
     let [group, arm] = same.arm;
     let it = &told[group];
     SameNameRow {
@@ -310,7 +310,7 @@ fn same_name(told: &[Told<'_>], same: &SameName) -> SameNameRow {
 }
 
 /// The ratio of an estimate.
-pub(super) fn estimate(same: &SameName) -> Option<String> {
+pub(super) fn estimate(same: &NameMatch) -> Option<String> {
     match &same.evidence {
         crate::analysis::Evidence::Unpaired { ratio, .. } => {
             Some(signs(&ratio_text(ratio.value, ratio.err)))
@@ -385,7 +385,7 @@ fn group_words(told: &Told<'_>) -> GroupWords {
     }
 }
 
-fn part_words(part: &Entry, audience: Audience) -> PartWords {
+fn part_words(part: &LedgerEntry, audience: Audience) -> PartWords {
     let estimate = if part.is_estimate { " (estimate)" } else { "" };
     PartWords {
         name: name(&part.source) + estimate,

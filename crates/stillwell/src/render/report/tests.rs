@@ -22,7 +22,7 @@ fn page(names: &[&str], title: Option<&str>) -> String {
     let mut analysis = analysis(&record, &[1e6, 1.05e6]);
     compare(&mut analysis, 1, Evidence::Paired(paired(1.05, 1.04, 1.06)));
     let judgements = judgements(&record, &analysis);
-    let input = Input { record: &record, analysis: &analysis };
+    let input = ReportInput { record: &record, analysis: &analysis };
     let data = report(&[input]);
     let mut out = Vec::new();
     write(&mut out, &[Reported { input, judgements: &judgements }], &data, title).unwrap();

@@ -1,12 +1,12 @@
 //! What the launches of a benchmark say beside its values.
 
 use crate::analysis::ArmSummary;
-use crate::analysis::series::{Range, Series};
+use crate::analysis::series::{ValueRange, ValueSeries};
 use crate::render::results::loops;
 use crate::render::stats_table::{Line, Statistics, add, number};
 use crate::render::units::{Unit, short_time};
 
-type OfSeries = fn(&Series) -> Option<String>;
+type OfSeries = fn(&ValueSeries) -> Option<String>;
 
 /// What the launches say: how many, how long, when.
 pub(super) fn lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit) {
@@ -29,7 +29,7 @@ pub(super) fn lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Uni
         ("loops of a value", |it| Some(between(it.loops, loops))),
         ("inner loops", |it| (it.inner_loops.max > 1).then(|| between(it.inner_loops, loops))),
         ("all loops took", |it| {
-            let Range { min, max } = it.raw_ns?;
+            let ValueRange { min, max } = it.raw_ns?;
             Some(if min == max {
                 short_time(min)
             } else {
@@ -39,7 +39,7 @@ pub(super) fn lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Uni
         ("measured", |it| it.measured_ns.map(short_time)),
         ("took", |it| it.duration_ns.map(short_time)),
         ("dates", |it| {
-            let Range { min, max } = it.dates.as_ref()?;
+            let ValueRange { min, max } = it.dates.as_ref()?;
             let short = |date: &str| date.get(..19).unwrap_or(date).to_owned();
             Some(if min == max { short(min) } else { format!("{} to {}", short(min), short(max)) })
         }),
@@ -53,7 +53,7 @@ pub(super) fn lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Uni
     }
 }
 
-fn between<T: PartialEq>(range: Range<T>, shown: impl Fn(T) -> String) -> String {
+fn between<T: PartialEq>(range: ValueRange<T>, shown: impl Fn(T) -> String) -> String {
     if range.min == range.max {
         return shown(range.min);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{ArmSummary, MetricSummary, Sliced, Times};
+use crate::analysis::{ArmSummary, MetricSummary, SliceSummary, TimeSummary};
 use crate::plan::Role;
 use crate::render::columns::{COLUMNS, flow, shorten};
 use crate::render::styles::paint;
@@ -74,7 +74,7 @@ fn heading(out: &mut String, page: &Page<'_>, arm: &ArmSummary) {
 }
 
 /// t0, minus the control's if there is one.
-fn headline(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
+fn headline(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &TimeSummary) {
     let t0 = arm.net.map_or(wall.t0, |net| net.t0);
     let text = page.unit.label(&format!("t0 {}", page.unit.uncertain(t0.value, t0.err)));
     write!(out, "   {}", paint(page.styles.headline, &text)).ok();
@@ -100,7 +100,7 @@ fn subtracted(page: &Page<'_>, columns: usize) -> Option<String> {
 }
 
 /// Median with the 10 % and 90 % quantiles, mean, standard deviation, coefficient of variation, number of runs.
-fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
+fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &TimeSummary) {
     let unit = page.unit;
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |ns: f64| unit.number(ns, decimals);
@@ -127,7 +127,7 @@ fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &Times) {
 }
 
 /// What the slices say: how many, their CPU time, the wait for a CPU, the empty loop.
-fn slices(out: &mut String, page: &Page<'_>, arm: &ArmSummary, found: &Sliced) {
+fn slices(out: &mut String, page: &Page<'_>, arm: &ArmSummary, found: &SliceSummary) {
     let per_process = found.n_slices as f64 / arm.n_runs.max(1) as f64;
     let (process, slices) = match (page.plan.workers.is_some(), arm.n_runs) {
         (true, 1) => ("process", "slices"),

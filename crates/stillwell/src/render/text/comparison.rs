@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{Evidence, NoTest, Paired, RatioInterval, Shape, StatisticName, ToDecide};
+use crate::analysis::{
+    DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName, UnevenShape,
+};
 use crate::plan::{BlockRule, Plan, Policy, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::exported::{half_width, shown_ratio};
@@ -78,7 +80,7 @@ pub(in crate::render) fn numbers_line(
 }
 
 /// The ratio of the CPU times, beside that of the wall times: an interval of its own, no verdict.
-pub(super) fn by_cpu(paired: &Paired) -> String {
+pub(super) fn by_cpu(paired: &PairedTest) -> String {
     let mut out = String::new();
     let level = percent_of_level(paired.alpha);
     line(&mut out, &format!("by CPU time: {} at {level}", ratio_and_interval(paired.ratio)));
@@ -210,7 +212,7 @@ fn apart(end: f64, text: String) -> String {
 
 /// What a verdict of pairs means, and what else is known of it, one sentence each.
 pub(in crate::render) fn sentences(
-    paired: &Paired,
+    paired: &PairedTest,
     shown: RatioInterval,
     judgement: &Judgement,
     plan: &Plan,
@@ -247,7 +249,12 @@ pub(in crate::render) fn sentences(
 }
 
 /// The verdict in plain words.
-fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &Plan) -> String {
+fn meaning(
+    paired: &PairedTest,
+    shown: RatioInterval,
+    judgement: &Judgement,
+    plan: &Plan,
+) -> String {
     let margin = margin(plan.policy);
     match judgement.verdict {
         Verdict::Slower if judgement.within_margin => {
@@ -275,8 +282,8 @@ fn meaning(paired: &Paired, shown: RatioInterval, judgement: &Judgement, plan: &
 
 /// How to ask for so many blocks, where they do not fit. They have to be new ones: those that were seen have spent their
 /// share of errors.
-fn longer(to_decide: ToDecide, plan: &Plan) -> String {
-    let ToDecide { n_pairs, time_ns } = to_decide;
+fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
+    let DecisionEstimate { n_pairs, time_ns } = to_decide;
     let audience = Audience::of(plan);
     let BlockRule::Budget { max, budget_ns, .. } = plan.blocks else {
         return format!(" ({})", audience.blocks(n_pairs));
@@ -328,7 +335,7 @@ pub(in crate::render) fn change(ratio: f64) -> String {
     }
 }
 
-fn shape_text(shape: Shape) -> String {
+fn shape_text(shape: UnevenShape) -> String {
     let what = if shape.typical.max(shape.floor) > 1.0 { "slowdown" } else { "speed-up" };
     let signed = |ratio: f64| {
         let sign = if ratio < 1.0 { "-" } else { "+" };

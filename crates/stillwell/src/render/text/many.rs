@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::analysis::{ArmSummary, Evidence, Uncertain};
+use crate::analysis::{ArmSummary, Evidence, UncertainValue};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
 use crate::render::text::Page;
@@ -56,7 +56,7 @@ fn by_arm(page: &Page<'_>, judgements: &[Judgement]) -> Vec<Option<(String, Stri
     for (comparison, judgement) in page.analysis.comparisons.iter().zip(judgements) {
         let ratio = ratio(&comparison.evidence, judgement);
         // An error of half the ratio and more says that nothing is known yet.
-        let is_known = |ratio: &Uncertain| ratio.err.is_none_or(|err| err < 0.5 * ratio.value);
+        let is_known = |ratio: &UncertainValue| ratio.err.is_none_or(|err| err < 0.5 * ratio.value);
         let ratio = ratio
             .filter(is_known)
             .map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err));

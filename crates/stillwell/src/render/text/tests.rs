@@ -1,6 +1,8 @@
 use super::*;
-use crate::analysis::{Evidence, Finding, NoTest, Paired, RatioInterval, Shape, ToDecide};
-use crate::ledger::{Entry, Source};
+use crate::analysis::{
+    DecisionEstimate, Evidence, Finding, NoTest, PairedTest, RatioInterval, UnevenShape,
+};
+use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::plan::{InSuite, ShellReason};
 use crate::record::fixture::{of_spec, record, run};
 use crate::record::{EndReason, Event};
@@ -43,7 +45,7 @@ fn two_arms_with_everything() {
         note(Finding::Lost {
             total_ns: 41_000_000,
             share: 0.031,
-            parts: vec![Entry::exact(Source::Preempted, 31_000_000)],
+            parts: vec![LedgerEntry::exact(NoiseSource::Preempted, 31_000_000)],
         }),
         note(Finding::Busy { load: 1.4, n_cpus: 2 }),
         note(Finding::NoFloor { arm: 1 }),
@@ -86,7 +88,7 @@ fn an_empty_shell_is_subtracted_and_may_take_longer() {
     compare(
         &mut analysis,
         1,
-        Evidence::Paired(Paired { net_ratio: Some(net), ..paired(1.2, 1.1, 1.3) }),
+        Evidence::Paired(PairedTest { net_ratio: Some(net), ..paired(1.2, 1.1, 1.3) }),
     );
     insta::assert_snapshot!(show(&record, &analysis, None), @r#"
     1  a | b  (reference)
@@ -159,7 +161,7 @@ fn a_failed_session_shows_what_the_run_said() {
 
 #[test]
 fn verdicts_in_words() {
-    let is = |evidence: Paired, expected: &str| {
+    let is = |evidence: PairedTest, expected: &str| {
         let text = show_comparison(Evidence::Paired(evidence));
         assert!(text.contains(expected), "{text}");
     };
@@ -179,15 +181,15 @@ fn verdicts_in_words() {
     is(paired(1.001, 0.995, 1.008), "        the same within 1 %\n");
     is(paired(1.01, 0.98, 1.04), "UNDECIDED");
     is(paired(1.01, 0.98, 1.04), "60 blocks are too few to say how many would decide");
-    let to_decide = |n_pairs, time_ns| Paired {
-        to_decide: Some(ToDecide { n_pairs, time_ns }),
+    let to_decide = |n_pairs, time_ns| PairedTest {
+        to_decide: Some(DecisionEstimate { n_pairs, time_ns }),
         ..paired(1.01, 0.98, 1.04)
     };
     is(to_decide(240, Some(30e9)), "about 240 blocks would decide (--budget 34s); these were 60");
     is(to_decide(240, Some(3e9)), "about 240 blocks would decide; these were 60");
     is(to_decide(800, Some(3e9)), "would decide (--max-blocks 800); these");
     is(to_decide(540, Some(300e9)), "(--budget 6min --max-blocks 540)");
-    let in_suite = |to_decide: Paired, expected: &str| {
+    let in_suite = |to_decide: PairedTest, expected: &str| {
         let mut record = record(&["old", "new"]);
         let suite = InSuite { name: "s".into(), benchmark: "b".into(), family: 1 };
         record.header.plan.suite = Some(suite);
@@ -200,18 +202,18 @@ fn verdicts_in_words() {
         to_decide(540, Some(300e9)),
         "(`policy.budget = \"6min\"`, `policy.max_blocks = 540`, a longer `budget` of the suite)",
     );
-    let contradicted = Paired { is_contradicted: true, ..paired(1.01, 0.98, 1.04) };
+    let contradicted = PairedTest { is_contradicted: true, ..paired(1.01, 0.98, 1.04) };
     is(contradicted, "the looks contradict each other");
     is(paired(1.0183, 1.0129, 1.0238), "smallest difference this run could have seen: 0.73 %");
-    let position = Paired { position_ratio: 1.004, ..paired(1.01, 0.98, 1.04) };
+    let position = PairedTest { position_ratio: 1.004, ..paired(1.01, 0.98, 1.04) };
     is(position, "the later run of a pair took 0.40 % more time; corrected for");
 }
 
 #[test]
 fn two_ratios_instead_of_one() {
-    let shape = Some(Shape { floor: 1.003, typical: 1.047 });
+    let shape = Some(UnevenShape { floor: 1.003, typical: 1.047 });
     insta::assert_snapshot!(
-        show_comparison(Evidence::Paired(Paired { shape, ..paired(1.001, 0.995, 1.008) })), @r#"
+        show_comparison(Evidence::Paired(PairedTest { shape, ..paired(1.001, 0.995, 1.008) })), @r#"
     2 vs 1  UNDECIDED  1.0010 +- 0.0065  [0.9950, 1.0080] at 99 %, floor, p = 0.0005
             not called the same within 1 %: two ratios instead of one
             not a uniform slowdown: floor +0.30 %, typical +4.7 %
@@ -221,7 +223,8 @@ fn two_ratios_instead_of_one() {
 
 #[test]
 fn an_interval_without_an_end() {
-    let unbounded = Paired { smallest_visible: f64::INFINITY, ..paired(1.2, 0.0, f64::INFINITY) };
+    let unbounded =
+        PairedTest { smallest_visible: f64::INFINITY, ..paired(1.2, 0.0, f64::INFINITY) };
     insta::assert_snapshot!(show_comparison(Evidence::Paired(unbounded)), @r#"
     2 vs 1  UNDECIDED  1.2000  [no interval] at 99 %, floor, p = 0.0005
             60 blocks are too few to say how many would decide

@@ -1,15 +1,15 @@
 use super::*;
 use crate::host::Gap;
-use crate::ledger::{Entry, Ledger, Source};
-use crate::noise::osnoise::{Beside, Osnoise, Shares};
-use crate::noise::{ClockReport, Machine};
+use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
+use crate::noise::osnoise::{Osnoise, OsnoiseComparison, TimeShares};
+use crate::noise::{ClockReport, MachineCounts};
 
 /// A machine on which everything went wrong that has a sentence.
-fn found() -> Report {
-    let entry = |source, ns| Entry { n: Some(3), ..Entry::exact(source, ns) };
-    let line = Source::Interrupt { line: "LOC".into() };
-    let parts = [entry(Source::Task { name: "cc1".into() }, 4_000_000), entry(line, 90_000)];
-    let ledger = Ledger::new(5_000_000, parts, Source::Unexplained);
+fn found() -> NoiseReport {
+    let entry = |source, ns| LedgerEntry { n: Some(3), ..LedgerEntry::exact(source, ns) };
+    let line = NoiseSource::Interrupt { line: "LOC".into() };
+    let parts = [entry(NoiseSource::Task { name: "cc1".into() }, 4_000_000), entry(line, 90_000)];
+    let ledger = Ledger::new(5_000_000, parts, NoiseSource::Unexplained);
     let cpu = CpuNoise {
         cpu: 3,
         start_ns: 0,
@@ -22,7 +22,7 @@ fn found() -> Report {
         longest_ns: 3_900_000,
         histogram: [0, 10, 0, 0, 0, 2, 0],
         timeline: vec![Some(0.0), Some(0.01), None],
-        evidence: Evidence::Counts,
+        evidence: NoiseEvidence::Counts,
         ledger: ledger.clone(),
         n_overflown: 7,
         was_moved: true,
@@ -33,7 +33,7 @@ fn found() -> Report {
         clock_ratio: Some(1.234),
         n_firmware: Some(2),
     };
-    let shares = Shares {
+    let shares = TimeShares {
         stolen: 0.005,
         longest_ns: 3_900_000,
         threads: 0.004,
@@ -41,20 +41,20 @@ fn found() -> Report {
         softirqs: 0.0,
         unseen: 0.000_91,
     };
-    Report {
+    NoiseReport {
         clock: ClockReport {
-            clock: Clock::Monotonic,
+            clock: LoopClock::Monotonic,
             source: Some("hpet".into()),
             n_jumps_back: 1,
             suspended_ns: 2_000_000_000,
         },
-        evidence: Evidence::Counts,
+        evidence: NoiseEvidence::Counts,
         cpus: vec![cpu],
         total: ledger,
         quietest: vec![],
         osnoise: vec![Osnoise { cpu: 3, n_lost_events: 9, ..Osnoise::default() }],
-        beside: vec![Beside { cpu: 3, by_loop: shares, by_osnoise: shares }],
-        machine: Machine { pressure_ns: Some(1_000), throttles: Some(4) },
+        beside: vec![OsnoiseComparison { cpu: 3, by_loop: shares, by_osnoise: shares }],
+        machine: MachineCounts { pressure_ns: Some(1_000), throttles: Some(4) },
         is_virtual: false,
         gaps: vec![Gap { what: "CPU 1".into(), why: "it is gone".into(), fix: "wait".into() }],
         verdict: None,
@@ -95,7 +95,7 @@ fn what_went_wrong_is_said_of_many_cpus() {
 #[test]
 fn evidence_is_that_of_each_cpu() {
     let mut found = found();
-    let mut known = |all: &[(Evidence, u64)], is_virtual| {
+    let mut known = |all: &[(NoiseEvidence, u64)], is_virtual| {
         found.cpus = all
             .iter()
             .zip(3..)
@@ -111,11 +111,11 @@ fn evidence_is_that_of_each_cpu() {
         known_by(&found)
     };
     let exact = "tracepoints: every switch and every interrupt, to the nanosecond";
-    assert_eq!(known(&[(Evidence::Tracepoints, 0); 2], true), exact);
-    let both = known(&[(Evidence::Tracepoints, 0), (Evidence::Switches, 0)], true);
+    assert_eq!(known(&[(NoiseEvidence::Tracepoints, 0); 2], true), exact);
+    let both = known(&[(NoiseEvidence::Tracepoints, 0), (NoiseEvidence::Switches, 0)], true);
     assert!(both.starts_with(&format!("on CPU 3: {exact}; on CPU 4: switches")), "{both}");
     assert!(both.ends_with("nobody looked"), "{both}");
-    let lost = known(&[(Evidence::Tracepoints, 0), (Evidence::Tracepoints, 9)], false);
+    let lost = known(&[(NoiseEvidence::Tracepoints, 0), (NoiseEvidence::Tracepoints, 9)], false);
     assert!(!lost.contains("every") && lost.contains("estimate"), "{lost}");
 }
 
