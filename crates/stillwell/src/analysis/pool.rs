@@ -14,7 +14,7 @@ use stats::{Interval, Measured};
 use crate::analysis::walls::Slots;
 use crate::analysis::watch::estimand_of;
 use crate::analysis::{NoTest, RatioInterval, UncertainValue};
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::values::Estimand;
 
 /// The pairs of one task: a variant against the reference on one node.
@@ -29,7 +29,7 @@ pub struct NodePairs {
     /// What it is compared with.
     pub reference: String,
     /// How the suite wants it judged.
-    pub policy: Policy,
+    pub policy: DecisionRule,
     /// Whether the shell, or another control, is in the times.
     pub has_control: bool,
     /// The pairs.
@@ -53,7 +53,7 @@ pub struct PoolLine {
     pub nodes: Vec<NodeRatio>,
     /// How it is to be judged.
     #[serde(skip)]
-    pub policy: Policy,
+    pub policy: DecisionRule,
     /// Whether the shell, or another control, is in the times.
     pub has_control: bool,
 }
@@ -227,7 +227,7 @@ fn outlier_p(centers: &[Measured]) -> Option<Vec<f64>> {
 fn test(
     centers: Option<&[Measured]>,
     mut nodes: BTreeMap<String, Slots>,
-    policy: &Policy,
+    policy: &DecisionRule,
     family: usize,
     seed: u64,
 ) -> PoolTest {
@@ -247,7 +247,7 @@ fn test(
 }
 
 /// As in a session of one machine, with one look at the end.
-fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> PoolTest {
+fn test_one(slots: Slots, policy: &DecisionRule, family: usize, seed: u64) -> PoolTest {
     let question = Question {
         spending: Spending { alpha: policy.alpha, family, n_min: 0 },
         estimand: estimand_of(policy.estimand),

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::analysis::compare::{RecordLooks, family};
 use crate::analysis::notes::Finding;
 use crate::analysis::{Analysis, Comparison, Note, analyse_alone, end_reason, summarise};
-use crate::plan::{Plan, Policy};
+use crate::plan::{DecisionRule, Plan};
 use crate::record::{EndReason, Event, Record, Rows};
 
 /// Puts the records of the benchmarks of a suite together. Each has one row for each run (`launches::gather`); `None` if
@@ -190,6 +190,6 @@ pub fn plan_of<'a>(record: &'a Record, comparison: &Comparison) -> &'a Plan {
 }
 
 /// By which policy a comparison of a record is judged.
-pub fn policy_of(record: &Record, comparison: &Comparison) -> Policy {
+pub fn policy_of(record: &Record, comparison: &Comparison) -> DecisionRule {
     plan_of(record, comparison).policy
 }

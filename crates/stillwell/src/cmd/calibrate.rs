@@ -10,7 +10,7 @@ use crate::analysis::calibrate::{
     CalibrationSettings, PowerCalibration, RATIOS, calibrate as replay,
 };
 use crate::cmd::run;
-use crate::plan::{Policy, defaults};
+use crate::plan::{DecisionRule, defaults};
 use crate::record::Record;
 use crate::render::{calibrate as page, json};
 use crate::session;
@@ -38,7 +38,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let (times_ns, pace_ns) = series_of(&record)?;
     let alpha = verb.alpha.map_or(plan.policy.alpha, |percent| percent.0 / 100.0);
     ensure!(alpha < 1.0, "--alpha 100 is out of range: it must be below 100 percent");
-    let policy = Policy { alpha, ..plan.policy };
+    let policy = DecisionRule { alpha, ..plan.policy };
     let n_replays = verb.replays.unwrap_or(defaults::N_REPLAYS);
     let settings = CalibrationSettings { policy, n_replays: n_replays as usize, seed };
     let bar = progress(u64::from(n_replays) * RATIOS.len() as u64, verb.json);

@@ -12,7 +12,7 @@ use crate::convert::read::Detail;
 use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::plan::defaults;
 use crate::render::{Styles, json, noise as shown};
 use crate::spec::NoiseVerb;
@@ -66,7 +66,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         // On the quietest, as one would compare.
         let first = found.report.cpus.first().map_or(0, |cpu| cpu.cpu);
         let cpu = found.report.quietest.first().copied().unwrap_or(first);
-        add_verdict(&mut found, noise::machine_verdict(cpu, Policy::default(), &interrupt));
+        add_verdict(&mut found, noise::machine_verdict(cpu, DecisionRule::default(), &interrupt));
     }
     let written = raw.map_or(Ok(()), |path| {
         write_one(path, |to| write_raw(to, &found))

@@ -161,7 +161,7 @@ fn plan(results: &Results, arm_of: &[usize], about: &About) -> Result<Plan> {
         arms: vec![Arm::bare("", Role::Candidate); arm_of.len()],
         control: None,
         shell: None,
-        shell_reason: ShellReason::Asked,
+        shell_reason: ShellReason::UserChoice,
     };
     let mut plan = decide(&request, arms, &Facts::default(), 0)?;
     let labels = results.labels();

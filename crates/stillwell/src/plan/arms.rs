@@ -159,8 +159,8 @@ fn choose_shell(options: &ArmOptions, arms: &[Arm]) -> (Option<Vec<String>>, She
     let shell =
         if options.no_shell { Shell::None } else { options.shell.clone().unwrap_or(Shell::Auto) };
     match shell {
-        Shell::None => (None, ShellReason::Asked),
-        Shell::Words(words) => (Some(words), ShellReason::Asked),
+        Shell::None => (None, ShellReason::UserChoice),
+        Shell::Words(words) => (Some(words), ShellReason::UserChoice),
         Shell::Auto => {
             let subtracted = options.subtract.iter();
             let commands = arms.iter().map(|arm| &arm.command).chain(subtracted);

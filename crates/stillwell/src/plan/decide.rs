@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
-use crate::plan::{Arm, BlockRule, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
+use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
 use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, Order, Shown};
 
@@ -90,7 +90,7 @@ pub fn decide(
         process: process_plan(process, facts)?,
         evidence: request.metrics.as_ref().is_none_or(|list| list.needs_evidence()),
         metrics,
-        policy: Policy {
+        policy: DecisionRule {
             alpha: alpha_pct / 100.0,
             same_within: judgement.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
             estimand: judgement.estimand.unwrap_or_default(),
@@ -102,7 +102,7 @@ pub fn decide(
     })
 }
 
-impl Default for Policy {
+impl Default for DecisionRule {
     /// How differences are judged unless something else was asked for.
     fn default() -> Self {
         let estimand = Estimand::default();

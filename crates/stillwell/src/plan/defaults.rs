@@ -1,7 +1,7 @@
 //! Defaults of the options of verbs that have no plan. The help text of each option quotes its default.
 
 use crate::spec::convert::TableStyle;
-use crate::spec::load::Kind;
+use crate::spec::load::LoadKind;
 use crate::spec::{DumpFormat, PlotKind};
 use crate::values::{Estimate, Middle, Percent, TimShape, TimeSpan};
 
@@ -40,7 +40,7 @@ pub const POOL_REPETITIONS: u32 = 10;
 /// `pool run --blocks`.
 pub const POOL_BLOCKS: u32 = 3;
 /// `load --kind`.
-pub const LOAD_KIND: Kind = Kind::Cpu;
+pub const LOAD_KIND: LoadKind = LoadKind::Cpu;
 /// `noise --for`.
 pub const NOISE_TIME: TimeSpan = TimeSpan { ns: 10_000_000_000 };
 /// `--side` of a directory of criterion.

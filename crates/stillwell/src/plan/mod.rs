@@ -17,8 +17,8 @@ use crate::values::{Estimand, Order, OutputTarget, Padding, Rlimit, Sched, Shown
 
 pub use arms::Arms;
 pub use decide::{decide, decide_run};
-pub use suite::InSuite;
-use workers::{Source, Workers};
+pub use suite::SuiteMembership;
+use workers::{WorkerCode, Workers};
 
 /// A whole session, decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ pub struct Plan {
     /// What the summary shows.
     pub metrics: Vec<Shown>,
     /// How differences are judged.
-    pub policy: Policy,
+    pub policy: DecisionRule,
     /// How workers are used; `None` where every run is a process that is timed as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Workers>,
@@ -77,7 +77,7 @@ pub struct Plan {
     pub in_slices: bool,
     /// The suite that this is one benchmark of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suite: Option<InSuite>,
+    pub suite: Option<SuiteMembership>,
 }
 
 impl Plan {
@@ -181,7 +181,7 @@ pub struct Arm {
     pub git: Option<Git>,
     /// The code that its worker is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
+    pub source: Option<WorkerCode>,
 }
 
 fn one() -> u64 {
@@ -264,8 +264,9 @@ pub struct Control {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellReason {
-    /// The user said so.
-    Asked,
+    /// The user chose it.
+    #[serde(rename = "asked")]
+    UserChoice,
     /// No command has shell syntax.
     NotNeeded,
     /// This command has this piece of shell syntax.
@@ -348,7 +349,7 @@ pub struct ProcessPlan {
 
 /// How differences are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Policy {
+pub struct DecisionRule {
     /// Rate of false "different" verdicts.
     pub alpha: f64,
     /// Differences below this fraction count as the same.

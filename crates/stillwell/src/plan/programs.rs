@@ -8,7 +8,7 @@ use crate::host::Facts;
 use crate::plan::arms::Arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
 use crate::plan::request::SessionRequest;
-use crate::plan::workers::{Source, Workers};
+use crate::plan::workers::{WorkerCode, Workers};
 use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
 use crate::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
@@ -28,7 +28,7 @@ pub(super) const PYTHON: &str = "python3";
 
 /// A benchmark of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ProgramBenchmark {
     /// Its name.
     pub name: String,
     /// How often what it times is repeated in one loop.
@@ -53,7 +53,7 @@ pub fn decide_timeit(spec: &TimeitSpec, facts: &Facts, drawn_seed: u64) -> Resul
 pub fn decide_bench(
     spec: &BenchSpec,
     commands: &[Arm],
-    found: &[Vec<Listed>],
+    found: &[Vec<ProgramBenchmark>],
     facts: &Facts,
     drawn_seed: u64,
 ) -> Result<Plan> {
@@ -62,7 +62,7 @@ pub fn decide_bench(
         for (command, listed) in commands.iter().zip(found) {
             let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
             let benchmark = Some(name.clone());
-            let Listed { inner_loops, has_own_timer, .. } = *listed;
+            let ProgramBenchmark { inner_loops, has_own_timer, .. } = *listed;
             arms.push(Arm { benchmark, inner_loops, has_own_timer, ..command.clone() });
         }
     }
@@ -99,7 +99,7 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
 ///
 /// # Errors
 /// There is none, or not one that is asked for.
-pub fn names(asked: &[String], found: &[Vec<Listed>]) -> Result<Vec<String>> {
+pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for listed in found.iter().flatten() {
         if !names.contains(&listed.name) {
@@ -146,7 +146,7 @@ fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
                 argv: argv.map(String::from).collect(),
                 benchmark: Some(code.name.clone().unwrap_or_else(|| TIMEIT.into())),
                 inner_loops: code.inner_loops.unwrap_or(1) * u64::from(duplicate),
-                source: Some(Source {
+                source: Some(WorkerCode {
                     setup: code.setup.join("\n"),
                     statement: (*statement).into(),
                     teardown: code.teardown.join("\n"),
@@ -329,9 +329,12 @@ mod tests {
     fn benchmarks_are_compared_with_their_own_reference() {
         let words = ["stillwell", "bench", "./old", "./new"];
         let Verb::Bench(verb) = Cli::try_parse_from(words).unwrap().verb else { unreachable!() };
-        let listed = |names: &[&str]| -> Vec<Listed> {
-            let one =
-                |name: &&str| Listed { name: (*name).into(), inner_loops: 2, has_own_timer: false };
+        let listed = |names: &[&str]| -> Vec<ProgramBenchmark> {
+            let one = |name: &&str| ProgramBenchmark {
+                name: (*name).into(),
+                inner_loops: 2,
+                has_own_timer: false,
+            };
             names.iter().map(one).collect()
         };
         let commands = programs(&verb.spec).unwrap();

@@ -29,7 +29,7 @@ pub struct Workers {
 
 /// Code that a worker is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct WorkerCode {
     /// Before the loops of each slice, not timed.
     pub setup: String,
     /// What is timed.

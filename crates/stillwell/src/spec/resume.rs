@@ -36,9 +36,9 @@ const ALLOWED: [&str; 20] = [
 /// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own, and is
 /// flattened into a verb as the first field: clap takes the values out of the matches field by field.
 #[derive(Clone, Debug, Default)]
-pub struct GivenArguments(Vec<String>);
+pub struct ArgumentIds(Vec<String>);
 
-impl FromArgMatches for GivenArguments {
+impl FromArgMatches for ArgumentIds {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let ids = matches.ids().map(clap::Id::as_str);
         let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -51,7 +51,7 @@ impl FromArgMatches for GivenArguments {
     }
 }
 
-impl Args for GivenArguments {
+impl Args for ArgumentIds {
     fn augment_args(command: Command) -> Command {
         command
     }

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
 };
-use crate::spec::resume::GivenArguments;
+use crate::spec::resume::ArgumentIds;
 use crate::spec::run::OutputOptions;
 use crate::values::{Cpus, Gc, Headline, TimeSpan};
 
@@ -75,7 +75,7 @@ pub struct CodeOptions {
 #[derive(Debug, clap::Args)]
 pub struct BenchVerb {
     #[command(flatten)]
-    pub(super) given: GivenArguments,
+    pub(super) given: ArgumentIds,
     #[command(flatten)]
     pub spec: BenchSpec,
     /// Look at the machine whose files are below this directory (for tests)
@@ -220,7 +220,7 @@ pub struct WorkerOptions {
     pub warmups: Option<u32>,
     /// Loops in each slice, the same for all; 2^8 is 256 [default: as many as take --min-time]
     #[arg(short = 'l', long, value_name = "NUM")]
-    pub loops: Option<Count>,
+    pub loops: Option<LoopCount>,
     /// How long a slice should take. Short ones fit between what else the machine does [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub min_time: Option<TimeSpan>,
@@ -326,9 +326,9 @@ impl FromStr for Affinity {
 
 /// A number of loops: `1000`, or `2^10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count(pub u64);
+pub struct LoopCount(pub u64);
 
-impl FromStr for Count {
+impl FromStr for LoopCount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

@@ -18,14 +18,16 @@ use crate::cmd::exports;
 use crate::host::{self, Facts, Host, Survey};
 use crate::measure::slices::{Maker, list_benchmarks};
 use crate::measure::worker::What;
-use crate::plan::programs::Listed;
-use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite, is_selected};
+use crate::plan::programs::ProgramBenchmark;
+use crate::plan::suite::{
+    BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
+};
 use crate::record::{self, Manifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
 use crate::session::{EXIT_INTERRUPTED, Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
-use crate::spec::suite::{Placed, SuiteFile, Text, Variant, Wrong, parse};
+use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 
 use builds::{Builder, Unready};
@@ -212,14 +214,14 @@ impl Read {
     /// The variants that have to be there: those of programs, which are asked for their benchmarks, and those of the
     /// benchmarks that are asked for.
     fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
-        let planned = |variant: &Placed<Variant>| Built {
+        let planned = |variant: &SuiteItem<Variant>| VariantBuild {
             variant: Variant::clone(variant),
             directories: Vec::new(),
             git: None,
         };
-        let planned: Vec<Built> = self.file.variants.iter().map(planned).collect();
+        let planned: Vec<VariantBuild> = self.file.variants.iter().map(planned).collect();
         let is_needed = |candidate: &Candidate| {
-            matches!(candidate.kind, Kind::Programs { .. })
+            matches!(candidate.kind, BenchmarkKind::Programs { .. })
                 || (!spec.list && is_selected(&candidate.name, &candidate.tags, spec))
         };
         let all = candidates(self.text(), &self.file, &planned, directory)?.into_iter();
@@ -238,10 +240,10 @@ impl Read {
             built.map_err(|Unready { keys, error }| match variant.span() {
                 // The command line named it.
                 place if place.is_empty() => error.context(self.path.display().to_string()),
-                place => text.wrong(Some(&place), Wrong::value(keys, format!("{error:#}"))).into(),
+                place => text.wrong(Some(&place), Flaw::value(keys, format!("{error:#}"))).into(),
             })
         });
-        let built: Vec<Built> = built.collect::<Result<_>>()?;
+        let built: Vec<VariantBuild> = built.collect::<Result<_>>()?;
         let candidates = candidates(text, &self.file, &built, shown)?;
         let listed: Vec<_> =
             candidates.iter().map(|it| listed(it, spec, builder)).collect::<Result<_>>()?;
@@ -250,7 +252,7 @@ impl Read {
 }
 
 /// The variants that the command line names.
-fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<Placed<Variant>>> {
+fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteItem<Variant>>> {
     let variant = |(index, arm): (usize, &NamedPrefix)| {
         let is_twice = arms[..index].iter().any(|other| other.name == arm.name);
         ensure!(!is_twice, "--arms names {:?} twice", arm.name);
@@ -295,8 +297,12 @@ fn first_word(text: &str) -> usize {
 }
 
 /// The benchmarks of each of its programs; none where it is no program.
-fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<Vec<Vec<Listed>>> {
-    let Kind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
+fn listed(
+    candidate: &Candidate,
+    spec: &BenchSpec,
+    builder: &Builder,
+) -> Result<Vec<Vec<ProgramBenchmark>>> {
+    let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
     let mut maker = Maker::new(None, user_of_workers(&workers.tuning))?;
     let timeout = workers.timeout.or(candidate.policy.timeout);

@@ -9,10 +9,12 @@ use anyhow::{Context as _, Result, ensure};
 use crate::host::Git;
 use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
-use crate::plan::workers::Source;
+use crate::plan::workers::WorkerCode;
 use crate::plan::{Arm, Role};
 use crate::spec::run::{ExecutionOptions, HookOptions};
-use crate::spec::suite::{Benchmark, Mistake, Placed, Policy, SuiteFile, Text, Variant, Wrong};
+use crate::spec::suite::{
+    Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
+};
 use crate::values::{Percent, Shell, Statuses};
 
 /// Names that placeholders have which are not parameters.
@@ -23,7 +25,7 @@ const NO_INPUT: &str = "null";
 
 /// A variant that is there: checked out and built.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct VariantBuild {
     /// What the file says of it.
     pub variant: Variant,
     /// Where it runs: block after block in the next of these.
@@ -40,9 +42,9 @@ pub struct Candidate {
     /// Words to select it by.
     pub tags: Vec<String>,
     /// What is compared.
-    pub variants: Vec<Compared>,
+    pub variants: Vec<BenchmarkVariant>,
     /// What is measured.
-    pub kind: Kind,
+    pub kind: BenchmarkKind,
     /// How.
     pub policy: Policy,
     /// Of the whole suite.
@@ -53,7 +55,7 @@ pub struct Candidate {
 
 /// A variant of one benchmark.
 #[derive(Clone, Debug)]
-pub struct Compared {
+pub struct BenchmarkVariant {
     /// What it is called.
     pub name: String,
     /// Where it runs.
@@ -66,7 +68,7 @@ pub struct Compared {
 
 /// What is measured.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum BenchmarkKind {
     /// A command line for each variant.
     Commands {
         /// In the order of the variants.
@@ -100,9 +102,9 @@ impl Candidate {
     /// The key of what is measured.
     pub fn key(&self) -> &'static str {
         match self.kind {
-            Kind::Commands { .. } => "command",
-            Kind::Statements(_) => "statement",
-            Kind::Programs { .. } => "program",
+            BenchmarkKind::Commands { .. } => "command",
+            BenchmarkKind::Statements(_) => "statement",
+            BenchmarkKind::Programs { .. } => "program",
         }
     }
 
@@ -119,35 +121,35 @@ impl Candidate {
 pub fn candidates(
     text: Text<'_>,
     file: &SuiteFile,
-    built: &[Built],
+    built: &[VariantBuild],
     directory: &str,
 ) -> Result<Vec<Candidate>, Mistake> {
     let mut all = Vec::new();
     for benchmark in &file.benchmarks {
         let named = benchmark.name.as_ref().or(benchmark.program.as_ref());
         let named = format!("the benchmark {:?}", named.map_or("", String::as_str));
-        let wrong = |wrong: Wrong| text.wrong(Some(&benchmark.span()), wrong.of(&named));
+        let wrong = |wrong: Flaw| text.wrong(Some(&benchmark.span()), wrong.of(&named));
         for assignment in assignments(benchmark).map_err(wrong)? {
-            let expanded = Expanded { file, benchmark, assignment: &assignment, directory };
+            let expanded = Expansion { file, benchmark, assignment: &assignment, directory };
             all.push(expanded.candidate(built).map_err(wrong)?);
         }
     }
     Ok(all)
 }
 
-fn assignments(benchmark: &Benchmark) -> Result<Vec<Assignment>, Wrong> {
+fn assignments(benchmark: &SuiteBenchmark) -> Result<Vec<Assignment>, Flaw> {
     let matrix = &benchmark.matrix;
     if let Some(name) = matrix.keys().find(|name| RESERVED.contains(&name.as_str())) {
         let what =
             format!("a parameter cannot be called {name:?}: that is what the variant fills in");
-        return Err(Wrong::value(&["matrix", name], what));
+        return Err(Flaw::value(&["matrix", name], what));
     }
     let parameters: Vec<(String, Vec<String>)> = matrix
         .iter()
         .map(|(name, values)| (name.clone(), values.iter().map(|it| it.text.clone()).collect()))
         .collect();
     let found = combinations(&parameters);
-    let mut found = found.map_err(|error| Wrong::value(&["matrix"], format!("{error:#}")))?;
+    let mut found = found.map_err(|error| Flaw::value(&["matrix"], format!("{error:#}")))?;
     // 1.0 is 1 when it is left out, whatever it is when it is filled in.
     let is_left_out = |name: &String, text: &String, value: &str| {
         matrix[name].iter().any(|it| it.text == *text && it.value == value)
@@ -163,30 +165,30 @@ fn assignments(benchmark: &Benchmark) -> Result<Vec<Assignment>, Wrong> {
     });
     if found.is_empty() {
         let what = "`exclude` leaves no combination of its parameters";
-        return Err(Wrong::value(&["exclude"], what));
+        return Err(Flaw::value(&["exclude"], what));
     }
     Ok(found)
 }
 
 /// A benchmark with one combination of its parameters.
-struct Expanded<'a> {
+struct Expansion<'a> {
     file: &'a SuiteFile,
-    benchmark: &'a Placed<Benchmark>,
+    benchmark: &'a SuiteItem<SuiteBenchmark>,
     assignment: &'a Assignment,
     directory: &'a str,
 }
 
-impl Expanded<'_> {
-    fn candidate(&self, built: &[Built]) -> Result<Candidate, Wrong> {
+impl Expansion<'_> {
+    fn candidate(&self, built: &[VariantBuild]) -> Result<Candidate, Flaw> {
         let wanted = &self.benchmark.variants;
-        let is_wanted = |built: &&Built| {
+        let is_wanted = |built: &&VariantBuild| {
             wanted.as_ref().is_none_or(|wanted| wanted.contains(&built.variant.name))
         };
-        let variants: Vec<&Built> = built.iter().filter(is_wanted).collect();
+        let variants: Vec<&VariantBuild> = built.iter().filter(is_wanted).collect();
         if variants.is_empty() {
-            return Err(Wrong::value(&["variants"], "none of its variants is measured"));
+            return Err(Flaw::value(&["variants"], "none of its variants is measured"));
         }
-        let compared = |built: &&Built| Compared {
+        let compared = |built: &&VariantBuild| BenchmarkVariant {
             name: built.variant.name.clone(),
             directories: built.directories.clone(),
             git: built.git.clone(),
@@ -198,7 +200,7 @@ impl Expanded<'_> {
             variants: variants.iter().map(compared).collect(),
             kind: self.kind(&variants).map_err(|error| {
                 let kind = if self.benchmark.statement.is_some() { "statement" } else { "program" };
-                Wrong::value(&[kind], format!("{error:#}"))
+                Flaw::value(&[kind], format!("{error:#}"))
             })?,
             policy: self.benchmark.policy.or(&self.file.policy),
             alpha: self.file.alpha,
@@ -239,24 +241,24 @@ impl Expanded<'_> {
         }
     }
 
-    fn kind(&self, variants: &[&Built]) -> Result<Kind> {
+    fn kind(&self, variants: &[&VariantBuild]) -> Result<BenchmarkKind> {
         let benchmark = self.benchmark;
         if let Some(command) = &benchmark.command {
             let commands = variants.iter().map(|it| self.with_prefix(command, &it.variant));
             let options = Box::new(self.command_options(variants));
-            return Ok(Kind::Commands { commands: commands.collect(), options });
+            return Ok(BenchmarkKind::Commands { commands: commands.collect(), options });
         }
         if let Some(statement) = &benchmark.statement {
             let arms = variants.iter().map(|it| self.statement(statement, it));
-            return Ok(Kind::Statements(arms.collect::<Result<_>>()?));
+            return Ok(BenchmarkKind::Statements(arms.collect::<Result<_>>()?));
         }
         let program = benchmark.program.as_deref().unwrap_or_default();
         let arms = variants.iter().map(|it| self.program(program, it));
         let only = benchmark.only.iter().map(|name| substitute(name, self.assignment));
-        Ok(Kind::Programs { arms: arms.collect::<Result<_>>()?, only: only.collect() })
+        Ok(BenchmarkKind::Programs { arms: arms.collect::<Result<_>>()?, only: only.collect() })
     }
 
-    fn command_options(&self, variants: &[&Built]) -> CommandOptions {
+    fn command_options(&self, variants: &[&VariantBuild]) -> CommandOptions {
         let benchmark = self.benchmark;
         let once = |text: &Option<String>| Some(substitute(text.as_deref()?, self.assignment));
         let each = |text: &Option<String>| match text {
@@ -292,7 +294,7 @@ impl Expanded<'_> {
         Path::new(self.directory).join(input).to_string_lossy().into_owned()
     }
 
-    fn statement(&self, statement: &str, built: &Built) -> Result<Arm> {
+    fn statement(&self, statement: &str, built: &VariantBuild) -> Result<Arm> {
         let (benchmark, variant) = (self.benchmark, &built.variant);
         let python = variant.python.as_deref().unwrap_or(PYTHON);
         let argv = words(python).context("its interpreter")?;
@@ -303,7 +305,7 @@ impl Expanded<'_> {
             argv,
             benchmark: Some(self.name()),
             inner_loops: benchmark.inner_loops.unwrap_or(1) * u64::from(duplicate),
-            source: Some(Source {
+            source: Some(WorkerCode {
                 setup: self.fill(&benchmark.code_setup.text(), variant),
                 teardown: self.fill(&benchmark.code_teardown.text(), variant),
                 duplicate,
@@ -314,7 +316,7 @@ impl Expanded<'_> {
         })
     }
 
-    fn program(&self, program: &str, built: &Built) -> Result<Arm> {
+    fn program(&self, program: &str, built: &VariantBuild) -> Result<Arm> {
         let command = self.with_prefix(program, &built.variant);
         Ok(Arm {
             name: Some(built.variant.name.clone()),

@@ -16,15 +16,15 @@ use stats::Stream;
 use crate::host::Facts;
 use crate::plan::arms::arms;
 use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide, fewest_blocks, limits};
-use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
+use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, Plan};
 use crate::spec::run::ArmOptions;
-use crate::spec::suite::{Policy, SuiteFile, Text, Wrong};
+use crate::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
 
 use candidates::CommandOptions;
-pub use candidates::{Built, Candidate, Kind, candidates, environment_of};
+pub use candidates::{BenchmarkKind, Candidate, VariantBuild, candidates, environment_of};
 
 /// A benchmark may take so many times its share of the suite's time: what the others leave over.
 const SHARE_MAX: u64 = 4;
@@ -43,12 +43,12 @@ pub struct Suite {
     /// Seed of the order in which benchmarks are visited.
     pub seed: u64,
     /// Its benchmarks, in the order of the file.
-    pub members: Vec<Member>,
+    pub members: Vec<SuiteMember>,
 }
 
 /// One benchmark of a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Member {
+pub struct SuiteMember {
     /// What it is called; no two have the same name.
     pub name: String,
     /// Words to select it by.
@@ -59,7 +59,7 @@ pub struct Member {
 
 /// What a benchmark has to do with the others of its suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InSuite {
+pub struct SuiteMembership {
     /// What the suite is called.
     pub name: String,
     /// What the benchmark is called there.
@@ -84,33 +84,33 @@ pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
 pub fn decide_suite(
     (text, file): (Text<'_>, &SuiteFile),
     candidates: &[Candidate],
-    listed: &[Vec<Vec<Listed>>],
+    listed: &[Vec<Vec<ProgramBenchmark>>],
     said: &BenchSpec,
     (facts, drawn_seed): (&Facts, u64),
 ) -> Result<Suite> {
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
-    let mut members: Vec<Member> = Vec::new();
+    let mut members: Vec<SuiteMember> = Vec::new();
     let mut policies = Vec::new();
     let mut known = HashSet::new();
     for (candidate, listed) in candidates.iter().zip(listed) {
-        let decider = Decider { candidate, said, facts };
+        let planner = BenchmarkPlanner { candidate, said, facts };
         let wrong = |wrong| text.wrong(Some(&candidate.place), wrong);
-        let decided = decider.decide(listed, seed).map_err(|error| {
+        let decided = planner.decide(listed, seed).map_err(|error| {
             let what = format!("the benchmark {:?}: {error:#}", candidate.name);
             match error.downcast_ref::<shell_words::ParseError>() {
-                Some(_) => wrong(Wrong::value(&[candidate.key()], what)),
-                None => wrong(Wrong::whole(what)),
+                Some(_) => wrong(Flaw::value(&[candidate.key()], what)),
+                None => wrong(Flaw::whole(what)),
             }
         })?;
         for (name, plan) in decided {
             ensure!(
                 known.insert(name.clone()),
-                wrong(Wrong::value(&["name"], format!("two benchmarks are called {name:?}")))
+                wrong(Flaw::value(&["name"], format!("two benchmarks are called {name:?}")))
             );
             if is_selected(&name, &candidate.tags, said) {
                 policies.push(&candidate.policy);
             }
-            members.push(Member { name, tags: candidate.tags.clone(), plan });
+            members.push(SuiteMember { name, tags: candidate.tags.clone(), plan });
         }
     }
     for (index, member) in (0..).zip(&mut members) {
@@ -144,14 +144,14 @@ fn begin_anywhere(plan: &mut Plan) {
 
 /// Gives every benchmark, by its policy, its part of the time and of alpha. Returns all of the time.
 fn share_out(
-    members: &mut [Member],
+    members: &mut [SuiteMember],
     policies: &[&Policy],
     file: &SuiteFile,
     said: &BenchSpec,
 ) -> u64 {
     let workers = &said.session.workers;
     let family: usize = members.iter().map(|member| member.plan.compared().len()).sum();
-    let usual = |member: &Member| {
+    let usual = |member: &SuiteMember| {
         let is_lone = member.plan.compared().is_empty();
         if is_lone { BUDGET_ONE_NS } else { BUDGET_SEVERAL_NS }
     };
@@ -163,7 +163,8 @@ fn share_out(
     let name = file.name.as_deref().unwrap_or_default();
     for (member, policy) in members.iter_mut().zip(policies) {
         let plan = &mut member.plan;
-        plan.suite = Some(InSuite { name: name.into(), benchmark: member.name.clone(), family });
+        plan.suite =
+            Some(SuiteMembership { name: name.into(), benchmark: member.name.clone(), family });
         let alpha = plan.policy.alpha;
         let is_compared = !plan.compared().is_empty();
         if let BlockRule::Budget { budget_ns, min, max } = &mut plan.blocks {
@@ -177,25 +178,25 @@ fn share_out(
 }
 
 /// One candidate → plans.
-struct Decider<'a> {
+struct BenchmarkPlanner<'a> {
     candidate: &'a Candidate,
     said: &'a BenchSpec,
     facts: &'a Facts,
 }
 
-impl Decider<'_> {
-    fn decide(&self, listed: &[Vec<Listed>], seed: u64) -> Result<Vec<(String, Plan)>> {
+impl BenchmarkPlanner<'_> {
+    fn decide(&self, listed: &[Vec<ProgramBenchmark>], seed: u64) -> Result<Vec<(String, Plan)>> {
         let candidate = self.candidate;
         let plans = match &candidate.kind {
-            Kind::Commands { commands, options } => {
+            BenchmarkKind::Commands { commands, options } => {
                 let plan = self.of_commands(commands, options, seed)?;
                 vec![(candidate.name.clone(), plan)]
             }
-            Kind::Statements(arms) => {
+            BenchmarkKind::Statements(arms) => {
                 let plan = decide_workers(arms.clone(), &self.session(), self.facts, seed)?;
                 vec![(candidate.name.clone(), plan)]
             }
-            Kind::Programs { arms, only } => {
+            BenchmarkKind::Programs { arms, only } => {
                 let found = names(only, listed)?.into_iter();
                 found
                     .map(|name| self.of_program(arms, listed, name, seed))
@@ -208,7 +209,7 @@ impl Decider<'_> {
     fn of_program(
         &self,
         arms: &[Arm],
-        listed: &[Vec<Listed>],
+        listed: &[Vec<ProgramBenchmark>],
         inner: String,
         seed: u64,
     ) -> Result<(String, Plan)> {
