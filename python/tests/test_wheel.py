@@ -1,7 +1,7 @@
-"""The wheel: built by pip, installed into a fresh environment, and used there.
+"""The wheel: the tests build it with pip, install it into a fresh environment, and use it there.
 
-It takes the program that `cargo build --release --locked` has made, so it compiles nothing; without that, or without maturin, it is
-skipped. maturin is installed once, into target/wheel-tools.
+The wheel contains the program that `cargo build --release --locked` has made, so the tests compile nothing. Without that program, or
+without maturin, they are skipped. maturin is installed once, into target/wheel-tools.
 """
 import json
 import os
@@ -29,7 +29,7 @@ TESTS = """
 
 
 def words_of(*words, **options):
-    """What the words have written; AssertionError with all of it if they fail."""
+    """Output of a command. AssertionError with the output if the command fails."""
     done = subprocess.run(list(words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
     text = done.stdout.decode("utf-8", "replace")
     assert done.returncode == 0, "%s: status %d\n%s" % (" ".join(words), done.returncode, text)
@@ -37,7 +37,7 @@ def words_of(*words, **options):
 
 
 def tools():
-    """The Python of an environment that has maturin; SkipTest with the reason if that cannot be had."""
+    """The Python of an environment with maturin. SkipTest with the reason if there can be none."""
     python = os.path.join(TOOLS, "bin", "python")
     try:
         if not os.path.exists(os.path.join(TOOLS, "bin", "maturin")):
@@ -58,14 +58,14 @@ class Wheel(unittest.TestCase):
         cls.folder = folder.name
         cls.environment = dict(os.environ, CARGO_TARGET_DIR=os.path.dirname(os.path.dirname(built("release"))), XDG_STATE_HOME=cls.folder + "/state")
         cls.environment["PATH"] = os.path.join(TOOLS, "bin") + os.pathsep + os.environ["PATH"]
-        for name in ("STILLWELL", "PYTHONPATH"):  # What is tested is what is installed.
+        for name in ("STILLWELL", "PYTHONPATH"):  # The test must use the installed package.
             cls.environment.pop(name, None)
-        # Without stripping cargo is asked for what it has: the program would be linked anew, which takes a minute.
+        # Without stripping, cargo uses the program that it has. With stripping it links anew, which takes a minute.
         pip = ["-m", "pip", "--disable-pip-version-check"]
         words_of(cls.tools, *pip, "wheel", "--no-deps", "--no-build-isolation", "-C", "build-args=--strip=false", "-w", cls.folder, ROOT, env=cls.environment)
         [name] = [name for name in os.listdir(cls.folder) if name.endswith(".whl")]
         cls.wheel = os.path.join(cls.folder, name)
-        # Fresh, but that it sees the pytest of the tools.
+        # A fresh environment, except that it has the pytest of the tools.
         cls.prefix = os.path.join(cls.folder, "fresh")
         words_of(cls.tools, "-m", "venv", "--without-pip", cls.prefix)
         cls.python = os.path.join(cls.prefix, "bin", "python")

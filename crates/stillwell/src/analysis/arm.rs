@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use stats::endpoint::{self, Estimator};
-use stats::{Measured, Sorted};
+use stats::{PointEstimate, SortedSample};
 
 use crate::analysis::{
     ArmSummary, MetricSummary, NetTimes, TimeSummary, UncertainValue, launches, sliced,
@@ -113,7 +113,7 @@ fn times(wall: &[f64]) -> Option<TimeSummary> {
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
     // Of a million values each takes as long as reading them does.
     let ((sorted, floor), errs) = rayon::join(
-        || (Sorted::new(wall), endpoint::floor(wall)),
+        || (SortedSample::new(wall), endpoint::floor(wall)),
         || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
     );
     let (sorted, floor) = (sorted.ok()?, floor.ok()?);
@@ -155,12 +155,12 @@ impl UncertainValue {
     }
 
     /// As a number with an error, if it has one.
-    pub fn measured(self) -> Option<Measured> {
-        self.err.map(|err| Measured { value: self.value, err })
+    pub fn measured(self) -> Option<PointEstimate> {
+        self.err.map(|err| PointEstimate { value: self.value, err })
     }
 
-    fn measured_or_zero(self) -> Measured {
-        Measured { value: self.value, err: self.err.unwrap_or(0.0) }
+    fn measured_or_zero(self) -> PointEstimate {
+        PointEstimate { value: self.value, err: self.err.unwrap_or(0.0) }
     }
 }
 
@@ -193,7 +193,7 @@ fn base_value(rows: &Rows, index: usize, info: &MetricInfo) -> Option<f64> {
 }
 
 fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {
-    let sorted = Sorted::new(xs).ok()?;
+    let sorted = SortedSample::new(xs).ok()?;
     Some(MetricSummary {
         name: name.into(),
         n: xs.len(),

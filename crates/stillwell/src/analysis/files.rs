@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
-use stats::Measured;
+use stats::PointEstimate;
 
 use crate::analysis::UncertainValue;
 use crate::results::statistics::summary;
@@ -169,7 +169,7 @@ fn cell(benchmark: &Benchmark, by: Middle) -> Option<FileCell> {
     let middles: Vec<f64> = with_values
         .filter_map(|launch| match by {
             Middle::Mean => stats::mean(launch.values).ok(),
-            Middle::Median => stats::Sorted::new(launch.values).ok().map(|it| it.median()),
+            Middle::Median => stats::SortedSample::new(launch.values).ok().map(|it| it.median()),
         })
         .collect();
     let err = stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
@@ -189,7 +189,7 @@ fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
     }
     Some(match (old.measured(), new.measured()) {
         (Some(old), Some(new)) => {
-            let Measured { value, err } = new.over(old);
+            let PointEstimate { value, err } = new.over(old);
             UncertainValue { value, err: Some(err) }
         }
         _ => UncertainValue { value: new.value / old.value, err: None },

@@ -1,7 +1,7 @@
 //! Runs far above the others, and what their own rows say of the cause.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::analysis::notes::queued_ns;
 use crate::analysis::steadiness::RUNS_MIN;
@@ -99,7 +99,7 @@ pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outl
     if times.len() < RUNS_MIN {
         return None;
     }
-    let sorted = Sorted::new(&stats::logs(times).ok()?).ok()?;
+    let sorted = SortedSample::new(&stats::logs(times).ok()?).ok()?;
     let upper = sorted.quantile(0.75);
     let fence = upper + RANGES * (upper - sorted.quantile(0.25));
     let found: Vec<usize> = (0..times.len()).filter(|&at| times[at].ln() > fence).collect();
@@ -137,7 +137,7 @@ struct TypicalRun {
     queued_ns: Option<f64>,
     cpu_ns: Option<f64>,
     /// Of each of [`COUNTS`].
-    counts: [Option<Sorted>; COUNTS.len()],
+    counts: [Option<SortedSample>; COUNTS.len()],
     /// Whether failing is nothing unusual.
     fails: bool,
 }
@@ -146,12 +146,12 @@ impl TypicalRun {
     fn of(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Self> {
         let sorted = |value: &dyn Fn(usize) -> Option<f64>| {
             let values: Vec<f64> = indices.iter().filter_map(|&index| value(index)).collect();
-            Sorted::new(&values).ok()
+            SortedSample::new(&values).ok()
         };
         let median = |value: &dyn Fn(usize) -> Option<f64>| Some(sorted(value)?.median());
         let n_failed = indices.iter().filter(|&&index| rows.exit(index) != 0).count();
         Some(Self {
-            wall_ns: Sorted::new(times).ok()?.median(),
+            wall_ns: SortedSample::new(times).ok()?.median(),
             preempted_ns: median(&|index| preempted_ns(rows, index)),
             queued_ns: median(&|index| queued_ns(rows, index)),
             cpu_ns: median(&|index| cpu_ns(rows, index)),

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::multiplicity::{holm, shares};
 use stats::pooled::{Center, RandomEffects, centers, residuals, sign_test};
-use stats::sequential::{Question, Sequential};
-use stats::spending::{Reached, Spending};
-use stats::{Interval, Measured};
+use stats::sequential::{SequentialDesign, SequentialTest};
+use stats::spending::{InterimPoint, Spending};
+use stats::{Interval, PointEstimate};
 
 use crate::analysis::walls::Slots;
 use crate::analysis::watch::estimand_of;
@@ -123,7 +123,7 @@ pub struct NodeRatio {
 /// What is known before the family is: of all nodes, or of one.
 enum PoolTest {
     Nodes { found: RandomEffects, p: f64, n_slower: usize, sign_p: f64 },
-    One { slots: Slots, seen: Box<Sequential> },
+    One { slots: Slots, seen: Box<SequentialTest> },
     Nothing(NoTest),
 }
 
@@ -193,7 +193,7 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
     let node = |(at, (node, slots)): (usize, (&String, &Slots))| {
         let outlier_p = p.get(at).copied();
         let ratio = centers.as_ref().map(|centers| {
-            let Measured { value, err } = centers[at];
+            let PointEstimate { value, err } = centers[at];
             UncertainValue { value: value.exp(), err: Some(value.exp() * err) }
         });
         NodeRatio {
@@ -219,13 +219,13 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
     (line, tested)
 }
 
-fn outlier_p(centers: &[Measured]) -> Option<Vec<f64>> {
+fn outlier_p(centers: &[PointEstimate]) -> Option<Vec<f64>> {
     let p: Vec<f64> = residuals(centers).ok()?.iter().map(|node| node.p).collect();
     holm(&p).ok()
 }
 
 fn test(
-    centers: Option<&[Measured]>,
+    centers: Option<&[PointEstimate]>,
     mut nodes: BTreeMap<String, Slots>,
     policy: &DecisionRule,
     family: usize,
@@ -248,15 +248,15 @@ fn test(
 
 /// As in a session of one machine, with one look at the end.
 fn test_one(slots: Slots, policy: &DecisionRule, family: usize, seed: u64) -> PoolTest {
-    let question = Question {
+    let question = SequentialDesign {
         spending: Spending { alpha: policy.alpha, family, n_min: 0 },
         estimand: estimand_of(policy.estimand),
         margin: policy.same_within.ln_1p(),
         limit: 0.0,
         seed,
     };
-    let mut seen = Sequential::new(question);
-    let end = [Reached { n_pairs: slots.len(), fraction: 1.0 }];
+    let mut seen = SequentialTest::new(question);
+    let end = [InterimPoint { n_pairs: slots.len(), fraction: 1.0 }];
     match slots.pairs().and_then(|pairs| seen.take(&pairs, &end)) {
         Ok(true) => PoolTest::One { slots, seen: Box::new(seen) },
         Ok(false) => PoolTest::Nothing(match seen.spending().n_pairs_needed() {

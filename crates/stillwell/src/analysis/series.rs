@@ -1,7 +1,7 @@
 //! What the launches of a benchmark say beside its values, as far as the source says it.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::results::{Benchmark, LaunchView, MetaValue, Results, Unit};
 
@@ -52,7 +52,7 @@ const FENCES: f64 = 1.5;
 pub fn series(results: &Results, benchmark: &Benchmark) -> ValueSeries {
     let with_values = || benchmark.launches().filter(|launch| !launch.values.is_empty());
     let n_launches = with_values().count();
-    let sorted = Sorted::new(&benchmark.values).ok();
+    let sorted = SortedSample::new(&benchmark.values).ok();
     ValueSeries {
         n_calibrations: benchmark.n_launches() - n_launches,
         n_launches,
@@ -168,7 +168,7 @@ fn mad(values: &[f64], median: f64) -> Option<f64> {
     Some(f64::midpoint(before, middle))
 }
 
-fn n_outliers(values: &[f64], sorted: &Sorted) -> usize {
+fn n_outliers(values: &[f64], sorted: &SortedSample) -> usize {
     let (q1, q3) = (sorted.quantile(0.25), sorted.quantile(0.75));
     let reach = FENCES * (q3 - q1);
     values.iter().filter(|&&value| value < q1 - reach || value > q3 + reach).count()

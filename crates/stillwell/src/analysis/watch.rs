@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 use stats::Invalid;
 use stats::relabel;
-use stats::sequential::{Question, Sequential, holm_shares};
-use stats::spending::{Reached, Spending, sizes};
+use stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
+use stats::spending::{InterimPoint, Spending, sizes};
 
 use crate::analysis::walls::Walls;
 use crate::plan::{BlockRule, Plan, Stopping};
@@ -25,7 +25,7 @@ pub struct ArmComparison {
     /// How many comparisons it is judged together with, itself included.
     pub family: usize,
     /// What has been seen of it.
-    pub seen: Sequential,
+    pub seen: SequentialTest,
 }
 
 /// How the comparisons of a session stand, for showing: errors and expectations are rough.
@@ -76,7 +76,7 @@ impl LookRule {
 
     /// The points that two arms have reached. A session is as far as its blocks or its time, whichever is more; neither
     /// depends on which arm was which.
-    fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<Reached> {
+    fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
         let n_pairs = walls.n_pairs(old, new);
         let mut points = Vec::new();
         if self.stopping == Stopping::WhenDecided {
@@ -85,12 +85,12 @@ impl LookRule {
                 let elapsed_ns = walls.elapsed_ns(old, new, n_pairs).unwrap_or(0);
                 let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
                 let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
-                Reached { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
+                InterimPoint { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
             }));
         }
         if is_over {
             points.retain(|point| point.n_pairs < n_pairs);
-            points.push(Reached { n_pairs, fraction: 1.0 });
+            points.push(InterimPoint { n_pairs, fraction: 1.0 });
         }
         points
     }
@@ -105,7 +105,7 @@ impl SessionComparisons {
         let comparisons = in_family
             .chain(plan.twin().map(|twin| (twin, 1)))
             .map(|(arm, family)| {
-                let question = Question {
+                let question = SequentialDesign {
                     spending: Spending { alpha: plan.policy.alpha, family, n_min: fewest(plan) },
                     estimand: estimand_of(plan.policy.estimand),
                     margin: plan.policy.same_within.ln_1p(),
@@ -113,7 +113,7 @@ impl SessionComparisons {
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
                 let reference = plan.reference_of(arm);
-                ArmComparison { arm, reference, family, seen: Sequential::new(question) }
+                ArmComparison { arm, reference, family, seen: SequentialTest::new(question) }
             })
             .collect();
         Self { comparisons, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
@@ -161,7 +161,7 @@ impl SessionComparisons {
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
     pub fn compared(&self) -> Vec<(&ArmComparison, f64)> {
         let family = self.candidates();
-        let seen: Vec<&Sequential> = family.iter().map(|watched| &watched.seen).collect();
+        let seen: Vec<&SequentialTest> = family.iter().map(|watched| &watched.seen).collect();
         family.iter().zip(holm_shares(&seen, self.n_family)).collect()
     }
 

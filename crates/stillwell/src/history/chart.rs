@@ -1,7 +1,7 @@
 //! What the page of a benchmark draws of a series. Pure.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::history::series::{Change, Level, Series};
 use crate::values::Estimate;
@@ -70,7 +70,7 @@ pub fn spark(series: &Series) -> Spark {
 
 /// One wild session must not make a line of all others.
 fn frame(series: &Series) -> Option<[f64; 2]> {
-    let values = Sorted::new(&series.values).ok()?;
+    let values = SortedSample::new(&series.values).ok()?;
     let levels = series.levels();
     let medians = || levels.iter().map(|level| level.median);
     let lo = medians().fold(values.quantile(FRAME_SHARE), f64::min);

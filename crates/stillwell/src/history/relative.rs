@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::history::series::Ordered;
 
@@ -57,7 +57,7 @@ impl Member {
         let mut levels = Vec::with_capacity(values.len());
         for &end in changes.iter().chain([&values.len()]) {
             let part = &values[levels.len()..end];
-            let median = Sorted::new(part).map_or(f64::NAN, |part| part.median());
+            let median = SortedSample::new(part).map_or(f64::NAN, |part| part.median());
             levels.resize(end, median);
         }
         levels
@@ -150,7 +150,7 @@ fn common(all: &[Timed<'_>]) -> Vec<Vec<Option<f64>>> {
         if near.len() < OTHERS_MIN {
             return None;
         }
-        Sorted::new(&near).ok().map(|near| near.median())
+        SortedSample::new(&near).ok().map(|near| near.median())
     };
     let each = |(index, series): (usize, &Timed<'_>)| {
         series.measured_s.iter().map(|&time_s| at(index, series, time_s)).collect()

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use stats::e_divisive::{self, Options};
+use stats::e_divisive::{self, DivisionOptions};
 use stats::multiplicity::benjamini_hochberg;
 use stats::two_sample::hodges_lehmann_shift;
-use stats::{Interval, Sorted};
+use stats::{Interval, SortedSample};
 
 use crate::analysis::RatioInterval;
 use crate::history::together::{self, Together};
@@ -151,17 +151,17 @@ fn resolve(all: &mut [(Series, Option<f64>)], policy: Policy) {
         }
         n_orders = (2.0 * n_needed).ceil() as usize;
         unresolved.par_iter_mut().for_each(|(series, p)| {
-            let options = Options { n_orders, ..options(policy) };
+            let options = DivisionOptions { n_orders, ..options(policy) };
             let logs = stats::logs(&series.values).ok();
             *p = logs.and_then(|logs| e_divisive::p_of_no_change(&logs, options).ok());
         });
     }
 }
 
-fn options(policy: Policy) -> Options {
+fn options(policy: Policy) -> DivisionOptions {
     // Of so many, ten that are as far apart still make a p of alpha.
     let n_orders = N_ORDERS.max((10.0 / policy.alpha).ceil() as usize - 1);
-    Options { alpha: policy.alpha, side_min: LEVEL_MIN, n_orders, seed: policy.seed }
+    DivisionOptions { alpha: policy.alpha, side_min: LEVEL_MIN, n_orders, seed: policy.seed }
 }
 
 /// The results of one series in order.
@@ -191,7 +191,7 @@ fn divided(ordered: Ordered, policy: Policy) -> (Series, Option<f64>) {
     let found = logs.as_ref().and_then(|logs| e_divisive::divide(logs, options(policy)).ok());
     let changes = found.as_ref().zip(logs.as_ref()).map(|(found, logs)| {
         let at: Vec<usize> = found.changes.iter().map(|change| change.at).collect();
-        let change = |(i, change): (usize, &e_divisive::Change)| {
+        let change = |(i, change): (usize, &e_divisive::LevelChange)| {
             let start = if i == 0 { 0 } else { at[i - 1] };
             let end = at.get(i + 1).copied().unwrap_or(logs.len());
             Some(Change {
@@ -249,7 +249,7 @@ impl Series {
         let starts = std::iter::once(0).chain(self.changes.iter().map(|change| change.at));
         let ends = self.changes.iter().map(|change| change.at).chain([self.values.len()]);
         let level = |(start, end): (usize, usize)| {
-            let median = Sorted::new(&self.values[start..end]).map(|values| values.median());
+            let median = SortedSample::new(&self.values[start..end]).map(|values| values.median());
             Level { start, end, median: median.unwrap_or(f64::NAN) }
         };
         starts.zip(ends).map(level).collect()

@@ -1,7 +1,7 @@
 //! What was watched on each CPU → the report of `noise`. Pure.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::host::Gap;
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
@@ -137,7 +137,7 @@ pub fn of_cpu(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
     let watched = known.watched;
     let in_pauses_ns: u64 = watched.pauses.iter().map(|pause| pause.length_ns).sum();
     let lengths: Vec<f64> = watched.pauses.iter().map(|pause| pause.length_ns as f64).collect();
-    let sorted = Sorted::new(&lengths).ok();
+    let sorted = SortedSample::new(&lengths).ok();
     let stolen_ns = in_pauses_ns + watched.overflown_ns;
     let end_ns = watched.start_ns + watched.length_ns;
     let (evidence, trace) = known.evidence();
