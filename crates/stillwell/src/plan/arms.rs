@@ -13,11 +13,11 @@ use crate::values::{IgnoreFailure, OutputTarget, Shell};
 pub struct Arms {
     /// Candidates in the order of the command line, then the twin, then the control.
     pub arms: Vec<Arm>,
-    /// What is subtracted.
+    /// The arm that is subtracted.
     pub control: Option<Control>,
     /// The shell, when one is used.
     pub shell: Option<Vec<String>>,
-    /// Why.
+    /// Why one is used, or not.
     pub shell_reason: ShellReason,
 }
 
@@ -49,7 +49,7 @@ pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
     Ok(Arms { arms, control, shell, shell_reason })
 }
 
-/// Where an arm stands, for options that are given once or once for each.
+/// The place of an arm, for options that are given once, or once for each command.
 #[derive(Clone, Copy)]
 struct Position {
     command: usize,

@@ -1,4 +1,4 @@
-//! Spec + facts → plan: the one place where a default is given.
+//! Request + facts → plan. The defaults of a session are here; those of verbs without a plan are in `plan::defaults`.
 
 use anyhow::{Result, ensure};
 
@@ -13,7 +13,7 @@ pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
 const BLOCKS_MIN_ONE: u32 = 24;
 const BLOCKS_MIN_SEVERAL: u32 = 10;
-/// A trimmed mean takes some pairs more than the fewest that could decide.
+/// A trimmed mean needs some pairs more than the fewest that could decide.
 const FAMILY_BLOCKS_MORE: u32 = 4;
 /// More pairs than this sharpen an interval by little; statistics.md §2.1.
 const BLOCKS_MAX_SEVERAL: u32 = 500;
@@ -22,8 +22,8 @@ const ALPHA_PCT: f64 = 1.0;
 const SAME_WITHIN: f64 = 0.01;
 /// Fewest runs from which the error of t0 says something.
 const PRECISION_BLOCKS_MIN: u32 = 12;
-/// Load comes and goes over tenths of seconds: a session that is over sooner has seen only one state of the machine, and
-/// its error says nothing of the others (docs/methodology.md, "t0 and its error").
+/// Load comes and goes over tenths of seconds. A shorter session covers only one state of the machine, and its error says
+/// nothing of the others (docs/methodology.md, "t0 and its error").
 const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
 /// Decides everything about the commands of `run`.
@@ -103,7 +103,7 @@ pub fn decide(
 }
 
 impl Default for DecisionRule {
-    /// How differences are judged unless something else was asked for.
+    /// The rule without options.
     fn default() -> Self {
         let estimand = Estimand::default();
         Self { alpha: ALPHA_PCT / 100.0, same_within: SAME_WITHIN, estimand }
@@ -120,7 +120,7 @@ fn n_comparisons(arms: &[Arm]) -> usize {
     arms.iter().enumerate().filter(has_reference).count()
 }
 
-/// Fewer could not decide anything about so many comparisons at once, or only where every pair says the same.
+/// Fewest blocks that can decide so many comparisons at once, also where some pairs disagree.
 pub(super) fn fewest_blocks(family: usize, alpha: f64) -> u32 {
     let fewest = stats::verdict::minimum_pairs(alpha / family as f64);
     let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
@@ -148,9 +148,9 @@ fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Resul
     })
 }
 
-/// Fewest and most blocks: what was said, and where nothing was said what is usual, if it does not contradict that.
-pub(super) fn limits(said: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -> (u32, u32) {
-    match said {
+/// Fewest and most blocks: those of the user; a default gives way where it contradicts them.
+pub(super) fn limits(user: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -> (u32, u32) {
+    match user {
         (Some(min), Some(max)) => (min, max),
         (Some(min), None) => (min, max.max(min)),
         (None, Some(max)) => (min.min(max), max),
@@ -177,7 +177,7 @@ fn precision(
 
 fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> {
     let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
-    // Not those in the mask of this process: isolated CPUs (isolcpus=) are in no mask until they are asked for.
+    // The mask of this process does not tell: isolated CPUs (isolcpus=) are in no mask until a program asks for them.
     if let (Some(cpus), Some(online)) = (&affinity, &facts.cpus_online) {
         let known = crate::values::parse_cpu_list(online).unwrap_or_default();
         let missing = cpus.iter().find(|cpu| !known.contains(cpu));
@@ -257,7 +257,7 @@ mod tests {
         assert!(error.contains("CPU 9 is not one of those"), "{error}");
         spec.process.affinity = Some(Cpus((0..2048).collect()));
         let facts = Facts { cpus_online: Some("0-2047".into()), ..Facts::default() };
-        let affinity = decide(&spec, &facts, 1).unwrap().process.affinity;
+        let affinity = decide_run(&spec, &facts, 1).unwrap().process.affinity;
         assert_eq!(affinity, Some((0..2048).collect()));
     }
 

@@ -1,4 +1,4 @@
-//! What a nice level or a real-time policy does not do on this machine.
+//! Limits of nice levels and real-time policies on this machine.
 
 use crate::host::{Gap, Host};
 use crate::spec::groups::PriorityOptions;
@@ -9,7 +9,7 @@ pub const NICE: &str = "a nice level that counts against other terminals";
 /// The kernel stops a real-time program that gives nothing up.
 pub const REAL_TIME: &str = "a real-time policy without pauses";
 
-/// What the reader of the times should know. `is_shielded`: nothing else is on the CPUs.
+/// The gaps that the reader of the times should know. `is_shielded`: nothing else is on the CPUs.
 pub fn caveats(host: &Host, priority: &PriorityOptions, is_shielded: bool) -> Vec<Gap> {
     let is_real_time = matches!(priority.sched, Some(Sched::Fifo(_) | Sched::Rr(_)));
     [
@@ -31,7 +31,7 @@ fn nice(host: &Host) -> Option<Gap> {
     })
 }
 
-/// Documentation/scheduler/sched-rt-group.rst; from Linux 6.12 on the time goes to a fair server, and only if somebody
+/// Documentation/scheduler/sched-rt-group.rst; from Linux 6.12 on the time goes to a fair server, and only if a program
 /// waits (kernel/sched/fair.c, `fair_server_init`).
 fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
     let has_fair_server = crate::host::shield::find(host).kernel >= (6, 12);

@@ -1,4 +1,4 @@
-//! What is measured by workers: statements in interpreters, and the benchmarks of programs.
+//! Sessions of workers: statements in interpreters, and the benchmarks of programs.
 
 use std::collections::HashSet;
 
@@ -20,9 +20,9 @@ use crate::values::{Cpus, Headline, Shown, parse_cpu_list};
 const SLICE_NS: u64 = 1_000_000;
 /// Of the whole session, for --rigorous and --fast.
 pub(super) const LONGER: u64 = 3;
-/// The name that the standard library's module gives it.
-/// Fewer processes do not end a session, however well t0 is known.
+/// Fewer processes do not end a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
+/// The benchmark of `timeit`: the name of the standard library's module.
 const TIMEIT: &str = "timeit";
 pub(super) const PYTHON: &str = "python3";
 
@@ -31,7 +31,7 @@ pub(super) const PYTHON: &str = "python3";
 pub struct ProgramBenchmark {
     /// Its name.
     pub name: String,
-    /// How often what it times is repeated in one loop.
+    /// Repetitions in one loop.
     pub inner_loops: u64,
     /// Whether it times itself.
     pub has_own_timer: bool,
@@ -49,7 +49,7 @@ pub fn decide_timeit(spec: &TimeitSpec, facts: &Facts, drawn_seed: u64) -> Resul
 /// Decides everything about programs; `found` are the benchmarks of each command.
 ///
 /// # Errors
-/// As [`crate::plan::decide`]; and a benchmark that is asked for is in none of the programs.
+/// As [`crate::plan::decide`]; or no program has a benchmark that the user wants.
 pub fn decide_bench(
     spec: &BenchSpec,
     commands: &[Arm],
@@ -69,7 +69,7 @@ pub fn decide_bench(
     decide_workers(arms, &spec.session, facts, drawn_seed)
 }
 
-/// The programs that `bench` is told of, without their benchmarks.
+/// The programs of the command line of `bench`, without their benchmarks.
 ///
 /// # Errors
 /// A command cannot be split into words, or there are too many names.
@@ -95,10 +95,10 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     spec.commands.iter().enumerate().map(program).collect()
 }
 
-/// The benchmarks that are asked for, or all, each once, in the order of the programs.
+/// The benchmarks that the user wants, or all, each once, in the order of the programs.
 ///
 /// # Errors
-/// There is none, or not one that is asked for.
+/// There is none, or not one that the user wants.
 pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for listed in found.iter().flatten() {

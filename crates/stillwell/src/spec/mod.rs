@@ -1,4 +1,4 @@
-//! The request of the user: the command line, and suite files. Pure, and without defaults: `plan` decides those.
+//! The command line and suite files, as the user wrote them. Pure, and without defaults: `plan` has those.
 
 mod calibrate;
 pub mod convert;

@@ -1,4 +1,4 @@
-//! What was said on the command line of `stillwell run`. `None` means "not said": defaults are `plan`'s business, and
+//! The options of `stillwell run`. `None` means that the command line does not have the option; `plan` has the defaults, and
 //! the help texts quote them.
 
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
-//! What was said on the command lines of `stillwell timeit` and `stillwell bench`. Where an option does what pyperf's of
-//! the same name does, it has that name.
+//! The options of `stillwell timeit` and `stillwell bench`. An option that does the same as one of pyperf has its name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -136,9 +135,9 @@ pub struct SuiteOptions {
 /// A variant on the command line: `NAME=PREFIX`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPrefix {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What to put in front.
+    /// The words in front of its commands.
     pub prefix: String,
 }
 
@@ -160,7 +159,7 @@ impl FromStr for NamedPrefix {
 pub struct Pin {
     /// The variant.
     pub name: String,
-    /// What it is of.
+    /// Its commit.
     pub commit: String,
 }
 
@@ -296,7 +295,7 @@ pub enum Clock {
 }
 
 impl WorkerOptions {
-    /// What is compared.
+    /// The quantity that is compared.
     pub fn headline(&self) -> Headline {
         match (self.track_memory, self.tracemalloc, self.clock) {
             (true, _, _) => Headline::Memory,
@@ -310,7 +309,7 @@ impl WorkerOptions {
 /// CPUs for the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Affinity {
-    /// Wherever the scheduler puts them.
+    /// All CPUs; the scheduler chooses.
     All,
     /// These.
     Cpus(Cpus),

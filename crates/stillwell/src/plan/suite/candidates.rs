@@ -1,4 +1,4 @@
-//! A suite file → what could be measured: parameters filled in, each variant's own command, statement or program.
+//! A suite file → its candidates: parameters filled in, each variant with its own command, statement or program.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,12 +23,12 @@ const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
 /// An `input` that is empty, and no file.
 const NO_INPUT: &str = "null";
 
-/// A variant that is there: checked out and built.
+/// A variant that was checked out and built.
 #[derive(Clone, Debug)]
 pub struct VariantBuild {
-    /// What the file says of it.
+    /// Its table in the file.
     pub variant: Variant,
-    /// Where it runs: block after block in the next of these.
+    /// The directories that its blocks take turns with.
     pub directories: Vec<String>,
     /// The commit that it is of.
     pub git: Option<Git>,
@@ -37,17 +37,17 @@ pub struct VariantBuild {
 /// A benchmark of the file with one combination of its parameters; a program may turn out to have several.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its name; of a program, what its benchmarks' names begin with.
+    /// Its name; of a program, the prefix of its benchmarks' names.
     pub name: String,
     /// Words to select it by.
     pub tags: Vec<String>,
-    /// What is compared.
+    /// Its variants, which are compared.
     pub variants: Vec<BenchmarkVariant>,
-    /// What is measured.
+    /// The kind of benchmark.
     pub kind: BenchmarkKind,
-    /// How.
+    /// How it is measured.
     pub policy: Policy,
-    /// Of the whole suite.
+    /// Error rate of the whole suite.
     pub alpha: Option<Percent>,
     /// Where it stands in the file, in bytes.
     pub place: Range<usize>,
@@ -56,7 +56,7 @@ pub struct Candidate {
 /// A variant of one benchmark.
 #[derive(Clone, Debug)]
 pub struct BenchmarkVariant {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Where it runs.
     pub directories: Vec<String>,
@@ -66,7 +66,7 @@ pub struct BenchmarkVariant {
     pub environment: Vec<(String, String)>,
 }
 
-/// What is measured.
+/// The kinds of benchmarks.
 #[derive(Clone, Debug)]
 pub enum BenchmarkKind {
     /// A command line for each variant.
@@ -78,11 +78,11 @@ pub enum BenchmarkKind {
     },
     /// A statement for each variant.
     Statements(Vec<Arm>),
-    /// A program for each variant, whose benchmarks it has to be asked for.
+    /// A program for each variant, which lists its benchmarks itself.
     Programs {
         /// In the order of the variants.
         arms: Vec<Arm>,
-        /// Of their benchmarks only these.
+        /// Only these of their benchmarks.
         only: Vec<String>,
     },
 }
@@ -99,7 +99,7 @@ pub struct CommandOptions {
 }
 
 impl Candidate {
-    /// The key of what is measured.
+    /// The key in the file.
     pub fn key(&self) -> &'static str {
         match self.kind {
             BenchmarkKind::Commands { .. } => "command",
@@ -108,13 +108,13 @@ impl Candidate {
         }
     }
 
-    /// What a benchmark of its programs is called.
+    /// The name of a benchmark of its programs.
     pub fn inner_name(&self, inner: &str) -> String {
         if self.name.is_empty() { inner.into() } else { format!("{}/{inner}", self.name) }
     }
 }
 
-/// All that could be measured. `directory` is that of the suite file.
+/// The candidates of a suite file. `directory` is that of the file.
 ///
 /// # Errors
 /// A command cannot be split into words, or parameters have too many combinations or a reserved name.
@@ -328,7 +328,7 @@ impl Expansion<'_> {
     }
 }
 
-/// What the placeholders of a variant are.
+/// The placeholders of a variant, with their values.
 fn own_values(variant: &Variant) -> [(String, String); 3] {
     let own = [
         ("prefix", variant.prefix.as_deref().unwrap_or_default()),

@@ -1,7 +1,7 @@
-//! A suite file, and what was said on the command line → one plan for each benchmark.
+//! A suite file and the command line → one plan for each benchmark.
 //!
-//! Between the two a program has to be asked what benchmarks it has, so there are two stages: [`Candidate`]s, which are
-//! all that can be known from the file, and [`Suite`], with which measuring can begin.
+//! There are two stages, because only the programs know their benchmarks: [`Candidate`]s follow from the file alone, and a
+//! [`Suite`] has the benchmarks of the programs too.
 
 mod candidates;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
 use candidates::CommandOptions;
 pub use candidates::{BenchmarkKind, Candidate, VariantBuild, candidates, environment_of};
 
-/// A benchmark may take so many times its share of the suite's time: what the others leave over.
+/// A benchmark may take so many times its share of the suite's time, if the others leave it.
 const SHARE_MAX: u64 = 4;
 /// Each benchmark has its own stream of random choices: a number from this many.
 const SEEDS: u64 = 1 << 32;
@@ -36,7 +36,7 @@ const BUILD_STREAM: u64 = 0x51c7_09e3_a4d8_6f1b;
 /// A whole suite, decided.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Suite {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Time for all benchmarks together, ns.
     pub budget_ns: u64,
@@ -49,26 +49,26 @@ pub struct Suite {
 /// One benchmark of a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteMember {
-    /// What it is called; no two have the same name.
+    /// Its name; no two have the same.
     pub name: String,
     /// Words to select it by.
     pub tags: Vec<String>,
-    /// What will be done.
+    /// Its plan.
     pub plan: Plan,
 }
 
-/// What a benchmark has to do with the others of its suite.
+/// The suite that a benchmark belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuiteMembership {
-    /// What the suite is called.
+    /// Name of the suite.
     pub name: String,
-    /// What the benchmark is called there.
+    /// Name of the benchmark there.
     pub benchmark: String,
     /// Comparisons of the whole suite, which are judged together.
     pub family: usize,
 }
 
-/// Whether a benchmark is asked for.
+/// Whether the command line selects a benchmark.
 pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
     let (only, options) = (&said.benchmark, &said.suite);
     (only.is_empty() || only.iter().any(|only| only == name))
@@ -132,8 +132,8 @@ pub fn decide_suite(
     Ok(Suite { name, budget_ns, seed, members })
 }
 
-/// Blocks take the builds of a variant in turns, and the first block any of them: of a few blocks, often repeated, those after the
-/// first ones would have none.
+/// Starts each variant at a random one of its builds. Blocks take the builds in turns, so short sessions that always began with
+/// the first would never reach the others.
 fn begin_anywhere(plan: &mut Plan) {
     let mut stream = Stream::new(plan.seed ^ BUILD_STREAM);
     for arm in plan.arms.iter_mut().filter(|arm| arm.directories.len() > 1) {
