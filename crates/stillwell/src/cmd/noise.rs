@@ -12,8 +12,8 @@ use crate::convert::read::Detail;
 use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};
-use crate::plan::DecisionRule;
-use crate::plan::defaults;
+use crate::plan::{DecisionRule, defaults};
+use crate::render::remedies::Audience;
 use crate::render::{Styles, json, noise as shown};
 use crate::spec::NoiseVerb;
 use crate::spec::input::InputOptions;
@@ -68,6 +68,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         let cpu = found.report.quietest.first().copied().unwrap_or(first);
         add_verdict(&mut found, noise::machine_verdict(cpu, DecisionRule::default(), &interrupt));
     }
+    found.report.gaps = Audience::Machine.gaps(found.report.gaps);
     let written = raw.map_or(Ok(()), |path| {
         write_one(path, |to| write_raw(to, &found))
             .with_context(|| format!("--raw {}: cannot write", path.display()))

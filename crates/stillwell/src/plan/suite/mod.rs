@@ -15,13 +15,16 @@ use stats::Stream;
 
 use crate::host::Facts;
 use crate::plan::arms::arms;
-use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide, fewest_blocks, limits};
+use crate::plan::decide::{
+    BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
+};
 use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, Plan};
 use crate::spec::run::ArmOptions;
 use crate::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
+use crate::values::Cpus;
 
 use candidates::CommandOptions;
 pub use candidates::{BenchmarkKind, Candidate, VariantBuild, candidates, environment_of};
@@ -89,6 +92,10 @@ pub fn decide_suite(
     (facts, drawn_seed): (&Facts, u64),
 ) -> Result<Suite> {
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
+    // Not a mistake of the file, so no benchmark is named.
+    if let Some(Affinity::Cpus(Cpus(cpus))) = &said.session.workers.affinity {
+        check_online(cpus, facts)?;
+    }
     let mut members: Vec<SuiteMember> = Vec::new();
     let mut policies = Vec::new();
     let mut known = HashSet::new();
