@@ -97,6 +97,5 @@ mod tests {
         assert!(help("calibrate", "runs").contains(&runs));
         assert!(help("stats", "tim").ends_with("its defaults, 1,6,4,6"));
         assert_eq!("1,6,4,6".parse(), Ok(TIM));
-        assert!(help("compare", "table").contains(&name(&TABLE)));
     }
 }
