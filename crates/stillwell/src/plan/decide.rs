@@ -7,7 +7,7 @@ use crate::plan::arms::{Arms, arms};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
-use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, Order, Shown};
+use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, MetricChoice, Order};
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
@@ -50,7 +50,7 @@ pub fn decide(
     let metrics = match &request.metrics {
         Some(list) => list.0.clone(),
         None => ["wall", CPU, "user", "sys", "maxrss"]
-            .map(|name| Shown { name: name.into(), unit: None })
+            .map(|name| MetricChoice { name: name.into(), unit: None })
             .to_vec(),
     };
     let order = length.order.unwrap_or_default();

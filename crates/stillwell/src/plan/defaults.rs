@@ -3,7 +3,7 @@
 use crate::spec::convert::TableStyle;
 use crate::spec::load::LoadKind;
 use crate::spec::{DumpFormat, PlotKind};
-use crate::values::{Estimate, Middle, Percent, TimShape, TimeSpan};
+use crate::values::{Average, Estimate, Percent, TimShape, TimeSpan};
 
 /// `hist --bins`.
 pub const HISTOGRAM_BINS: u16 = 20;
@@ -20,7 +20,7 @@ pub const TIM: TimShape = TimShape { k: 1, n: 6, m: 4, n_overhead: 6 };
 /// `compare --table` without a value.
 pub const TABLE: TableStyle = TableStyle::Text;
 /// `compare --by`.
-pub const COMPARED_AVERAGE: Middle = Middle::Mean;
+pub const COMPARED_AVERAGE: Average = Average::Mean;
 /// `convert --warmup`.
 pub const CONVERT_WARMUPS: u32 = 0;
 /// `calibrate --budget`.

@@ -13,7 +13,9 @@ pub mod workers;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
-use crate::values::{Estimand, Order, OutputTarget, Padding, Rlimit, Sched, Shown, Unit};
+use crate::values::{
+    Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit,
+};
 
 pub use arms::Arms;
 pub use decide::{decide, decide_run};
@@ -66,7 +68,7 @@ pub struct Plan {
     /// Whether schedstat is read and perf events are opened.
     pub evidence: bool,
     /// The metrics that the summary shows.
-    pub metrics: Vec<Shown>,
+    pub metrics: Vec<MetricChoice>,
     /// How differences are judged.
     pub policy: DecisionRule,
     /// How workers are used; `None` where every run is a process that is timed as a whole.
@@ -165,8 +167,8 @@ pub struct Arm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<String>,
     /// The unit of its values.
-    #[serde(default, skip_serializing_if = "Unit::is_time")]
-    pub unit: Unit,
+    #[serde(default, skip_serializing_if = "ValueUnit::is_time")]
+    pub unit: ValueUnit,
     /// Repetitions within one loop.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub inner_loops: u64,
@@ -208,7 +210,7 @@ impl Arm {
             output: OutputTarget::Null,
             accept: None,
             benchmark: None,
-            unit: Unit::Time,
+            unit: ValueUnit::Time,
             inner_loops: 1,
             has_own_timer: false,
             directories: Vec::new(),

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use crate::spec::convert::TableStyle;
 use crate::spec::input::{FromOptions, InputOptions};
 use crate::spec::run::{ExportOptions, NumberOptions};
-use crate::values::{FailOn, Middle, Percent, TimShape};
+use crate::values::{Average, FailOn, Percent, TimShape};
 
 /// A verb that reads files.
 #[derive(Debug, clap::Args)]
@@ -219,5 +219,5 @@ pub struct TableOptions {
     pub min_speed: Option<Percent>,
     /// What the ratio is of [default: mean]
     #[arg(long, value_name = "STATISTIC", value_enum)]
-    pub by: Option<Middle>,
+    pub by: Option<Average>,
 }

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use crate::values::{Estimand, FailOn, Names, Padding, Percent, Sched, TimeSpan};
+use crate::values::{Estimand, FailOn, NameList, Padding, Percent, Sched, TimeSpan};
 
 /// When a session stops by itself.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -49,7 +49,7 @@ pub struct TuneOptions {
     /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password;
     /// under sudo the commands still run as the user who called it
     #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
-    pub tune: Option<Option<Names>>,
+    pub tune: Option<Option<NameList>>,
 }
 
 /// How differences are judged.

@@ -9,7 +9,7 @@ use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
 };
 use crate::values::{
-    Cpus, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, Statuses, TimeSpan,
+    Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan,
 };
 
 /// `run`.
@@ -214,7 +214,7 @@ pub struct ExecutionOptions {
     pub ignore_failure: Option<Option<IgnoreFailure>>,
     /// Exit statuses that are right, for example 1 or 0,3; any other is a failure [default: 0]
     #[arg(long, value_name = "STATUSES", conflicts_with = "ignore_failure")]
-    pub expect_exit: Option<Statuses>,
+    pub expect_exit: Option<ExitStatuses>,
 }
 
 /// What is shown and written.

@@ -15,7 +15,7 @@ use crate::spec::run::{ExecutionOptions, HookOptions};
 use crate::spec::suite::{
     Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
 };
-use crate::values::{Percent, Shell, Statuses};
+use crate::values::{ExitStatuses, Percent, Shell};
 
 /// Names that placeholders have which are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
@@ -280,7 +280,7 @@ impl Expansion<'_> {
             },
             execution: ExecutionOptions {
                 input: once(&benchmark.input).map(|input| self.input(input)),
-                expect_exit: benchmark.expect_exit.clone().map(Statuses),
+                expect_exit: benchmark.expect_exit.clone().map(ExitStatuses),
                 ..ExecutionOptions::default()
             },
         }
