@@ -1,12 +1,13 @@
 //! Rows of one arm → its summary.
 
 use rayon::prelude::*;
+use stats::Sorted;
 use stats::endpoint::{self, Estimator};
-use stats::{Measured, Sorted};
 
-use crate::analysis::{
-    ArmSummary, MetricSummary, NetTimes, TimeSummary, UncertainValue, launches, sliced,
-};
+use crate::analysis::arm_values::{by_arm, walls_by_arm};
+use crate::analysis::run_times::cpu_ns;
+use crate::analysis::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary, UncertainValue};
+use crate::analysis::{launches, sliced};
 use crate::plan::Role;
 use crate::record::{Record, Rows};
 use crate::values::CPU;
@@ -79,25 +80,6 @@ fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
     by_arm
 }
 
-/// The wall times of each arm's measured runs, in run order, ns.
-pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
-    let n_arms = record.header.plan.arms.len();
-    by_arm(&record.rows, n_arms, Rows::headline)
-}
-
-/// The values of each arm's measured runs, in run order.
-pub(super) fn by_arm<T>(
-    rows: &Rows,
-    n_arms: usize,
-    value: impl Fn(&Rows, usize) -> Option<T>,
-) -> Vec<Vec<T>> {
-    let mut series: Vec<Vec<T>> = (0..n_arms).map(|_| Vec::new()).collect();
-    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-        series[rows.arm(index)].extend(value(rows, index));
-    }
-    series
-}
-
 /// Runs with several slices each: the floor is of the runs, because the slices of one are not independent; what there was
 /// is of the slices. With next to no runs the slices are all there is.
 fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<TimeSummary> {
@@ -146,24 +128,6 @@ fn net_of(wall: &TimeSummary, control: &TimeSummary) -> NetTimes {
     }
 }
 
-impl UncertainValue {
-    /// The difference; its error is known if both are.
-    pub fn minus(self, other: Self) -> Self {
-        let difference = self.measured_or_zero().minus(other.measured_or_zero());
-        let err = self.err.and(other.err).map(|_| difference.err);
-        Self { value: difference.value, err }
-    }
-
-    /// As a number with an error, if it has one.
-    pub fn measured(self) -> Option<Measured> {
-        self.err.map(|err| Measured { value: self.value, err })
-    }
-
-    fn measured_or_zero(self) -> Measured {
-        Measured { value: self.value, err: self.err.unwrap_or(0.0) }
-    }
-}
-
 fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<MetricSummary>> {
     // Sums over slices are of no number of loops in particular: `SliceSummary` has what they are good for.
     let is_shown = |info: &&MetricInfo| {
@@ -178,10 +142,7 @@ fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<Metric
         .map(|info| summaries_of(info.name, &|rows, index| base_value(rows, index, info)))
         .collect();
     if rows.has(Metric::UserUs) && rows.has(Metric::SysUs) {
-        by_metric.push(summaries_of(CPU, &|rows, index| {
-            let user_us = rows.get(index, Metric::UserUs)?;
-            Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
-        }));
+        by_metric.push(summaries_of(CPU, &cpu_ns));
     }
     (0..n_arms)
         .map(|arm| by_metric.iter().filter_map(|summaries| summaries[arm].clone()).collect())

@@ -4,15 +4,16 @@ use rayon::prelude::*;
 use stats::relabel::Statistic;
 use stats::sequential::{Conclusion, holm_shares, is_uneven};
 
+use crate::analysis::comparison::{
+    Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName,
+    UnevenShape,
+};
 use crate::analysis::launches::gathered;
 use crate::analysis::notes::WAIT_MIN;
 use crate::analysis::sessions::unpaired;
+use crate::analysis::summary::{ArmSummary, TimeSummary};
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::{ArmComparison, SessionComparisons};
-use crate::analysis::{
-    ArmSummary, Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval,
-    StatisticName, TimeSummary, UnevenShape,
-};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::values::{Headline, Order};

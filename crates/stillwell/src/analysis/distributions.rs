@@ -7,9 +7,9 @@ use stats::relabel::{self, Orbit, Pairs};
 use stats::shift::{self, DECILES};
 use stats::{Invalid, Sorted};
 
+use crate::analysis::comparison::{Comparison, Evidence, NoTest};
 use crate::analysis::walls::{Slots, Walls};
 use crate::analysis::watch::ORBIT_STREAM;
-use crate::analysis::{Comparison, Evidence, NoTest};
 use crate::plan::Plan;
 use crate::record::Record;
 

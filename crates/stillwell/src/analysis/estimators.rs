@@ -6,8 +6,8 @@ use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
 use stats::propagate::ratio_minus_control;
 use stats::{Measured, Sorted};
 
-use crate::analysis::arm::walls_by_arm;
-use crate::analysis::{ArmSummary, UncertainValue};
+use crate::analysis::arm_values::walls_by_arm;
+use crate::analysis::summary::{ArmSummary, UncertainValue};
 use crate::record::Record;
 use crate::values::TimShape;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 use stats::Measured;
 
-use crate::analysis::UncertainValue;
+use crate::analysis::summary::UncertainValue;
 use crate::results::statistics::summary;
 use crate::results::{Benchmark, MetaValue, Results, Unit};
 use crate::values::Middle;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::arm::by_arm;
+use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches;
 use crate::plan::Role;
 use crate::record::{Record, Rows};

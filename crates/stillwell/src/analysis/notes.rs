@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::analysis::comparison::{Comparison, Evidence};
 use crate::analysis::ledger::RecordLedger;
 use crate::analysis::steadiness::{self, SteadinessFlag};
-use crate::analysis::{ArmSummary, Comparison, Evidence};
+use crate::analysis::summary::ArmSummary;
 use crate::ledger::LedgerEntry;
 use crate::plan::priority::{NICE, REAL_TIME};
 use crate::record::{Event, Record, Rows};
@@ -244,16 +245,6 @@ fn priority(record: &Record, total_ns: f64) -> Vec<Note> {
         weight: 0.05,
     });
     nice.into_iter().chain(real_time).collect()
-}
-
-/// Time of one run on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the
-/// creation of the process; before the clock started it cannot have waited longer than the whole launch took, so this is
-/// a lower bound.
-pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
-    let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
-    let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
-    let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
-    Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
 }
 
 fn faults(record: &Record, total_ns: f64) -> Option<Note> {

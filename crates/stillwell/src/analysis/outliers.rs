@@ -3,8 +3,7 @@
 use serde::Serialize;
 use stats::Sorted;
 
-use crate::analysis::notes::queued_ns;
-use crate::analysis::steadiness::RUNS_MIN;
+use crate::analysis::run_times::{cpu_ns, queued_ns};
 use crate::record::Rows;
 use crate::values::metric::Metric;
 
@@ -96,9 +95,6 @@ const COUNTS: [(CountName, Metric); 4] = [
 /// The outliers among an arm's runs: `indices` are its rows, `times` their wall times. `None` with too few runs, or
 /// times of zero.
 pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outliers> {
-    if times.len() < RUNS_MIN {
-        return None;
-    }
     let sorted = Sorted::new(&stats::logs(times).ok()?).ok()?;
     let upper = sorted.quantile(0.75);
     let fence = upper + RANGES * (upper - sorted.quantile(0.25));
@@ -206,11 +202,6 @@ impl TypicalRun {
 
 fn preempted_ns(rows: &Rows, index: usize) -> Option<f64> {
     rows.get(index, Metric::PreemptedNs).map(|ns| ns as f64)
-}
-
-fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
-    let user_us = rows.get(index, Metric::UserUs)?;
-    Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
 }
 
 #[cfg(test)]

@@ -11,9 +11,10 @@ use stats::sequential::{Question, Sequential};
 use stats::spending::{Reached, Spending};
 use stats::{Interval, Measured};
 
+use crate::analysis::comparison::{NoTest, RatioInterval};
+use crate::analysis::summary::UncertainValue;
 use crate::analysis::walls::Slots;
 use crate::analysis::watch::estimand_of;
-use crate::analysis::{NoTest, RatioInterval, UncertainValue};
 use crate::plan::Policy;
 use crate::values::Estimand;
 

@@ -1,8 +1,7 @@
 //! Arms that did not run side by side: an estimate, and a test only where several past sessions show their scatter.
 
-use crate::analysis::{
-    ArmSummary, Evidence, NoTest, RatioInterval, SessionPrediction, UncertainValue,
-};
+use crate::analysis::comparison::{Evidence, NoTest, RatioInterval, SessionPrediction};
+use crate::analysis::summary::{ArmSummary, UncertainValue};
 
 /// Past sessions from which the scatter between sessions can be told (statistics of the prediction test).
 const SESSIONS_MIN: usize = 5;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use stats::{Sorted, endpoint};
 
-use crate::analysis::arm::by_arm;
+use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches::gathered;
-use crate::analysis::{SliceSummary, UncertainValue};
+use crate::analysis::summary::{SliceSummary, UncertainValue};
 use crate::record::{Event, Record, Rows};
 use crate::values::Headline;
 use crate::values::metric::Metric;

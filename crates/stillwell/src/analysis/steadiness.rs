@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::series::{self, Stability};
 
-use crate::analysis::arm::by_arm;
+use crate::analysis::arm_values::by_arm;
 use crate::analysis::outliers::{self, Outliers};
 use crate::plan::Role;
 use crate::record::Record;
@@ -118,7 +118,9 @@ pub fn check_record(record: &Record) -> RecordCheck {
             steadiness,
             checks,
             slow_start: slow_start(&times, plan.n_warmups),
-            outliers: outliers::find(&record.rows, indices, &times),
+            outliers: (times.len() >= RUNS_MIN)
+                .then(|| outliers::find(&record.rows, indices, &times))
+                .flatten(),
         }
     };
     let arms = runs_by_arm(record).par_iter().enumerate().map(of_arm).collect();

@@ -7,9 +7,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
+use crate::analysis::arm::summarise;
 use crate::analysis::compare::{RecordLooks, family};
+use crate::analysis::comparison::Comparison;
+use crate::analysis::end::end_reason;
 use crate::analysis::notes::Finding;
-use crate::analysis::{Analysis, Comparison, Note, analyse_alone, end_reason, summarise};
+use crate::analysis::notes::Note;
+use crate::analysis::single::{Analysis, analyse_alone};
 use crate::plan::{Plan, Policy};
 use crate::record::{EndReason, Event, Record, Rows};
 

@@ -7,6 +7,7 @@ use stats::relabel;
 use stats::sequential::{Question, Sequential, holm_shares};
 use stats::spending::{Reached, Spending, sizes};
 
+use crate::analysis::end::end_reason;
 use crate::analysis::walls::Walls;
 use crate::plan::{BlockRule, Plan, Stopping};
 use crate::record::{EndReason, Record};
@@ -129,7 +130,7 @@ impl SessionComparisons {
         watch.is_over = match plan.stopping {
             Stopping::AtTheEnd => true,
             // Neither the last block nor the end of the budget depends on which arm was which.
-            Stopping::WhenDecided => super::end_reason(record) == Some(EndReason::Complete),
+            Stopping::WhenDecided => end_reason(record) == Some(EndReason::Complete),
         };
         watch.take(walls)?;
         Ok(watch)

@@ -4,6 +4,7 @@
 mod attribute;
 mod blame;
 mod counts;
+mod cpu_noise;
 pub mod osnoise;
 mod points;
 mod registers;
@@ -19,9 +20,10 @@ mod watch;
 pub use blame::RunInterval;
 #[cfg(test)]
 pub use counts::MachineCounts;
+pub use cpu_noise::{CpuNoise, EDGES_NS, NoiseEvidence};
 #[cfg(test)]
 pub use report::ClockReport;
-pub use report::{CpuNoise, EDGES_NS, NoiseEvidence, NoiseReport};
+pub use report::NoiseReport;
 pub use runs::RunTracer;
 pub use ticks::LoopClock;
 pub use verdict::{MachineVerdict, NoVerdict, machine_verdict};

@@ -7,11 +7,10 @@ use crate::ledger::Ledger;
 use crate::measure::clock::{boottime_ns, monotonic_ns};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::counts::KernelCounts;
+use crate::noise::cpu_noise::{CpuMeasurements, NoiseEvidence, of_cpu};
 use crate::noise::osnoise;
 use crate::noise::registers::Registers;
-use crate::noise::report::{
-    ClockReport, CpuMeasurements, NoiseEvidence, NoiseReport, of_cpu, quietest,
-};
+use crate::noise::report::{ClockReport, NoiseReport, quietest};
 use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
 use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;

@@ -10,19 +10,23 @@
 //! preemption and queueing, and of the rest the shares of the lowest fifth. The time on the CPU is divided further by
 //! estimates; what they leave is not explained.
 
+mod baseline;
+mod estimates;
+mod sample;
+
 use std::collections::HashMap;
 
 use serde::Serialize;
-use stats::series::theil_sen_at;
 
-use crate::analysis::ArmSummary;
-use crate::ledger::{Ledger, LedgerEntry, NoiseSource, scaled};
+use crate::analysis::ledger::baseline::ArmBaseline;
+use crate::analysis::ledger::estimates::computing;
+use crate::analysis::ledger::sample::{LedgerSample, samples_by_arm};
+use crate::analysis::summary::ArmSummary;
+use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
 
-use self::sample::{LedgerSample, samples_by_arm};
-
-mod sample;
+pub use baseline::ThreadUse;
 
 /// The ledgers of a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,27 +70,6 @@ pub struct ArmLedger {
     /// Runs whose switches the kernel had no room for.
     pub n_uncounted: usize,
 }
-
-/// What the threads of a run do with CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ThreadUse {
-    /// There is one, or one at a time.
-    One,
-    /// One waits while another one has the CPU, so that its waiting is no part of the wall time, and nothing but waiting is
-    /// told apart, as an estimate.
-    TakeTurns,
-    /// They have several CPUs at a time: the same.
-    Parallel,
-}
-
-/// Share of an arm's runs that counts as undisturbed.
-const LOW: f64 = 0.2;
-/// More CPU time than wall time by this factor is more than one CPU; more CPU time and waiting, more than one thread.
-const PARALLEL_FROM: f64 = 1.1;
-/// Fewest runs that costs are estimated from, and most: the estimate takes their square.
-const ESTIMATE_RUNS_MIN: usize = 20;
-const ESTIMATE_RUNS_MAX: usize = 300;
 
 /// The ledgers of a record; `None` when nothing in it has a time, or the times are more than there can be.
 pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
@@ -260,145 +243,6 @@ fn rows_of(record: &Record) -> &Rows {
 pub fn has_evidence(record: &Record) -> bool {
     let rows = rows_of(record);
     [Metric::PreemptedNs, Metric::RunQueueWaitNs].into_iter().any(|metric| rows.has(metric))
-}
-
-/// What an arm has without noise.
-struct ArmBaseline {
-    preempted_ns: i64,
-    queued_ns: i64,
-    /// CPU time ÷ time that it was not waiting for a CPU; `None` where it is not known, or there are several threads.
-    cpu_share: Option<f64>,
-    threads: ThreadUse,
-}
-
-/// The excess of a run.
-struct ExcessSplit {
-    preempted_ns: i64,
-    queued_ns: i64,
-    cpu_ns: Option<i64>,
-    asleep_ns: Option<i64>,
-    /// Whether it waited for longer than it took: several threads did at once.
-    is_capped: bool,
-}
-
-impl ArmBaseline {
-    fn of(samples: &[LedgerSample]) -> Self {
-        let least =
-            |of: fn(&LedgerSample) -> Option<i64>| samples.iter().filter_map(of).min().unwrap_or(0);
-        let mut order: Vec<&LedgerSample> = samples.iter().collect();
-        let n_low = ((samples.len() as f64 * LOW).ceil() as usize).max(1);
-        if n_low < order.len() {
-            let excess =
-                |sample: &LedgerSample| sample.wall_ns as f64 / sample.floor_ns.max(1) as f64;
-            order.select_nth_unstable_by(n_low, |a, b| excess(a).total_cmp(&excess(b)));
-            order.truncate(n_low);
-        }
-        let cpu_ns: Option<i64> = order.iter().map(|sample| sample.cpu_ns).sum();
-        let rest_ns: i64 = order.iter().map(|sample| sample.rest_ns()).sum();
-        let wall_ns: i64 = order.iter().map(|sample| sample.wall_ns).sum();
-        let is_more = |ns: i64| cpu_ns.is_some_and(|cpu| cpu as f64 > PARALLEL_FROM * ns as f64);
-        // Waiting is of all threads, or of the first one: without it there may be no time left.
-        let threads = if is_more(wall_ns) {
-            ThreadUse::Parallel
-        } else if is_more(rest_ns) {
-            ThreadUse::TakeTurns
-        } else {
-            ThreadUse::One
-        };
-        let cpu_ns = cpu_ns.filter(|_| rest_ns > 0 && threads == ThreadUse::One);
-        Self {
-            preempted_ns: least(|sample| sample.preempted_ns),
-            queued_ns: least(|sample| sample.queued_ns),
-            cpu_share: cpu_ns.map(|ns| ns as f64 / rest_ns as f64),
-            threads,
-        }
-    }
-
-    fn split(&self, sample: &LedgerSample) -> ExcessSplit {
-        let excess_ns = sample.wall_ns - sample.floor_ns;
-        let mut preempted_ns = sample.preempted_ns.map_or(0, |ns| ns - self.preempted_ns);
-        let mut queued_ns = sample.queued_ns.map_or(0, |ns| ns - self.queued_ns);
-        let waited_ns = preempted_ns + queued_ns;
-        let is_capped = waited_ns > excess_ns.max(0);
-        if is_capped {
-            preempted_ns = scaled(preempted_ns, excess_ns.max(0), waited_ns);
-            queued_ns = excess_ns.max(0) - preempted_ns;
-        }
-        let left_ns = excess_ns - preempted_ns - queued_ns;
-        let (mut cpu_ns, mut asleep_ns) = (None, None);
-        if let (Some(share), Some(ns)) = (self.cpu_share, sample.cpu_ns) {
-            // Both parts come from one difference, so that what one has too much the other has too little.
-            let usual_ns = (sample.rest_ns() - left_ns) as f64 * share;
-            let more_ns = ns - usual_ns.round() as i64;
-            cpu_ns = Some(more_ns);
-            // Where nobody has counted how long it was ready, nobody knows that it was not.
-            asleep_ns = sample.queued_ns.map(|_| left_ns - more_ns);
-        }
-        ExcessSplit { preempted_ns, queued_ns, cpu_ns, asleep_ns, is_capped }
-    }
-}
-
-/// Reads a count of a run.
-type SampleCount = fn(&LedgerSample) -> Option<u64>;
-
-/// What the time on the CPU beyond the usual went to, as far as counts tell; `known_ns` of it is known already.
-fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> Vec<LedgerEntry> {
-    let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
-    let mut parts = Vec::new();
-    let mut take = |source: NoiseSource, ns: f64, n: u64| {
-        let ns = (ns.round() as i64).clamp(0, left_ns.max(0));
-        left_ns -= ns;
-        parts.push(LedgerEntry::estimate(source, ns, n));
-    };
-    if let Some(ns) = slower_clock_ns(samples) {
-        take(NoiseSource::Frequency, ns, samples.len() as u64);
-    }
-    let counts: [(NoiseSource, SampleCount); 2] = [
-        (NoiseSource::Migrations, |sample| sample.migrations),
-        (NoiseSource::Faults, |sample| sample.faults),
-    ];
-    for (source, count) in counts {
-        let counted: Option<Vec<u64>> = samples.iter().map(count).collect();
-        let Some(counted) = counted else { continue };
-        let least = counted.iter().copied().min().unwrap_or(0);
-        let n_more: u64 = counted.iter().map(|n| n - least).sum();
-        if let Some(each_ns) = cost_ns(&counted, beyond_ns) {
-            take(source, each_ns * n_more as f64, n_more);
-        }
-    }
-    parts
-}
-
-/// What one more of something costs, by the slope over the runs; `None` unless both halves of the runs say much the same.
-fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
-    if counts.len() < ESTIMATE_RUNS_MIN {
-        return None;
-    }
-    let stride = counts.len().div_ceil(ESTIMATE_RUNS_MAX);
-    let slope = |from: usize| {
-        let at = |index: &usize| index % (2 * stride) == from * stride;
-        let indices: Vec<usize> = (0..counts.len()).filter(at).collect();
-        let xs: Vec<f64> = indices.iter().map(|&index| counts[index] as f64).collect();
-        let ys: Vec<f64> = indices.iter().map(|&index| beyond_ns[index] as f64).collect();
-        theil_sen_at(&xs, &ys).ok().filter(|slope| *slope > 0.0)
-    };
-    let (even, odd) = (slope(0)?, slope(1)?);
-    (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
-}
-
-/// Time that a clock slower than in the fastest runs has cost.
-fn slower_clock_ns(samples: &[LedgerSample]) -> Option<f64> {
-    let rates: Option<Vec<f64>> = samples
-        .iter()
-        .map(|sample| Some(sample.cycles? / sample.cpu_ns.filter(|&ns| ns > 0)? as f64))
-        .collect();
-    let rates = rates?;
-    let top = stats::Sorted::new(&rates).ok()?.quantile(1.0 - LOW / 2.0);
-    let lost = samples
-        .iter()
-        .zip(&rates)
-        .map(|(sample, rate)| sample.cpu_ns.unwrap_or(0) as f64 * (1.0 - rate / top).max(0.0));
-    (top > 0.0).then(|| lost.sum())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What each run of a record says of its time.
 
 use crate::analysis::launches::slice_rule;
-use crate::analysis::{ArmSummary, queued_ns};
+use crate::analysis::run_times::queued_ns;
+use crate::analysis::summary::ArmSummary;
 use crate::record::{Record, Rows};
 use crate::values::Headline;
 use crate::values::metric::Metric;

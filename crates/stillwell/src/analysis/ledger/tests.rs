@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::summarise;
+use crate::analysis::arm::summarise;
 use crate::record::{Row, fixture};
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::analysis::single::Analysis;
 use crate::ledger;
 
 /// Time above t0 of all runs of an arm.

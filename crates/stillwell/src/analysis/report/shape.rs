@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::Sorted;
 
-use crate::analysis::{ArmSummary, UncertainValue};
+use crate::analysis::summary::{ArmSummary, UncertainValue};
 use crate::plan::Plan;
 
 /// Values at either end that are kept one by one where the middle is thinned to quantiles.

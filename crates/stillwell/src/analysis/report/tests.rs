@@ -2,8 +2,11 @@ use serde::Serialize;
 
 use super::*;
 use crate::analysis::analyse;
+use crate::analysis::comparison::Evidence;
 use crate::analysis::report::timeline::EventKind;
+use crate::analysis::single::Analysis;
 use crate::ledger::NoiseSource;
+use crate::record::Record;
 use crate::record::fixture::{of_spec, record, row};
 use crate::record::{Event, Row};
 use crate::spec::RunSpec;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use stats::Sorted;
 
 use crate::analysis::launches::{self, SliceRule};
-use crate::analysis::notes::queued_ns;
+use crate::analysis::run_times::{self, queued_ns};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
 
@@ -225,11 +225,8 @@ impl TimelineSource<'_> {
     }
 
     fn cpu_ns(&self, index: usize) -> Option<f64> {
-        let us = |metric| self.rows.get(index, metric);
-        if let Some(ns) = us(Metric::CpuNs) {
-            return Some(ns as f64);
-        }
-        Some((us(Metric::UserUs)? + us(Metric::SysUs)?) as f64 * 1000.0)
+        let ns = self.rows.get(index, Metric::CpuNs).map(|ns| ns as f64);
+        ns.or_else(|| run_times::cpu_ns(self.rows, index))
     }
 
     fn events(&self, index: usize) -> impl Iterator<Item = (EventKind, f64)> {

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::analysis::comparison::Evidence;
 use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::report::{ReportGroup, ReportInput, n_bins};
-use crate::analysis::{Evidence, across_records};
+use crate::analysis::report::group::{ReportGroup, ReportInput, n_bins};
+use crate::analysis::sessions::across_records;
 
 /// More arms than this are no picture.
 const ARMS_MAX: usize = 24;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::host::Gap;
 use crate::ledger::NoiseSource;
-use crate::noise::CpuNoise;
+use crate::noise::cpu_noise::CpuNoise;
 use crate::values::format_cpu_list;
 
 /// What the tracer says of a CPU.

@@ -178,20 +178,3 @@ fn a_timeline_ends_where_the_room_does() {
     let found = of(&watched, None, CpuCounts::default());
     assert!(found.timeline.iter().all(Option::is_some));
 }
-
-#[test]
-fn the_quietest_are_named_only_if_they_differ() {
-    let cpu = |cpu, stolen_ns, was_moved| {
-        let watched = watched(&[]);
-        let known = CpuMeasurements {
-            watched: &watched,
-            seen: None,
-            counted: CpuCounts::default(),
-            registers: registers::RegisterCounts::default(),
-        };
-        CpuNoise { cpu, stolen_ns, was_moved, ..of_cpu(&known, false) }
-    };
-    let all = [cpu(0, 900, false), cpu(1, 100, false), cpu(2, 50, false), cpu(3, 7, true)];
-    assert_eq!(quietest(&all), [2, 1]);
-    assert_eq!(quietest(&[cpu(0, 100, false), cpu(1, 99, false)]), [0_usize; 0]);
-}
