@@ -9,21 +9,21 @@ use crate::values::FailOn;
 /// The exit code of something that was asked for and is not decided.
 pub const UNDECIDED: u8 = 3;
 
-/// What can be said of a candidate against the reference.
+/// The verdict on a candidate against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It takes less time.
+    /// The candidate takes less time.
     Faster,
-    /// It takes more time.
+    /// The candidate takes more time.
     Slower,
     /// The difference, if any, is inside the margin.
     Same,
-    /// It cannot be told yet.
+    /// The data do not decide yet.
     Undecided,
 }
 
-/// A verdict and what it rests on.
+/// A verdict and its evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// The verdict.
@@ -32,7 +32,7 @@ pub struct Judgement {
     pub within_margin: bool,
     /// The interval it was read from.
     pub interval: Option<RatioInterval>,
-    /// Why there is no test, when there is none.
+    /// Reason why there is no test.
     pub no_test: Option<NoTest>,
 }
 
@@ -56,8 +56,8 @@ pub fn judge(comparison: &Comparison, policy: &Policy) -> Judgement {
     of_interval(shown, as_measured.ratio, policy, is_uneven)
 }
 
-/// Judges an interval. `as_measured`: the ratio before anything was subtracted, which says the direction; `is_uneven`: it
-/// stands for two ratios.
+/// Judges an interval. `as_measured`: the ratio before the control is subtracted, which gives the direction.
+/// `is_uneven`: the interval stands for two ratios.
 pub fn of_interval(
     shown: RatioInterval,
     as_measured: f64,
@@ -69,7 +69,7 @@ pub fn of_interval(
     let (verdict, within_margin) = match stats::Verdict::of(log, policy.same_within.ln_1p()) {
         stats::Verdict::Different => (direction, false),
         stats::Verdict::DifferentWithinMargin => (direction, true),
-        // Two ratios instead of one: an interval around one of them cannot say that nothing changed.
+        // With two ratios, an interval around one of them cannot show that nothing changed.
         stats::Verdict::Same if is_uneven => (Verdict::Undecided, false),
         stats::Verdict::Same => (Verdict::Same, false),
         stats::Verdict::Undecided => (Verdict::Undecided, false),
@@ -77,8 +77,8 @@ pub fn of_interval(
     Judgement { verdict, within_margin, interval: Some(shown), no_test: None }
 }
 
-/// What `--fail-on` makes of some judgements: 1 for a slowdown that is certain to be above the limit, 3 when one of
-/// them is not decided, 0 otherwise.
+/// Exit code of `--fail-on`: 1 for a slowdown that is certainly above the limit, 3 for an undecided comparison, 0
+/// otherwise.
 pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
     let limit = 1.0 + fail_on.slower_pct / 100.0;
     let is_too_slow = |judgement: &Judgement| {

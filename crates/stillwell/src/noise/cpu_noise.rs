@@ -11,7 +11,7 @@ use crate::noise::sampler::LoopObservation;
 use crate::noise::trace::{Segment, Trace};
 use crate::noise::tracer::CpuTraces;
 
-/// What parts of a ledger are known from, the strongest first.
+/// Evidence for the entries of a ledger, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseEvidence {
@@ -28,41 +28,42 @@ pub enum NoiseEvidence {
 pub struct CpuNoise {
     /// Its number.
     pub cpu: usize,
-    /// From when it was watched, CLOCK_MONOTONIC, ns.
+    /// Start of the observation, CLOCK_MONOTONIC, ns.
     pub start_ns: u64,
     /// For how long, ns.
     pub observed_ns: u64,
-    /// How much of that the loop did not have, ns.
+    /// Part of the observed time that the loop did not have, ns.
     pub stolen_ns: u64,
     /// In how many pauses.
     pub n_pauses: u64,
-    /// The shortest that was seen, ns.
+    /// Shortest pause that the loop can see, ns.
     pub threshold_ns: u64,
-    /// Median turn of the loop, ns: what can be told apart.
+    /// Median turn of the loop, ns: its resolution.
     pub turn_ns: f64,
-    /// What its parts are known from.
+    /// Evidence for the ledger.
     pub evidence: NoiseEvidence,
     /// Median, 90 %, 99 % and 99.9 % quantile of the pauses that there was room for, ns; `None` when there are none.
     pub quantiles_ns: Option<[f64; 4]>,
     /// The longest, ns.
     pub longest_ns: u64,
-    /// How many pauses that there was room for were below each of [`EDGES_NS`], and not below the one before; the last is those above all.
+    /// Stored pauses by length: below each of [`EDGES_NS`] and not below the one before; the last count is above all
+    /// edges.
     pub histogram: [u64; EDGES_NS.len() + 1],
     /// Share that was stolen of each of [`SLOTS`] equal stretches of the time; `None` from when on there was no room for pauses.
     pub timeline: Vec<Option<f64>>,
-    /// Where it went.
+    /// Lost time by source.
     pub ledger: Ledger,
-    /// Pauses that there was no room for: their length is known, and not when they were.
+    /// Number of pauses beyond the capacity of the buffer: their lengths are known, their times are not.
     pub n_overflown: u64,
-    /// Whether the CPU was taken away from the loop for good.
+    /// Whether the kernel moved the loop to another CPU, for instance because its own went offline.
     pub was_moved: bool,
     /// Time that the loop was ready without a CPU, by schedstat, ns.
     pub run_delay_ns: Option<u64>,
-    /// The same by the scheduler's switch records, ns; `None` where some were dropped.
+    /// Time off the CPU by the scheduler's switch records, ns; `None` if the kernel dropped some.
     pub switched_off_ns: Option<u64>,
     /// Page faults of the loop: none, unless the machine runs out of memory.
     pub n_faults: Option<u64>,
-    /// Events that the kernel had to drop, of those that the parts are known from: all of them are estimates then.
+    /// Events of the evidence that the kernel dropped. With any, all entries are estimates.
     pub n_lost_events: u64,
     /// Its clock while the loop ran, as a multiple of the nominal one.
     pub clock_ratio: Option<f64>,
@@ -76,7 +77,7 @@ pub const EDGES_NS: [u64; 6] = [1_000, 3_000, 10_000, 100_000, 1_000_000, 10_000
 /// Stretches of the timeline.
 pub const SLOTS: usize = 60;
 
-/// What is known of one CPU.
+/// Measurements of one CPU from all sources.
 #[derive(Debug)]
 pub struct CpuMeasurements<'a> {
     /// By its loop.
@@ -89,7 +90,7 @@ pub struct CpuMeasurements<'a> {
     pub registers: registers::RegisterCounts,
 }
 
-/// Puts together what is known of a CPU.
+/// Combines the measurements of a CPU.
 pub fn of_cpu(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
     let watched = known.watched;
     let in_pauses_ns: u64 = watched.pauses.iter().map(|pause| pause.length_ns).sum();
@@ -140,7 +141,7 @@ impl CpuMeasurements<'_> {
         self.seen.map(|seen| &seen.switches).filter(|trace| !trace.sources.is_empty())
     }
 
-    /// The strongest evidence that there is, and its trace.
+    /// The strongest evidence that is available, and its trace.
     fn evidence(&self) -> (NoiseEvidence, Option<&Trace>) {
         if let Some(points) = self.seen.and_then(|seen| seen.points.as_ref()) {
             (NoiseEvidence::Tracepoints, Some(points))
@@ -152,7 +153,7 @@ impl CpuMeasurements<'_> {
     }
 }
 
-/// What nobody was seen in is the host's only if everybody would have been seen.
+/// Time without a traced event counts as the host's only if the trace is complete.
 fn ledger(known: &CpuMeasurements<'_>, stolen_ns: u64, end_ns: u64, is_virtual: bool) -> Ledger {
     let watched = known.watched;
     let (evidence, trace) = known.evidence();
@@ -174,9 +175,9 @@ fn ledger(known: &CpuMeasurements<'_>, stolen_ns: u64, end_ns: u64, is_virtual: 
         // Without its end an interrupt seems longer; without its begin it is not there.
         part.is_estimate |= has_lost;
     }
-    // When they were nobody knows, so that nobody can have been seen in them.
+    // The kernel reports only the sum of these pauses, so they cannot be matched with other programs.
     parts.push(LedgerEntry::exact(NoiseSource::Unexplained, watched.overflown_ns.cast_signed()));
-    // The hypervisor's own word, in units of 10 ms; at most what nobody else had.
+    // Steal time comes from the hypervisor in units of 10 ms; it gets at most the time that has no other source.
     let named_ns: i64 = parts.iter().map(|part| part.ns).sum();
     let steal_ns = known.counted.steal_ns.cast_signed().min(stolen_ns.cast_signed() - named_ns);
     if steal_ns > 0 {
@@ -191,7 +192,7 @@ fn ledger(known: &CpuMeasurements<'_>, stolen_ns: u64, end_ns: u64, is_virtual: 
     Ledger::new(stolen_ns.cast_signed(), parts, rest)
 }
 
-/// Where only the scheduler's word is known: programs by who ran, interrupts by their counts.
+/// Entries with a trace of the scheduler alone: programs by their CPU time, interrupts by their counts.
 fn by_scheduler(
     known: &CpuMeasurements<'_>,
     Attribution { mut parts, left_ns }: Attribution,
@@ -233,7 +234,7 @@ fn timeline(watched: &LoopObservation) -> Vec<Option<f64>> {
         .pauses
         .last()
         .map_or(0, |pause| (pause.start_ns + pause.length_ns).saturating_sub(watched.start_ns));
-    // Afterwards there were others, and it is not known when.
+    // After the last stored pause others follow, whose times are not known.
     let is_known =
         |slot: usize| watched.n_overflown == 0 || (slot + 1) as f64 * slot_ns <= last_ns as f64;
     stolen.into_iter().enumerate().map(|(slot, share)| is_known(slot).then_some(share)).collect()

@@ -1,4 +1,4 @@
-//! What was watched on each CPU → the report of `noise`. Pure.
+//! Noise of each CPU → the report of `noise`. Pure.
 
 use serde::Serialize;
 
@@ -10,12 +10,12 @@ use crate::noise::osnoise::{Osnoise, OsnoiseComparison};
 use crate::noise::ticks::LoopClock;
 use crate::noise::verdict::MachineVerdict;
 
-/// Everything that `noise` says.
+/// The report of `noise`.
 #[derive(Clone, Debug, Serialize)]
 pub struct NoiseReport {
     /// The clock.
     pub clock: ClockReport,
-    /// What the parts are known from: the weakest, where CPUs differ.
+    /// Evidence for the entries: the weakest, if CPUs differ.
     pub evidence: NoiseEvidence,
     /// Each CPU that was watched.
     pub cpus: Vec<CpuNoise>,
@@ -23,34 +23,35 @@ pub struct NoiseReport {
     pub total: Ledger,
     /// The CPUs from which least was taken, the quietest first.
     pub quietest: Vec<usize>,
-    /// What the kernel's own tracer said afterwards, where it was asked for.
+    /// Reports of the kernel's tracer, which runs after the loops if the user asks for it.
     pub osnoise: Vec<Osnoise>,
-    /// The same beside what the loops saw.
+    /// The same beside the results of the loops.
     pub beside: Vec<OsnoiseComparison>,
-    /// The whole machine meanwhile.
+    /// Counts of the whole machine during the observation.
     pub machine: MachineCounts,
     /// Whether this is a virtual machine.
     pub is_virtual: bool,
-    /// What the machine cannot say, and why.
+    /// Facts that the machine does not give, and the reasons.
     pub gaps: Vec<Gap>,
-    /// What a comparison could see here; `None` when it was not asked for, or could not be measured.
+    /// Smallest visible difference; `None` if the user did not ask for it or the measurement failed.
     pub verdict: Option<MachineVerdict>,
 }
 
-/// How times were read.
+/// The clock of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockReport {
-    /// By what.
+    /// Its kind.
     pub clock: LoopClock,
     /// The kernel's clock source.
     pub source: Option<String>,
     /// Times it went back, on any CPU.
     pub n_jumps_back: u64,
-    /// Time that the machine slept meanwhile, ns.
+    /// Time of suspend during the observation, ns.
     pub suspended_ns: u64,
 }
 
-/// The CPUs from which least was taken: the half of them, but those only that differ from the noisiest.
+/// The CPUs with the least lost time: at most half of them, and only those with less than 90 % of the noisiest CPU's
+/// share.
 pub fn quietest(cpus: &[CpuNoise]) -> Vec<usize> {
     let share = |cpu: &CpuNoise| cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
     let mut order: Vec<&CpuNoise> = cpus.iter().filter(|cpu| !cpu.was_moved).collect();

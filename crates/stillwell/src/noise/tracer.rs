@@ -1,5 +1,5 @@
-//! Watches who has the CPUs while loops run on them: the scheduler's switches of each loop, which need no rights, and with
-//! rights every switch and every interrupt of its CPU.
+//! Traces the CPUs on which loops run. The context switches of each loop need no rights; every switch and every
+//! interrupt of its CPU need CAP_PERFMON.
 
 use std::os::fd::AsRawFd as _;
 
@@ -29,14 +29,14 @@ pub struct Tracer {
     points: Option<Points>,
 }
 
-/// What is watched on a CPU.
+/// Buffers of a CPU.
 #[derive(Debug)]
 struct CpuBuffers {
     cpu: usize,
     thread: i32,
     switches: Option<Ring>,
     points: Option<Ring>,
-    /// They write into the buffer above.
+    /// They write into the buffer of `points`.
     _others: Vec<Counter>,
     seen: CpuTraces,
 }
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// What was seen on a CPU.
+/// Traces of a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuTraces {
     /// Its number.
@@ -62,7 +62,8 @@ pub struct CpuTraces {
 }
 
 impl Tracer {
-    /// Opens what the machine and the rights of the user allow; what not is a gap. `points`: whether to open tracepoints.
+    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether to
+    /// open tracepoints.
     pub fn open(threads: &[LoopThread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         raise_limit_of_files();
@@ -98,7 +99,7 @@ impl Tracer {
         (tracer, gaps)
     }
 
-    /// Takes out what has come.
+    /// Empties the kernel's buffers.
     pub fn drain(&mut self) {
         for of_cpu in &mut self.cpus {
             of_cpu.drain_switches();
@@ -109,7 +110,7 @@ impl Tracer {
         }
     }
 
-    /// What was seen on each CPU.
+    /// The traces of each CPU.
     pub fn finish(mut self) -> Vec<CpuTraces> {
         self.drain();
         let sorted = |of_cpu: CpuBuffers| {
@@ -125,7 +126,7 @@ impl Tracer {
     }
 }
 
-/// What is missing without switch records, and without tracepoints.
+/// Facts that are missing without switch records, and without tracepoints.
 const SWITCHES: &str = "when other programs ran";
 const POINTS: &str = "who took the time";
 
@@ -284,7 +285,7 @@ pub(super) fn lost(body: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Whatever perf_event_open(2) says, somebody can do something about it.
+    /// Every error of perf_event_open(2) has a remedy.
     #[test]
     fn every_refusal_has_a_reason_and_a_remedy() {
         let check = |what: &str, error: i32, why: &str, fix: &str| {

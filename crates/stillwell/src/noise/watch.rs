@@ -1,4 +1,4 @@
-//! Everything that can be known of some CPUs in some time: loops on them, and evidence beside.
+//! One observation of `noise`: loops on the CPUs, together with all evidence that the machine gives.
 
 use anyhow::Result;
 
@@ -15,7 +15,7 @@ use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
 use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;
 
-/// What to watch.
+/// Settings of an observation.
 #[derive(Clone, Debug)]
 pub struct NoiseRequest {
     /// Which CPUs.
@@ -28,7 +28,7 @@ pub struct NoiseRequest {
     pub osnoise: bool,
 }
 
-/// What was found.
+/// Result of an observation.
 #[derive(Debug)]
 pub struct NoiseResult {
     /// The report, without a verdict on the machine.

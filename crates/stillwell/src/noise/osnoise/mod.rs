@@ -1,6 +1,6 @@
-//! osnoise, the kernel's own tracer of the kind (Documentation/trace/osnoise-tracer.rst): a loop in a kernel thread on each CPU,
-//! and what it says of the time that it did not have. `tracing` turns it on and off, in a process of its own; this reads what it
-//! said. Pure.
+//! osnoise, the kernel's tracer of the same kind (Documentation/trace/osnoise-tracer.rst): a loop in a kernel thread
+//! on each CPU that reports its lost time. `tracing` turns it on and off in a process of its own; this file reads its
+//! text. Pure.
 
 pub mod tracing;
 
@@ -13,7 +13,7 @@ use crate::ledger::NoiseSource;
 use crate::noise::cpu_noise::CpuNoise;
 use crate::values::format_cpu_list;
 
-/// What the tracer says of a CPU.
+/// Report of the tracer on one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Osnoise {
     /// Its number.
@@ -32,18 +32,18 @@ pub struct Osnoise {
     pub softirqs: OsnoiseTime,
     /// Interrupts that cannot be masked.
     pub nmis: OsnoiseTime,
-    /// Pieces in which the kernel saw nothing: hardware, firmware, or the host.
+    /// Pieces without a kernel event: hardware, firmware, or the host.
     pub hardware: OsnoiseTime,
     /// Events that did not fit into the kernel's buffer.
     pub n_lost_events: u64,
 }
 
-/// What a kind of source took.
+/// Lost time of one kind of source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OsnoiseTime {
-    /// How long, ns, by the tracer's events; without what interrupted them.
+    /// Time by the tracer's events, without nested interruptions, ns.
     pub ns: u64,
-    /// How often, by its own count.
+    /// Number by the tracer's own count.
     pub n: u64,
 }
 
@@ -67,15 +67,15 @@ pub struct TimeShares {
     pub longest_ns: u64,
     /// Programs.
     pub threads: f64,
-    /// Interrupts, those among them that cannot be masked.
+    /// Interrupts, NMIs included.
     pub interrupts: f64,
     /// Softirqs.
     pub softirqs: f64,
-    /// What the kernel did not see.
+    /// Time without a kernel event.
     pub unseen: f64,
 }
 
-/// Puts the tracer's words beside those of the loop.
+/// Pairs the reports of the tracer with those of the loop.
 pub fn beside(cpus: &[CpuNoise], said: &[Osnoise]) -> Vec<OsnoiseComparison> {
     let pairs = said.iter().filter_map(|osnoise| {
         let watched = cpus.iter().find(|cpu| cpu.cpu == osnoise.cpu)?;
@@ -88,7 +88,7 @@ pub fn beside(cpus: &[CpuNoise], said: &[Osnoise]) -> Vec<OsnoiseComparison> {
     pairs.collect()
 }
 
-/// What it said nothing of: its samples are a second long, and none ended there.
+/// The CPUs without a report: a sample is a second long, and none of theirs ended.
 pub fn silent(cpus: &[usize], said: &[Osnoise]) -> Option<Gap> {
     let is_silent = |cpu: &usize| !said.iter().any(|osnoise| osnoise.cpu == *cpu);
     let silent: Vec<usize> = cpus.iter().copied().filter(is_silent).collect();
@@ -127,8 +127,8 @@ fn of_tracer(said: &Osnoise) -> TimeShares {
     }
 }
 
-/// The text of `trace_pipe` → what was said of each CPU. An event counts with the end of its sample, which sums up the counts: those
-/// after the last one belong to a sample that was cut off.
+/// Text of `trace_pipe` → report of each CPU. Events count when their sample ends, because that line sums up the
+/// counts; events after the last sample belong to an incomplete one.
 pub fn parse(text: &str) -> Vec<Osnoise> {
     let mut cpus: BTreeMap<usize, (Osnoise, Osnoise)> = BTreeMap::new();
     for line in text.lines() {
@@ -194,14 +194,14 @@ fn lost(line: &str) -> Option<(usize, u64)> {
     Some((cpu.trim().parse().ok()?, rest.split(' ').next()?.parse().ok()?))
 }
 
-/// The number behind a word: `duration 1845 ns`.
+/// The number after a word: `duration 1845 ns`.
 fn number_after(words: &str, name: &str) -> Option<u64> {
     let mut words = words.split_ascii_whitespace().skip_while(|word| *word != name);
     words.nth(1)?.parse().ok()
 }
 
-/// What a sample ends with (`osnoise_print` in kernel/trace/trace_output.c): runtime, noise, share that was left, longest piece, all in
-/// µs, then counts of hardware, NMIs, interrupts, softirqs and threads.
+/// Parses the end of a sample (`osnoise_print` in kernel/trace/trace_output.c): runtime, noise, share that was left,
+/// longest piece, all in µs, then counts of hardware, NMIs, interrupts, softirqs and threads.
 fn end_of_sample(said: &str) -> Option<Osnoise> {
     let fields: Vec<&str> = said.split_ascii_whitespace().collect();
     let [runtime, noise, _share, longest, counts @ ..] = &fields[..] else { return None };
