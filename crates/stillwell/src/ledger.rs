@@ -24,7 +24,7 @@ pub struct LedgerEntry {
     pub ns: i64,
     /// Number of events, if they were counted.
     pub n: Option<u64>,
-    /// Whether the time was not measured but follows from counts.
+    /// Whether the time is an estimate from counts.
     pub is_estimate: bool,
 }
 
@@ -48,7 +48,7 @@ pub enum NoiseSource {
         /// Its name in `/proc/interrupts`, or that of its vector.
         line: String,
     },
-    /// Work that an interrupt has left for later.
+    /// A softirq: deferred work of an interrupt.
     Softirq {
         /// Its name in `/proc/softirqs`.
         vector: String,
@@ -59,7 +59,7 @@ pub enum NoiseSource {
     Steal,
     /// Page faults.
     Faults,
-    /// Moves to another CPU, and cold caches after them.
+    /// Migrations to another CPU, and the cold caches after them.
     Migrations,
     /// The clock of the CPU was slower than in the fastest runs.
     Frequency,
@@ -68,7 +68,7 @@ pub enum NoiseSource {
     Asleep,
     /// The benchmark ended without a wait, and Stillwell waited for a CPU before it saw the end.
     SeenLate,
-    /// The CPU stood still for the kernel that was watched: the hypervisor, or the firmware.
+    /// The CPU stood still without an event in the kernel: the hypervisor or the firmware had it.
     Host,
     /// The recorded data do not explain it.
     Unexplained,
@@ -114,7 +114,7 @@ impl NoiseSource {
         }
     }
 
-    /// Whether it is not a cause but the lack of one.
+    /// Whether it stands for a missing cause.
     pub fn is_unexplained(&self) -> bool {
         matches!(self, Self::Host | Self::Unexplained)
     }

@@ -1,4 +1,4 @@
-//! Analysis × policy → verdict, with the reasons as data.
+//! Analysis × decision rule → verdict, with the reasons as data.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::analysis::{Comparison, Evidence, NoTest, RatioInterval};
 use crate::plan::Policy;
 use crate::values::FailOn;
 
-/// The exit code of something that was asked for and is not decided.
+/// Exit code of an undecided comparison.
 pub const UNDECIDED: u8 = 3;
 
 /// The verdict on a candidate against the reference.
@@ -30,7 +30,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Faster or slower, but by less than the margin that counts as the same.
     pub within_margin: bool,
-    /// The interval it was read from.
+    /// The interval behind the verdict.
     pub interval: Option<RatioInterval>,
     /// Reason why there is no test.
     pub no_test: Option<NoTest>,
@@ -85,7 +85,7 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
         judgement.verdict == Verdict::Slower
             && judgement.interval.is_some_and(|interval| interval.lo > limit)
     };
-    // Not slower than the limit for certain, or decided to be no slowdown at all.
+    // Certainly not slower than the limit, or decided to be no slowdown.
     let is_fine = |judgement: &Judgement| {
         matches!(judgement.verdict, Verdict::Faster | Verdict::Same)
             || judgement.interval.is_some_and(|interval| interval.hi <= limit)
@@ -172,7 +172,7 @@ mod tests {
         check_exit(&[(0.9, 0.95), (1.02, 1.05)], 0.0, 1);
         check_exit(&[(0.9, 0.95), (0.995, 1.005)], 0.0, 0);
         check_exit(&[(0.98, 1.05)], 0.0, 3);
-        // Slower, but certainly by no more than is tolerated; or perhaps by more.
+        // Slower, but certainly within the limit; or perhaps above it.
         check_exit(&[(1.02, 1.03)], 5.0, 0);
         check_exit(&[(1.02, 1.08)], 5.0, 3);
         check_exit(&[(1.06, 1.08)], 5.0, 1);

@@ -1,4 +1,4 @@
-//! Rows of one arm → its summary.
+//! Rows of one arm → its summary: location statistics, metrics and exits.
 
 use rayon::prelude::*;
 use stats::Sorted;
@@ -13,7 +13,7 @@ use crate::record::{Record, Rows};
 use crate::values::CPU;
 use crate::values::metric::{METRICS, Metric, MetricInfo};
 
-/// Fewer runs have no error; stats::endpoint.
+/// Fewest runs for an error; stats::endpoint.
 const RUNS_FOR_FLOOR: usize = 3;
 
 /// Summaries of all arms, controls included.
@@ -57,7 +57,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .collect()
 }
 
-/// How timed runs ended that did not end well.
+/// Timed runs that did not end well.
 #[derive(Clone, Copy, Default)]
 struct Exits {
     n_timed_out: usize,
@@ -80,8 +80,8 @@ fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
     by_arm
 }
 
-/// Runs with several slices each: the floor is of the runs, because the slices of one are not independent; what there was
-/// is of the slices. With next to no runs the slices are all there is.
+/// Times of runs with several slices each. The floor is of the runs, because slices of one run are not independent.
+/// Everything else is of the slices. With fewer than `RUNS_FOR_FLOOR` runs the floor is of the slices too.
 fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<TimeSummary> {
     let mut all = times(slices)?;
     if runs.len() >= RUNS_FOR_FLOOR {
@@ -93,7 +93,7 @@ fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<TimeSummary> {
 
 fn times(wall: &[f64]) -> Option<TimeSummary> {
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
-    // Of a million values each takes as long as reading them does.
+    // With a million values each of these takes as long as reading the record does.
     let ((sorted, floor), errs) = rayon::join(
         || (Sorted::new(wall), endpoint::floor(wall)),
         || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
@@ -103,7 +103,7 @@ fn times(wall: &[f64]) -> Option<TimeSummary> {
         value: estimators[at].of(&sorted),
         err: errs.map(|errs| errs[at]),
     });
-    // Of a handful of values that differ by factors the extrapolation can end below zero: no time does.
+    // With a handful of values that differ by factors, the extrapolation can end below zero, which no time does.
     let is_impossible = floor.value <= 0.0 && sorted.min() > 0.0;
     let t0 = if is_impossible { sorted.min() } else { floor.value };
     Some(TimeSummary {
@@ -129,7 +129,7 @@ fn net_of(wall: &TimeSummary, control: &TimeSummary) -> NetTimes {
 }
 
 fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<MetricSummary>> {
-    // Sums over slices are of no number of loops in particular: `SliceSummary` has what they are good for.
+    // Sums over slices belong to no fixed number of loops; `SliceSummary` has the useful ones.
     let is_shown = |info: &&MetricInfo| {
         rows.has(info.metric) && (!in_slices || info.metric == Metric::MaxrssKib)
     };
@@ -174,7 +174,7 @@ mod tests {
     fn a_floor_below_zero_is_none() {
         let found = times(&[12.0, 40.0, 90.0, 300.0]).unwrap();
         assert_eq!((found.t0.value, found.has_floor), (12.0, false));
-        // What is a difference may be below zero.
+        // A difference may be below zero.
         assert!(times(&[-3.0, -2.0, -1.0, 5.0]).unwrap().t0.value <= -3.0);
     }
 }

@@ -11,64 +11,64 @@ pub struct Comparison {
     pub arm: usize,
     /// Index of the reference.
     pub reference: usize,
-    /// What is known.
+    /// The evidence on the ratio.
     pub evidence: Evidence,
 }
 
-/// What is known about a ratio (new ÷ reference, above 1 is slower).
+/// The evidence on a ratio (new ÷ reference, above 1 is slower).
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
     /// The runs were interleaved at random: a calibrated test.
     Paired(PairedTest),
-    /// They are from different sessions, of which enough are known to tell how sessions differ by themselves.
+    /// The arms are from different sessions, and past sessions show the scatter between sessions.
     AcrossSessions(SessionPrediction),
-    /// They were not: an estimate, no test.
+    /// The runs were not interleaved: an estimate, no test.
     Unpaired {
         /// Ratio of the t0, by first-order propagation of their errors.
         ratio: UncertainValue,
-        /// Why there is no test.
+        /// Reason why there is no test.
         because: NoTest,
     },
-    /// There is nothing to compare.
+    /// There is no estimate.
     None {
         /// Why.
         because: NoTest,
     },
 }
 
-/// Why there is no calibrated verdict.
+/// Reason why there is no calibrated verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoTest {
     /// `--order sequential`.
     Sequential,
-    /// Another program has measured them; in which order, and why in that, is not known.
+    /// Another program measured the arms; the order of the runs is not known.
     Imported,
-    /// The two are from different sessions.
+    /// The arms are from two different sessions.
     SeparateRecords,
-    /// They are from different sessions, and too few to know how much sessions differ by themselves.
+    /// The arms are from different sessions, and too few past sessions show the scatter between sessions.
     FewSessions {
         /// Past sessions.
         have: usize,
-        /// How many there must be.
+        /// Past sessions that the test needs.
         need: usize,
     },
-    /// Not enough complete pairs for any verdict at this alpha.
+    /// Too few complete pairs for any verdict at this alpha.
     TooFewPairs {
-        /// How many there are.
+        /// Complete pairs.
         have: usize,
-        /// How many there must be.
+        /// Complete pairs that the test needs.
         need: usize,
     },
-    /// The session was cut short before its first look at them, and no other look is paid for.
+    /// The session was cut short before its first interim analysis, and alpha is planned for no other.
     NoLook {
         /// Complete pairs there are.
         have: usize,
     },
-    /// So many comparisons are judged together that nothing could be told from chance.
+    /// The family is so large that no p-value can be small enough.
     FamilyTooLarge {
-        /// How many there are.
+        /// Comparisons in the family.
         n: usize,
     },
     /// A time was zero or the numbers were otherwise unfit.
@@ -78,37 +78,37 @@ pub enum NoTest {
 /// The result of a re-labelling test on random pairs.
 #[derive(Clone, Debug, Serialize)]
 pub struct PairedTest {
-    /// Complete pairs at the last look, without the warm-up.
+    /// Complete pairs at the last interim analysis, without the warm-up.
     pub n_pairs: usize,
     /// Pairs left out at the beginning as warm-up.
     pub n_warmup_pairs: usize,
-    /// Looks that were taken; what they may err sums to `alpha`.
+    /// Interim analyses; their error rates sum to `alpha`.
     pub n_looks: usize,
-    /// Comparisons that are judged together with this one, itself included.
+    /// Comparisons in the family, this one included.
     pub family: usize,
-    /// p-value of "no difference", adjusted for the looks and the family: exact, or too large.
+    /// p-value of "no difference", adjusted for the interim analyses and the family; exact or conservative.
     pub p: f64,
-    /// Adjusted for the looks and, by Benjamini & Hochberg, for the family: of all comparisons with at most this q, at most
-    /// this share is expected to be false if they are called different. Beside `p`; no verdict is made of it.
+    /// p-value adjusted for the interim analyses and, by Benjamini & Hochberg, for the family: of all comparisons with
+    /// at most this q, at most this share is expected to be falsely called different. No verdict uses it.
     pub q: f64,
-    /// Which statistic the ratio is of.
+    /// The statistic of the ratio.
     pub statistic: StatisticName,
     /// Ratio of the times as measured.
     pub ratio: RatioInterval,
-    /// Ratio of the times minus the control's; `None` without a control, or when the reference does not take longer
-    /// than the control.
+    /// Ratio of the times minus the control's; `None` without a control, or if the reference takes no longer than the
+    /// control.
     pub net_ratio: Option<RatioInterval>,
-    /// 1 − level of the intervals: the error rate of the family, or the share that Holm's procedure leaves of it.
+    /// 1 − level of the intervals: the error rate of the family, or the share of it that Holm's procedure leaves.
     pub alpha: f64,
     /// Smallest difference that a session like this finds in 80 % of cases, as a fraction.
     pub smallest_visible: f64,
-    /// What would decide, if nothing is decided; `None` when that cannot be said.
+    /// A session that would decide, if this one does not; `None` if it cannot be estimated.
     pub to_decide: Option<DecisionEstimate>,
-    /// How much slower the second run of a block was, as a ratio; 1 when it did not matter.
+    /// Time of the second run of a block ÷ that of the first; 1 if the position does not matter.
     pub position_ratio: f64,
-    /// Whether looks contradict each other: the ratio changed while it was measured, or one of them erred.
+    /// Whether interim analyses contradict each other: the ratio changed during the session, or one of them erred.
     pub is_contradicted: bool,
-    /// Whether floor and typical time changed by different ratios.
+    /// Ratios of floor and typical time, if they differ.
     pub shape: Option<UnevenShape>,
 }
 
@@ -117,7 +117,7 @@ pub struct PairedTest {
 pub struct DecisionEstimate {
     /// Its pairs.
     pub n_pairs: usize,
-    /// How long it would take at the pace of this one, ns; `None` for less than two blocks.
+    /// Time at the pace of this session, ns; `None` for less than two blocks.
     pub time_ns: Option<f64>,
 }
 
@@ -154,7 +154,7 @@ pub struct UnevenShape {
     pub typical: f64,
 }
 
-/// Which statistic a ratio is of.
+/// A statistic of the ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatisticName {

@@ -1,4 +1,4 @@
-//! Record → analysis: every number that any output shows, and no formatting. Pure; all statistics come from `stats`.
+//! Record → analysis: every number of any output, without formatting. Pure; all statistics come from `stats`.
 
 mod arm;
 mod arm_values;

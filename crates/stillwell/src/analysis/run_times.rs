@@ -3,9 +3,8 @@
 use crate::record::Rows;
 use crate::values::metric::Metric;
 
-/// Time of one run on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the
-/// creation of the process; before the clock started it cannot have waited longer than the whole launch took, so this is
-/// a lower bound.
+/// Run-queue delay of one run while the clock ran, without the waits after preemptions, ns. schedstat counts from the
+/// creation of the process, and the wait before the clock is at most the time of the launch. So this is a lower bound.
 pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
     let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
     let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);

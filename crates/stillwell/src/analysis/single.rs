@@ -10,21 +10,21 @@ use crate::analysis::notes::{Note, notes};
 use crate::analysis::summary::ArmSummary;
 use crate::record::{EndReason, Record};
 
-/// Everything that is known from one record. Times are in nanoseconds, memory in bytes.
+/// The analysis of one record. Times are in nanoseconds, memory in bytes.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Analysis {
     /// One summary for each arm of the plan, controls included, in its order.
     pub arms: Vec<ArmSummary>,
     /// One comparison for each candidate but the reference.
     pub comparisons: Vec<Comparison>,
-    /// The same of the CPU times of slices, where waiting for a CPU was a large share of their wall times.
+    /// Comparisons of the CPU times of slices, if run-queue delay was a large share of their wall times.
     pub cpu_comparisons: Vec<Comparison>,
     /// The reference against its twin, with `--aa`.
     pub self_check: Option<Comparison>,
-    /// Where the time above t0 went; `None` where nothing was recorded that could tell.
+    /// Time above t0 by source; `None` if the record has no evidence on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<RecordLedger>,
-    /// What a reader should know, the most important first.
+    /// Notes for the reader, the most important first.
     pub notes: Vec<Note>,
     /// Why the session ended; `None` when it was killed.
     pub end: Option<EndReason>,
@@ -35,10 +35,10 @@ pub struct Analysis {
 pub(super) fn analyse_alone(
     record: &Record,
     arms: Vec<ArmSummary>,
-    looked: Option<(&RecordLooks<'_>, &[FamilyAdjustment])>,
+    looks: Option<(&RecordLooks<'_>, &[FamilyAdjustment])>,
 ) -> Analysis {
-    let (comparisons, self_check) = match looked {
-        Some((looked, judged)) => looked.compare(judged),
+    let (comparisons, self_check) = match looks {
+        Some((looks, judged)) => looks.compare(judged),
         None => compare(record, &arms),
     };
     let ledger = if has_evidence(record) { of_record(record, &arms) } else { None };

@@ -8,25 +8,25 @@ use stats::Measured;
 pub struct ArmSummary {
     /// Index in the plan.
     pub arm: usize,
-    /// What to call it.
+    /// Label of the arm.
     pub label: String,
-    /// Whether it is only there for others: to be subtracted, or as the twin of the reference.
+    /// Whether the arm is only a control, or the twin of the reference.
     pub is_hidden: bool,
     /// Timed runs that count: processes.
     pub n_runs: usize,
-    /// Timed runs that were ended by the timeout and do not count.
+    /// Timed runs that the timeout ended; they do not count.
     pub n_timed_out: usize,
-    /// Timed runs that failed, and so ended their session, and do not count.
+    /// Timed runs that failed, which ended their session; they do not count.
     pub n_failed: usize,
-    /// Timed runs that count and had another exit than 0.
+    /// Timed runs that count and had an exit status other than 0.
     pub n_nonzero_exits: usize,
     /// Wall time as measured; `None` without a run.
     pub wall: Option<TimeSummary>,
-    /// Wall time minus that of the control, as far as that can be said of a distribution; `None` without a control.
+    /// Wall time minus that of the control, for location statistics only; `None` without a control.
     pub net: Option<NetTimes>,
-    /// Every metric that was measured, as measured, wall time included; also `cpu`, user + system time.
+    /// Every recorded metric as measured, wall time included; also `cpu`, user + system time.
     pub metrics: Vec<MetricSummary>,
-    /// What its slices say beside their values, where it was measured in slices.
+    /// Summary of its slices, if it was measured in slices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sliced: Option<SliceSummary>,
 }
@@ -34,24 +34,24 @@ pub struct ArmSummary {
 /// The slices of an arm, all its runs together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SliceSummary {
-    /// How many there are.
+    /// Number of slices.
     pub n_slices: usize,
     /// Loops of the largest one.
     pub loops: u64,
     /// t0 of the CPU time of a loop, ns; the workers' own clocks.
     pub cpu: Option<UncertainValue>,
-    /// Share of their time for which they were ready and had no CPU.
+    /// Run-queue delay ÷ time.
     pub wait_share: Option<f64>,
     /// Median cost of one turn of an empty loop, ns.
     pub empty_loop_ns: Option<f64>,
-    /// What the user's counters counted in a loop, on average; by name.
+    /// Mean count per loop of each of the user's counters, by name.
     pub counters: Vec<(String, f64)>,
-    /// Whether it is taken off the values.
+    /// Whether the values are without the empty loop.
     pub is_empty_loop_off: bool,
 }
 
-/// A series of times, as measured, ns (or of what else the arm's values are, in its unit). t0 and low20 are of the runs;
-/// all others, where runs have slices, of these.
+/// Statistics of a series of times, as measured, in ns (or in the unit of the arm's values). t0 and low20 are of the
+/// runs; the others are of the slices, if there are any.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimeSummary {
     /// Noise-free time.
@@ -76,7 +76,7 @@ pub struct TimeSummary {
     pub quantiles: [f64; 4],
 }
 
-/// A value and its error, when there were enough runs for one.
+/// A value and its error, if there were enough runs for one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct UncertainValue {
     /// Best estimate.
@@ -86,14 +86,14 @@ pub struct UncertainValue {
 }
 
 impl UncertainValue {
-    /// The difference; its error is known if both are.
+    /// The difference. Its error is known if both errors are.
     pub fn minus(self, other: Self) -> Self {
         let difference = self.measured_or_zero().minus(other.measured_or_zero());
         let err = self.err.and(other.err).map(|_| difference.err);
         Self { value: difference.value, err }
     }
 
-    /// As a number with an error, if it has one.
+    /// The value with its error, if it has one.
     pub fn measured(self) -> Option<Measured> {
         self.err.map(|err| Measured { value: self.value, err })
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::noise::trace::{Segment, Trace};
 
-/// A stretch of time that the loop did not have.
+/// A time in which the loop did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
     /// Start, CLOCK_MONOTONIC.
@@ -105,7 +105,7 @@ pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attribution {
     Attribution { parts, left_ns }
 }
 
-/// A pause that is this many times as long as the median of its kind is not an interrupt alone.
+/// A pause of this many medians is more than an interrupt.
 const USUAL_MAX: u64 = 10;
 
 /// Attributes interrupts by their counts, when only the scheduler was traced. `seen` is the share of the interrupts
@@ -234,7 +234,7 @@ mod tests {
         let expected =
             LedgerEntry { is_estimate: true, ..LedgerEntry::exact(NoiseSource::Preempted, 12_000) };
         assert_eq!((found.parts, found.left_ns), (vec![expected], vec![2_000, 300, 200]));
-        // Counted for longer than the loop was there.
+        // The delay is longer than the pauses.
         let found = by_delay(&pauses, 99_000);
         assert_eq!((found.parts[0].ns, found.left_ns), (14_500, vec![]));
         assert_eq!(by_delay(&pauses, 0).parts, []);

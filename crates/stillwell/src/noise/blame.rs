@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::noise::trace::{Segment, SourceIndex};
 
-/// Something that happened on a CPU.
+/// An event on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunEvent {
     /// Time, CLOCK_MONOTONIC.
@@ -22,11 +22,11 @@ pub struct RunEvent {
 /// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEventKind {
-    /// The CPU was given from one thread to another.
+    /// A context switch from one thread to another.
     Switch {
         /// Thread that leaves the CPU.
         from: u32,
-        /// Whether that one would have gone on.
+        /// Whether the kernel preempted that thread.
         is_preempted: bool,
         /// Thread that gets the CPU.
         to: u32,
@@ -76,7 +76,7 @@ pub fn by_run(
     sources: &[NoiseSource],
 ) -> Vec<(u32, Vec<LedgerEntry>)> {
     let mut from = 0;
-    let mut taken = Vec::new();
+    let mut by_step = Vec::new();
     for run in runs {
         // Losses of several CPUs overlap, so a later one may end earlier; the loop below passes over those.
         from += losses[from..].iter().take_while(|loss| loss.end_ns <= run.start_ns).count();
@@ -96,16 +96,16 @@ pub fn by_run(
         });
         let entries: Vec<LedgerEntry> = entries.collect();
         if !entries.is_empty() {
-            taken.push((run.step, entries));
+            by_step.push((run.step, entries));
         }
     }
-    taken
+    by_step
 }
 
 #[derive(Default)]
 struct LossTracker {
     own: HashSet<u32>,
-    /// Threads of the run that would go on, and where they wait.
+    /// Preempted threads of the run, and the CPUs on which they wait.
     waiting: HashMap<u32, usize>,
     cpus: HashMap<usize, CpuState>,
     segments: Vec<Segment>,

@@ -16,7 +16,7 @@ pub struct KernelCounts {
     steal_ns: HashMap<usize, u64>,
     /// Time in which some task on the machine was ready and had no CPU (PSI), µs.
     pressure_us: Option<u64>,
-    /// Times that a CPU was slowed down because it or its package was too hot.
+    /// Thermal throttlings of a CPU or its package.
     throttles: Option<u64>,
     tasks: HashMap<Thread, TaskTime>,
 }
@@ -37,7 +37,7 @@ pub struct CpuCounts {
     pub softirqs: Vec<(NoiseSource, u64)>,
     /// Steal time as the hypervisor reports it.
     pub steal_ns: u64,
-    /// Programs that ran there, and for how long; the longest first.
+    /// Programs that ran there, with their CPU time in ns; the longest first.
     pub ran: Vec<(String, u64)>,
 }
 
@@ -46,7 +46,7 @@ pub struct CpuCounts {
 pub struct MachineCounts {
     /// Time in which some task was ready and had no CPU (PSI).
     pub pressure_ns: Option<u64>,
-    /// Times that a CPU was too hot.
+    /// Thermal throttlings.
     pub throttles: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl KernelCounts {
     }
 }
 
-/// The rows of a table of counts that moved on a CPU.
+/// The counts of a table that increased on a CPU.
 fn of_cpu(
     now: Option<&Interrupts>,
     before: Option<&Interrupts>,
@@ -135,7 +135,7 @@ fn steal(text: &str) -> HashMap<usize, u64> {
         let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
         let cpu = fields.next()?.parse().ok()?;
         let ticks: u64 = fields.nth(7)?.parse().ok()?;
-        // The line of all CPUs together has no number behind its name.
+        // The line of all CPUs together has no number after `cpu`.
         line.as_bytes()
             .get(3)
             .is_some_and(u8::is_ascii_digit)
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(now.machine_since(&before), expected);
     }
 
-    /// A CPU that is switched off while it is watched has no column any more.
+    /// A CPU that goes offline during the observation has no column any more.
     #[test]
     fn a_machine_that_shows_nothing() {
         let (_directory, host) = expand("proc/uptime = 1 1\n");

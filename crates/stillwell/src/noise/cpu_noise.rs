@@ -42,14 +42,14 @@ pub struct CpuNoise {
     pub turn_ns: f64,
     /// Evidence for the ledger.
     pub evidence: NoiseEvidence,
-    /// Median, 90 %, 99 % and 99.9 % quantile of the pauses that there was room for, ns; `None` when there are none.
+    /// Median, 90 %, 99 % and 99.9 % quantile of the stored pauses, ns; `None` without a pause.
     pub quantiles_ns: Option<[f64; 4]>,
     /// The longest, ns.
     pub longest_ns: u64,
     /// Stored pauses by length: below each of [`EDGES_NS`] and not below the one before; the last count is above all
     /// edges.
     pub histogram: [u64; EDGES_NS.len() + 1],
-    /// Share that was stolen of each of [`SLOTS`] equal stretches of the time; `None` from when on there was no room for pauses.
+    /// Lost share of each of [`SLOTS`] equal stretches of the time; `None` after the buffer of pauses is full.
     pub timeline: Vec<Option<f64>>,
     /// Lost time by source.
     pub ledger: Ledger,
@@ -57,7 +57,7 @@ pub struct CpuNoise {
     pub n_overflown: u64,
     /// Whether the kernel moved the loop to another CPU, for instance because its own went offline.
     pub was_moved: bool,
-    /// Time that the loop was ready without a CPU, by schedstat, ns.
+    /// Run-queue delay of the loop by schedstat, ns.
     pub run_delay_ns: Option<u64>,
     /// Time off the CPU by the scheduler's switch records, ns; `None` if the kernel dropped some.
     pub switched_off_ns: Option<u64>,
@@ -65,9 +65,9 @@ pub struct CpuNoise {
     pub n_faults: Option<u64>,
     /// Events of the evidence that the kernel dropped. With any, all entries are estimates.
     pub n_lost_events: u64,
-    /// Its clock while the loop ran, as a multiple of the nominal one.
+    /// Clock of the CPU while the loop ran, as a multiple of the nominal one.
     pub clock_ratio: Option<f64>,
-    /// Times that the firmware took it over while the loop ran: a pause each that the kernel does not see.
+    /// System management interrupts while the loop ran: the kernel does not see these pauses.
     pub n_firmware: Option<u64>,
 }
 
@@ -172,7 +172,7 @@ fn ledger(known: &CpuMeasurements<'_>, stolen_ns: u64, end_ns: u64, is_virtual: 
     };
     let has_lost = trace.is_some_and(|trace| trace.n_lost > 0);
     for part in &mut parts {
-        // Without its end an interrupt seems longer; without its begin it is not there.
+        // Without its end an interrupt seems too long; without its beginning it is missing.
         part.is_estimate |= has_lost;
     }
     // The kernel reports only the sum of these pauses, so they cannot be matched with other programs.

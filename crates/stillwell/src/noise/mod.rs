@@ -1,5 +1,6 @@
-//! Noise with a name: where the time went that a benchmark has lost, or an empty loop. Only `sampler`, `tracer`, `runs`, `osnoise::tracing` and
-//! `verdict` touch the machine; `counts` and `points` read it through [`crate::host::Host`].
+//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`, `tracer`,
+//! `runs`, `osnoise::tracing` and `verdict` touch the machine; `counts` and `points` read it through
+//! [`crate::host::Host`].
 
 mod attribute;
 mod blame;

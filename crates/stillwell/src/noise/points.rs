@@ -29,7 +29,7 @@ const VECTORS: [(&str, &str); 10] = [
     ("x86_platform_ipi", "PLT"),
 ];
 
-/// perf itself is served by these, so that the kernel refuses to record their end (`perf_perm_irq_work_exit`).
+/// perf itself uses these interrupts, so the kernel refuses to record their end (`perf_perm_irq_work_exit`).
 const UNTRACEABLE: [&str; 1] = ["irq_work"];
 
 /// The tracepoints of a machine.
@@ -43,9 +43,9 @@ pub struct Points {
 /// Meaning of a tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Point {
-    /// The scheduler gives the CPU to another program; where its thread id and its name are.
+    /// A context switch: offsets of the next thread's id and name, and of the previous thread's id and state.
     Switch { thread: usize, name: usize, before: usize, state: usize },
-    /// A thread makes another; where its thread id and the new one's are.
+    /// A fork: offsets of the ids of both threads.
     Fork { parent: usize, child: usize },
     /// Something begins or ends.
     Edge { is_entry: bool, of: EdgeSource },
@@ -56,9 +56,9 @@ enum Point {
 enum EdgeSource {
     /// An interrupt of this name.
     Line(String),
-    /// An interrupt whose number is here.
+    /// An interrupt; the offset of its number.
     Number(usize),
-    /// A softirq whose number is here.
+    /// A softirq; the offset of its number.
     Vector(usize),
 }
 

@@ -28,9 +28,9 @@ struct CpuCounters {
 pub struct RegisterCounts {
     /// Its number.
     pub cpu: usize,
-    /// Its clock, as a multiple of the nominal one.
+    /// Clock, as a multiple of the nominal one.
     pub clock_ratio: Option<f64>,
-    /// Times that the firmware took it over.
+    /// Number of system management interrupts.
     pub n_firmware: Option<u64>,
 }
 

@@ -21,7 +21,7 @@ pub struct NoiseReport {
     pub cpus: Vec<CpuNoise>,
     /// All of them together.
     pub total: Ledger,
-    /// The CPUs from which least was taken, the quietest first.
+    /// The CPUs with the least lost time, the quietest first.
     pub quietest: Vec<usize>,
     /// Reports of the kernel's tracer, which runs after the loops if the user asks for it.
     pub osnoise: Vec<Osnoise>,
@@ -44,7 +44,7 @@ pub struct ClockReport {
     pub clock: LoopClock,
     /// The kernel's clock source.
     pub source: Option<String>,
-    /// Times it went back, on any CPU.
+    /// Backward steps, on any CPU.
     pub n_jumps_back: u64,
     /// Time of suspend during the observation, ns.
     pub suspended_ns: u64,

@@ -44,13 +44,13 @@ impl RunTracer {
         Ok(Self { rings, points, root, names: Trace::default() })
     }
 
-    /// Events that the kernel had to drop: runs took too long for its buffers.
+    /// Events that the kernel dropped, because runs were too long for its buffers.
     pub fn n_lost(&self) -> u64 {
         self.names.n_lost
     }
 
     /// The losses of each run since the last call, by source.
-    pub fn taken(&mut self, runs: &[RunInterval]) -> Vec<(u32, Vec<LedgerEntry>)> {
+    pub fn losses_by_run(&mut self, runs: &[RunInterval]) -> Vec<(u32, Vec<LedgerEntry>)> {
         let mut events = Vec::new();
         for (cpu, ring, _) in &mut self.rings {
             while let Some(record) = ring.0.next_record() {

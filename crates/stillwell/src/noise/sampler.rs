@@ -19,7 +19,7 @@ use crate::noise::attribute::Pause;
 use crate::noise::ticks::{Anchor, LoopClock, Scale};
 use crate::sys;
 
-/// Turns from which the threshold is found.
+/// Turns of the calibration that gives the threshold.
 const TURNS: usize = 20_000;
 /// A turn this many times longer than the median, and this many times the 99.9 % quantile, is a pause.
 const MEDIANS: f64 = 4.0;
@@ -54,11 +54,11 @@ pub struct LoopObservation {
     pub length_ns: u64,
     /// Median turn, ns: the resolution.
     pub turn_ns: f64,
-    /// Turns longer than this are pauses.
+    /// Turns longer than this are pauses, ns.
     pub threshold_ns: u64,
     /// Pauses in order of time.
     pub pauses: Vec<Pause>,
-    /// Pauses that there was no room for, and their length.
+    /// Number of pauses beyond the capacity of the buffer.
     pub n_overflown: u64,
     /// Sum of their lengths.
     pub overflown_ns: u64,
@@ -68,9 +68,9 @@ pub struct LoopObservation {
     pub n_jumps_back: u64,
     /// Whether the loop ended on another CPU, because its own went offline or left its cpuset.
     pub was_moved: bool,
-    /// Time that the loop was ready and did not run, by schedstat.
+    /// Run-queue delay of the loop by schedstat, ns.
     pub run_delay_ns: Option<u64>,
-    /// Page faults of the loop; there should be none.
+    /// Page faults of the loop; 0 is expected.
     pub n_faults: Option<u64>,
 }
 
@@ -94,8 +94,8 @@ pub struct SamplerOutcome {
     pub was_interrupted: bool,
 }
 
-/// Watches CPUs. `prepare` is called when all loops are ready, and `look_after` from time to time while they run; both in
-/// this thread.
+/// Watches CPUs. Calls `prepare` when all loops are ready, and `look_after` every 200 ms while they run, both in this
+/// thread.
 ///
 /// # Errors
 /// No CPU can be watched.
@@ -175,7 +175,7 @@ struct LoopControl {
     barrier: Barrier,
 }
 
-/// A loop that is being started, or runs.
+/// A loop that starts or runs.
 struct Loop {
     cpu: usize,
     pinned: mpsc::Receiver<Result<LoopThread, String>>,
@@ -247,14 +247,14 @@ fn turns(clock: LoopClock) -> TurnTimes {
     TurnTimes { median, threshold: threshold.max(1) }
 }
 
-/// A field of a file of this thread's.
+/// A field of a file under `/proc/thread-self`.
 fn own_field(path: &str, at: usize, after: &str) -> Option<u64> {
     let text = std::fs::read_to_string(path).ok()?;
     let text = text.rsplit_once(after).map_or(text.as_str(), |(_, rest)| rest);
     text.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()
 }
 
-/// Time ready and without a CPU, and from when until when that was read.
+/// Run-queue delay so far, and the times before and after the reading.
 #[derive(Clone, Copy, Debug)]
 struct RunDelay {
     ns: Option<u64>,
@@ -274,8 +274,8 @@ impl RunDelay {
 /// between.
 const BETWEEN_NS_MAX: u64 = 50_000;
 
-/// Time that the loop was ready without a CPU. On a busy CPU the thread may also have waited between the reading and the
-/// loop, and between the loop and the second reading: that is not the loop's.
+/// Run-queue delay of the loop itself. On a busy CPU the thread may also wait between a reading and the loop; that
+/// wait is left out.
 fn delay_in_loop(before: RunDelay, after: RunDelay, start_ns: u64, end_ns: u64) -> Option<u64> {
     let all_ns = after.ns?.saturating_sub(before.ns?);
     let around = [start_ns.saturating_sub(before.ended_ns), after.began_ns.saturating_sub(end_ns)];
@@ -310,7 +310,7 @@ fn turn_around(
     let after = RunDelay::now();
     let faults_after = n_faults();
     let scale = Scale::between(start, end);
-    // By its ends: so that rounding makes no two overlap, and all of them no longer than the whole.
+    // Both ends are rounded, not the length, so that no two pauses overlap and their sum is at most the whole.
     let pause = |&(at, ticks): &(u64, u64)| {
         let start_ns = scale.at_ns(at);
         Pause { start_ns, length_ns: scale.at_ns(at + ticks) - start_ns }
@@ -344,7 +344,7 @@ struct SpinResult {
     n_jumps_back: u64,
 }
 
-/// The loop. Every tick of its time is in a turn, and every turn is short, or a pause.
+/// The loop. Every tick belongs to a turn, and every turn is short or a pause.
 fn spin(
     ticks: impl Fn() -> u64,
     stop: &AtomicBool,

@@ -1,4 +1,4 @@
-//! The clock of the loop: the CPU's own counter where it can be trusted, or else the kernel's clock.
+//! The clock of the loop: the TSC if it is reliable, else the kernel's clock.
 
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ impl LoopClock {
 pub struct Anchor {
     /// Ticks of the loop's clock.
     pub ticks: u64,
-    /// CLOCK_MONOTONIC, by which traces are stamped.
+    /// CLOCK_MONOTONIC, the clock of the traces.
     pub monotonic_ns: u64,
 }
 
@@ -61,8 +61,8 @@ impl Anchor {
             let width = clock.ticks() - before;
             (width, Self { ticks: before + width / 2, monotonic_ns })
         };
-        let taken = (0..TRIES).map(take).min_by_key(|(width, _)| *width);
-        taken.expect("there are tries").1
+        let shortest = (0..TRIES).map(take).min_by_key(|(width, _)| *width);
+        shortest.expect("there are tries").1
     }
 }
 

@@ -8,7 +8,7 @@ use crate::ledger::NoiseSource;
 /// Index into a list of sources.
 pub type SourceIndex = u32;
 
-/// One thing that happened on a CPU.
+/// An event on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CpuEvent {
     /// Time, CLOCK_MONOTONIC.
@@ -20,7 +20,7 @@ pub struct CpuEvent {
 /// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CpuEventKind {
-    /// The CPU was given to the program that is watched (`None`) or to another.
+    /// A context switch to the watched program (`None`) or to another.
     Switch(Option<SourceIndex>),
     /// An interrupt began.
     Enter(SourceIndex),
@@ -28,7 +28,7 @@ pub enum CpuEventKind {
     Exit(SourceIndex),
 }
 
-/// A stretch of time that one source had the CPU.
+/// A time in which one source had the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// From.
@@ -37,7 +37,7 @@ pub struct Segment {
     pub end_ns: u64,
     /// Source that had the CPU.
     pub source: SourceIndex,
-    /// Whether it began here, and does not go on after it was interrupted itself.
+    /// Whether the source begins here; a source that goes on after an interruption does not.
     pub is_new: bool,
 }
 
@@ -109,7 +109,7 @@ impl Occupancy {
                 self.is_new = true;
             }
             CpuEventKind::Exit(source) => {
-                // One that began before the trace has no beginning in it.
+                // An interrupt that began before the trace has no beginning in it.
                 if let Some(at) = self.stack.iter().rposition(|&open| open == source) {
                     self.stack.truncate(at);
                     self.is_new = false;

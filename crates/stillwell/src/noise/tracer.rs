@@ -117,7 +117,7 @@ impl Tracer {
             let mut seen = of_cpu.seen;
             seen.switches.events.sort_by_key(|event| event.time_ns);
             if let Some(points) = &mut seen.points {
-                // Several events write into one buffer in the order in which they happen, but for an NMI.
+                // The events of one buffer are in order of time, except NMIs.
                 points.events.sort_by_key(|event| event.time_ns);
             }
             seen
@@ -152,7 +152,7 @@ fn refused(what: &str, error: &std::io::Error) -> Gap {
     Gap { what: what.into(), why: format!("{why} ({error})"), fix: fix.into() }
 }
 
-/// Why there are no tracepoints.
+/// Reason why there are no tracepoints.
 pub(super) fn refused_points(error: &std::io::Error) -> Gap {
     refused(POINTS, error)
 }
@@ -160,11 +160,11 @@ pub(super) fn refused_points(error: &std::io::Error) -> Gap {
 /// Each CPU takes some thirty open files.
 pub(super) fn raise_limit_of_files() {
     let limit = getrlimit(Resource::Nofile);
-    // If it fails there are as many as there were.
+    // On an error the old limit stays.
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
 }
 
-/// Tracepoints, if need be by mounting tracefs for the moment, where only one thread sees it.
+/// Finds the tracepoints. If tracefs is not mounted, one thread mounts it for itself alone.
 pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
     if let Some(points) = Points::read(host) {
         return Some(points);
@@ -194,7 +194,7 @@ pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
     None
 }
 
-/// The first size that the kernel gives.
+/// Tries both buffer sizes; the kernel may refuse the larger one.
 fn sampled(sizes: [usize; 2], builder: &Builder<'_>) -> std::io::Result<Ring> {
     let try_size = |size: usize| builder.build()?.sampled(size);
     try_size(sizes[0]).or_else(|_| try_size(sizes[1])).map(Ring)

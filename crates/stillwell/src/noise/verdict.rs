@@ -26,9 +26,9 @@ pub struct MachineVerdict {
 /// Target time of one run, and of all runs.
 const WORK_NS: u64 = 2_000_000;
 const ALL_NS: u64 = 1_500_000_000;
-/// Comparisons that are replayed for each difference.
+/// Replays for each difference.
 const N_REPLAYS: usize = 200;
-/// Always the same ones: the verdict moves with the machine, not with a coin.
+/// A fixed seed: the verdict changes only with the machine.
 const SEED: u64 = 7;
 
 /// Reason why there is no verdict.
@@ -36,7 +36,7 @@ const SEED: u64 = 7;
 pub enum NoVerdict {
     /// ^C came.
     Interrupted,
-    /// The work cannot be done there.
+    /// The work cannot run on this CPU.
     Impossible,
 }
 
@@ -81,7 +81,7 @@ fn series(cpu: usize, interrupt: &Interrupt) -> Result<Vec<f64>, NoVerdict> {
     Ok(times_ns)
 }
 
-/// Turns of the work that take so long here: as many as the fastest of some tries made.
+/// Turns of the work for this time, by the fastest of some tries.
 fn turns_of(wanted_ns: u64) -> u64 {
     const TURNS: u64 = 20_000;
     let time = |_| {

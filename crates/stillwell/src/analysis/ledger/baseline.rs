@@ -1,34 +1,35 @@
-//! Excess.
+//! The excess of a run over the least disturbed runs of its arm, split into preemption, queueing, CPU time and sleep.
 
 use serde::Serialize;
 
 use crate::analysis::ledger::sample::LedgerSample;
 use crate::ledger::scaled;
 
-/// What the threads of a run do with CPUs.
+/// The use of CPUs by the threads of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadUse {
-    /// There is one, or one at a time.
+    /// One thread, or one at a time.
     One,
-    /// One waits while another one has the CPU, so that its waiting is no part of the wall time, and nothing but waiting is
-    /// told apart, as an estimate.
+    /// Several threads share one CPU: one waits while another runs, so the run-queue delay is not part of the wall
+    /// time. The ledger separates only waiting, as an estimate.
     TakeTurns,
-    /// They have several CPUs at a time: the same.
+    /// The threads use several CPUs at a time. The ledger separates only waiting, as an estimate.
     Parallel,
 }
 
 /// Share of an arm's runs that counts as undisturbed.
 pub const LOW: f64 = 0.2;
 
-/// More CPU time than wall time by this factor is more than one CPU; more CPU time and waiting, more than one thread.
+/// CPU time above wall time by this factor means several CPUs. CPU time plus run-queue delay above wall time by this
+/// factor means several threads.
 const PARALLEL_FROM: f64 = 1.1;
 
-/// What an arm has without noise.
+/// The parts of an arm's time without noise.
 pub struct ArmBaseline {
     pub preempted_ns: i64,
     pub queued_ns: i64,
-    /// CPU time ÷ time that it was not waiting for a CPU; `None` where it is not known, or there are several threads.
+    /// CPU time ÷ time outside of the run queue; `None` if it is not known, or there are several threads.
     pub cpu_share: Option<f64>,
     pub threads: ThreadUse,
 }
@@ -39,7 +40,7 @@ pub struct ExcessSplit {
     pub queued_ns: i64,
     pub cpu_ns: Option<i64>,
     pub asleep_ns: Option<i64>,
-    /// Whether it waited for longer than it took: several threads did at once.
+    /// Whether the run-queue delay exceeds the excess: several threads waited at once.
     pub is_capped: bool,
 }
 
@@ -59,7 +60,7 @@ impl ArmBaseline {
         let rest_ns: i64 = order.iter().map(|sample| sample.rest_ns()).sum();
         let wall_ns: i64 = order.iter().map(|sample| sample.wall_ns).sum();
         let is_more = |ns: i64| cpu_ns.is_some_and(|cpu| cpu as f64 > PARALLEL_FROM * ns as f64);
-        // Waiting is of all threads, or of the first one: without it there may be no time left.
+        // Run-queue delay may be of all threads; without it no time may be left.
         let threads = if is_more(wall_ns) {
             ThreadUse::Parallel
         } else if is_more(rest_ns) {
@@ -89,11 +90,11 @@ impl ArmBaseline {
         let left_ns = excess_ns - preempted_ns - queued_ns;
         let (mut cpu_ns, mut asleep_ns) = (None, None);
         if let (Some(share), Some(ns)) = (self.cpu_share, sample.cpu_ns) {
-            // Both parts come from one difference, so that what one has too much the other has too little.
+            // Both parts come from one difference, so an error moves time from one to the other.
             let usual_ns = (sample.rest_ns() - left_ns) as f64 * share;
             let more_ns = ns - usual_ns.round() as i64;
             cpu_ns = Some(more_ns);
-            // Where nobody has counted how long it was ready, nobody knows that it was not.
+            // Without a run-queue count, the time off the CPU cannot be split into sleeping and waiting.
             asleep_ns = sample.queued_ns.map(|_| left_ns - more_ns);
         }
         ExcessSplit { preempted_ns, queued_ns, cpu_ns, asleep_ns, is_capped }

@@ -1,4 +1,4 @@
-//! Estimates.
+//! Estimates of the causes of additional CPU time: a slower clock, migrations and page faults.
 
 use stats::series::theil_sen_at;
 
@@ -6,14 +6,14 @@ use crate::analysis::ledger::baseline::LOW;
 use crate::analysis::ledger::sample::LedgerSample;
 use crate::ledger::{LedgerEntry, NoiseSource};
 
-/// Fewest runs that costs are estimated from, and most: the estimate takes their square.
+/// Fewest and most runs for an estimate of costs: its time grows with their square.
 const ESTIMATE_RUNS_MIN: usize = 20;
 const ESTIMATE_RUNS_MAX: usize = 300;
 
 /// Reads a count of a run.
 type SampleCount = fn(&LedgerSample) -> Option<u64>;
 
-/// What the time on the CPU beyond the usual went to, as far as counts tell; `known_ns` of it is known already.
+/// Divides the CPU time above the baseline by counts; `known_ns` of it has a cause already.
 pub fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> Vec<LedgerEntry> {
     let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
     let mut parts = Vec::new();
@@ -41,7 +41,8 @@ pub fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> 
     parts
 }
 
-/// What one more of something costs, by the slope over the runs; `None` unless both halves of the runs say much the same.
+/// Cost of one more event, by the slope over the runs; `None` unless both halves of the runs agree within a factor of
+/// two.
 fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
     if counts.len() < ESTIMATE_RUNS_MIN {
         return None;
@@ -58,7 +59,7 @@ fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
     (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
 }
 
-/// Time that a clock slower than in the fastest runs has cost.
+/// Time that a clock slower than in the fastest runs costs, ns.
 fn slower_clock_ns(samples: &[LedgerSample]) -> Option<f64> {
     let rates: Option<Vec<f64>> = samples
         .iter()

@@ -1,14 +1,15 @@
-//! Record → where the time above t0 went, arm by arm. Pure.
+//! Record → time above t0 by source, for each arm. Pure.
 //!
-//! A run of one thread is on a CPU, ready but without one, or asleep (or has ended, and nobody has seen that yet), so
+//! A run of one thread is on a CPU, ready without one, or asleep (or it has ended and Stillwell has not seen that
+//! yet), so
 //!
 //! ```text
 //! wall - t0 = (preempted - least) + (queued - least) + (on the CPU - what it takes) + (asleep - what it sleeps)
 //! ```
 //!
-//! holds exactly, run by run. What a run has of each without noise is what the least disturbed runs have: the smallest
-//! preemption and queueing, and of the rest the shares of the lowest fifth. The time on the CPU is divided further by
-//! estimates; what they leave is not explained.
+//! holds exactly for each run. The baseline without noise comes from the least disturbed runs: the smallest preemption
+//! and queueing, and the mean shares of the lowest fifth for the rest. Estimates divide the CPU time further; their
+//! rest is unexplained.
 
 mod baseline;
 mod estimates;
@@ -31,22 +32,22 @@ pub use baseline::ThreadUse;
 /// The ledgers of a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordLedger {
-    /// Of each arm that has times; hidden ones are left out.
+    /// Ledger of each arm with times; hidden arms are left out.
     pub arms: Vec<ArmLedger>,
-    /// Of all of them together.
+    /// Sum of all arms.
     pub total: Ledger,
-    /// Time that was measured in all, ns.
+    /// Measured time in all, ns.
     pub measured_ns: i64,
-    /// What reading the evidence cost, where that was measured.
+    /// Cost of reading the evidence, if it was measured.
     pub evidence: Option<EvidenceCost>,
 }
 
-/// What it cost to read what the kernel counts of the runs. None of it is in their times.
+/// The cost of reading the kernel's counts of the runs. It is not part of their times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EvidenceCost {
-    /// For a run, between this one and the next, ns.
+    /// Cost per run, between this run and the next, ns.
     pub of_run_ns: f64,
-    /// As a share of the time of the runs.
+    /// Share of the time of the runs.
     pub share: f64,
 }
 
@@ -55,7 +56,7 @@ pub struct EvidenceCost {
 pub struct ArmLedger {
     /// Index in the plan.
     pub arm: usize,
-    /// What to call it.
+    /// Label of the arm.
     pub label: String,
     /// Runs, or slices of them.
     pub n: usize,
@@ -63,19 +64,19 @@ pub struct ArmLedger {
     pub t0_ns: f64,
     /// Time that was measured, ns.
     pub measured_ns: i64,
-    /// Where the time above t0 went.
+    /// Time above t0 by source.
     pub ledger: Ledger,
-    /// What its threads do with CPUs.
+    /// Use of CPUs by the threads.
     pub threads: ThreadUse,
-    /// Runs whose switches the kernel had no room for.
+    /// Runs whose switch records the kernel dropped.
     pub n_uncounted: usize,
 }
 
-/// The ledgers of a record; `None` when nothing in it has a time, or the times are more than there can be.
+/// The ledgers of a record; `None` if no row has a time, or a sum would overflow.
 pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     let samples = samples_by_arm(record, arms);
-    let taken = taken_by_step(record);
-    if !can_be_added(&samples, &taken) {
+    let losses = losses_by_step(record);
+    if !can_be_added(&samples, &losses) {
         return None;
     }
     let has_switches = rows_of(record).has(Metric::PreemptedNs);
@@ -84,7 +85,7 @@ pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
         .zip(samples)
         .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
         .filter_map(|(arm, samples)| {
-            of_arm(arm, &record.header.plan.full_label(arm.arm), &samples, &taken, has_switches)
+            of_arm(arm, &record.header.plan.full_label(arm.arm), &samples, &losses, has_switches)
         })
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
@@ -103,8 +104,8 @@ fn evidence_cost(record: &Record) -> Option<EvidenceCost> {
     (wall_ns > 0).then(|| EvidenceCost { of_run_ns, share: evidence_ns / wall_ns as f64 })
 }
 
-/// Whether no sum of these times is beyond what a number of nanoseconds has room for.
-fn can_be_added(samples: &[Vec<LedgerSample>], taken: &EntriesByStep<'_>) -> bool {
+/// Whether the sums of these times stay far below the range of nanoseconds in an i64.
+fn can_be_added(samples: &[Vec<LedgerSample>], losses: &EntriesByStep<'_>) -> bool {
     let of = |it: &LedgerSample| {
         [Some(it.wall_ns), Some(it.floor_ns), it.preempted_ns, it.queued_ns, it.cpu_ns]
             .map(|ns| i128::from(ns.unwrap_or(0)))
@@ -112,34 +113,34 @@ fn can_be_added(samples: &[Vec<LedgerSample>], taken: &EntriesByStep<'_>) -> boo
             .sum::<i128>()
     };
     let all: i128 = samples.iter().flatten().map(of).sum();
-    let mut entries = taken.values().copied().flatten();
+    let mut entries = losses.values().copied().flatten();
     let named: i128 = entries.clone().map(|entry| i128::from(entry.ns).abs()).sum();
     all.max(named) < i128::from(i64::MAX) / 4 && entries.all(|entry| entry.ns >= 0)
 }
 
-/// What a trace says of each run: who took the CPU from it.
+/// Traced losses of each run, by step.
 type EntriesByStep<'a> = HashMap<u32, &'a [LedgerEntry]>;
 
-fn taken_by_step(record: &Record) -> EntriesByStep<'_> {
-    let taken = record.events.iter().filter_map(|event| match event {
+fn losses_by_step(record: &Record) -> EntriesByStep<'_> {
+    let losses = record.events.iter().filter_map(|event| match event {
         Event::Taken { step, by } => Some((*step, by.as_slice())),
         _ => None,
     });
-    taken.collect()
+    losses.collect()
 }
 
 fn of_arm(
     summary: &ArmSummary,
     label: &str,
     samples: &[LedgerSample],
-    taken: &EntriesByStep<'_>,
+    losses: &EntriesByStep<'_>,
     has_switches: bool,
 ) -> Option<ArmLedger> {
     let t0_ns = summary.wall.as_ref()?.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
     let usual = ArmBaseline::of(samples);
     let mut parts = Vec::new();
-    // Where they take turns, or nobody knows when a worker waited, waiting is an estimate.
+    // Waiting is an estimate if threads take turns, or if the runs are slices, whose waits have no exact time.
     let mut is_rough =
         usual.threads != ThreadUse::One || samples.iter().any(|sample| sample.is_slice);
     let mut cpu_ns = Some(Vec::new());
@@ -151,7 +152,7 @@ fn of_arm(
             preempted_ns += split.preempted_ns;
             queued_ns += split.queued_ns;
         } else {
-            // Also what followed a preemption.
+            // Without a preemption count this includes the wait after a preemption.
             waited_ns += split.queued_ns;
         }
         if let Some(all) = &mut cpu_ns {
@@ -168,7 +169,7 @@ fn of_arm(
     }
     let (counted, uncounted): (Vec<&LedgerSample>, _) =
         samples.iter().partition(|sample| sample.preempted_ns.is_some());
-    let tasks = |of: &[&LedgerSample]| named(of, taken).0;
+    let tasks = |of: &[&LedgerSample]| named(of, losses).0;
     parts.extend(shared(tasks(&counted), preempted_ns, NoiseSource::Preempted, is_rough));
     parts.extend(shared(tasks(&uncounted), waited_ns, NoiseSource::Waited, is_rough));
     parts.push(LedgerEntry {
@@ -177,10 +178,10 @@ fn of_arm(
     });
     if let Some(cpu_ns) = cpu_ns {
         let beyond_ns: i64 = cpu_ns.iter().sum();
-        // What every run has of them is no noise; and they are in the CPU time of the run.
-        let most_ns = beyond_usual_ns(samples, taken).clamp(0, beyond_ns.max(0));
+        // Interrupts that every run has are no noise; and interrupts are part of the CPU time of the run.
+        let most_ns = beyond_usual_ns(samples, losses).clamp(0, beyond_ns.max(0));
         let all: Vec<&LedgerSample> = samples.iter().collect();
-        parts.extend(shared(named(&all, taken).1, most_ns, NoiseSource::Unexplained, false));
+        parts.extend(shared(named(&all, losses).1, most_ns, NoiseSource::Unexplained, false));
         parts.extend(computing(samples, &cpu_ns, most_ns));
     }
     Some(ArmLedger {
@@ -195,20 +196,20 @@ fn of_arm(
     })
 }
 
-/// Programs and interrupts that a trace has seen, of these runs together.
+/// Traced programs, and traced interrupts, of these runs together.
 fn named(
     samples: &[&LedgerSample],
-    taken: &EntriesByStep<'_>,
+    losses: &EntriesByStep<'_>,
 ) -> (Vec<LedgerEntry>, Vec<LedgerEntry>) {
-    let seen = samples.iter().filter_map(|sample| taken.get(&sample.step));
-    let all = seen.flat_map(|entries| entries.iter().cloned());
+    let traced = samples.iter().filter_map(|sample| losses.get(&sample.step));
+    let all = traced.flat_map(|entries| entries.iter().cloned());
     all.partition(|entry| matches!(entry.source, NoiseSource::Task { .. }))
 }
 
-/// Interrupts of all runs, beyond as many times those of the run that has least.
-fn beyond_usual_ns(samples: &[LedgerSample], taken: &EntriesByStep<'_>) -> i64 {
+/// Interrupt time of all runs above that of the run with the least.
+fn beyond_usual_ns(samples: &[LedgerSample], losses: &EntriesByStep<'_>) -> i64 {
     let of_run = |sample: &LedgerSample| {
-        let entries = taken.get(&sample.step).copied().unwrap_or_default();
+        let entries = losses.get(&sample.step).copied().unwrap_or_default();
         let interrupts = entries.iter().filter(|it| !matches!(it.source, NoiseSource::Task { .. }));
         interrupts.map(|entry| entry.ns).sum::<i64>()
     };
@@ -216,15 +217,20 @@ fn beyond_usual_ns(samples: &[LedgerSample], taken: &EntriesByStep<'_>) -> i64 {
     each.iter().sum::<i64>() - each.iter().min().unwrap_or(&0) * each.len() as i64
 }
 
-/// Divides a time among those who were seen; each gets its share of it, if they took more. What they leave is `rest`.
-fn shared(seen: Vec<LedgerEntry>, ns: i64, rest: NoiseSource, is_rough: bool) -> Vec<LedgerEntry> {
-    let seen_ns: i64 = seen.iter().map(|entry| entry.ns).sum();
-    // Whose time the rest of it was nobody has measured.
-    let is_estimate = is_rough || seen_ns > ns;
+/// Divides a time among traced sources. If they took more than it, each gets its share; the rest goes to `rest`.
+fn shared(
+    traced: Vec<LedgerEntry>,
+    ns: i64,
+    rest: NoiseSource,
+    is_rough: bool,
+) -> Vec<LedgerEntry> {
+    let traced_ns: i64 = traced.iter().map(|entry| entry.ns).sum();
+    // The rest of a partial trace has no measured source.
+    let is_estimate = is_rough || traced_ns > ns;
     let mut left_ns = ns;
     let mut parts = Vec::new();
-    for entry in seen {
-        let part = if seen_ns > ns { entry.scaled(ns.max(0), seen_ns) } else { entry };
+    for entry in traced {
+        let part = if traced_ns > ns { entry.scaled(ns.max(0), traced_ns) } else { entry };
         left_ns -= part.ns;
         parts.push(LedgerEntry { is_estimate, ..part });
     }
@@ -234,12 +240,12 @@ fn shared(seen: Vec<LedgerEntry>, ns: i64, rest: NoiseSource, is_rough: bool) ->
     parts
 }
 
-/// Those that have the times.
+/// The rows that have the times.
 fn rows_of(record: &Record) -> &Rows {
     record.slices.as_ref().unwrap_or(&record.rows)
 }
 
-/// Whether anything was recorded that can tell where time went.
+/// Whether the record has evidence on lost time.
 pub fn has_evidence(record: &Record) -> bool {
     let rows = rows_of(record);
     [Metric::PreemptedNs, Metric::RunQueueWaitNs].into_iter().any(|metric| rows.has(metric))

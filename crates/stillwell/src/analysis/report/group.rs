@@ -37,7 +37,7 @@ pub struct ReportGroup {
     pub unit: Unit,
     /// Whether values are of slices of processes, not of processes.
     pub in_slices: bool,
-    /// What is compared, in the order of the plan, without controls.
+    /// The arms in the order of the plan, without controls.
     pub arms: Vec<ArmShape>,
     /// The candidates against their reference.
     pub comparisons: Vec<GroupComparison>,
@@ -45,9 +45,9 @@ pub struct ReportGroup {
     pub histogram: Option<Histogram>,
     /// All values, in bins of equal ratio.
     pub log_histogram: Option<Histogram>,
-    /// Every row in the order of time, or what slices of time have.
+    /// Every row in the order of time, or slices of time.
     pub timeline: Timeline,
-    /// Where the time above t0 went; of each arm that has one.
+    /// Ledger of each arm that has one.
     pub ledgers: Vec<GroupLedger>,
     /// t0 along a parameter.
     pub scan: Option<Scan>,
@@ -60,17 +60,17 @@ pub struct GroupComparison {
     pub arm: usize,
     /// The one that it is compared with.
     pub reference: usize,
-    /// What is known of the ratio.
+    /// The evidence on the ratio.
     pub evidence: Evidence,
     /// Differences below this fraction count as the same.
     pub same_within: f64,
-    /// New ÷ reference in each block; none where blocks mean nothing.
+    /// New ÷ reference in each block; none if the arms were not interleaved.
     pub pairs: Option<BlockRatios>,
     /// New ÷ reference at each decile.
     pub deciles: Option<Distributions>,
 }
 
-/// Which arms of a record are on one scale: of each benchmark those that measure it, without controls.
+/// The arms of a record that are on one scale: those of each benchmark, without controls.
 pub fn groups_of(record: &Record) -> Vec<Vec<usize>> {
     let plan = &record.header.plan;
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -92,14 +92,14 @@ pub(super) fn n_bins(values: &[Vec<f64>]) -> usize {
     ((2.0 * (n as f64).sqrt()) as usize).clamp(BINS_MIN, BINS_MAX)
 }
 
-/// What all groups of a record share.
+/// Data that all groups of a record share.
 pub(super) struct RecordContext<'a> {
     pub index: usize,
     pub input: ReportInput<'a>,
     pub walls: Walls,
-    /// Of each comparison.
+    /// Deciles of each comparison.
     pub deciles: Vec<Option<Distributions>>,
-    /// Of each arm.
+    /// Values of each arm.
     pub values: Vec<Vec<f64>>,
     pub n_rows_max: usize,
 }

@@ -1,4 +1,4 @@
-//! Where the time above t0 went, of the arms of a group.
+//! The ledgers of the arms of a group: time above t0 by source.
 
 use serde::Serialize;
 

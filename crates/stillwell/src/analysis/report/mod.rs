@@ -1,6 +1,5 @@
-//! Records → everything that a report draws: exact bins, quantiles, extremes and rows. The page that shows it computes
-//! no statistic, and nothing is left out in silence: where there are more rows than a page can hold, bins and slices
-//! are of all of them.
+//! Records → all data that a report draws: exact bins, quantiles, extremes and rows. The page computes no statistics.
+//! If a page cannot hold all rows, bins and slices still cover all of them.
 
 mod group;
 mod ledger;
@@ -36,11 +35,11 @@ const GROUPS_WITH_DECILES_MAX: usize = 60;
 pub struct ReportData {
     /// Above so many rows a group has slices of time instead of rows, and quantiles instead of all values.
     pub n_rows_max: usize,
-    /// What is on one scale and compared: the commands of a record, or the variants of one of its benchmarks.
+    /// Groups of arms on one scale: the commands of a record, or the variants of one of its benchmarks.
     pub groups: Vec<ReportGroup>,
     /// The commands of several records, side by side.
     pub together: Option<RecordOverlay>,
-    /// What is in several records, against itself in the first of them.
+    /// Arms that are in several records, each compared with itself in the first of them.
     pub same_names: Vec<NameMatch>,
 }
 

@@ -29,9 +29,9 @@ pub struct RecordOverlay {
 pub struct NameMatch {
     /// Index of the group and of the arm in it.
     pub arm: [usize; 2],
-    /// Those of the first record.
+    /// The arm of the first record, in the same way.
     pub reference: [usize; 2],
-    /// What is known of the ratio: an estimate, for the sessions are separate.
+    /// The evidence on the ratio: an estimate, because the sessions are separate.
     pub evidence: Evidence,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> 
     found
 }
 
-/// Nothing for one record, suites, different units, or more arms than can be seen.
+/// The overlay of several records; `None` for one record, suites, different units, or too many arms.
 pub(super) fn together(
     inputs: &[ReportInput<'_>],
     groups: &[ReportGroup],

@@ -1,4 +1,4 @@
-//! Turns osnoise on, for some CPUs and some time, and off again, whatever happens.
+//! Turns osnoise on for some CPUs and some time, and off again in any case.
 //!
 //! The threads of the tracer stay until it is turned off. A process of its own, this program executed again, turns it
 //! off when its standard input ends, so also when its parent is killed. If both are killed, the next process finds the
@@ -23,7 +23,7 @@ use crate::noise::osnoise::{Osnoise, parse};
 use crate::sys;
 use crate::values::format_cpu_list;
 
-/// `argv[0]` that makes this program the one that turns it on and off.
+/// `argv[0]` of the process that turns the tracer on and off.
 const ARGV0: &str = "stillwell-osnoise";
 const PLACE: &str = "/sys/kernel/tracing";
 /// Prefix of Stillwell's instances; the process id and the earlier `osnoise/cpus` follow.
@@ -40,7 +40,7 @@ const READS_MAX: usize = 4096;
 /// Longer than any file that is read here.
 const FILE_BYTES_MAX: usize = 64 << 10;
 
-/// Whether this process was started for it.
+/// Whether this process is the one that turns the tracer on and off.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
@@ -179,7 +179,7 @@ fn is_in_use(place: &Path) -> bool {
     let mut all = instances(place);
     all.push(place.to_owned());
     let current = |at: &PathBuf| read(&at.join("current_tracer")).unwrap_or_default();
-    // timerlat has the same settings.
+    // timerlat shares the settings of osnoise.
     all.iter().any(|at| matches!(current(at).as_str(), "osnoise" | "timerlat"))
 }
 
@@ -202,7 +202,7 @@ fn write(path: &Path, value: &str) -> Result<()> {
         .with_context(|| format!("cannot write {value:?} to {}", path.display()))
 }
 
-/// Has the tracer look at CPUs for some time, or until ^C.
+/// Runs the tracer on CPUs for some time, or until ^C.
 ///
 /// # Errors
 /// Why it cannot.
@@ -228,12 +228,12 @@ pub fn watch(
         };
         gap(why, fix)
     })?;
-    let said = parse(&text);
-    if said.is_empty() {
+    let reports = parse(&text);
+    if reports.is_empty() {
         let why = "it has not finished a sample (osnoise/runtime_us, usually a second)";
         return Err(gap(why.into(), "watch for longer: --for"));
     }
-    Ok(said)
+    Ok(reports)
 }
 
 fn collect(cpus: &[usize], length_ns: u64, interrupt: &Interrupt) -> Result<String> {
@@ -242,18 +242,18 @@ fn collect(cpus: &[usize], length_ns: u64, interrupt: &Interrupt) -> Result<Stri
         .arg(format_cpu_list(cpus))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // ^C is ours: it ends with its input.
+        // ^C goes to the parent; this process ends with its input.
         .process_group(0)
         .spawn()
         .context("cannot start the process that turns it on (/proc/self/exe)")?;
-    let said = listen(&mut child, length_ns, interrupt);
+    let start = listen(&mut child, length_ns, interrupt);
     drop(child.stdin.take());
     let mut rest = String::new();
     if let Some(stdout) = &mut child.stdout {
         stdout.read_to_string(&mut rest).context("cannot read what it says")?;
     }
     child.wait().context("cannot wait for the process that turns it on")?;
-    let text = said? + &rest;
+    let text = start? + &rest;
     match text.split_once('\n') {
         Some((READY, text)) => Ok(text.to_owned()),
         _ => Err(anyhow!("{}", text.trim_end())),
@@ -263,7 +263,7 @@ fn collect(cpus: &[usize], length_ns: u64, interrupt: &Interrupt) -> Result<Stri
 /// Output of the process until the time is over, ^C comes, or the output ends.
 fn listen(child: &mut Child, length_ns: u64, interrupt: &Interrupt) -> Result<String> {
     let stdout = child.stdout.as_mut().context("it has no output")?;
-    let (mut said, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    let (mut output, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     let end_ns = monotonic_ns().saturating_add(length_ns);
     while !interrupt.take() && monotonic_ns() < end_ns {
         let left_ns = end_ns.saturating_sub(monotonic_ns());
@@ -272,11 +272,11 @@ fn listen(child: &mut Child, length_ns: u64, interrupt: &Interrupt) -> Result<St
         if !fds[1].revents().is_empty() {
             match stdout.read(&mut buffer).context("cannot read what it says")? {
                 0 => break,
-                n => said.extend_from_slice(&buffer[..n]),
+                n => output.extend_from_slice(&buffer[..n]),
             }
         }
     }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
 #[cfg(test)]
