@@ -1,34 +1,34 @@
-/* Stillwell: benchmarks in C (C99) and C++ (C++11), for GCC and Clang on Linux. One header, nothing but libc.
- * How to write and compare benchmark programs: docs/benchmark-programs.md.
+/* Stillwell: benchmarks in C (C99) and C++ (C++11), for GCC and Clang on Linux. One header that needs only libc.
+ * docs/benchmark-programs.md explains how to write and compare benchmark programs.
  *
  *     #include "stillwell.h"
  *     STILLWELL_BENCH(parse)
  *     {
- *         char *text = load();            // not timed; done again for each run
+ *         char *text = load();            // not timed; repeated for each run
  *         for (SW_LOOP)                   // timed from here
  *             sw_keep(parse(text));
  *         free(text);                     // not timed
  *     }
- *     STILLWELL_MAIN()                    // in one file of the program; or call sw_main(argc, argv) in a main of yours
+ *     STILLWELL_MAIN()                    // in one file of the program, or call sw_main(argc, argv) in your own main
  *
- * STILLWELL_BENCH_INNER(name, n)        the code is repeated n times in one loop: the time is divided by n
- * STILLWELL_BENCH_NAMED("any text", n)  the same, called by any text in UTF-8
- * for (SW_LOOP) { ... }  the timed loop, once in each benchmark. `continue` is fine; leaving it by break, return or goto
- *                        is an error, because the loops would be miscounted
- * sw_keep(x)             x must be computed, and what sw_keep returns is a value that the compiler does not know: so
+ * STILLWELL_BENCH_INNER(name, n)        a benchmark whose loop repeats the code n times: the time is divided by n
+ * STILLWELL_BENCH_NAMED("any text", n)  the same, with any UTF-8 text as its name
+ * for (SW_LOOP) { ... }  the timed loop, once in each benchmark. `continue` is allowed. Leaving the loop by break, return or
+ *                        goto is an error, because the number of loops would be wrong
+ * sw_keep(x)             makes the compiler compute x, and returns a value that is unknown to it. So
  *                        `sw_keep(f(sw_keep(20)))` computes f(20) in each loop. Memory that x points to counts as read and
  *                        changed. In C++ `sw_keep(x);` changes a variable x. A C macro cannot tell variables from values:
  *                        there write `f(sw_keep(x))`, `x = sw_keep(x)` or, without a copy of a struct, `sw_keep(&x)`
- * sw_clobber()           all memory that others can reach counts as read and changed
- * sw_count("name", n)    adds n to a counter, shown beside the times; from the benchmark's own thread only
+ * sw_clobber()           all memory that other code can reach counts as read and changed
+ * sw_count("name", n)    adds n to a counter, which is shown beside the times. Call it from the benchmark's own thread only
  *
- * Several files may include this; their benchmarks come together in one program, C and C++ mixed if you like.
- * Names that end in _ and names with _sw_ in them are not for you. Licence: MIT or Apache-2.0, as Stillwell. */
+ * Several files of a program may include this header, in C and in C++. Their benchmarks form one list.
+ * Names that end in _ and names that contain _sw_ are internal. Licence: MIT or Apache-2.0, as Stillwell. */
 #ifndef STILLWELL_H
 #define STILLWELL_H
 
-/* -std=c99 and -std=c11 hide clock_gettime unless this is asked for before the first header of libc. In the gnu modes it is
- * there anyway, and the definition would take other things away (features.h: _DEFAULT_SOURCE). */
+/* With -std=c99 and -std=c11, libc declares clock_gettime only after this definition. The gnu modes declare it anyway, and
+ * the definition would hide other functions there (features.h: _DEFAULT_SOURCE). */
 #if defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE) && !defined(_XOPEN_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -49,7 +49,7 @@
 #endif
 
 #define SW_LINE_MAX_ 65536 /* docs/worker-protocol.md, "Lines" */
-#define SW_NAME_MAX_ 4096  /* four bytes for each when escaped: an answer stays below SW_LINE_MAX_ */
+#define SW_NAME_MAX_ 4096  /* escaping takes up to four bytes each: an answer stays below SW_LINE_MAX_ */
 #define SW_COUNTER_NAME_MAX_ 256
 #define SW_COUNTERS_ 32
 #define SW_INT_MAX_ 0x7fffffffffffffffULL /* the protocol's integers are below 2^63 */
@@ -65,10 +65,10 @@ struct sw_run_ {
         const char *name;
         unsigned long long count;
     } counter[SW_COUNTERS_];
-    char error[1024]; /* empty: none */
+    char error[1024]; /* empty if there is none */
 };
 
-/* One benchmark. `guard` and `build` are those of the file that it is in: files may be compiled differently. */
+/* One benchmark. `guard` and `build` belong to its file, because files may be compiled differently. */
 struct sw_item_ {
     void (*bench)(struct sw_run_ *);
     void (*guard)(void (*)(struct sw_run_ *), struct sw_run_ *);
@@ -79,7 +79,7 @@ struct sw_item_ {
     struct sw_item_ *next;
 };
 
-/* The only thing that all files of a program share. Weak, so that each may define it and the linker keeps one. */
+/* The only data that all files of a program share. It is weak, so each file may define it and the linker keeps one. */
 struct sw_all_ {
     struct sw_item_ *first;
     struct sw_run_ *running;
@@ -112,7 +112,7 @@ __attribute__((weak)) struct sw_all_ sw_all_;
 #define SW_LANGUAGE_ "c"
 #define SW_STANDARD_ __STDC_VERSION__
 #endif
-/* How this file was compiled: names and values for `metadata`. */
+/* Build of this file: names and values for `metadata`. */
 static const char *const sw_build_[] __attribute__((unused)) = {
     "compiler", SW_COMPILER_ " " SW_VERSION_, "compiler_text", __VERSION__,
     "standard", SW_LANGUAGE_ " " SW_VALUE_(SW_STANDARD_),
@@ -130,8 +130,8 @@ static const char *const sw_build_[] __attribute__((unused)) = {
 
 /* ---- Keeping values alive ---- */
 
-/* Where an empty piece of assembly finds a float: in the register where it is anyway. Through memory it would cost
- * a store and a load, in an integer register two moves. "m" is right everywhere. */
+/* Constraint of a float in an empty piece of assembly: the register that it is in anyway. Through memory it would cost
+ * a store and a load, in an integer register two moves. "m" works on every machine. */
 #if defined(__SSE2__)
 #define SW_FLOAT_REGISTER_ "+x"
 #elif defined(__aarch64__)
@@ -152,20 +152,20 @@ template <int WHERE> using sw_tag_ = std::integral_constant<int, WHERE>;
 template <class T> SW_INLINE_ void sw_touch_(T &x, sw_tag_<0>) { __asm__ volatile("" : SW_FLOAT_REGISTER_(x) : : "memory"); }
 template <class T> SW_INLINE_ void sw_touch_(T &x, sw_tag_<1>) { __asm__ volatile("" : "+r"(x) : : "memory"); }
 template <class T> SW_INLINE_ void sw_touch_(T &x, sw_tag_<2>) { __asm__ volatile("" : "+m"(x) : : "memory"); }
-/* A variable of a simple type: it stays where it is, and is changed. */
+/* A variable of a simple type stays in its place, and its value changes. */
 template <class T>
 SW_INLINE_ typename std::enable_if<std::is_scalar<T>::value && !std::is_const<T>::value, T &>::type sw_keep(T &x)
 {
     sw_touch_(x, sw_tag_<sw_where_<typename std::remove_cv<T>::type>::value>());
     return x;
 }
-/* A constant or a value of a simple type: a copy is changed. */
+/* For a constant or a value of a simple type, a copy changes. */
 template <class T> SW_INLINE_ typename std::enable_if<std::is_scalar<T>::value, T>::type sw_keep(const T &x)
 {
     T copy = x;
     return sw_keep(copy);
 }
-/* Objects and arrays: by their address, never copied. */
+/* Objects and arrays are passed by their address and never copied. */
 template <class T>
 SW_INLINE_ typename std::enable_if<!std::is_scalar<typename std::remove_reference<T>::type>::value, T &&>::type
 sw_keep(T &&x)
@@ -178,13 +178,13 @@ sw_keep(T &&x)
 #define SW_IS_FLOAT_(x) (SW_IS_(x, float) || SW_IS_(x, double))
 /* 0 to 5: integers, characters, enumerations, booleans and pointers. */
 #define SW_IS_WORD_(x) (__builtin_classify_type(x) <= 5 && sizeof(x) <= sizeof(void *))
-/* x itself where `is`; where the branch is not taken, something that Clang accepts as such an operand. */
+/* x itself if `is`. Otherwise the branch is never taken, and a dummy has a type that Clang accepts as the operand. */
 #define SW_IF_(is, x, dummy) (*__builtin_choose_expr(is, &(x), &sw_dummy_.dummy))
 static union {
     double number;
     long word;
 } sw_dummy_ __attribute__((unused));
-/* The type is that of a comma expression: so an array becomes a pointer, and const falls away (GCC 11 and later). */
+/* The type is that of a comma expression, so an array becomes a pointer and const is removed (GCC 11 and later). */
 #define SW_KEEP_(x, kept)                                                                               \
     __extension__({                                                                                     \
         __typeof__(((void)0, (x))) kept = (x);                                                          \
@@ -196,8 +196,8 @@ static union {
             __asm__ volatile("" : "+m"(kept) : : "memory");                                             \
         kept;                                                                                           \
     })
-/* One sw_keep may be inside another, so that each needs a name of its own, or no warning (newer Clangs warn of
- * __COUNTER__ too, and GCC does not take a pragma inside an expression). */
+/* One sw_keep may contain another, so each needs a name of its own, or no warning. Newer Clangs warn of __COUNTER__ too,
+ * and GCC accepts no pragma inside an expression. */
 #ifdef __clang__
 #define sw_keep(x)                                                                                      \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wshadow\"") SW_KEEP_(x, kept_sw_) \
@@ -216,8 +216,8 @@ static inline unsigned long long sw_clock_ns_(clockid_t clock)
     return (unsigned long long)t.tv_sec * 1000000000ULL + (unsigned long long)t.tv_nsec;
 }
 
-/* The wall clock is the inner one of the two: its time has nothing in it but the loop. Not inlined, so that the
- * benchmark's own code has the registers. */
+/* The wall clock is the inner one of the two clocks, so its time contains only the loop. The function is not inlined, so
+ * the benchmark's own code has the registers. */
 static __attribute__((noinline, unused)) unsigned long long sw_begin_(struct sw_run_ *run)
 {
     if (run->state != SW_READY_) {
@@ -240,16 +240,16 @@ static __attribute__((noinline, unused)) void sw_end_(struct sw_run_ *run)
     }
 }
 
-/* The assembly keeps the compiler from doing all loops at once. It comes before the subtraction, whose flags the
- * branch then takes: a loop costs these two instructions. */
+/* The assembly prevents the compiler from merging the loops. It comes before the subtraction, so the branch uses the
+ * flags of that: a loop costs these two instructions. */
 SW_INLINE_ unsigned long long sw_next_(unsigned long long left)
 {
     __asm__ volatile("" : "+r"(left));
     return left - 1;
 }
 
-/* The count is a local variable, so that it can be in a register. Only the condition stops the clock: a loop
- * left in any other way is still SW_LOOPING_ afterwards. */
+/* The count is a local variable, so it can be in a register. Only the condition stops the clock: if the code leaves the
+ * loop in another way, the state is still SW_LOOPING_. */
 #define SW_LOOP                                                                                  \
     unsigned long long left_sw_ = sw_begin_(run_sw_);                                            \
     __builtin_expect(left_sw_ != 0, 1) || (sw_end_(run_sw_), 0);                                     \
@@ -258,14 +258,14 @@ SW_INLINE_ unsigned long long sw_next_(unsigned long long left)
 #define STILLWELL_BENCH(name) SW_BENCH_(name##_sw_, #name, 1)
 #define STILLWELL_BENCH_INNER(name, inner_loops) SW_BENCH_(name##_sw_, #name, inner_loops)
 #define STILLWELL_BENCH_NAMED(text, inner_loops) SW_BENCH__(SW_CAT_(named_sw_, __LINE__), text, inner_loops)
-#define SW_BENCH__(id, text, inner_loops) SW_BENCH_(id, text, inner_loops) /* pastes the line's number, not its name */
+#define SW_BENCH__(id, text, inner_loops) SW_BENCH_(id, text, inner_loops) /* pastes the line number, not __LINE__ */
 #define SW_BENCH_(id, text, inner_loops)                                                                        \
     static void id##bench(struct sw_run_ *);                                                                    \
     static struct sw_item_ id##item = {id##bench, sw_guard_, sw_build_, text, __FILE__, __LINE__, inner_loops, NULL}; \
     __attribute__((constructor)) static void id##add(void) { sw_add_(&id##item); }                              \
     static void id##bench(struct sw_run_ *run_sw_ __attribute__((unused)))
 
-/* In the order of the file: compilers may run its constructors in any. */
+/* Adds a benchmark in the order of its file. Compilers may run the constructors of a file in any order. */
 static inline void sw_add_(struct sw_item_ *item)
 {
     struct sw_item_ **at = &sw_all_.first;
@@ -295,7 +295,7 @@ static inline void sw_count_(const char *name, unsigned long long n)
     struct sw_run_ *run = sw_all_.running;
     const char *what = NULL;
     unsigned i = 0;
-    if (!run || run->error[0]) return; /* the first error is the one that is told */
+    if (!run || run->error[0]) return; /* the answer has the first error */
     while (i < run->counters && strcmp(run->counter[i].name, name) != 0) i++;
     if (strlen(name) > SW_COUNTER_NAME_MAX_) what = "has a name of more than 256 bytes";
     else if (i == SW_COUNTERS_) what = "is one too many: there may be 32";
@@ -304,11 +304,11 @@ static inline void sw_count_(const char *name, unsigned long long n)
         snprintf(run->error, sizeof run->error, "counter %.300s %s", name, what);
         return;
     }
-    if (i == run->counters) run->counter[run->counters++].name = name; /* its count is 0: sw_measure_ */
+    if (i == run->counters) run->counter[run->counters++].name = name; /* sw_measure_ has set its count to 0 */
     run->counter[i].count += n;
 }
 
-/* Whether the time in `run` is one; if not, why is in run->error. */
+/* Runs a benchmark. Returns whether the time in `run` is valid; if not, run->error has the reason. */
 static inline int sw_measure_(const struct sw_item_ *item, unsigned long long loops, struct sw_run_ *run)
 {
     const char *what = NULL;
@@ -327,7 +327,7 @@ static inline int sw_measure_(const struct sw_item_ *item, unsigned long long lo
 
 /* ---- The worker ---- */
 
-/* `s` as one word, also without the byte `also`; with no more of `s` than fits in `room`. */
+/* `s` as one word of the protocol, cut to `room` bytes. The byte `also` is escaped, too. */
 static inline const char *sw_escape_(char *to, size_t room, const char *s, char also)
 {
     char *at = to;
@@ -341,7 +341,7 @@ static inline const char *sw_escape_(char *to, size_t room, const char *s, char 
     return to;
 }
 
-/* Writes a line; whether somebody is still there to read it. The texts are limited, so that every line fits. */
+/* Writes a line. Returns whether the parent still reads. The lengths of texts are limited, so every line fits. */
 __attribute__((format(printf, 2, 3))) static inline int sw_say_(int out, const char *format, ...)
 {
     static char line[SW_LINE_MAX_];
@@ -371,7 +371,7 @@ static inline int sw_refuse_(int out, const char *why)
 
 struct sw_input_ {
     int fd, too_long;
-    size_t begin, end; /* of what was read and not yet taken */
+    size_t begin, end; /* the bytes that are read but not yet used */
     char bytes[SW_LINE_MAX_];
 };
 
@@ -390,7 +390,7 @@ static inline char *sw_request_(struct sw_input_ *in)
         memmove(in->bytes, line, in->end);
         in->begin = 0;
         if (in->end == sizeof in->bytes) {
-            in->too_long = 1; /* its end is still to come: what is here is thrown away */
+            in->too_long = 1; /* the end of the line is still to come: drop this part */
             in->end = 0;
         }
         n = read(in->fd, in->bytes + in->end, sizeof in->bytes - in->end);
@@ -399,7 +399,7 @@ static inline char *sw_request_(struct sw_input_ *in)
     }
 }
 
-/* The benchmark of this name, or of this word if `escaped`: a name has only one escaped form. */
+/* The benchmark with this name, or with this word if `escaped`. A name has only one escaped form. */
 static inline const struct sw_item_ *sw_find_(const char *name, int escaped)
 {
     const struct sw_item_ *item = sw_all_.first;
@@ -431,7 +431,7 @@ static inline int sw_answer_run_(int out, const struct sw_item_ *item, const cha
     if (!item) return sw_refuse_(out, "no benchmark is selected: send select NAME before run");
     if (!sw_measure_(item, loops, &run)) return sw_refuse_(out, run.error);
     *at = 0;
-    for (i = 0; i < run.counters; i++) /* '=' is escaped: the parent looks for it */
+    for (i = 0; i < run.counters; i++) /* '=' is escaped, because it ends the name for the parent */
         at += sprintf(at, " %s=%llu", sw_escape_(word, sizeof word, run.counter[i].name, '='), run.counter[i].count);
     return sw_say_(out, "time %llu %llu%s", run.wall_ns, run.cpu_ns, counters);
 }
@@ -466,7 +466,7 @@ static inline int sw_answer_(int out, const char *line, const struct sw_item_ **
 
 static inline int sw_serve_(int in_fd, int out)
 {
-    static struct sw_input_ in; /* too big for some stacks */
+    static struct sw_input_ in; /* too large for some stacks */
     const struct sw_item_ *selected = NULL;
     const char *line;
     int alive;
@@ -482,7 +482,7 @@ static inline int sw_serve_(int in_fd, int out)
 
 /* ---- The program by itself ---- */
 
-/* Columns, not bytes: the bytes of a UTF-8 character after its first take no room. */
+/* Width in columns. In UTF-8, the bytes of a character after its first take no column. */
 static inline int sw_width_(const char *s)
 {
     int width = 0;
@@ -490,7 +490,7 @@ static inline int sw_width_(const char *s)
     return width;
 }
 
-/* A rough time: the best of five runs of 10 ms and more. Nobody looks whether something else ran meanwhile. */
+/* Prints a rough time, the best of five runs of at least 10 ms. It does not check whether other programs ran meanwhile. */
 static inline int sw_show_(const struct sw_item_ *item, int width)
 {
     static const char *const unit[] = {"ns", "us", "ms", "s"};
@@ -510,7 +510,7 @@ static inline int sw_show_(const struct sw_item_ *item, int width)
     return 1;
 }
 
-/* The benchmarks named, or all. */
+/* Prints the times of the named benchmarks, or of all. */
 static inline int sw_show_all_(int names, char **name)
 {
     const struct sw_item_ *item;
@@ -527,7 +527,7 @@ static inline int sw_show_all_(int names, char **name)
     return ok ? 0 : 2;
 }
 
-/* Whether the program's benchmarks can be told apart, and their lines fit. */
+/* Checks that the names of the benchmarks are unique and that their lines fit. */
 static inline int sw_check_(void)
 {
     const struct sw_item_ *item, *same;
@@ -552,7 +552,7 @@ static inline int sw_main(int argc, char **argv)
     if (strncmp(last, "--stillwell-worker=", 19) == 0) {
         if (sscanf(last, "--stillwell-worker=%9d,%9d%n", &in, &out, &used) != 2 || last[used])
             return fprintf(stderr, "stillwell: %s: two file descriptors must come after =, as in =3,4\n", last), 2;
-        /* What the benchmark starts must not hold the pipes open. */
+        /* Programs that the benchmark starts must not hold the pipes open. */
         if (fcntl(in, F_SETFD, FD_CLOEXEC) != 0 || fcntl(out, F_SETFD, FD_CLOEXEC) != 0)
             return fprintf(stderr, "stillwell: %s: %s; this option is for stillwell bench only\n", last, strerror(errno)), 2;
         return sw_serve_(in, out);

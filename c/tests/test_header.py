@@ -2,7 +2,7 @@
 
     python3 -m unittest discover -s c/tests
 
-Nothing here depends on time. A compiler that is missing is a skip with the reason.
+No test depends on time. If a compiler is missing, its tests are skipped with the reason.
 """
 import os
 import re
@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror".split()
 UNKNOWN = "unknown request"
 
-# Every sort of value that sw_keep takes, in code that is both C and C++.
+# A value of every kind that sw_keep takes, in code that is both C and C++.
 KEEPS = r"""
 #include "stillwell.h"
 struct big { int a[30]; };
@@ -162,7 +162,7 @@ class Header(unittest.TestCase):
             worker.ask("select breaks")
             self.assertEqual(worker.error("run 9223372036854775807"), "benchmark breaks left its loop early")
             worker.ask("select first")
-            worker.send("run 9223372036854775807\n")  # centuries: the parent kills it
+            worker.send("run 9223372036854775807\n")  # This takes centuries, so the parent kills the worker.
             worker.process.kill()
             self.assertEqual(worker.line(), "")
             self.assertEqual(worker.close(), -9)
@@ -218,14 +218,14 @@ class Header(unittest.TestCase):
         worker = Worker(path)
         self.assertEqual(worker.close(), 0)
         worker = Worker(path)
-        worker.send("lis")  # the parent died in the middle of a line
+        worker.send("lis")  # The parent dies in the middle of a line.
         self.assertEqual(worker.close(), 0)
 
     def test_the_parent_dies_during_a_run(self):
         worker = Worker(self.program())
         worker.ask("select first")
         worker.send("run 300000000\n")
-        self.assertIn(worker.close(), (0, -13))  # its write found nobody: SIGPIPE
+        self.assertIn(worker.close(), (0, -13))  # The worker writes to a closed pipe: SIGPIPE.
 
     def test_lines_in_pieces_together_and_too_long(self):
         with Worker(self.program()) as worker:
@@ -329,7 +329,7 @@ class Header(unittest.TestCase):
         return assembly.partition("\n%s_sw_bench:" % name)[2].partition(".size\t%s_sw_bench" % name)[0]
 
     def test_assembly(self):
-        """The work that is kept is there, and a loop around nothing is a subtraction and a branch."""
+        """The assembly has the kept work, and a loop around nothing is a subtraction and a branch."""
         if os.uname().machine != "x86_64":
             self.skipTest("the expected assembly is that of x86_64")
         for compiler in ("gcc", "clang"):

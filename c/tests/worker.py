@@ -1,4 +1,4 @@
-"""The front end's side of docs/worker-protocol.md."""
+"""The side of the front end in docs/worker-protocol.md."""
 import os
 import re
 import subprocess
@@ -52,7 +52,7 @@ class Worker:
         return unescape(word)
 
     def close(self):
-        """End of file for the worker; its exit status."""
+        """Closes the requests and returns the exit status of the worker."""
         if self.to is not None:
             os.close(self.to)
             self.to = None

@@ -1,7 +1,7 @@
 """Stillwell in Python: benchmarks that give the same, true timing on a busy machine as on an idle one.
 
-`Runner` is for scripts (`import stillwell as pyperf` makes one of a pyperf script), `compare` and `timeit` are for a REPL, a notebook
-or a test. The measuring and the statistics are done by the program `stillwell`, of which this package is a front end.
+`Runner` is for scripts; `import stillwell as pyperf` makes a stillwell script of a pyperf script. `compare` and `timeit` are for a REPL,
+a notebook or a test. This package is a front end of the program `stillwell`, which measures and computes the statistics.
 """
 from time import perf_counter
 

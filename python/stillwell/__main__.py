@@ -1,4 +1,4 @@
-"""`python -m stillwell` is the program `stillwell`."""
+"""`python -m stillwell` runs the program `stillwell`."""
 import os
 import sys
 

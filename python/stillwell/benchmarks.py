@@ -1,6 +1,6 @@
-"""What can be run n times: functions, coroutine functions and commands, beside `worker.Statement`.
+"""The kinds of benchmarks: functions, coroutine functions and commands, besides `worker.Statement`.
 
-Each has `measure(loops, wall, cpu)`, which runs it `loops` times and returns what the two clocks say of that, in their units.
+Each has `measure(loops, wall, cpu)`. It runs the code `loops` times and returns the differences of the two clocks, in their units.
 """
 import asyncio
 import functools
@@ -19,24 +19,24 @@ NS_PER_SECOND = 1_000_000_000
 
 
 def python_implementation() -> str:
-    """`cpython`, `pypy`, …: lower case."""
+    """Name of the implementation in lower case: `cpython`, `pypy`, …"""
     return sys.implementation.name.lower()
 
 
 def python_has_jit() -> bool:
-    """Whether this Python may compile a benchmark while it runs, so that it needs a warm-up."""
+    """Whether this Python may compile a benchmark while it runs. Such a benchmark needs a warm-up."""
     return worker.has_jit()
 
 
 class Function:
-    """A function that is called once for each loop."""
+    """A function with one call for each loop."""
 
     timer = None
 
     def __init__(self, function: Callable[..., Any], args: Sequence[Any] = ()) -> None:
         if not callable(function):
             raise TypeError("a benchmark is a function, not %r" % (function,))
-        # The call of a partial costs less than unpacking the arguments each time.
+        # A call of a partial takes less time than unpacking the arguments in each call.
         self.function = functools.partial(function, *args) if args else function
 
     def measure(self, loops: int, wall: Clock, cpu: Clock) -> Times:
@@ -50,7 +50,7 @@ class Function:
 
 
 class TimeFunction:
-    """A function that is called with the number of loops first, and returns the seconds they took."""
+    """A function that takes the number of loops first, and returns the seconds that they took."""
 
     timer = "own"
 
@@ -63,13 +63,13 @@ class TimeFunction:
         cpu_0 = cpu()
         seconds = self.function(loops, *self.args)
         cpu_1 = cpu()
-        if not 0 <= seconds < float("inf"):  # False for NaN, too.
+        if not 0 <= seconds < float("inf"):  # Also true for NaN.
             raise ValueError("the function returned %r; it must return the seconds that %d loops took" % (seconds, loops))
         return round(seconds * NS_PER_SECOND), cpu_1 - cpu_0
 
 
 class Coroutine:
-    """A coroutine function that is awaited once for each loop, in an event loop of its own for each measurement."""
+    """A coroutine function that is awaited once for each loop. Each measurement has an event loop of its own."""
 
     timer = None
 
@@ -110,7 +110,7 @@ class Coroutine:
 
 
 class Command:
-    """A program that is run once for each loop. Its CPU time is that of the children."""
+    """A program with one run for each loop. The CPU time is that of the children."""
 
     timer = None
 
@@ -136,7 +136,7 @@ class Command:
 
 
 def statement(setup: str, stmt: str, teardown: str, duplicate: Optional[int], namespace: Optional[Dict[str, Any]]) -> worker.Statement:
-    """A statement with the semantics of the standard timeit. SyntaxError if a part of it is none."""
+    """A statement with the semantics of the standard timeit. Raises SyntaxError if a part is not valid Python."""
     sources = {"setup": setup, "statement": stmt, "teardown": teardown}
     for part, source in sources.items():
         if not isinstance(source, str):

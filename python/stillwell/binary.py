@@ -7,16 +7,16 @@ import sysconfig
 from typing import Iterator, List
 
 ENVIRONMENT = "STILLWELL"
-# With `--fail-on`: slower, and cannot be told yet. The record is complete in both cases.
+# Exit statuses with `--fail-on`: slower, and undecided. The record is complete in both cases.
 VERDICT_STATUSES = (1, 3)
-# Ended in order after SIGINT, or by it.
+# Exit statuses after SIGINT: an orderly end, or a kill by the signal.
 INTERRUPTED_STATUSES = (130, -2)
 
 
 class Error(RuntimeError):
-    """The program `stillwell` is missing, or could not do what it was asked."""
+    """The program `stillwell` is missing, or it failed."""
 
-    __module__ = "stillwell"  # Where users know it from.
+    __module__ = "stillwell"  # The module from which users import it.
 
 
 def _candidates() -> Iterator[str]:
@@ -31,7 +31,7 @@ def _candidates() -> Iterator[str]:
 
 
 def find() -> str:
-    """Path of the program: that of $STILLWELL, else beside this Python, in its folders of scripts, or in $PATH.
+    """Path of the program. $STILLWELL comes first, then the folder of this Python, its folders of scripts, and $PATH.
 
     Raises `Error` if it is in none of them.
     """
@@ -52,12 +52,12 @@ def find() -> str:
 
 
 def command(words: List[str]) -> List[bytes]:
-    """The program and its words. They are UTF-8 whatever the locale is: in that of C, Python would refuse a name with an é."""
+    """Command line of the program. Words are UTF-8 in every locale; in the C locale, Python would refuse a name with an é."""
     return [word.encode("utf-8", "surrogateescape") for word in [find()] + words]
 
 
 def _run(words: List[str]) -> "subprocess.CompletedProcess[bytes]":
-    # A notebook asks every program for colours, in variables. This text is a `repr`, or is put into HTML.
+    # A notebook sets variables that ask every program for colours. This text becomes a `repr` or HTML, so it has none.
     environment = {name: value for name, value in os.environ.items() if name not in ("CLICOLOR_FORCE", "FORCE_COLOR")}
     environment["NO_COLOR"] = "1"
     done = subprocess.run(
@@ -67,17 +67,17 @@ def _run(words: List[str]) -> "subprocess.CompletedProcess[bytes]":
 
 
 def output_of(words: List[str]) -> str:
-    """Standard output of `stillwell WORDS`. Raises `Error`, with what it wrote to standard error, if it fails."""
+    """Standard output of `stillwell WORDS`. If the program fails, raises `Error` with its standard error."""
     return _run(words).stdout.decode("utf-8", "replace")
 
 
 def status_of(words: List[str]) -> int:
-    """0, or what `--fail-on` makes of it: 1 is slower, 3 undecided. Raises `Error` if it fails."""
+    """Exit status: 0, or with `--fail-on` 1 for slower and 3 for undecided. Raises `Error` if the program fails."""
     return _run(words).returncode
 
 
 def check(status: int, words: List[str], stderr: str = "", record: str = "") -> None:
-    """Raises for an exit status that means there is no result; `stderr` is shown if it was not shown already."""
+    """Raises for an exit status without a result. The message has `stderr`, or refers to the output if `stderr` is empty."""
     if status == 0 or ("--fail-on" in words and status in VERDICT_STATUSES):
         return
     if status in INTERRUPTED_STATUSES:

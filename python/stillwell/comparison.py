@@ -1,4 +1,4 @@
-"""`compare` and `timeit` for a REPL, a notebook or a test: functions and statements of this process, measured in forks of it."""
+"""`compare` and `timeit` for a REPL, a notebook or a test. They measure functions and statements of this process in forks of it."""
 import inspect
 import json
 import os
@@ -13,23 +13,23 @@ from .record import Arm, Benchmark, read_arms
 
 
 class Judgement(NamedTuple):
-    """What can be said of one arm against the reference."""
+    """The judgement of one arm against the reference."""
 
     name: str
     verdict: str  # faster, slower, same or undecided.
     ratio: Optional[float]  # Time of the arm ÷ time of the reference; above 1 is slower.
-    interval: Optional[Tuple[float, float]]  # Of the ratio, at 1 - alpha.
+    interval: Optional[Tuple[float, float]]  # Interval of the ratio at level 1 - alpha.
 
 
 class Comparison:
-    """Compared arms, the first of which is the reference. `verdict`, `ratio` and `interval` are those of the second arm."""
+    """Compared arms. The first is the reference; `verdict`, `ratio` and `interval` are those of the second."""
 
     def __init__(self, record: str, text: str, arms: Sequence[Arm], judgements: Sequence[Judgement]) -> None:
         self.record, self.arms, self.judgements, self._text = record, list(arms), list(judgements), text
 
     @classmethod
     def read(cls, record: str) -> "Comparison":
-        """The comparison in a record. Raises `Error` if it has less than two arms, or is none."""
+        """The comparison in a record. Raises `Error` if the file has fewer than two arms, or is not a record."""
         text = binary.output_of(["show", record]).rstrip("\n")
         document = json.loads(binary.output_of(["show", "--json", record]))
         arms = read_arms(record)
@@ -52,7 +52,7 @@ class Comparison:
         return self.judgements[0].interval
 
     def benchmarks(self) -> List[Benchmark]:
-        """Each arm for itself."""
+        """Each arm as a benchmark of its own."""
         return [Benchmark(arm.name, arm, self.record) for arm in self.arms]
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ def _judgement(arms: Sequence[Arm], comparison: Dict[str, Any], judged: Dict[str
     interval = judged.get("interval")
     if interval is not None:
         ratio, between = interval["ratio"], (interval["lo"], interval["hi"])
-    else:  # No test, but perhaps an estimate.
+    else:  # Without a test there may still be an estimate.
         estimate = comparison["evidence"].get("ratio") or {}
         ratio, between = estimate.get("ratio", estimate.get("value")), None
     return Judgement(arms[comparison["arm"]].name, judged["verdict"], ratio, between)
@@ -87,14 +87,14 @@ def compare(
     record: Optional[str] = None,
     **stillwell_options: Any
 ) -> Comparison:
-    """Compares functions that take no arguments, coroutine functions, or statements; all others with the first.
+    """Compares functions without arguments, coroutine functions, or statements. The first one is the reference.
 
         >>> stillwell.compare(lambda: d[5], lambda: d.get(5), budget="5s")
         >>> stillwell.compare("d[5]", "d.get(5)", setup="d = {5: 1}")
 
-    `setup` is a function that each worker calls before its first measurement, or, for statements, one that is run
-    before each slice; `globals` are the statements' globals. `record` is a new file to keep the measurements in. All other keywords
-    are options of `stillwell bench`: `budget="5s"` is `--budget 5s`, `fast=True` is `--fast`.
+    For functions, `setup` is a function that each worker calls before its first measurement. For statements, it is a statement that runs
+    before each slice. `globals` has the globals of the statements. `record` is the path of a new file for the measurements.
+    Each other keyword is an option of `stillwell bench`: `budget="5s"` is `--budget 5s`, `fast=True` is `--fast`.
     Raises `Error` if stillwell is missing or fails, for example because a function raises.
     """
     codes = (reference, candidate) + more
@@ -152,7 +152,7 @@ def _name(code: Code) -> str:
 
 
 def _unique(names: List[str]) -> List[str]:
-    """Two lambdas have one name: all but the first get a number."""
+    """The names, with a number for each one that exists already, such as that of a second lambda."""
     found: List[str] = []
     for name in names:
         number, unique = 1, name
@@ -164,7 +164,7 @@ def _unique(names: List[str]) -> List[str]:
 
 
 def _words(given: Dict[str, Any]) -> List[str]:
-    """Keywords as options: True is a flag, a list repeats the option, None and False leave it out."""
+    """Keywords as options. True makes a flag, a list repeats the option, None and False omit it."""
     words = []
     for name, value in given.items():
         option = "--" + name.replace("_", "-")

@@ -1,6 +1,6 @@
-"""Workers that are forks of this process, for functions that no other process can have.
+"""Workers that are forks of this process. They measure functions that no other process can have.
 
-`stillwell bench --fork-server=FD` asks for them over a socket: see "Forks of a running program" in docs/worker-protocol.md.
+`stillwell bench --fork-server=FD` requests the forks over a socket: see "Forks of a running program" in docs/worker-protocol.md.
 """
 import array
 import os
@@ -19,7 +19,7 @@ Arm = Tuple[str, Any, Optional[int]]  # Name, benchmark, inner loops.
 
 
 class _Server:
-    """Makes and reaps the workers that stillwell asks for."""
+    """Makes and reaps the workers that stillwell requests."""
 
     def __init__(self, own: socket.socket, arms: Sequence[Arm], setup: Optional[Callable[[], Any]]) -> None:
         self.socket, self.arms, self.setup = own, arms, setup
@@ -28,7 +28,7 @@ class _Server:
         self.children: Dict[int, None] = {}
 
     def serve(self) -> None:
-        """Until stillwell closes its end."""
+        """Answers requests until stillwell closes its end of the socket."""
         while True:
             line = self._read_line()
             if line is None:
@@ -46,7 +46,7 @@ class _Server:
                 return
 
     def end(self) -> None:
-        """Ends workers that are left over, because stillwell died or was interrupted."""
+        """Kills the workers that are left if stillwell has died or was interrupted."""
         self._close_fds()
         for process_id in list(self.children):
             try:
@@ -79,14 +79,14 @@ class _Server:
             if len(self.fds) != 2 or arm >= len(self.arms):
                 reason = "fork takes the index of an arm, below %d, and two files; it had %d" % (len(self.arms), len(self.fds))
                 return "error " + worker.escape(reason)
-            flush()  # Else the child prints again what this process has printed.
+            flush()  # Else the child prints the buffered output of this process again.
             with warnings.catch_warnings():
-                # From Python 3.12 on, a fork with threads is warned of. The child runs one thread, and only the benchmark.
+                # Python 3.12 and later warn of a fork with threads. The child runs one thread, and only the benchmark.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 process_id = os.fork()
             if process_id == 0:
-                self._be_worker(arm)
-            # Here as well as in the child, so that the group is there for a kill as soon as the answer is.
+                self._run_worker(arm)
+            # Both parent and child set the group, so that it exists for a kill as soon as the answer is sent.
             try:
                 os.setpgid(process_id, process_id)
             except (PermissionError, ProcessLookupError):
@@ -96,8 +96,8 @@ class _Server:
         finally:
             self._close_fds()
 
-    def _be_worker(self, arm: int) -> NoReturn:
-        """In the child. Handlers of the parent's `atexit` are not the child's to run."""
+    def _run_worker(self, arm: int) -> NoReturn:
+        """Runs the child, which must not run the handlers of the parent's `atexit`."""
         status = 1
         try:
             os.setpgid(0, 0)
@@ -130,7 +130,7 @@ class _Server:
 
 
 class _ForkedServer(worker.Server):
-    """Serves one benchmark, which is selected already."""
+    """Serves one benchmark, which is already selected."""
 
     def __init__(self, channel: worker.Channel, arm: Arm, setup: Optional[Callable[[], Any]]) -> None:
         super().__init__(channel, benchmark=arm[1])
@@ -153,33 +153,33 @@ class _ForkedServer(worker.Server):
 
 
 def flush() -> None:
-    """Of what Python holds back for the standard streams."""
+    """Flushes the standard streams of Python."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:  # Closed, or None, or a notebook's own.
+        except Exception:  # The stream is closed, or None, or a notebook's own object.
             pass
 
 
 def measure(arms: Sequence[Arm], words: Sequence[str], record: str, setup: Optional[Callable[[], Any]] = None) -> None:
     """Measures `arms` in forks of this process and leaves the record. `words` are options of `stillwell bench`.
 
-    Raises `Error` with what stillwell says if it fails.
+    If stillwell fails, raises `Error` with its message.
     """
     own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     command = ["bench", "--fork-server=%d" % theirs.fileno(), "--quiet", "--record", record] + [w for w in words if w != "--quiet"]
     for name, _, inner_loops in arms:
         command += ["--arm", name]
-    # A terminal shows the progress. Elsewhere (a notebook) an error must come with the exception.
+    # A terminal shows the progress and the errors. Elsewhere, as in a notebook, the exception must contain the error.
     to_terminal = os.isatty(2)
-    with own, theirs, tempfile.TemporaryFile() as said, Interrupts() as interrupts:
+    with own, theirs, tempfile.TemporaryFile() as stderr_file, Interrupts() as interrupts:
         server = _Server(own, arms, setup)
         process = interrupts.process = subprocess.Popen(
             binary.command(command),
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=None if to_terminal else said,
+            stderr=None if to_terminal else stderr_file,
         )
         try:
             theirs.close()
@@ -188,5 +188,5 @@ def measure(arms: Sequence[Arm], words: Sequence[str], record: str, setup: Optio
             own.close()
             server.end()
             status = process.wait()
-        said.seek(0)
-        binary.check(status, command, said.read().decode("utf-8", "replace"), record)
+        stderr_file.seek(0)
+        binary.check(status, command, stderr_file.read().decode("utf-8", "replace"), record)

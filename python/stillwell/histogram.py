@@ -4,7 +4,7 @@ from typing import List, Sequence, Tuple
 
 N_BINS = 30
 WIDTH_PX, HEIGHT_PX, LINE_PX = 480, 120, 16
-# Okabe & Ito's palette, which can be told apart with any colour vision.
+# The palette of Okabe & Ito, whose colours are distinct for any colour vision.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 SCALES = {
     "second": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
@@ -13,14 +13,14 @@ SCALES = {
 
 
 def value_text(value: float, unit: str) -> str:
-    """Four significant digits, in the largest multiple of the unit that leaves at least 1."""
+    """The value with four significant digits, in the largest multiple of the unit that leaves at least 1."""
     scales = SCALES.get(unit, ((1.0, ""),))
     scale, name = next((pair for pair in scales if value >= pair[0]), scales[-1])
     return ("%.4g %s" % (value / scale, name)).rstrip()
 
 
 def bins(arms: Sequence[Sequence[float]]) -> Tuple[float, float, List[List[int]]]:
-    """Lowest and highest value of all arms, and how many of each arm's values are in each of `N_BINS` bins between them."""
+    """Lowest and highest value of all arms, and the number of values of each arm in each of `N_BINS` bins between them."""
     everything = [value for values in arms for value in values]
     low, high = min(everything), max(everything)
     width = (high - low) / N_BINS or 1.0
@@ -32,7 +32,7 @@ def bins(arms: Sequence[Sequence[float]]) -> Tuple[float, float, List[List[int]]
 
 
 def svg(arms: Sequence[Tuple[str, Sequence[float]]], unit: str) -> str:
-    """A histogram of named arms on one scale; empty without values."""
+    """A histogram of named arms on one scale. Empty without values."""
     if not any(values for _, values in arms):
         return ""
     low, high, counts = bins([values for _, values in arms])

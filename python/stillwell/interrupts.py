@@ -1,15 +1,16 @@
-"""^C while the program measures: it ends the session in order and keeps the record, so it must have the time for that."""
+"""Handling of ^C while the program measures. The program ends the session in order and keeps the record, which takes time."""
 import signal
 import subprocess
 import threading
 from typing import Any, Optional
 
-# A terminal sends ^C to the program as well, and then it has ended by now. A notebook or `kill` sends it to this process alone.
-HEARD_WITHIN_S = 1.0
+# Seconds before ^C is sent on. A terminal sends ^C to the program as well, so the program has ended by then. A notebook and `kill`
+# send it to this process alone.
+FORWARD_AFTER_S = 1.0
 
 
 class Interrupts:
-    """While it is entered, the first ^C is left to `process`; the next one is a KeyboardInterrupt, as always."""
+    """A context manager that leaves the first ^C to `process`. The second one is a KeyboardInterrupt, as usual."""
 
     def __init__(self) -> None:
         self.process: "Optional[subprocess.Popen[bytes]]" = None
@@ -18,9 +19,9 @@ class Interrupts:
 
     def __enter__(self) -> "Interrupts":
         is_main = threading.current_thread() is threading.main_thread()
-        # A handler of the user's own, or none, stays as it is.
+        # If the user has a handler, or has removed the default one, it stays.
         if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._first)
+            signal.signal(signal.SIGINT, self._on_first)
             self._is_installed = True
         return self
 
@@ -29,16 +30,16 @@ class Interrupts:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if self._timer is not None:
             self._timer.cancel()
-            if kind is None:  # It came when the program had done all there was to do.
+            if kind is None:  # The ^C came after the program had ended its work.
                 raise KeyboardInterrupt
 
-    def _first(self, *_: Any) -> None:
+    def _on_first(self, *_: Any) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        # A thread, because the one that waits must sleep: looking at a clock would disturb what is measured.
-        self._timer = threading.Timer(HEARD_WITHIN_S, self._tell)
+        # The main thread sleeps in a wait. To look at a clock there would disturb the measurement, so a second thread waits.
+        self._timer = threading.Timer(FORWARD_AFTER_S, self._forward)
         self._timer.daemon = True
         self._timer.start()
 
-    def _tell(self) -> None:
+    def _forward(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)

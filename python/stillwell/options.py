@@ -1,4 +1,4 @@
-"""The options of a script with a `Runner`: pyperf's names. They are handed on to `stillwell bench`, which knows their meaning."""
+"""The options of a script with a `Runner`, with the names of pyperf. `stillwell bench` gets them and knows their meaning."""
 import argparse
 import sys
 from typing import List, Optional
@@ -14,7 +14,7 @@ SHORT_FLAGS = {
     "-v": ("verbose", "show each process"),
     "-q": ("quiet", "print nothing but errors"),
 }
-# Verbs of stillwell that look at the record after the benchmark.
+# Verbs of stillwell that print something of the record after the benchmark.
 VERBS = {
     "-d": ("dump", "print the rows, too"),
     "-m": ("metadata", "print the metadata, too"),
@@ -41,7 +41,7 @@ def make_parser() -> argparse.ArgumentParser:
         parser.add_argument(short, "--" + name, action="store_true", help=text)
     for short, (name, text) in VERBS.items():
         parser.add_argument(short, "--" + name, action="store_true", help=text)
-    # Everything is inherited anyway; scripts that are called with it go on working.
+    # Workers inherit the whole environment anyway. The option exists so that scripts that pass it still work.
     parser.add_argument("--copy-env", action="store_true", help=argparse.SUPPRESS)
     for name, (short_name, text) in VALUES.items():
         kind = loops if name == "loops" else {"processes": int, "values": int, "warmups": int, "min-time": float, "timeout": float}.get(name, str)
@@ -73,7 +73,7 @@ def _names(text: str) -> List[str]:
 
 
 def to_words(args: argparse.Namespace) -> List[str]:
-    """The words for `stillwell bench` that say what `args` says. What was not said is left to its defaults."""
+    """The words for `stillwell bench` with the options in `args`. An option that is not set keeps its default."""
     words = []
     for name in list(FLAGS) + [name for name, _ in SHORT_FLAGS.values()]:
         if getattr(args, name.replace("-", "_")):
@@ -89,12 +89,12 @@ def to_words(args: argparse.Namespace) -> List[str]:
 
 
 def verbs(args: argparse.Namespace) -> List[str]:
-    """The verbs to be shown of each record."""
+    """The verbs that print each record."""
     return [name for name, _ in VERBS.values() if getattr(args, name)]
 
 
 def to_run_words(args: argparse.Namespace) -> List[str]:
-    """The same for `stillwell run`, which measures commands: each run is a launch of one loop."""
+    """The words for `stillwell run`, which measures commands. Each run is a launch of one loop."""
     words = []
     if args.debug_single_value:
         words += ["--runs", "1", "--warmup", "0"]
@@ -112,7 +112,6 @@ def to_run_words(args: argparse.Namespace) -> List[str]:
 
 
 def saved_to(args: argparse.Namespace) -> List[str]:
-    # A script has several benchmarks, and each is measured by a call of its own: so all are appended. That the file of -o is
-    # new was seen to when the options were read.
+    # Each benchmark of a script has a call of its own, so every call appends. `parse_args` has checked that the file of -o is new.
     path: Optional[str] = args.output or args.append
     return ["--append", path] if path else []

@@ -1,11 +1,11 @@
-"""Where records are kept when the user does not say: where the program itself keeps them."""
+"""The default place of records, which is the same as that of the program."""
 import os
 import time
 from typing import Set
 
 from .binary import Error
 
-_TAKEN: Set[str] = set()
+_GIVEN_OUT: Set[str] = set()
 
 
 def folder() -> str:
@@ -19,7 +19,7 @@ def folder() -> str:
 
 
 def new_record_path() -> str:
-    """A path for a record that is started now, named as the program does. Its folder exists afterwards."""
+    """A path for a record that starts now, with a name as the program gives it. Creates its folder."""
     where = folder()
     try:
         os.makedirs(where, exist_ok=True)
@@ -27,9 +27,9 @@ def new_record_path() -> str:
         raise Error("cannot make %s for records (%s); set XDG_STATE_HOME" % (where, error)) from None
     stem = os.path.join(where, "%s-%d" % (time.strftime("%Y-%m-%dT%H-%M-%S"), os.getpid()))
     path, number = stem + ".swell", 1
-    # One process can have several in a second. The program makes the file, later: so what was handed out is remembered.
-    while path in _TAKEN or os.path.exists(path):
+    # One process can start several records in a second. The program creates the file later, so _GIVEN_OUT has the paths already given out.
+    while path in _GIVEN_OUT or os.path.exists(path):
         number += 1
         path = "%s-%d.swell" % (stem, number)
-    _TAKEN.add(path)
+    _GIVEN_OUT.add(path)
     return path

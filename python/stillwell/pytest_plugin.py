@@ -1,17 +1,16 @@
-"""The pytest fixture `stillwell`: measures functions in tests, in forks of the test process.
+"""The pytest fixture `stillwell`. It measures functions of tests, in forks of the test process.
 
     def test_parse(stillwell):
         stillwell(parse, TEXT)                    # a line in the table at the end
 
     def test_not_slower(stillwell):
-        stillwell.baseline(parse_old, TEXT)       # measured in turn with
-        result = stillwell(parse, TEXT)           # this: a calibrated verdict
+        stillwell.baseline(parse_old, TEXT)       # the reference, measured in turn with
+        result = stillwell(parse, TEXT)           # this function: a calibrated verdict
         assert result.verdict != "slower"
 
-`--stillwell-fail slower:5` fails a test that is certainly more than 5 % slower than its baseline, or than five or more records
-of earlier sessions (`--stillwell-compare`). From fewer sessions nobody can tell how much sessions differ by themselves, so those
-give no verdict and fail no test. Undecided fails only with `--stillwell-fail undecided`, which
-alone means `slower` as well.
+`--stillwell-fail slower:5` fails a test that is certainly more than 5 % slower than its reference. The reference is the baseline, or
+five or more records of earlier sessions (`--stillwell-compare`). Fewer sessions do not show how much sessions differ by themselves, so
+they give no verdict and fail no test. An undecided test fails only with `--stillwell-fail undecided`, which alone means `slower` as well.
 """
 import inspect
 import json
@@ -32,9 +31,9 @@ RECORDS_AT_LEAST = 5
 
 
 class Policy(NamedTuple):
-    """What `--stillwell-fail` says."""
+    """The value of `--stillwell-fail`."""
 
-    slower: Optional[str]  # `slower:PCT`, as --fail-on takes it.
+    slower: Optional[str]  # `slower:PCT`, in the syntax of --fail-on.
     is_undecided_a_failure: bool
 
 
@@ -62,7 +61,7 @@ def _policy(given: List[str]) -> Policy:
         elif word != "undecided":
             raise pytest.UsageError("--stillwell-fail takes slower, slower:PCT or undecided, not %r" % word)
     if "undecided" in given and slower is None:
-        slower = "slower"  # Who wants certainty that it is not slower does not want it to be slower.
+        slower = "slower"  # A test that must be certainly not slower must also not be slower.
     return Policy(slower, "undecided" in given)
 
 
@@ -72,7 +71,7 @@ def stillwell(request: Any) -> "Measure":
 
 
 class Measure:
-    """What a test gets: call it with the function to measure, once."""
+    """The fixture. A test calls it once, with the function to measure."""
 
     def __init__(self, request: Any) -> None:
         self.config, self.test = request.config, request.node.nodeid
@@ -80,13 +79,13 @@ class Measure:
         self._is_used = False
 
     def baseline(self, function: Callable[..., Any], *args: Any) -> None:
-        """What the function of this test is to be compared with, in the same session."""
+        """Sets the function to compare with, in the same session."""
         if not callable(function):
             raise TypeError("a baseline is a function, not %r" % (function,))
         self._baseline = (function, args)
 
     def __call__(self, function: Callable[..., Any], *args: Any) -> Union[Comparison, Benchmark, None]:
-        """Measures `function(*args)`. A `Comparison` if there is a baseline, else a `Benchmark`; None with `--stillwell-disable`."""
+        """Measures `function(*args)`. Returns a `Comparison` if there is a baseline, else a `Benchmark`; None with `--stillwell-disable`."""
         if self._is_used:
             raise binary.Error("%s measures twice; give each measurement a test of its own" % self.test)
         self._is_used = True
@@ -132,7 +131,7 @@ class Measure:
         return found
 
     def _judge(self, words: List[str], text: str) -> None:
-        """Lets stillwell say whether it is too slow, so that there is one rule for that."""
+        """Lets stillwell decide whether the function is too slow, so that there is one rule for that."""
         policy = self.config._stillwell_policy
         status = binary.status_of(words[:1] + ["--fail-on", policy.slower] + words[1:])
         if status == 1:

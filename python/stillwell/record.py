@@ -1,26 +1,26 @@
-"""Reads a record's rows (docs/format.md) into the values of its launches."""
+"""Reads the rows of a record (docs/format.md) and computes the values of its launches."""
 import json
 import statistics
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .binary import Error
 
-# What the program calls the units of values, what they are called here, and what takes a value there.
+# Name of a unit in the record → its name in this package, and the factor of its values.
 UNITS = {"time": ("second", 1e-9), "bytes": ("byte", 1.0), "count": ("integer", 1.0)}
 
 
 class Arm(NamedTuple):
-    """One compared thing of a record."""
+    """One arm of a record: one of the things that it compares."""
 
     name: str
-    values: List[float]  # One for each launch (process), in the order of execution.
-    loops: int  # Loops of one slice, at most.
+    values: List[float]  # One value for each launch (process), in the order of execution.
+    loops: int  # The largest number of loops of one slice.
     inner_loops: int
-    unit: str = "second"  # Of the values: second, byte or integer.
+    unit: str = "second"  # Unit of the values: second, byte or integer.
 
 
 class _Rule:
-    """How a launch's slices make its value: as the program does (docs/format.md, "Rows in slices"), so that the two agree."""
+    """Rule that makes one value of the slices of a launch, the same as in the program (docs/format.md, "Rows in slices")."""
 
     def __init__(self, header: Dict[str, Any], headline: Optional[str]) -> None:
         plan = header["plan"]
@@ -38,7 +38,7 @@ class _Rule:
         return UNITS["bytes" if self.headline == "memory" else self.arms[arm].get("unit", "time")]
 
     def slice(self, row: List[Any], arm: int, loops: int) -> Optional[float]:
-        """What the slice measured for one loop, in the program's unit. None if it measured nothing."""
+        """The measured value of a slice for one loop, in the unit of the record. None if there is none."""
         own = self.cell(row, "value")
         if own is not None or self.headline == "tracemalloc":
             return own
@@ -52,13 +52,13 @@ class _Rule:
         return (time_ns / loops - (empty_ps or 0) / 1e3) / _inner_loops(self.arms[arm])
 
     def value(self, slices: List[Tuple[int, float]]) -> Optional[float]:
-        """Of a launch, from the loops and the value of each of its slices."""
+        """The value of a launch, from the loops and the value of each of its slices."""
         if not self.is_delta:
             return self._of([value for _, value in slices]) if slices else None
         numbers = sorted({loops for loops, _ in slices})
         if len(numbers) < 2:
             return None
-        few, many = numbers[0], numbers[-1]  # What does not grow with the loops is not in the slope.
+        few, many = numbers[0], numbers[-1]  # The slope excludes any cost that does not grow with the loops.
         total = {loops: self._of([value for n, value in slices if n == loops]) * loops for loops in (few, many)}
         return (total[many] - total[few]) / (many - few)
 
@@ -72,19 +72,19 @@ def _inner_loops(arm: Dict[str, Any]) -> int:
 
 
 def read_arms(path: str, headline: Optional[str] = None) -> List[Arm]:
-    """The arms of a record, in its order. Raises `Error` if it is none, or of a later version.
+    """The arms of a record, in its order. Raises `Error` if the file is not a record, or of a later version.
 
-    `headline` is what to take for the value instead of what the record compares: `wall`, `cpu`, `memory`.
+    `headline` replaces the value that the record compares: `wall`, `cpu` or `memory`.
     """
     with open(path, encoding="utf-8") as lines:
         header = _parse(path, 1, lines.readline())
         if not isinstance(header, dict) or header.get("format") != "stillwell" or header.get("version") != 1:
             raise Error("%s is not a record that this version of stillwell reads; update the Python package" % path)
         rule = _Rule(header, headline)
-        # Each block has one launch of each arm, with a row for each of its slices.
+        # Each block has one launch of each arm, and each slice of a launch has a row.
         launches: Dict[Tuple[int, int], List[Tuple[int, float]]] = {}
         for number, line in enumerate(lines, 2):
-            if not line.endswith("\n"):  # Torn by a kill; the format allows it at the end only.
+            if not line.endswith("\n"):  # A kill has cut the line. The format allows that only at the end.
                 break
             row = _parse(path, number, line)
             if isinstance(row, list):
@@ -101,7 +101,7 @@ def _parse(path: str, number: int, line: str) -> Any:
 
 def _add(row: List[Any], rule: _Rule, launches: Dict[Tuple[int, int], List[Tuple[int, float]]]) -> None:
     arm, block = rule.cell(row, "arm"), rule.cell(row, "block")
-    if block is None or rule.cell(row, "timed_out"):  # A warm-up, or the time until it was killed.
+    if block is None or rule.cell(row, "timed_out"):  # A warm-up, or a run that was killed at its time limit.
         return
     loops = rule.cell(row, "loops") or 1
     value = rule.slice(row, arm, loops)
@@ -120,8 +120,8 @@ def _arm(index: int, rule: _Rule, launches: Dict[Tuple[int, int], List[Tuple[int
 class Benchmark:
     """A measured benchmark. It has one value for each launch, because launches are the units that vary independently.
 
-    The value of a launch is the mean of the lowest fifth of its slices (of all with `--estimand mean`), in seconds per loop:
-    what the verdicts are made of. With `--track-memory` and `--tracemalloc` it is in bytes, not divided by the loops.
+    The value of a launch is the mean of the lowest fifth of its slices, in seconds per loop; with `--estimand mean` it is the mean of all
+    slices. Verdicts rest on these values. With `--track-memory` and `--tracemalloc` the value is in bytes, not divided by the loops.
     """
 
     def __init__(self, name: str, arm: Arm, record: str, text: str = "", metadata: Optional[Dict[str, Any]] = None) -> None:
@@ -136,7 +136,7 @@ class Benchmark:
         return tuple(self._arm.values)
 
     def get_metadata(self) -> Dict[str, Any]:
-        """What the script said of it. The facts of the machine are in the record."""
+        """The metadata from the script. The record has the facts of the machine."""
         return dict(self._metadata)
 
     def get_nvalue(self) -> int:
@@ -155,25 +155,25 @@ class Benchmark:
 
     @property
     def unit(self) -> str:
-        """Of the values: `second`, `byte` or `integer`."""
+        """Unit of the values: `second`, `byte` or `integer`."""
         return self._arm.unit
 
     def get_unit(self) -> str:
         return self.unit
 
     def mean(self) -> float:
-        """Of the values of the launches; so are all the others."""
+        """Mean of the values of the launches."""
         return statistics.fmean(self._at_least(1))
 
     def median(self) -> float:
         return statistics.median(self._at_least(1))
 
     def stdev(self) -> float:
-        """Standard deviation of the launches (n - 1). Raises `Error` for a single one."""
+        """Standard deviation of the values of the launches (n - 1). Raises `Error` for a single launch."""
         return statistics.stdev(self._at_least(2))
 
     def median_abs_dev(self) -> float:
-        """Median distance from the median, not scaled."""
+        """Median absolute deviation from the median, not scaled."""
         middle = self.median()
         return statistics.median(abs(value - middle) for value in self._arm.values)
 

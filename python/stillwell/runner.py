@@ -1,4 +1,4 @@
-"""`Runner`: the benchmarks of a script, with pyperf's signatures."""
+"""`Runner`: the benchmarks of a script, with the signatures of pyperf."""
 import argparse
 import os
 import shlex
@@ -18,15 +18,14 @@ from .script import ARGV, FOLDER, SCRIPT
 class Runner:
     """Measures benchmarks, each in many processes that run this script anew.
 
-    A script that was started by its user is the manager: each `bench_…` call measures, prints the summary and returns a
-    `Benchmark`. In the processes that stillwell starts for that, the calls return None, or do not return.
-    In a REPL or a notebook there is no script to run anew; there the processes are forks of this one.
+    A script that the user starts is the manager: each `bench_…` call measures, prints the summary and returns a `Benchmark`. In the
+    processes that stillwell starts, the calls return None or do not return. A REPL or a notebook has no script to run anew; there the
+    processes are forks of this one.
 
-    `values`, `processes`, `loops`, `min_time` (seconds) and `warmups` are defaults of the options of the same name; None leaves
-    them to stillwell. `program_args` replaces the script's path, `add_cmdline_args(words, args)` adds the options of the script's
-    own to the words; without it, the whole command line is repeated.
+    `values`, `processes`, `loops`, `min_time` (seconds) and `warmups` are defaults of the options of the same name. None leaves the
+    value to stillwell. `program_args` replaces the path of the script. `add_cmdline_args(words, args)` adds the script's own options to
+    the words; without it, stillwell repeats the whole command line.
     """
-
     def __init__(
         self,
         values: Optional[int] = None,
@@ -48,7 +47,7 @@ class Runner:
         self._names: List[str] = []
 
     def parse_args(self, args: Optional[Sequence[str]] = None) -> argparse.Namespace:
-        """Reads the options, once: the words given, or those of the command line. The result is in `args`, too."""
+        """Reads the options once, from `args` or from the command line. `self.args` has the result, too."""
         if self.args is None:
             self.args = self.argparser.parse_args([] if args is None and _is_interactive() else args)
             self.args.worker = SCRIPT is not None
@@ -66,7 +65,7 @@ class Runner:
         return self._bench(name, Function(func, args), **_only(kwargs, "inner_loops", "metadata"))
 
     def bench_time_func(self, name: str, time_func: Callable[..., float], *args: Any, **kwargs: Any) -> Optional[Benchmark]:
-        """Measures with `time_func(loops, *args)`, which returns seconds. Keywords: `inner_loops`, `metadata`."""
+        """Measures `time_func(loops, *args)`, which returns seconds. Keywords: `inner_loops`, `metadata`."""
         return self._bench(name, TimeFunction(time_func, args), **_only(kwargs, "inner_loops", "metadata"))
 
     def bench_async_func(self, name: str, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Optional[Benchmark]:
@@ -85,7 +84,7 @@ class Runner:
         metadata: Optional[Dict[str, Any]] = None,
         globals: Optional[Dict[str, Any]] = None,
     ) -> Optional[Benchmark]:
-        """Measures a statement, by default the name itself, with the semantics of the standard timeit."""
+        """Measures a statement with the semantics of the standard timeit. The default statement is the name itself."""
         text = name if stmt is None else stmt
         described = {"timeit_stmt": repr(text)}
         if setup != "pass":
@@ -99,7 +98,7 @@ class Runner:
         return self._bench(name, statement(setup, text, teardown, duplicate, globals), inner_loops, described)
 
     def bench_command(self, name: str, command: Sequence[str]) -> Optional[Benchmark]:
-        """Measures a program from its start to its end. `command` are its words; there is no shell."""
+        """Measures a program from its start to its end. `command` is the list of its words; there is no shell."""
         benchmark = Command(command)
         described = {"command": shlex.join(benchmark.argv)}
         if SCRIPT is not None:
@@ -135,12 +134,12 @@ class Runner:
     def _measured(
         self, name: str, words: List[str], commands: List[str], metadata: Dict[str, Any], headline: Optional[str] = None
     ) -> Benchmark:
-        """Lets stillwell measure and print. The benchmark is the last arm: the only one, or the one that is not the reference."""
+        """Lets stillwell measure and print. The result is the last arm: the only one, or the one that is not the reference."""
         path = new_record_path()
-        forks.flush()  # Else what the script has printed comes after the summary when the output is a file.
+        forks.flush()  # Else the script's own output follows the summary if the output is a file.
         words = words + ["--record", path]
         with Interrupts() as interrupts:
-            # A script is found, and finds its files, where it was started; a command, where the script is now.
+            # A script and its files are relative to the folder of the start. A command is relative to the folder of now.
             folder = FOLDER if words[0] == "bench" else None
             process = interrupts.process = subprocess.Popen(binary.command(words + ["--"] + commands), cwd=folder)
             binary.check(process.wait(), words, record=path)
@@ -156,7 +155,7 @@ class Runner:
         self._names.append(name)
 
     def _program(self, args: argparse.Namespace) -> Optional[List[str]]:
-        """The words after the Python that run this script again; None in a REPL or a notebook."""
+        """The words after the Python that run this script again. None in a REPL or a notebook."""
         head = [os.fspath(word) for word in self._program_args] if self._program_args else _own_program()
         if head is None:
             return None
@@ -167,20 +166,20 @@ class Runner:
 
 
 def _is_interactive() -> bool:
-    """Whether this is a REPL or a notebook: then there is no script, and the command line is not its user's."""
+    """Whether this is a REPL or a notebook, which has no script, and whose command line is not the user's."""
     return hasattr(sys, "ps1") or not (hasattr(sys.modules["__main__"], "__file__") or ARGV[0] == "-c")
 
 
 def _own_program() -> Optional[List[str]]:
-    """Python's own options, and the script or `-m MODULE` or `-c CODE`; None if it cannot be read a second time."""
+    """Python's own options, then the script, `-m MODULE` or `-c CODE`. None if the program cannot be read a second time."""
     if _is_interactive() or ARGV[0] in ("", "-") or _is_pipe(os.path.join(FOLDER, ARGV[0])):
         return None
     n_arguments = len(ARGV) - 1
     if hasattr(sys, "orig_argv"):  # From Python 3.10 on.
         return list(sys.orig_argv[1:len(sys.orig_argv) - n_arguments])
     if ARGV[0] == "-c":
-        return None  # Its code is not known any more.
-    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # What multiprocessing uses for the same.
+        return None  # Python no longer has the text of the code.
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # multiprocessing uses it, too.
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     if spec is None:
         return flags + [ARGV[0]]
@@ -189,7 +188,7 @@ def _own_program() -> Optional[List[str]]:
 
 
 def _is_pipe(path: str) -> bool:
-    """Such as the /dev/fd/63 of a shell's `<(…)`."""
+    """Whether the path is a pipe, such as the /dev/fd/63 of a shell's `<(…)`."""
     try:
         return stat.S_ISFIFO(os.stat(path).st_mode)
     except OSError:
@@ -197,7 +196,7 @@ def _is_pipe(path: str) -> bool:
 
 
 def _only(given: Dict[str, Any], *names: str) -> Dict[str, Any]:
-    """The keywords; TypeError for an unknown one, as a signature would give (the functions' own arguments have none)."""
+    """The keywords. TypeError for an unknown one, as from a signature: the arguments of the functions take all the positions."""
     for name in given:
         if name not in names:
             raise TypeError("unexpected keyword argument %r; there are %s" % (name, ", ".join(names)))

@@ -1,7 +1,7 @@
-"""The worker's side of a program whose benchmarks are made while it runs (docs/worker-protocol.md).
+"""The worker's side of a program that makes its benchmarks while it runs (docs/worker-protocol.md).
 
-Such a program is run once for `list`, and once for each launch of a benchmark that is `select`ed; in each case it goes on to
-its end, so that its `finally` and `atexit` do their work.
+Such a program runs once for `list`, and once for each launch of a `select`ed benchmark. It always runs to its end, so that its
+`finally` and `atexit` do their work.
 """
 import atexit
 import os
@@ -12,25 +12,25 @@ from . import worker
 
 
 class Script(worker.Server):
-    """Answers requests at the `bench_…` call that they are for."""
+    """Answers the requests for a benchmark in the `bench_…` call of that benchmark."""
 
     def __init__(self, channel: worker.Channel) -> None:
         super().__init__(channel)
-        self.names: Dict[str, str] = {}  # Name → the keys of its line.
+        self.names: Dict[str, str] = {}  # Name → the keys of its `benchmark` line.
         self.wanted: Optional[str] = None
         self.is_listing = self.is_greeted = self.is_done = False
         self.described: Dict[str, Any] = {}
         atexit.register(self.finish)
 
     def offer(self, name: str, benchmark: Any, inner_loops: Optional[int], described: Dict[str, Any]) -> None:
-        """Returns at once if this benchmark is not wanted; else serves it, and ends the program by `SystemExit`."""
+        """Serves the benchmark if it is the selected one, and then ends the program by `SystemExit`. Returns at once otherwise."""
         if self.is_done or os.getpid() != self.process_id:
             return
         keys = " inner_loops=%d" % (inner_loops or 1)
         if getattr(benchmark, "timer", None):
             keys += " timer=" + benchmark.timer
         self.names[name] = keys
-        self._be_asked()
+        self._answer_until_selected()
         if name == self.wanted:
             self.benchmark, self.described = benchmark, described
             self.channel.write(["ok"])
@@ -52,14 +52,14 @@ class Script(worker.Server):
         return own + super().metadata()
 
     def finish(self) -> None:
-        """At the end of the program: the answer that is still owed."""
+        """Sends the answer that is still open at the end of the program."""
         if self.is_done or os.getpid() != self.process_id:
             return
-        error = getattr(sys, "last_value", None)  # Set by Python when an exception ends the program.
+        error = getattr(sys, "last_value", None)  # Python sets it when an exception ends the program.
         if error is not None and not self.is_greeted:
-            return  # The exit status and standard error say what has happened.
+            return  # The exit status and standard error report the failure.
         try:
-            self._be_asked()
+            self._answer_until_selected()
             if error is not None:
                 self.channel.write(["error " + worker.describe(error)])
             elif self.is_listing:
@@ -68,10 +68,10 @@ class Script(worker.Server):
                 known = ", ".join(map(repr, self.names)) or "none"
                 missing = LookupError("there is no benchmark %r; the program has %s" % (self.wanted, known))
                 self.channel.write(["error " + worker.describe(missing)])
-        except (BrokenPipeError, SystemExit):  # The parent is gone, or has no wish.
+        except (BrokenPipeError, SystemExit):  # The parent has ended, or has sent `quit`.
             pass
 
-    def _be_asked(self) -> None:
+    def _answer_until_selected(self) -> None:
         if not self.is_greeted:
             self.is_greeted = True
             self.hello()
@@ -95,13 +95,13 @@ def _from_argv() -> Optional[Script]:
         channel = worker.Channel(*worker.fds_of(sys.argv[-1]))
     except (ValueError, OSError) as error:
         raise SystemExit("stillwell: %s: not two open files (%s); stillwell itself adds this argument" % (sys.argv[-1], error)) from None
-    sys.argv.pop()  # The program's own options must not meet it.
+    sys.argv.pop()  # The program's own option parser must not get this argument.
     return Script(channel)
 
 
-# At import, so before the program looks at its arguments. None in a program that was started by its user.
+# Set at import, before the program reads its arguments. None if the user started the program.
 SCRIPT = _from_argv()
-# A script may take its own options out of sys.argv; a process that runs it again needs them.
+# A copy, because a script may remove its own options from sys.argv. A process that runs the script again needs them.
 ARGV = list(sys.argv)
-# So may it go elsewhere, while its path on the command line is relative to where it was.
+# The folder at import. The script may change it later, but the path on the command line is relative to this one.
 FOLDER = os.getcwd()

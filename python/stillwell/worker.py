@@ -1,8 +1,8 @@
-"""A worker for any Python from 3.6 on: times a statement that it is sent. docs/worker-protocol.md has the protocol.
+"""A worker for any Python from 3.6 on. It receives a statement and times it. docs/worker-protocol.md has the protocol.
 
-The text of this file is the program, `PYTHON -c TEXT --stillwell-worker=RFD,WFD`, so nothing has to be installed there. Until the
-measurements are over it imports built-in modules only: a json.py beside the user's code shadows nothing, and sys.modules is as the user
-would have it. It must not start threads, nor write to the standard streams unless the user's code has failed.
+The text of this file is the program, `PYTHON -c TEXT --stillwell-worker=RFD,WFD`, so it needs no installation. Until the measurements
+are over it imports built-in modules only. So a json.py beside the user's code shadows nothing, and sys.modules is as the user expects
+it. The worker must not start threads. It must not write to the standard streams unless the user's code has failed.
 """
 import gc
 import itertools
@@ -14,13 +14,13 @@ import _ast
 
 ARGUMENT = "--stillwell-worker="
 PARTS = ("setup", "statement", "teardown")
-TEXT_BYTES_MAX = 10000  # Escaping makes at most four bytes of one, and a line has at most 65 536.
+TEXT_BYTES_MAX = 10000  # Escaping makes at most four bytes of one. A line has at most 65 536 bytes.
 FILE = "<stillwell>"
 AWAIT = getattr(_ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0)  # From Python 3.8 on.
 CO_COROUTINE = 0x80
 IS_PYPY = sys.implementation.name == "pypy"
 
-# The standard library's timeit does the same in the same order. The CPU clock is a system call, so it is read outside of the wall clock.
+# The standard library's timeit does the same in the same order. The CPU clock is a system call, so the wall clock is the inner one.
 TEMPLATE = """{kind} inner(_it, _stillwell_wall, _stillwell_cpu):
     'setup'
     _stillwell_cpu_0 = _stillwell_cpu()
@@ -32,7 +32,7 @@ TEMPLATE = """{kind} inner(_it, _stillwell_wall, _stillwell_cpu):
     'teardown'
     return _stillwell_wall_1 - _stillwell_wall_0, _stillwell_cpu_1 - _stillwell_cpu_0
 """
-# PyPy's compiler makes better code of a counting loop than of an iterator that it did not see being made (as pyperf found).
+# PyPy compiles a counting loop to better code than a loop over an iterator that was made elsewhere (found by pyperf).
 LOOP = "while _it > 0:\n        _it -= 1" if IS_PYPY else "for _i in _it:"
 
 if hasattr(time, "perf_counter_ns"):
@@ -50,7 +50,7 @@ def escape(text):
 
 
 def unescape(word):
-    """The text of a word; ValueError if it is not one."""
+    """The text of a word. ValueError if it is not a word of the protocol."""
     first, *rest = word.split("\\x") if word != "\\x" else [""]
     return b"".join([first.encode()] + [bytes([int(part[:2].rjust(2, "?"), 16)]) + part[2:].encode() for part in rest]).decode()
 
@@ -66,7 +66,7 @@ def describe(error, where=""):
 
 
 class Channel:
-    """Lines to and from the parent. Its file descriptors are not handed on to other programs."""
+    """Lines to and from the parent. Other programs do not inherit its file descriptors."""
 
     def __init__(self, read_fd, write_fd):
         self.read_fd, self.write_fd, self.buffer = read_fd, write_fd, b""
@@ -74,17 +74,17 @@ class Channel:
             posix.set_inheritable(fd, False)
 
     def _fill(self):
-        data = posix.read(self.read_fd, 1 << 16)  # PEP 475: Python itself goes on after EINTR.
+        data = posix.read(self.read_fd, 1 << 16)  # Python itself repeats the call after EINTR (PEP 475).
         self.buffer += data
         return bool(data)
 
     def read_line(self):
-        """The next line without its end; None at the end of file."""
+        """The next line without its line end. None at the end of file."""
         while b"\n" not in self.buffer:
             if not self._fill():
                 return None
         line, self.buffer = self.buffer.split(b"\n", 1)
-        return line.decode("utf-8", "replace")  # Python has utf-8 at hand; the ascii codec it may load from the disk.
+        return line.decode("utf-8", "replace")  # The utf-8 codec is built in; Python may load ascii from the disk.
 
     def read_bytes(self, n_bytes):
         while len(self.buffer) < n_bytes:
@@ -100,16 +100,16 @@ class Channel:
 
 
 class Statement:
-    """A statement between its set-up and its teardown, made into one function as the standard timeit does.
+    """A statement between its setup and its teardown, in one function like that of the standard timeit.
 
-    The parts are put together as syntax trees. Text that is indented anew, as timeit does it, changes strings of several lines.
+    The function joins the parts as syntax trees. timeit indents their text, which changes strings of several lines.
     """
 
     def __init__(self, sources, duplicate, namespace):
         self.namespace, self.duplicate, self.parts, self.starts = namespace, duplicate, [], []
         self.is_async = False
-        # Each part has lines of its own, by which an error is found in it. None has a line of the template: from Python 3.13 on,
-        # an instruction is joined with the next one if they are of one line, and the loop would be another than timeit's.
+        # Each part has its own range of lines, which tells the part of an error. No part has a line of the template. From Python 3.13 on, the
+        # compiler joins two instructions of the same line, so that the loop would differ from timeit's.
         first_line = TEMPLATE.count("\n") + 5
         for part in PARTS:
             source = sources.get(part, "")
@@ -126,19 +126,19 @@ class Statement:
         setup, statement, teardown = self.parts
         lines = tree.body[0].body
         for block, place, body in ((lines, 6, teardown), (lines[3].body, -1, statement * self.duplicate), (lines, 0, setup)):
-            if body:  # Else the string that is there does nothing, and costs nothing.
+            if body:  # Else the string in its place does nothing, and takes no time.
                 block[place:place + 1 or None] = body
         found = {}
         exec(compile(tree, FILE, "exec", 0, True), self.namespace, found)
         self.inner = found["inner"]
 
     def measure(self, loops, wall, cpu):
-        """What the two clocks say of so many loops, in their units."""
+        """The differences of the two clocks over `loops` loops, in their units."""
         result = self.inner(loops if IS_PYPY else itertools.repeat(None, loops), wall, cpu)
         return run_coroutine(result) if self.is_async else result
 
     def where(self, traceback):
-        """` (PART, line N)` for a traceback that goes through the parts."""
+        """` (PART, line N)` for a traceback through one of the parts, else an empty text."""
         while traceback is not None and traceback.tb_frame.f_code.co_filename != FILE:
             traceback = traceback.tb_next
         if traceback is not None:
@@ -149,10 +149,10 @@ class Statement:
 
 
 def parse(source, name, first_line):
-    """Whether a part awaits something, and the nodes of its statements. SyntaxError has the part's own line numbers."""
+    """Whether a part awaits, and the nodes of its statements. A SyntaxError has the line numbers of the part."""
     moved = "\n" * (first_line - 1) + source
     try:
-        # Alone first: inside of a function and a loop, `return` or `break` would be allowed.
+        # The part alone comes first: inside a function and a loop, `return` or `break` would be valid.
         code = compile(source, name, "exec", AWAIT, True)
     except SyntaxError:
         if AWAIT or "await" not in source or '"""' in source or "'''" in source:
@@ -162,7 +162,7 @@ def parse(source, name, first_line):
 
 
 def as_coroutine(source, first_line):
-    """The same for Python 3.6 and 3.7, which know `await` in functions only, so the text must be indented."""
+    """The nodes for Python 3.6 and 3.7. They know `await` only inside functions, so the text must be indented."""
     text = "\n" * (first_line - 2) + "async def part():\n" + "".join(" " + line for line in source.splitlines(True))
     tree = compile(text, FILE, "exec", _ast.PyCF_ONLY_AST, True)
     compile(tree, FILE, "exec", 0, True)
@@ -170,7 +170,7 @@ def as_coroutine(source, first_line):
 
 
 def run_coroutine(coroutine):
-    """Its result, in an event loop of its own."""
+    """The result of a coroutine, in an event loop of its own."""
     import asyncio
 
     if hasattr(asyncio, "run"):
@@ -185,7 +185,10 @@ def run_coroutine(coroutine):
 
 
 class Server:
-    """Answers requests until `quit` or the end of file. `benchmark` has `measure(loops, wall, cpu)`; `new_namespace()` is for sources."""
+    """Answers requests until `quit` or the end of file.
+
+    `benchmark` has `measure(loops, wall, cpu)`. `new_namespace()` makes the globals of sources.
+    """
 
     def __init__(self, channel, new_namespace=None, benchmark=None):
         self.channel, self.new_namespace, self.benchmark = channel, new_namespace, benchmark
@@ -221,18 +224,18 @@ class Server:
                 raise ValueError("%s takes %d words, not %d" % (name, n_words, len(words)))
             else:
                 lines = function(*words)
-        except BaseException as error:  # The statement's SystemExit and KeyboardInterrupt are errors of it, too.
+        except BaseException as error:  # SystemExit and KeyboardInterrupt of the statement are its errors, too.
             lines = [self.failed(error)]
         if posix.getpid() != self.process_id:
-            posix._exit(0)  # The statement has forked, and the child came out of it. It has nothing to say to the parent.
+            posix._exit(0)  # The statement has forked, and this is the child. It must not answer the parent.
         try:
             self.channel.write(lines)
-        except BrokenPipeError:  # The parent is gone.
+        except BrokenPipeError:  # The parent has ended.
             return False
         return lines != ["bye"]
 
     def failed(self, error):
-        """The answer to a request that failed; the whole traceback goes to standard error."""
+        """The answer to a failed request. The whole traceback goes to standard error."""
         traceback = error.__traceback__
         where = getattr(self.benchmark, "where", lambda _: "")(traceback)
         while traceback.tb_next is not None and is_own(traceback.tb_frame.f_globals):
@@ -241,7 +244,7 @@ class Server:
             sys.__excepthook__(type(error), error.with_traceback(traceback), traceback)
             sys.stdout.flush()
             sys.stderr.flush()
-        except Exception:  # The statement has closed them.
+        except Exception:  # The statement has closed the streams.
             pass
         return "error " + describe(error, where)
 
@@ -275,9 +278,9 @@ class Server:
         return ["time %d %d" % tuple(round(ticks * NS_PER_TICK) for ticks in self.measure(loops, wall_clock, cpu_clock))]
 
     def tracemalloc(self, loops):
-        import _tracemalloc  # The built-in part: tracemalloc itself is on the disk.
+        import _tracemalloc  # The built-in part; tracemalloc itself is a file on the disk.
 
-        def peak_bytes():  # Stands for the CPU clock: read once before the loops, once after them.
+        def peak_bytes():  # Takes the place of the CPU clock, which is read once before the loops and once after them.
             if not _tracemalloc.is_tracing():
                 _tracemalloc.start(1)
                 return 0
@@ -285,7 +288,7 @@ class Server:
 
         _tracemalloc.stop()
         try:
-            return ["memory %d" % self.measure(loops, int, peak_bytes)[1]]  # int() is 0, and takes no memory.
+            return ["memory %d" % self.measure(loops, int, peak_bytes)[1]]  # int() returns 0 and allocates nothing.
         finally:
             _tracemalloc.stop()
 
@@ -304,7 +307,7 @@ class Server:
 
 
 def is_own(names):
-    """Whether these are the globals of this file, or of the package that it may be in: the user's code begins after its frames."""
+    """Whether these are the globals of this file or its package. The user's code begins after their frames."""
     return names is globals() or names.get("__package__") == "stillwell"
 
 
@@ -322,7 +325,7 @@ def has_jit():
 
 
 def facts():
-    """What the first line says, by its keys."""
+    """The keys and values of the first line."""
     found = {"language": "python", "implementation": sys.implementation.name, "version": "%d.%d.%d" % sys.version_info[:3], "source": 1}
     found["jit"] = int(has_jit())
     found["gil"] = int(getattr(sys, "_is_gil_enabled", lambda: True)())
@@ -334,9 +337,9 @@ def facts():
 
 
 def metadata():
-    """What is known of this Python, by pyperf's names. It imports modules, so it must come after the measurements."""
+    """The metadata of this Python, by the names of pyperf. It imports modules, so it must come after the measurements."""
     path, clock, found = sys.path[:], time.get_clock_info("perf_counter"), {}
-    sys.path[:] = [folder for folder in path if folder not in ("", posix.getcwd())]  # A platform.py there is the user's own.
+    sys.path[:] = [folder for folder in path if folder not in ("", posix.getcwd())]  # A platform.py there belongs to the user.
     try:
         import platform
         import sysconfig
@@ -348,7 +351,7 @@ def metadata():
         found["python_compiler"] = platform.python_compiler()
         found["python_cflags"] = sysconfig.get_config_var("CFLAGS")
         found["python_config_args"] = sysconfig.get_config_var("CONFIG_ARGS")
-    except Exception:  # An embedded or stripped Python may lack them; what is not known is left out.
+    except Exception:  # An embedded or stripped Python may lack some of these. They are then left out.
         pass
     finally:
         sys.path[:] = path
@@ -361,7 +364,7 @@ def metadata():
 
 
 def fds_of(argument):
-    """The two file descriptors of the worker's argument; ValueError if it is another."""
+    """The two file descriptors of the worker's argument. ValueError for any other argument."""
     read_fd, write_fd = argument[len(ARGUMENT):].split(",") if argument.startswith(ARGUMENT) else ()
     return int(read_fd), int(write_fd)
 
@@ -372,7 +375,7 @@ def main():
     except (ValueError, OSError) as error:
         sys.exit("stillwell: a worker's last argument is --stillwell-worker=RFD,WFD, two open files (%s); stillwell starts it" % error)
     sys.argv.pop()
-    own_module = sys.modules["__main__"]  # Must stay alive: these functions are in it.
+    own_module = sys.modules["__main__"]  # Keeps the module alive, which contains these functions.
 
     def new_namespace():
         module = type(own_module)("__main__")

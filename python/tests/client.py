@@ -1,8 +1,9 @@
-"""The parent's side of the worker protocol, for the tests, and where their interpreters are."""
+"""The parent's side of the worker protocol for the tests, and the paths of their interpreters."""
 import glob
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,17 +11,21 @@ import time
 
 PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORKER_PATH = os.path.join(PACKAGE_FOLDER, "stillwell", "worker.py")
-# How long a test waits before it says that a worker hangs. Nothing passes or fails by being quicker than this.
+# Seconds after which a worker counts as hanging. No test passes or fails by being faster than this.
 HANGS_AFTER_S = 120
+# A script's background job ignores SIGINT (POSIX, Shell Command Language, 2.11), and so would all that it starts. exec resets
+# a signal with a handler.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda number, frame: None)
 INTERPRETERS = ["3.%d" % minor for minor in range(6, 15)] + ["3.13t", "3.14t", "3.11-dbg", "pypy3", "graalpy"]
 
 
 def find_interpreter(label):
-    """Its path, or None."""
+    """Path of an interpreter, or None."""
     name = label if label[0].isalpha() else "python" + label
     candidates = glob.glob(os.path.expanduser("~/.pyenv/versions/%s.*/bin/python" % label)) + [shutil.which(name)]
     for path in filter(None, candidates):
-        # A shim of pyenv may stand for an interpreter that is not there.
+        # A shim of pyenv may exist without its interpreter.
         if subprocess.run([path, "-c", ""], stderr=subprocess.DEVNULL).returncode == 0:
             return path
     return None
@@ -32,12 +37,12 @@ def read_text(path):
 
 
 def decode(word):
-    """The text of a word, by another way than the worker's own function."""
+    """The text of a word, decoded by other code than that of the worker."""
     return word.encode("ascii").decode("unicode_escape").encode("latin-1").decode("utf-8") if word != "\\x" else ""
 
 
 class Worker:
-    """A worker process, or two open files of one that somebody else has made."""
+    """A worker process, or two open files of a worker that other code has started."""
 
     def __init__(self, words, fds=None, **popen_options):
         if fds is not None:
@@ -59,7 +64,7 @@ class Worker:
         return cls([python] + list(flags) + ["-c", read_text(WORKER_PATH)], **popen_options)
 
     def read_line(self):
-        """The next line; None at the end of file."""
+        """The next line. None at the end of file."""
         until = time.monotonic() + HANGS_AFTER_S
         while b"\n" not in self.buffer:
             if not select.select([self.read_fd], [], [], max(0, until - time.monotonic()))[0]:
@@ -76,12 +81,12 @@ class Worker:
             data = data[os.write(self.write_fd, data):]
 
     def ask(self, request):
-        """The line that answers."""
+        """Sends a request and returns the line of its answer."""
         self.send(request.encode("ascii") + b"\n")
         return self.read_line()
 
     def ask_lines(self, request):
-        """The lines before `end`."""
+        """Sends a request and returns the lines before `end`."""
         lines = [self.ask(request)]
         while lines[-1] not in ("end", None) and not lines[-1].startswith("error"):
             lines.append(self.read_line())
@@ -93,18 +98,18 @@ class Worker:
         return self.read_line()
 
     def close(self):
-        """Ends what is written to it."""
+        """Closes the requests, so that the worker reads the end of file."""
         if self.write_fd is not None:
             os.close(self.write_fd)
             self.write_fd = None
 
     def wait(self):
-        """Its exit status, after the end of file."""
+        """Exit status of the worker after the end of file."""
         self.close()
         return self.process.wait(HANGS_AFTER_S)
 
-    def said(self):
-        """What it has written to standard output and standard error until now."""
+    def output(self):
+        """Output of the worker so far: standard output and standard error."""
         texts = []
         for file in (self.stdout, self.stderr):
             file.seek(0)
@@ -112,7 +117,7 @@ class Worker:
         return texts
 
     def end(self):
-        """Whatever state it is in; for the end of a test."""
+        """Ends the worker in any state, at the end of a test."""
         self.close()
         os.close(self.read_fd)
         if self.process is not None:
@@ -124,9 +129,9 @@ class Worker:
 
 
 def environment(**changes):
-    """This environment, with the package to be imported from this tree. None takes a variable out."""
+    """This environment with the package of this tree. None removes a variable."""
     found = dict(os.environ, PYTHONPATH=PACKAGE_FOLDER)
-    found.pop("PYTHONUNBUFFERED", None)  # It would hide what is not flushed in time.
+    found.pop("PYTHONUNBUFFERED", None)  # It would hide output that is not flushed in time.
     for name, value in changes.items():
         if value is None:
             found.pop(name, None)

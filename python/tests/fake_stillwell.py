@@ -1,6 +1,6 @@
-"""Stands for the program in the tests: drives workers as the program does, with two launches of three slices, and no statistics.
+"""Stand-in for the program in the tests. It drives workers as the program does, with two launches of three slices, and no statistics.
 
-Says what it was asked on $FAKE_LOG, one JSON array a line. $FAKE_STATUS is its exit status, $FAKE_VERDICT the verdict of `show`.
+It logs its requests to $FAKE_LOG, one JSON array a line. $FAKE_STATUS is its exit status, $FAKE_VERDICT the verdict of `show`.
 """
 import array
 import json
@@ -25,7 +25,7 @@ def option(words, name):
 
 
 def measure(worker, block, arm, name):
-    """The rows of one launch, as they are in a block; the first is a warm-up."""
+    """The rows of one launch in a block. The first row is a warm-up."""
     log("hello", worker.read_line())
     if name is not None:
         answer = worker.ask("select " + "".join("\\x%02x" % byte for byte in name.encode()))
@@ -56,7 +56,7 @@ def bench(words):
         worker = Worker(shlex.split(commands[arm]))
         rows += measure(worker, step // len(commands), arm, name)
         status = worker.wait()
-        log("ended", status, *worker.said())
+        log("ended", status, *worker.output())
     arms = [{"name": None, "command": command, "inner_loops": 1} for command in commands]
     write_record(option(words, "--record"), arms, rows)
     print("SUMMARY of", name)

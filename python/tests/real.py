@@ -1,4 +1,4 @@
-"""For tests with the real program: where it is, and a folder for scripts and their records."""
+"""Base of the tests with the real program: its path, and a folder for scripts and their records."""
 import json
 import os
 import shutil
@@ -16,13 +16,13 @@ ROOT = os.path.dirname(PACKAGE_FOLDER)
 
 
 def built(profile):
-    """Where cargo puts the program."""
+    """Path at which cargo puts the program of a profile."""
     target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
     return os.path.join(target, profile, "stillwell")
 
 
 def find_program():
-    """$STILLWELL, or what was built last in this tree; None without either."""
+    """$STILLWELL, or the newest build in this tree. None without either."""
     named = os.environ.get("STILLWELL")
     if named:
         return shutil.which(named)
@@ -30,7 +30,7 @@ def find_program():
     return max(found, key=os.path.getmtime, default=None)
 
 
-# Nothing passes or fails by being quicker than this.
+# Time limit in seconds. No test passes or fails by being faster than this.
 HANGS_AFTER_S = 300
 PROGRAM = find_program()
 WHY_NOT = "there is no program: neither $STILLWELL nor target/release/stillwell nor target/debug/stillwell"
@@ -53,7 +53,7 @@ class RealCase(unittest.TestCase):
         return self.path(name)
 
     def run_words(self, *words, status=0, text=b"", **changes):
-        """What they have written to standard output and standard error."""
+        """Runs the words and returns standard output and standard error."""
         done = subprocess.run(
             list(words), cwd=changes.pop("cwd", self.folder), env=dict(self.environment, **changes), input=text, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, timeout=HANGS_AFTER_S)
@@ -65,20 +65,20 @@ class RealCase(unittest.TestCase):
         return self.run_words(sys.executable, *words, **options)
 
     def records(self):
-        """The records that were kept, the oldest first."""
+        """The records in the folder, oldest first."""
         folder = self.path("state/stillwell")
         names = os.listdir(folder) if os.path.isdir(folder) else []
         return sorted((os.path.join(folder, name) for name in names), key=os.path.getmtime)
 
     def end_of(self, record):
-        """Why the session ended, and how many rows there are."""
+        """The reason why the session ended, and the number of rows."""
         with open(record, encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         self.assertEqual(lines[-1].get("event"), "end", lines[-1])
         return lines[-1]["reason"], sum(isinstance(line, list) for line in lines)
 
     def interrupted(self, words, is_begun, to_group=True):
-        """Standard output, standard error and status of a program that gets SIGINT once `is_begun()`."""
+        """Standard output, standard error and status of a program that gets SIGINT after `is_begun()` is true."""
         with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
             process = subprocess.Popen(
                 words, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=said, stderr=complained, start_new_session=True)
@@ -99,13 +99,13 @@ class RealCase(unittest.TestCase):
             return said.read().decode(), complained.read().decode(), process.returncode
 
     def processes_with(self, text):
-        """Ids of processes with this text in their command line."""
+        """Ids of the processes with this text in their command line."""
         found = []
         for process_id in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open("/proc/%s/cmdline" % process_id, "rb") as file:
                     if text.encode() in file.read():
                         found.append(int(process_id))
-            except OSError:  # It has ended.
+            except OSError:  # The process has ended.
                 pass
         return found

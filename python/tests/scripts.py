@@ -1,4 +1,4 @@
-"""For tests with scripts: a folder, the stand-in for the program, and what it was asked."""
+"""Base of the tests with scripts: a folder, a stand-in for the program, and the log of the stand-in."""
 import json
 import os
 import subprocess
@@ -20,7 +20,7 @@ class ScriptCase(unittest.TestCase):
         self.log_path = self.path("log")
         fake = self.write("stillwell", "#!/bin/sh\nexec '%s' -X utf8 '%s' \"$@\"\n" % (sys.executable, FAKE_PATH))
         os.chmod(fake, 0o755)
-        # Records are kept in the user's home. A test has its own.
+        # The default folder of records is in the user's home. A test has a home of its own.
         self.environment = environment(STILLWELL=fake, FAKE_LOG=self.log_path, XDG_STATE_HOME=self.path("state"))
 
     def path(self, name):
@@ -32,7 +32,7 @@ class ScriptCase(unittest.TestCase):
         return self.path(name)
 
     def run_python(self, *words, status=0, python=sys.executable, **changes):
-        """What it has written to standard output and standard error."""
+        """Runs Python with these words and returns its standard output and standard error."""
         env = dict(self.environment, **changes)
         done = subprocess.run(
             [python] + list(words), cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -41,7 +41,7 @@ class ScriptCase(unittest.TestCase):
         return out, err
 
     def log(self, first=None):
-        """What the stand-in was asked and has seen; the entries that begin with `first`."""
+        """The log of the stand-in: its requests and answers. Only entries that begin with `first`."""
         if not os.path.exists(self.log_path):
             return []
         with open(self.log_path) as file:

@@ -1,4 +1,4 @@
-"""Forks of a running program: compare, timeit and Runner without a script, with a stand-in that asks for the forks."""
+"""Forks of a running program (compare, timeit, and Runner without a script), with a stand-in that requests the forks."""
 import os
 import subprocess
 import sys
@@ -44,7 +44,7 @@ class Forks(ScriptCase):
         out, err = self.run_python(self.write("a.py", COMPARE))
         self.assertEqual(err, "")
         lines = out.splitlines()
-        # Each worker is prepared once, in its own copy; the host's data is untouched, and what it had printed is not printed again.
+        # Each worker calls setup once, in its own copy. The host's data does not change, and its earlier output is not printed again.
         self.assertEqual(lines[:5], ["before prepared 2"] + ["prepared 2"] * 3 + ["after 1"])
         [record] = os.listdir(self.path("state/stillwell"))
         self.assertEqual(lines[5:], ["TEXT <of> " + record, "slower 1.5 (1.25, 2.0) %s ['old', 'new']" % record, "the host ends"])
@@ -80,7 +80,7 @@ class Forks(ScriptCase):
         self.assertEqual([entry[1] for entry in self.log() if entry[0].startswith("reap ")][:4], ["status -9"] * 4)
 
     def test_program_that_dies(self):
-        # The worker that nobody has reaped hangs, and is ended all the same.
+        # The worker hangs, and the stand-in does not reap it. The host ends it all the same.
         out, err = self.run_python(self.write("a.py", """
             import os, signal, stillwell
             def hangs():

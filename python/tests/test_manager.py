@@ -1,4 +1,4 @@
-"""A script with a Runner, run by its user: what the program is asked, and what comes back."""
+"""A script with a Runner that the user starts: the command line for the program, and the results."""
 import json
 import os
 import sys
@@ -253,7 +253,7 @@ class Records(ScriptCase):
         rows = [[1000, 100, 600, 2000], [900, 100, 700, 2000]]
         self.assertEqual(self.values(columns, rows), [4.5e-9])
         self.assertEqual(self.values(columns, rows, subtract_empty_loop=True), [3.5e-9])
-        # 100 loops take 1000 ns, 200 take 1400: each of them 4.
+        # 100 loops take 1000 ns, 200 take 1400: each loop takes 4.
         self.assertEqual(self.values(columns, [[1000, 100, 0, 0], [1400, 200, 0, 0]], delta=True), [2e-9])
         self.assertEqual(self.values(columns, [[1000, 100, 0, 0]], delta=True), [])
 

@@ -1,4 +1,4 @@
-"""The pytest fixture, with a stand-in for the program. Skipped where there is no pytest."""
+"""The pytest fixture, with a stand-in for the program. Skipped without pytest."""
 import importlib.util
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The package with the real program: structure and direction of what comes out, never times."""
+"""The package with the real program. The tests check the structure and direction of results, never times."""
 import importlib.util
 import json
 import os
@@ -44,12 +44,12 @@ WORK = """
             work()
 """
 FAST = ["-p", "4", "-n", "3"]
-# So few pairs can show a difference of four times, and take seconds on a machine that does other things as well.
+# So few pairs can show a difference by a factor of four, and take seconds on a busy machine.
 N_PAIRS = 12
 
 
 class Tags(HTMLParser):
-    """Fails for a tag that is not closed in its place."""
+    """Fails for a tag that is not closed in the right place."""
 
     def __init__(self):
         super().__init__()
@@ -90,7 +90,7 @@ class Scripts(RealCase):
         self.run_python("bench.py", *FAST)
 
     def test_script_that_cannot_be_read_twice(self):
-        # Standard input, or a shell's <(…): the workers are forks, and the options are read all the same.
+        # Standard input, or a shell's <(…): the workers are forks, and the options still count.
         text = "import stillwell\nb = stillwell.Runner().bench_func('a', len, ())\nprint('n', b.get_nvalue())"
         for out, _ in (self.run_python("-", "-p", "3", text=text.encode()), self.run_words("sh", "-c", 'exec "$1" /dev/fd/3 -p 3 3<&0', "sh", sys.executable, text=text.encode())):
             self.assertEqual(out.splitlines()[-1], "n 3")
@@ -101,7 +101,7 @@ class Scripts(RealCase):
         text = "import stillwell\nassert False\nstillwell.Runner().bench_func('a', len, ())"
         self.write("package/__main__.py", text)
         self.run_python("-O", "-m", "package", *FAST)
-        if hasattr(sys, "orig_argv"):  # Else the code is not known, and the workers are forks.
+        if hasattr(sys, "orig_argv"):  # Without it the code is unknown, and the workers are forks.
             self.run_python("-O", "-c", text, *FAST)
 
     def test_memory(self):
@@ -140,7 +140,7 @@ class Scripts(RealCase):
         self.assertEqual(self.end_of(self.records()[0])[0], "complete")
 
     def test_flood(self):
-        # More than any pipe holds: the worker must not hang, and its words are not the user's.
+        # More than any pipe holds: the worker must not hang, and its output must not reach the user.
         path = self.write("bench.py", "import stillwell\nprint('x' * 5000000)\nr = stillwell.Runner()\nr.bench_func('a', print, 'y' * 1000)\nif not r.args.worker: print('done')")
         out, _ = self.run_python(path, *FAST)
         self.assertEqual((out.count("y"), out.splitlines()[-1]), (out.replace("y" * 100, "").count("y"), "done"))
@@ -221,7 +221,7 @@ class Forks(RealCase):
         self.assertIn("record: " + record, text)
 
     def test_values_are_those_of_the_verdict(self):
-        # The program shows no launches, but the mean of their lowest fifth: of four, the lowest.
+        # The program shows the mean of the lowest fifth of the launches: of four, the lowest.
         for options in ("gc='off'", "estimand='mean'", "subtract_loop=True", "delta=True, values=16", "track_memory=True", "clock='cpu'", "duplicate=10"):
             out, _ = self.run_python("-c", "import stillwell\nb = stillwell.timeit('x = 1', processes=4, **dict(dict(values=8), %s))\nprint(repr(min(b.get_values())))" % options)
             analysis, _ = self.run_words(self.environment["STILLWELL"], "show", "--json", self.records()[-1])
@@ -260,7 +260,7 @@ class Forks(RealCase):
             self.assertIn(text, out)
 
     def test_no_colours_in_texts(self):
-        # ipykernel sets these for all programs.
+        # ipykernel sets these variables for all programs.
         out, _ = self.run_python("-c", "import stillwell\nprint(stillwell.timeit('1', processes=2, values=2))", CLICOLOR_FORCE="1", FORCE_COLOR="1")
         self.assertNotIn("\x1b", out)
 

@@ -1,4 +1,4 @@
-"""A script with a Runner as a worker: list, select and run for each kind of benchmark."""
+"""A script with a Runner as a worker: `list`, `select` and `run` for each kind of benchmark."""
 import os
 import sys
 import unittest
@@ -52,7 +52,7 @@ class ScriptAsWorker(ScriptCase):
         worker = self.start(**options)
         self.assertTrue(worker.read_line().startswith("stillwell 1 language=python "))
         word = "".join("\\x%02x" % byte for byte in name.encode())
-        self.assertEqual(worker.ask("select " + word), "ok", worker.said())
+        self.assertEqual(worker.ask("select " + word), "ok", worker.output())
         return worker
 
     def assert_error(self, answer, start):
@@ -69,7 +69,7 @@ class ScriptAsWorker(ScriptCase):
         self.assertEqual([words[2] for words in lines], keys)
         self.assertEqual([words[3:] for words in lines], [[], ["timer=own"]] + [[]] * 7)
         self.assertEqual(worker.wait(), 0)
-        self.assertEqual(worker.said(), ["options None True\nNone\nNone\nNone\ncounted 0\ncleaned\n", ""])
+        self.assertEqual(worker.output(), ["options None True\nNone\nNone\nNone\ncounted 0\ncleaned\n", ""])
 
     def test_function(self):
         worker = self.selected("call é", words=["--own", "7"])
@@ -81,15 +81,15 @@ class ScriptAsWorker(ScriptCase):
         self.assertIn("meta python_implementation " + sys.implementation.name, metadata)
         self.assertEqual(worker.ask("quit"), "bye")
         self.assertEqual(worker.wait(), 0)
-        # The others are passed over, and the script's own `finally` and `atexit` are done.
-        self.assertEqual(worker.said(), ["options 7 True\ncounted 11\ncleaned\n", ""])
+        # The script skips the other benchmarks, and runs its own `finally` and `atexit`.
+        self.assertEqual(worker.output(), ["options 7 True\ncounted 11\ncleaned\n", ""])
 
     def test_other_kinds(self):
         for name, loops, counted in (("async", 3, 3), ("own loop", 3, 3), ("x + 1", 9, 0), ("true", 2, 0)):
             worker = self.selected(name)
-            self.assertRegex(worker.ask("run %d" % loops), r"\Atime [0-9]+ [0-9]+\Z", (name, worker.said()))
+            self.assertRegex(worker.ask("run %d" % loops), r"\Atime [0-9]+ [0-9]+\Z", (name, worker.output()))
             self.assertEqual(worker.wait(), 0)
-            self.assertIn("counted %d\ncleaned\n" % counted, worker.said()[0])
+            self.assertIn("counted %d\ncleaned\n" % counted, worker.output()[0])
 
     def test_own_time(self):
         worker = self.selected("timed")
@@ -123,7 +123,7 @@ class ScriptAsWorker(ScriptCase):
         for name in (None, "timed"):
             worker = self.start() if name is None else self.selected(name)
             self.assertEqual(worker.wait(), 0)
-            self.assertTrue(worker.said()[0].endswith("cleaned\n"))
+            self.assertTrue(worker.output()[0].endswith("cleaned\n"))
 
     def test_script_that_fails(self):
         worker = self.start("import stillwell\n1 / 0")
@@ -174,7 +174,7 @@ class ScriptAsWorker(ScriptCase):
             with self.subTest(label):
                 worker = self.start(python=python)
                 worker.read_line()
-                self.assertEqual(len(worker.ask_lines("list")), len(NAMES), worker.said())
+                self.assertEqual(len(worker.ask_lines("list")), len(NAMES), worker.output())
                 for name in ("async", "x + 1", "timed"):
                     worker = self.selected(name, python=python)
                     self.assertTrue(worker.ask("run 3").startswith("time "))

@@ -1,4 +1,4 @@
-"""worker.py, sent to every interpreter that is here, and driven over pipes."""
+"""worker.py in every interpreter of this machine, driven over pipes."""
 import os
 import re
 import signal
@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import INTERPRETERS, WORKER_PATH, Worker, decode, environment, find_interpreter  # noqa: E402
 
-# The instructions of the loop, ours and then the standard timeit's, for some statements.
+# The instructions of the loop for some statements: first those of worker.py, then those of the standard timeit.
 LOOPS = """
 import dis, sys, timeit
 sys.path.insert(0, sys.argv[1])
@@ -27,7 +27,7 @@ TIME = re.compile(r"time [0-9]+ [0-9]+")
 
 
 class WorkerTests:
-    """The tests; each interpreter has a subclass."""
+    """The tests. Each interpreter has a subclass."""
 
     label = python = None
 
@@ -41,18 +41,18 @@ class WorkerTests:
         worker = Worker.of_text(self.python, flags, **popen_options)
         self.addCleanup(worker.end)
         self.hello = worker.read_line()
-        self.assertIsNotNone(self.hello, worker.said())
+        self.assertIsNotNone(self.hello, worker.output())
         return worker
 
     def prepared(self, worker=None, duplicate=1, **sources):
         worker = worker or self.start()
         for part in ("setup", "statement", "teardown"):
             self.assertEqual(worker.source(part, sources.get(part, "")), "ok")
-        self.assertEqual(worker.ask("compile %d" % duplicate), "ok", worker.said())
+        self.assertEqual(worker.ask("compile %d" % duplicate), "ok", worker.output())
         return worker
 
     def assert_runs(self, worker, loops=1):
-        self.assertRegex(worker.ask("run %d" % loops), r"\Atime [0-9]+ [0-9]+\Z", worker.said())
+        self.assertRegex(worker.ask("run %d" % loops), r"\Atime [0-9]+ [0-9]+\Z", worker.output())
 
     def assert_error(self, answer, start):
         self.assertIsNotNone(answer)
@@ -61,7 +61,7 @@ class WorkerTests:
         self.assertTrue(decode(answer[6:]).startswith(start), decode(answer[6:]))
 
     def check(self, **sources):
-        """The parts say themselves, by assertions, whether they are right."""
+        """Checks that the parts run as they should. Their own assertions decide."""
         loops = sources.pop("loops", 1)
         worker = self.prepared(**sources)
         self.assert_runs(worker, loops)
@@ -80,7 +80,7 @@ class WorkerTests:
         self.assertEqual(facts["jit"] == "1", name in ("pypy", "graalpy") or facts["jit"] == "1" and sys.version_info >= (3, 13))
         self.assertEqual(worker.ask("quit"), "bye")
         self.assertEqual(worker.wait(), 0)
-        self.assertEqual(worker.said(), ["", ""])
+        self.assertEqual(worker.output(), ["", ""])
 
     def test_end_of_file_ends_it(self):
         worker = self.start()
@@ -180,12 +180,12 @@ class WorkerTests:
             self.assert_error(answer, ("SyntaxError", "IndentationError")[text in ("  x", "if 1:\n  x\n y")])
             self.assertIn("(<%s>, line %d)" % (part, line), decode(answer[6:]), text)
             worker.source(part, "")
-        self.assert_error(worker.ask("run 1"), "LookupError")  # What failed to compile has left nothing to run.
+        self.assert_error(worker.ask("run 1"), "LookupError")  # After a failed compile there is nothing to run.
 
     def test_errors_say_where(self):
         worker = self.prepared(setup='a = """\n\n"""', statement="x = 1\n\n# comment\nnot_there")
         self.assertEqual(decode(worker.ask("run 1")), "error NameError: name 'not_there' is not defined (<statement>, line 4)")
-        self.assertIn("NameError: name 'not_there'", worker.said()[1])
+        self.assertIn("NameError: name 'not_there'", worker.output()[1])
         worker.source("setup", "def f():\n  1 / 0\nf()")
         worker.ask("compile 1")
         answer = decode(worker.ask("run 1"))
@@ -239,7 +239,7 @@ class WorkerTests:
             self.assertEqual(worker.wait(), 0)
             stdout.seek(0)
             self.assertEqual(len(stdout.read()), 1001000)
-            self.assertEqual(worker.said()[1], "y" * 1000)
+            self.assertEqual(worker.output()[1], "y" * 1000)
 
     def test_closed_streams(self):
         worker = self.prepared(setup="import os, sys\nassert sys.stdin.read() == ''\nsys.stdin.close(); sys.stdout = sys.stderr = None\nos.closerange(0, 3)")
@@ -272,7 +272,7 @@ class WorkerTests:
         worker = self.prepared(statement=text)
         self.assert_runs(worker)
         worker.wait()
-        more = set(re.findall("'([^']+)'", worker.said()[0])) - set(re.findall("'([^']+)'", plain))
+        more = set(re.findall("'([^']+)'", worker.output()[0])) - set(re.findall("'([^']+)'", plain))
         builtin = subprocess.check_output([self.python, "-c", "import sys; print(*sys.builtin_module_names)"]).decode().split()
         self.assertLessEqual(more, set(builtin))
 
@@ -334,9 +334,9 @@ class WorkerTests:
             worker = self.prepared(self.start(env=environment(PYTHONHASHSEED=seed)), statement="print(hash('stillwell'))")
             self.assert_runs(worker)
             worker.wait()
-            seeds.setdefault(seed, set()).add(worker.said()[0])
+            seeds.setdefault(seed, set()).add(worker.output()[0])
         self.assertEqual([len(found) for found in seeds.values()], [1, 1])
-        if self.label != "pypy3":  # PyPy's hashes do not depend on it.
+        if self.label != "pypy3":  # The hashes of PyPy do not depend on it.
             self.assertNotEqual(seeds["1"], seeds["2"])
 
     def test_tracemalloc(self):
@@ -370,7 +370,7 @@ class WorkerTests:
         worker = self.prepared(setup=each, statement="x = 1\nawait A().not_there")
         answer = decode(worker.ask("run 1"))
         self.assertTrue(answer.startswith("error AttributeError: ") and answer.endswith("(<statement>, line 2)"), answer)
-        # A coroutine that is not awaited by the statement itself is none of ours.
+        # A coroutine that the statement does not await is not the worker's.
         self.check(statement="async def f():\n  await g()\nawaited = 'await'", teardown="assert awaited")
 
 

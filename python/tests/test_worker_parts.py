@@ -1,4 +1,4 @@
-"""worker.py: how it starts, its words and its lines. One Python is enough for these."""
+"""worker.py: its start, its words and its lines. One Python is enough for these tests."""
 import os
 import subprocess
 import sys

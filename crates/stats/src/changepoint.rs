@@ -1,17 +1,17 @@
-//! Where the level of a series changes.
+//! Change points: the places where the level of a series changes.
 
 use crate::invalid::{Invalid, at_least};
-use crate::sorted::Sorted;
+use crate::sorted::SortedSample;
 
-/// Where segments of constant mean start, 0 first: the segmentation with the smallest
-/// `sum of squared errors / s^2 + penalty * (segments - 1)`.
+/// The first index of each segment of constant mean, 0 first. The segmentation is the one with the
+/// smallest `sum of squared errors / s^2 + penalty * (segments - 1)`.
 ///
-/// PELT (Killick, Fearnhead & Eckley 2012): exact, and linear in n where changes are frequent.
+/// PELT (Killick, Fearnhead & Eckley 2012) is exact, and linear in n where changes are frequent.
 /// The scale is `s = 1.4826 med |x_{i+1} - x_i| / sqrt(2)`, which changes of level do not widen.
-/// `xs` in run order; a usual penalty is `3 ln n` to `15 ln n`. Give ranks of the runs instead of
-/// the runs if spikes are not to be segments. Fails for `n < 2`, NaN and infinity, a penalty that
-/// is not positive, and if most neighbours are equal.
 ///
+/// `xs` is in run order. A usual penalty is `3 ln n` to `15 ln n`. To keep spikes from becoming
+/// segments, pass the ranks of the runs. Fails for `n < 2`, NaN and infinity, a penalty that is not
+/// positive, and if most neighbours are equal.
 /// ```
 /// let xs = [1.0, 1.2, 0.9, 1.1, 5.0, 5.1, 4.9, 5.2];
 /// assert_eq!(stats::changepoint::pelt(&xs, 10.0).unwrap(), [0, 4]);
@@ -20,7 +20,7 @@ pub fn pelt(xs: &[f64], penalty: f64) -> Result<Vec<usize>, Invalid> {
     at_least(2, xs)?;
     crate::invalid::between("penalty", penalty, 0.0, f64::INFINITY)?;
     let steps: Vec<f64> = xs.windows(2).map(|x| (x[1] - x[0]).abs()).collect();
-    let scale = 1.4826 * Sorted::new(&steps)?.median() / std::f64::consts::SQRT_2;
+    let scale = 1.4826 * SortedSample::new(&steps)?.median() / std::f64::consts::SQRT_2;
     if scale == 0.0 {
         return Err(Invalid::NoSpread);
     }
@@ -36,7 +36,7 @@ pub fn pelt(xs: &[f64], penalty: f64) -> Result<Vec<usize>, Invalid> {
             .map(|&start| (start, total(start)))
             .fold((0, f64::INFINITY), |m, c| if c.1 < m.1 { c } else { m });
         start_of_last[end] = start;
-        // A start that loses by more than the penalty here never wins later.
+        // A start that loses by more than the penalty at this end loses at every later end.
         candidates.retain(|&start| total(start) <= least + penalty);
         candidates.push(end);
         best[end] = least + penalty;
@@ -49,12 +49,12 @@ pub fn pelt(xs: &[f64], penalty: f64) -> Result<Vec<usize>, Invalid> {
     Ok(starts)
 }
 
-/// Squared error about the mean of `xs[start..end] / scale`, in constant time for each segment.
+/// Squared error about the mean of `xs[start..end] / scale`, in constant time per segment.
 fn squared_error(xs: &[f64], scale: f64) -> impl Fn(usize, usize) -> f64 {
     let mut sums = vec![(0.0, 0.0)];
     let (mut sum, mut squares) = (0.0, 0.0);
     for x in xs {
-        // Counted from the first value, because squares of large numbers lose digits.
+        // The first value is the origin, because squares of large numbers lose digits.
         let z = (x - xs[0]) / scale;
         sum += z;
         squares += z * z;

@@ -1,105 +1,124 @@
-//! Where a history of results changes for good: E-divisive (Matteson & James 2014, JASA 109:334), with a permutation test.
+//! Change points of a history of results: E-divisive (Matteson & James 2014, JASA 109:334) with a
+//! permutation test.
 //!
-//! Between the values before and after a split lies the energy distance (Székely & Rizzo 2005)
-//! `E = 2 mean|x - y| - mean|x - x'| - mean|y - y'|`, weighted by `a b / (a + b)` for a values before and b after. It sees any
-//! difference of the distributions and asks for no variance, and one wild session counts by its distance, not its square.
+//! The distance between the values before and after a split is the energy distance (Székely & Rizzo
+//! 2005) `E = 2 mean|x - y| - mean|x - x'| - mean|y - y'|`, weighted by `a b / (a + b)` for a
+//! values before and b after. It detects any difference of the distributions and needs no variance.
+//! One wild session counts by its distance, not by the square of it.
 //!
-//! The largest weighted distance of all splits is compared with the largest of the same values in random order: for a history
-//! without a change every order is as likely, so it is called changed with probability alpha at most, whatever the distribution.
-//! What this cannot see through is dependence between sessions: a machine that has good and bad months does change.
+//! The test compares the largest weighted distance of all splits with the largest one of the same
+//! values in random order. In a history without a change every order is equally likely, so the
+//! probability of a false change is at most alpha, whatever the distribution. The test assumes
+//! independent sessions: a machine with good and bad months does change.
 
 use rayon::prelude::*;
 
 use crate::invalid::{Invalid, between, finite};
 use crate::prng::Stream;
 
-/// Longest interval in which splits are weighed. A level that lasts longer is found from its last 256 sessions as well, and
-/// time stays proportional to the length of the history.
+/// Longest interval in which splits are compared. The last 256 sessions of a longer level suffice
+/// to find its end, and the time stays proportional to the length of the history.
 const INTERVAL_MAX: usize = 512;
 
-/// How a history is divided.
+/// Options of [`divide`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Probability that a history without any change is said to have one.
+pub struct DivisionOptions {
+    /// Probability of a change in a history without any change.
     pub alpha: f64,
-    /// Fewest values on either side of a change, at least 2.
+    /// Smallest number of values on either side of a change, at least 2.
     pub side_min: usize,
-    /// Random orders that a change is compared with.
+    /// Number of random orders in the permutation test.
     pub n_orders: usize,
-    /// For the random orders.
+    /// Seed of the random orders.
     pub seed: u64,
 }
 
-/// A history and where it changes.
+/// A history divided into levels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Divided {
-    /// Of "there is no change at all"; 1 for a history too short to have one.
+pub struct Segmentation {
+    /// p-value of "there is no change at all"; 1 for a history that is too short to have one.
     pub p: f64,
-    /// In order; none if `p` is above alpha.
-    pub changes: Vec<Change>,
+    /// Changes in the order of the history. Empty if `p` is above alpha.
+    pub changes: Vec<LevelChange>,
 }
 
 /// A change of level.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
-    /// Position of the first value after it.
+pub struct LevelChange {
+    /// Position of the first value after the change.
     pub at: usize,
-    /// Share of the orders, its own among them, whose largest distance is as large.
+    /// Share of the orders, the real one included, whose largest distance is at least as large.
     pub p: f64,
 }
 
 /// Divides a history at its changes.
 ///
-/// `xs`: one value for each session, oldest first, in any unit; logarithms of times make changes relative. Divides the whole,
-/// then its parts, as long as `p <= alpha`; splits are weighed in the whole and in half-overlapping intervals of 512, 256, … values
-/// (seeded intervals, Kovács et al. 2020, arXiv 2002.06633), so that a level between two others is not averaged away. At last each
-/// change is moved to the best split between its neighbours. One or two values at an end that differ are no level yet: they are no
-/// change until `side_min` of them are there. No change where fewer than `2 side_min` values are. Fails for NaN and
-/// infinity, and unless `0 < alpha < 1`.
+/// `xs` has one value for each session, oldest first, in any unit. With logarithms of times,
+/// changes are relative.
+///
+/// The algorithm has three steps:
+///
+/// - It divides the whole history, then its parts, as long as `p <= alpha`. Candidate splits come
+///   from the whole and from half-overlapping intervals of 512, 256, … values (seeded intervals,
+///   Kovács et al. 2020, arXiv 2002.06633), so that a level between two others is not averaged
+///   away.
+/// - It moves each change to the best split between its neighbours.
+/// - It drops changes near an end. One or two different values there are not yet a level, and
+///   become a change once there are `side_min` of them.
+///
+/// There is no change in fewer than `2 side_min` values. Fails for NaN and infinity, and unless
+/// `0 < alpha < 1`.
 ///
 /// ```
-/// use stats::e_divisive::{Options, divide};
+/// use stats::e_divisive::{DivisionOptions, divide};
 /// let xs: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 10) + if i < 25 { 0.0 } else { 8.0 }).collect();
-/// let options = Options { alpha: 0.01, side_min: 3, n_orders: 999, seed: 1 };
+/// let options = DivisionOptions { alpha: 0.01, side_min: 3, n_orders: 999, seed: 1 };
 /// let changes = divide(&xs, options).unwrap().changes;
 /// assert_eq!(changes.iter().map(|change| change.at).collect::<Vec<_>>(), [25]);
 /// ```
-pub fn divide(xs: &[f64], options: Options) -> Result<Divided, Invalid> {
+pub fn divide(xs: &[f64], options: DivisionOptions) -> Result<Segmentation, Invalid> {
     if !xs.is_empty() {
         finite(xs)?;
     }
     between("alpha", options.alpha, 0.0, 1.0)?;
-    let options = Options { side_min: options.side_min.max(2), ..options };
+    let options = DivisionOptions { side_min: options.side_min.max(2), ..options };
     let mut changes = Vec::new();
     let p = divide_part(xs, 0, options, &mut changes);
-    changes.sort_by_key(|change: &Change| change.at);
+    changes.sort_by_key(|change: &LevelChange| change.at);
     relocate(xs, options.side_min, &mut changes);
     let n_found = changes.len();
     drop_unsettled(xs, options.side_min, &mut changes);
     if changes.len() < n_found {
         relocate(xs, options.side_min, &mut changes);
     }
-    Ok(Divided { p, changes })
+    Ok(Segmentation { p, changes })
 }
 
-/// The p of [`Divided`] alone, with other `n_orders`: one out of 1000 is no small p among many histories.
-pub fn p_of_no_change(xs: &[f64], options: Options) -> Result<f64, Invalid> {
+/// p-value of [`Segmentation`] alone, with another `n_orders`. One in 1000 is not a small p-value
+/// among many histories.
+pub fn p_of_no_change(xs: &[f64], options: DivisionOptions) -> Result<f64, Invalid> {
     finite(xs)?;
-    let options = Options { side_min: options.side_min.max(2), ..options };
+    let options = DivisionOptions { side_min: options.side_min.max(2), ..options };
     Ok(best_split(xs, options.side_min)
         .map_or(1.0, |(_, distance)| p_value(xs, distance, seeded(xs, 0, options))))
 }
 
-/// Each part of a history has random orders of its own, and the same ones whenever it is divided.
-fn seeded(xs: &[f64], offset: usize, options: Options) -> Options {
-    Options { seed: options.seed ^ (offset as u64) << 32 ^ xs.len() as u64, ..options }
+/// The options with a seed for one part of a history. A part has the same random orders in every
+/// call.
+fn seeded(xs: &[f64], offset: usize, options: DivisionOptions) -> DivisionOptions {
+    DivisionOptions { seed: options.seed ^ (offset as u64) << 32 ^ xs.len() as u64, ..options }
 }
 
-fn divide_part(xs: &[f64], offset: usize, options: Options, found: &mut Vec<Change>) -> f64 {
+fn divide_part(
+    xs: &[f64],
+    offset: usize,
+    options: DivisionOptions,
+    found: &mut Vec<LevelChange>,
+) -> f64 {
     let Some((at, distance)) = best_split(xs, options.side_min) else { return 1.0 };
     let p = p_value(xs, distance, seeded(xs, offset, options));
     if p <= options.alpha {
-        found.push(Change { at: offset + at, p });
+        found.push(LevelChange { at: offset + at, p });
         let (before, after) = xs.split_at(at);
         divide_part(before, offset, options, found);
         divide_part(after, offset + at, options, found);
@@ -107,9 +126,10 @@ fn divide_part(xs: &[f64], offset: usize, options: Options, found: &mut Vec<Chan
     p
 }
 
-/// Share of orders with a distance as large. Orders come in batches, and once ten were as large no more are drawn (Besag & Clifford
-/// 1991: `10 / drawn` is a p-value then), so that a history without a change costs little.
-fn p_value(xs: &[f64], distance: f64, options: Options) -> f64 {
+/// Share of orders with a distance at least as large. Orders come in batches. Drawing ends after
+/// ten such orders (Besag & Clifford 1991: `10 / drawn` is then a p-value), so a history without a
+/// change takes little time.
+fn p_value(xs: &[f64], distance: f64, options: DivisionOptions) -> f64 {
     const ENOUGH: usize = 10;
     const BATCH: usize = 32;
     let (mut n_drawn, mut n_as_large) = (0, 0);
@@ -137,7 +157,7 @@ fn p_value(xs: &[f64], distance: f64, options: Options) -> f64 {
     (n_as_large + 1) as f64 / (n_drawn + 1) as f64
 }
 
-/// The split with the largest weighted distance, and that.
+/// The split with the largest weighted distance, and that distance.
 fn best_split(xs: &[f64], side_min: usize) -> Option<(usize, f64)> {
     let mut best: Option<(usize, f64)> = None;
     let mut weigh = |start: usize, end: usize| {
@@ -188,7 +208,7 @@ fn best_of_interval(xs: &[f64], side_min: usize) -> Option<(usize, f64)> {
     best
 }
 
-/// Sum of `|x - y|`, in four sums that the processor can add at once.
+/// Sum of `|x - y|`, in four partial sums that the processor can add at once.
 fn distances(x: f64, ys: &[f64]) -> f64 {
     let mut sums = [0.0; 4];
     let chunks = ys.chunks_exact(4);
@@ -201,12 +221,13 @@ fn distances(x: f64, ys: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// A change was placed while others were still on one side of it.
-fn relocate(xs: &[f64], side_min: usize, found: &mut [Change]) {
+/// Moves each change to the best split between its neighbours, because it was found while other
+/// changes were still on one side of it.
+fn relocate(xs: &[f64], side_min: usize, found: &mut [LevelChange]) {
     for i in 0..found.len() {
         let start = if i == 0 { 0 } else { found[i - 1].at };
         let end = found.get(i + 1).map_or(xs.len(), |next| next.at);
-        // Only what is near matters, and the middle is where it was found.
+        // The distance search is local: 256 values on each side of the change.
         let (start, end) = (start.max(found[i].at.saturating_sub(256)), end.min(found[i].at + 256));
         if let Some((at, _)) = best_of_interval(&xs[start..end], side_min) {
             found[i].at = start + at;
@@ -214,9 +235,10 @@ fn relocate(xs: &[f64], side_min: usize, found: &mut [Change]) {
     }
 }
 
-/// Takes out changes that are placed as near to an end as may be because fewer than `side_min` values differ there: these are no level
-/// yet, and the place would be beside the cause. The place of least absolute deviations from the medians of both sides decides.
-fn drop_unsettled(xs: &[f64], side_min: usize, found: &mut Vec<Change>) {
+/// Drops changes that lie as near to an end as `side_min` permits because fewer than `side_min`
+/// values differ there. Such values are not a level yet, and the place would be beside the cause.
+/// The place with the least absolute deviations from the medians of both sides decides.
+fn drop_unsettled(xs: &[f64], side_min: usize, found: &mut Vec<LevelChange>) {
     let ats: Vec<usize> = found.iter().map(|change| change.at).collect();
     let mut i = 0;
     found.retain(|change| {
@@ -245,9 +267,10 @@ fn deviations(xs: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    const OPTIONS: Options = Options { alpha: 0.05, side_min: 3, n_orders: 199, seed: 7 };
+    const OPTIONS: DivisionOptions =
+        DivisionOptions { alpha: 0.05, side_min: 3, n_orders: 199, seed: 7 };
 
-    /// Sessions with a skewed noise of about 1 % and a wild one in twenty.
+    /// Sessions with a skewed noise of about 1 %; one in twenty has an outlier.
     fn noise(n: usize, seed: u64) -> Vec<f64> {
         let mut stream = Stream::new(seed);
         (0..n)
@@ -267,7 +290,7 @@ mod tests {
         let called = |n: usize| {
             let n_called = (0..400)
                 .filter(|&seed| {
-                    let options = Options { seed, ..OPTIONS };
+                    let options = DivisionOptions { seed, ..OPTIONS };
                     !divide(&noise(n, 1000 + seed), options).unwrap().changes.is_empty()
                 })
                 .count();
@@ -277,7 +300,7 @@ mod tests {
         for n in [12, 40, 120] {
             assert!(called(n) < 0.083, "{n}: {}", called(n));
         }
-        // A test that never says so would pass the above.
+        // A test that never rejects would also pass the assertion above.
         assert!(called(40) > 0.01);
     }
 
@@ -289,8 +312,8 @@ mod tests {
         assert_eq!(found, [140, 165]);
     }
 
-    /// Of a change that is one or two values old nobody knows yet whether it lasts, and a place three values from the end would be
-    /// beside it.
+    /// A change that is one or two values old may not last, and a place three values from the end
+    /// would be beside it.
     #[test]
     fn a_level_has_as_many_values_as_it_must_have() {
         for (n_new, expect) in [(1, vec![]), (2, vec![]), (3, vec![57]), (4, vec![56])] {
@@ -307,7 +330,7 @@ mod tests {
     fn more_orders_tell_smaller_probabilities() {
         let mut xs = noise(40, 9);
         xs[20..].iter_mut().for_each(|x| *x += 0.4);
-        let p = |n_orders| p_of_no_change(&xs, Options { n_orders, ..OPTIONS }).unwrap();
+        let p = |n_orders| p_of_no_change(&xs, DivisionOptions { n_orders, ..OPTIONS }).unwrap();
         assert_eq!((p(199), p(3999)), (1.0 / 200.0, 1.0 / 4000.0));
         assert_eq!(p(199), divide(&xs, OPTIONS).unwrap().p);
     }
@@ -321,7 +344,7 @@ mod tests {
         assert_eq!(found, [200, 1200]);
     }
 
-    /// By the definition, with nothing kept between splits.
+    /// Direct evaluation of the definition, without sums kept between splits.
     #[test]
     fn the_distance_is_the_definition() {
         let xs = noise(23, 5);
@@ -342,11 +365,11 @@ mod tests {
 
     #[test]
     fn too_few_values_have_no_change_and_bad_ones_are_refused() {
-        assert_eq!(divide(&[], OPTIONS), Ok(Divided { p: 1.0, changes: vec![] }));
+        assert_eq!(divide(&[], OPTIONS), Ok(Segmentation { p: 1.0, changes: vec![] }));
         assert_eq!(divide(&[1.0, 1.0, 1.0, 9.0, 9.0], OPTIONS).unwrap().p, 1.0);
         assert_eq!(places(&[1.0; 50]), [0; 0]);
         assert_eq!(divide(&[1.0, f64::NAN], OPTIONS), Err(Invalid::NotFinite { index: 1 }));
-        let alpha = Options { alpha: 0.0, ..OPTIONS };
+        let alpha = DivisionOptions { alpha: 0.0, ..OPTIONS };
         assert!(matches!(divide(&[1.0], alpha), Err(Invalid::OutOfRange { .. })));
     }
 }

@@ -1,26 +1,25 @@
-//! The floor of a program's run time: the time it takes when nothing else disturbs it.
+//! The floor of a program's run time: the time that the program takes without any disturbance.
 //!
-//! Noise only adds time, so the floor is the left end of the distribution. The estimators here
-//! look a little below the smallest run; their errors come from the spread between consecutive
-//! windows, because the errors of formulas assume independent runs and are too small on real
-//! machines.
+//! Noise only adds time, so the floor is the left end of the distribution. The estimators of this
+//! module extrapolate a little below the smallest run. Their errors come from the spread between
+//! consecutive windows. Error formulas assume independent runs and are too small on real machines.
 
 use std::f64::consts::LN_2;
 
 use crate::invalid::{Invalid, finite};
-use crate::propagate::Measured;
-use crate::sorted::{Sorted, mean_of, sample_sd, squares_about_mean};
+use crate::propagate::PointEstimate;
+use crate::sorted::{SortedSample, mean_of, sample_sd, squares_about_mean};
 
-/// Gumbel 95 % quantile: a larger [`g_star`] says that the floor is not finite.
+/// Gumbel 95 % quantile. A larger [`g_star`] rejects a finite floor.
 pub const G_STAR_LIMIT: f64 = 2.970;
 
 /// `sum_{i=1}^{k-1} log2(1 + 1/(k + i)) (X_(p + i) - X_(p))`, order statistics counted from 1.
-fn spacing_below(xs: &Sorted, k: usize, pivot: usize) -> f64 {
+fn spacing_below(xs: &SortedSample, k: usize, pivot: usize) -> f64 {
     let x = |i: usize| xs.as_slice()[i - 1];
     (1..k).map(|i| (1.0 + 1.0 / (k + i) as f64).log2() * (x(pivot + i) - x(pivot))).sum()
 }
 
-fn check_k(xs: &Sorted, k: usize) -> Result<(), Invalid> {
+fn check_k(xs: &SortedSample, k: usize) -> Result<(), Invalid> {
     if k == 0 {
         return Err(Invalid::OutOfRange { name: "k", value: 0.0 });
     }
@@ -30,88 +29,90 @@ fn check_k(xs: &Sorted, k: usize) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Left endpoint, `X_(1) - sum_{i=0}^{k-1} log2(1 + 1/(k + i)) (X_(k+1+i) - X_(k+1))`, in the unit
-/// of the sample; `k = 1` is the minimum.
+/// Left endpoint of the distribution,
+/// `X_(1) - sum_{i=0}^{k-1} log2(1 + 1/(k + i)) (X_(k+1+i) - X_(k+1))`, in the unit of the sample.
+/// With `k = 1` it is the minimum.
 ///
-/// Fraga Alves & Neves (2014), Statistica Sinica 24:1811, their right endpoint mirrored. Fails
+/// Fraga Alves & Neves (2014), Statistica Sinica 24:1811, with their right endpoint mirrored. Fails
 /// unless `1 <= k <= n / 2`.
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
 /// let floor = stats::endpoint::paper(&xs, 2).unwrap();
 /// assert!((floor - -0.6601499971153748).abs() < 1e-12); // 1 - 4 log2(4/3)
 /// ```
-pub fn paper(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
+pub fn paper(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     check_k(xs, k)?;
     Ok(xs.min() - spacing_below(xs, k, k + 1))
 }
 
-/// [`paper`] that never looks further below the minimum than `X_(k+1)` lies above it.
+/// [`paper`] with a limit: it extrapolates below the minimum by at most `X_(k+1) - X_(1)`.
 ///
-/// The clamp bounds the damage of a gap between a few quiet runs and the loaded rest. Unit and
-/// failures as [`paper`].
+/// Where a few quiet runs are far below the loaded rest, the limit bounds the error of the
+/// extrapolation. Unit and failures as [`paper`].
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[1.0, 2.0, 3.0, 8.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[1.0, 2.0, 3.0, 8.0]).unwrap();
 /// assert_eq!(stats::endpoint::clamped(&xs, 2), Ok(-1.0)); // 1 - 2, not 1 - 5 log2(4/3)
 /// assert_eq!(stats::endpoint::clamped(&xs, 1), Ok(1.0));
 /// ```
-pub fn clamped(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
+pub fn clamped(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     check_k(xs, k)?;
     let reach = xs.as_slice()[k] - xs.min();
     Ok(xs.min() - spacing_below(xs, k, k + 1).min(reach))
 }
 
-/// The form of the `tim` program: as [`paper`] with every `X_(k+1+i)` replaced by `X_(k+i)`.
+/// The endpoint of the `tim` program: [`paper`] with every `X_(k+1+i)` replaced by `X_(k+i)`.
 ///
-/// Kept to compare results with that program (c-blake/bu, `eve.nim`). Unit and failures as
+/// It exists to compare results with that program (c-blake/bu, `eve.nim`). Unit and failures as
 /// [`paper`].
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
 /// let floor = stats::endpoint::tim(&xs, 2).unwrap();
 /// assert!((floor - 0.1699250014423126).abs() < 1e-12); // 1 - 2 log2(4/3)
 /// ```
-pub fn tim(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
+pub fn tim(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     check_k(xs, k)?;
     Ok(xs.min() - spacing_below(xs, k, k))
 }
 
-/// What `tim -n<n> -k<k>` prints for runs `xs` (in run order): [`tim`] with `2 k` over all runs,
-/// and the population sd of [`tim`] with `k` over consecutive windows of `n` runs.
+/// The output of `tim -n<n> -k<k>` for runs `xs` in run order. The value is [`tim`] with `2 k` over
+/// all runs. The error is the population sd of [`tim`] with `k` over consecutive windows of `n`
+/// runs.
 ///
-/// Runs after the last whole window are left out: `tim` makes none. Fails unless `n >= 2 k >= 2`
-/// and whole windows hold at least `4 k` runs.
+/// Runs after the last whole window are left out, because `tim` makes none. Fails unless
+/// `n >= 2 k >= 2` and whole windows hold at least `4 k` runs.
 ///
 /// ```
 /// let xs = [10.0, 12.0, 11.0, 14.0, 10.5, 13.0];
 /// let floor = stats::endpoint::tim_emin(&xs, 3, 1).unwrap();
 /// assert_eq!(floor.err, 0.25); // population sd of 10 and 10.5
 /// ```
-pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<Measured, Invalid> {
+pub fn tim_emin(xs: &[f64], n: usize, k: usize) -> Result<PointEstimate, Invalid> {
     let need = k.saturating_mul(2).max(2);
     if n < need {
         return Err(Invalid::TooFew { need, got: n });
     }
     let whole = xs.len() - xs.len() % n;
-    let value = tim(&Sorted::new(&xs[..whole])?, 2 * k)?;
+    let value = tim(&SortedSample::new(&xs[..whole])?, 2 * k)?;
     let minima = window_values(xs, n, |window| tim(window, k))?;
     let err = (squares_about_mean(&minima) / minima.len() as f64).sqrt();
-    Ok(Measured { value, err })
+    Ok(PointEstimate { value, err })
 }
 
 /// Test statistic for a finite floor, dimensionless:
 /// `ln 2 (X_(k+1) - t) / (X_(2k+1) - X_(k+1)) - (ln k + ln 2 / 2)` with `t` = [`paper`].
 ///
-/// Fraga Alves, Neves & Rosário (2017), arXiv:1412.3972, mirrored: Gumbel if the tail is
-/// exponential, so a value above [`G_STAR_LIMIT`] rejects a finite floor at 5 %. Fails unless
-/// `1 <= k` and `n >= 2 k + 1`, and if `X_(2k+1) = X_(k+1)`.
+/// Fraga Alves, Neves & Rosário (2017), arXiv:1412.3972, mirrored. It follows the Gumbel
+/// distribution if the tail is exponential, so a value above [`G_STAR_LIMIT`] rejects a finite
+/// floor at 5 %. Fails unless `1 <= k` and `n >= 2 k + 1`, and if `X_(2k+1) = X_(k+1)`.
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[1.0, 2.0, 4.0, 8.0]).unwrap();
 /// assert_eq!(stats::endpoint::g_star(&xs, 1), Ok(0.0));
 /// ```
-pub fn g_star(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
+pub fn g_star(xs: &SortedSample, k: usize) -> Result<f64, Invalid> {
     let floor = paper(xs, k)?;
     if xs.len() < 2 * k + 1 {
         return Err(Invalid::TooFew { need: 2 * k + 1, got: xs.len() });
@@ -123,51 +124,52 @@ pub fn g_star(xs: &Sorted, k: usize) -> Result<f64, Invalid> {
     Ok(LN_2 * (pivot - floor) / (far - pivot) - ((k as f64).ln() + LN_2 / 2.0))
 }
 
-/// The floor of one command, with an honest error.
+/// The estimated floor of one command, with its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Floor {
+pub struct FloorEstimate {
     /// Estimated floor, in the unit of the sample.
     pub value: f64,
-    /// Sample sd of the minima of consecutive windows, not divided by the root of their number;
+    /// Sample sd of the minima of consecutive windows, not divided by the root of their number.
     /// `None` below 6 runs, where a window would be a single run.
     pub err: Option<f64>,
-    /// Order of the endpoint estimator; 1 means the plain minimum.
+    /// Order of the endpoint estimator. 1 means the plain minimum.
     pub k: usize,
     /// [`g_star`] at `k`; `None` where it does not exist.
     pub g_star: Option<f64>,
 }
 
-impl Floor {
-    /// Whether the low tail ends: if not, `value` is the minimum, not extrapolated.
+impl FloorEstimate {
+    /// Whether the low tail has an end. If it has none, `value` is the minimum, without
+    /// extrapolation.
     pub fn is_finite(&self) -> bool {
         self.g_star.is_none_or(|g| g <= G_STAR_LIMIT)
     }
 }
 
-/// The headline of runs `xs` (in run order): [`clamped`] with `k` = 2 (3 from 60 runs on, 1 below
-/// 4), and [`window_err`] of the minimum.
+/// The headline floor of runs `xs` in run order. The value is [`clamped`] with `k` = 2 (3 from 60
+/// runs on, 1 below 4); the error is [`window_err`] of the minimum.
 ///
-/// Without a finite floor by [`g_star`] the value is the minimum. Fails on an empty slice, NaN and
+/// If [`g_star`] rejects a finite floor, the value is the minimum. Fails on an empty slice, NaN and
 /// infinity.
 ///
 /// ```
 /// let floor = stats::endpoint::floor(&[3.0, 1.0, 4.0, 1.5, 5.0, 2.0]).unwrap();
 /// assert_eq!(floor.err, Some(0.5)); // minima 1, 1.5 and 2
 /// ```
-pub fn floor(xs: &[f64]) -> Result<Floor, Invalid> {
-    let sorted = Sorted::new(xs)?;
+pub fn floor(xs: &[f64]) -> Result<FloorEstimate, Invalid> {
+    let sorted = SortedSample::new(xs)?;
     let k = default_k(xs.len());
-    let found = Floor {
-        // A single run has no endpoint formula; it is its own minimum.
+    let found = FloorEstimate {
+        // A single run has no endpoint formula, so its floor is that run.
         value: clamped(&sorted, k).unwrap_or(sorted.min()),
-        err: window_err(xs, Sorted::min).ok(),
+        err: window_err(xs, SortedSample::min).ok(),
         k,
         g_star: g_star(&sorted, k).ok(),
     };
-    Ok(if found.is_finite() { found } else { Floor { value: sorted.min(), ..found } })
+    Ok(if found.is_finite() { found } else { FloorEstimate { value: sorted.min(), ..found } })
 }
 
-/// Order of the endpoint for `n` runs: large orders reach into the loaded runs.
+/// Order of the endpoint for `n` runs. Large orders reach into the loaded runs.
 fn default_k(n: usize) -> usize {
     match n {
         ..4 => 1,
@@ -178,9 +180,9 @@ fn default_k(n: usize) -> usize {
 
 /// Number of windows for `n` runs: 10 from 120 runs on, 6 from 36, 4 from 16, else 3.
 ///
-/// Ten, because the sd of six values is itself so uncertain that two sessions on a machine whose
-/// load came and went were more than two combined errors apart in 4.7 % of pairs, with ten in
-/// 2.6 % (docs/methodology.md, "t0 and its error").
+/// With six windows, 4.7 % of session pairs on a machine with changing load were more than two
+/// combined errors apart; with ten windows, 2.6 % (docs/methodology.md, "t0 and its error"). The
+/// reason is that the sd of six values is itself uncertain.
 fn window_count(n: usize) -> usize {
     match n {
         ..16 => 3,
@@ -190,18 +192,18 @@ fn window_count(n: usize) -> usize {
     }
 }
 
-/// Error of any estimator of runs `xs` (in run order), in the unit of the sample: the sample sd of
-/// its values in W consecutive windows of `floor(n / W)` runs, W = 10 (n >= 120), 6 (n >= 36), 4
-/// (n >= 16) or 3.
+/// Error of any estimator on runs `xs` in run order, in the unit of the sample. It is the sample sd
+/// of the estimates in W consecutive windows of `floor(n / W)` runs, with W = 10 (n >= 120), 6 (n
+/// >= 36), 4 (n >= 16) or 3.
 ///
-/// Not divided by the root of W: on autocorrelated noise the divided error is too small. Runs
-/// after the last whole window are left out. Fails below 6 runs and on NaN or infinity.
+/// The sd is not divided by the root of W: on autocorrelated noise the divided error is too small.
+/// Runs after the last whole window are left out. Fails below 6 runs and on NaN or infinity.
 ///
 /// ```
 /// let xs = [3.0, 1.0, 4.0, 1.5, 5.0, 2.0];
-/// assert_eq!(stats::endpoint::window_err(&xs, stats::Sorted::median), Ok(0.75)); // 2, 2.75, 3.5
+/// assert_eq!(stats::endpoint::window_err(&xs, stats::SortedSample::median), Ok(0.75)); // 2, 2.75, 3.5
 /// ```
-pub fn window_err(xs: &[f64], estimate: impl Fn(&Sorted) -> f64) -> Result<f64, Invalid> {
+pub fn window_err(xs: &[f64], estimate: impl Fn(&SortedSample) -> f64) -> Result<f64, Invalid> {
     finite(xs)?;
     if xs.len() < 6 {
         return Err(Invalid::TooFew { need: 6, got: xs.len() });
@@ -211,12 +213,12 @@ pub fn window_err(xs: &[f64], estimate: impl Fn(&Sorted) -> f64) -> Result<f64, 
     sample_sd(&values[..window_count(xs.len())])
 }
 
-/// [`window_err`] of several estimates at once: each window is sorted once for all of them.
+/// [`window_err`] of several estimates at once. Each window is sorted once for all of them.
 ///
 /// Fails as [`window_err`].
 pub fn window_errs<const N: usize>(
     xs: &[f64],
-    estimates: impl Fn(&Sorted) -> [f64; N],
+    estimates: impl Fn(&SortedSample) -> [f64; N],
 ) -> Result<[f64; N], Invalid> {
     finite(xs)?;
     if xs.len() < 6 {
@@ -225,7 +227,7 @@ pub fn window_errs<const N: usize>(
     let size = xs.len() / window_count(xs.len());
     let windows = xs.chunks_exact(size).take(window_count(xs.len()));
     let values: Vec<[f64; N]> = windows
-        .map(|window| Ok(estimates(&Sorted::new(window)?)))
+        .map(|window| Ok(estimates(&SortedSample::new(window)?)))
         .collect::<Result<_, Invalid>>()?;
     let mut errs = [0.0; N];
     for (at, err) in errs.iter_mut().enumerate() {
@@ -234,16 +236,17 @@ pub fn window_errs<const N: usize>(
     Ok(errs)
 }
 
-/// `estimate` in each whole consecutive window of `size` runs.
+/// The values of `estimate` in each whole consecutive window of `size` runs.
 pub(crate) fn window_values(
     xs: &[f64],
     size: usize,
-    estimate: impl Fn(&Sorted) -> Result<f64, Invalid>,
+    estimate: impl Fn(&SortedSample) -> Result<f64, Invalid>,
 ) -> Result<Vec<f64>, Invalid> {
-    xs.chunks_exact(size).map(|window| estimate(&Sorted::new(window)?)).collect()
+    xs.chunks_exact(size).map(|window| estimate(&SortedSample::new(window)?)).collect()
 }
 
-/// The estimators of one number for a set of runs, each with its [`window_err`].
+/// The estimators that summarise a set of runs in one number. [`window_err`] gives the error of
+/// each.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Estimator {
     /// Smallest run.
@@ -261,13 +264,13 @@ pub enum Estimator {
 }
 
 impl Estimator {
-    /// The estimate for one sample, in its unit; below 2 runs every endpoint is the minimum.
+    /// The estimate for one sample, in its unit. Below 2 runs every endpoint is the minimum.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
     /// assert_eq!(stats::endpoint::Estimator::Low20.of(&xs), 1.0);
     /// ```
-    pub fn of(self, xs: &Sorted) -> f64 {
+    pub fn of(self, xs: &SortedSample) -> f64 {
         let k = default_k(xs.len());
         match self {
             Self::Min => xs.min(),

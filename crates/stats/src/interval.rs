@@ -1,4 +1,4 @@
-//! A closed interval of the real line: the form of every interval the crate computes.
+//! A closed interval of the real line, the type of every interval that the crate computes.
 
 /// `[lo, hi]`; an end without a bound is infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The whole line: what is known before any data.
+    /// The whole line, which is the interval before any data.
     pub const ALL: Self = Self { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
 
     /// Whether `x` lies inside, ends included.
@@ -18,12 +18,12 @@ impl Interval {
         self.lo <= x && x <= self.hi
     }
 
-    /// Half the width: the "+-" of the interval, in the unit of its ends.
+    /// Half of the width, the number after "+-", in the unit of the ends.
     pub fn half_width(self) -> f64 {
         (self.hi - self.lo) / 2.0
     }
 
-    /// The common part, or `None` if there is none.
+    /// The common part of both intervals, or `None` if there is none.
     ///
     /// ```
     /// use stats::Interval;
@@ -35,7 +35,7 @@ impl Interval {
         (common.lo <= common.hi).then_some(common)
     }
 
-    /// Both ends through `exp`: an interval of log ratios as one of ratios.
+    /// The exponential of both ends: an interval of log ratios becomes one of ratios.
     pub fn exp(self) -> Self {
         Self { lo: self.lo.exp(), hi: self.hi.exp() }
     }

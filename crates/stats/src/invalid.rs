@@ -1,11 +1,11 @@
-//! Why a function of this crate refuses its input.
+//! The error of this crate, and the checks that return it.
 
 use std::error::Error;
 use std::fmt;
 
-/// Input for which the wanted number does not exist.
+/// Input for which the requested number does not exist.
 ///
-/// Every fallible function of the crate returns this; none panics on bad data.
+/// Every fallible function of the crate returns this error. None panics on bad data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Invalid {
     /// The sample has no values.

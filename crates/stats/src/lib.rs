@@ -1,17 +1,21 @@
 //! The statistics of noisy timings: pure functions on slices of numbers.
 //!
-//! Nothing here reads a clock, a file or the environment; every random choice comes from a seed.
-//! Functions that look for a floor, a location or a trend take times in any unit; comparisons
-//! work on natural logarithms of times, and their ratios are always new / reference.
+//! The crate reads no clock, no file and no environment; every random choice comes from a seed.
+//! Estimators of a floor, a location or a trend take times in any unit. Comparisons work on natural
+//! logarithms of times, and every ratio is new / reference.
 //!
-//! - one sample: [`Sorted`], [`endpoint`]
+//! Two words are used throughout. An *arm* is one of the two programs that are compared. A *look*
+//! is an interim analysis: a test of a comparison that is still being measured.
+//!
+//! - one sample: [`SortedSample`], [`endpoint`]
 //! - one series in run order: [`warmup`], [`series`], [`changepoint`], [`two_level`]
-//! - two arms in pairs: [`relabel`], then [`Verdict`], [`multiplicity`], [`shift`]
-//! - the same while it grows: [`sequential`], by the looks of [`spending`]
-//! - two arms otherwise, for display: [`two_sample`], [`signed_rank`], [`across_sessions`]
+//! - two arms in pairs: [`relabel`], then [`IntervalVerdict`], [`multiplicity`], [`shift`]
+//! - a paired comparison while it grows: [`sequential`], with the alpha of [`spending`]
+//! - two independent samples, for display: [`two_sample`]
+//! - a new session against stored ones: [`across_sessions`]
 //! - one value a session, over months: [`e_divisive`]
 //! - one ratio on many machines: [`pooled`]
-//! - values with errors: [`propagate`]
+//! - arithmetic of values with errors: [`propagate`]
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
@@ -29,7 +33,6 @@ pub mod relabel;
 pub mod sequential;
 pub mod series;
 pub mod shift;
-pub mod signed_rank;
 mod sorted;
 pub mod spending;
 pub mod two_level;
@@ -40,6 +43,6 @@ pub mod warmup;
 pub use interval::Interval;
 pub use invalid::{Invalid, logs};
 pub use prng::Stream;
-pub use propagate::Measured;
-pub use sorted::{Sorted, cv, mean, sample_sd};
-pub use verdict::Verdict;
+pub use propagate::PointEstimate;
+pub use sorted::{SortedSample, cv, mean, sample_sd};
+pub use verdict::IntervalVerdict;

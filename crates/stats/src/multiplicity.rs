@@ -1,12 +1,12 @@
-//! p-values of a family of tests, adjusted for its size.
+//! Adjustment of p-values for the size of their family of tests.
 
 use crate::invalid::{Invalid, finite};
 
-/// Holm (1979) adjusted p-values, in the order given: the probability of any false alarm in the
-/// family is at most alpha if those at or below alpha are called different.
+/// Holm (1979) adjusted p-values, in the order given. If those at or below alpha are called
+/// different, the probability of any false alarm in the family is at most alpha.
 ///
-/// In ascending order, `max over i <= j of (m - i + 1) p_(i)`, capped at 1. Fails on an empty
-/// slice, NaN and infinity.
+/// In ascending order the formula is `max over i <= j of (m - i + 1) p_(i)`, capped at 1. Fails on
+/// an empty slice, NaN and infinity.
 ///
 /// ```
 /// // 3 * 0.01; 2 * 0.03; at least the one before.
@@ -23,11 +23,11 @@ pub fn holm(p: &[f64]) -> Result<Vec<f64>, Invalid> {
     Ok(adjusted)
 }
 
-/// Benjamini & Hochberg (1995) adjusted p-values, in the order given: the expected share of false
-/// alarms among those at or below q is at most q.
+/// Benjamini & Hochberg (1995) adjusted p-values, in the order given. Among those at or below q,
+/// the expected share of false alarms is at most q.
 ///
-/// In ascending order, `min over i >= j of m p_(i) / i`, capped at 1. Fails on an empty slice, NaN
-/// and infinity.
+/// In ascending order the formula is `min over i >= j of m p_(i) / i`, capped at 1. Fails on an
+/// empty slice, NaN and infinity.
 ///
 /// ```
 /// // 3 * 0.01; 3 * 0.04 / 3; at most the one after.
@@ -45,13 +45,14 @@ pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Invalid> {
     Ok(adjusted)
 }
 
-/// The share of alpha at which Holm's procedure judges each of a family, in the order given: the
-/// smallest p-value at `1 / m`; every next one at `1 / (m - r)` after r rejections.
+/// The share of alpha at which Holm's procedure tests each hypothesis of a family, in the order
+/// given. The smallest p-value is tested at `1 / m`, each next one at `1 / (m - r)` after r
+/// rejections.
 ///
-/// `n_total`: the size of the whole family, where not all of it is known yet; at least that of the
-/// slice. `is_rejected`: whether one is, at a share. An interval at level `1 - share alpha` then leaves 0
-/// out exactly where Holm rejects. Fails on an empty slice, NaN and infinity.
-///
+/// `n_total` is the size of the whole family if the slice is a part of it; the slice length is the
+/// minimum. `is_rejected(index, share)` tells whether a hypothesis is rejected at a share. An
+/// interval at level `1 - share alpha` excludes 0 exactly where Holm rejects. Fails on an empty
+/// slice, NaN and infinity.
 /// ```
 /// let p = [0.001, 0.5, 0.02];
 /// let shares = stats::multiplicity::shares(&p, 0, |at, share| p[at] <= 0.05 * share).unwrap();

@@ -1,18 +1,18 @@
-//! One ratio measured on many machines. Machines differ, so theirs is a level of its own: what is
-//! said holds for machines like these, not for the runs of one of them.
+//! One ratio measured on many machines. Machines differ, so they are a level of their own: the
+//! result holds for machines like these, not only for the runs of one of them.
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF};
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, at_least, between};
-use crate::propagate::Measured;
-use crate::sorted::{Sorted, mean_of, sample_sd, sample_variance};
+use crate::propagate::PointEstimate;
+use crate::sorted::{SortedSample, mean_of, sample_sd, sample_variance};
 use crate::two_sample::{TTest, students_t, t_test};
 
-/// With fewer values a group's own spread says too little of its error.
+/// Smallest number of values for which a group's own spread says enough about its error.
 const OWN_SPREAD_MIN: usize = 8;
 
-/// What stands for a group of values.
+/// The statistic that represents a group of values.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Center {
     /// 25 % trimmed mean.
@@ -24,13 +24,15 @@ pub enum Center {
 
 /// The center of each group with its standard error.
 ///
-/// The error is half-way, as a geometric mean, between the group's own and that of `n` values with
-/// the spread that all groups have within themselves. A group of fewer than 8 values, or one
-/// without spread, has the latter; and where that has fewer than 8 degrees of freedom itself, it
-/// is the spread of all values. Such errors weigh the groups against each other in
-/// [`RandomEffects`], and weights that follow every group's own small sample make its interval too
-/// narrow: for 8 groups of 8 to 14 values it is missed by 8.6 % instead of 5 %, and by 4.5 % with
-/// these errors. Fails if a group is empty, for NaN and infinity, and if nothing has a spread.
+/// The error is the geometric mean of two errors: the group's own, and the shared one, which `n`
+/// values with the pooled spread within the groups would have. A group of fewer than 8 values, or
+/// without spread, has the shared error. If the pooled spread has fewer than 8 degrees of freedom,
+/// the spread of all values replaces it.
+///
+/// The errors are the weights of the groups in [`RandomEffects`]. Weights from every group's own
+/// small sample make its interval too narrow: for 8 groups of 8 to 14 values it misses in 8.6 %
+/// instead of 5 %; with these errors, in 4.5 %. Fails if a group is empty, for NaN and infinity,
+/// and if nothing has a spread.
 ///
 /// ```
 /// use stats::pooled::{Center, centers};
@@ -38,10 +40,10 @@ pub enum Center {
 /// assert_eq!((found[0].value, found[1].value), (2.0, 5.0));
 /// assert_eq!((found[0].err, found[1].err), (2.0 / 2f64.sqrt(), 2.0)); // sd of 1, 3, 5 is 2
 /// ```
-pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<Measured>, Invalid> {
+pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<PointEstimate>, Invalid> {
     let mut found = Vec::with_capacity(groups.len());
     for group in groups {
-        let sorted = Sorted::new(group)?;
+        let sorted = SortedSample::new(group)?;
         found.push(match center {
             Center::Typical => (sorted.trimmed_mean(), sorted.trimmed_mean_se()),
             Center::Mean => (mean_of(group), sample_sd(group).map(|sd| sd / count(group).sqrt())),
@@ -51,7 +53,7 @@ pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<Measured>, Inv
     let with_error = |((value, own), group): ((f64, Result<f64, Invalid>), &Vec<f64>)| {
         let shared = spread / count(group).sqrt();
         let own = own.ok().filter(|own| group.len() >= OWN_SPREAD_MIN && *own > 0.0);
-        Measured { value, err: own.map_or(shared, |own| (own * shared).sqrt()) }
+        PointEstimate { value, err: own.map_or(shared, |own| (own * shared).sqrt()) }
     };
     Ok(found.into_iter().zip(groups).map(with_error).collect())
 }
@@ -60,7 +62,7 @@ fn count(group: &[f64]) -> f64 {
     group.len() as f64
 }
 
-/// Standard deviation within the groups, or of all values.
+/// Standard deviation within the groups, or of all values if the groups are too small.
 fn spread(groups: &[Vec<f64>]) -> Result<f64, Invalid> {
     let (mut squares, mut df) = (0.0, 0);
     for group in groups.iter().filter(|group| group.len() > 1) {
@@ -76,35 +78,37 @@ fn spread(groups: &[Vec<f64>]) -> Result<f64, Invalid> {
     if of_all > 0.0 { Ok(of_all) } else { Err(Invalid::NoSpread) }
 }
 
-/// The mean over groups that differ by more than their errors.
+/// Random-effects mean of groups that differ by more than their errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomEffects {
-    /// The mean of the effects, weighted by `1 / (err^2 + between^2)`.
+    /// Mean of the effects, weighted by `1 / (err^2 + between^2)`.
     pub mean: f64,
-    /// Its standard error, from how the groups scatter around it (Hartung & Knapp).
+    /// Standard error of the mean, from the scatter of the groups around it (Hartung & Knapp).
     pub err: f64,
-    /// Standard deviation of the true effects between groups; 0 if their errors explain the scatter.
+    /// Standard deviation of the true effects between groups. 0 if their errors explain the
+    /// scatter.
     pub between: f64,
-    /// Cochran's Q: the scatter in units of the errors, about `df` if the groups do not differ.
+    /// Cochran's Q: the scatter in units of the errors. About `df` if the groups do not differ.
     pub q: f64,
-    /// Groups minus 1.
+    /// Degrees of freedom: the number of groups minus 1.
     pub df: f64,
 }
 
 impl RandomEffects {
-    /// DerSimonian & Laird (1986) with the error of Hartung & Knapp (2001).
+    /// Random-effects mean of DerSimonian & Laird (1986) with the error of Hartung & Knapp (2001).
     ///
-    /// With weights `w = 1 / err^2`, `between^2 = max(0, (Q - (k - 1)) / (sum w - sum w^2 / sum w))`;
-    /// then with `w* = 1 / (err^2 + between^2)`, `mean = sum w* y / sum w*` and
+    /// With weights `w = 1 / err^2`,
+    /// `between^2 = max(0, (Q - (k - 1)) / (sum w - sum w^2 / sum w))`. Then with
+    /// `w* = 1 / (err^2 + between^2)`, `mean = sum w* y / sum w*` and
     /// `err^2 = sum w* (y - mean)^2 / ((k - 1) sum w*)`.
     ///
-    /// The error is not raised to the one of the normal theory where the groups happen to agree:
-    /// with Student's t that would leave no power at 2 or 3 groups, and the rates of false alarms
-    /// hold without it (`tests/calibration/together.rs`). Fails below 2 groups, for NaN and infinity, an error
-    /// that is not above 0, and equal values only.
+    /// If the groups happen to agree, the error is not raised to the one of the normal theory. With
+    /// Student's t that would leave no power at 2 or 3 groups, and the rates of false alarms hold
+    /// without it (`tests/calibration/together.rs`). Fails below 2 groups, for NaN and infinity, an
+    /// error that is not above 0, and equal values only.
     ///
     /// ```
-    /// let of = |value, err| stats::Measured { value, err };
+    /// let of = |value, err| stats::PointEstimate { value, err };
     /// let nodes = [of(0.012, 0.003), of(0.018, 0.004), of(0.031, 0.005), of(0.009, 0.002), of(0.022, 0.006)];
     /// let found = stats::pooled::RandomEffects::of(&nodes).unwrap();
     /// // statsmodels 0.14.6: combine_effects(effect, err**2, method_re="chi2")
@@ -114,7 +118,7 @@ impl RandomEffects {
     /// assert!(agrees(found.mean, 0.017382366848288602)); // mean_effect_re
     /// assert!(agrees(found.err, 0.0038671295795683408)); // sd_eff_w_re_hksj
     /// ```
-    pub fn of(groups: &[Measured]) -> Result<Self, Invalid> {
+    pub fn of(groups: &[PointEstimate]) -> Result<Self, Invalid> {
         let values: Vec<f64> = groups.iter().map(|group| group.value).collect();
         at_least(2, &values)?;
         for group in groups {
@@ -139,10 +143,10 @@ impl RandomEffects {
         }
     }
 
-    /// Test of a mean of 0, by Student's t with `df` degrees of freedom.
+    /// Test of "the mean is 0", by Student's t with `df` degrees of freedom.
     ///
     /// # Errors
-    /// The numbers are too large to compute with.
+    /// The numbers are too large for the computation.
     pub fn test(&self) -> Result<TTest, Invalid> {
         t_test(self.mean, self.err, self.df)
     }
@@ -152,7 +156,7 @@ impl RandomEffects {
     /// Fails unless `0 < alpha < 1`.
     ///
     /// ```
-    /// let of = |value, err| stats::Measured { value, err };
+    /// let of = |value, err| stats::PointEstimate { value, err };
     /// let nodes = [of(0.012, 0.003), of(0.018, 0.004), of(0.031, 0.005), of(0.009, 0.002), of(0.022, 0.006)];
     /// let interval = stats::pooled::RandomEffects::of(&nodes).unwrap().interval(0.05).unwrap();
     /// // statsmodels 0.14.6: conf_int(alpha=0.05, use_t=True), "random effect wls"
@@ -172,22 +176,22 @@ fn scatter(values: &[f64], weights: &[f64]) -> (f64, f64) {
     (mean, weighted.map(|(x, w)| w * (x - mean).powi(2)).sum())
 }
 
-/// For each group, whether it lies where one more group like the others would: the studentised
-/// deleted residual `(y - mean) / sqrt(err^2 + between^2 + s^2)`, mean, `between` and the error `s`
-/// of the normal theory from all others (Viechtbauer & Cheung 2010), by Student's t with `k - 2`
-/// degrees of freedom.
+/// Outlier test of each group: does it lie where one more group like the others would? The
+/// statistic is the studentised deleted residual `(y - mean) / sqrt(err^2 + between^2 + s^2)`. All
+/// others give the mean, `between` and the error `s` of the normal theory (Viechtbauer & Cheung
+/// 2010). The reference is Student's t with `k - 2` degrees of freedom.
 ///
-/// The p-values are of single groups; put [`crate::multiplicity::holm`] on top to name one. With
-/// unequal errors and 10 groups the family's rate is up to 2.6 % at 1 %. Fails below 3 groups and
-/// as [`RandomEffects::of`], but for equal values.
+/// Each p-value is of a single group. Adjust them with [`crate::multiplicity::holm`] before a group
+/// is named. With unequal errors and 10 groups the family's rate is up to 2.6 % at 1 %. Fails below
+/// 3 groups and as [`RandomEffects::of`], except for equal values.
 ///
 /// ```
-/// let of = |value| stats::Measured { value, err: 0.1 };
+/// let of = |value| stats::PointEstimate { value, err: 0.1 };
 /// let nodes: Vec<_> = [0.0, 0.1, -0.1, 0.05, -0.05, 3.0].map(of).into();
 /// let found = stats::pooled::residuals(&nodes).unwrap();
 /// assert!(found[5].p < 1e-4 && found[..5].iter().all(|group| group.p > 0.5));
 /// ```
-pub fn residuals(groups: &[Measured]) -> Result<Vec<TTest>, Invalid> {
+pub fn residuals(groups: &[PointEstimate]) -> Result<Vec<TTest>, Invalid> {
     let values: Vec<f64> = groups.iter().map(|group| group.value).collect();
     at_least(3, &values)?;
     let mut found = Vec::with_capacity(groups.len());
@@ -195,7 +199,7 @@ pub fn residuals(groups: &[Measured]) -> Result<Vec<TTest>, Invalid> {
         let others = [&groups[..at], &groups[at + 1..]].concat();
         let (mean, between) = match RandomEffects::of(&others) {
             Ok(others) => (others.mean, others.between),
-            // The others are all the same.
+            // All others have the same value.
             Err(Invalid::NoSpread) => (others[0].value, 0.0),
             Err(error) => return Err(error),
         };
@@ -207,11 +211,11 @@ pub fn residuals(groups: &[Measured]) -> Result<Vec<TTest>, Invalid> {
     Ok(found)
 }
 
-/// Two-sided p-value of `n_above` of `n` fair coins: how likely so many groups agree on a direction
-/// if there is none.
+/// Sign test: the two-sided p-value of `n_above` heads in `n` tosses of a fair coin. It is the
+/// probability that so many groups agree on a direction if there is none.
 ///
-/// Arbuthnott (1710). Assumes nothing on sizes and errors, and needs 6 groups at least to say
-/// anything at 5 %. Fails if `n` is 0 or below `n_above`.
+/// Arbuthnott (1710). It assumes nothing about sizes and errors, and needs at least 6 groups to
+/// reject at 5 %. Fails if `n` is 0 or below `n_above`.
 ///
 /// ```
 /// // scipy: binomtest(1, 8).pvalue
@@ -235,8 +239,8 @@ mod tests {
     use super::*;
     use crate::prng::Stream;
 
-    fn of(value: f64, err: f64) -> Measured {
-        Measured { value, err }
+    fn of(value: f64, err: f64) -> PointEstimate {
+        PointEstimate { value, err }
     }
 
     #[test]
@@ -257,8 +261,9 @@ mod tests {
             |n: usize, scale: f64| -> Vec<f64> { (0..n).map(|_| scale * stream.unit()).collect() };
         let groups = [noisy(40, 1.0), noisy(40, 10.0), noisy(4, 1.0)];
         let found = centers(&groups, Center::Typical).unwrap();
-        let own = |at: usize| Sorted::new(&groups[at]).unwrap().trimmed_mean_se().unwrap();
-        // Of 40 values with the common spread; the ratio of the errors is half as large, in logs.
+        let own = |at: usize| SortedSample::new(&groups[at]).unwrap().trimmed_mean_se().unwrap();
+        // The error of 40 values with the common spread. In logs, the ratio of the errors is half
+        // as large.
         let shared = found[2].err * (4.0_f64 / 40.0).sqrt();
         for at in [0, 1] {
             assert!((found[at].err - (own(at) * shared).sqrt()).abs() < 1e-12);
@@ -267,10 +272,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_refused() {
+    fn input_without_a_result_is_refused() {
         assert_eq!(centers(&[vec![]], Center::Mean), Err(Invalid::Empty));
         assert_eq!(centers(&[vec![1.0, 1.0], vec![1.0]], Center::Mean), Err(Invalid::NoSpread));
-        let refused = |groups: &[Measured]| RandomEffects::of(groups).unwrap_err();
+        let refused = |groups: &[PointEstimate]| RandomEffects::of(groups).unwrap_err();
         assert_eq!(refused(&[of(1.0, 1.0)]), Invalid::TooFew { need: 2, got: 1 });
         assert_eq!(refused(&[of(1.0, 1.0); 3]), Invalid::NoSpread);
         assert!(matches!(refused(&[of(1.0, 0.0), of(2.0, 1.0)]), Invalid::OutOfRange { .. }));

@@ -1,7 +1,7 @@
-//! The one source of chance: coins, orders and re-labellings from a printed seed.
+//! The random numbers of Stillwell: coins, orders and re-labellings from a printed seed.
 //!
-//! A run can be repeated only if its random choices can, so the generator is fixed here and not
-//! taken from a library whose stream may change between versions.
+//! A session can be repeated only if its random choices can. The generator is therefore fixed here:
+//! a library may change its stream between versions.
 
 /// SplitMix64 (Steele, Lea & Flood 2014): 64 bits of state, period 2^64, passes BigCrush.
 ///
@@ -14,16 +14,16 @@ pub struct Stream {
     state: u64,
 }
 
-/// What the state grows by with each word.
+/// Increment of the state for each word.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Stream {
-    /// A stream that depends on nothing but `seed`.
+    /// A stream that depends on `seed` alone.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The same stream `n` words later, found in one step: the state is a counter.
+    /// The same stream `n` words later. The state is a counter, so the jump takes one step.
     ///
     /// ```
     /// let mut stream = stats::Stream::new(7);
@@ -44,7 +44,7 @@ impl Stream {
         z ^ (z >> 31)
     }
 
-    /// `n` fair coins: `ceil(n / 64)` fresh words, each read from bit 0 upwards.
+    /// `n` fair coins from `ceil(n / 64)` fresh words, each read from bit 0 upwards.
     ///
     /// ```
     /// let coins = stats::Stream::new(42).bits(4);
@@ -62,7 +62,7 @@ impl Stream {
 
     /// A uniform integer in `0..n`; 0 if `n` is 0.
     ///
-    /// Lemire (2019), multiply and reject: exactly uniform, unlike the remainder.
+    /// Lemire (2019), multiply and reject. The result is exactly uniform, unlike a remainder.
     ///
     /// ```
     /// let mut stream = stats::Stream::new(1);

@@ -1,53 +1,36 @@
-//! Arithmetic with measured values: errors follow by first-order propagation (JCGM 100:2008,
-//! section 5.1.2), for errors that are independent of each other.
+//! Arithmetic of values with errors, by first-order propagation for independent errors (JCGM
+//! 100:2008, section 5.1.2).
 
-/// A value with its standard error, both in the same unit.
+/// An estimate with its standard error, both in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct PointEstimate {
     /// Best estimate.
     pub value: f64,
     /// Standard error, not negative.
     pub err: f64,
 }
 
-impl Measured {
-    /// `self + other`; error `sqrt(a^2 + b^2)`.
-    pub fn plus(self, other: Self) -> Self {
-        Self { value: self.value + other.value, err: self.err.hypot(other.err) }
-    }
-
+impl PointEstimate {
     /// `self - other`; error `sqrt(a^2 + b^2)`.
     ///
     /// ```
-    /// use stats::Measured;
-    /// let (run, shell) = (Measured { value: 9.0, err: 4.0 }, Measured { value: 2.0, err: 3.0 });
-    /// assert_eq!(run.minus(shell), Measured { value: 7.0, err: 5.0 });
+    /// use stats::PointEstimate;
+    /// let (run, shell) = (PointEstimate { value: 9.0, err: 4.0 }, PointEstimate { value: 2.0, err: 3.0 });
+    /// assert_eq!(run.minus(shell), PointEstimate { value: 7.0, err: 5.0 });
     /// ```
     pub fn minus(self, other: Self) -> Self {
         Self { value: self.value - other.value, err: self.err.hypot(other.err) }
     }
 
-    /// `self * other`; error `sqrt((a y)^2 + (b x)^2)`.
-    ///
-    /// ```
-    /// use stats::Measured;
-    /// let (a, b) = (Measured { value: 2.0, err: 0.5 }, Measured { value: 8.0, err: 1.5 });
-    /// assert_eq!(a.times(b), Measured { value: 16.0, err: 5.0 });
-    /// ```
-    pub fn times(self, other: Self) -> Self {
-        let err = (self.err * other.value).hypot(other.err * self.value);
-        Self { value: self.value * other.value, err }
-    }
-
     /// `self / other`, dimensionless; error `sqrt(a^2 + (r b)^2) / |y|` with the ratio `r`.
     ///
-    /// Infinite or NaN if `other` is zero. First order: good while `other` is many errors from
-    /// zero.
+    /// Infinite or NaN if `other` is zero. A first-order formula is accurate while `other` is many
+    /// errors away from zero.
     ///
     /// ```
-    /// use stats::Measured;
-    /// let (new, old) = (Measured { value: 6.0, err: 0.3 }, Measured { value: 2.0, err: 0.0 });
-    /// assert_eq!(new.over(old), Measured { value: 3.0, err: 0.15 });
+    /// use stats::PointEstimate;
+    /// let (new, old) = (PointEstimate { value: 6.0, err: 0.3 }, PointEstimate { value: 2.0, err: 0.0 });
+    /// assert_eq!(new.over(old), PointEstimate { value: 3.0, err: 0.15 });
     /// ```
     pub fn over(self, other: Self) -> Self {
         let ratio = self.value / other.value;
@@ -55,20 +38,27 @@ impl Measured {
     }
 }
 
-/// `(num - control) / (den - control)`, the ratio of two times that share one overhead.
+/// `(num - control) / (den - control)`, the ratio of two times that contain one overhead.
 ///
-/// The control's error is one and the same above and below the bar, so most of it cancels near a
-/// ratio `r` of 1: error `sqrt(n^2 + (r d)^2 + ((r - 1) c)^2) / |den - control|`.
+/// Numerator and denominator share the error of the control, so most of it cancels near a ratio `r`
+/// of 1. Error: `sqrt(n^2 + (r d)^2 + ((r - 1) c)^2) / |den - control|`.
 ///
 /// ```
-/// use stats::{Measured, propagate::ratio_minus_control};
-/// let t = Measured { value: 5.0, err: 0.0 };
-/// let shell = Measured { value: 1.0, err: 0.5 };
-/// assert_eq!(ratio_minus_control(t, t, shell), Measured { value: 1.0, err: 0.0 });
+/// use stats::{PointEstimate, propagate::ratio_minus_control};
+/// let t = PointEstimate { value: 5.0, err: 0.0 };
+/// let shell = PointEstimate { value: 1.0, err: 0.5 };
+/// assert_eq!(ratio_minus_control(t, t, shell), PointEstimate { value: 1.0, err: 0.0 });
 /// ```
-pub fn ratio_minus_control(num: Measured, den: Measured, control: Measured) -> Measured {
+pub fn ratio_minus_control(
+    num: PointEstimate,
+    den: PointEstimate,
+    control: PointEstimate,
+) -> PointEstimate {
     let below = den.value - control.value;
     let ratio = (num.value - control.value) / below;
     let independent = num.err.hypot(ratio * den.err);
-    Measured { value: ratio, err: independent.hypot((ratio - 1.0) * control.err) / below.abs() }
+    PointEstimate {
+        value: ratio,
+        err: independent.hypot((ratio - 1.0) * control.err) / below.abs(),
+    }
 }

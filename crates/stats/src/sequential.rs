@@ -1,141 +1,144 @@
-//! A comparison that is looked at while it grows.
+//! Sequential test: a comparison with looks (interim analyses) while it grows.
 //!
-//! At numbers of pairs that no label has to do with, the test of [`relabel`](crate::relabel) is made on all pairs so far,
-//! at an error that is fixed beforehand; all errors sum to alpha. By the union bound the chance
-//! that any look is wrong is at most alpha, however the looks depend on each other and for
-//! whatever reason the session ends after one of them. So every interval holds along the way, and
-//! so does their intersection.
+//! Each look makes the test of [`relabel`](crate::relabel) on all pairs so far. The numbers of
+//! pairs do not depend on the labels, the error of each look is fixed beforehand, and all errors
+//! sum to alpha. By the union bound the chance that any look is wrong is at most alpha. It does not
+//! matter how the looks depend on each other, or why the session ends after one of them. So every
+//! interval holds along the way, and so does their intersection.
 //!
-//! Several comparisons with one reference are a family, judged by Holm's procedure. Its steps are
-//! closed tests whose error is a share of alpha, which each look takes its part of.
+//! Several comparisons with one reference are a family, which Holm's procedure judges. Its steps
+//! are closed tests with a share of alpha as their error, and each look takes its part of that
+//! share.
 
 use crate::interval::Interval;
 use crate::invalid::Invalid;
 use crate::multiplicity::shares;
-use crate::relabel::{Comparison, Estimand, Orbit, Pairs, Shape, Statistic};
-use crate::spending::{Look, Reached, Spending};
+use crate::relabel::{Estimand, Orbit, PairedComparison, Pairs, RatioShape, Statistic};
+use crate::spending::{InterimPoint, Look, Spending};
 use crate::verdict::z;
 use crate::warmup;
 
-/// Ends of an interval are found to this much, in log ratio: a tenth of the last digit that is ever
-/// printed of a timing.
+/// Tolerance of the ends of an interval, in log ratio: a tenth of the last digit that a timing is
+/// ever printed with.
 const TOLERANCE: f64 = 1e-5;
-/// Equal products of the same numbers can differ by this share.
+/// Relative difference that equal products of the same numbers can have.
 const ROUNDING: f64 = 1e-12;
 
-/// What is asked of a comparison.
+/// Design of a sequential test.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    /// What the looks may err.
+pub struct SequentialDesign {
+    /// Alpha spending of the looks.
     pub spending: Spending,
-    /// What is compared.
+    /// Estimand: the part of the distribution that is compared.
     pub estimand: Estimand,
-    /// Log ratios closer to 0 than this count as the same.
+    /// Log ratios closer to 0 than this margin count as the same.
     pub margin: f64,
-    /// Log ratio above which it matters that the new arm is slower; not asked where it is 0.
+    /// Log ratio above which a slower new arm matters. 0 means that there is no limit.
     pub limit: f64,
     /// Seed of the re-labellings.
     pub seed: u64,
 }
 
-/// What a look saw: the p-values from which it follows what is decided at any share of alpha.
+/// Result of one look: the p-values that decide at any share of alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Seen {
+struct LookResult {
     look: Look,
-    /// p of "no difference".
+    /// p-value of "no difference".
     zero: f64,
-    /// p of "slower by the margin", where the estimate is below that; else 1.
+    /// p-value of "slower by the margin" if the estimate is below that, else 1.
     above: f64,
-    /// p of "faster by the margin", where the estimate is above that; else 1.
+    /// p-value of "faster by the margin" if the estimate is above that, else 1.
     below: f64,
-    /// p of "slower by the limit", and whether the estimate is above it.
+    /// p-value of "slower by the limit", and whether the estimate is above it.
     limit: (f64, bool),
-    /// The comparison has two ratios rather than one; only known where it could be "the same".
+    /// Whether the comparison has two ratios rather than one. Computed only if the result may be
+    /// "the same".
     is_uneven: bool,
-    /// Estimated log ratio, and how far it scatters: the 90 % quantile over the re-labellings.
+    /// Estimated log ratio and its scatter, the 90 % quantile over the re-labellings.
     estimate: (f64, f64),
 }
 
-/// A comparison under way.
+/// The sequential test of one comparison, with its looks so far.
 #[derive(Clone, Debug)]
-pub struct Sequential {
-    question: Question,
-    seen: Vec<Seen>,
+pub struct SequentialTest {
+    design: SequentialDesign,
+    results: Vec<LookResult>,
 }
 
-/// What all looks together say.
+/// Conclusion from all looks together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusion {
-    /// Pairs of the last look, warm-up included.
+    /// Number of pairs at the last look, warm-up included.
     pub n_pairs: usize,
-    /// Pairs at the beginning that are left out as warm-up.
+    /// Number of pairs at the beginning that are left out as warm-up.
     pub n_warmup: usize,
-    /// The last look: its test, and the estimate.
-    pub last: Comparison,
-    /// The log ratios that no look rejects; 0 is inside iff the comparison is not different.
+    /// Test and estimate of the last look.
+    pub last: PairedComparison,
+    /// The log ratios that no look rejects. 0 is inside iff the comparison is not different.
     pub interval: Interval,
-    /// Some look had nothing in common with the last: the ratio moved, or an interval missed it.
-    /// `interval` leaves it out then.
+    /// Whether the interval of some look is disjoint from the last one, because the ratio moved or
+    /// an interval missed it. `interval` then ignores that look.
     pub is_contradicted: bool,
     /// Typical time and floor.
-    pub shape: Shape,
+    pub shape: RatioShape,
 }
 
 impl Conclusion {
-    /// Which statistic the estimate is of.
+    /// The statistic of the estimate.
     pub fn statistic(&self) -> Statistic {
         self.last.test.selected.statistic
     }
 }
 
-/// The pairs of one look, without the warm-up, in groups if they are many.
+/// The pairs of one look without the warm-up, in groups if they are many.
 struct View {
     pairs: Pairs,
     n_warmup: usize,
     orbit: Orbit,
 }
 
-impl Sequential {
-    /// Nothing seen yet.
-    pub fn new(question: Question) -> Self {
-        Self { question, seen: Vec::new() }
+impl SequentialTest {
+    /// A test before its first look.
+    pub fn new(design: SequentialDesign) -> Self {
+        Self { design, results: Vec::new() }
     }
 
-    /// What the looks may err.
+    /// Alpha spending of the looks.
     pub fn spending(&self) -> &Spending {
-        &self.question.spending
+        &self.design.spending
     }
 
-    /// Looks that were taken.
+    /// Number of looks so far.
     pub fn n_looks(&self) -> usize {
-        self.seen.len()
+        self.results.len()
     }
 
-    /// Pairs of the last look that was taken; 0 before the first.
+    /// Number of pairs at the last look; 0 before the first.
     pub fn n_pairs_seen(&self) -> usize {
-        self.seen.last().map_or(0, |seen| seen.look.n_pairs)
+        self.results.last().map_or(0, |result| result.look.n_pairs)
     }
 
-    /// Takes every look that follows from these points (all so far, the earlier ones unchanged) and
-    /// was not taken yet. `pairs` are all so far. Returns whether there was one.
+    /// Takes every look that these points permit and that was not taken yet. `points` are all so
+    /// far, with the earlier ones unchanged; `pairs` are all so far. Returns whether there was a
+    /// new look.
     ///
     /// # Errors
-    /// The times are unfit for a test.
-    pub fn take(&mut self, pairs: &Pairs, points: &[Reached]) -> Result<bool, Invalid> {
-        let n_before = self.seen.len();
-        let looks = self.question.spending.looks(points);
+    /// The test cannot be made on these times.
+    pub fn take(&mut self, pairs: &Pairs, points: &[InterimPoint]) -> Result<bool, Invalid> {
+        let n_before = self.results.len();
+        let looks = self.design.spending.looks(points);
         for &look in looks.iter().skip(n_before).filter(|look| look.n_pairs <= pairs.len()) {
-            let seen = self.see(pairs, look)?;
-            self.seen.push(seen);
+            let result = self.analyse(pairs, look)?;
+            self.results.push(result);
         }
-        Ok(self.seen.len() > n_before)
+        Ok(self.results.len() > n_before)
     }
 
-    fn see(&self, pairs: &Pairs, look: Look) -> Result<Seen, Invalid> {
-        let Question { estimand, margin, limit, .. } = self.question;
+    fn analyse(&self, pairs: &Pairs, look: Look) -> Result<LookResult, Invalid> {
+        let SequentialDesign { estimand, margin, limit, .. } = self.design;
         let View { pairs, orbit, .. } = self.view(pairs, look)?;
         let at_zero = pairs.test(&orbit, estimand, 0.0)?;
-        let mut seen = Seen {
+        let mut result = LookResult {
             look,
             zero: at_zero.p,
             above: 1.0,
@@ -146,31 +149,31 @@ impl Sequential {
         };
         if limit != 0.0 {
             let at_limit = pairs.test(&orbit, estimand, limit)?;
-            seen.limit = (at_limit.p, at_limit.selected.t > 0.0);
+            result.limit = (at_limit.p, at_limit.selected.t > 0.0);
         }
-        // Where nine of ten re-labellings scatter wider than the margin, neither end of it can be
-        // rejected at a sensible alpha; where 0 is rejected, neither is asked.
-        if seen.estimate.1 > margin || self.is_rejected(seen.zero, look, self.worst_share()) {
-            return Ok(seen);
+        // If nine of ten re-labellings scatter wider than the margin, no sensible alpha can reject
+        // either end of it. If 0 is rejected, neither end is tested.
+        if result.estimate.1 > margin || self.is_rejected(result.zero, look, self.worst_share()) {
+            return Ok(result);
         }
-        // The estimate is that at the tested ratio plus the ratio: it lies inside the margin if
-        // what is left of it there points back to 0.
+        // The estimate is the tested ratio plus the estimate there. It lies inside the margin if
+        // that rest points back to 0.
         let end = |side: f64| -> Result<f64, Invalid> {
             let test = pairs.test(&orbit, estimand, side * margin)?;
             Ok(if test.selected.t * side < 0.0 { test.p } else { 1.0 })
         };
-        (seen.above, seen.below) = (end(1.0)?, end(-1.0)?);
-        let looks = || self.seen.iter().chain([&seen]);
-        let is_inside = looks().any(|seen| self.is_rejected(seen.above, seen.look, 1.0))
-            && looks().any(|seen| self.is_rejected(seen.below, seen.look, 1.0));
+        (result.above, result.below) = (end(1.0)?, end(-1.0)?);
+        let looks = || self.results.iter().chain([&result]);
+        let is_inside = looks().any(|result| self.is_rejected(result.above, result.look, 1.0))
+            && looks().any(|result| self.is_rejected(result.below, result.look, 1.0));
         if is_inside {
-            seen.is_uneven = is_uneven(&pairs.shape(&orbit)?, margin);
+            result.is_uneven = is_uneven(&pairs.shape(&orbit)?, margin);
         }
-        Ok(seen)
+        Ok(result)
     }
 
     fn view(&self, pairs: &Pairs, look: Look) -> Result<View, Invalid> {
-        let Question { spending, estimand, seed, .. } = &self.question;
+        let SequentialDesign { spending, estimand, seed, .. } = &self.design;
         let pairs = pairs.first(look.n_pairs)?;
         let n_warmup = warmup::prefix(&pairs.means()).unwrap_or(0);
         let pairs = pairs.skip(n_warmup)?.grouped(spending.n_groups_max(look), *estimand)?;
@@ -180,105 +183,107 @@ impl Sequential {
     }
 
     fn worst_share(&self) -> f64 {
-        1.0 / self.question.spending.family as f64
+        1.0 / self.design.spending.family as f64
     }
 
     fn is_rejected(&self, p: f64, look: Look, share: f64) -> bool {
         p <= look.alpha * share * (1.0 + ROUNDING)
     }
 
-    /// p-value of "no difference" over all looks: the smallest of each look's, divided by the share
-    /// of alpha that the look had. At most alpha iff some look rejected; 1 before the first look.
+    /// p-value of "no difference" over all looks: the smallest p-value of a look, divided by the
+    /// share of alpha of that look. It is at most alpha iff some look rejects; 1 before the first
+    /// look.
     pub fn p(&self) -> f64 {
-        let alpha = self.question.spending.alpha;
-        let adjusted = self.seen.iter().map(|seen| seen.zero * alpha / seen.look.alpha);
+        let alpha = self.design.spending.alpha;
+        let adjusted = self.results.iter().map(|result| result.zero * alpha / result.look.alpha);
         adjusted.fold(1.0, f64::min)
     }
 
-    /// Whether some look rejected "no difference" at this share of its alpha.
+    /// Whether some look rejects "no difference" at this share of its alpha.
     pub fn is_different(&self, share: f64) -> bool {
-        self.seen.iter().any(|seen| self.is_rejected(seen.zero, seen.look, share))
+        self.results.iter().any(|result| self.is_rejected(result.zero, result.look, share))
     }
 
     /// Whether the looks together put the ratio inside the margin at this share of alpha, and the
-    /// last one that could saw one ratio rather than two.
+    /// last look that could tell found one ratio rather than two.
     pub fn is_same(&self, share: f64) -> bool {
-        let any = |p: fn(&Seen) -> f64| {
-            self.seen.iter().any(|seen| self.is_rejected(p(seen), seen.look, share))
+        let any = |p: fn(&LookResult) -> f64| {
+            self.results.iter().any(|result| self.is_rejected(p(result), result.look, share))
         };
-        any(|seen| seen.above)
-            && any(|seen| seen.below)
-            && self.seen.last().is_some_and(|seen| !seen.is_uneven)
+        any(|result| result.above)
+            && any(|result| result.below)
+            && self.results.last().is_some_and(|result| !result.is_uneven)
     }
 
-    /// Whether nothing more has to be asked: it is different or the same; with a limit, it is the
-    /// same, faster, or on one side of the limit.
+    /// Whether the test needs no more pairs. Without a limit, the result is then different or the
+    /// same. With a limit, it is the same, faster, or on one side of the limit.
     pub fn is_settled(&self, share: f64) -> bool {
-        if self.question.limit == 0.0 || self.is_same(share) {
+        if self.design.limit == 0.0 || self.is_same(share) {
             return self.is_different(share) || self.is_same(share);
         }
-        let is_faster = self.seen.last().is_some_and(|seen| seen.estimate.0 < 0.0);
-        let is_beside = |seen: &Seen| self.is_rejected(seen.limit.0, seen.look, share);
-        is_faster && self.is_different(share) || self.seen.iter().any(is_beside)
+        let is_faster = self.results.last().is_some_and(|result| result.estimate.0 < 0.0);
+        let is_beside = |result: &LookResult| self.is_rejected(result.limit.0, result.look, share);
+        is_faster && self.is_different(share) || self.results.iter().any(is_beside)
     }
 
-    /// Estimated log ratio of the last look and its rough error, for showing while it runs: the
-    /// scatter of the re-labellings taken to be normal, at the look's own level.
+    /// Estimated log ratio of the last look and its rough error, for the display of a running
+    /// session. The error takes the scatter of the re-labellings as normal, at the level of the
+    /// look.
     pub fn rough(&self) -> Option<(f64, f64)> {
-        let seen = self.seen.last()?;
+        let result = self.results.last()?;
         let z = |alpha: f64| z(1.0 - alpha / 2.0);
-        let (estimate, q90) = seen.estimate;
-        Some((estimate, q90 * z(seen.look.alpha * self.worst_share()) / z(0.1)))
+        let (estimate, q90) = result.estimate;
+        Some((estimate, q90 * z(result.look.alpha * self.worst_share()) / z(0.1)))
     }
 
-    /// Pairs at which a decision can be expected, by [`Sequential::rough`]: an interval narrows as
-    /// `1 / sqrt(n)`, until it leaves out 0 or both ends of the margin.
+    /// Number of pairs at which a decision can be expected from [`SequentialTest::rough`]. An
+    /// interval narrows as `1 / sqrt(n)`, until it excludes 0 or both ends of the margin.
     pub fn expected_pairs(&self) -> Option<f64> {
         let (estimate, err) = self.rough()?;
-        let room = estimate.abs().max(self.question.margin - estimate.abs());
+        let room = estimate.abs().max(self.design.margin - estimate.abs());
         Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
     }
 
-    /// An interval without the ends of the margin and the side of the limit that a look rejected:
-    /// the accepted ratios can have gaps, and those beyond one are left out.
-    fn without_margin(&self, interval: Interval, seen: &Seen, share: f64) -> Interval {
-        let margin = self.question.margin * (1.0 - 1e-6);
-        let is_out = |p: f64| self.is_rejected(p, seen.look, share);
+    /// The interval without the ends of the margin and the side of the limit that a look rejects.
+    /// The accepted ratios can have gaps; those beyond a gap are left out.
+    fn without_margin(&self, interval: Interval, result: &LookResult, share: f64) -> Interval {
+        let margin = self.design.margin * (1.0 - 1e-6);
+        let is_out = |p: f64| self.is_rejected(p, result.look, share);
         let mut rest = interval;
-        if is_out(seen.below) {
+        if is_out(result.below) {
             rest.lo = rest.lo.max(-margin);
         }
-        if is_out(seen.above) {
+        if is_out(result.above) {
             rest.hi = rest.hi.min(margin);
         }
-        match seen.limit {
-            (p, true) if is_out(p) => rest.lo = rest.lo.max(self.question.limit * (1.0 + 1e-6)),
-            (p, false) if is_out(p) => rest.hi = rest.hi.min(self.question.limit * (1.0 - 1e-6)),
+        match result.limit {
+            (p, true) if is_out(p) => rest.lo = rest.lo.max(self.design.limit * (1.0 + 1e-6)),
+            (p, false) if is_out(p) => rest.hi = rest.hi.min(self.design.limit * (1.0 - 1e-6)),
             _ => {}
         }
         rest
     }
 
-    /// Estimate and interval from all looks so far at a share of alpha; `None` before the first.
-    /// `pairs` are the same as were shown to [`Sequential::take`], or more.
+    /// Estimate and interval from all looks so far at a share of alpha; `None` before the first
+    /// look. `pairs` are those of the last [`SequentialTest::take`], or more.
     ///
-    /// The interval is that of the last look, cut where an earlier look rejects.
+    /// The interval is that of the last look, without the part that an earlier look rejects.
     ///
     /// # Errors
-    /// The times are unfit for a test.
+    /// The test cannot be made on these times.
     pub fn conclude(&self, pairs: &Pairs, share: f64) -> Result<Option<Conclusion>, Invalid> {
-        let Some(last) = self.seen.last() else { return Ok(None) };
-        let estimand = self.question.estimand;
+        let Some(last) = self.results.last() else { return Ok(None) };
+        let estimand = self.design.estimand;
         let view = self.view(pairs, last.look)?;
         let alpha = last.look.alpha * share;
-        let found = view.pairs.compare_to(&view.orbit, estimand, alpha, TOLERANCE)?;
+        let found = view.pairs.compare(&view.orbit, estimand, alpha, TOLERANCE)?;
         let (mut interval, mut is_contradicted) = (found.interval, false);
-        for seen in self.seen.iter().rev() {
-            let within = self.without_margin(interval, seen, share);
-            // Where the look's own labellings scatter as far as that, it rejects nothing there.
-            let (center, q90) = seen.estimate;
+        for result in self.results.iter().rev() {
+            let within = self.without_margin(interval, result, share);
+            // A look rejects nothing within the scatter of its own labellings.
+            let (center, q90) = result.estimate;
             let reach = (interval.lo - center).abs().max((interval.hi - center).abs());
-            let is_last = seen.look == last.look;
+            let is_last = result.look == last.look;
             if within == interval && (is_last || reach < q90) {
                 continue;
             }
@@ -286,12 +291,12 @@ impl Sequential {
                 is_contradicted = true;
                 continue;
             }
-            let View { pairs, orbit, .. } = self.view(pairs, seen.look)?;
-            let alpha = seen.look.alpha * share;
+            let View { pairs, orbit, .. } = self.view(pairs, result.look)?;
+            let alpha = result.look.alpha * share;
             let cut = if within.half_width().is_finite() {
                 pairs.narrow(&orbit, estimand, alpha, TOLERANCE, within, found.theta)?
             } else {
-                let other = pairs.compare_to(&orbit, estimand, alpha, TOLERANCE)?;
+                let other = pairs.compare(&orbit, estimand, alpha, TOLERANCE)?;
                 within.intersect(other.interval)
             };
             is_contradicted |= cut.is_none();
@@ -308,25 +313,26 @@ impl Sequential {
     }
 }
 
-/// Whether to show two ratios. Beside the test there is a practical size, a tenth of the margin:
-/// on a coarse clock equal programs differ by rounding, always in the same way.
-pub fn is_uneven(shape: &Shape, margin: f64) -> bool {
+/// Whether to show two ratios. Besides the test, the difference must exceed a tenth of the margin:
+/// on a coarse clock, equal programs differ by rounding, always in the same way.
+pub fn is_uneven(shape: &RatioShape, margin: f64) -> bool {
     shape.is_uneven() && (shape.typical - shape.floor).abs() > 0.1 * margin
 }
 
-/// The share of alpha at which each comparison of a family is judged, in the order given: Holm
-/// (1979), going on from the smallest p-value as long as each is different at `1 / (m - i)`.
+/// The share of alpha at which each comparison of a family is judged, in the order given (Holm
+/// 1979). The procedure goes up from the smallest p-value as long as each comparison is different
+/// at `1 / (m - i)`.
 ///
-/// `n_total` are all of the family: those that are not given count as not different. The rest, and the
-/// first that is not different, are judged at the share that was reached. Each
-/// step is a test of all remaining hypotheses at once, over all their looks (union bound), so by
-/// the closure principle (Marcus, Peritz & Gabriel 1976) the chance of any false "different" in
-/// the family is at most alpha.
+/// `n_total` is the size of the family; the comparisons that are not given count as not different.
+/// The first comparison that is not different, and all after it, are judged at the share that was
+/// reached. Each step tests all remaining hypotheses at once, over all their looks (union bound).
+/// By the closure principle (Marcus, Peritz & Gabriel 1976) the chance of any false "different" in
+/// the family is therefore at most alpha.
 ///
 /// ```
 /// assert!(stats::sequential::holm_shares(&[], 0).is_empty());
 /// ```
-pub fn holm_shares(family: &[&Sequential], n_total: usize) -> Vec<f64> {
+pub fn holm_shares(family: &[&SequentialTest], n_total: usize) -> Vec<f64> {
     let p: Vec<f64> = family.iter().map(|one| one.p()).collect();
     // An empty family has no shares.
     shares(&p, n_total, |at, share| family[at].is_different(share)).unwrap_or_default()

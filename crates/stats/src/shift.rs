@@ -1,54 +1,60 @@
-//! Where two distributions differ: decile by decile, and as a whole, with chances from the coins.
+//! Shift function and distances of two distributions. The p-values come from the coins.
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};
 use crate::relabel::{Estimand, Orbit, Pairs, order_quantile};
-use crate::sorted::{Sorted, harrell_davis_weights};
+use crate::sorted::{SortedSample, harrell_davis_weights};
 use crate::two_sample;
 
 /// Deciles 0.1 to 0.9.
 pub const DECILES: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// Difference `y - x` of the Harrell-Davis deciles, in the unit of the samples.
+/// Shift function of two samples: the difference `y - x` of the Harrell-Davis deciles, in their
+/// unit.
 ///
-/// Doksum (1974), with the quantiles of Wilcox (1995). Cannot fail: a [`Sorted`] is never empty.
+/// Doksum (1974), with the quantiles of Wilcox (1995). It cannot fail, because a [`SortedSample`]
+/// is never empty.
 ///
 /// ```
-/// let x = stats::Sorted::new(&[3.0, 1.0, 2.0]).unwrap();
-/// let y = stats::Sorted::new(&[6.0, 4.0, 5.0]).unwrap();
+/// let x = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
+/// let y = stats::SortedSample::new(&[6.0, 4.0, 5.0]).unwrap();
 /// assert!(stats::shift::shift_function(&x, &y).iter().all(|s| (s - 3.0).abs() < 1e-12));
 /// ```
-pub fn shift_function(x: &Sorted, y: &Sorted) -> [f64; 9] {
-    let deciles = |sorted: &Sorted| {
+pub fn shift_function(x: &SortedSample, y: &SortedSample) -> [f64; 9] {
+    let deciles = |sorted: &SortedSample| {
         DECILES.map(|p| sorted.harrell_davis(p).expect("every decile is inside (0, 1)"))
     };
     let (of_x, of_y) = (deciles(x), deciles(y));
     std::array::from_fn(|i| of_y[i] - of_x[i])
 }
 
-/// Shift function of paired log times, new - reference.
+/// Shift function of paired log times, new - reference, with its band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// Log ratio at each of [`DECILES`].
     pub log_ratio: [f64; 9],
-    /// Intervals that hold all at once.
+    /// Simultaneous intervals, one for each decile.
     pub band: [Interval; 9],
 }
 
 /// Shift function of `pairs` with a simultaneous band at level `1 - alpha`.
 ///
-/// With the new arm lowered by `theta`, re-labelling gives the scatter of each decile: `q_i`, the 90 %
-/// quantile of the size of decile i, and `c`, the `1 - alpha` quantile of the largest `|shift_i| / q_i`.
-/// The band of decile i is its shift plus and minus `c q_i` at the typical log ratio, and reaches as far
-/// as every `theta` of which no decile's shift is beyond its own `c q_i`: the ratios that all deciles
-/// could have in common. So if the arms differ by one ratio at all speeds, it is in all nine bands in at
-/// least `1 - alpha` of experiments, whatever the noise. (Without the second part it would not be: at
-/// the estimated ratio the arms look more alike than at the true one, and with 12 pairs the bands miss
-/// four times as often as they say.)
+/// Re-labelling gives the scatter of each decile, with the new arm lowered by `theta`. `q_i` is the
+/// 90 % quantile of the size of decile i, and `c` is the `1 - alpha` quantile of the largest
+/// `|shift_i| / q_i`. The band of decile i is the union of two intervals:
 ///
-/// Common ratios are looked for at a dozen places, with straight lines between them. Below
-/// [`crate::verdict::minimum_pairs`] bands are infinite. Fails if `orbit` is for another number of pairs,
-/// and unless `0 < alpha < 1`.
+/// - its shift plus and minus `c q_i`, at the typical log ratio,
+/// - the range of every `theta` at which no decile's shift exceeds its own `c q_i`: the ratios that
+///   all deciles could have in common.
+///
+/// If the arms differ by one ratio at all speeds, at least `1 - alpha` of experiments have that
+/// ratio in all nine bands, whatever the noise. The first interval alone would not achieve this:
+/// the arms look more alike at the estimated ratio than at the true one, and with 12 pairs the
+/// bands would miss four times as often as stated.
+///
+/// The function searches common ratios at a dozen places, with straight lines between them. Below
+/// [`crate::verdict::minimum_pairs`] the bands are infinite. Fails if `orbit` is for another number
+/// of pairs, and unless `0 < alpha < 1`.
 ///
 /// ```
 /// use stats::{relabel::{Orbit, Pairs}, shift::shift};
@@ -67,7 +73,7 @@ pub fn shift(pairs: &Pairs, orbit: &Orbit, alpha: f64) -> Result<Shift, Invalid>
     for p in DECILES {
         weights.push(harrell_davis_weights(pairs.len(), p)?);
     }
-    let at = |theta: f64| Node::at(pairs, orbit, theta, alpha, &weights);
+    let at = |theta: f64| CandidateRatio::at(pairs, orbit, theta, alpha, &weights);
     let start = at(pairs.test(orbit, Estimand::Typical, 0.0)?.selected.t)?;
     let common = common(&start, &at)?;
     let band = std::array::from_fn(|i| {
@@ -81,51 +87,51 @@ pub fn shift(pairs: &Pairs, orbit: &Orbit, alpha: f64) -> Result<Shift, Invalid>
     Ok(Shift { log_ratio: std::array::from_fn(|i| start.shift(i)), band })
 }
 
-/// Places where a common ratio is looked for, beside the estimate and no difference at all.
-const NODES: usize = 9;
+/// Candidates for a common ratio, besides the estimate and no difference.
+const N_CANDIDATES: usize = 9;
 
-/// The log ratios that no decile rejects: from the smallest to the largest that is found.
+/// The log ratios that no decile rejects, from the smallest to the largest candidate.
 fn common(
-    start: &Node,
-    at: &impl Fn(f64) -> Result<Node, Invalid>,
+    start: &CandidateRatio,
+    at: &impl Fn(f64) -> Result<CandidateRatio, Invalid>,
 ) -> Result<Option<Interval>, Invalid> {
     let ends =
         |sign: f64| start.reach.iter().enumerate().map(move |(i, r)| start.shift(i) + sign * r);
     let (lo, hi) = (ends(-1.0).fold(f64::MIN, f64::max), ends(1.0).fold(f64::MAX, f64::min));
     let beyond = start.reach.iter().copied().fold(f64::MAX, f64::min);
     let (first, last) = (lo.min(hi) - beyond, lo.max(hi) + beyond);
-    let mut nodes = vec![*start, at(0.0)?];
-    for index in 0..NODES {
-        nodes.push(at(first + (last - first) * index as f64 / (NODES - 1) as f64)?);
+    let mut candidates = vec![*start, at(0.0)?];
+    for index in 0..N_CANDIDATES {
+        candidates.push(at(first + (last - first) * index as f64 / (N_CANDIDATES - 1) as f64)?);
     }
-    nodes.sort_unstable_by(|a, b| a.theta.total_cmp(&b.theta));
-    let is_common = |node: &Node| node.margin() >= 0.0;
-    let ends = nodes.iter().position(is_common).zip(nodes.iter().rposition(is_common));
+    candidates.sort_unstable_by(|a, b| a.theta.total_cmp(&b.theta));
+    let is_common = |candidate: &CandidateRatio| candidate.margin() >= 0.0;
+    let ends = candidates.iter().position(is_common).zip(candidates.iter().rposition(is_common));
     let Some((lowest, highest)) = ends else { return Ok(None) };
-    let crossing = |inside: &Node, out: &Node| {
+    let crossing = |inside: &CandidateRatio, out: &CandidateRatio| {
         let share = inside.margin() / (inside.margin() - out.margin());
         inside.theta + share * (out.theta - inside.theta)
     };
     let lo = match lowest.checked_sub(1) {
-        Some(out) => crossing(&nodes[lowest], &nodes[out]),
-        None => nodes[lowest].theta,
+        Some(out) => crossing(&candidates[lowest], &candidates[out]),
+        None => candidates[lowest].theta,
     };
-    let hi = nodes.get(highest + 1);
-    let hi = hi.map_or(nodes[highest].theta, |out| crossing(&nodes[highest], out));
+    let hi = candidates.get(highest + 1);
+    let hi = hi.map_or(candidates[highest].theta, |out| crossing(&candidates[highest], out));
     Ok(Some(Interval { lo, hi }))
 }
 
-/// What one log ratio would mean.
+/// One log ratio as a candidate for the common ratio of all deciles.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct CandidateRatio {
     theta: f64,
-    /// Shift of each decile when the new arm is lowered by `theta`.
+    /// Shift of each decile with the new arm lowered by `theta`.
     centered: [f64; 9],
-    /// How large that may be.
+    /// Largest shift of each decile that is not rejected.
     reach: [f64; 9],
 }
 
-impl Node {
+impl CandidateRatio {
     fn at(
         pairs: &Pairs,
         orbit: &Orbit,
@@ -149,7 +155,7 @@ impl Node {
             ratios.map(|(s, q)| s.abs() / q).fold(0.0, f64::max)
         };
         let sizes = &mut rows.iter().map(largest).collect::<Vec<_>>();
-        // The same sums in another order may differ in their last bits.
+        // Sums of the same numbers in another order may differ in their last bits.
         let factor = order_quantile(sizes, 1.0 - alpha) * (1.0 + 1e-12);
         Ok(Self { theta, centered: rows[0], reach: scatter.map(|q| factor * q) })
     }
@@ -158,7 +164,7 @@ impl Node {
         self.centered[i] + self.theta
     }
 
-    /// Negative where some decile rejects.
+    /// Distance of the shifts from rejection. Negative if some decile rejects.
     fn margin(&self) -> f64 {
         let margins =
             self.reach.iter().zip(self.centered).map(|(reach, shift)| reach - shift.abs());
@@ -166,20 +172,20 @@ impl Node {
     }
 }
 
-/// A distance between the two arms of a comparison, with its chance under the coins.
+/// A distance between the two arms of a comparison, with its p-value under the coins.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Distance {
-    /// The distance; see the function that made it.
+pub struct ArmDistance {
+    /// The distance, as defined by the function that returns it.
     pub value: f64,
     /// Share of re-labellings with a distance at least as large.
     pub p: f64,
 }
 
-/// Kolmogorov-Smirnov distance of the arms of `pairs`, in `[0, 1]`, p by re-labelling.
+/// Kolmogorov-Smirnov distance of the arms of `pairs`, in `[0, 1]`, with p by re-labelling.
 ///
-/// Valid on noise that [`two_sample::kolmogorov_smirnov`] is not made for. With the new arm
-/// lowered by `theta`: 0 asks for any difference, the typical log ratio for one of shape. Fails as
-/// [`Pairs::test`].
+/// The p-value is valid on dependent noise, unlike that of the usual test. The new arm is lowered
+/// by `theta`: 0 tests for any difference, the typical log ratio for a difference of shape. Fails
+/// as [`Pairs::test`].
 ///
 /// ```
 /// use stats::{relabel::{Orbit, Pairs}, shift::kolmogorov_smirnov};
@@ -187,16 +193,19 @@ pub struct Distance {
 /// let found = kolmogorov_smirnov(&pairs, &Orbit::new(4, 99, 1).unwrap(), 0.0).unwrap();
 /// assert_eq!((found.value, found.p), (1.0, 0.125)); // 2 of 16 labellings
 /// ```
-pub fn kolmogorov_smirnov(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distance, Invalid> {
-    let widest = (pairs.len() * pairs.len()) as f64;
-    distance(pairs, orbit, theta, |old, new| two_sample::widest_distance(old, new) as f64 / widest)
+pub fn kolmogorov_smirnov(
+    pairs: &Pairs,
+    orbit: &Orbit,
+    theta: f64,
+) -> Result<ArmDistance, Invalid> {
+    distance(pairs, orbit, theta, two_sample::kolmogorov_smirnov)
 }
 
-/// Anderson-Darling distance of the arms of `pairs`, p by re-labelling; its value is that of
+/// Anderson-Darling distance of the arms of `pairs`, with p by re-labelling. The value is that of
 /// [`two_sample::anderson_darling`].
 ///
-/// More sensitive in the tails than [`kolmogorov_smirnov`]; `theta` and failures as there, and
-/// below 2 pairs and for equal times only.
+/// It is more sensitive in the tails than [`kolmogorov_smirnov`]. `theta` and failures are the
+/// same; it also fails below 2 pairs and for equal times only.
 ///
 /// ```
 /// use stats::{relabel::{Orbit, Pairs}, shift::anderson_darling};
@@ -204,38 +213,38 @@ pub fn kolmogorov_smirnov(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Di
 /// let found = anderson_darling(&pairs, &Orbit::new(4, 99, 1).unwrap(), 0.0).unwrap();
 /// assert_eq!(found.p, 0.125); // 2 of 16 labellings
 /// ```
-pub fn anderson_darling(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distance, Invalid> {
-    // Whether it exists depends on the pooled times, the same under every labelling.
+pub fn anderson_darling(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<ArmDistance, Invalid> {
+    // The distance exists for every labelling or for none, because the pooled times are the same.
     let found = distance(pairs, orbit, theta, |old, new| {
         two_sample::anderson_darling(old, new).unwrap_or(f64::NAN)
     })?;
     if found.value.is_nan() { Err(Invalid::NoSpread) } else { Ok(found) }
 }
 
-/// Log times that differ by less were equal before `theta` was taken off: 1e-12 of a time.
+/// Resolution of log times. Smaller differences were ties before `theta` was subtracted.
 const TIE: f64 = 1e-12;
 
-/// Without this, a new arm of exactly `exp(theta)` times each reference would be told from it by the
-/// rounding of its logarithms, and always on the same side.
-fn with_ties(logs: &Sorted) -> Sorted {
+/// The sample with its ties restored. A new arm of exactly `exp(theta)` times each reference
+/// differs from it by the rounding of its logarithms, always on the same side.
+fn with_ties(logs: &SortedSample) -> SortedSample {
     let rounded: Vec<f64> = logs.as_slice().iter().map(|x| (x / TIE).round() * TIE).collect();
-    Sorted::new(&rounded).expect("as many numbers, and as finite")
+    SortedSample::new(&rounded).expect("as many numbers, and as finite")
 }
 
 fn distance(
     pairs: &Pairs,
     orbit: &Orbit,
     theta: f64,
-    between: impl Fn(&Sorted, &Sorted) -> f64,
-) -> Result<Distance, Invalid> {
+    between: impl Fn(&SortedSample, &SortedSample) -> f64,
+) -> Result<ArmDistance, Invalid> {
     let mut values = Vec::with_capacity(orbit.len());
     pairs.for_each_labelling(orbit, theta, |old, new| {
         values.push(between(&with_ties(old), &with_ties(new)));
     })?;
-    // The same distance summed in another order may differ in its last bits.
+    // The same distance may differ in its last bits after summation in another order.
     let bound = values[0] - 1e-12 * values[0].abs();
     let as_large = values.iter().filter(|&&value| value >= bound).count();
-    Ok(Distance { value: values[0], p: as_large as f64 / values.len() as f64 })
+    Ok(ArmDistance { value: values[0], p: as_large as f64 / values.len() as f64 })
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
-//! Summaries of one sample that need its order statistics, and three that do not.
+//! Summaries of one sample: order statistics, moments and the coefficient of variation.
 
 use statrs::function::beta::beta_reg;
 
 use crate::invalid::{Invalid, at_least, finite};
 
-/// A sample in ascending order, known to be finite and not empty.
+/// A sample in ascending order. It is finite and has at least one value.
 ///
-/// Sorting and checking happen once, so the summaries cannot fail and cost O(n) or less.
+/// The constructor sorts and checks the values once, so no summary can fail on its input. Each
+/// summary takes O(n) or less.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sorted(Vec<f64>);
+pub struct SortedSample(Vec<f64>);
 
-impl Sorted {
+impl SortedSample {
     /// Sorts `xs` (any order, any unit). Fails on an empty slice, NaN and infinity.
     pub fn new(xs: &[f64]) -> Result<Self, Invalid> {
         finite(xs)?;
@@ -25,7 +26,7 @@ impl Sorted {
     }
 
     /// Number of values, at least 1.
-    #[expect(clippy::len_without_is_empty, reason = "a Sorted is never empty")]
+    #[expect(clippy::len_without_is_empty, reason = "a SortedSample is never empty")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -46,7 +47,7 @@ impl Sorted {
     /// position `(n - 1) p`, counted from 0.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// assert_eq!(xs.quantile(0.25), 1.5); // tests/vectors/location.json
     /// ```
     pub fn quantile(&self, p: f64) -> f64 {
@@ -59,7 +60,7 @@ impl Sorted {
     /// Quantile 1/2: the middle value, or the mean of the two middle values.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5]).unwrap();
     /// assert_eq!(xs.median(), 2.25); // (1.5 + 3) / 2
     /// ```
     pub fn median(&self) -> f64 {
@@ -69,10 +70,10 @@ impl Sorted {
 
     /// Mean of the `ceil(fraction n)` smallest values (at least one), in the unit of the sample.
     ///
-    /// With 0.2 this is "low20", an estimate of the floor that averages over more than one run.
+    /// With 0.2 this is "low20", an estimate of the floor that averages more than one run.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
     /// assert_eq!(xs.low_mean(0.2), 1.0);
     /// assert_eq!(xs.low_mean(0.25), 1.25);
     /// ```
@@ -80,12 +81,12 @@ impl Sorted {
         mean_of(&self.0[..low_count(self.len(), fraction)])
     }
 
-    /// 25 % trimmed mean: `floor(n / 4)` values cut at each end, in the unit of the sample.
+    /// 25 % trimmed mean, in the unit of the sample. `floor(n / 4)` values are cut at each end.
     ///
-    /// Tukey & McLaughlin (1963). Follows the bulk of the runs and ignores both tails.
+    /// Tukey & McLaughlin (1963). It follows the bulk of the runs and ignores both tails.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
     /// assert_eq!(xs.trimmed_mean(), 2.8333333333333335); // tests/vectors/all-in-one.json
     /// ```
     pub fn trimmed_mean(&self) -> f64 {
@@ -93,14 +94,14 @@ impl Sorted {
         mean_of(&self.0[cut..self.len() - cut])
     }
 
-    /// Standard error of [`Sorted::trimmed_mean`]: `s_w sqrt(n) / h`, where `s_w` is the sample sd
-    /// with each cut value moved to the nearest kept one and `h` is the number of kept values.
+    /// Standard error of [`SortedSample::trimmed_mean`], `s_w sqrt(n) / h`. `s_w` is the sample sd
+    /// with each cut value moved to the nearest kept one, and `h` is the number of kept values.
     ///
-    /// Tukey & McLaughlin (1963), with the fraction really cut. Valid for independent runs. Fails
-    /// for `n < 2`.
+    /// Tukey & McLaughlin (1963), with the fraction that is really cut. Valid for independent runs.
+    /// Fails for `n < 2`.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// let se = xs.trimmed_mean_se().unwrap();
     /// assert!((se - 0.5773502691896258).abs() < 1e-12); // 1 / sqrt(3)
     /// ```
@@ -111,26 +112,14 @@ impl Sorted {
         Ok(sample_sd(&winsorized)? * (n as f64).sqrt() / (n - 2 * cut) as f64)
     }
 
-    /// Median absolute deviation from the median, not scaled, in the unit of the sample.
+    /// Harrell-Davis quantile `p`, in the unit of the sample: `sum w_i x_(i)`. The weight `w_i` is
+    /// the mass of Beta((n + 1) p, (n + 1)(1 - p)) on `[(i - 1)/n, i/n]`.
+    ///
+    /// Harrell & Davis (1982). It is smoother than [`SortedSample::quantile`] at small n. Fails
+    /// unless `0 < p < 1`.
     ///
     /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 4.0, 1.5, 5.0]).unwrap();
-    /// assert_eq!(xs.mad(), 1.5); // tests/vectors/all-in-one.json
-    /// ```
-    pub fn mad(&self) -> f64 {
-        let center = self.median();
-        let mut deviations: Vec<f64> = self.0.iter().map(|x| (x - center).abs()).collect();
-        median_of(&mut deviations)
-    }
-
-    /// Harrell-Davis quantile `p`, in the unit of the sample: `sum w_i x_(i)`, where `w_i` is the
-    /// mass of Beta((n + 1) p, (n + 1)(1 - p)) on `[(i - 1)/n, i/n]`.
-    ///
-    /// Harrell & Davis (1982). Smoother than [`Sorted::quantile`] at small n. Fails unless
-    /// `0 < p < 1`.
-    ///
-    /// ```
-    /// let xs = stats::Sorted::new(&[3.0, 1.0, 2.0]).unwrap();
+    /// let xs = stats::SortedSample::new(&[3.0, 1.0, 2.0]).unwrap();
     /// let hd10 = xs.harrell_davis(0.1).unwrap();
     /// assert!((hd10 - 1.0796351285805423).abs() < 1e-12); // tests/vectors/location.json
     /// ```
@@ -139,23 +128,23 @@ impl Sorted {
     }
 }
 
-/// The `n` Harrell-Davis weights of quantile `p`: they depend on the sample only through `n`.
+/// The `n` Harrell-Davis weights of quantile `p`. They depend on the sample only through `n`.
 pub(crate) fn harrell_davis_weights(n: usize, p: f64) -> Result<Vec<f64>, Invalid> {
     crate::invalid::between("quantile", p, 0.0, 1.0)?;
     let (a, b) = ((n + 1) as f64 * p, (n + 1) as f64 * (1.0 - p));
     let mass: Vec<f64> = (0..=n).map(|i| beta_reg(a, b, i as f64 / n as f64)).collect();
-    // The upper end is exact by definition, whatever the series says.
+    // The mass up to 1 is 1 by definition; the series for it may have a rounding error.
     Ok((0..n).map(|i| if i + 1 == n { 1.0 - mass[i] } else { mass[i + 1] - mass[i] }).collect())
 }
 
 /// `ceil(fraction n)` within `1..=n`.
 pub(crate) fn low_count(n: usize, fraction: f64) -> usize {
-    // 0.2 * 35 is 7.000000000000001 in binary; the slack keeps that at 7.
+    // 0.2 * 35 is 7.000000000000001 in binary. The slack keeps that at 7.
     ((fraction * n as f64 - 1e-9).ceil() as usize).clamp(1, n)
 }
 
-/// Median of a slice known not to be empty, which it reorders: O(n), where a sort of the n^2
-/// pairs of a series would dominate everything else.
+/// Median of a non-empty slice, which this function reorders. It takes O(n); sorting the n^2 pairs
+/// of a series would take longer than all other steps together.
 pub(crate) fn median_of(xs: &mut [f64]) -> f64 {
     let is_odd = xs.len() % 2 == 1;
     let (below, &mut middle, _) = xs.select_nth_unstable_by(xs.len() / 2, f64::total_cmp);
@@ -165,7 +154,7 @@ pub(crate) fn median_of(xs: &mut [f64]) -> f64 {
     (below.iter().copied().fold(f64::NEG_INFINITY, f64::max) + middle) / 2.0
 }
 
-/// Arithmetic mean of a slice known not to be empty.
+/// Arithmetic mean of a non-empty slice.
 pub(crate) fn mean_of(xs: &[f64]) -> f64 {
     xs.iter().sum::<f64>() / xs.len() as f64
 }
@@ -180,7 +169,7 @@ pub fn mean(xs: &[f64]) -> Result<f64, Invalid> {
     Ok(mean_of(xs))
 }
 
-/// Sum of squared deviations from the mean: numerator of every variance.
+/// Sum of squared deviations from the mean, the numerator of every variance.
 pub(crate) fn squares_about_mean(xs: &[f64]) -> f64 {
     let center = mean_of(xs);
     xs.iter().map(|x| (x - center).powi(2)).sum()
@@ -202,7 +191,7 @@ pub fn sample_sd(xs: &[f64]) -> Result<f64, Invalid> {
     Ok(sample_variance(xs)?.sqrt())
 }
 
-/// Coefficient of variation: sample sd / mean, dimensionless. Fails for `n < 2` and a zero mean.
+/// Coefficient of variation, sample sd / mean, dimensionless. Fails for `n < 2` and a zero mean.
 ///
 /// ```
 /// assert_eq!(stats::cv(&[3.0, 1.0, 2.0]), Ok(0.5));

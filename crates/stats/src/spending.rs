@@ -1,28 +1,23 @@
-//! When to look at a comparison that is still running, and how much each look may err.
+//! Looks (interim analyses) at a comparison that is still running: their times, and the error that
+//! each may make.
 //!
-//! The errors of all looks sum to alpha, so by the union bound every interval printed on the way
-//! holds at once, whatever depends on whatever and however the stopping is decided.
+//! The errors of all looks sum to alpha. By the union bound all intervals hold at once, whatever
+//! depends on whatever and whatever rule stops the session.
 
 use crate::relabel;
+use crate::verdict::minimum_pairs;
 
-/// One look at the pairs so far.
+/// One look (interim analysis) at the pairs so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
     /// Number of pairs at this look.
     pub n_pairs: usize,
-    /// Error this look may make: its interval is at level `1 - alpha`.
+    /// Error of this look. Its interval is at level `1 - alpha`.
     pub alpha: f64,
 }
 
-impl Look {
-    /// Whether so few pairs can reject at this look's alpha at all: `2 / 2^n <= alpha`.
-    pub fn can_decide(self) -> bool {
-        crate::verdict::minimum_pairs(self.alpha).is_ok_and(|need| self.n_pairs >= need)
-    }
-}
-
-/// Numbers of pairs at which a comparison of at most `n_max` is looked at: 10, then `ceil(1.4 n)`,
-/// the last at `n_max`.
+/// Numbers of pairs at the looks of a comparison of at most `n_max` pairs: 10, then `ceil(1.4 n)`,
+/// and `n_max` at last.
 ///
 /// ```
 /// assert_eq!(stats::spending::sizes(40), [10, 14, 20, 28, 40]);
@@ -32,61 +27,61 @@ pub fn sizes(n_max: usize) -> Vec<usize> {
     while sizes.last().copied().unwrap_or(0) < n_max {
         let n_pairs = n.min(n_max);
         sizes.push(n_pairs);
-        // ceil(1.4 n) in whole numbers: 1.4 is not exact in binary.
+        // ceil(1.4 n) in whole numbers, because 1.4 is not exact in binary.
         n = (7 * n_pairs).div_ceil(5);
     }
     sizes
 }
 
-/// A point that a comparison has reached.
+/// A point at which a comparison can have a look.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reached {
+pub struct InterimPoint {
     /// Pairs so far.
     pub n_pairs: usize,
-    /// How much of the session that is, from 0 to 1: of its pairs, or of its time. Never smaller
-    /// than at the point before, and the same whichever arm is which.
+    /// Fraction of the session, from 0 to 1, by its pairs or by its time. It never decreases from
+    /// one point to the next, and it must not depend on the labels.
     pub fraction: f64,
 }
 
-/// The points of [`sizes`], by their share of the pairs.
+/// The points of [`sizes`], with the fraction of the pairs.
 ///
 /// ```
 /// let points = stats::spending::by_pairs(40);
 /// assert_eq!((points[1].n_pairs, points[1].fraction), (14, 0.35));
 /// ```
-pub fn by_pairs(n_max: usize) -> Vec<Reached> {
-    let point = |n_pairs| Reached { n_pairs, fraction: n_pairs as f64 / n_max as f64 };
+pub fn by_pairs(n_max: usize) -> Vec<InterimPoint> {
+    let point = |n_pairs| InterimPoint { n_pairs, fraction: n_pairs as f64 / n_max as f64 };
     sizes(n_max).into_iter().map(point).collect()
 }
 
-/// What the looks at a comparison may err.
+/// Alpha spending: the error of the looks at a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spending {
     /// Error of all looks together.
     pub alpha: f64,
-    /// Comparisons that are judged together: in the worst case each has `alpha / family`.
+    /// Number of comparisons in the family. In the worst case each has `alpha / family`.
     pub family: usize,
-    /// Nothing is decided before so many pairs.
+    /// Smallest number of pairs that may decide.
     pub n_min: usize,
 }
 
-/// Re-labellings times pairs that take some 20 ms: what one evaluation of all comparisons should take.
+/// Re-labellings times pairs of one evaluation of all comparisons: some 20 ms.
 const WORK: usize = 4_000_000;
-/// What it may take where so many comparisons are judged together that p-values have to be small.
+/// Upper limit of the same in a large family, which needs small p-values.
 const WORK_MAX: usize = 4 * WORK;
-/// Pairs above which neighbours are put together, and the fewest groups that are made of them.
+/// Number of pairs above which neighbours form groups, and the smallest number of groups.
 const GROUPS_MAX: usize = 1000;
 const GROUPS_MIN: usize = 64;
-/// Re-labellings above which no look is worth it.
+/// Upper limit of the re-labellings of a look. More are not worth the time.
 const DRAWS_MAX: usize = 99_999;
 
 impl Spending {
     /// The looks at these points that can decide something.
     ///
-    /// The look at fraction `f` may err by `alpha (f - f_before)`, and by what the points before it
-    /// left over because they could not decide anything: nothing of alpha is lost. As long as the
-    /// fractions do not depend on the labels, the errors are fixed given the times of the slots;
-    /// they sum to alpha at most. Points that are added later change none of the earlier looks.
+    /// The error of the look at fraction `f` is `alpha (f - f_before)`. Points that could not
+    /// decide anything leave their share to the next look, so no part of alpha is lost. If the
+    /// fractions do not depend on the labels, the errors are fixed given the times of the slots,
+    /// and their sum is at most alpha. Later points do not change earlier looks.
     ///
     /// ```
     /// use stats::spending::{Spending, by_pairs};
@@ -96,9 +91,9 @@ impl Spending {
     /// assert_eq!(looks[0].n_pairs, 14);
     /// assert!((looks[0].alpha - 0.0014).abs() < 1e-12);
     /// ```
-    pub fn looks(&self, points: &[Reached]) -> Vec<Look> {
+    pub fn looks(&self, points: &[InterimPoint]) -> Vec<Look> {
         let (mut looks, mut spent) = (Vec::new(), 0.0);
-        for &Reached { n_pairs, fraction } in points {
+        for &InterimPoint { n_pairs, fraction } in points {
             let due = self.alpha * fraction.clamp(0.0, 1.0);
             let look = Look { n_pairs, alpha: due - spent };
             if n_pairs >= self.n_min && can_decide(look, self.family) {
@@ -109,19 +104,19 @@ impl Spending {
         looks
     }
 
-    /// Draws that resolve a p-value at a look: ten for each that may be as extreme, or two where
-    /// ten would be too much work.
+    /// Number of draws that resolves a p-value at a look: ten for each draw that may be as extreme.
+    /// If ten are too much work, two.
     pub fn draws(&self, look: Look) -> usize {
         draws_of(look, self.family)
     }
 
-    /// Pairs or groups of pairs that are tested at a look, so that the work stays bounded.
+    /// Upper limit of the pairs or groups that a look tests, so that its work is bounded.
     pub fn n_groups_max(&self, look: Look) -> usize {
         (WORK_MAX / self.draws(look)).clamp(GROUPS_MIN, GROUPS_MAX)
     }
 
-    /// Pairs with which one look at all of alpha could decide; `None` if there are too many
-    /// comparisons for any number.
+    /// Number of pairs with which one look at the whole alpha can decide. `None` if the family is
+    /// too large for any number of pairs.
     pub fn n_pairs_needed(&self) -> Option<usize> {
         let look = |n_pairs| Look { n_pairs, alpha: self.alpha };
         (1..1000).find(|&n_pairs| can_decide(look(n_pairs), self.family))
@@ -134,11 +129,11 @@ fn draws_of(look: Look, family: usize) -> usize {
     affordable.clamp((wanted / 5).max(1999), wanted).min(DRAWS_MAX)
 }
 
-/// Whether the most extreme of all labellings, or of those that are drawn, is rare enough.
+/// Whether the most extreme labelling is rare enough, among all labellings and among the draws.
 fn can_decide(look: Look, family: usize) -> bool {
     let alpha = look.alpha / family as f64;
     let drawn = 1.0 / (draws_of(look, family) + 1) as f64;
-    Look { alpha, ..look }.can_decide() && drawn <= alpha
+    minimum_pairs(alpha).is_ok_and(|need| look.n_pairs >= need) && drawn <= alpha
 }
 
 #[cfg(test)]
@@ -160,10 +155,10 @@ mod tests {
 
     #[test]
     fn time_spends_as_pairs_do() {
-        let point = |n_pairs, fraction| Reached { n_pairs, fraction };
+        let point = |n_pairs, fraction| InterimPoint { n_pairs, fraction };
         let points = [point(10, 0.5), point(14, 0.5), point(20, 0.9), point(22, 1.0)];
         let looks = ONE.looks(&points);
-        // No time passed between 10 and 14 pairs, so there is nothing to err with at 14.
+        // No time passes between 10 and 14 pairs, so the look at 14 has no error to spend.
         assert_eq!(looks.iter().map(|look| look.n_pairs).collect::<Vec<_>>(), [10, 20, 22]);
         for (look, expected) in looks.iter().zip([0.005, 0.004, 0.001]) {
             assert!((look.alpha - expected).abs() < 1e-12, "{looks:?}");

@@ -1,22 +1,15 @@
-//! Loops within launches: how much of the noise comes with each process, and how many loops a
-//! process is worth.
-
-use statrs::distribution::ContinuousCDF;
+//! Loops within launches: the noise of each process, the noise of each loop, and the number of
+//! loops that a process is worth.
 
 use crate::invalid::{Invalid, between};
 use crate::sorted::{mean_of, sample_variance};
-use crate::two_sample::students_t;
 
-/// Most loops worth planning for one launch.
+/// Upper limit of the planned loops of one launch.
 const MOST_LOOPS: f64 = 50.0;
 
-/// The two levels of noise of a benchmark.
+/// The two variance components of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoLevel {
-    /// Mean over all launches, in the unit of the sample.
-    pub mean: f64,
-    /// Half-width of the 95 % interval of the mean, from the launch means.
-    pub half95: f64,
     /// T1^2: mean variance within a launch, in the unit squared.
     pub within: f64,
     /// S2^2: variance of the launch means.
@@ -25,11 +18,10 @@ pub struct TwoLevel {
     pub between: f64,
 }
 
-/// Kalibera & Jones (2013): variances of `launches`, each with the same number L of
-/// loops in order.
+/// Variance components of `launches`, each with the same number L of loops in order (Kalibera &
+/// Jones 2013).
 ///
-/// The interval is `t_{0.975, n-1} sqrt(S2^2 / n)` over the n launch means. Fails below 2 launches
-/// or 2 loops, for different numbers of loops, NaN and infinity.
+/// Fails below 2 launches or 2 loops, for different numbers of loops, NaN and infinity.
 ///
 /// ```
 /// let found = stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();
@@ -47,23 +39,17 @@ pub fn two_level(launches: &[Vec<f64>]) -> Result<TwoLevel, Invalid> {
     let means: Vec<f64> = launches.iter().map(|launch| mean_of(launch)).collect();
     let of_means = sample_variance(&means)?;
     let within = mean_of(&variances);
-    let n = launches.len() as f64;
-    let t = students_t(n - 1.0)?.inverse_cdf(0.975);
-    Ok(TwoLevel {
-        mean: mean_of(&means),
-        half95: t * (of_means / n).sqrt(),
-        within,
-        of_means,
-        between: (of_means - within / n_loops as f64).max(0.0),
-    })
+    let between = (of_means - within / n_loops as f64).max(0.0);
+    Ok(TwoLevel { within, of_means, between })
 }
 
 impl TwoLevel {
-    /// Loops per launch for the smallest error in a given time:
+    /// Loops per launch with the smallest error in a given time:
     /// `ceil(sqrt(cost_ratio T1^2 / T2^2))`, within 1 to 50.
     ///
-    /// `cost_ratio`: time of a launch without its loops over the time of a loop. If launches do
-    /// not differ, more loops always help: 50. Fails unless the ratio is positive.
+    /// `cost_ratio` is the time of a launch without its loops, divided by the time of a loop. If
+    /// launches do not differ, more loops always help, so the result is 50. Fails unless the ratio
+    /// is positive.
     ///
     /// ```
     /// let found = stats::two_level::two_level(&[vec![1.0, 3.0], vec![5.0, 7.0]]).unwrap();

@@ -1,33 +1,33 @@
-//! From an interval to words: different, the same, or not decided.
+//! Verdict of an interval: different, the same, or undecided.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};
 
-/// What an interval of a log ratio says, given the margin of "the same".
+/// Verdict of the interval of a log ratio, given the margin of "the same".
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub enum IntervalVerdict {
     /// Zero is outside the interval, and the interval is not inside the margin.
     Different,
     /// Zero is outside the interval, but the whole interval is inside the margin.
     DifferentWithinMargin,
     /// Zero is inside the interval, and the interval is inside the margin.
     Same,
-    /// Neither: more pairs would be needed.
+    /// Neither holds: a decision needs more pairs.
     Undecided,
 }
 
-impl Verdict {
-    /// Decision for an interval of the log ratio at level `1 - alpha` and a margin
-    /// `r = ln(1 + x)`: different iff 0 is outside `[lo, hi]`, same iff `-r < lo` and `hi < r`.
+impl IntervalVerdict {
+    /// Verdict for an interval of the log ratio at level `1 - alpha` and a margin `r = ln(1 + x)`.
+    /// The arms are different iff 0 is outside `[lo, hi]`, and the same iff `-r < lo` and `hi < r`.
     ///
-    /// "Same" is two one-sided tests (Schuirmann 1987) at `alpha / 2` a side.
+    /// "Same" amounts to two one-sided tests (Schuirmann 1987) at `alpha / 2` each.
     ///
     /// ```
-    /// use stats::{Interval, Verdict};
-    /// let verdict = Verdict::of(Interval { lo: -0.004, hi: 0.005 }, 0.01);
-    /// assert_eq!(verdict, Verdict::Same);
+    /// use stats::{Interval, IntervalVerdict};
+    /// let verdict = IntervalVerdict::of(Interval { lo: -0.004, hi: 0.005 }, 0.01);
+    /// assert_eq!(verdict, IntervalVerdict::Same);
     /// ```
     pub fn of(interval: Interval, margin: f64) -> Self {
         let within = -margin < interval.lo && interval.hi < margin;
@@ -39,23 +39,24 @@ impl Verdict {
         }
     }
 
-    /// Whether more pairs cannot be asked for: anything but undecided.
+    /// Whether the verdict is anything but undecided.
     pub fn is_decided(self) -> bool {
         self != Self::Undecided
     }
 }
 
-/// Pairs that would decide: `ceil(n (h / room)^2)` with half-width `h`, at least `n`.
+/// Number of pairs that would decide: `ceil(n (h / room)^2)` with half-width `h`, at least `n`.
 ///
-/// The room is the distance from the estimate `theta` to 0 (then it is different) or to the nearer
-/// end of the margin `r` (then it is the same), whichever is larger; for an estimate of 0 it is
-/// `r`. Widths shrink as `1 / sqrt(n)`. `None` if the interval is unbounded or there is no room.
+/// The room is the larger of two distances from the estimate `theta`. The first is to 0, beyond
+/// which the verdict is different. The second is to the nearer end of the margin `r`, within which
+/// it is the same. For an estimate of 0 the room is `r`. Widths shrink as `1 / sqrt(n)`. `None` if
+/// the interval is unbounded or there is no room.
 ///
 /// ```
 /// use stats::{Interval, verdict::pairs_to_decide};
 /// let interval = Interval { lo: -0.02, hi: 0.02 };
 /// assert_eq!(pairs_to_decide(50, interval, 0.0, 0.01), Some(200));
-/// assert_eq!(pairs_to_decide(50, interval, 0.016, 0.01), Some(79)); // different, once it is 1.6 %
+/// assert_eq!(pairs_to_decide(50, interval, 0.016, 0.01), Some(79)); // different at 1.6 %
 /// ```
 pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) -> Option<usize> {
     let room = theta.abs().max(margin - theta.abs());
@@ -63,11 +64,11 @@ pub fn pairs_to_decide(n: usize, interval: Interval, theta: f64, margin: f64) ->
     (room > 0.0 && pairs.is_finite()).then_some((pairs as usize).max(n))
 }
 
-/// Smallest log ratio that `n` pairs like these find with 80 % power:
-/// `h (z + 0.8416) / z` with `z` the normal quantile at `1 - alpha / 2`.
+/// Smallest log ratio that `n` pairs like these detect with 80 % power: `h (z + 0.8416) / z`, where
+/// `z` is the normal quantile at `1 - alpha / 2`.
 ///
-/// `h` is the half-width of the final interval, itself the noise floor of the comparison. Fails
-/// unless `0 < alpha < 1`.
+/// `h` is the half-width of the final interval, the noise floor of the comparison. Fails unless
+/// `0 < alpha < 1`.
 ///
 /// ```
 /// let mde = stats::verdict::mde80(1.0, 0.05).unwrap();
@@ -84,10 +85,10 @@ pub(crate) fn z(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 
-/// Fewest pairs with which any difference can be found at `alpha`: the smallest `n` with
+/// Smallest number of pairs that can detect a difference at `alpha`: the smallest `n` with
 /// `2 / 2^n <= alpha`.
 ///
-/// With fewer, even the most extreme of all re-labellings is too common. Fails unless
+/// With fewer pairs, even the most extreme of all re-labellings is too frequent. Fails unless
 /// `0 < alpha < 1`.
 ///
 /// ```

@@ -1,21 +1,21 @@
-//! How many runs at the start were slower because they came first.
+//! Warm-up: the runs at the start that are slower because they come first.
 
 use crate::changepoint::pelt;
 use crate::invalid::Invalid;
 use crate::series::ranks;
-use crate::sorted::Sorted;
+use crate::sorted::SortedSample;
 
-/// Times ln n: statistics.md section 2.9.
+/// Penalty of [`pelt`] in units of `ln n` (docs/methodology.md).
 const STEADY_PENALTY: f64 = 15.0;
-/// Levels that differ by less, in logarithms, are one.
+/// Two levels count as one if they differ by less than this, in logarithms.
 const STEADY_WITHIN: f64 = 0.05;
 
-/// Length of the longest prefix, at most `floor(n / 5)`, whose every value exceeds the 90 %
-/// quantile of all later values; 0 if there is none.
+/// Length of the longest prefix, at most `floor(n / 5)`, in which every value exceeds the 90 %
+/// quantile of all later values. 0 if there is none.
 ///
-/// `xs`: log times, or means of the log times of a pair, in run order: the rule must not see
-/// labels. A prefix of 1 happens by chance in one stationary series of ten; report 2 or more.
-/// Fails on an empty slice, NaN and infinity.
+/// `xs` has log times in run order, or the mean log time of each pair: the rule must not depend on
+/// the labels. In one stationary series of ten a prefix of 1 happens by chance, so report 2 or
+/// more. Fails on an empty slice, NaN and infinity.
 ///
 /// ```
 /// let xs = [9.0, 8.0, 5.0, 5.1, 5.2, 5.0, 5.3, 5.1, 5.0, 5.2];
@@ -25,7 +25,7 @@ pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
     crate::invalid::finite(xs)?;
     for len in (1..=longest_possible(xs)).rev() {
         let (early, late) = xs.split_at(len);
-        let bound = Sorted::new(late)?.quantile(0.9);
+        let bound = SortedSample::new(late)?.quantile(0.9);
         if early.iter().all(|&x| x > bound) {
             return Ok(len);
         }
@@ -33,13 +33,15 @@ pub fn prefix(xs: &[f64]) -> Result<usize, Invalid> {
     Ok(0)
 }
 
-/// Where a series of slices has come to the level at which it stays: the first value of the earliest segment from which
-/// on no segment is more than 5 % above the last one. 0 if there was no warm-up; `None` if the last segment is shorter
-/// than a fifth of the series, so that nothing shows that it stays.
+/// Index at which a series of slices reaches its last level for good: the start of the earliest
+/// segment from which no later segment is more than 5 % above the last one. 0 if there was no
+/// warm-up. `None` if the last segment is shorter than a fifth of the series, because then nothing
+/// shows that its level lasts.
 ///
-/// `xs`: natural logarithms of times in the order of one process. Segments are those of [`pelt`](crate::changepoint::pelt)
-/// on ranks, so that spikes are none (Barrett et al. 2017, "Virtual machine warmup blows hot and cold", section 4); their
-/// levels are medians. Fails for fewer than 2 values, NaN and infinity.
+/// `xs` has natural logarithms of times in the order of one process.
+/// [`pelt`](crate::changepoint::pelt) on ranks gives the segments, so spikes do not become segments
+/// (Barrett et al. 2017, "Virtual machine warmup blows hot and cold", section 4). The level of a
+/// segment is its median. Fails for fewer than 2 values, NaN and infinity.
 ///
 /// ```
 /// let noise = |i| 0.001 * f64::from(i * 7 % 10);
@@ -60,7 +62,7 @@ pub fn steady_from(xs: &[f64]) -> Result<Option<usize>, Invalid> {
     let levels: Vec<(usize, f64)> = starts
         .iter()
         .zip(ends)
-        .map(|(&start, end)| Ok((start, Sorted::new(&xs[start..end])?.median())))
+        .map(|(&start, end)| Ok((start, SortedSample::new(&xs[start..end])?.median())))
         .collect::<Result<_, Invalid>>()?;
     let (last_start, last_level) = levels[levels.len() - 1];
     if n - last_start < n / 5 {
@@ -70,13 +72,14 @@ pub fn steady_from(xs: &[f64]) -> Result<Option<usize>, Invalid> {
     Ok(steady.last().map(|(start, _)| *start))
 }
 
-/// No longer prefix can qualify. Every prefix leaves at least the last four fifths, so its bound is at least the value
-/// in them that is the bound's rank even if all the other runs were below: with long series only a few prefixes are
-/// left to look at, each of which takes a sort.
+/// Upper limit of the prefix length, so that [`prefix`] sorts for only a few prefixes of a long
+/// series. Every prefix leaves at least the last four fifths. The bound of any prefix is therefore
+/// at least the value that has its rank there, even if all other runs were below.
 fn longest_possible(xs: &[f64]) -> usize {
     let (n, longest) = (xs.len(), xs.len() / 5);
-    let Ok(tail) = Sorted::new(&xs[longest..]) else { return longest };
-    // Rank (from 0) of the 90 % quantile of n - 1 values, of which n - 1 - len(tail) may be below the tail.
+    let Ok(tail) = SortedSample::new(&xs[longest..]) else { return longest };
+    // Rank (from 0) of the 90 % quantile of n - 1 values. Of these, n - 1 - len(tail) may be below
+    // the tail.
     let rank = (9 * n.saturating_sub(2) / 10).saturating_sub(n.saturating_sub(1 + tail.len()));
     let bound = tail.as_slice()[rank];
     xs[..longest].iter().take_while(|&&x| x > bound).count()
@@ -101,7 +104,7 @@ mod tests {
         assert_eq!(steady_from(&xs), Ok(Some(37)));
         let flat = around(1.0, 97, &mut stream);
         assert_eq!(steady_from(&flat), Ok(Some(0)));
-        // It became slower, and stays so: there is nothing to leave out.
+        // The process became slower and stays slower, so there is no warm-up to leave out.
         xs.reverse();
         assert_eq!(steady_from(&xs), Ok(Some(0)));
         let mut late = around(2.0, 170, &mut stream);
@@ -113,7 +116,7 @@ mod tests {
     fn every_prefix(xs: &[f64]) -> usize {
         let qualifies = |len: &usize| {
             let (early, late) = xs.split_at(*len);
-            let bound = Sorted::new(late).unwrap().quantile(0.9);
+            let bound = SortedSample::new(late).unwrap().quantile(0.9);
             early.iter().all(|&x| x > bound)
         };
         (1..=xs.len() / 5).rev().find(qualifies).unwrap_or(0)

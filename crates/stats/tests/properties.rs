@@ -1,14 +1,14 @@
-//! What must hold for all data, tried on random ones.
+//! Properties that hold for all data, on random data.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stats::relabel::{Estimand, Orbit, Pairs, Statistic};
-use stats::{Sorted, Stream, endpoint, multiplicity, series, signed_rank, two_sample, warmup};
+use stats::{SortedSample, Stream, endpoint, multiplicity, series, two_sample, warmup};
 
 const ESTIMANDS: [Estimand; 4] =
     [Estimand::Adaptive, Estimand::Typical, Estimand::Floor, Estimand::Mean];
 
-/// Times with ties, as a coarse clock makes them.
+/// Times with ties, like those of a coarse clock.
 fn times(n: impl Into<proptest::collection::SizeRange>) -> impl Strategy<Value = Vec<f64>> {
     vec((1000u32..1400).prop_map(f64::from), n)
 }
@@ -23,7 +23,7 @@ fn near(a: f64, b: f64, tolerance: f64) -> bool {
 }
 
 proptest! {
-    // No file of past failures: a failing case is printed and becomes a test of its own.
+    // No file of past failures: a failing case is printed, and becomes a test by hand.
     #![proptest_config(ProptestConfig {
         cases: 64,
         failure_persistence: None,
@@ -33,8 +33,8 @@ proptest! {
     #[test]
     fn locations_follow_shift_and_scale(xs in times(4..80), shift in 0.0..1e4, scale in 0.1..10.0) {
         let moved: Vec<f64> = xs.iter().map(|x| scale * x + shift).collect();
-        let (xs, moved) = (Sorted::new(&xs).unwrap(), Sorted::new(&moved).unwrap());
-        let of = |xs: &Sorted| [
+        let (xs, moved) = (SortedSample::new(&xs).unwrap(), SortedSample::new(&moved).unwrap());
+        let of = |xs: &SortedSample| [
             xs.median(), xs.quantile(0.3), xs.low_mean(0.2), xs.trimmed_mean(),
             xs.harrell_davis(0.7).unwrap(), endpoint::paper(xs, 2).unwrap(),
             endpoint::clamped(xs, 2).unwrap(), endpoint::tim(xs, 2).unwrap(),
@@ -48,12 +48,12 @@ proptest! {
     fn locations_ignore_the_order(xs in times(1..60), seed in any::<u64>()) {
         let mut other = xs.clone();
         Stream::new(seed).shuffle(&mut other);
-        prop_assert_eq!(Sorted::new(&xs), Sorted::new(&other));
+        prop_assert_eq!(SortedSample::new(&xs), SortedSample::new(&other));
     }
 
     #[test]
     fn a_clamped_floor_is_between_the_raw_one_and_the_minimum(xs in times(4..80)) {
-        let xs = Sorted::new(&xs).unwrap();
+        let xs = SortedSample::new(&xs).unwrap();
         let clamped = endpoint::clamped(&xs, 2).unwrap();
         prop_assert!(endpoint::paper(&xs, 2).unwrap() <= clamped && clamped <= xs.min());
     }
@@ -62,7 +62,7 @@ proptest! {
     fn p_and_interval_agree((a, b, coins) in pairs(), which in 0usize..4, alpha in 0.01..0.2) {
         let pairs = Pairs::new(&a, &b, &coins).unwrap();
         let orbit = Orbit::new(pairs.len(), 199, 1).unwrap();
-        let found = pairs.compare(&orbit, ESTIMANDS[which], alpha).unwrap();
+        let found = pairs.compare(&orbit, ESTIMANDS[which], alpha, 1e-7).unwrap();
         prop_assert!(found.interval.contains(found.theta));
         prop_assert_eq!(found.test.p > alpha, found.interval.contains(0.0));
     }
@@ -71,7 +71,7 @@ proptest! {
     fn intervals_are_nested((a, b, coins) in pairs(), which in 0usize..4) {
         let pairs = Pairs::new(&a, &b, &coins).unwrap();
         let orbit = Orbit::new(pairs.len(), 199, 1).unwrap();
-        let at = |alpha| pairs.compare(&orbit, ESTIMANDS[which], alpha).unwrap().interval;
+        let at = |alpha| pairs.compare(&orbit, ESTIMANDS[which], alpha, 1e-7).unwrap().interval;
         let (wide, narrow) = (at(0.01), at(0.1));
         prop_assert!(wide.lo <= narrow.lo + 1e-7 && narrow.hi <= wide.hi + 1e-7);
     }
@@ -99,11 +99,11 @@ proptest! {
         let orbit = Orbit::new(a.len(), 199, 1).unwrap();
         let of = |a: &[f64], b: &[f64]| {
             let pairs = Pairs::new(a, b, &coins).unwrap();
-            pairs.compare(&orbit, Estimand::Mean, 0.05).unwrap()
+            pairs.compare(&orbit, Estimand::Mean, 0.05, 1e-7).unwrap()
         };
         let (before, after) = (of(&a, &b), of(&slower(&a, true), &slower(&b, false)));
         let shift = f64::ln(factor);
-        // From 24 pairs on, whether a position effect stands out depends on where the search is.
+        // From 24 pairs on, the position effect of a candidate ratio depends on that ratio.
         if a.len() < 24 {
             prop_assert!(near(after.theta, before.theta + shift, 1e-9));
             prop_assert!(near(after.interval.lo, before.interval.lo + shift, 1e-6));
@@ -131,15 +131,9 @@ proptest! {
     fn p_values_are_probabilities(x in times(1..25), y in times(1..25)) {
         if let Ok(found) = two_sample::mann_whitney(&x, &y) {
             prop_assert!((0.0..=1.0).contains(&found.p_asymptotic));
-            prop_assert!(found.p_exact().is_none_or(|p| p > 0.0 && p <= 1.0));
         }
-        let d: Vec<f64> = x.iter().zip(&y).map(|(a, b)| a - b).collect();
-        if let Ok(found) = signed_rank::signed_rank(&d) {
-            prop_assert!(found.p > 0.0 && found.p <= 1.0);
-        }
-        let (x, y) = (Sorted::new(&x).unwrap(), Sorted::new(&y).unwrap());
-        let found = two_sample::kolmogorov_smirnov(&x, &y);
-        prop_assert!(found.p >= 0.0 && found.p <= 1.0 && found.d <= 1.0);
+        let (x, y) = (SortedSample::new(&x).unwrap(), SortedSample::new(&y).unwrap());
+        prop_assert!((0.0..=1.0).contains(&two_sample::kolmogorov_smirnov(&x, &y)));
     }
 
     #[test]
@@ -153,7 +147,7 @@ proptest! {
 
     #[test]
     fn the_dip_is_within_its_bounds(xs in times(1..80)) {
-        let dip = series::dip(&Sorted::new(&xs).unwrap());
+        let dip = series::dip(&SortedSample::new(&xs).unwrap());
         let least = 1.0 / (2.0 * xs.len() as f64);
         prop_assert!(dip >= least && dip <= 0.25_f64.max(least));
     }
@@ -163,8 +157,6 @@ proptest! {
         let _ = endpoint::floor(&xs);
         let _ = endpoint::tim_emin(&xs, 6, 1);
         let _ = series::stability(&xs, 1);
-        let _ = series::runs_test(&xs);
-        let _ = series::ljung_box(&xs, 3);
         let _ = stats::changepoint::pelt(&xs, 9.0);
         let _ = stats::across_sessions::across_sessions(&xs, 1.0, 0.05);
         prop_assert!(warmup::prefix(&xs).is_err() || warmup::prefix(&xs).unwrap() <= xs.len() / 5);

@@ -66,13 +66,14 @@ pub fn of_interval(
 ) -> Judgement {
     let log = stats::Interval { lo: shown.lo.ln(), hi: shown.hi.ln() };
     let direction = if as_measured > 1.0 { Verdict::Slower } else { Verdict::Faster };
-    let (verdict, within_margin) = match stats::Verdict::of(log, policy.same_within.ln_1p()) {
-        stats::Verdict::Different => (direction, false),
-        stats::Verdict::DifferentWithinMargin => (direction, true),
+    let (verdict, within_margin) = match stats::IntervalVerdict::of(log, policy.same_within.ln_1p())
+    {
+        stats::IntervalVerdict::Different => (direction, false),
+        stats::IntervalVerdict::DifferentWithinMargin => (direction, true),
         // With two ratios, an interval around one of them cannot show that nothing changed.
-        stats::Verdict::Same if is_uneven => (Verdict::Undecided, false),
-        stats::Verdict::Same => (Verdict::Same, false),
-        stats::Verdict::Undecided => (Verdict::Undecided, false),
+        stats::IntervalVerdict::Same if is_uneven => (Verdict::Undecided, false),
+        stats::IntervalVerdict::Same => (Verdict::Same, false),
+        stats::IntervalVerdict::Undecided => (Verdict::Undecided, false),
     };
     Judgement { verdict, within_margin, interval: Some(shown), no_test: None }
 }

@@ -1,15 +1,16 @@
-//! Many pairs put together, so that the time of a test does not grow without end.
+//! Groups of consecutive pairs, which bound the time of a test of many pairs.
 
 use super::{Estimand, Pairs};
 use crate::invalid::Invalid;
-use crate::sorted::{Sorted, mean_of};
+use crate::sorted::{SortedSample, mean_of};
 
 impl Pairs {
-    /// At most `n_groups_max` pairs, each the summary of as many consecutive ones: the medians of
-    /// their arms, the smallest for [`Estimand::Floor`], the mean time for [`Estimand::Mean`].
+    /// At most `n_groups_max` pairs, each the summary of an equal number of consecutive ones. The
+    /// summary of an arm is the median, the smallest for [`Estimand::Floor`], the mean time for
+    /// [`Estimand::Mean`].
     ///
-    /// Swapping all labels of a group at once is a subgroup of all re-labellings, and the test is
-    /// exact over any of them (Lehmann & Romano, Testing Statistical Hypotheses, section 15.2), so
+    /// To swap all labels of a group at once is a subgroup of all re-labellings. The test is exact
+    /// over any subgroup (Lehmann & Romano, Testing Statistical Hypotheses, section 15.2), so
     /// groups may be tested as if they were pairs. Fails for `n_groups_max` = 0.
     ///
     /// ```
@@ -30,7 +31,8 @@ impl Pairs {
         for from in (0..self.len()).step_by(size) {
             let range = from..(from + size).min(self.len());
             let label = self.label(from);
-            // Labels that agree with the first pair's keep their slot, others change it.
+            // A pair whose label agrees with the first pair's keeps its slots, another pair swaps
+            // them.
             let arm = |slot: usize| -> Result<f64, Invalid> {
                 let of_pair = |pair: usize| self.slots[pair][slot ^ label ^ self.label(pair)];
                 summary(&range.clone().map(of_pair).collect::<Vec<_>>(), estimand)
@@ -42,13 +44,13 @@ impl Pairs {
     }
 }
 
-/// One log time for several.
+/// One log time that represents several.
 fn summary(logs: &[f64], estimand: Estimand) -> Result<f64, Invalid> {
-    let sorted = Sorted::new(logs)?;
+    let sorted = SortedSample::new(logs)?;
     Ok(match estimand {
         Estimand::Adaptive | Estimand::Typical => sorted.median(),
         Estimand::Floor => sorted.min(),
-        // Of the times and not of their logs: total cost.
+        // The mean of the times, not of their logs, is the total cost.
         Estimand::Mean => mean_of(&logs.iter().map(|log| log.exp()).collect::<Vec<_>>()).ln(),
     })
 }
@@ -60,7 +62,8 @@ mod tests {
 
     #[test]
     fn groups_keep_the_arms_apart() {
-        // The new arm takes twice as long in every pair, whichever slot it ran in; 1 003 pairs make 10 groups.
+        // The new arm takes twice as long in every pair, in either slot. 1 003 pairs make 10
+        // groups.
         let coins = crate::Stream::new(5).bits(1003);
         let slot = |new_here: bool| if new_here { 2.0 } else { 1.0 };
         let slot1: Vec<f64> = coins.iter().map(|&coin| slot(coin)).collect();
@@ -70,7 +73,7 @@ mod tests {
             let groups = pairs.grouped(10, estimand).unwrap();
             assert_eq!(groups.len(), 10);
             let orbit = Orbit::new(10, 999, 1).unwrap();
-            let found = groups.compare(&orbit, Estimand::Typical, 0.05).unwrap();
+            let found = groups.compare(&orbit, Estimand::Typical, 0.05, 1e-7).unwrap();
             assert!((found.theta - 2f64.ln()).abs() < 1e-9, "{}", found.theta);
         }
     }

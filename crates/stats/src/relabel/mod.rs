@@ -1,20 +1,21 @@
 //! The comparison of two arms that ran in pairs, by re-labelling.
 //!
-//! Each pair is two runs back to back, one of the reference and one of the new arm, in an order
-//! drawn by a fair coin. If both arms are the same program, every other outcome of the coins was
-//! as likely as the one that happened, whatever the machine did meanwhile: drift, bursts and
-//! position effects included. So the p-value is the share of re-labellings at least as extreme as
-//! the observed one, exact without any assumption on the noise, and the interval holds the ratios
-//! that the same test does not reject.
+//! Each pair is two runs back to back, one of the reference and one of the new arm. A fair coin
+//! decides their order. If both arms are the same program, every other outcome of the coins was
+//! equally likely, whatever the machine did: drift, bursts and position effects included. So the
+//! p-value is the share of re-labellings that are at least as extreme as the observed one. It is
+//! exact without any assumption on the noise. The interval holds the ratios that the same test does
+//! not reject.
 //!
-//! Three statistics look for different kinds of change. The one with the tightest distribution
-//! over the re-labellings is used; that choice does not see the labels, so the test stays exact.
+//! Three statistics detect different kinds of change. The test uses the one with the tightest
+//! distribution over the re-labellings. That choice does not depend on the labels, so the test
+//! stays exact.
 //!
-//! One evaluation is O(n) for each re-labelling after an O(n log n) sort; an interval costs as much
-//! as ten to twenty of them. Time grows with pairs times re-labellings, memory with their sum.
+//! One evaluation is O(n) for each re-labelling after an O(n log n) sort. An interval costs as much
+//! as ten to twenty evaluations. Time grows with pairs times re-labellings, memory with their sum.
 
-mod decider;
 mod groups;
+mod inversion;
 mod orbit;
 mod pairs;
 mod search;
@@ -24,28 +25,25 @@ pub use orbit::{Orbit, draws};
 pub use pairs::Pairs;
 pub use statistic::Statistic;
 
-use decider::Decider;
+use inversion::TestInversion;
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};
 
-/// Equal sums over different orders of the same times can differ by this share.
+/// Relative difference that sums of the same times in different orders can have.
 const ROUNDING: f64 = 1e-12;
 
-/// Ends of an interval are found to this much, in log ratio: far below what any timing resolves.
-const TOLERANCE: f64 = 1e-7;
-
-/// What a comparison is to be about.
+/// Estimand: the part of the distribution that a comparison is about.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Estimand {
-    /// Typical time or floor, whichever these pairs show more sharply.
+    /// Typical time or floor, whichever these pairs resolve better.
     #[default]
     Adaptive,
     /// The typical time.
     Typical,
-    /// The floor, local or global, whichever these pairs show more sharply.
+    /// The floor, local or global, whichever these pairs resolve better.
     Floor,
-    /// The mean: total cost, spikes included.
+    /// The mean, which is the total cost with spikes included.
     Mean,
 }
 
@@ -60,42 +58,42 @@ impl Estimand {
     }
 }
 
-/// One statistic of a test.
+/// The observed value of one statistic, with its distribution over the re-labellings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Score {
-    /// Which statistic.
+pub struct ObservedStatistic {
+    /// The statistic.
     pub statistic: Statistic,
-    /// Its observed value: an estimate of the log ratio new / reference, minus the one tested.
+    /// Observed value: an estimate of the log ratio new / reference, minus the tested one.
     pub t: f64,
-    /// 90 % order quantile of its size over the re-labellings: the `ceil(0.9 R)`-th smallest.
+    /// 90 % order quantile of the size over the re-labellings, the `ceil(0.9 R)`-th smallest.
     pub q90: f64,
-    /// Share of re-labellings with a size at least as large as observed.
+    /// Share of re-labellings whose size is at least the observed one.
     pub p: f64,
 }
 
 /// The test of one log ratio.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Test {
-    /// p-value: that of the selected statistic, exact.
+pub struct RatioTest {
+    /// Exact p-value, that of the selected statistic.
     pub p: f64,
-    /// The statistic with the smallest `q90`, the first of those equal up to rounding.
-    pub selected: Score,
+    /// The statistic with the smallest `q90`. Among equal ones (up to rounding), the first.
+    pub selected: ObservedStatistic,
     /// All statistics that could have been selected.
-    pub scores: Vec<Score>,
-    /// Slot 2 / slot 1 log ratio that was removed from all times; 0 below 24 pairs or if small.
+    pub scores: Vec<ObservedStatistic>,
+    /// Slot 2 / slot 1 log ratio that was removed from all times. 0 below 24 pairs or if small.
     pub position: f64,
     /// Number of re-labellings, the observed one included.
     pub n_labellings: usize,
 }
 
-/// A comparison: test of "no difference", estimate and interval, which cannot disagree.
+/// A comparison: test of "no difference", estimate and interval, which always agree.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
+pub struct PairedComparison {
     /// Test of a log ratio of 0.
-    pub test: Test,
+    pub test: RatioTest,
     /// Estimated log ratio new / reference.
     pub theta: f64,
-    /// The log ratios around the estimate that are not rejected at `alpha`; 0 is inside iff
+    /// The log ratios around the estimate that the test does not reject at `alpha`. 0 is inside iff
     /// `test.p > alpha`.
     pub interval: Interval,
     /// One minus the level of `interval`.
@@ -104,7 +102,7 @@ pub struct Comparison {
 
 /// Whether the two arms differ by one ratio at all speeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape {
+pub struct RatioShape {
     /// Log ratio of the typical times.
     pub typical: f64,
     /// Log ratio of the floors.
@@ -113,27 +111,27 @@ pub struct Shape {
     pub p: f64,
 }
 
-impl Shape {
-    /// Whether to show both ratios and never say "same": `p <= 1 %`.
+impl RatioShape {
+    /// Whether to show both ratios and to withhold "same": `p <= 1 %`.
     pub fn is_uneven(&self) -> bool {
         self.p <= 0.01
     }
 }
 
-/// The `ceil(p R)`-th smallest of R values; reorders them.
+/// The `ceil(p R)`-th smallest of R values. It reorders them.
 pub(crate) fn order_quantile(values: &mut [f64], p: f64) -> f64 {
     let at = quantile_rank(values.len(), p);
     *values.select_nth_unstable_by(at, f64::total_cmp).1
 }
 
-/// How many of `n` values are below their [`order_quantile`].
+/// Number of values below their [`order_quantile`], out of `n`.
 fn quantile_rank(n: usize, p: f64) -> usize {
-    // 0.9 times a whole number may come out above a whole number by rounding.
+    // Rounding may put 0.9 times a whole number above the next whole number.
     let rank = (p * n as f64 - 1e-9).ceil() as usize;
     rank.max(1) - 1
 }
 
-/// Which of some 90 % quantiles is the smallest, the first of those equal up to rounding.
+/// Index of the smallest 90 % quantile. Among equal ones (up to rounding), the first.
 fn closest(q90s: impl Iterator<Item = f64>) -> usize {
     let closer = |(at, q90): (usize, f64), (other, least): (usize, f64)| {
         if q90 < least * (1.0 - ROUNDING) { (at, q90) } else { (other, least) }
@@ -141,22 +139,22 @@ fn closest(q90s: impl Iterator<Item = f64>) -> usize {
     q90s.enumerate().reduce(|least, next| closer(next, least)).map_or(0, |(at, _)| at)
 }
 
-fn score(statistic: Statistic, values: &[f64]) -> Score {
+fn score(statistic: Statistic, values: &[f64]) -> ObservedStatistic {
     let t = values[0];
     let mut sizes: Vec<f64> = values.iter().map(|v| v.abs()).collect();
     let bound = t.abs() * (1.0 - ROUNDING);
     let p = sizes.iter().filter(|&&size| size >= bound).count() as f64 / sizes.len() as f64;
-    Score { statistic, t, q90: order_quantile(&mut sizes, 0.9), p }
+    ObservedStatistic { statistic, t, q90: order_quantile(&mut sizes, 0.9), p }
 }
 
 impl Pairs {
     /// Exact test of "the log ratio new / reference is `theta`".
     ///
     /// The p-value is the share of re-labellings whose statistic is at least as large in size as
-    /// the observed one (Fisher 1935, section 21), for the statistic with the smallest 90 %
-    /// quantile of its size over the same re-labellings. From 24 pairs on, a clear difference
-    /// between the two slots is removed first. Fails if `orbit` is for another number of pairs,
-    /// or `theta` is not finite.
+    /// the observed one (Fisher 1935, section 21). The statistic is the one with the smallest 90 %
+    /// quantile of its size over the same re-labellings. From 24 pairs on, the test first removes a
+    /// clear difference between the two slots. Fails if `orbit` is for another number of pairs, or
+    /// `theta` is not finite.
     ///
     /// ```
     /// use stats::relabel::{Estimand, Orbit, Pairs};
@@ -169,20 +167,29 @@ impl Pairs {
     /// let test = pairs.test(&orbit, Estimand::Typical, 0.0).unwrap();
     /// assert_eq!(test.p, 0.03125); // tests/vectors/compare.json: 8 of 256
     /// ```
-    pub fn test(&self, orbit: &Orbit, estimand: Estimand, theta: f64) -> Result<Test, Invalid> {
+    pub fn test(
+        &self,
+        orbit: &Orbit,
+        estimand: Estimand,
+        theta: f64,
+    ) -> Result<RatioTest, Invalid> {
         self.check(orbit)?;
         between("theta", theta, f64::NEG_INFINITY, f64::INFINITY)?;
-        Ok(Decider::new(self, orbit, estimand).test(theta))
+        Ok(TestInversion::new(self, orbit, estimand).test(theta))
     }
 
     /// Test, estimate and interval at level `1 - alpha` of the log ratio new / reference.
+    /// `tolerance`, a log ratio, is the error of the interval ends.
     ///
-    /// The estimate starts at the first statistic and three times re-centres the new arm by it and
-    /// adds the statistic selected there. The interval inverts [`Pairs::test`] with the same
-    /// re-labellings for all ratios; an end that no ratio reaches is infinite, as with fewer than
-    /// [`crate::verdict::minimum_pairs`]. Where the statistic changes with the ratio, the accepted
-    /// set can have gaps; an island beyond one is left out, unless it holds 0. In simulations that
-    /// costs less than half a percent of coverage, and more only where most times tie. Fails as [`Pairs::test`], and unless `0 < alpha < 1`.
+    /// The estimate starts at the first statistic. Three times, it lowers the new arm by the
+    /// estimate and adds the statistic that is selected there. The interval inverts [`Pairs::test`]
+    /// with the same re-labellings for all ratios. An end that no ratio reaches is infinite, as
+    /// with fewer pairs than [`crate::verdict::minimum_pairs`].
+    ///
+    /// If the selected statistic changes with the ratio, the accepted set can have gaps. An island
+    /// beyond a gap is left out, unless it holds 0. In simulations that costs less than half a
+    /// percent of coverage, and more only where most times tie. Fails as [`Pairs::test`], and
+    /// unless `0 < alpha < 1`.
     ///
     /// ```
     /// use stats::relabel::{Estimand, Orbit, Pairs};
@@ -192,7 +199,7 @@ impl Pairs {
     ///     &[false, false, true, true, false, false, true, false],
     /// ).unwrap();
     /// let orbit = Orbit::new(8, 999, 7).unwrap();
-    /// let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05).unwrap();
+    /// let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05, 1e-7).unwrap();
     /// // tests/vectors/compare.json
     /// assert!((found.interval.lo - -0.019332020320669625).abs() < 1e-6);
     /// assert!((found.interval.hi - 0.012573633600404376).abs() < 1e-6);
@@ -202,35 +209,25 @@ impl Pairs {
         orbit: &Orbit,
         estimand: Estimand,
         alpha: f64,
-    ) -> Result<Comparison, Invalid> {
-        self.compare_to(orbit, estimand, alpha, TOLERANCE)
-    }
-
-    /// [`Pairs::compare`] with the ends of the interval found to `tolerance`, a log ratio.
-    pub(crate) fn compare_to(
-        &self,
-        orbit: &Orbit,
-        estimand: Estimand,
-        alpha: f64,
         tolerance: f64,
-    ) -> Result<Comparison, Invalid> {
+    ) -> Result<PairedComparison, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
         self.check(orbit)?;
-        let mut decider = Decider::new(self, orbit, estimand);
-        let test = decider.test(0.0);
-        let theta = decider.estimate(&test);
-        // The scatter around the estimate: the one at 0 is wide if the arms differ.
-        let step = decider.selected(theta).q90;
-        let inside = |theta| decider.accepts(theta, alpha);
+        let mut inversion = TestInversion::new(self, orbit, estimand);
+        let test = inversion.test(0.0);
+        let theta = inversion.estimate(&test);
+        // The scatter at the estimate, because the scatter at 0 is wide if the arms differ.
+        let step = inversion.selected(theta).q90;
+        let inside = |theta| inversion.accepts(theta, alpha);
         let interval = search::interval(theta, step, test.p > alpha, tolerance, inside);
-        Ok(Comparison { test, theta, interval, alpha })
+        Ok(PairedComparison { test, theta, interval, alpha })
     }
 
     /// The part of `within` that the test at `alpha` does not reject, around the ratio of `within`
-    /// that is closest to `near`, with ends found to `tolerance`; `None` if that ratio is rejected.
+    /// closest to `near`. `tolerance` is the error of the ends. `None` if that ratio is rejected.
     ///
-    /// Two evaluations if the test rejects nothing of `within`: that is how the interval of a later
-    /// look is intersected with those of all earlier ones. Fails as [`Pairs::compare`].
+    /// It intersects the interval of a later look with those of earlier ones. If the test rejects
+    /// nothing of `within`, it takes two evaluations. Fails as [`Pairs::compare`].
     ///
     /// ```
     /// use stats::{Interval, relabel::{Estimand, Orbit, Pairs}};
@@ -253,10 +250,10 @@ impl Pairs {
     ) -> Result<Option<Interval>, Invalid> {
         self.check(orbit)?;
         between("alpha", alpha, 0.0, 1.0)?;
-        let mut decider = Decider::new(self, orbit, estimand);
-        let mut accepts = |theta: f64| !theta.is_finite() || decider.accepts(theta, alpha);
+        let mut inversion = TestInversion::new(self, orbit, estimand);
+        let mut accepts = |theta: f64| !theta.is_finite() || inversion.accepts(theta, alpha);
         let (keeps_lo, keeps_hi) = (accepts(within.lo), accepts(within.hi));
-        // Never across a 0 that is rejected: the accepted set can have gaps.
+        // The part must not cross a rejected 0, because the accepted set can have gaps.
         let stops_at_zero = within.contains(0.0) && !accepts(0.0);
         if keeps_lo && keeps_hi && !stops_at_zero {
             return Ok(Some(within));
@@ -275,10 +272,10 @@ impl Pairs {
         Ok(Some(Interval { lo: end(within.lo, keeps_lo), hi: end(within.hi, keeps_hi) }))
     }
 
-    /// Whether typical time and floor changed by the same ratio: the re-labelling test of
-    /// `D = Typical - Floor` after re-centring by the typical log ratio.
+    /// Test of "typical time and floor changed by the same ratio": the re-labelling test of
+    /// `D = Typical - Floor` after the new arm is lowered by the typical log ratio.
     ///
-    /// A slowdown of some runs only, say of a slow path, moves the typical time and not the floor.
+    /// A slowdown of some runs only, such as a slow path, moves the typical time and not the floor.
     /// Fails as [`Pairs::test`].
     ///
     /// ```
@@ -291,17 +288,17 @@ impl Pairs {
     /// let shape = pairs.shape(&Orbit::new(40, 999, 7).unwrap()).unwrap();
     /// assert!(shape.is_uneven()); // the floor is the same, the typical time is not
     /// ```
-    pub fn shape(&self, orbit: &Orbit) -> Result<Shape, Invalid> {
+    pub fn shape(&self, orbit: &Orbit) -> Result<RatioShape, Invalid> {
         self.check(orbit)?;
-        let mut decider = Decider::new(self, orbit, Estimand::Typical);
-        let at_zero = decider.test(0.0);
-        let typical = decider.estimate(&at_zero);
+        let mut inversion = TestInversion::new(self, orbit, Estimand::Typical);
+        let at_zero = inversion.test(0.0);
+        let typical = inversion.estimate(&at_zero);
         let (slots, _) = self.centered(typical);
         let values = |s: Statistic| s.values(&slots, &self.labels, orbit);
         let (typicals, floors) = (values(Statistic::Typical), values(Statistic::Floor));
         let gaps: Vec<f64> = typicals.iter().zip(&floors).map(|(t, f)| t - f).collect();
         let p = score(Statistic::Typical, &gaps).p;
-        Ok(Shape { typical, floor: typical + floors[0], p })
+        Ok(RatioShape { typical, floor: typical + floors[0], p })
     }
 }
 
@@ -309,10 +306,10 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    fn compare(slot1: &[f64], slot2: &[f64], coins: &[bool], alpha: f64) -> Comparison {
+    fn compare(slot1: &[f64], slot2: &[f64], coins: &[bool], alpha: f64) -> PairedComparison {
         let pairs = Pairs::new(slot1, slot2, coins).unwrap();
         let orbit = Orbit::new(coins.len(), 999, 1).unwrap();
-        pairs.compare(&orbit, Estimand::Adaptive, alpha).unwrap()
+        pairs.compare(&orbit, Estimand::Adaptive, alpha, 1e-7).unwrap()
     }
 
     #[test]

@@ -1,26 +1,26 @@
-//! The re-labellings: which pairs swap their two labels, for every draw.
+//! The re-labellings of a comparison: the pairs that swap their two labels, for every draw.
 
 use crate::invalid::Invalid;
 use crate::prng::Stream;
 
-/// More would be a mistake, and would not fit in memory.
+/// Upper limit of the draws. More are a mistake of the caller, and would not fit in memory.
 const MOST_DRAWS: usize = 10_000_000;
 
 /// A set of re-labellings of `n` pairs, the identity first; bit `j` of a row swaps pair `j`.
 ///
-/// All `2^n` rows in counting order if that is at most `draws + 1`, else the identity and `draws`
-/// rows of [`Stream::bits`]. Rows are made when they are needed and never kept. They depend on no
-/// data, so one orbit serves every comparison with as many pairs.
+/// The rows are all `2^n` in counting order if that is at most `draws + 1`. Otherwise they are the
+/// identity and `draws` rows of [`Stream::bits`]. Each row is computed on demand and not stored.
+/// Rows do not depend on the data, so one orbit serves every comparison of as many pairs.
 #[derive(Clone, Debug)]
 pub struct Orbit {
     n_pairs: usize,
     n_rows: usize,
-    /// What the rows are drawn from; `None` for all in counting order.
+    /// Stream of the rows; `None` for all rows in counting order.
     drawn: Option<Stream>,
 }
 
 impl Orbit {
-    /// An orbit for `n_pairs` pairs. Fails for no pairs, and for more than ten million draws.
+    /// An orbit for `n_pairs` pairs. Fails for 0 pairs, and for more than ten million draws.
     ///
     /// ```
     /// use stats::relabel::Orbit;
@@ -51,10 +51,10 @@ impl Orbit {
     }
 
     /// The labels under one re-labelling: the observed ones with some swapped. Bits from `n_pairs`
-    /// on carry no meaning.
+    /// on have no meaning.
     pub(crate) fn labels(&self, row: usize, observed: &[u64], labels: &mut [u64]) {
         let Some(drawn) = &self.drawn else {
-            // As few pairs as this fit into the first word.
+            // So few pairs fit into the first word.
             labels[0] = observed[0] ^ row as u64;
             return;
         };

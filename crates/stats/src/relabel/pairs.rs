@@ -1,12 +1,12 @@
-//! The data of a comparison: slots, coins, and the label-blind corrections on them.
+//! The data of a comparison: slots, coins, and corrections that do not depend on the labels.
 
 use std::ops::Range;
 
 use super::Orbit;
 use crate::invalid::{Invalid, logs};
-use crate::sorted::Sorted;
+use crate::sorted::SortedSample;
 
-/// Runs in pairs, with the coin of each pair. Times are kept as natural logarithms.
+/// Runs in pairs, with the coin of each pair. Times are stored as natural logarithms.
 #[derive(Clone, Debug)]
 pub struct Pairs {
     pub(super) slots: Vec<[f64; 2]>,
@@ -14,21 +14,21 @@ pub struct Pairs {
     pub(super) labels: Vec<u64>,
 }
 
-/// Slot 2 / slot 1 log ratio, if it stands out: the midhinge of the slot differences, where it
-/// exceeds 2.5 of its standard errors and the middles of other quantiles confirm it.
+/// Slot 2 / slot 1 log ratio if it stands out, else 0. It is the midhinge of the slot differences,
+/// if that exceeds 2.5 of its standard errors and the middles of other quantiles confirm it.
 ///
-/// The midhinge and not the mean, because the differences form two clusters around it, one for
-/// each label, and the coins need not be balanced. The other quantiles, because where half of one
-/// arm's runs take a slow path there are three clusters with the quartiles in the gaps between
-/// them, and the midhinge is anywhere: of 60 pairs with such an arm, two in three sessions showed
-/// an effect of the slot that was not there.
+/// The mean would not do: the differences form two clusters around the midhinge, one for each
+/// label, and the coins need not be balanced. The other quantiles are needed if half of one arm's
+/// runs take a slow path. Then there are three clusters with the quartiles in the gaps, and the
+/// midhinge is arbitrary: in 60 pairs with such an arm, two in three sessions had a false slot
+/// effect.
 fn position_effect(slots: &[[f64; 2]]) -> f64 {
     let n = slots.len();
     if n < 24 {
         return 0.0;
     }
     let differences: Vec<f64> = slots.iter().map(|x| x[1] - x[0]).collect();
-    let Ok(sorted) = Sorted::new(&differences) else { return 0.0 };
+    let Ok(sorted) = SortedSample::new(&differences) else { return 0.0 };
     let middle = |p: f64| (sorted.quantile(p) + sorted.quantile(1.0 - p)) / 2.0;
     let midhinge = middle(0.25);
     let spread = sorted.quantile(0.75) - sorted.quantile(0.25);
@@ -37,7 +37,7 @@ fn position_effect(slots: &[[f64; 2]]) -> f64 {
     if midhinge.abs() > limit && confirms(0.15) && confirms(0.35) { midhinge } else { 0.0 }
 }
 
-/// The label of a pair: whether slot 1 ran the new arm.
+/// The label of a pair: 1 if slot 1 ran the new arm.
 pub(super) fn bit(labels: &[u64], pair: usize) -> usize {
     (labels[pair / 64] >> (pair % 64)) as usize & 1
 }
@@ -51,7 +51,7 @@ fn packed(bits: impl ExactSizeIterator<Item = bool>) -> Vec<u64> {
 }
 
 impl Pairs {
-    /// Pairs from times in any one unit, all slices of the same length and in run order.
+    /// Pairs from times in any common unit. All slices have the same length and are in run order.
     ///
     /// Fails on no pairs, different lengths, and times that are not finite or not above zero.
     ///
@@ -84,17 +84,18 @@ impl Pairs {
         bit(&self.labels, pair)
     }
 
-    /// Mean log time of each pair, which does not see the labels: for [`crate::warmup::prefix`].
+    /// Mean log time of each pair, which does not depend on the labels: for
+    /// [`crate::warmup::prefix`].
     pub fn means(&self) -> Vec<f64> {
         self.slots.iter().map(|x| (x[0] + x[1]) / 2.0).collect()
     }
 
-    /// The first `n` pairs, or all: what an earlier look saw. Fails for `n` = 0.
+    /// The first `n` pairs, or all, as an earlier look had them. Fails for `n` = 0.
     pub fn first(&self, n: usize) -> Result<Self, Invalid> {
         self.range(0..n.min(self.len()))
     }
 
-    /// The pairs after the first `n`: what is left when the warm-up is cut. Fails if none are.
+    /// The pairs after the first `n`, without the warm-up. Fails if none are left.
     pub fn skip(&self, n: usize) -> Result<Self, Invalid> {
         self.range(n.min(self.len())..self.len())
     }
@@ -129,14 +130,14 @@ impl Pairs {
         Ok(())
     }
 
-    /// Calls `visit` with the sorted log times of the reference and the new arm, the latter lowered
-    /// by `theta`, under each labelling of `orbit`, the observed one first. A position effect stays in:
-    /// it is the same for both arms, and what is taken for one changes with `theta`.
+    /// Calls `visit` with the sorted log times of the reference and of the new arm under each
+    /// labelling of `orbit`, the observed one first. The new arm is lowered by `theta`. A position
+    /// effect is not removed: it is the same for both arms, and its estimate changes with `theta`.
     pub(crate) fn for_each_labelling(
         &self,
         orbit: &Orbit,
         theta: f64,
-        mut visit: impl FnMut(&Sorted, &Sorted),
+        mut visit: impl FnMut(&SortedSample, &SortedSample),
     ) -> Result<(), Invalid> {
         self.check(orbit)?;
         let mut slots = self.slots.clone();
@@ -148,7 +149,7 @@ impl Pairs {
             orbit.labels(row, &self.labels, &mut labels);
             let arm = |new: usize| {
                 let of_pair = |(j, x): (usize, &[f64; 2])| x[bit(&labels, j) ^ new];
-                Sorted::new(&slots.iter().enumerate().map(of_pair).collect::<Vec<_>>())
+                SortedSample::new(&slots.iter().enumerate().map(of_pair).collect::<Vec<_>>())
             };
             visit(&arm(0)?, &arm(1)?);
         }
@@ -175,7 +176,7 @@ mod tests {
                 Pairs::new(&slot1, &slot2, &coins).unwrap().centered(0.0).1 != 0.0
             })
             .count();
-        // Without the other quantiles there are some 130.
+        // Without the other quantiles there are some 130 false effects.
         assert!(n_false <= 8, "{n_false} of 200");
     }
 

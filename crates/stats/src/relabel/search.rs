@@ -2,15 +2,15 @@
 
 use crate::interval::Interval;
 
-/// First step outwards if the data show no scatter at all.
+/// First step outwards if the data have no scatter at all.
 const LEAST_STEP: f64 = 1e-5;
-/// A log ratio that no comparison reaches: beyond it an end counts as infinite.
+/// A log ratio beyond any real comparison. An end beyond it counts as infinite.
 const FARTHEST: f64 = 50.0;
 
-/// The interval around `center` on which `inside` holds, ends included.
+/// The interval around `center` in which `inside` holds, ends included.
 ///
-/// `inside(0)` is known as `zero_inside`, and the result agrees with it even where the accepted
-/// set has gaps: 0 is never skipped when it is rejected, and always covered when it is not.
+/// `zero_inside` is `inside(0)`, and the result agrees with it even if the accepted set has gaps.
+/// The interval never skips a rejected 0, and always covers an accepted one.
 pub(super) fn interval(
     center: f64,
     step: f64,
@@ -45,7 +45,7 @@ pub(super) fn interval(
     Interval { lo: end(-1.0), hi: end(1.0) }
 }
 
-/// The last point from `inner`, which is inside, towards `outer`, which is not.
+/// The last accepted point on the way from `inner`, which is inside, to `outer`, which is not.
 pub(super) fn edge(
     mut inner: f64,
     mut outer: f64,

@@ -1,9 +1,8 @@
 //! The statistics of a paired comparison, evaluated for every re-labelling.
 //!
-//! Each sorts once and then walks the order for each re-labelling, so a walk is O(n) without a
-//! sort. Labels are packed bits: bit `j` set means that slot 1 of pair `j` ran the new arm.
+//! Each statistic sorts once and then walks the order for each re-labelling, so a walk is O(n).
+//! Labels are packed bits: bit `j` set means that slot 1 of pair `j` ran the new arm.
 
-use std::fmt;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -17,64 +16,53 @@ use crate::sorted::low_count;
 pub enum Statistic {
     /// 25 % trimmed mean of the pairs' differences: the typical time.
     Typical,
-    /// 25 % trimmed mean over blocks of 4 consecutive pairs (the last takes the remainder) of the
-    /// difference of the smallest times: the floor, where it drifts.
+    /// 25 % trimmed mean over blocks of 4 consecutive pairs of the difference of the smallest
+    /// times. The last block takes the remainder. It is the floor where the floor drifts.
     LocalFloor,
     /// Difference of the means of the lowest `ceil(n / 5)` times: the floor.
     Floor,
-    /// Mean of the pairs' differences: total cost.
+    /// Mean of the pairs' differences: the total cost.
     Mean,
-}
-
-impl fmt::Display for Statistic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Typical => "typical",
-            Self::LocalFloor => "local floor",
-            Self::Floor => "floor",
-            Self::Mean => "mean",
-        })
-    }
 }
 
 impl Statistic {
     /// The value for each re-labelling of `orbit`, the observed labelling first.
     ///
-    /// `slots`: log times of slot 1 and slot 2; `labels`: the observed labels.
+    /// `slots` has the log times of slot 1 and slot 2, `labels` the observed labels.
     pub(super) fn values(self, slots: &[[f64; 2]], labels: &[u64], orbit: &Orbit) -> Vec<f64> {
         each(labels, orbit, &self.walk(slots))
     }
 
-    /// Sorts what has to be sorted once.
+    /// The statistic of these times, with its times sorted once.
     pub(super) fn walk(self, slots: &[[f64; 2]]) -> Walk {
         match self {
-            Self::Typical => Walk::Trimmed(Trimmed::new(slots, slots.len() / 4)),
+            Self::Typical => Walk::TrimmedMean(TrimmedMean::new(slots, slots.len() / 4)),
             Self::LocalFloor => Walk::LocalFloor(LocalFloor::new(slots)),
-            Self::Floor => Walk::Floor(Floor::new(slots)),
-            Self::Mean => Walk::Trimmed(Trimmed::new(slots, 0)),
+            Self::Floor => Walk::GlobalFloor(GlobalFloor::new(slots)),
+            Self::Mean => Walk::TrimmedMean(TrimmedMean::new(slots, 0)),
         }
     }
 }
 
-/// A statistic of certain times, for any labels.
+/// One statistic of fixed times, for any labels.
 #[derive(Clone)]
 pub(super) enum Walk {
-    Trimmed(Trimmed),
+    TrimmedMean(TrimmedMean),
     LocalFloor(LocalFloor),
-    Floor(Floor),
+    GlobalFloor(GlobalFloor),
 }
 
 impl Walk {
     pub(super) fn value(&mut self, labels: &[u64]) -> f64 {
         match self {
-            Self::Trimmed(walk) => walk.value(labels),
+            Self::TrimmedMean(walk) => walk.value(labels),
             Self::LocalFloor(walk) => walk.value(labels),
-            Self::Floor(walk) => walk.value(labels),
+            Self::GlobalFloor(walk) => walk.value(labels),
         }
     }
 }
 
-/// Rows that one thread takes at once.
+/// Number of rows in one task of a thread.
 const ROWS_AT_ONCE: usize = 256;
 
 fn each(observed: &[u64], orbit: &Orbit, walk: &Walk) -> Vec<f64> {
@@ -91,15 +79,15 @@ fn each(observed: &[u64], orbit: &Orbit, walk: &Walk) -> Vec<f64> {
     (0..n_parts).into_par_iter().flat_map_iter(|at| part(range(at))).collect()
 }
 
-/// Trimmed mean of the differences, `cut` at each end.
+/// Trimmed mean of the differences, with `cut` of them cut at each end.
 #[derive(Clone)]
-pub(super) struct Trimmed {
+pub(super) struct TrimmedMean {
     cut: usize,
-    /// Pair and its slot 1 minus slot 2, by descending size of the difference.
+    /// Pair, and its slot 1 minus slot 2, by descending size of the difference.
     steps: Vec<(usize, f64)>,
 }
 
-impl Trimmed {
+impl TrimmedMean {
     fn new(slots: &[[f64; 2]], cut: usize) -> Self {
         let mut steps: Vec<_> = slots.iter().map(|x| x[0] - x[1]).enumerate().collect();
         steps.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
@@ -112,10 +100,10 @@ fn signed(w: f64, label: usize) -> f64 {
     f64::from_bits(w.to_bits() ^ ((label as u64 ^ 1) << 63))
 }
 
-impl Trimmed {
+impl TrimmedMean {
     fn value(&mut self, labels: &[u64]) -> f64 {
-        // Both ends of the sorted differences are met in descending size: the first `cut` of each
-        // sign are the ones to leave out.
+        // The walk meets both ends of the sorted differences in descending size. The first `cut` of
+        // each sign are cut.
         let (mut sum, mut met) = (0.0, [0; 2]);
         for &(pair, w) in &self.steps {
             let d = signed(w, bit(labels, pair));
@@ -123,7 +111,7 @@ impl Trimmed {
             met[is_negative] += 1;
             sum += if met[is_negative] > self.cut { d } else { 0.0 };
         }
-        // With fewer than `cut` of one sign, the cut goes on among the smallest of the other.
+        // If one sign has fewer than `cut`, the cut goes on among the smallest of the other sign.
         for (sign, met) in met.into_iter().enumerate() {
             let mut missing = self.cut.saturating_sub(met);
             for &(pair, w) in self.steps.iter().rev() {
@@ -143,13 +131,13 @@ impl Trimmed {
 
 /// Difference of the means of the `count` lowest times of each arm.
 #[derive(Clone)]
-pub(super) struct Floor {
+pub(super) struct GlobalFloor {
     count: usize,
     /// Pair, slot (0 or 1) and time above the smallest of all, ascending.
     steps: Vec<(usize, usize, f64)>,
 }
 
-impl Floor {
+impl GlobalFloor {
     fn new(slots: &[[f64; 2]]) -> Self {
         let mut steps: Vec<_> = slots
             .iter()
@@ -166,7 +154,7 @@ impl Floor {
     }
 }
 
-impl Floor {
+impl GlobalFloor {
     fn value(&mut self, labels: &[u64]) -> f64 {
         let (mut taken, mut sum) = ([0; 2], [0.0; 2]);
         let mut left = 2 * self.count;
@@ -192,11 +180,11 @@ pub(super) struct LocalFloor {
     blocks: Vec<(usize, usize)>,
     /// For each block, where its ranks start in `ranks`.
     starts: Vec<usize>,
-    /// Rank of the value a block has under each of its labellings, among all such values.
+    /// Rank of the value of a block under each of its labellings, among all such values.
     ranks: Vec<usize>,
     /// All such values, ascending.
     values: Vec<f64>,
-    /// Which ranks occur: a sort of few numbers out of a known set.
+    /// Bit set of the ranks that occur. It sorts a few numbers out of a fixed set.
     present: Vec<u64>,
 }
 
@@ -263,10 +251,10 @@ impl LocalFloor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sorted::Sorted;
+    use crate::sorted::SortedSample;
     use crate::{Stream, mean};
 
-    /// The definitions, without any presorting.
+    /// The definitions, without any sorting beforehand.
     fn plain(statistic: Statistic, slots: &[[f64; 2]], new_first: &[bool]) -> f64 {
         let arm = |new: bool, range: Range<usize>| -> Vec<f64> {
             range.map(|j| slots[j][usize::from(new_first[j] != new)]).collect()
@@ -275,21 +263,21 @@ mod tests {
         let (old, new) = (arm(false, 0..n), arm(true, 0..n));
         let d: Vec<f64> = new.iter().zip(&old).map(|(b, a)| b - a).collect();
         match statistic {
-            Statistic::Typical => Sorted::new(&d).unwrap().trimmed_mean(),
+            Statistic::Typical => SortedSample::new(&d).unwrap().trimmed_mean(),
             Statistic::Mean => mean(&d).unwrap(),
             Statistic::Floor => {
-                let low = |xs: &[f64]| Sorted::new(xs).unwrap().low_mean(0.2);
+                let low = |xs: &[f64]| SortedSample::new(xs).unwrap().low_mean(0.2);
                 low(&new) - low(&old)
             }
             Statistic::LocalFloor => {
                 let n_blocks = (n / 4).max(1);
                 let block = |i: usize| {
                     let range = 4 * i..if i + 1 == n_blocks { n } else { 4 * i + 4 };
-                    let least = |new| Sorted::new(&arm(new, range.clone())).unwrap().min();
+                    let least = |new| SortedSample::new(&arm(new, range.clone())).unwrap().min();
                     least(true) - least(false)
                 };
                 let blocks: Vec<f64> = (0..n_blocks).map(block).collect();
-                Sorted::new(&blocks).unwrap().trimmed_mean()
+                SortedSample::new(&blocks).unwrap().trimmed_mean()
             }
         }
     }
@@ -317,7 +305,7 @@ mod tests {
                     let new_first: Vec<bool> =
                         (0..n).map(|j| row_labels[j / 64] >> (j % 64) & 1 == 1).collect();
                     let expect = plain(statistic, &slots, &new_first);
-                    assert!((value - expect).abs() < 1e-9, "{statistic}, {n} pairs");
+                    assert!((value - expect).abs() < 1e-9, "{statistic:?}, {n} pairs");
                 }
             }
         }

@@ -1,21 +1,21 @@
-//! Hartigan's dip: how far a sample is from having one mode.
+//! Hartigan's dip, the distance of a sample from a distribution with one mode.
 
-use crate::sorted::Sorted;
+use crate::sorted::SortedSample;
 
-/// Hartigan's dip statistic, dimensionless, in `[1 / (2n), 1/4]`: the largest distance between the
-/// empirical distribution and the closest one with a single mode.
+/// Hartigan's dip statistic, dimensionless, in `[1 / (2n), 1/4]`. It is the largest distance
+/// between the empirical distribution and the closest distribution with a single mode.
 ///
-/// Hartigan & Hartigan (1985), algorithm AS 217 with the corrections of Maechler's R package
-/// `diptest`. Any order; O(n) after the sort for most data.
+/// Hartigan & Hartigan (1985), algorithm AS 217 with the corrections of the R package `diptest` by
+/// Maechler. O(n) after the sort for most data.
 ///
 /// ```
-/// let xs = stats::Sorted::new(&[0.0, 0.0, 1.0, 1.0]).unwrap();
+/// let xs = stats::SortedSample::new(&[0.0, 0.0, 1.0, 1.0]).unwrap();
 /// assert_eq!(stats::series::dip(&xs), 0.25); // two equal atoms: the largest possible value
 /// ```
-pub fn dip(xs: &Sorted) -> f64 {
+pub fn dip(xs: &SortedSample) -> f64 {
     let x = xs.as_slice();
     let n = x.len();
-    // All distances are in units of 1 / (2n) and none is below 1 of them.
+    // All distances are in units of 1 / (2n). None is below 1 unit.
     let mut dip = 1.0_f64;
     if xs.min() < xs.max() {
         let (minorant, majorant) = (minorant(x), majorant(x));
@@ -67,8 +67,8 @@ fn majorant(x: &[f64]) -> Vec<usize> {
     link
 }
 
-/// Whether the distribution is steeper between `b` and `c` than between `a` and `b`, for ascending
-/// or descending `a, b, c`.
+/// Whether the distribution is steeper between `b` and `c` than between `a` and `b`. The three are
+/// ascending or descending.
 fn steeper(x: &[f64], a: usize, b: usize, c: usize) -> bool {
     (x[c] - x[b]) * (b as f64 - a as f64) < (x[b] - x[a]) * (c as f64 - b as f64)
 }
@@ -83,19 +83,19 @@ fn chain(link: &[usize], from: usize, to: usize) -> Vec<usize> {
     vertices
 }
 
-struct Gap {
+struct ChainDistance {
     size: f64,
-    /// Vertex of the lower chain (descending) where the modal interval begins.
+    /// Vertex of the lower chain (descending) at which the modal interval begins.
     lower: usize,
-    /// Vertex of the upper chain (ascending) where it ends.
+    /// Vertex of the upper chain (ascending) at which the modal interval ends.
     upper: usize,
 }
 
-/// The largest distance between the two chains.
-fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> Gap {
-    let mut gap = Gap { size: 0.0, lower: lower.len() - 1, upper: upper.len() - 1 };
+/// The largest distance between the two chains, in units of 1 / (2n).
+fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> ChainDistance {
+    let mut gap = ChainDistance { size: 0.0, lower: lower.len() - 1, upper: upper.len() - 1 };
     if lower.len() == 2 && upper.len() == 2 {
-        return Gap { size: 1.0, ..gap };
+        return ChainDistance { size: 1.0, ..gap };
     }
     let (mut i, mut j) = (lower.len() - 2, 1);
     loop {
@@ -105,7 +105,7 @@ fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> Gap {
             let slope = (low - before) as f64 / (x[low] - x[before]);
             let size = (high + 1 - before) as f64 - (x[high] - x[before]) * slope;
             if size >= gap.size {
-                gap = Gap { size, lower: i + 1, upper: j };
+                gap = ChainDistance { size, lower: i + 1, upper: j };
             }
             j = (j + 1).min(upper.len() - 1);
         } else {
@@ -113,7 +113,7 @@ fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> Gap {
             let slope = (high - before) as f64 / (x[high] - x[before]);
             let size = (x[low] - x[before]) * slope - (low as f64 - before as f64 - 1.0);
             if size >= gap.size {
-                gap = Gap { size, lower: i, upper: j };
+                gap = ChainDistance { size, lower: i, upper: j };
             }
             i = i.saturating_sub(1);
         }
@@ -123,8 +123,8 @@ fn widest_gap(x: &[f64], lower: &[usize], upper: &[usize]) -> Gap {
     }
 }
 
-/// The largest distance of the distribution from its chord between `begin` and `end`: above it
-/// with `side` 1, below it with `side` -1, at least 1.
+/// The largest distance of the distribution from its chord between `begin` and `end`, at least 1.
+/// `side` 1 means above the chord, `side` -1 below it.
 fn rise(x: &[f64], begin: usize, end: usize, side: f64) -> f64 {
     if end - begin <= 1 || x[end] == x[begin] {
         return 1.0;

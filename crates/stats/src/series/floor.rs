@@ -1,15 +1,15 @@
-//! Whether the floor itself moved while the series ran.
+//! Test of a floor that moves while the series runs.
 
 use crate::endpoint::window_values;
 use crate::invalid::{Invalid, at_least};
 use crate::prng::Stream;
-use crate::sorted::{Sorted, low_count};
+use crate::sorted::{SortedSample, low_count};
 
 const N_WINDOWS: usize = 4;
-/// Share of a window's runs that makes its floor.
+/// Share of a window's runs that its floor is the mean of.
 const LOW: f64 = 0.25;
 
-/// Mean of the lowest 25 % in each of 4 consecutive windows of `floor(n / 4)` runs, in the unit of
+/// Mean of the lowest 25 % of each of 4 consecutive windows of `floor(n / 4)` runs, in the unit of
 /// the sample.
 ///
 /// Runs after the last whole window are left out. Fails for `n < 4`, NaN and infinity.
@@ -25,16 +25,17 @@ pub fn floor_windows(xs: &[f64]) -> Result<Vec<f64>, Invalid> {
     Ok(floors)
 }
 
-/// Spread of the floors of consecutive windows, against the same runs in random order.
+/// Spread of the floors of consecutive windows, tested against the same runs in random order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FloorShift {
     /// Largest minus smallest of [`floor_windows`].
     pub spread: f64,
-    /// Share of the orders, the real one included, with a spread at least as large.
+    /// Share of the orders, the real one included, whose spread is at least as large.
     pub p: f64,
 }
 
-/// Permutation test of a floor that stays: `p` over `shuffles` random orders and the real one.
+/// Permutation test of "the floor does not move". `p` is over `shuffles` random orders and the real
+/// one.
 ///
 /// Exact if the runs are exchangeable. O(n log n + n shuffles). Fails as [`floor_windows`].
 ///
@@ -44,7 +45,7 @@ pub struct FloorShift {
 /// ```
 pub fn floor_shift(xs: &[f64], shuffles: usize, seed: u64) -> Result<FloorShift, Invalid> {
     let observed = spread(&floor_windows(xs)?);
-    let (sorted, mut stream) = (Sorted::new(xs)?, Stream::new(seed));
+    let (sorted, mut stream) = (SortedSample::new(xs)?, Stream::new(seed));
     let at_least = |_: &usize| spread(&floors_of_random_order(&sorted, &mut stream)) >= observed;
     let as_large = 1 + (0..shuffles).filter(at_least).count();
     Ok(FloorShift { spread: observed, p: as_large as f64 / (shuffles + 1) as f64 })
@@ -58,17 +59,17 @@ fn spread(floors: &[f64]) -> f64 {
 
 /// [`floor_windows`] of the sample in a uniformly random order.
 ///
-/// The values are dealt out from the lowest on, each to a window in proportion to the room that is
-/// left there. That is the distribution of a shuffle, and the floors are known after little more
-/// than a quarter of the values, without another sort.
-fn floors_of_random_order(sorted: &Sorted, stream: &mut Stream) -> [f64; N_WINDOWS] {
+/// The function deals the values out from the lowest on. Each value goes to a window with a
+/// probability in proportion to the room left there, which is the distribution of a shuffle. The
+/// floors are known after little more than a quarter of the values, without another sort.
+fn floors_of_random_order(sorted: &SortedSample, stream: &mut Stream) -> [f64; N_WINDOWS] {
     let xs = sorted.as_slice();
     let size = xs.len() / N_WINDOWS;
     let wanted = low_count(size, LOW);
     let (mut room, mut n_low, mut sums) = ([size; N_WINDOWS], [0; N_WINDOWS], [0.0; N_WINDOWS]);
     for (n_dealt, x) in xs.iter().enumerate() {
         let mut place = stream.below((xs.len() - n_dealt) as u64) as usize;
-        // Beyond the last window are the runs that are in none.
+        // A place beyond the last window belongs to the runs that are in no window.
         for window in 0..N_WINDOWS {
             if place < room[window] {
                 room[window] -= 1;
@@ -91,11 +92,11 @@ fn floors_of_random_order(sorted: &Sorted, stream: &mut Stream) -> [f64; N_WINDO
 mod tests {
     use super::*;
 
-    /// Six runs, four windows of one, two runs left out: 360 results, all as likely.
+    /// Six runs in four windows of one run, with two runs left out: 360 equally likely results.
     #[test]
     fn dealing_out_is_a_shuffle() {
         let xs = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
-        let sorted = Sorted::new(&xs).unwrap();
+        let sorted = SortedSample::new(&xs).unwrap();
         let (mut stream, mut shuffled) = (Stream::new(5), xs.to_vec());
         let mut counts = std::collections::HashMap::new();
         let n = 360 * 200;
@@ -107,7 +108,7 @@ mod tests {
             counts.entry([0, 1, 2, 3].map(|w| floors[w] as u32)).or_insert([0, 0])[1] += 1;
         }
         assert_eq!(counts.len(), 360);
-        // Poisson with mean 200: more than 5 sd off comes about once in two million.
+        // Poisson with mean 200: a count more than 5 sd away comes about once in two million.
         for (floors, [dealt, shuffled]) in counts {
             let expected = 130..=270;
             assert!(expected.contains(&dealt) && expected.contains(&shuffled), "{floors:?}");
@@ -117,10 +118,11 @@ mod tests {
     #[test]
     fn floors_are_the_same_to_the_last_bit() {
         let xs: Vec<f64> = (0..4).map(|i| 0.1 * f64::from(i)).collect();
-        let mut dealt = floors_of_random_order(&Sorted::new(&xs).unwrap(), &mut Stream::new(1));
+        let mut dealt =
+            floors_of_random_order(&SortedSample::new(&xs).unwrap(), &mut Stream::new(1));
         dealt.sort_by(f64::total_cmp);
         assert_eq!(dealt.to_vec(), floor_windows(&xs).unwrap());
-        // A spread that every order has is never beaten, whatever the rounding.
+        // No order exceeds a spread that every order has, whatever the rounding.
         let equal = vec![0.1; 23];
         assert_eq!(floor_shift(&equal, 99, 1).unwrap(), FloorShift { spread: 0.0, p: 1.0 });
     }

@@ -1,7 +1,7 @@
-//! One series in run order: is it a steady process at all?
+//! Tests of one series in run order: is it a steady process?
 //!
-//! Every function takes the runs in the order in which they happened, n values in any unit;
-//! shapes with a size in percent are meant for natural logarithms of times.
+//! Every function takes n runs in the order in which they happened, in any unit. A function that
+//! reports a size in percent expects natural logarithms of times.
 
 mod dip;
 mod floor;
@@ -10,22 +10,23 @@ mod stability;
 
 pub use dip::dip;
 pub use floor::{FloorShift, floor_shift, floor_windows};
-pub use rank::{
-    RankScan, RunsTest, VonNeumann, ljung_box, rank_scan, ranks, runs_test, von_neumann,
+pub use rank::{RankScan, VonNeumann, rank_scan, ranks, von_neumann};
+pub use stability::{
+    Drift, LevelShift, Modes, Stability, StabilityCheck, StabilityFlag, StabilityLimits, limits,
+    stability,
 };
-pub use stability::{Check, Drift, Flag, Limits, Modes, Stability, Step, limits, stability};
 
 use crate::invalid::{Invalid, at_least};
-use crate::sorted::{Sorted, median_of};
+use crate::sorted::{SortedSample, median_of};
 
-/// Mann-Kendall test of a monotone trend.
+/// Result of a Mann-Kendall test of a monotone trend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannKendall {
-    /// Pairs that rise minus pairs that fall.
+    /// Number of pairs that rise minus the number of pairs that fall.
     pub s: i64,
     /// Kendall's tau a, `s / (n (n - 1) / 2)`.
     pub tau: f64,
-    /// Normal score of `s` with ties and continuity corrected; 0 if all values are equal.
+    /// Normal score of `s`, corrected for ties and continuity; 0 if all values are equal.
     pub z: f64,
 }
 
@@ -47,15 +48,15 @@ pub fn mann_kendall(xs: &[f64]) -> Result<MannKendall, Invalid> {
         })
         .sum();
     let weight = |t: f64| t * (t - 1.0) * (2.0 * t + 5.0);
-    let sorted = Sorted::new(xs)?;
+    let sorted = SortedSample::new(xs)?;
     let ties: f64 = sorted.as_slice().chunk_by(|a, b| a == b).map(|g| weight(g.len() as f64)).sum();
     let sd = ((weight(n) - ties) / 18.0).sqrt();
     let z = if sd > 0.0 { (s - s.signum()) as f64 / sd } else { 0.0 };
     Ok(MannKendall { s, tau: s as f64 / (n * (n - 1.0) / 2.0), z })
 }
 
-/// Theil-Sen slope: the median of `(x_j - x_i) / (j - i)` over all pairs, in the unit of the
-/// sample per run.
+/// Theil-Sen slope, the median of `(x_j - x_i) / (j - i)` over all pairs, in the unit of the sample
+/// per run.
 ///
 /// Theil (1950), Sen (1968). O(n^2) in time and memory. Fails for `n < 2`, NaN and infinity.
 ///
@@ -67,10 +68,10 @@ pub fn theil_sen(xs: &[f64]) -> Result<f64, Invalid> {
     theil_sen_at(&at, xs)
 }
 
-/// Theil-Sen slope of `ys` against `at`: the median over all pairs with different `at`.
+/// Theil-Sen slope of `ys` against `at`, the median over all pairs with different `at`.
 ///
-/// Of times against loop counts, it is the cost of one loop. Fails as [`theil_sen`], for different
-/// lengths and if all `at` are equal.
+/// For times against loop counts, the slope is the cost of one loop. Fails as [`theil_sen`], for
+/// different lengths, and if all `at` are equal.
 ///
 /// ```
 /// assert_eq!(stats::series::theil_sen_at(&[1.0, 2.0, 4.0], &[5.0, 7.0, 11.0]), Ok(2.0));

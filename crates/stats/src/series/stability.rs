@@ -1,11 +1,12 @@
-//! The verdict on one series: can its floor and its error be trusted?
+//! Stability of one series: five checks of whether its floor and its error can be trusted.
 //!
-//! Each check needs both a small chance of a false alarm (1 %) and a size that matters.
+//! A check raises its flag only if two conditions hold: a false alarm has a chance below 1 %, and
+//! the effect has a size that matters.
 
 use super::{FloorShift, MannKendall, RankScan, VonNeumann};
 use super::{dip, floor_shift, mann_kendall, rank_scan, theil_sen, von_neumann};
 use crate::invalid::{Invalid, at_least, logs};
-use crate::sorted::{Sorted, median_of};
+use crate::sorted::{SortedSample, median_of};
 
 /// 1 % upper quantiles of [`rank_scan`] for independent runs, by n.
 const SCAN_LIMITS: [(f64, f64); 5] =
@@ -20,13 +21,13 @@ const DIP_LIMITS: [(f64, f64); 6] = [
     (200.0, 0.0421),
 ];
 
-/// Points of a trend, at most: two million pairs.
+/// Upper limit of the points of a trend test: two million pairs.
 const DRIFT_POINTS_MAX: usize = 2000;
 
-/// What makes a series unsteady.
+/// The ways in which a series is unsteady.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Flag {
-    /// Neighbours are alike: there are fewer independent runs than runs.
+pub enum StabilityFlag {
+    /// Neighbouring runs are alike, so there are fewer independent runs than runs.
     Correlated,
     /// The time rises or falls throughout.
     Drifting,
@@ -34,25 +35,26 @@ pub enum Flag {
     Stepped,
     /// There is more than one typical time.
     Modes,
-    /// The fastest runs of one window are not those of another.
+    /// The fastest runs of one window differ from those of another.
     FloorMoved,
 }
 
-/// One check: what was computed, and beyond what its flag is raised.
+/// One check: a flag, its test statistic and the limits that raise it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Check {
+pub struct StabilityCheck {
     /// The flag.
-    pub flag: Flag,
-    /// The test statistic; `None` if all times are equal, so that it does not exist.
+    pub flag: StabilityFlag,
+    /// The test statistic. `None` if all times are equal, for then it does not exist.
     pub statistic: Option<f64>,
-    /// What the statistic must be beyond: below it for [`Flag::Correlated`] (z), at most it for
-    /// [`Flag::FloorMoved`] (p), above it for the others (|z| for [`Flag::Drifting`]).
+    /// Limit of the statistic. The flag needs a statistic below it for
+    /// [`StabilityFlag::Correlated`] (z), at or below it for [`StabilityFlag::FloorMoved`] (p), and
+    /// above it for the others (|z| for [`StabilityFlag::Drifting`]).
     pub limit: f64,
-    /// How much it is, a log ratio; `None` where a check has no such size.
+    /// Size of the effect, a log ratio. `None` if the check has no such size.
     pub size: Option<f64>,
-    /// What the absolute value of the size must be above.
+    /// Limit that the absolute value of `size` must exceed.
     pub size_limit: Option<f64>,
-    /// Whether both are beyond their limits.
+    /// Whether statistic and size are both beyond their limits.
     pub raised: bool,
 }
 
@@ -68,9 +70,9 @@ pub struct Drift {
 impl Drift {
     /// Trend of log times in run order.
     ///
-    /// Both statistics look at all pairs. Above [`DRIFT_POINTS_MAX`] runs they are computed on the
-    /// medians of as many or fewer groups of consecutive runs, all of the same size; the runs after
-    /// the last whole group are left out.
+    /// Both statistics use all pairs. Above [`DRIFT_POINTS_MAX`] runs, the points are the medians
+    /// of at most that many groups of consecutive runs of equal size. The runs after the last whole
+    /// group are left out.
     fn of(xs: &[f64]) -> Result<Self, Invalid> {
         let size = xs.len().div_ceil(DRIFT_POINTS_MAX);
         let groups = xs.chunks_exact(size).map(|group| median_of(&mut group.to_vec()));
@@ -82,10 +84,10 @@ impl Drift {
 
 /// The best split of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
-    /// Where, and how clearly.
+pub struct LevelShift {
+    /// Place and clarity of the split.
     pub scan: RankScan,
-    /// The `z` that is exceeded by chance once in a hundred series.
+    /// The `z` that one series in a hundred exceeds by chance.
     pub limit: f64,
     /// Log ratio of the median after the split to that before.
     pub change: f64,
@@ -96,19 +98,19 @@ pub struct Step {
 pub struct Modes {
     /// Hartigan's dip of the log times.
     pub dip: f64,
-    /// The dip that is exceeded by chance at most once in a hundred series.
+    /// The dip that at most one series in a hundred exceeds by chance.
     pub limit: f64,
 }
 
-/// All checks of one series; log ratios throughout.
+/// All checks of one series. Sizes are log ratios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stability {
-    /// Correlation of neighbours; `None` if all times are equal.
+    /// Correlation of neighbouring runs; `None` if all times are equal.
     pub independence: Option<VonNeumann>,
     /// Trend.
     pub drift: Drift,
     /// Step.
-    pub step: Step,
+    pub step: LevelShift,
     /// Modes.
     pub modes: Modes,
     /// Floor.
@@ -117,56 +119,52 @@ pub struct Stability {
 
 impl Stability {
     /// Every check with its limits, in the order of the flags.
-    pub fn checks(&self) -> [Check; 5] {
+    pub fn checks(&self) -> [StabilityCheck; 5] {
         let Self { independence, drift, step, modes, floor } = self;
-        let check = |flag, statistic, limit, size: Option<(f64, f64)>, is_beyond: bool| Check {
-            flag,
-            statistic,
-            limit,
-            size: size.map(|(size, _)| size),
-            size_limit: size.map(|(_, limit)| limit),
-            raised: is_beyond && size.is_none_or(|(size, limit)| size.abs() > limit),
-        };
+        let check =
+            |flag, statistic, limit, size: Option<(f64, f64)>, is_beyond: bool| StabilityCheck {
+                flag,
+                statistic,
+                limit,
+                size: size.map(|(size, _)| size),
+                size_limit: size.map(|(_, limit)| limit),
+                raised: is_beyond && size.is_none_or(|(size, limit)| size.abs() > limit),
+            };
         let (rvn, z, p) = (independence.map(|found| found.z), drift.test.z, floor.p);
         let trend = Some((drift.change, 0.01));
         let (split, moved) = (Some((step.change, 0.01)), Some((floor.spread, 0.005)));
         let (scan, dip) = (step.scan.z, modes.dip);
         [
-            check(Flag::Correlated, rvn, -2.326, None, rvn.is_some_and(|z| z < -2.326)),
-            check(Flag::Drifting, Some(z), 2.576, trend, z.abs() > 2.576),
-            check(Flag::Stepped, Some(scan), step.limit, split, scan > step.limit),
-            check(Flag::Modes, Some(dip), modes.limit, None, dip > modes.limit),
-            check(Flag::FloorMoved, Some(p), 0.01, moved, p <= 0.01),
+            check(StabilityFlag::Correlated, rvn, -2.326, None, rvn.is_some_and(|z| z < -2.326)),
+            check(StabilityFlag::Drifting, Some(z), 2.576, trend, z.abs() > 2.576),
+            check(StabilityFlag::Stepped, Some(scan), step.limit, split, scan > step.limit),
+            check(StabilityFlag::Modes, Some(dip), modes.limit, None, dip > modes.limit),
+            check(StabilityFlag::FloorMoved, Some(p), 0.01, moved, p <= 0.01),
         ]
-    }
-
-    /// What is wrong, in the order of the checks; empty for a stable series.
-    pub fn flags(&self) -> Vec<Flag> {
-        self.checks().iter().filter(|check| check.raised).map(|check| check.flag).collect()
     }
 }
 
-/// What is exceeded by chance once in a hundred series of n independent runs.
+/// The limits that one series in a hundred of n independent runs exceeds by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct StabilityLimits {
     /// 1 % point of the `z` of [`rank_scan`].
     pub scan: f64,
-    /// 1 % point of [`dip`] for uniform values; rarer for other shapes with one mode.
+    /// 1 % point of [`dip`] for uniform values. Other shapes with one mode exceed it more rarely.
     pub dip: f64,
 }
 
-/// [`Limits`] for `n` runs: tabulated in n from 20 on, interpolated linearly in `ln n`.
+/// [`StabilityLimits`] for `n` runs, from a table in n, interpolated linearly in `ln n`.
 ///
-/// The dip shrinks as `1 / sqrt(n)`, so it is `dip sqrt(n)` that is interpolated. Outside the
-/// table (20 to 300 and 20 to 200 runs) both are constant.
+/// The dip shrinks as `1 / sqrt(n)`, so the function interpolates `dip sqrt(n)`. Both limits are
+/// constant outside the table (20 to 300 runs for the scan, 20 to 200 for the dip).
 ///
 /// ```
 /// assert_eq!(stats::series::limits(60).scan, 3.36);
 /// ```
-pub fn limits(n: usize) -> Limits {
+pub fn limits(n: usize) -> StabilityLimits {
     let n = n as f64;
     let dips = DIP_LIMITS.map(|(at, limit)| (at, limit * at.sqrt()));
-    Limits { scan: interpolate(&SCAN_LIMITS, n), dip: interpolate(&dips, n) / n.sqrt() }
+    StabilityLimits { scan: interpolate(&SCAN_LIMITS, n), dip: interpolate(&dips, n) / n.sqrt() }
 }
 
 /// Linear interpolation in `ln n`, constant outside the table.
@@ -184,30 +182,34 @@ fn interpolate(table: &[(f64, f64)], n: f64) -> f64 {
 
 /// Stability of `times` (in run order, any unit, above zero), on natural logarithms.
 ///
-/// Correlated: rank von Neumann z < -2.326. Drifting: Mann-Kendall |z| > 2.576 and Theil-Sen slope
-/// times n above 1 %. Stepped: [`rank_scan`] beyond its 1 % point and medians more than 1 % apart.
-/// Modes: [`dip`] beyond its 1 % point. Floor moved: [`floor_shift`] p <= 1 % in 199 shuffles from
-/// `seed` and a spread above 0.5 %. The 1 % points are [`limits`]. Fails for `n < 20` and for times
-/// that are not finite or not above zero. O(n^2) up to 2000 runs and O(n log n) beyond, where the
-/// drift is that of the medians of at most 2000 groups of consecutive runs.
+/// The flags and their limits:
 ///
+/// - Correlated: rank von Neumann z < -2.326.
+/// - Drifting: Mann-Kendall |z| > 2.576, and Theil-Sen slope times n above 1 %.
+/// - Stepped: [`rank_scan`] beyond its 1 % point of [`limits`], and medians more than 1 % apart.
+/// - Modes: [`dip`] beyond its 1 % point of [`limits`].
+/// - Floor moved: [`floor_shift`] p <= 1 % in 199 shuffles from `seed`, and a spread above 0.5 %.
+///
+/// Fails for `n < 20`, and for times that are not finite or not above zero. O(n^2) up to 2000 runs,
+/// O(n log n) beyond: there the drift is that of the medians of at most 2000 groups.
 /// ```
-/// use stats::series::{Flag, stability};
+/// use stats::series::{StabilityFlag, stability};
 /// let drifting: Vec<f64> = (0..40).map(|i| 1000.0 + f64::from(i * 3 + i % 3)).collect();
-/// assert!(stability(&drifting, 1).unwrap().flags().contains(&Flag::Drifting));
+/// let checks = stability(&drifting, 1).unwrap().checks();
+/// assert!(checks.iter().any(|check| check.flag == StabilityFlag::Drifting && check.raised));
 /// ```
 pub fn stability(times: &[f64], seed: u64) -> Result<Stability, Invalid> {
     at_least(20, times)?;
     let xs = logs(times)?;
     let (scan, limits) = (rank_scan(&xs)?, limits(xs.len()));
-    // Equal times have no split: any will do, all have the same medians.
+    // Equal times have no best split. Any split will do, because all have the same medians.
     let (before, after) = xs.split_at(scan.at.max(1));
-    let change = Sorted::new(after)?.median() - Sorted::new(before)?.median();
+    let change = SortedSample::new(after)?.median() - SortedSample::new(before)?.median();
     Ok(Stability {
         independence: von_neumann(&xs).ok(),
         drift: Drift::of(&xs)?,
-        step: Step { scan, limit: limits.scan, change },
-        modes: Modes { dip: dip(&Sorted::new(&xs)?), limit: limits.dip },
+        step: LevelShift { scan, limit: limits.scan, change },
+        modes: Modes { dip: dip(&SortedSample::new(&xs)?), limit: limits.dip },
         floor: floor_shift(&xs, 199, seed)?,
     })
 }
@@ -253,15 +255,19 @@ mod tests {
     }
 
     #[test]
-    fn checks_and_flags_agree() {
+    fn a_drift_raises_the_flags_that_it_causes() {
         let drifting: Vec<f64> = (0..60).map(|i| 1000.0 + f64::from(i * 3 + i % 3)).collect();
         let found = stability(&drifting, 1).unwrap();
-        let raised: Vec<Flag> =
+        let raised: Vec<StabilityFlag> =
             found.checks().iter().filter(|check| check.raised).map(|check| check.flag).collect();
-        assert_eq!(found.flags(), raised);
-        let expected = [Flag::Correlated, Flag::Drifting, Flag::Stepped, Flag::FloorMoved];
+        let expected = [
+            StabilityFlag::Correlated,
+            StabilityFlag::Drifting,
+            StabilityFlag::Stepped,
+            StabilityFlag::FloorMoved,
+        ];
         assert_eq!(raised, expected);
-        // A drift of less than a percent is no drift, however clear.
+        // A drift of less than one percent raises no flag, however clear it is.
         let slow: Vec<f64> = (0..60).map(|i| 1000.0 + 0.1 * f64::from(i)).collect();
         let drift = stability(&slow, 1).unwrap().checks()[1];
         assert!(drift.statistic > Some(drift.limit) && !drift.raised, "{drift:?}");
@@ -271,6 +277,6 @@ mod tests {
     fn equal_times_are_stable() {
         let found = stability(&[5.0; 30], 1).unwrap();
         assert_eq!(found.checks()[0].statistic, None);
-        assert_eq!(found.flags(), []);
+        assert!(found.checks().iter().all(|check| !check.raised));
     }
 }

@@ -1,6 +1,7 @@
-//! The promises on noise that no textbook test survives: seeded, so the outcome is fixed.
+//! Calibration: error rates on noise that breaks the assumptions of textbook tests. Seeds are
+//! fixed, so the outcome is fixed.
 //!
-//! Rates must lie within two standard deviations of a binomial count on the bad side.
+//! A rate may exceed its nominal value by two standard deviations of a binomial count.
 
 mod noise;
 mod pairs;

@@ -1,4 +1,4 @@
-//! Kinds of noise, and experiments on them.
+//! Generators of noise, and of experiments on it.
 
 use stats::Stream;
 use stats::relabel::Pairs;
@@ -19,7 +19,7 @@ pub fn spikes(stream: &mut Stream, n: usize) -> Vec<f64> {
     (0..n).map(|_| 0.005 * normal(stream).abs() + spike(stream)).collect()
 }
 
-/// Two speeds, each kept for 20 runs in the mean.
+/// Two speeds. Each lasts for 20 runs on average.
 pub fn regimes(stream: &mut Stream, n: usize) -> Vec<f64> {
     let mut slow = false;
     let step = |_| {
@@ -42,7 +42,7 @@ pub fn random_walk(stream: &mut Stream, n: usize) -> Vec<f64> {
     (0..n).map(step).collect()
 }
 
-/// Bursts of other work, slowing all runs meanwhile by a new amount each.
+/// Bursts of other work. Each slows all runs during it by a new amount.
 pub fn bursts(stream: &mut Stream, n: usize) -> Vec<f64> {
     let mut load = 0.0;
     let step = |_| {
@@ -90,7 +90,7 @@ pub fn experiment(stream: &mut Stream, noise: Noise, n: usize, ratio: f64) -> Pa
 }
 
 /// Fails if `hits` of `n` is more than two standard deviations above `rate`.
-pub fn at_most(what: &str, hits: usize, n: usize, rate: f64) {
+pub fn at_most(name: &str, hits: usize, n: usize, rate: f64) {
     let limit = n as f64 * rate + 2.0 * (n as f64 * rate * (1.0 - rate)).sqrt();
-    assert!(hits as f64 <= limit, "{what}: {hits} of {n}, at most {limit:.1} for {rate}");
+    assert!(hits as f64 <= limit, "{name}: {hits} of {n}, at most {limit:.1} for {rate}");
 }

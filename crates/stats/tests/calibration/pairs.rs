@@ -1,7 +1,7 @@
-//! One comparison: its test, its interval, its looks, its shape.
+//! Calibration of one comparison: test, interval, looks and shape.
 
 use stats::relabel::{Estimand, Orbit, Pairs};
-use stats::sequential::{Question, Sequential};
+use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
 use stats::{Stream, shift};
 
@@ -44,8 +44,8 @@ fn intervals_cover_the_true_ratio() {
         let missed = |_: &usize| {
             let pairs = experiment(&mut stream, noise, 30, 1.02);
             let orbit = Orbit::new(30, 199, stream.next_u64()).unwrap();
-            let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05).unwrap();
-            // With ties the interval can be a point, and a point is found up to rounding.
+            let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05, 1e-7).unwrap();
+            // With ties the interval can be a point, which is found up to rounding.
             let (truth, rounding) = (1.02_f64.ln(), 1e-7);
             truth < found.interval.lo - rounding || truth > found.interval.hi + rounding
         };
@@ -54,13 +54,14 @@ fn intervals_cover_the_true_ratio() {
     }
 }
 
-/// A comparison of at most `n_max` pairs, looked at as it goes until it is decided; and its pairs.
-fn stopped(stream: &mut Stream, noise: Noise, n_max: usize, ratio: f64) -> (Sequential, Pairs) {
+/// A comparison of at most `n_max` pairs that looks until it is decided, and its pairs.
+fn stopped(stream: &mut Stream, noise: Noise, n_max: usize, ratio: f64) -> (SequentialTest, Pairs) {
     let all = experiment(stream, noise, n_max, ratio);
     let spending = Spending { alpha: 0.05, family: 1, n_min: 0 };
     let (estimand, margin) = (Estimand::Adaptive, 0.01_f64.ln_1p());
-    let question = Question { spending, estimand, margin, limit: 0.0, seed: stream.next_u64() };
-    let mut comparison = Sequential::new(question);
+    let design =
+        SequentialDesign { spending, estimand, margin, limit: 0.0, seed: stream.next_u64() };
+    let mut comparison = SequentialTest::new(design);
     let points = by_pairs(n_max);
     for n_points in 1..=points.len() {
         let so_far = all.first(points[n_points - 1].n_pairs).unwrap();
@@ -174,7 +175,8 @@ fn the_band_of_the_shift_function_covers_all_deciles() {
     at_most("Anderson-Darling", unequal[1], n, 0.1);
 }
 
-/// With few pairs the estimated ratio, at which the arms look most alike, is far from the true one.
+/// With few pairs, the estimated ratio is far from the true one, and the arms look most alike at
+/// the estimate.
 #[test]
 fn the_band_covers_the_same_program_with_a_dozen_pairs() {
     let mut stream = Stream::new(12);

@@ -1,6 +1,6 @@
-//! One series: warm-up, stability, tabulated limits.
+//! Calibration of one series: warm-up, stability, tabulated limits.
 
-use stats::{Sorted, Stream, series, warmup};
+use stats::{SortedSample, Stream, series, warmup};
 
 use crate::noise::*;
 
@@ -26,8 +26,9 @@ fn steady_series_are_called_stable() {
         let mut flagged = std::collections::HashMap::new();
         for _ in 0..1000 {
             let times: Vec<f64> = iid(&mut stream, n_runs).iter().map(|x| x.exp()).collect();
-            for flag in series::stability(&times, stream.next_u64()).unwrap().flags() {
-                *flagged.entry(flag).or_insert(0) += 1;
+            let checks = series::stability(&times, stream.next_u64()).unwrap().checks();
+            for check in checks.iter().filter(|check| check.raised) {
+                *flagged.entry(check.flag).or_insert(0) += 1;
             }
         }
         for (flag, hits) in flagged {
@@ -46,7 +47,7 @@ fn tabulated_limits_are_exceeded_once_in_a_hundred() {
             let scan = series::rank_scan(&times).unwrap();
             let limits = series::limits(n_runs);
             scans += usize::from(scan.z > limits.scan);
-            dips += usize::from(series::dip(&Sorted::new(&times).unwrap()) > limits.dip);
+            dips += usize::from(series::dip(&SortedSample::new(&times).unwrap()) > limits.dip);
         }
         at_most("scan", scans, 2000, 0.01);
         at_most("dip", dips, 2000, 0.01);

@@ -1,34 +1,34 @@
-//! What is judged together: families, suites, machines.
+//! Calibration of joint decisions: families, suites, machines.
 
 use stats::Stream;
 use stats::multiplicity::holm;
 use stats::pooled::{Center, RandomEffects, centers, residuals};
 use stats::relabel::{Estimand, Pairs};
-use stats::sequential::{Question, Sequential, holm_shares};
-use stats::spending::{Reached, Spending, by_pairs, sizes};
+use stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
+use stats::spending::{InterimPoint, Spending, by_pairs, sizes};
 
 use crate::noise::*;
 
-/// One reference, four equal arms and one that is 5 % slower, on the noise of bursts.
+/// One reference, four equal arms and one arm that is 5 % slower, on the noise of bursts.
 #[test]
 fn a_family_of_comparisons_errs_as_seldom_as_one() {
     let (mut stream, mut n_false, mut n_found) = (Stream::new(7), 0, 0);
     for _ in 0..200 {
-        let arms: Vec<Sequential> = (0..5)
+        let arms: Vec<SequentialTest> = (0..5)
             .map(|arm| {
                 let ratio = if arm == 0 { 1.05 } else { 1.0 };
                 let pairs = experiment(&mut stream, bursts, 40, ratio);
                 let spending = Spending { alpha: 0.05, family: 5, n_min: 0 };
                 let (estimand, margin) = (Estimand::Adaptive, 0.01);
                 let seed = stream.next_u64();
-                let question = Question { spending, estimand, margin, limit: 0.0, seed };
-                let mut arm = Sequential::new(question);
+                let design = SequentialDesign { spending, estimand, margin, limit: 0.0, seed };
+                let mut arm = SequentialTest::new(design);
                 arm.take(&pairs, &by_pairs(40)).unwrap();
                 arm
             })
             .collect();
-        let family: Vec<&Sequential> = arms.iter().collect();
-        let adjusted = holm(&arms.iter().map(Sequential::p).collect::<Vec<_>>()).unwrap();
+        let family: Vec<&SequentialTest> = arms.iter().collect();
+        let adjusted = holm(&arms.iter().map(SequentialTest::p).collect::<Vec<_>>()).unwrap();
         let different: Vec<bool> = arms
             .iter()
             .zip(holm_shares(&family, 0))
@@ -42,10 +42,10 @@ fn a_family_of_comparisons_errs_as_seldom_as_one() {
     assert!(n_found >= 150, "{n_found} of 200");
 }
 
-/// A benchmark of a suite: what would be measured, what has been seen, and how many pairs that is.
+/// A benchmark of a suite: all its pairs, its test, and the number of pairs so far.
 struct Member {
     pairs: Pairs,
-    seen: Sequential,
+    test: SequentialTest,
     n_pairs: usize,
 }
 
@@ -58,29 +58,29 @@ impl Member {
         let spending = Spending { alpha: 0.05, family: MEMBERS, n_min: 0 };
         let (estimand, margin) = (Estimand::Adaptive, 0.01);
         let seed = stream.next_u64();
-        let question = Question { spending, estimand, margin, limit: 0.0, seed };
-        Self { pairs, seen: Sequential::new(question), n_pairs: 0 }
+        let design = SequentialDesign { spending, estimand, margin, limit: 0.0, seed };
+        Self { pairs, test: SequentialTest::new(design), n_pairs: 0 }
     }
 
-    /// Measures up to so many pairs; the last look of all if there will be no more.
+    /// Adds pairs up to `n_pairs`. With `is_last`, the last look follows.
     fn visit(&mut self, n_pairs: usize, is_last: bool) {
         let mut points = by_pairs(MEMBER_PAIRS);
         points.retain(|point| point.n_pairs < n_pairs + usize::from(!is_last));
-        points.extend(is_last.then_some(Reached { n_pairs, fraction: 1.0 }));
-        self.seen.take(&self.pairs.first(n_pairs).unwrap(), &points).unwrap();
+        points.extend(is_last.then_some(InterimPoint { n_pairs, fraction: 1.0 }));
+        self.test.take(&self.pairs.first(n_pairs).unwrap(), &points).unwrap();
         self.n_pairs = n_pairs;
     }
 }
 
-/// Those that are not settled, at the shares of alpha that all together have.
+/// Indices of the members that are not settled, at the shares of alpha of the whole family.
 fn open(members: &[Member]) -> Vec<usize> {
-    let all: Vec<&Sequential> = members.iter().map(|member| &member.seen).collect();
+    let all: Vec<&SequentialTest> = members.iter().map(|member| &member.test).collect();
     let shares = holm_shares(&all, MEMBERS).into_iter().enumerate();
     shares.filter(|&(at, share)| !all[at].is_settled(share)).map(|(at, _)| at).collect()
 }
 
-/// Those that are not decided are visited in turns, each up to its next look, until their common time is used up; what is
-/// open then is looked at once more.
+/// Visits the open members in turns, each up to its next look, until their common time is used up.
+/// Each member that is open then has one more look.
 fn visit_in_turns(members: &mut [Member]) {
     let mut left = 4 * MEMBER_PAIRS;
     let mut is_over = false;
@@ -100,13 +100,13 @@ fn visit_in_turns(members: &mut [Member]) {
         }
     }
     for at in open(members) {
-        // The visit that the end of the time cut short has some pairs more.
+        // The visit that the end of the time cuts short has a few more pairs.
         let n_pairs = (members[at].n_pairs + left).min(MEMBER_PAIRS);
         members[at].visit(n_pairs, true);
     }
 }
 
-/// Six benchmarks on the noise of bursts, one of which is 5 % slower.
+/// Six benchmarks on the noise of bursts; one is 5 % slower.
 #[test]
 fn a_suite_visited_in_turns_errs_as_seldom_as_one() {
     let (mut stream, mut n_false, mut n_found) = (Stream::new(21), 0, 0);
@@ -116,7 +116,7 @@ fn a_suite_visited_in_turns_errs_as_seldom_as_one() {
             .map(|at| Member::new(&mut stream, if at == 0 { 1.05 } else { 1.0 }))
             .collect();
         visit_in_turns(&mut members);
-        let all: Vec<&Sequential> = members.iter().map(|member| &member.seen).collect();
+        let all: Vec<&SequentialTest> = members.iter().map(|member| &member.test).collect();
         let shares = holm_shares(&all, MEMBERS);
         let different: Vec<bool> =
             all.iter().zip(shares).map(|(it, share)| it.is_different(share)).collect();
@@ -127,7 +127,8 @@ fn a_suite_visited_in_turns_errs_as_seldom_as_one() {
     assert!(n_found >= 70, "{n_found} of {n}");
 }
 
-/// Nodes that differ, with unequal noise and numbers of pairs: a mean of 0 is seldom rejected, and seldom is one named.
+/// Nodes that differ, with unequal noise and numbers of pairs. Rejecting a mean of 0 is rare, and
+/// so is naming a node.
 #[test]
 fn many_machines_err_as_seldom_as_one() {
     let (mut stream, n) = (Stream::new(13), 2000);

@@ -1,4 +1,4 @@
-//! Reading a vector file and comparing it with what the crate finds.
+//! Functions that read a vector file and compare it with the results of the crate.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(crate) fn whole(value: &Value) -> usize {
     value.as_u64().unwrap_or_else(|| panic!("{value} is not a whole number")) as usize
 }
 
-/// Largest accepted difference for the value at a path, given the two values.
+/// Largest accepted difference for the value at a path, given the expected value.
 pub(crate) type Tolerance = fn(path: &str, expect: f64) -> f64;
 
 /// Relative 1e-12, as the files state; absolute near zero.
@@ -30,7 +30,7 @@ pub(crate) fn close(_: &str, expect: f64) -> f64 {
     1e-12 * expect.abs().max(1e-3)
 }
 
-/// Fails unless `found` has the keys and values of `expect`, no more and no fewer.
+/// Fails unless `found` has exactly the keys and values of `expect`.
 pub(crate) fn agree(path: &str, found: &Value, expect: &Value, tolerance: Tolerance) {
     match (found, expect) {
         (Value::Object(found), Value::Object(expect)) => {
@@ -59,7 +59,7 @@ pub(crate) fn agree(path: &str, found: &Value, expect: &Value, tolerance: Tolera
     }
 }
 
-/// `expect` without `keys`, each of which must be there.
+/// `expect` without `keys`. Each key must exist.
 pub(crate) fn without(expect: &Value, keys: &[&str]) -> Value {
     let mut map = expect.as_object().expect("a map").clone();
     for key in keys {

@@ -1,7 +1,7 @@
 //! Rows of one arm → its summary: location statistics, metrics and exits.
 
 use rayon::prelude::*;
-use stats::Sorted;
+use stats::SortedSample;
 use stats::endpoint::{self, Estimator};
 
 use crate::analysis::arm_values::{by_arm, walls_by_arm};
@@ -95,7 +95,7 @@ fn times(wall: &[f64]) -> Option<TimeSummary> {
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
     // With a million values each of these takes as long as reading the record does.
     let ((sorted, floor), errs) = rayon::join(
-        || (Sorted::new(wall), endpoint::floor(wall)),
+        || (SortedSample::new(wall), endpoint::floor(wall)),
         || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
     );
     let (sorted, floor) = (sorted.ok()?, floor.ok()?);
@@ -154,7 +154,7 @@ fn base_value(rows: &Rows, index: usize, info: &MetricInfo) -> Option<f64> {
 }
 
 fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {
-    let sorted = Sorted::new(xs).ok()?;
+    let sorted = SortedSample::new(xs).ok()?;
     Some(MetricSummary {
         name: name.into(),
         n: xs.len(),

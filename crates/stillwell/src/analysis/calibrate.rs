@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 use stats::relabel::Pairs;
-use stats::sequential::{Question, Sequential};
+use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
 use stats::{Invalid, Stream, two_sample};
 
@@ -202,8 +202,8 @@ fn ours(pairs: &Pairs, policy: &Policy, seed: u64) -> Result<(bool, usize), Inva
     let spending = Spending { alpha: policy.alpha, family: 1, n_min: 0 };
     let margin = policy.same_within.ln_1p();
     let estimand = estimand_of(policy.estimand);
-    let question = Question { spending, estimand, margin, limit: 0.0, seed };
-    let mut comparison = Sequential::new(question);
+    let design = SequentialDesign { spending, estimand, margin, limit: 0.0, seed };
+    let mut comparison = SequentialTest::new(design);
     let points = by_pairs(pairs.len());
     for n_points in 1..=points.len() {
         let so_far = pairs.first(points[n_points - 1].n_pairs)?;

@@ -177,7 +177,7 @@ impl ComparisonContext<'_> {
             hi: interval.hi.exp(),
         };
         let statistic = statistic_name(found.statistic());
-        let is_decided = stats::Verdict::of(interval, margin).is_decided();
+        let is_decided = stats::IntervalVerdict::of(interval, margin).is_decided();
         let n_pairs = found.n_pairs - found.n_warmup;
         let n_to_decide =
             stats::verdict::pairs_to_decide(n_pairs, interval, found.last.theta, margin);

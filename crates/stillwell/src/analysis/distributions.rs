@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::relabel::{self, Orbit, Pairs};
 use stats::shift::{self, DECILES};
-use stats::{Invalid, Sorted};
+use stats::{Invalid, SortedSample};
 
 use crate::analysis::comparison::{Comparison, Evidence, NoTest};
 use crate::analysis::walls::{Slots, Walls};
@@ -156,7 +156,8 @@ fn paired(plan: &Plan, all: &Slots) -> Result<PairedDistributions, Invalid> {
 }
 
 fn distances(pairs: &Pairs, orbit: &Orbit, theta: f64) -> Result<Distances, Invalid> {
-    let distance = |found: shift::Distance| DistributionDistance { value: found.value, p: found.p };
+    let distance =
+        |found: shift::ArmDistance| DistributionDistance { value: found.value, p: found.p };
     let anderson_darling = match shift::anderson_darling(pairs, orbit, theta) {
         Ok(found) => Some(distance(found)),
         Err(Invalid::NoSpread) => None,
@@ -182,13 +183,13 @@ fn unpaired(
 }
 
 /// Logarithms of the measured wall times of an arm.
-fn log_walls(record: &Record, arm: usize) -> Option<Sorted> {
+fn log_walls(record: &Record, arm: usize) -> Option<SortedSample> {
     let rows = &record.rows;
     let measured = (0..rows.len()).filter(|&row| rows.arm(row) == arm && rows.is_measurement(row));
     let walls: Vec<f64> = measured.filter_map(|row| rows.headline(row)).collect();
     let used = evenly_spaced(walls.len(), RUNS_MAX);
     let used: Vec<f64> = used.into_iter().map(|run| walls[run]).collect();
-    Sorted::new(&stats::logs(&used).ok()?).ok()
+    SortedSample::new(&stats::logs(&used).ok()?).ok()
 }
 
 #[cfg(test)]

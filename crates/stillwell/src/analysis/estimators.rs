@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
 use stats::propagate::ratio_minus_control;
-use stats::{Measured, Sorted};
+use stats::{PointEstimate, SortedSample};
 
 use crate::analysis::arm_values::walls_by_arm;
 use crate::analysis::summary::{ArmSummary, UncertainValue};
@@ -102,7 +102,7 @@ pub fn estimators(
 
 /// The estimators of runs in their order, ns.
 fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
-    let sorted = Sorted::new(wall).ok()?;
+    let sorted = SortedSample::new(wall).ok()?;
     let floor = endpoint::floor(wall).ok()?;
     let of = |estimator: Estimator| UncertainValue {
         value: estimator.of(&sorted),
@@ -131,7 +131,8 @@ fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
     let n_needed = shape.n_runs();
     let seen = wall.get(..n_needed);
     let found = seen.and_then(|runs| endpoint::tim_emin(runs, shape.n, shape.k).ok());
-    let measured = found.map(|Measured { value, err }| UncertainValue { value, err: Some(err) });
+    let measured =
+        found.map(|PointEstimate { value, err }| UncertainValue { value, err: Some(err) });
     Tim { n_needed, measured, net: None }
 }
 
@@ -177,7 +178,8 @@ fn ratio(
     control: Option<UncertainValue>,
 ) -> Option<UncertainValue> {
     let control = control.unwrap_or(UncertainValue { value: 0.0, err: Some(0.0) });
-    let measured = |it: UncertainValue| Measured { value: it.value, err: it.err.unwrap_or(0.0) };
+    let measured =
+        |it: UncertainValue| PointEstimate { value: it.value, err: it.err.unwrap_or(0.0) };
     let ratio = ratio_minus_control(measured(new), measured(old), measured(control));
     let err = new.err.and(old.err).and(control.err).map(|_| ratio.err);
     (old.value > control.value).then_some(UncertainValue { value: ratio.value, err })

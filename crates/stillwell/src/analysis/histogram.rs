@@ -44,8 +44,9 @@ impl Histogram {
 
     /// Bins several series.
     pub fn of_series(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
-        let sorted: Vec<_> = series.iter().filter_map(|xs| stats::Sorted::new(xs).ok()).collect();
-        let lo = sorted.iter().map(stats::Sorted::min).reduce(f64::min)?;
+        let sorted: Vec<_> =
+            series.iter().filter_map(|xs| stats::SortedSample::new(xs).ok()).collect();
+        let lo = sorted.iter().map(stats::SortedSample::min).reduce(f64::min)?;
         let hi = sorted.iter().map(|xs| xs.quantile(UPPER_QUANTILE)).reduce(f64::max)?;
         // All equal: one bin's width of anything above zero will do.
         let width = if hi > lo { (hi - lo) / n_bins as f64 } else { (lo.abs() * 0.01).max(1.0) };

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
@@ -94,7 +94,7 @@ impl SliceRule {
         let of = |values: &[f64]| match self.estimand {
             Estimand::Mean => stats::mean(values).ok(),
             Estimand::Adaptive | Estimand::Typical | Estimand::Floor => {
-                Sorted::new(values).ok().map(|sorted| sorted.low_mean(LOW))
+                SortedSample::new(values).ok().map(|sorted| sorted.low_mean(LOW))
             }
         };
         if !self.delta {

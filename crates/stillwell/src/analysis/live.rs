@@ -1,6 +1,6 @@
 //! Estimates of single arms during a session, in constant memory: for the progress line, and for the precision of t0.
 
-use stats::Measured;
+use stats::PointEstimate;
 
 use crate::record::Row;
 use crate::values::metric::Metric;
@@ -71,7 +71,7 @@ impl LiveTimes {
     }
 
     /// t0 of an arm with its error, once there are enough runs.
-    pub fn arm_t0(&self, arm: usize) -> Option<Measured> {
+    pub fn arm_t0(&self, arm: usize) -> Option<PointEstimate> {
         self.arms[arm].t0()
     }
 }
@@ -117,12 +117,12 @@ impl LiveSeries {
     }
 
     /// `stats::endpoint::floor` with windows that end at bucket boundaries.
-    fn t0(&self) -> Option<Measured> {
+    fn t0(&self) -> Option<PointEstimate> {
         let k = if self.n < 60 { 2 } else { 3 };
-        let smallest = stats::Sorted::new(&self.smallest).ok()?;
+        let smallest = stats::SortedSample::new(&self.smallest).ok()?;
         let value = stats::endpoint::clamped(&smallest, k).ok()?;
-        let err = stats::endpoint::window_err(&self.buckets, stats::Sorted::min).ok()?;
-        Some(Measured { value, err })
+        let err = stats::endpoint::window_err(&self.buckets, stats::SortedSample::min).ok()?;
+        Some(PointEstimate { value, err })
     }
 }
 

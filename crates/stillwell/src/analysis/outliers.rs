@@ -1,7 +1,7 @@
 //! Outliers of an arm, and their causes as their rows show them.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::analysis::run_times::{cpu_ns, queued_ns};
 use crate::record::Rows;
@@ -95,7 +95,7 @@ const COUNTS: [(CountName, Metric); 4] = [
 /// The outliers among an arm's runs: `indices` are its rows, `times` their wall times. `None` with too few runs, or
 /// times of zero.
 pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outliers> {
-    let sorted = Sorted::new(&stats::logs(times).ok()?).ok()?;
+    let sorted = SortedSample::new(&stats::logs(times).ok()?).ok()?;
     let upper = sorted.quantile(0.75);
     let fence = upper + RANGES * (upper - sorted.quantile(0.25));
     let found: Vec<usize> = (0..times.len()).filter(|&at| times[at].ln() > fence).collect();
@@ -133,7 +133,7 @@ struct TypicalRun {
     queued_ns: Option<f64>,
     cpu_ns: Option<f64>,
     /// Counts by [`COUNTS`].
-    counts: [Option<Sorted>; COUNTS.len()],
+    counts: [Option<SortedSample>; COUNTS.len()],
     /// Whether many runs fail, so that a failure is no cause.
     fails: bool,
 }
@@ -142,12 +142,12 @@ impl TypicalRun {
     fn of(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Self> {
         let sorted = |value: &dyn Fn(usize) -> Option<f64>| {
             let values: Vec<f64> = indices.iter().filter_map(|&index| value(index)).collect();
-            Sorted::new(&values).ok()
+            SortedSample::new(&values).ok()
         };
         let median = |value: &dyn Fn(usize) -> Option<f64>| Some(sorted(value)?.median());
         let n_failed = indices.iter().filter(|&&index| rows.exit(index) != 0).count();
         Some(Self {
-            wall_ns: Sorted::new(times).ok()?.median(),
+            wall_ns: SortedSample::new(times).ok()?.median(),
             preempted_ns: median(&|index| preempted_ns(rows, index)),
             queued_ns: median(&|index| queued_ns(rows, index)),
             cpu_ns: median(&|index| cpu_ns(rows, index)),

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stats::multiplicity::{holm, shares};
 use stats::pooled::{Center, RandomEffects, centers, residuals, sign_test};
-use stats::sequential::{Question, Sequential};
-use stats::spending::{Reached, Spending};
-use stats::{Interval, Measured};
+use stats::sequential::{SequentialDesign, SequentialTest};
+use stats::spending::{InterimPoint, Spending};
+use stats::{Interval, PointEstimate};
 
 use crate::analysis::comparison::{NoTest, RatioInterval};
 use crate::analysis::summary::UncertainValue;
@@ -124,7 +124,7 @@ pub struct NodeRatio {
 /// The test of a variant before the adjustment for the family.
 enum PoolTest {
     Nodes { found: RandomEffects, p: f64, n_slower: usize, sign_p: f64 },
-    One { slots: Slots, test: Box<Sequential> },
+    One { slots: Slots, test: Box<SequentialTest> },
     Nothing(NoTest),
 }
 
@@ -194,7 +194,7 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
     let node = |(at, (node, slots)): (usize, (&String, &Slots))| {
         let outlier_p = p.get(at).copied();
         let ratio = centers.as_ref().map(|centers| {
-            let Measured { value, err } = centers[at];
+            let PointEstimate { value, err } = centers[at];
             UncertainValue { value: value.exp(), err: Some(value.exp() * err) }
         });
         NodeRatio {
@@ -220,13 +220,13 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
     (line, tested)
 }
 
-fn outlier_p(centers: &[Measured]) -> Option<Vec<f64>> {
+fn outlier_p(centers: &[PointEstimate]) -> Option<Vec<f64>> {
     let p: Vec<f64> = residuals(centers).ok()?.iter().map(|node| node.p).collect();
     holm(&p).ok()
 }
 
 fn test(
-    centers: Option<&[Measured]>,
+    centers: Option<&[PointEstimate]>,
     mut nodes: BTreeMap<String, Slots>,
     policy: &Policy,
     family: usize,
@@ -249,15 +249,15 @@ fn test(
 
 /// The test of a session on one machine, with one analysis at the end.
 fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> PoolTest {
-    let question = Question {
+    let question = SequentialDesign {
         spending: Spending { alpha: policy.alpha, family, n_min: 0 },
         estimand: estimand_of(policy.estimand),
         margin: policy.same_within.ln_1p(),
         limit: 0.0,
         seed,
     };
-    let mut test = Sequential::new(question);
-    let end = [Reached { n_pairs: slots.len(), fraction: 1.0 }];
+    let mut test = SequentialTest::new(question);
+    let end = [InterimPoint { n_pairs: slots.len(), fraction: 1.0 }];
     match slots.pairs().and_then(|pairs| test.take(&pairs, &end)) {
         Ok(true) => PoolTest::One { slots, test: Box::new(test) },
         Ok(false) => PoolTest::Nothing(match test.spending().n_pairs_needed() {

@@ -1,9 +1,9 @@
 //! Facts on the launches of a benchmark, as far as the source has them.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
-use crate::results::{Benchmark, LaunchView, MetaValue, Results, Unit};
+use crate::results::{Benchmark, LaunchView, MetaValue, ResultUnit, Results};
 
 /// The smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -52,7 +52,7 @@ const FENCES: f64 = 1.5;
 pub fn series(results: &Results, benchmark: &Benchmark) -> ValueSeries {
     let with_values = || benchmark.launches().filter(|launch| !launch.values.is_empty());
     let n_launches = with_values().count();
-    let sorted = Sorted::new(&benchmark.values).ok();
+    let sorted = SortedSample::new(&benchmark.values).ok();
     ValueSeries {
         n_calibrations: benchmark.n_launches() - n_launches,
         n_launches,
@@ -93,7 +93,7 @@ fn raw(benchmark: &Benchmark) -> impl Iterator<Item = (u64, u64, f64)> {
 }
 
 fn raw_range(benchmark: &Benchmark) -> Option<ValueRange<f64>> {
-    if benchmark.unit != Unit::Time {
+    if benchmark.unit != ResultUnit::Time {
         return None;
     }
     let times = raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value);
@@ -105,7 +105,7 @@ fn raw_range(benchmark: &Benchmark) -> Option<ValueRange<f64>> {
 
 /// Time of all values and warm-ups, ns; none if the values are no times.
 pub fn measured_ns(benchmark: &Benchmark) -> Option<f64> {
-    if benchmark.unit != Unit::Time {
+    if benchmark.unit != ResultUnit::Time {
         return None;
     }
     let values: f64 =
@@ -168,7 +168,7 @@ fn mad(values: &[f64], median: f64) -> Option<f64> {
     Some(f64::midpoint(before, middle))
 }
 
-fn n_outliers(values: &[f64], sorted: &Sorted) -> usize {
+fn n_outliers(values: &[f64], sorted: &SortedSample) -> usize {
     let (q1, q3) = (sorted.quantile(0.25), sorted.quantile(0.75));
     let reach = FENCES * (q3 - q1);
     values.iter().filter(|&&value| value < q1 - reach || value > q3 + reach).count()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stats::{Sorted, endpoint};
+use stats::{SortedSample, endpoint};
 
 use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches::gathered;
@@ -76,5 +76,5 @@ fn share(waits_ns: &[u64], walls_ns: &[u64], cpus_ns: &[u64]) -> Option<f64> {
 
 fn median_ps(series: &[u64]) -> Option<f64> {
     let series: Vec<f64> = series.iter().map(|&ps| ps as f64).collect();
-    Some(Sorted::new(&series).ok()?.median())
+    Some(SortedSample::new(&series).ok()?.median())
 }

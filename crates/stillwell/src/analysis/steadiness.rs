@@ -181,21 +181,23 @@ fn checks(times: &[f64], seed: u64) -> (Steadiness, Vec<SteadinessCheck>) {
 
 /// A check with the size of its flag as a fraction.
 fn in_fractions(
-    check: &series::Check,
+    check: &series::StabilityCheck,
     found: &Stability,
     n_runs: usize,
 ) -> Option<SteadinessCheck> {
     let flag = match check.flag {
-        series::Flag::Correlated => {
+        series::StabilityFlag::Correlated => {
             SteadinessFlag::Correlated { n_runs, n_eff: found.independence?.n_eff }
         }
-        series::Flag::Drifting => SteadinessFlag::Drifting { change: found.drift.change.exp_m1() },
-        series::Flag::Stepped => SteadinessFlag::Stepped {
+        series::StabilityFlag::Drifting => {
+            SteadinessFlag::Drifting { change: found.drift.change.exp_m1() }
+        }
+        series::StabilityFlag::Stepped => SteadinessFlag::Stepped {
             change: found.step.change.exp_m1(),
             at_run: found.step.scan.at + 1,
         },
-        series::Flag::Modes => SteadinessFlag::Modes,
-        series::Flag::FloorMoved => {
+        series::StabilityFlag::Modes => SteadinessFlag::Modes,
+        series::StabilityFlag::FloorMoved => {
             SteadinessFlag::FloorMoved { spread: found.floor.spread.exp_m1() }
         }
     };

@@ -1,7 +1,7 @@
 //! The summary of one arm: location, scatter and metrics, each with its error.
 
 use serde::Serialize;
-use stats::Measured;
+use stats::PointEstimate;
 
 /// One arm.
 #[derive(Clone, Debug, Serialize)]
@@ -94,12 +94,12 @@ impl UncertainValue {
     }
 
     /// The value with its error, if it has one.
-    pub fn measured(self) -> Option<Measured> {
-        self.err.map(|err| Measured { value: self.value, err })
+    pub fn measured(self) -> Option<PointEstimate> {
+        self.err.map(|err| PointEstimate { value: self.value, err })
     }
 
-    fn measured_or_zero(self) -> Measured {
-        Measured { value: self.value, err: self.err.unwrap_or(0.0) }
+    fn measured_or_zero(self) -> PointEstimate {
+        PointEstimate { value: self.value, err: self.err.unwrap_or(0.0) }
     }
 }
 

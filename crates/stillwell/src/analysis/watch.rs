@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 use stats::Invalid;
 use stats::relabel;
-use stats::sequential::{Question, Sequential, holm_shares};
-use stats::spending::{Reached, Spending, sizes};
+use stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
+use stats::spending::{InterimPoint, Spending, sizes};
 
 use crate::analysis::end::end_reason;
 use crate::analysis::walls::Walls;
@@ -26,7 +26,7 @@ pub struct ArmComparison {
     /// Number of comparisons in its family, itself included.
     pub family: usize,
     /// The sequential test so far.
-    pub test: Sequential,
+    pub test: SequentialTest,
 }
 
 /// Progress of the comparisons, for display: errors and expectations are rough.
@@ -77,7 +77,7 @@ impl LookRule {
 
     /// The points that two arms have reached. The fraction of a session is that of its blocks or of its time,
     /// whichever is larger. Neither depends on the labels of the arms.
-    fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<Reached> {
+    fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
         let n_pairs = walls.n_pairs(old, new);
         let mut points = Vec::new();
         if self.stopping == Stopping::WhenDecided {
@@ -86,12 +86,12 @@ impl LookRule {
                 let elapsed_ns = walls.elapsed_ns(old, new, n_pairs).unwrap_or(0);
                 let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
                 let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
-                Reached { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
+                InterimPoint { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }
             }));
         }
         if is_over {
             points.retain(|point| point.n_pairs < n_pairs);
-            points.push(Reached { n_pairs, fraction: 1.0 });
+            points.push(InterimPoint { n_pairs, fraction: 1.0 });
         }
         points
     }
@@ -106,7 +106,7 @@ impl SessionComparisons {
         let comparisons = in_family
             .chain(plan.twin().map(|twin| (twin, 1)))
             .map(|(arm, family)| {
-                let question = Question {
+                let question = SequentialDesign {
                     spending: Spending { alpha: plan.policy.alpha, family, n_min: fewest(plan) },
                     estimand: estimand_of(plan.policy.estimand),
                     margin: plan.policy.same_within.ln_1p(),
@@ -114,7 +114,7 @@ impl SessionComparisons {
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
                 let reference = plan.reference_of(arm);
-                ArmComparison { arm, reference, family, test: Sequential::new(question) }
+                ArmComparison { arm, reference, family, test: SequentialTest::new(question) }
             })
             .collect();
         Self { comparisons, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
@@ -162,7 +162,7 @@ impl SessionComparisons {
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
     pub fn compared(&self) -> Vec<(&ArmComparison, f64)> {
         let family = self.candidates();
-        let tests: Vec<&Sequential> = family.iter().map(|tested| &tested.test).collect();
+        let tests: Vec<&SequentialTest> = family.iter().map(|tested| &tested.test).collect();
         family.iter().zip(holm_shares(&tests, self.n_family)).collect()
     }
 

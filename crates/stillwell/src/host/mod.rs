@@ -98,8 +98,8 @@ type Kernel = fn(&Host, knobs::Format, &str, &str) -> std::io::Result<()>;
 /// end.
 const READ_BYTES_MAX: u64 = 64 << 10;
 
-/// One policy directory for each CPU, and some room.
-const LIST_ENTRIES_MAX: usize = 2 * CPUS_MAX;
+/// /proc lists some ten threads of the kernel for each CPU; the rest is room for processes.
+const LIST_ENTRIES_MAX: usize = 32 * CPUS_MAX;
 
 /// What the kernel shows of every interrupt (kernel/irq/proc.c); anything else is the name of a device.
 const IRQ_FILES: &[&str] = &[

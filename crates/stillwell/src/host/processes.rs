@@ -9,6 +9,8 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 const NOT_MOVABLE: u64 = 0x0400_0000;
 /// The parent of all other threads of the kernel.
 const KTHREADD: u32 = 2;
+/// With 8192 CPUs some ten threads on each, and eight bytes for each of their numbers.
+const CHILDREN_BYTES_MAX: u64 = 1 << 20;
 
 /// What `/proc/PID/stat` says of a process.
 #[derive(Debug)]
@@ -101,7 +103,8 @@ pub fn threads(host: &Host) -> impl Iterator<Item = Thread> {
 pub(super) fn movable_kernel_threads(host: &Host) -> Option<Vec<String>> {
     // In a container number 2 is something else.
     Process::read(host, KTHREADD).filter(Process::is_kernel_thread)?;
-    let children = host.read(format!("proc/{KTHREADD}/task/{KTHREADD}/children"))?;
+    let children = format!("proc/{KTHREADD}/task/{KTHREADD}/children");
+    let children = host.read_long(children, CHILDREN_BYTES_MAX)?;
     let children = children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
     let is_movable = |pid: &u32| {
         Process::read(host, *pid).is_some_and(|process| {

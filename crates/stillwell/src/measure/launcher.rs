@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
@@ -25,8 +25,8 @@ use crate::measure::wire::{
 };
 use crate::record::Row;
 use crate::sys::{
-    self, Alarm, Attributes, CStrings, ChildStdio, Environment, LaunchError, Launched, Policy,
-    Usage,
+    self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError,
+    Launched, Policy, Usage,
 };
 use crate::values::metric::Metric;
 
@@ -44,7 +44,7 @@ pub fn serve() {
     // What ps and top show; the file is /proc/self/exe.
     rustix::thread::set_name(c"stillwell-run").ok();
     let front_end = sys::parent();
-    sys::signal_me_when_my_parent_ends(libc::SIGTERM);
+    sys::signal_me_when_my_parent_ends(Signal::TERM);
     // What goes wrong here the front end sees as a closed socket; there is nobody else to tell.
     serve_requests(front_end).ok();
 }
@@ -63,6 +63,8 @@ fn serve_requests(front_end: i32) -> Result<()> {
             return Ok(());
         }
     };
+    // Not in the session: a run borrows both.
+    let mut variables = Environment::new(PADDING_VARIABLE);
     loop {
         let reply = match wire::receive(&mut socket)? {
             Request::Open(_) => Reply::Refused("opened twice".into()),
@@ -73,7 +75,7 @@ fn serve_requests(front_end: i32) -> Result<()> {
                 }
                 Err(error) => Reply::Refused(format!("{error:#}")),
             },
-            Request::Batch(batch) => Reply::Done(session.run(&batch)),
+            Request::Batch(batch) => Reply::Done(session.run(&batch, &mut variables)),
         };
         wire::send(&mut socket, &reply)?;
     }
@@ -91,7 +93,6 @@ struct Session {
     counters: Counters,
     streams: Streams,
     launcher: sys::Launcher,
-    environment: Environment,
 }
 
 /// What one child did.
@@ -135,7 +136,7 @@ impl Session {
             reading_time: ReadingTime::new(open.evidence),
             attributes: Attributes {
                 // What the launcher has itself its children inherit; hooks get back what it had before.
-                affinity: open.affinity.filter(|_| !is_with_runs),
+                affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
                 nice: open.nice,
                 policy: open.policy.map(|(policy, priority)| Policy { policy, priority }),
                 no_aslr: open.no_aslr,
@@ -144,21 +145,20 @@ impl Session {
                 directory: None,
             },
             plain: Attributes {
-                affinity: open.launcher_cpus.map(|_| allowed),
+                affinity: open.launcher_cpus.map(|_| CpuMask::new(&allowed)),
                 run_as: open.run_as,
                 ..Attributes::default()
             },
             counters,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
             launcher: sys::Launcher::default(),
-            environment: Environment::new(PADDING_VARIABLE),
         };
         sys::shrink_resident_set();
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
         Ok((session, Opened { metrics, gaps }))
     }
 
-    fn run(&mut self, batch: &Batch) -> Done {
+    fn run(&mut self, batch: &Batch, variables: &mut Environment) -> Done {
         let mut done = Done::default();
         sys::take_stop_request();
         if sys::parent() != self.front_end {
@@ -171,8 +171,8 @@ impl Session {
         for job in &batch.jobs {
             let prepared = &commands[job.command as usize];
             let base = &environments[prepared.command.environment as usize];
-            self.environment.assemble(base, iteration_variables(job), job.padding_bytes);
-            if let Err(stop) = self.run_job(prepared, job, &mut done.loud_commands) {
+            let envp = variables.assemble(base, iteration_variables(job), job.padding_bytes);
+            if let Err(stop) = self.run_job(prepared, job, envp, &mut done.loud_commands) {
                 done.stop = Some(stop);
                 break;
             }
@@ -187,6 +187,7 @@ impl Session {
         &mut self,
         prepared: &Prepared<'_>,
         job: &Job,
+        envp: Envp<'_>,
         loud: &mut Vec<u32>,
     ) -> Result<(), Stop> {
         let command = prepared.command;
@@ -195,7 +196,7 @@ impl Session {
             self.counters.before();
             self.reading_time.add_since(start_ns);
         }
-        let ran = self.run_child(prepared, job.row);
+        let ran = self.run_child(prepared, envp, job.row);
         self.counters.something_ran();
         let ran = ran?;
         let accepted = command.accept.allows(ran.exit, ran.timed_out);
@@ -224,7 +225,12 @@ impl Session {
     }
 
     /// Starts a child, waits for its end and collects what the kernel says about it.
-    fn run_child(&mut self, prepared: &Prepared<'_>, row: Option<RowId>) -> Result<Ran, Stop> {
+    fn run_child(
+        &mut self,
+        prepared: &Prepared<'_>,
+        envp: Envp<'_>,
+        row: Option<RowId>,
+    ) -> Result<Ran, Stop> {
         let command = prepared.command;
         let is_timed = row.is_some_and(|id| id.block.is_some());
         let failed = |stage, error: io::Error| Stop::Launch {
@@ -243,12 +249,12 @@ impl Session {
             prepared.stdin.as_deref().map_or(ChildStdio::Fd(self.streams.null()), ChildStdio::Read),
             match (&command.stdout, &prepared.stdout, &stdout_pipe) {
                 (_, Some(path), _) => ChildStdio::Write(path),
-                (_, _, Some((_, writer))) => ChildStdio::Fd(raw(writer)),
+                (_, _, Some((_, writer))) => ChildStdio::Fd(writer.as_fd()),
                 (Output::Inherit, _, _) => ChildStdio::Inherit,
                 _ => ChildStdio::Fd(self.streams.null()),
             },
             match (command.stderr, &stderr_pipe) {
-                (_, Some((_, writer))) => ChildStdio::Fd(raw(writer)),
+                (_, Some((_, writer))) => ChildStdio::Fd(writer.as_fd()),
                 (ErrorOutput::Inherit, _) => ChildStdio::Inherit,
                 (ErrorOutput::Keep, _) => ChildStdio::Fd(self.streams.kept_stderr()),
                 (ErrorOutput::Null, _) => ChildStdio::Fd(self.streams.null()),
@@ -258,7 +264,7 @@ impl Session {
         attributes.directory.clone_from(&prepared.directory);
         let launched = self
             .launcher
-            .launch(&prepared.path, &prepared.argv, &self.environment, stdio, attributes)
+            .launch(&prepared.path, &prepared.argv, envp, stdio, attributes)
             .map_err(|LaunchError { stage, errno }| Stop::Launch { stage, errno })?;
         let pipes = Pipes::new(
             stdout_pipe.map(|(reader, _)| reader),
@@ -335,10 +341,6 @@ fn row_of(ran: &Ran, id: RowId, clock_origin_ns: u64) -> Row {
     }
     row.set(Metric::RunQueueWaitNs, ran.run_queue_wait_ns);
     row
-}
-
-fn raw(fd: &impl std::os::fd::AsRawFd) -> i32 {
-    fd.as_raw_fd()
 }
 
 fn is_interruption(error: &io::Error) -> bool {

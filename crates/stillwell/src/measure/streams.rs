@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
@@ -48,13 +48,13 @@ impl Streams {
     }
 
     /// The null device.
-    pub fn null(&self) -> RawFd {
-        self.null.as_raw_fd()
+    pub fn null(&self) -> BorrowedFd<'_> {
+        self.null.as_fd()
     }
 
     /// The memory file for standard error.
-    pub fn kept_stderr(&self) -> RawFd {
-        self.kept_stderr.as_raw_fd()
+    pub fn kept_stderr(&self) -> BorrowedFd<'_> {
+        self.kept_stderr.as_fd()
     }
 
     /// Takes what the run wrote to the memory file and empties it: the last part, and the length of the whole.

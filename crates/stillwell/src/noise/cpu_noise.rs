@@ -1,7 +1,7 @@
 //! The report of `noise` on one CPU. Pure.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::noise::attribute::{Attribution, attribute, by_counts, by_delay, name_tasks};
@@ -95,7 +95,7 @@ pub fn of_cpu(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
     let watched = known.watched;
     let in_pauses_ns: u64 = watched.pauses.iter().map(|pause| pause.length_ns).sum();
     let lengths: Vec<f64> = watched.pauses.iter().map(|pause| pause.length_ns as f64).collect();
-    let sorted = Sorted::new(&lengths).ok();
+    let sorted = SortedSample::new(&lengths).ok();
     let stolen_ns = in_pauses_ns + watched.overflown_ns;
     let end_ns = watched.start_ns + watched.length_ns;
     let (evidence, trace) = known.evidence();

@@ -11,7 +11,7 @@ use std::thread::{Builder, JoinHandle};
 use anyhow::{Context as _, Result, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{gettid, sched_getcpu};
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
@@ -241,7 +241,7 @@ fn turns(clock: LoopClock) -> TurnTimes {
         *turn = now.saturating_sub(last) as f64;
         last = now;
     }
-    let sorted = Sorted::new(&turns).expect("turns are finite, and there are some");
+    let sorted = SortedSample::new(&turns).expect("turns are finite, and there are some");
     let median = sorted.median();
     let threshold = (MEDIANS * median).max(TAILS * sorted.quantile(0.999)) as u64;
     TurnTimes { median, threshold: threshold.max(1) }

@@ -1,8 +1,6 @@
 //! Traces the CPUs on which loops run. The context switches of each loop need no rights; every switch and every
 //! interrupt of its CPU need CAP_PERFMON.
 
-use std::os::fd::AsRawFd as _;
-
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -145,7 +143,7 @@ fn refused(what: &str, error: &std::io::Error) -> Gap {
         }
         Some(libc::EMFILE) => (
             "each CPU takes some thirty open files, and there may not be as many",
-            "raise ulimit -n, or name fewer --cpus",
+            "raise ulimit -n, or name fewer ⟦affinity⟧",
         ),
         _ => ("perf_event_open failed", "see perf_event_open(2)"),
     };
@@ -225,7 +223,7 @@ pub(super) fn open_points(cpu: usize, ids: &[u64]) -> std::io::Result<(Ring, Vec
     let mut others = Vec::new();
     for id in rest {
         let counter = builder(*id).build()?;
-        sys::share_perf_buffer(counter.as_raw_fd(), ring.0.as_raw_fd())?;
+        sys::share_perf_buffer(&counter, &ring.0)?;
         others.push(counter);
     }
     Ok((ring, others))

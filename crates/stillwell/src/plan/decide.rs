@@ -1,12 +1,12 @@
 //! Spec + facts → plan: the one place where a default is given.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
 use crate::plan::{Arm, BlockRule, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
-use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, Order, Shown};
+use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, MetricChoice, Order};
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
@@ -47,7 +47,7 @@ pub(super) fn decide_for(
     let metrics = match &spec.shown.metrics {
         Some(list) => list.0.clone(),
         None => ["wall", CPU, "user", "sys", "maxrss"]
-            .map(|name| Shown { name: name.into(), unit: None })
+            .map(|name| MetricChoice { name: name.into(), unit: None })
             .to_vec(),
     };
     let order = spec.length.order.unwrap_or_default();
@@ -172,16 +172,7 @@ fn precision(spec: &RunSpec, n_comparisons: usize, order: Order) -> Result<Optio
 fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
     let process = &spec.process;
     let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
-    // Not those in the mask of this process: isolated CPUs (isolcpus=) are in no mask until they are asked for.
-    if let (Some(cpus), Some(online)) = (&affinity, &facts.cpus_online) {
-        let known = crate::values::parse_cpu_list(online).unwrap_or_default();
-        let missing = cpus.iter().find(|cpu| !known.contains(cpu));
-        ensure!(
-            missing.is_none(),
-            "--affinity: CPU {} is not one of those that are online ({online})",
-            missing.expect("just checked")
-        );
-    }
+    affinity.as_ref().map_or(Ok(()), |cpus| check_online(cpus, facts))?;
     Ok(ProcessPlan {
         launcher_cpus: affinity.clone(),
         affinity,
@@ -191,6 +182,22 @@ fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
         no_aslr: process.no_aslr,
         env_padding: process.env_padding.unwrap_or_default(),
     })
+}
+
+/// The CPUs of an option must be online. Those in the mask of this process are not asked for: isolated CPUs (isolcpus=)
+/// are in no mask until a process is bound to them.
+///
+/// # Errors
+/// The first CPU that is not online.
+pub(super) fn check_online(cpus: &[usize], facts: &Facts) -> Result<()> {
+    let Some(online) = &facts.cpus_online else { return Ok(()) };
+    let known = crate::values::parse_cpu_list(online).unwrap_or_default();
+    match cpus.iter().find(|cpu| !known.contains(cpu)) {
+        Some(cpu) => {
+            bail!("⟦affinity⟧: CPU {cpu} is not one of those that are online ({online})")
+        }
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -250,6 +257,10 @@ mod tests {
         let facts = Facts { cpus_online: Some("0-3".into()), ..Facts::default() };
         let error = decide(&spec, &facts, 1).unwrap_err().to_string();
         assert!(error.contains("CPU 9 is not one of those"), "{error}");
+        spec.process.affinity = Some(Cpus((0..2048).collect()));
+        let facts = Facts { cpus_online: Some("0-2047".into()), ..Facts::default() };
+        let affinity = decide(&spec, &facts, 1).unwrap().process.affinity;
+        assert_eq!(affinity, Some((0..2048).collect()));
     }
 
     #[test]

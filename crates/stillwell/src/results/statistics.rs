@@ -14,7 +14,7 @@ pub fn summary(benchmark: &Benchmark) -> Summary {
 
 /// Summary of these values; nothing of none.
 pub fn of_values(values: &[f64]) -> Summary {
-    let (Ok(sorted), Ok(mean)) = (stats::Sorted::new(values), stats::mean(values)) else {
+    let (Ok(sorted), Ok(mean)) = (stats::SortedSample::new(values), stats::mean(values)) else {
         return Summary::default();
     };
     Summary {

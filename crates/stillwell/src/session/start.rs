@@ -20,11 +20,12 @@ use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
 use crate::record::{self, FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
+use crate::render::remedies::Audience;
 use crate::session::guard::Guard;
 use crate::session::progress::Progress;
 use crate::session::screen::Screen;
 use crate::session::session::{Ended, Session};
-use crate::values::metric::{METRICS, Metric, Source};
+use crate::values::metric::{METRICS, Metric, MetricSource};
 use crate::values::read_cpu_list;
 
 /// Adds to an error of ours in the middle of a session where its runs are. A record without a run is removed.
@@ -54,7 +55,7 @@ pub struct SessionStart<'a> {
 /// The metrics of whole processes, where these can be collected beyond those that always are.
 fn metrics_of(found: &[Metric]) -> Vec<Metric> {
     let is_there =
-        |metric: &Metric| metric.info().source == Source::Always || found.contains(metric);
+        |metric: &Metric| metric.info().source == MetricSource::Always || found.contains(metric);
     METRICS.iter().map(|info| info.metric).filter(is_there).collect()
 }
 
@@ -115,7 +116,7 @@ impl<'a> SessionStart<'a> {
             .map_err(|gap| {
                 // The user asked for it, so the gap is also reported at once.
                 let text = format!("stillwell: --attribute: {}; {}", gap.why, gap.fix);
-                writeln!(anstream::stderr(), "{text}").ok();
+                writeln!(anstream::stderr(), "{}", Audience::of(self.plan).words(&text)).ok();
                 self.survey.gaps.push(gap);
             })
             .ok()
@@ -194,7 +195,7 @@ impl<'a> SessionStart<'a> {
             columns: columns.clone(),
             plan: self.plan.clone(),
             facts,
-            gaps,
+            gaps: Audience::of(self.plan).gaps(gaps),
             isolation: self.guard.isolation().cloned(),
             imported: None,
         };

@@ -1,5 +1,8 @@
-//! The only module with `unsafe`: the few system calls that rustix leaves out because they are not safe to call from
-//! just anywhere. Each wrapper is safe to call from the rest of the program.
+//! The only module with `unsafe`. It makes the system calls for which rustix has no safe function, and those of signal
+//! handlers and of children before exec.
+//!
+//! Every public function is safe to call with any arguments and from any thread: none causes undefined behaviour, and
+//! none closes a descriptor that other code owns. A function that is meant for a process with one thread says so.
 #![expect(unsafe_code, reason = "this is the one place for it")]
 #![expect(clippy::disallowed_methods, reason = "this module is the operating system's edge")]
 
@@ -13,7 +16,13 @@ mod tracing;
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 
-pub use affinity::{bind, bound_cpus};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getppid, set_parent_process_death_signal,
+    waitid,
+};
+
+pub use affinity::{CpuMask, bind, bound_cpus};
 pub use rights::with_files_of;
 pub use signals::{
     Alarm, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
@@ -23,28 +32,36 @@ pub use spawn::{
     Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User,
     become_user_for_good,
 };
-pub use strings::{CStrings, Environment};
+pub use strings::{CStrings, Environment, Envp};
 #[cfg(target_arch = "x86_64")]
 pub use tracing::read_cycle_counter;
 pub use tracing::{mount_tracefs_for_this_thread, share_perf_buffer};
 
-/// Takes a descriptor that the parent process has left open for this one, by its number.
+/// Duplicates a descriptor that the parent process has left open for this one, by its number. The original stays open
+/// until the process ends, because only its number is known and other code might own it. No child inherits it.
 ///
 /// # Errors
-/// It is one of the standard streams, or not open.
+/// InvalidInput for one of the standard streams, EBADF where the number is not open.
 pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
-    if number <= libc::STDERR_FILENO {
+    const FIRST: i32 = libc::STDERR_FILENO + 1;
+    if number < FIRST {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
-    // SAFETY: F_SETFD of any number is safe; a descriptor that is not open is EBADF.
-    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+    // SAFETY: both calls take integers only, and fail with EBADF where the number is not open.
+    let duplicate = unsafe {
+        if libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        libc::fcntl(number, libc::F_DUPFD_CLOEXEC, FIRST)
+    };
+    if duplicate < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is open, and nothing in this program owns it: it was there before the program started.
-    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+    // SAFETY: fcntl has just opened it, so no other code owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
-/// What `wait4` says of a finished child.
+/// The resource usage of a child that has ended (wait4(2), getrusage(2)).
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     /// CPU time in user mode, µs.
@@ -53,9 +70,9 @@ pub struct Usage {
     pub sys_us: u64,
     /// Peak resident set of the largest process, KiB.
     pub maxrss_kib: u64,
-    /// Faults without input or output.
+    /// Page faults without input or output.
     pub minor_faults: u64,
-    /// Faults with it.
+    /// Page faults with input or output.
     pub major_faults: u64,
     /// `ru_nvcsw`.
     pub voluntary_switches: u64,
@@ -63,48 +80,37 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
-/// Waits until the child has ended, without reaping it, so that its `/proc` entry stays readable.
+/// Waits until the child has ended. It does not reap it, so that its `/proc` entry stays readable.
 ///
 /// # Errors
-/// `EINTR` when a signal came first.
+/// `EINTR` when a signal came first, `ECHILD` where there is no such child.
 pub fn wait_for_exit(pid: i32) -> io::Result<()> {
-    let mut siginfo = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-    // SAFETY: siginfo points to writable memory of the right size.
-    let result = unsafe {
-        libc::waitid(
-            libc::P_PID,
-            pid.cast_unsigned(),
-            siginfo.as_mut_ptr(),
-            libc::WEXITED | libc::WNOWAIT,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    wait_without_reaping(pid, WaitIdOptions::empty()).map(|_| ())
 }
 
-/// Whether the child has ended; it is not reaped.
+/// Whether the child has ended, or there is no such child. It does not reap it.
 pub fn has_exited(pid: i32) -> bool {
-    let mut siginfo = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
-    let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
-    // SAFETY: siginfo points to writable memory of the right size; waitid leaves si_pid 0 if nothing has ended.
-    unsafe {
-        let result = libc::waitid(libc::P_PID, pid.cast_unsigned(), siginfo.as_mut_ptr(), flags);
-        result != 0 || siginfo.assume_init().si_pid() != 0
-    }
+    !matches!(wait_without_reaping(pid, WaitIdOptions::NOHANG), Ok(None))
 }
 
-/// Reaps a child: its exit (status, or minus the signal) and its resource usage.
+fn wait_without_reaping(pid: i32, options: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
+    let pid = Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw).ok_or(Errno::CHILD)?;
+    Ok(waitid(WaitId::Pid(pid), options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?)
+}
+
+/// Reaps a child. Returns its exit (the status, or minus the signal that ended it) and its resource usage.
 ///
 /// # Errors
 /// `EINTR` when a signal came first; `ECHILD` when there is no such child.
 pub fn reap(pid: i32) -> io::Result<(i32, Usage)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: both pointers are to writable memory of the right size.
+    // SAFETY: both pointers are to writable memory of the types that wait4 fills in.
     let reaped = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
     if reaped < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: zeroed above, and wait4 has filled it in.
+    // SAFETY: wait4 has filled it in, and zeros are valid too.
     let usage = unsafe { usage.assume_init() };
     let us = |time: libc::timeval| {
         time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_usec.cast_unsigned()
@@ -123,33 +129,39 @@ pub fn reap(pid: i32) -> io::Result<(i32, Usage)> {
     Ok((exit, usage))
 }
 
-/// Asks the kernel to send this process `signal` when its parent ends, however it ends.
-pub fn signal_me_when_my_parent_ends(signal: i32) {
-    // SAFETY: PR_SET_PDEATHSIG takes a plain integer.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) };
+/// Asks the kernel to send this process a signal when its parent ends, however it ends.
+pub fn signal_me_when_my_parent_ends(signal: Signal) {
+    // Every kernel has it, and the signal is valid, so it cannot fail (prctl(2), PR_SET_PDEATHSIG).
+    set_parent_process_death_signal(Some(signal)).ok();
 }
 
-/// The process that made this one; another one, once that has ended.
+/// The number of the parent process; that of another process when the parent has ended; 0 for a parent outside of the
+/// PID namespace.
 pub fn parent() -> i32 {
-    // SAFETY: getppid cannot fail and takes nothing.
-    unsafe { libc::getppid() }
+    Pid::as_raw(getppid())
 }
 
-/// Sends a signal to a whole process group; that the group has already ended is not an error.
+/// Sends a signal to a process group. A group that has already ended is not an error. A number below 2 does nothing:
+/// kill(2) would signal other processes.
 pub fn signal_group(group: i32, signal: i32) {
-    // SAFETY: kill has no memory arguments.
-    unsafe { libc::kill(-group, signal) };
+    if group > 1 {
+        // SAFETY: kill takes integers only.
+        unsafe { libc::kill(-group, signal) };
+    }
 }
 
-/// Gives the unwritten pages of program files back to the page cache and resets this process's peak resident set. A
-/// child's `ru_maxrss` starts at its parent's peak (kernel: `setmax_mm_hiwater_rss` in fs/exec.c), so the launcher
-/// makes its own as small as it can before it makes children.
+/// Returns the unwritten pages of program files to the page cache and resets this process's peak resident set. A
+/// child's `ru_maxrss` starts at its parent's peak (`setmax_mm_hiwater_rss` in fs/exec.c), so the launcher makes its
+/// own as small as it can before it starts children. In a process with several threads it does nothing.
 ///
 /// A fault on a page of a file maps up to 15 neighbours too, but only within the same mapping (`filemap_map_pages` in
-/// mm/filemap.c). A different flag on every second page keeps the kernel from seeing one mapping, so that only what is
-/// used comes back: 0.8 instead of 2.0 MiB where this was written.
+/// mm/filemap.c). A different flag on every second page splits the mapping, so that only used pages return: 0.8 instead
+/// of 2.0 MiB on the author's machine.
 pub fn shrink_resident_set() {
-    let Ok(smaps) = std::fs::read_to_string("/proc/self/smaps") else { return };
+    // Another thread could write to a page, or map another one there, between the reading of smaps and madvise.
+    let has_one_thread = std::fs::read_dir("/proc/self/task").is_ok_and(|it| it.count() == 1);
+    let smaps = std::fs::read_to_string("/proc/self/smaps").ok().filter(|_| has_one_thread);
+    let Some(smaps) = smaps else { return };
     let page_bytes = rustix::param::page_size();
     let mut mapping = None;
     for line in smaps.lines() {
@@ -157,9 +169,9 @@ pub fn shrink_resident_set() {
         match (fields.next(), fields.next()) {
             (Some("Anonymous:"), Some("0")) => {
                 if let Some((start, len)) = mapping.take() {
-                    // SAFETY: a private mapping of a file of which no page was ever written (none is anonymous):
-                    // what is dropped here comes back from the file on the next access. DONTDUMP changes nothing
-                    // but core files.
+                    // SAFETY: no page of this read-only mapping of a file was ever written, as none is anonymous, and
+                    // the only thread is here. So the next access brings the same bytes from the file. DONTDUMP
+                    // changes core files only.
                     unsafe {
                         libc::madvise(start as *mut libc::c_void, len, libc::MADV_DONTNEED);
                         for page in (start..start + len).step_by(2 * page_bytes) {
@@ -190,4 +202,37 @@ fn parse_range(range: &str) -> Option<(usize, usize)> {
     let (start, end) = range.split_once('-')?;
     let start = usize::from_str_radix(start, 16).ok()?;
     Some((start, usize::from_str_radix(end, 16).ok()?.checked_sub(start)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn an_inherited_descriptor_is_never_closed_twice() {
+        use std::os::fd::AsRawFd as _;
+        let (mut reader, writer) = io::pipe().unwrap();
+        let duplicate = inherited_descriptor(writer.as_raw_fd()).unwrap();
+        assert_ne!(duplicate.as_raw_fd(), writer.as_raw_fd());
+        drop(duplicate);
+        // Its owner can still use the original: before it is dropped, the pipe has a writer.
+        rustix::io::write(&writer, b"x").unwrap();
+        drop(writer);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "x");
+        assert_eq!(inherited_descriptor(2).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let error = inherited_descriptor(i32::MAX).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EBADF));
+    }
+
+    #[test]
+    fn numbers_of_no_child_are_no_child() {
+        for pid in [0, -1, i32::MIN, i32::MAX] {
+            assert_eq!(wait_for_exit(pid).unwrap_err().raw_os_error(), Some(libc::ECHILD));
+            assert!(has_exited(pid));
+        }
+    }
 }

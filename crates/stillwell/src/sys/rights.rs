@@ -1,45 +1,34 @@
-//! The rights to files of somebody else, for a root that works for them.
+//! File access with the rights of another user, for a root that works on that user's behalf.
+
+use rustix::process::getgroups;
+use rustix::thread::set_thread_groups;
 
 use crate::sys::User;
 
-/// Does something with files as if we were another user: what is made is theirs, and what they may not do fails. The rest
-/// of our rights stays (setfsuid(2)). Only this thread is another user meanwhile.
+/// Calls `act` while this thread opens and makes files as another user: new files belong to that user, and access that
+/// the user does not have fails. The other rights of the thread stay (setfsuid(2)). Other threads do not change.
 pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
-    /// Ours again, also if `act` panics.
-    struct Back(Vec<libc::gid_t>);
+    /// Restores the rights, also if `act` panics.
+    struct Back(Vec<rustix::fs::Gid>);
     impl Drop for Back {
         fn drop(&mut self) {
-            // SAFETY: plain system calls; neither may fail, as they only give back what was there.
+            // SAFETY: system calls that take integers only. They cannot fail: the ids are those of the thread.
             unsafe {
                 libc::setfsuid(libc::geteuid());
                 libc::setfsgid(libc::getegid());
             }
-            set_groups(&self.0);
+            set_thread_groups(&self.0).ok();
         }
     }
-    let _back = Back(groups());
-    set_groups(&user.groups);
-    // SAFETY: plain system calls. The group first: it is root who may choose it.
+    let _back = Back(getgroups().unwrap_or_default());
+    let groups: Vec<_> =
+        user.groups.iter().map(|&group| rustix::fs::Gid::from_raw(group)).collect();
+    // It fails without root, as the next calls do: nothing changes then.
+    set_thread_groups(&groups).ok();
+    // SAFETY: system calls that take integers only. The group comes first, because it takes root to choose it.
     unsafe {
         libc::setfsgid(user.gid);
         libc::setfsuid(user.uid);
     }
     act()
-}
-
-fn groups() -> Vec<libc::gid_t> {
-    // SAFETY: a length of zero asks for the length only; then there is room for as many as were said.
-    unsafe {
-        let n_groups = libc::getgroups(0, std::ptr::null_mut());
-        let mut groups = vec![0; usize::try_from(n_groups).unwrap_or(0)];
-        let n_groups = libc::getgroups(n_groups, groups.as_mut_ptr());
-        groups.truncate(usize::try_from(n_groups).unwrap_or(0));
-        groups
-    }
-}
-
-/// The system call, which is about this thread; glibc's function is about all of them.
-fn set_groups(groups: &[libc::gid_t]) {
-    // SAFETY: the list is as long as is said. Only root may, and only root is here for somebody else.
-    unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) };
 }

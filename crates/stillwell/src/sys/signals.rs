@@ -1,21 +1,21 @@
-//! Signals of the launcher. A handler may only set flags and send signals on; it must also interrupt a blocking
-//! wait, so none is installed with `SA_RESTART`.
+//! Signals of the launcher. A handler only sets flags and passes signals on (signal-safety(7)). It must also interrupt
+//! a blocking wait, so none is installed with `SA_RESTART`.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Process group of the run that is being timed, 0 between runs.
+/// The process group of the current run, 0 between runs.
 static CURRENT_GROUP: AtomicI32 = AtomicI32::new(0);
-/// The session is to end: asked for by the front end, or because it has died.
+/// The session is to end: the front end asked for it, or has died.
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
-/// The run that is being timed took longer than it may.
+/// The current run has exceeded its timeout.
 static TIMED_OUT: AtomicBool = AtomicBool::new(false);
-/// How often the run that is being timed has been asked to end.
+/// How often the launcher has asked the current run to end.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 
-/// How often a request to end a run is repeated. The first ones are SIGTERM, later ones SIGKILL.
+/// The interval between requests to end a run. The first ones are SIGTERM, later ones SIGKILL.
 const REPEAT: Duration = Duration::from_millis(100);
-/// Polite requests before SIGKILL: two seconds of them.
+/// Requests by SIGTERM before SIGKILL: two seconds of them.
 const TERMS_MAX: u32 = 20;
 
 fn end_current_group() {
@@ -29,11 +29,24 @@ fn end_current_group() {
     }
 }
 
+/// Restores errno after a handler's calls: the code that the signal interrupted may be about to read it.
+fn keeping_errno(act: impl FnOnce()) {
+    // SAFETY: the C library's pointer to the calling thread's errno is always valid.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        act();
+        *errno = before;
+    }
+}
+
 extern "C" fn on_stop(_signal: libc::c_int) {
     if !STOP_REQUESTED.swap(true, Ordering::Relaxed) {
-        // Whoever asked may be dead, so it is we who repeat it.
-        set_timer(REPEAT, REPEAT);
-        end_current_group();
+        keeping_errno(|| {
+            // The front end may be dead, so the launcher repeats the request itself.
+            set_timer(REPEAT, REPEAT);
+            end_current_group();
+        });
     }
 }
 
@@ -41,14 +54,14 @@ extern "C" fn on_alarm(_signal: libc::c_int) {
     if !STOP_REQUESTED.load(Ordering::Relaxed) {
         TIMED_OUT.store(true, Ordering::Relaxed);
     }
-    end_current_group();
+    keeping_errno(end_current_group);
 }
 
 extern "C" fn on_nothing(_signal: libc::c_int) {}
 
 fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: an all-zero sigaction is valid (no flags, empty mask), and the handlers above only touch atomics and
-    // make the system calls kill and setitimer, which hold no locks.
+    // SAFETY: an all-zero sigaction is valid (no flags, empty mask). The handlers above use atomics, errno, and the
+    // system calls kill and setitimer, which take no locks.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as libc::sighandler_t;
@@ -56,29 +69,29 @@ fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
-/// Gives SIGCHLD its default disposition. If whoever started us ignored it, children would vanish before they can be
-/// waited for (wait4(2), NOTES).
+/// Gives SIGCHLD its default disposition. If the parent process ignored it, the kernel would reap children before this
+/// process can wait for them (wait4(2), NOTES).
 pub fn stop_ignoring_children() {
     // SAFETY: SIG_DFL is always a valid disposition.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
 /// Installs the launcher's handlers. They are handlers, not `SIG_IGN`, because exec resets a handler to the default
-/// and leaves an ignored signal ignored: the program under test must see what it would see from a shell.
+/// and leaves an ignored signal ignored. The program under test must start as it would from a shell.
 pub fn install_launcher_signals() {
     install(libc::SIGTERM, on_stop);
     install(libc::SIGALRM, on_alarm);
     install(libc::SIGPIPE, on_nothing);
-    // The front end decides what ^C means; it passes on SIGTERM.
+    // The front end decides what ^C means, and passes on SIGTERM.
     install(libc::SIGINT, on_nothing);
-    // A record at the limit of file sizes (ulimit -f) is an error of write(2), not the end of the launcher.
+    // At the limit of file sizes (ulimit -f) write(2) fails, and the launcher goes on.
     install(libc::SIGXFSZ, on_nothing);
 }
 
-/// Whether whoever started us wants this signal ignored (nohup does).
+/// Whether the parent process has this signal ignored, as nohup does.
 pub fn is_ignored(signal: libc::c_int) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null new action only asks; action is writable, and all-zero is valid if the call fails.
+    // SAFETY: without a new action the call only reads. `action` is writable, and all-zero is valid if the call fails.
     let action = unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()
@@ -86,12 +99,12 @@ pub fn is_ignored(signal: libc::c_int) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Whether an end of the session has been asked for since the last call.
+/// Whether a request to end the session came since the last call.
 pub fn take_stop_request() -> bool {
     STOP_REQUESTED.swap(false, Ordering::Relaxed)
 }
 
-/// Marks the group that requests to end go to, and arms the timeout; both are undone on drop.
+/// The process group that requests to end go to, and its timeout. Drop undoes both.
 #[derive(Debug)]
 pub struct Alarm {
     armed: bool,
@@ -118,7 +131,7 @@ impl Alarm {
         TIMED_OUT.load(Ordering::Relaxed)
     }
 
-    /// Whether the run has been asked to end, for whatever reason.
+    /// Whether the launcher has asked the run to end, for any reason.
     pub fn went_off(&self) -> bool {
         REQUESTS.load(Ordering::Relaxed) > 0
     }
@@ -140,12 +153,12 @@ fn set_timer(first: Duration, repeat: Duration) {
         tv_usec: libc::suseconds_t::from(duration.subsec_micros()),
     };
     let timer = libc::itimerval { it_interval: timeval(repeat), it_value: timeval(first) };
-    // SAFETY: timer is a valid itimerval; a null old value is allowed.
+    // SAFETY: `timer` is a valid itimerval, and the old value may be null.
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
 
-/// From now on nothing that ends a session, a terminal or its programs ends this process. Not for processes that make
-/// children for others: exec leaves an ignored signal ignored.
+/// Ignores from now on every signal that ends a session, a terminal or its programs. Not for a process that starts the
+/// user's programs: exec leaves an ignored signal ignored.
 pub fn ignore_what_ends_a_session() {
     for signal in
         [libc::SIGINT, libc::SIGHUP, libc::SIGTERM, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP]

@@ -1,16 +1,17 @@
-//! Making a child: `clone(CLONE_VM | CLONE_VFORK)`, attributes set by the child on itself, the clock read by the
-//! child just before `execve`.
+//! Starting a child: `clone(CLONE_VM | CLONE_VFORK)`, then the child sets its attributes on itself, and reads the clock
+//! just before `execve`.
 //!
-//! Between clone and exec the child runs in the parent's memory while the parent is suspended (vfork(2)): what the
-//! child stores in `Shared` the parent reads when it goes on. So the child may not allocate, lock or panic, and calls
-//! nothing but system calls. glibc's posix_spawn does the same but resets every signal with two calls each and maps a
-//! stack, which costs 25 to 35 µs.
+//! Between clone and exec the child runs in the parent's memory, and the parent's thread is suspended (vfork(2)). The
+//! child stores its times in `Shared`, where the parent reads them afterwards. The child must not allocate, lock or
+//! panic, so it makes system calls only. glibc's posix_spawn works like this too, but it resets every signal with two
+//! calls each and maps a stack, which costs 25 to 35 µs.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-use crate::sys::strings::{CStrings, Environment};
+use crate::sys::affinity::CpuMask;
+use crate::sys::strings::{CStrings, Envp};
 
 /// A scheduling policy for a child.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,7 @@ pub struct Policy {
     pub priority: c_int,
 }
 
-/// Somebody to run as.
+/// The user and the groups that a process runs as.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct User {
     /// User id.
@@ -32,11 +33,11 @@ pub struct User {
     pub groups: Vec<u32>,
 }
 
-/// What a child sets on itself before exec.
+/// The attributes that a child sets on itself before exec.
 #[derive(Debug, Default)]
 pub struct Attributes {
     /// CPUs it may use.
-    pub affinity: Option<Vec<usize>>,
+    pub affinity: Option<CpuMask>,
     /// Nice level.
     pub nice: Option<i32>,
     /// Scheduling policy.
@@ -45,26 +46,26 @@ pub struct Attributes {
     pub no_aslr: bool,
     /// Soft limits: resource number and value.
     pub rlimits: Vec<(u32, u64)>,
-    /// Whom it runs as.
+    /// The user it runs as; `None` for the user of this process.
     pub run_as: Option<User>,
-    /// Where it runs; `None` where this process is.
+    /// Its working directory; `None` for that of this process.
     pub directory: Option<CString>,
 }
 
-/// Where one of the standard streams of a child comes from or goes to.
+/// The source or the destination of one of a child's standard streams.
 #[derive(Clone, Copy, Debug)]
 pub enum ChildStdio<'a> {
-    /// Left as the launcher has it.
+    /// The stream of the launcher.
     Inherit,
     /// An open descriptor.
-    Fd(RawFd),
-    /// A file opened for reading by each child, so that each starts at its beginning.
+    Fd(BorrowedFd<'a>),
+    /// A file that each child opens for reading, so that each starts at its beginning.
     Read(&'a CStr),
-    /// A file created or truncated by each child.
+    /// A file that each child creates or truncates.
     Write(&'a CStr),
 }
 
-/// The step at which a child could not go on.
+/// The step at which the start of a child failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Stage {
     Clone,
@@ -94,7 +95,7 @@ pub struct LaunchError {
 /// A child that has passed exec.
 #[derive(Clone, Copy, Debug)]
 pub struct Launched {
-    /// Its process id, which is also its process group.
+    /// Its process id, which is also the number of its process group.
     pub pid: i32,
     /// CLOCK_MONOTONIC just before clone.
     pub cloned_ns: u64,
@@ -104,32 +105,34 @@ pub struct Launched {
     pub cpu: u32,
 }
 
-/// Written by the child, read by the parent after the child has exec'ed or ended. Only ever used through a raw
-/// pointer while a child may be running, because the two share it.
+/// The results of the child, which the parent reads when the child has exec'ed or ended. Until then both use raw
+/// pointers only, because they share it.
 struct Shared {
     exec_ns: u64,
     cpu: u32,
     failure: Option<LaunchError>,
 }
 
-/// Everything the child needs, prepared before the clone.
+/// The child's input, prepared before the clone.
 struct ChildJob<'a> {
     path: &'a CStr,
+    /// Ends with a null pointer, as does `envp`.
     argv: *const *const c_char,
     envp: *const *const c_char,
     stdio: [ChildStdio<'a>; 3],
-    kept: &'a [RawFd],
+    kept: &'a [BorrowedFd<'a>],
     attributes: &'a Attributes,
-    affinity: Option<libc::cpu_set_t>,
     shared: *mut Shared,
 }
 
-/// Makes children, reusing one stack.
+/// Starts children, one after another on the same stack.
 #[derive(Debug)]
 pub struct Launcher {
     stack: Vec<u8>,
 }
 
+/// The child's few frames, and one frame of a signal handler, which the kernel makes up to 11 KiB long on an x86 CPU
+/// with AMX (sigaltstack(2), `AT_MINSIGSTKSZ`).
 const STACK_BYTES: usize = 32 << 10;
 
 impl Default for Launcher {
@@ -138,10 +141,13 @@ impl Default for Launcher {
     }
 }
 
+/// SIGKILL as prctl(2) takes it.
+const KILL: c_ulong = libc::SIGKILL as c_ulong;
+
 /// CLOCK_MONOTONIC in nanoseconds, from the vDSO.
 fn monotonic_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: now is writable; CLOCK_MONOTONIC always exists.
+    // SAFETY: `now` is writable.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
@@ -150,20 +156,20 @@ impl Launcher {
     /// Starts a child and returns when it has exec'ed.
     ///
     /// # Errors
-    /// Which call failed in the child, or clone itself; a child that failed is already reaped.
+    /// The call that failed: in the child, or clone itself. A child that failed is already reaped.
     pub fn launch(
         &mut self,
         path: &CStr,
         argv: &CStrings,
-        envp: &Environment,
+        envp: Envp<'_>,
         stdio: [ChildStdio<'_>; 3],
         attributes: &Attributes,
     ) -> Result<Launched, LaunchError> {
         self.launch_with(path, argv, envp, stdio, attributes, &[])
     }
 
-    /// Starts a child that has these descriptors open as well, under the numbers that they have here. They stay
-    /// FD_CLOEXEC in this process, so no other child gets them.
+    /// Starts a child that also has these descriptors open, with the numbers that they have here. They stay FD_CLOEXEC
+    /// in this process, so that no other child gets them.
     ///
     /// # Errors
     /// As [`Launcher::launch`].
@@ -171,29 +177,28 @@ impl Launcher {
         &mut self,
         path: &CStr,
         argv: &CStrings,
-        envp: &Environment,
+        envp: Envp<'_>,
         stdio: [ChildStdio<'_>; 3],
         attributes: &Attributes,
-        kept: &[RawFd],
+        kept: &[BorrowedFd<'_>],
     ) -> Result<Launched, LaunchError> {
         let mut shared = Shared { exec_ns: 0, cpu: 0, failure: None };
         let mut job = ChildJob {
             path,
-            argv: argv.pointers.as_ptr(),
-            envp: envp.pointers.as_ptr(),
+            argv: argv.as_ptr(),
+            envp: envp.as_ptr(),
             stdio,
             kept,
             attributes,
-            affinity: attributes.affinity.as_deref().map(cpu_set),
             shared: &raw mut shared,
         };
-        debug_assert!(argv.pointers.len() > 1 && !envp.pointers.is_empty());
         // Stacks grow down; the top must be 16-byte aligned (System V ABI).
         let top = self.stack.as_mut_ptr_range().end;
         let top = top.wrapping_sub(top as usize % 16);
         let cloned_ns = monotonic_ns();
-        // SAFETY: CLONE_VFORK suspends this thread until the child has exec'ed or exited, so the child is the only
-        // user of the stack, of `job` and, through its pointer, of `shared`; it does not return from child_main.
+        // SAFETY: CLONE_VFORK suspends this thread until the child has exec'ed or exited. All that `job` points to is
+        // borrowed until then, so no other thread changes it. The stack and `shared` belong to this call alone.
+        // `child_main` does not return.
         let pid = unsafe {
             let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
             libc::clone(child_main, top.cast(), flags, (&raw mut job).cast())
@@ -202,8 +207,8 @@ impl Launcher {
             let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
             return Err(LaunchError { stage: Stage::Clone, errno });
         }
-        // SAFETY: the child is past exec or gone, nobody else writes this any more; volatile because the compiler
-        // cannot know that a call to clone wrote it.
+        // SAFETY: the child has exec'ed or ended, so only this thread uses `shared` now. The read is volatile because
+        // the compiler cannot see that the child wrote it.
         let shared = unsafe { (&raw const shared).read_volatile() };
         if let Some(failure) = shared.failure {
             while super::reap(pid).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
@@ -213,31 +218,25 @@ impl Launcher {
     }
 }
 
-fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
-    // SAFETY: all-zero is the empty set, and CPU_SET checks nothing but is only called with indices that fit.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
-            libc::CPU_SET(cpu, &mut set);
-        }
-        set
-    }
-}
-
-/// The child. Never returns: it ends in execve or _exit.
+/// The child's code. It ends in execve or _exit and never returns.
 extern "C" fn child_main(job: *mut c_void) -> c_int {
-    // SAFETY: launch passes a ChildJob that outlives the child's use of it.
+    // SAFETY: `launch_with` passes a ChildJob that outlives the child's use of it.
     let job = unsafe { &*job.cast::<ChildJob<'_>>() };
     let stage = set_up(job).err().unwrap_or_else(|| {
-        // SAFETY: shared outlives the child, the parent is suspended; path, argv and envp are null-terminated.
+        // SAFETY: `shared` outlives the child's use of it, and the parent is suspended. The path ends with a NUL, and
+        // `argv` and `envp` are arrays of such strings that end with a null pointer and are borrowed until exec.
         unsafe {
-            (*job.shared).cpu = libc::sched_getcpu().cast_unsigned();
+            // The C library's sched_getcpu reads the parent's area of rseq(2), which this child shares, and so tells the
+            // CPU of the parent. The system call cannot fail.
+            let none = std::ptr::null_mut::<c_void>();
+            libc::syscall(libc::SYS_getcpu, &raw mut (*job.shared).cpu, none, none);
             (*job.shared).exec_ns = monotonic_ns();
             libc::execve(job.path.as_ptr(), job.argv, job.envp);
         }
         Stage::Exec
     });
-    // SAFETY: as above; errno is that of the call that failed just now, and _exit runs no handlers of the parent.
+    // SAFETY: as above for `shared`. The errno is the parent's variable, which the call that failed just now has set.
+    // _exit runs none of the parent's exit handlers.
     unsafe {
         let errno = *libc::__errno_location();
         (*job.shared).failure = Some(LaunchError { stage, errno });
@@ -247,13 +246,14 @@ extern "C" fn child_main(job: *mut c_void) -> c_int {
 
 fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
     let attributes = job.attributes;
-    // SAFETY: plain system calls whose pointer arguments are to memory prepared before the clone.
+    // SAFETY: system calls whose pointers are to memory prepared before the clone, or to variables of this function.
+    // The process is the child, so `redirect` may replace its descriptors.
     unsafe {
-        // A group of its own, so that a timeout ends the whole run; and no orphan if the launcher is killed.
+        // With a group of its own a timeout ends the whole run. The signal ends the child when the launcher is killed.
         libc::setpgid(0, 0);
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
         // Every Rust program ignores SIGPIPE (std::rt), and an ignored signal stays ignored (execve(2)): `yes | head`
-        // in a program under test would not end. The launcher has a handler for it, the front end has not.
+        // in a program under test would not end. The launcher has a handler for it, the front end has none.
         let mut default: libc::sigaction = std::mem::zeroed();
         default.sa_sigaction = libc::SIG_DFL;
         libc::sigaction(libc::SIGPIPE, &raw const default, std::ptr::null_mut());
@@ -265,9 +265,9 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         {
             redirect(stdio, fd as c_int).ok_or(stage)?;
         }
-        for &fd in job.kept {
-            // A child made without CLONE_FILES has a table of its own: the parent's flag stays (clone(2)).
-            check(libc::fcntl(fd, libc::F_SETFD, 0), Stage::Descriptor)?;
+        for fd in job.kept {
+            // Without CLONE_FILES the child has a table of its own, so the parent's flag stays (clone(2)).
+            check(libc::fcntl(fd.as_raw_fd(), libc::F_SETFD, 0), Stage::Descriptor)?;
         }
         for &(resource, value) in &attributes.rlimits {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -278,7 +278,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         if attributes.no_aslr {
             let persona = libc::personality(0xffff_ffff);
             let wanted = persona.cast_unsigned() | libc::ADDR_NO_RANDOMIZE.cast_unsigned();
-            check(libc::personality(libc::c_ulong::from(wanted)), Stage::Personality)?;
+            check(libc::personality(c_ulong::from(wanted)), Stage::Personality)?;
         }
         if let Some(nice) = attributes.nice {
             check(libc::setpriority(libc::PRIO_PROCESS, 0, nice), Stage::Nice)?;
@@ -287,10 +287,10 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
             let parameter = libc::sched_param { sched_priority: policy.priority };
             check(libc::sched_setscheduler(0, policy.policy, &raw const parameter), Stage::Policy)?;
         }
-        if let Some(set) = &job.affinity {
-            check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set), Stage::Affinity)?;
+        if let Some(mask) = &attributes.affinity {
+            check(mask.bind(0), Stage::Affinity)?;
         }
-        // After the standard streams, whose paths are relative to where this process is.
+        // After the standard streams, whose paths are relative to the directory of this process.
         if let Some(directory) = &attributes.directory {
             check(libc::chdir(directory.as_ptr()), Stage::Directory)?;
         }
@@ -301,12 +301,9 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
     Ok(())
 }
 
-/// Opens files as another user from now on; becoming them comes last, when nothing needs root any more.
-///
-/// # Safety
-/// Only for a process with one thread.
-unsafe fn take_files_of(user: &User) -> Result<(), Stage> {
-    // SAFETY: plain system calls; the list of groups is made before a clone.
+/// Makes the calling thread open files as another user. `become_user` comes last, when nothing needs root any more.
+fn take_files_of(user: &User) -> Result<(), Stage> {
+    // SAFETY: the list of groups is as long as the call says; the other calls take no memory.
     unsafe {
         check_call(libc::syscall(libc::SYS_setgroups, user.groups.len(), user.groups.as_ptr()))?;
         libc::syscall(libc::SYS_setfsgid, user.gid);
@@ -315,28 +312,24 @@ unsafe fn take_files_of(user: &User) -> Result<(), Stage> {
     Ok(())
 }
 
-/// Gives root up for good, groups first, for this whole process, which has one thread.
+/// Gives up root for good, groups first. Only the calling thread changes, so call it in a process with one thread.
 ///
 /// # Errors
 /// The kernel's answer.
 pub fn become_user_for_good(user: &User) -> io::Result<()> {
-    // SAFETY: what both ask for is that no other thread needs the rights of the process; there is none.
-    let became = unsafe { take_files_of(user).and_then(|()| become_user(user)) };
+    let became = take_files_of(user).and_then(|()| become_user(user));
     became.map_err(|_| io::Error::last_os_error())
 }
 
-/// Gives root up for good. glibc's functions would tell all threads of the process, which here is that of
-/// the parent (nptl/setxid); the system calls change only the child.
-///
-/// # Safety
-/// Only for a process with one thread.
-unsafe fn become_user(user: &User) -> Result<(), Stage> {
-    // SAFETY: plain system calls.
+/// Gives up root for good. glibc's functions would change every thread of the process, which between clone and exec is
+/// the parent's (nptl/setxid). The system calls change only the calling thread.
+fn become_user(user: &User) -> Result<(), Stage> {
+    // SAFETY: system calls that take integers only.
     unsafe {
         check_call(libc::syscall(libc::SYS_setgid, user.gid))?;
         check_call(libc::syscall(libc::SYS_setuid, user.uid))?;
-        // Another user takes the signal of the parent's death away (commit_creds() in kernel/cred.c).
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // The kernel clears the signal of the parent's death when the user changes (commit_creds() in kernel/cred.c).
+        libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
     }
     Ok(())
 }
@@ -349,15 +342,15 @@ fn check(result: c_int, stage: Stage) -> Result<(), Stage> {
     if result < 0 { Err(stage) } else { Ok(()) }
 }
 
-/// Points a standard descriptor somewhere else; `None` when that failed.
+/// Makes a standard descriptor one for another file; `None` where a call failed.
 ///
 /// # Safety
-/// Only for the child: it changes the process's descriptors.
+/// It replaces `target`, so the process must be a child that is about to exec.
 unsafe fn redirect(stdio: ChildStdio<'_>, target: c_int) -> Option<()> {
     let (opened, keep) = match stdio {
         ChildStdio::Inherit => return Some(()),
-        ChildStdio::Fd(fd) => (fd, true),
-        // SAFETY: the paths are null-terminated.
+        ChildStdio::Fd(fd) => (fd.as_raw_fd(), true),
+        // SAFETY: the path ends with a NUL.
         ChildStdio::Read(path) => (unsafe { libc::open(path.as_ptr(), libc::O_RDONLY) }, false),
         ChildStdio::Write(path) => {
             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC;
@@ -365,7 +358,7 @@ unsafe fn redirect(stdio: ChildStdio<'_>, target: c_int) -> Option<()> {
             (unsafe { libc::open(path.as_ptr(), flags, 0o666) }, false)
         }
     };
-    // SAFETY: plain integers; the descriptor is closed only if it was opened here.
+    // SAFETY: the caller lets `target` be replaced, and `opened` is closed only if this function opened it.
     unsafe {
         if opened < 0 || (opened != target && libc::dup2(opened, target) < 0) {
             return None;
@@ -376,3 +369,6 @@ unsafe fn redirect(stdio: ChildStdio<'_>, target: c_int) -> Option<()> {
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests;

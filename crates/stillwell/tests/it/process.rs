@@ -45,7 +45,9 @@ fn affinity() {
     let cpus: Vec<_> = bench.record().rows.iter().map(|row| row.get("cpu")).collect();
     assert_eq!(cpus, vec![last.parse().ok(); 5]);
     let bench = Bench::new();
-    bench.run(&["--affinity", "1023", "true"]).ends_with(2).says(&["1023", "--affinity"]);
+    for cpu in ["1023", "1500"] {
+        bench.run(&["--affinity", cpu, "true"]).ends_with(2).says(&[cpu, "--affinity"]);
+    }
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn slower_clock_ns(samples: &[LedgerSample]) -> Option<f64> {
         .map(|sample| Some(sample.cycles? / sample.cpu_ns.filter(|&ns| ns > 0)? as f64))
         .collect();
     let rates = rates?;
-    let top = stats::Sorted::new(&rates).ok()?.quantile(1.0 - LOW / 2.0);
+    let top = stats::SortedSample::new(&rates).ok()?.quantile(1.0 - LOW / 2.0);
     let lost = samples
         .iter()
         .zip(&rates)

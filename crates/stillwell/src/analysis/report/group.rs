@@ -13,7 +13,7 @@ use crate::analysis::report::timeline::{Timeline, timeline};
 use crate::analysis::single::Analysis;
 use crate::analysis::walls::Walls;
 use crate::record::Record;
-use crate::values::Unit;
+use crate::values::ValueUnit;
 
 /// Bins of a histogram: twice the square root of the values of the largest arm, within these.
 const BINS_MIN: usize = 16;
@@ -34,7 +34,7 @@ pub struct ReportGroup {
     /// The benchmark that its arms are variants of, if there are benchmarks.
     pub benchmark: Option<String>,
     /// Unit of the values.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// Whether values are of slices of processes, not of processes.
     pub in_slices: bool,
     /// The arms in the order of the plan, without controls.

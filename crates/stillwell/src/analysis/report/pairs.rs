@@ -1,7 +1,7 @@
 //! New ÷ reference, block by block.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 /// Slices of the blocks where there are too many for a page.
 const SLICES: usize = 200;
@@ -57,14 +57,15 @@ pub struct PairSlice {
 /// Prepares the ratios of blocks, which are in order.
 pub fn pairs(ratios: &[(usize, f64)], n_max: usize) -> BlockRatios {
     let all: Vec<f64> = ratios.iter().map(|pair| pair.1).collect();
-    let typical = Sorted::new(&all).ok().map(|sorted| TYPICAL.map(|share| sorted.quantile(share)));
+    let typical =
+        SortedSample::new(&all).ok().map(|sorted| TYPICAL.map(|share| sorted.quantile(share)));
     if ratios.len() <= n_max {
         let (block, ratio) = ratios.iter().copied().unzip();
         return BlockRatios { typical, blocks: Blocks::All { block, ratio } };
     }
     let slice = |part: &[(usize, f64)]| {
         let values: Vec<f64> = part.iter().map(|pair| pair.1).collect();
-        let sorted = Sorted::new(&values).ok()?;
+        let sorted = SortedSample::new(&values).ok()?;
         let quantiles = [0.0, 0.25, 0.5, 0.75, 1.0].map(|p| sorted.quantile(p));
         Some(PairSlice { blocks: [part[0].0, part[part.len() - 1].0], n: part.len(), quantiles })
     };

@@ -1,7 +1,7 @@
 //! An arm as it is drawn: its location statistics, and its distribution function.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::analysis::summary::{ArmSummary, UncertainValue};
 use crate::plan::Plan;
@@ -62,7 +62,7 @@ pub(super) fn shape(plan: &Plan, arm: &ArmSummary, values: &[f64], n_max: usize)
 
 /// The distribution function of values: all of them up to a number, above it the ends and quantiles between them.
 pub fn cumulative(values: &[f64], n_max: usize) -> Cumulative {
-    let Ok(sorted) = Sorted::new(values) else { return Cumulative::default() };
+    let Ok(sorted) = SortedSample::new(values) else { return Cumulative::default() };
     let (sorted, n) = (sorted.as_slice(), values.len());
     let is_exact = n <= n_max;
     let is_shown = |index: usize| {

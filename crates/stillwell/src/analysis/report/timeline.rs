@@ -1,7 +1,7 @@
 //! The rows of a group in the order of time: all of them, or exact slices and the extremes.
 
 use serde::Serialize;
-use stats::Sorted;
+use stats::SortedSample;
 
 use crate::analysis::launches::{self, SliceRule};
 use crate::analysis::run_times::{self, queued_ns};
@@ -162,7 +162,7 @@ struct TimelineSource<'a> {
 
 fn full_clock(rows: &Rows) -> Option<f64> {
     let clocks: Vec<f64> = (0..rows.len()).filter_map(|index| clock(rows, index)).collect();
-    Some(Sorted::new(&clocks).ok()?.quantile(FULL_CLOCK))
+    Some(SortedSample::new(&clocks).ok()?.quantile(FULL_CLOCK))
 }
 
 /// Cycles per ns on a CPU.
@@ -186,7 +186,7 @@ impl TimelineSource<'_> {
         let chunks = rows.chunks(rows.len().div_ceil(n_slices).max(1));
         let slice = |part: &[(usize, f64)]| {
             let values: Vec<f64> = part.iter().map(|row| row.1).collect();
-            let sorted = Sorted::new(&values).ok()?;
+            let sorted = SortedSample::new(&values).ok()?;
             let start = |at: usize| self.rows.started_ns(part[at].0);
             let has_event = |row: &&(usize, f64)| self.events(row.0).next().is_some();
             Some(TimeSlice {

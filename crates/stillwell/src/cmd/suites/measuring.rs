@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use stats::Stream;
-use stats::sequential::{Sequential, holm_shares};
+use stats::sequential::{SequentialTest, holm_shares};
 
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
@@ -128,10 +128,10 @@ impl SuiteSession<'_> {
         let n_family = self.manifest.suite.members.iter().map(|it| it.plan.family()).max();
         let watches: Vec<_> =
             self.entries.iter().map(|entry| entry.seen.as_ref()?.watch()).collect();
-        let all: Vec<&Sequential> = watches
+        let all: Vec<&SequentialTest> = watches
             .iter()
             .flatten()
-            .flat_map(|watch| watch.candidates().iter().map(|watched| &watched.seen))
+            .flat_map(|watch| watch.candidates().iter().map(|watched| &watched.test))
             .collect();
         let mut shares = holm_shares(&all, n_family.unwrap_or(0)).into_iter();
         let is_decided: Vec<bool> = watches
@@ -142,7 +142,7 @@ impl SuiteSession<'_> {
                     .candidates()
                     .iter()
                     .map(|watched| {
-                        shares.next().is_some_and(|share| watched.seen.is_settled(share))
+                        shares.next().is_some_and(|share| watched.test.is_settled(share))
                     })
                     .collect();
                 !judged.is_empty() && judged.into_iter().all(|it| it)

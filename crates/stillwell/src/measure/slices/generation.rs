@@ -15,7 +15,7 @@ use crate::plan::workers::Workers;
 use crate::plan::{Arm, Plan, ProcessPlan};
 use crate::record::{Event, Row};
 use crate::schedule::Step;
-use crate::sys::Attributes;
+use crate::sys::{Attributes, CpuMask};
 use crate::values::metric::Metric;
 use crate::values::{Gc, Headline};
 
@@ -260,7 +260,7 @@ fn hash_seed(seed: u64, step: &Step) -> u64 {
 
 fn attributes(process: &ProcessPlan) -> Attributes {
     Attributes {
-        affinity: process.affinity.clone(),
+        affinity: process.affinity.as_deref().map(CpuMask::new),
         nice: process.nice,
         policy: process.sched.map(crate::measure::exec::policy),
         no_aslr: process.no_aslr,

@@ -135,7 +135,7 @@ impl SliceRunner<'_> {
             _ => Some(0),
         };
         let from = steady.unwrap_or(times.len() * 4 / 5);
-        let rest = stats::Sorted::new(&times[from.min(times.len() - 1)..]);
+        let rest = stats::SortedSample::new(&times[from.min(times.len() - 1)..]);
         Ok(Tried {
             per_loop_ns: rest.map_or(1.0, |rest| rest.min()) / loops as f64,
             n_slices: times.len(),
@@ -208,7 +208,7 @@ impl Pace {
         let Some(learning) = &mut self.learning else { return };
         // The value of a process is made of its lowest slices; so it is their noise that more slices make smaller.
         let low = |times: &[f64]| {
-            let sorted = stats::Sorted::new(times).ok()?;
+            let sorted = stats::SortedSample::new(times).ok()?;
             stats::logs(&sorted.as_slice()[..times.len().div_ceil(2)]).ok()
         };
         for (arm, times) in seen {
@@ -241,7 +241,7 @@ fn pooled(launches: &BTreeMap<usize, Vec<Vec<f64>>>) -> Option<TwoLevel> {
     let (within, of_means) = (mean(|arm| arm.within)?, mean(|arm| arm.of_means)?);
     let n_slices = launches.values().next()?.first()?.len() as f64;
     let between = (of_means - within / n_slices).max(0.0);
-    Some(TwoLevel { within, of_means, between, ..*arms.first()? })
+    Some(TwoLevel { within, of_means, between })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! worker's end, ^C and the deadline end as well.
 
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -210,9 +210,9 @@ impl Channel {
 }
 
 impl WorkerEnds {
-    /// Their numbers, as the worker's argument has them.
-    pub fn numbers(&self) -> [RawFd; 2] {
-        [self.requests.as_raw_fd(), self.answers.as_raw_fd()]
+    /// Both, in the order of the worker's argument.
+    pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
+        [self.requests.as_fd(), self.answers.as_fd()]
     }
 }
 

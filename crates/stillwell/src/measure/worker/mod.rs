@@ -19,7 +19,7 @@ mod tests;
 mod text;
 
 use std::ffi::CString;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -122,18 +122,18 @@ impl Worker {
         let output = Output::open().map_err(|e| refused("make files for its output", e))?;
         let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| refused("open /dev/null", error.into()))?;
-        let [requests, answers] = theirs.numbers();
+        let kept = theirs.fds();
+        let [requests, answers] = kept.map(|fd| fd.as_raw_fd());
         let argument = format!("{ARGUMENT}{requests},{answers}").into_bytes();
         let words = launch.argv.iter().chain([&argument]);
         let argv = CStrings::new(words.map(|word| c_string(word)));
         let base = environment(&launch.environment);
         let mut all = Environment::new(PADDING_VARIABLE);
-        all.assemble(&base, std::iter::empty::<CString>(), None);
+        let all = all.assemble(&base, std::iter::empty::<CString>(), None);
         let (stdout, stderr) = output.fds();
-        let stdio = [null.as_raw_fd(), stdout, stderr].map(ChildStdio::Fd);
-        let kept = [requests, answers];
+        let stdio = [null.as_fd(), stdout, stderr].map(ChildStdio::Fd);
         let launched = launcher
-            .launch_with(&c_string(&path), &argv, &all, stdio, &launch.attributes, &kept)
+            .launch_with(&c_string(&path), &argv, all, stdio, &launch.attributes, &kept)
             .map_err(|LaunchError { stage, errno }| failed(What::Start { stage, errno }))?;
         Ok(Self::new(channel, Process::child(launched.pid, output), patience))
     }

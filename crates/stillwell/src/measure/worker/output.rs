@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
@@ -46,8 +46,8 @@ impl Output {
     }
 
     /// What the child gets as standard output and error.
-    pub fn fds(&self) -> (RawFd, RawFd) {
-        (self.stdout.file.as_raw_fd(), self.stderr.file.as_raw_fd())
+    pub fn fds(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
+        (self.stdout.file.as_fd(), self.stderr.file.as_fd())
     }
 
     /// Keeps the files short.

@@ -11,6 +11,8 @@ use std::os::unix::net::UnixStream;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::sys::CpuMask;
+
 use super::*;
 
 /// Opens the pipes as 3 and 4: dash knows no higher numbers.
@@ -350,7 +352,7 @@ fn programs_that_cannot_be_started() {
     assert!(matches!(failure.what, What::NoProgram(_)), "{failure:?}");
     let mut launcher = Launcher::default();
     let mut launch = launch(&["true"]);
-    launch.attributes.affinity = Some(Vec::new());
+    launch.attributes.affinity = Some(CpuMask::default());
     let failure = Worker::start(&mut launcher, &launch, &Patience::default()).unwrap_err();
     let expected = What::Start { stage: crate::sys::Stage::Affinity, errno: libc::EINVAL };
     assert_eq!(failure.what, expected);

@@ -215,7 +215,7 @@ pub fn watch(
     let gap = |why: String, fix: &str| Gap { what: "osnoise".into(), why, fix: fix.into() };
     // A directory of files (--host-root) has no tracer to turn on.
     if !host.exists("proc/self/stat") {
-        return Err(gap("this is not the running machine".into(), "leave out --host-root"));
+        return Err(gap("this is not the running machine".into(), "leave out ⟦host-root⟧"));
     }
     let text = collect(cpus, length_ns, interrupt).map_err(|error| {
         let why = format!("{error:#}");
@@ -231,7 +231,7 @@ pub fn watch(
     let reports = parse(&text);
     if reports.is_empty() {
         let why = "it has not finished a sample (osnoise/runtime_us, usually a second)";
-        return Err(gap(why.into(), "watch for longer: --for"));
+        return Err(gap(why.into(), "watch for longer: ⟦for⟧"));
     }
     Ok(reports)
 }

@@ -1,6 +1,5 @@
-use rustix::thread::CpuSet;
-
 use super::*;
+use crate::values::CPUS_MAX;
 use std::cell::Cell;
 
 /// A clock that shows these times, one after another; before the last one the loop is asked to end.
@@ -66,8 +65,8 @@ fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
     let interrupt = Interrupt::by_hand().0;
     let orders = |cpus| SamplerSettings { cpus, length_ns: 5_000_000, clock: LoopClock::Monotonic };
     let mut threads = Vec::new();
-    // The second is larger than a CPU mask.
-    let missing = [CpuSet::MAX_CPU - 1, CpuSet::MAX_CPU];
+    // No kernel has a CPU with the second number.
+    let missing = [CPUS_MAX - 1, CPUS_MAX];
     let SamplerOutcome { watched: found, refused, was_interrupted } = watch(
         &orders(vec![cpu, missing[0], missing[1]]),
         &interrupt,

@@ -14,13 +14,15 @@ use serde::{Deserialize, Serialize};
 use stats::Stream;
 
 use crate::host::Facts;
-use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide, fewest_blocks, limits};
+use crate::plan::decide::{
+    BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
+};
 use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
 use crate::plan::{Arm, BlockRule, Plan};
 use crate::spec::RunSpec;
 use crate::spec::suite::{Policy, SuiteFile, Text, Wrong};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
-use crate::values::{Cpus, IgnoreFailure, Shell, Statuses};
+use crate::values::{Cpus, ExitStatuses, IgnoreFailure, Shell};
 
 pub use candidates::{Built, Candidate, Kind, candidates, environment_of};
 
@@ -87,6 +89,10 @@ pub fn decide_suite(
     (facts, drawn_seed): (&Facts, u64),
 ) -> Result<Suite> {
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
+    // Not a mistake of the file, so no benchmark is named.
+    if let Some(Affinity::Cpus(Cpus(cpus))) = &said.session.workers.affinity {
+        check_online(cpus, facts)?;
+    }
     let mut members: Vec<Member> = Vec::new();
     let mut policies = Vec::new();
     let mut known = HashSet::new();
@@ -307,7 +313,7 @@ impl Decider<'_> {
         spec.process.no_aslr = workers.no_aslr;
         spec.process.env_padding = workers.env_padding;
         spec.process.input.clone_from(&benchmark.input);
-        spec.process.expect_exit = benchmark.expect_exit.clone().map(Statuses);
+        spec.process.expect_exit = benchmark.expect_exit.clone().map(ExitStatuses);
         spec.process.ignore_failure = None::<IgnoreFailure>;
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         Ok(spec)

@@ -28,8 +28,8 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
             let command = plan.arms[*arm].label();
             let how = if *timed_out {
                 match audience {
-                    Audience::Run | Audience::Workers => "took longer than --timeout".into(),
                     Audience::Suite => "took longer than its timeout".into(),
+                    _ => "took longer than --timeout".into(),
                 }
             } else {
                 exit_in_words(*exit)
@@ -61,7 +61,7 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
             let arm = format!("{kind} {} ({label:?})", arm + 1);
             worker::explain(&arm, &kept, failure, audience)
         }
-        Failure::Start { why } => why.clone(),
+        Failure::Start { why } => audience.words(why),
         Failure::Record { error, .. } => format!("{error}; {kept}"),
     }
 }

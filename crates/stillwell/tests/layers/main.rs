@@ -1,0 +1,126 @@
+//! The structure of the sources: layers import downwards only, no files import each other in a ring, and a type's name
+//! has one meaning.
+#![expect(clippy::disallowed_methods, reason = "reads the sources")]
+
+mod sources;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use sources::{Modules, defining_file};
+
+/// From the ground up: a module imports only modules that stand before it. ARCHITECTURE.md describes each.
+const LAYERS: [&str; 21] = [
+    "values", "sys", "host", "results", "ledger", "spec", "plan", "schedule", "record", "analysis",
+    "verdict", "convert", "measure", "link", "load", "noise", "history", "pool", "render",
+    "session", "cmd",
+];
+
+/// Imports that break the order, and why: `("from", "to", "reason")`.
+const EXCEPTIONS: [(&str, &str, &str); 0] = [];
+
+fn modules() -> &'static Modules {
+    static MODULES: LazyLock<Modules> = LazyLock::new(sources::read);
+    &MODULES
+}
+
+/// Every import against the order of the layers, as "file -> module".
+fn upward_imports(modules: &Modules, layers: &[&str]) -> Vec<String> {
+    let floor = |name: &str| layers.iter().position(|layer| *layer == name);
+    let mut found = BTreeSet::new();
+    for (path, module) in modules {
+        let Some(from) = path.first() else { continue };
+        let from_floor = floor(from).unwrap_or_else(|| panic!("{from} is in no layer"));
+        for target in &module.paths {
+            let Some(to) = target.first().filter(|to| *to != from) else { continue };
+            let Some(to_floor) = floor(to) else { continue };
+            let is_excepted = EXCEPTIONS.iter().any(|(one, other, _)| one == from && other == to);
+            if to_floor >= from_floor && !is_excepted {
+                found.insert(format!("{} -> {}", module.file.display(), target.join("::")));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Which file imports which. A file may use what the modules around it define (`super::`): that is no import here.
+fn file_imports(modules: &Modules) -> BTreeMap<PathBuf, BTreeSet<PathBuf>> {
+    let mut graph: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
+    for (path, module) in modules {
+        let around: Vec<&PathBuf> =
+            (0..=path.len()).filter_map(|n| Some(&modules.get(&path[..n])?.file)).collect();
+        let imported = graph.entry(module.file.clone()).or_default();
+        let files = module.paths.iter().filter_map(|path| defining_file(modules, path));
+        imported.extend(files.filter(|file| !around.contains(&file)));
+    }
+    graph
+}
+
+/// Files that reach themselves, as rings: every file of a ring reaches every other.
+fn rings(graph: &BTreeMap<PathBuf, BTreeSet<PathBuf>>) -> Vec<Vec<PathBuf>> {
+    let reach = |start: &PathBuf| {
+        let mut reached = BTreeSet::new();
+        let mut left: Vec<&PathBuf> = graph[start].iter().collect();
+        while let Some(file) = left.pop() {
+            if reached.insert(file.clone()) {
+                left.extend(graph.get(file).into_iter().flatten());
+            }
+        }
+        reached
+    };
+    let reached: BTreeMap<&PathBuf, BTreeSet<PathBuf>> =
+        graph.keys().map(|file| (file, reach(file))).collect();
+    let mut found: BTreeSet<Vec<PathBuf>> = BTreeSet::new();
+    for (file, own) in &reached {
+        if own.contains(*file) {
+            found.insert(own.iter().filter(|it| reached[it].contains(*file)).cloned().collect());
+        }
+    }
+    found.into_iter().collect()
+}
+
+#[test]
+fn layers_import_downwards_only() {
+    let modules = modules();
+    assert!(modules.len() > 200);
+    let found = upward_imports(modules, &LAYERS);
+    assert!(found.is_empty(), "imports against the order of the layers:\n{}", found.join("\n"));
+}
+
+/// The order matters: turned around, nearly everything is an upward import. So the test above sees imports.
+#[test]
+fn a_wrong_order_is_seen() {
+    let modules = modules();
+    let mut layers = LAYERS;
+    layers.reverse();
+    assert!(upward_imports(modules, &layers).len() > 500);
+}
+
+#[test]
+fn no_files_import_each_other() {
+    let modules = modules();
+    let found: Vec<String> = rings(&file_imports(modules))
+        .iter()
+        .map(|ring| {
+            ring.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+        })
+        .collect();
+    assert!(found.is_empty(), "{} rings of files:\n{}", found.len(), found.join("\n"));
+}
+
+/// Names that one type has in each of several modules: visible ones, so those that a reader meets elsewhere.
+#[test]
+fn a_type_name_has_one_meaning() {
+    let modules = modules();
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for module in modules.values() {
+        for (name, _) in module.types.iter().filter(|(_, is_visible)| *is_visible) {
+            places.entry(name).or_default().push(module.file.display().to_string());
+        }
+    }
+    places.retain(|_, files| files.len() > 1);
+    let found: Vec<String> =
+        places.iter().map(|(name, files)| format!("{name}: {}", files.join(", "))).collect();
+    assert!(found.is_empty(), "{} names of several types:\n{}", found.len(), found.join("\n"));
+}
