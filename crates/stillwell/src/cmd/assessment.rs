@@ -11,8 +11,7 @@ use crate::cmd::print::print;
 use crate::convert::of_record;
 use crate::record::Record;
 use crate::render::{Styles, json, results, text};
-use crate::values::FailOn;
-use crate::values::exit_code;
+use crate::values::{FailOn, exit_code};
 use crate::verdict::{self, Judgement, judge};
 
 /// Bins of the histograms in a summary: one character each.

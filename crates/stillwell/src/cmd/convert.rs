@@ -14,6 +14,7 @@ use crate::cmd::print::print;
 use crate::convert::edit;
 use crate::convert::read::Detail;
 use crate::convert::to_record::About;
+use crate::plan::defaults;
 use crate::record::{Event, Layout, Record, Writer};
 use crate::render::{bmf, pyperf, values};
 use crate::results::Results;
@@ -89,7 +90,7 @@ fn to(verb: &ConvertVerb) -> WriteFormat {
 
 fn about(verb: &ConvertVerb, is_flat: bool) -> About {
     About {
-        n_warmups: verb.warmup,
+        n_warmups: verb.warmup.unwrap_or(defaults::CONVERT_WARMUPS),
         reference: verb.reference.clone(),
         is_flat,
         with_launches: !is_flat,

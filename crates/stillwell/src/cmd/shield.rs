@@ -17,8 +17,7 @@ use crate::render::system::tuned;
 use crate::session::Guard;
 use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use crate::sys;
-use crate::values::exit_code;
-use crate::values::name_cpus;
+use crate::values::{exit_code, name_cpus};
 
 /// Executes an action.
 pub fn shield(verb: &ShieldVerb) -> Result<u8> {

@@ -12,8 +12,7 @@ use crate::host::{
 };
 use crate::render::{Styles, system as shown};
 use crate::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
-use crate::values::exit_code;
-use crate::values::{Cpus, TimeSpan};
+use crate::values::{Cpus, TimeSpan, exit_code};
 
 /// Executes an action; without one it is `show`.
 pub fn system(verb: &SystemVerb) -> Result<u8> {

@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use crate::analysis::RatioInterval;
 use crate::history::commits::CommitRange;
-use crate::history::series::ConcurrentChanges;
-use crate::history::series::{Change, Series};
+use crate::history::series::{Change, ConcurrentChanges, Series};
 use crate::history::{BenchmarkResult, StoredResult};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;

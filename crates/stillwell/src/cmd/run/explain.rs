@@ -17,8 +17,7 @@ use crate::record::Record;
 use crate::render::noise::{Explained, explained, nothing_to_turn};
 use crate::spec::run::{ExportOptions, Style};
 use crate::spec::{RunSpec, RunVerb};
-use crate::values::exit_code;
-use crate::values::{Cpus, NameList, read_cpu_list};
+use crate::values::{Cpus, NameList, exit_code, read_cpu_list};
 
 /// Time for which CPUs are watched to find the quietest one.
 const WATCH_NS: u64 = 300_000_000;
@@ -84,7 +83,7 @@ fn treat(
 ) -> Result<Option<Treatment>> {
     let process = &spec.process;
     Ok(match remedy {
-        Remedy::OwnCpu if has_rights && !process.isolate && process.sched.is_none() => {
+        Remedy::OwnCpu if has_rights && !process.isolate && process.priority.sched.is_none() => {
             Some(Treatment::Isolate)
         }
         Remedy::OwnCpu | Remedy::Affinity if process.affinity.is_none() => {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::analysis::end_reason;
 use crate::measure::slices::Paces;
 use crate::measure::{ExecRunner, Failure, Hook, Runner};
-use crate::plan::suite::Member;
+use crate::plan::suite::SuiteMember;
 use crate::record::{EndReason, Event, Record, Tail, Writer};
 use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};
 use crate::sys::User;
@@ -15,7 +15,7 @@ use crate::sys::User;
 /// A benchmark of a suite during the session.
 pub struct SuiteEntry<'a> {
     /// Its plan and name.
-    pub member: &'a Member,
+    pub member: &'a SuiteMember,
     /// The path of its record.
     pub path: PathBuf,
     /// Its state, after the first visit.
@@ -39,7 +39,7 @@ impl<'a> SuiteEntry<'a> {
     ///
     /// # Errors
     /// That record cannot be read.
-    pub fn find(member: &'a Member, path: PathBuf) -> Result<Self> {
+    pub fn find(member: &'a SuiteMember, path: PathBuf) -> Result<Self> {
         let mut entry = Self {
             member,
             path,

@@ -9,7 +9,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::plan::suite::Built;
+use crate::host::with_their_files;
+use crate::measure::clock::monotonic_ns;
+use crate::measure::interrupt::Interrupt;
+use crate::plan::suite::{Built, VariantBuild};
+use crate::render::one_line;
 use crate::spec::suite::{LinkOrder, Variant};
 
 use source::BuildSource;
@@ -38,7 +42,7 @@ pub fn variant(
     directory: &Path,
     builder: &Builder,
     is_needed: bool,
-) -> Result<Built, VariantError> {
+) -> Result<VariantBuild, VariantError> {
     let unready = |keys| {
         let context = format!("the variant {:?}", variant.name);
         move |error: anyhow::Error| VariantError { keys, error: error.context(context) }
@@ -57,7 +61,7 @@ pub fn variant(
         shown.with_context(|| format!("{} is not UTF-8", directory.display()))
     });
     let directories = directories.collect::<Result<_>>().map_err(unready(&["cwd"]))?;
-    Ok(Built { variant: variant.clone(), directories, git: source.commit(cwd) })
+    Ok(VariantBuild { variant: variant.clone(), directories, git: source.commit(cwd) })
 }
 
 /// Removes copies. A copy that cannot be removed stays.
