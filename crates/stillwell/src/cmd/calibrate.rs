@@ -20,9 +20,6 @@ use crate::spec::{CalibrateVerb, RunSpec, RunVerb};
 use crate::values::metric::Metric;
 use crate::values::{CALIBRATION_RUNS_MIN, exit_code};
 
-/// Smallest number of runs of the series: ten times as many as one experiment takes, so that experiments differ enough.
-const SERIES_RUNS_MIN: u32 = 600;
-
 /// Measures or reads a series, and replays experiments from it.
 pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let seed = verb.seed.map_or_else(session::drawn_seed, Ok)?;

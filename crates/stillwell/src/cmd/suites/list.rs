@@ -6,7 +6,7 @@ use std::io::Write as _;
 use anyhow::Result;
 
 use crate::cmd::print::print;
-use crate::plan::suite::{Member, Suite, SuiteMember};
+use crate::plan::suite::{Suite, SuiteMember};
 use crate::plan::{Arm, Role};
 use crate::render::one_line;
 use crate::spec::suite::SuiteFile;

@@ -9,11 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::host::with_their_files;
-use crate::measure::clock::monotonic_ns;
-use crate::measure::interrupt::Interrupt;
-use crate::plan::suite::{Built, VariantBuild};
-use crate::render::one_line;
+use crate::plan::suite::VariantBuild;
 use crate::spec::suite::{LinkOrder, Variant};
 
 use source::BuildSource;
