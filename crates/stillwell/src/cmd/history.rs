@@ -15,7 +15,7 @@ use crate::history::series::{self, Policy, Series};
 use crate::history::store::{Added, NewRecord, Store};
 use crate::history::{Entry, Origin, Taken, taken};
 use crate::render::site::{self, HistorySite};
-use crate::render::{Styles, history as shown};
+use crate::render::{Styles, history as shown, json};
 use crate::spec::input::InputOptions;
 use crate::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
@@ -267,7 +267,7 @@ fn policy(search: &HistorySearch, is_relative: bool) -> Result<Policy> {
 fn show(verb: &HistoryShow) -> Result<u8> {
     let found = search(&verb.search)?;
     if verb.json {
-        shown::json(&mut std::io::stdout().lock(), &found)?;
+        json::pretty(&mut std::io::stdout().lock(), &found)?;
     } else if verb.search.name.is_none() {
         super::print(&shown::list(&found))?;
     } else {
@@ -294,7 +294,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     }
     let changes = changed(&found, commits);
     if verb.json {
-        shown::json(&mut std::io::stdout().lock(), &changes)?;
+        json::pretty(&mut std::io::stdout().lock(), &changes)?;
     } else {
         super::print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
     }
