@@ -29,7 +29,7 @@ const PRIMARY: &str = "time_wall_clock";
 /// `to` cannot be written.
 pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document<'a> {
+    struct DocumentV2<'a> {
         schema_version: u32,
         metadata: HyperfineMetadata<'a>,
         primary_metric: &'static str,
@@ -42,7 +42,7 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
     let results = results(analysis)
         .map(|summary| ResultV2::new(series(summary), summary, &metrics))
         .collect();
-    let document = Document {
+    let document = DocumentV2 {
         schema_version: 2,
         metadata: HyperfineMetadata::of(record),
         primary_metric: PRIMARY,
@@ -58,7 +58,7 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
 /// `to` cannot be written.
 pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document<'a> {
+    struct DocumentV1<'a> {
         results: Vec<ResultV1<'a>>,
         stillwell: SessionFields<'a>,
     }
@@ -68,7 +68,7 @@ pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
     let results = results(analysis)
         .filter_map(|summary| ResultV1::new(series(summary), summary, &wall))
         .collect();
-    pretty(to, &Document { results, stillwell: SessionFields::of(record, analysis) })
+    pretty(to, &DocumentV1 { results, stillwell: SessionFields::of(record, analysis) })
 }
 
 #[derive(Serialize)]
