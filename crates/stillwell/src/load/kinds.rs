@@ -15,7 +15,7 @@ use rustix::time::{
     timerfd_settime,
 };
 
-use crate::load::{ARGV0, END};
+use crate::load::arguments::{ARGV0, END};
 use crate::spec::load::Kind;
 
 /// Bytes to copy: more than the caches of one core hold.
