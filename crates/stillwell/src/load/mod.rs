@@ -1,6 +1,6 @@
 //! Load on purpose: processes that are always ready to run. Each is another instance of this program. The kernel kills
 //! it when its parent ends (PR_SET_PDEATHSIG).
-#![expect(clippy::disallowed_methods, reason = "this room makes the busy processes")]
+#![expect(clippy::disallowed_methods, reason = "this module starts the busy processes")]
 
 mod arguments;
 mod kinds;

@@ -146,9 +146,9 @@ fn submit_one(pool: &Pool, template: &[String], job: usize) -> Result<String> {
     let output = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).output();
     let output = output.with_context(shown)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().lines().next_back().unwrap_or_default();
-        anyhow::bail!("{}: {}: {said}", shown(), output.status);
+        let message = String::from_utf8_lossy(&output.stderr);
+        let message = message.trim().lines().next_back().unwrap_or_default();
+        anyhow::bail!("{}: {}: {message}", shown(), output.status);
     }
     let first = output.stdout.split(|&byte| byte == b'\n').next().unwrap_or_default();
     Ok(OsStr::from_bytes(first).to_string_lossy().trim().to_owned())
