@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{Comparison, Evidence, NoTest, RatioInterval};
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::values::FailOn;
 
 /// Exit code of an undecided comparison.
@@ -37,7 +37,7 @@ pub struct Judgement {
 }
 
 /// Judges one comparison.
-pub fn judge(comparison: &Comparison, policy: &Policy) -> Judgement {
+pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
     let undecided = |no_test| Judgement {
         verdict: Verdict::Undecided,
         within_margin: false,
@@ -61,7 +61,7 @@ pub fn judge(comparison: &Comparison, policy: &Policy) -> Judgement {
 pub fn of_interval(
     shown: RatioInterval,
     as_measured: f64,
-    policy: &Policy,
+    policy: &DecisionRule,
     is_uneven: bool,
 ) -> Judgement {
     let log = stats::Interval { lo: shown.lo.ln(), hi: shown.hi.ln() };
@@ -106,7 +106,8 @@ mod tests {
     use crate::analysis::{PairedTest, StatisticName, UnevenShape};
     use crate::values::Estimand;
 
-    const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
+    const POLICY: DecisionRule =
+        DecisionRule { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 
     fn comparison(lo: f64, hi: f64, shape: Option<UnevenShape>) -> Comparison {
         let paired = PairedTest {

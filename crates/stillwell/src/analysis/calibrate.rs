@@ -12,7 +12,7 @@ use stats::spending::{Spending, by_pairs};
 use stats::{Invalid, Stream, two_sample};
 
 use crate::analysis::watch::estimand_of;
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::values::CALIBRATION_RUNS_MIN;
 
 /// Ratios of the new arm to the reference.
@@ -87,7 +87,7 @@ pub struct Budget {
 #[derive(Clone, Copy, Debug)]
 pub struct CalibrationSettings {
     /// The decision rule.
-    pub policy: Policy,
+    pub policy: DecisionRule,
     /// Experiments for each ratio.
     pub n_replays: usize,
     /// Seed of stretches and coins.
@@ -198,7 +198,7 @@ fn replayed(
 }
 
 /// Whether our test calls these pairs different, and after how many it ended.
-fn ours(pairs: &Pairs, policy: &Policy, seed: u64) -> Result<(bool, usize), Invalid> {
+fn ours(pairs: &Pairs, policy: &DecisionRule, seed: u64) -> Result<(bool, usize), Invalid> {
     let spending = Spending { alpha: policy.alpha, family: 1, n_min: 0 };
     let margin = policy.same_within.ln_1p();
     let estimand = estimand_of(policy.estimand);
@@ -245,7 +245,8 @@ mod tests {
     use super::*;
     use crate::values::Estimand;
 
-    const POLICY: Policy = Policy { alpha: 0.05, same_within: 0.01, estimand: Estimand::Adaptive };
+    const POLICY: DecisionRule =
+        DecisionRule { alpha: 0.05, same_within: 0.01, estimand: Estimand::Adaptive };
 
     fn calibrated(series_ns: &[f64], n_replays: usize) -> PowerCalibration {
         let settings = CalibrationSettings { policy: POLICY, n_replays, seed: 1 };

@@ -196,7 +196,7 @@ fn log_walls(record: &Record, arm: usize) -> Option<SortedSample> {
 mod tests {
     use super::*;
     use crate::host::Facts;
-    use crate::plan::decide;
+    use crate::plan::decide_run;
     use crate::spec::RunSpec;
 
     /// Pairs of 10 ms with 1 % noise; the new arm's times are changed by `slowed` of the pair's number.
@@ -214,7 +214,7 @@ mod tests {
 
     fn found(slots: &Slots) -> PairedDistributions {
         let spec = RunSpec { commands: vec!["a".into(), "b".into()], ..RunSpec::default() };
-        let plan = decide(&spec, &Facts::default(), 42).unwrap();
+        let plan = decide_run(&spec, &Facts::default(), 42).unwrap();
         paired(&plan, slots).unwrap()
     }
 

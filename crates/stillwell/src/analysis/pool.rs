@@ -15,7 +15,7 @@ use crate::analysis::comparison::{NoTest, RatioInterval};
 use crate::analysis::summary::UncertainValue;
 use crate::analysis::walls::Slots;
 use crate::analysis::watch::estimand_of;
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::values::Estimand;
 
 /// The pairs of one task: a variant against the reference on one node.
@@ -30,7 +30,7 @@ pub struct NodePairs {
     /// The arm that it is compared with.
     pub reference: String,
     /// The suite's decision rule.
-    pub policy: Policy,
+    pub policy: DecisionRule,
     /// Whether the shell, or another control, is in the times.
     pub has_control: bool,
     /// The pairs.
@@ -54,7 +54,7 @@ pub struct PoolLine {
     pub nodes: Vec<NodeRatio>,
     /// The suite's decision rule.
     #[serde(skip)]
-    pub policy: Policy,
+    pub policy: DecisionRule,
     /// Whether the shell, or another control, is in the times.
     pub has_control: bool,
 }
@@ -228,7 +228,7 @@ fn outlier_p(centers: &[PointEstimate]) -> Option<Vec<f64>> {
 fn test(
     centers: Option<&[PointEstimate]>,
     mut nodes: BTreeMap<String, Slots>,
-    policy: &Policy,
+    policy: &DecisionRule,
     family: usize,
     seed: u64,
 ) -> PoolTest {
@@ -248,7 +248,7 @@ fn test(
 }
 
 /// The test of a session on one machine, with one analysis at the end.
-fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> PoolTest {
+fn test_one(slots: Slots, policy: &DecisionRule, family: usize, seed: u64) -> PoolTest {
     let question = SequentialDesign {
         spending: Spending { alpha: policy.alpha, family, n_min: 0 },
         estimand: estimand_of(policy.estimand),

@@ -14,7 +14,7 @@ use crate::analysis::end::end_reason;
 use crate::analysis::notes::Finding;
 use crate::analysis::notes::Note;
 use crate::analysis::single::{Analysis, analyse_alone};
-use crate::plan::{Plan, Policy};
+use crate::plan::{DecisionRule, Plan};
 use crate::record::{EndReason, Event, Record, Rows};
 
 /// Merges the records of the benchmarks of a suite. Each has one row for each run (`launches::gather`). `None` without
@@ -194,6 +194,6 @@ pub fn plan_of<'a>(record: &'a Record, comparison: &Comparison) -> &'a Plan {
 }
 
 /// The decision rule of a comparison.
-pub fn policy_of(record: &Record, comparison: &Comparison) -> Policy {
+pub fn policy_of(record: &Record, comparison: &Comparison) -> DecisionRule {
     plan_of(record, comparison).policy
 }

@@ -11,9 +11,10 @@ use crate::analysis::walls::Walls;
 use crate::analysis::{Comparison, Evidence};
 use crate::cmd::judged::Judged;
 use crate::convert::read::Detail;
+use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
-use crate::render::units::{DisplayUnit, UnitKind, asked, kind_of_unit};
+use crate::render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
 use crate::spec::{PlotKind, PlotVerb};
 
 /// Columns without a terminal.
@@ -36,7 +37,7 @@ pub fn plot(verb: &PlotVerb) -> Result<u8> {
         let heading = if verb.files.are_several() { format!("== {file}") } else { String::new() };
         charts.extend(of_record(verb, &judged, &heading));
     }
-    if verb.kind == PlotKind::Ecdf {
+    if kind_of(verb) == PlotKind::Ecdf {
         charts = on_one_scale(charts);
     }
     ensure!(
@@ -62,9 +63,13 @@ fn size(verb: &PlotVerb, chart: &TerminalChart, is_ascii: bool) -> ChartSize {
     let is_braille = !is_ascii && (has_colors || chart.series.len() == 1);
     ChartSize {
         columns: columns.max(plot::COLUMNS_MIN),
-        lines: usize::from(verb.height).max(plot::LINES_MIN),
+        lines: usize::from(verb.height.unwrap_or(defaults::PLOT_HEIGHT)).max(plot::LINES_MIN),
         marks: if is_braille { Marks::Braille } else { Marks::Digits },
     }
+}
+
+fn kind_of(verb: &PlotVerb) -> PlotKind {
+    verb.kind.unwrap_or(defaults::PLOT_KIND)
 }
 
 /// Whether the locale is set, and has no Unicode.
@@ -80,7 +85,7 @@ fn is_locale_ascii() -> bool {
 fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<TerminalChart> {
     let record = &judged.record;
     let plan = &record.header.plan;
-    if verb.kind == PlotKind::Diff {
+    if kind_of(verb) == PlotKind::Diff {
         let walls = Walls::of(record);
         let found = judged.analysis.comparisons.iter();
         return found
@@ -96,8 +101,11 @@ fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<TerminalCha
         let edges = &typical.edges;
         let largest = series.iter().flatten().copied().fold(edges[BINS], f64::max);
         let hi = if verb.log { largest } else { edges[BINS] };
-        let unit =
-            DisplayUnit::choose(kind, asked(&plan.metrics, "wall"), [edges[BINS]].into_iter());
+        let unit = DisplayUnit::choose(
+            kind,
+            requested_unit(&plan.metrics, "wall"),
+            [edges[BINS]].into_iter(),
+        );
         let value = Axis {
             label: "value".into(),
             ends: [edges[0], hi],
@@ -107,7 +115,7 @@ fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<TerminalCha
         let mut words = vec![heading.to_owned()];
         words.extend(first.benchmark.clone().filter(|_| plan.has_benchmarks()));
         let title = words.join(" ").trim().to_owned();
-        Some(match verb.kind {
+        Some(match kind_of(verb) {
             PlotKind::Ecdf => distribution(record, &arms, &series, value, title),
             PlotKind::Time | PlotKind::Diff => over_time(record, &arms, value, title),
         })

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::analysis::calibrate::{Budget, CalibrationSettings, calibrate};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::sys;
 use crate::values::CALIBRATION_RUNS_MIN;
 
@@ -46,7 +46,7 @@ pub enum NoVerdict {
 /// Why it does not.
 pub fn machine_verdict(
     cpu: usize,
-    policy: Policy,
+    policy: DecisionRule,
     interrupt: &Interrupt,
 ) -> Result<MachineVerdict, NoVerdict> {
     let times_ns = std::thread::scope(|scope| {
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn why_there_is_none_is_known() {
         let (interrupt, mut hand) = Interrupt::by_hand();
-        let verdict = |cpu| machine_verdict(cpu, Policy::default(), &interrupt).unwrap_err();
+        let verdict = |cpu| machine_verdict(cpu, DecisionRule::default(), &interrupt).unwrap_err();
         assert_eq!(verdict(CpuSet::MAX_CPU - 1), NoVerdict::Impossible);
         hand.write_all(b"c").unwrap();
         assert_eq!(verdict(sched_getcpu()), NoVerdict::Interrupted);

@@ -3,7 +3,8 @@
 use super::*;
 use stats::Stream;
 
-const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
+const POLICY: DecisionRule =
+    DecisionRule { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 
 /// Pairs of noisy times: the new arm has this ratio.
 fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> NodePairs {

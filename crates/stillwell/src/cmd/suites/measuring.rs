@@ -233,7 +233,7 @@ impl SuiteSession<'_> {
                 judged.print(output.json)?;
             }
             exports::write(&output.exports, &judged)?;
-            code = judged.exit_code(spec.session.judging.fail_on);
+            code = judged.exit_code(spec.session.judgement.fail_on);
         } else {
             self.clear(directory);
         }
