@@ -3,8 +3,8 @@
 mod guard;
 mod progress;
 mod screen;
-mod session;
 mod start;
+mod steps;
 mod visits;
 mod whole;
 
@@ -13,8 +13,8 @@ use anyhow::{Context as _, Result};
 pub use guard::{Guard, user_of_workers};
 pub use progress::ProgressLine;
 pub use screen::Screen;
-pub use session::{Session, SessionEnd, SessionState};
 pub use start::SessionStart;
+pub use steps::{Session, SessionEnd, SessionState};
 pub use visits::Visit;
 
 /// 32 random bits: enough for a seed, and short enough to type again.

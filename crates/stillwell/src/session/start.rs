@@ -24,7 +24,7 @@ use crate::render::remedies::Audience;
 use crate::session::guard::Guard;
 use crate::session::progress::ProgressLine;
 use crate::session::screen::Screen;
-use crate::session::session::{Session, SessionEnd};
+use crate::session::steps::{Session, SessionEnd};
 use crate::values::metric::{METRICS, Metric, MetricSource};
 use crate::values::read_cpu_list;
 

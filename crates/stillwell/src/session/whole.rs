@@ -8,7 +8,7 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::{Failure, Hook};
 use crate::record::EndReason;
 use crate::schedule::{Schedule, n_blocks};
-use crate::session::session::{Session, SessionEnd, end_of};
+use crate::session::steps::{Session, SessionEnd, end_of};
 use crate::values::Order;
 
 impl Session<'_> {
