@@ -8,7 +8,7 @@ use stats::PointEstimate;
 
 use crate::analysis::UncertainValue;
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, MetaValue, Results, Unit};
+use crate::results::{BenchmarkResult, MetaValue, Results, ValueUnit};
 use crate::values::Middle;
 
 /// A benchmark in one file.
@@ -34,7 +34,7 @@ pub struct BenchmarkLine {
     pub name: String,
     /// What its values are.
     #[serde(skip)]
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// Its tags.
     pub tags: Vec<String>,
     /// One for each file; none where the file does not have it.
@@ -115,7 +115,7 @@ impl ChangeGroup {
 pub fn compare(files: &[Results], by: Middle) -> FilesComparison {
     let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
     let found: Vec<Vec<Option<FileCell>>> = files.iter().map(|file| cells(file, by)).collect();
-    let places: Vec<HashMap<(&str, &Unit), usize>> = files
+    let places: Vec<HashMap<(&str, &ValueUnit), usize>> = files
         .iter()
         .zip(&labels)
         .map(|(file, labels)| {
@@ -123,7 +123,8 @@ pub fn compare(files: &[Results], by: Middle) -> FilesComparison {
             named.map(|(at, (it, label))| ((label.as_str(), &it.unit), at)).collect()
         })
         .collect();
-    let place = |file: usize, name: &str, unit: &Unit| places[file].get(&(name, unit)).copied();
+    let place =
+        |file: usize, name: &str, unit: &ValueUnit| places[file].get(&(name, unit)).copied();
     let mut lines = Vec::new();
     let mut alone = vec![Vec::new(); files.len()];
     let first = files.first().map_or(&[][..], |file| &file.benchmarks);
@@ -159,7 +160,7 @@ fn cells(file: &Results, by: Middle) -> Vec<Option<FileCell>> {
     file.benchmarks.iter().map(|benchmark| cell(benchmark, by)).collect()
 }
 
-fn cell(benchmark: &Benchmark, by: Middle) -> Option<FileCell> {
+fn cell(benchmark: &BenchmarkResult, by: Middle) -> Option<FileCell> {
     let summary = summary(benchmark);
     let value = match by {
         Middle::Mean => summary.mean,
@@ -211,7 +212,7 @@ pub fn geometric_mean<'a>(
     Some(UncertainValue { value, err: sum.map(|sum| value * sum.sqrt() / n) })
 }
 
-fn tags(file: &Results, benchmark: &Benchmark) -> Vec<String> {
+fn tags(file: &Results, benchmark: &BenchmarkResult) -> Vec<String> {
     match benchmark.metadata.get("tags").or_else(|| file.metadata.get("tags")) {
         Some(MetaValue::List(tags)) => tags.clone(),
         Some(MetaValue::Text(tag)) => vec![tag.clone()],
@@ -221,7 +222,7 @@ fn tags(file: &Results, benchmark: &Benchmark) -> Vec<String> {
 
 fn differences(files: &[Results]) -> Vec<Difference> {
     let said = |file: &Results, key: &str| -> BTreeSet<String> {
-        let of = |it: &Benchmark| {
+        let of = |it: &BenchmarkResult| {
             let in_launch = |launch: crate::results::LaunchView<'_>| {
                 launch.about.metadata.as_ref()?.get(key).map(ToString::to_string)
             };
@@ -249,16 +250,16 @@ fn differences(files: &[Results]) -> Vec<Difference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::About;
+    use crate::results::LaunchInfo;
 
     fn file(benchmarks: &[(&str, &[&[f64]])], host: &str) -> Results {
         let mut results = Results::default();
         results.metadata.insert("hostname".into(), host.into());
         for (name, launches) in benchmarks {
-            let mut made = Benchmark::new(name, Unit::Time);
+            let mut made = BenchmarkResult::new(name, ValueUnit::Time);
             for values in *launches {
                 made.values.extend(*values);
-                made.end_launch(About::default());
+                made.end_launch(LaunchInfo::default());
             }
             results.benchmarks.push(made);
         }

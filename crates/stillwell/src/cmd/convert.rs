@@ -11,7 +11,7 @@ use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, open};
 use crate::convert::edit;
 use crate::convert::read::Detail;
-use crate::convert::to_record::About;
+use crate::convert::to_record::ImportOptions;
 use crate::record::{Event, Layout, Record, Writer};
 use crate::render::{bmf, pyperf, values};
 use crate::results::Results;
@@ -84,13 +84,13 @@ fn to(verb: &ConvertVerb) -> WriteFormat {
     })
 }
 
-fn about(verb: &ConvertVerb, is_flat: bool) -> About {
-    About {
+fn about(verb: &ConvertVerb, is_flat: bool) -> ImportOptions {
+    ImportOptions {
         n_warmups: verb.warmup,
         reference: verb.reference.clone(),
         is_flat,
         with_launches: !is_flat,
-        ..About::default()
+        ..ImportOptions::default()
     }
 }
 

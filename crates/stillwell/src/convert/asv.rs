@@ -12,9 +12,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
-use crate::convert::read::{File, Options, file_name};
+use crate::convert::read::{ReadOptions, SourceFile, file_name};
 use crate::results::{
-    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, SummaryStatistics,
+    ValueUnit,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -45,7 +46,7 @@ struct Described {
 ///
 /// # Errors
 /// What is wrong with one of them, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let text = json::without_bare_words(files[0].bytes);
     let document: Document = json::read(&text)?;
     ensure!(document.version == 2, "version: {} is not known, only 2", document.version);
@@ -115,7 +116,7 @@ impl<'a> Columns<'a> {
 /// What all combinations of parameters of a benchmark share.
 struct Series<'a> {
     name: &'a str,
-    unit: Unit,
+    unit: ValueUnit,
     scale: f64,
     parameter_names: Vec<String>,
 }
@@ -137,7 +138,7 @@ fn add(results: &mut Results, series: &Series<'_>, columns: Columns<'_>) -> Resu
             results.note(format!("{} has results that failed or were skipped", series.name));
             continue;
         };
-        let mut made = Benchmark::new(series.name, series.unit.clone());
+        let mut made = BenchmarkResult::new(series.name, series.unit.clone());
         made.parameters = parameters;
         fill(&mut made, result, columns, index, series)?;
         if made.summary.is_some() {
@@ -149,13 +150,13 @@ fn add(results: &mut Results, series: &Series<'_>, columns: Columns<'_>) -> Resu
 }
 
 fn fill(
-    made: &mut Benchmark,
+    made: &mut BenchmarkResult,
     result: f64,
     columns: Columns<'_>,
     index: usize,
     series: &Series<'_>,
 ) -> Result<()> {
-    let is_time = series.unit == Unit::Time;
+    let is_time = series.unit == ValueUnit::Time;
     let sign = if is_time { Sign::Positive } else { Sign::Any };
     let number = columns.number("stats_number", index, 1.0)?;
     let whole = number.filter(|it| it.fract() == 0.0 && *it >= 1.0 && *it < 2f64.powi(63));
@@ -180,12 +181,12 @@ fn fill(
         let result = result.with_context(|| format!("result[{index}]"))?;
         if is_time {
             let repeat = columns.number("stats_repeat", index, 1.0)?;
-            made.summary = Some(Summary {
+            made.summary = Some(SummaryStatistics {
                 count: repeat.filter(|it| it.fract() == 0.0 && *it >= 0.0).map(|it| it as u64),
                 q1: columns.number("stats_q_25", index, series.scale)?,
                 median: Some(result),
                 q3: columns.number("stats_q_75", index, series.scale)?,
-                ..Summary::default()
+                ..SummaryStatistics::default()
             });
             if let Some(loops) = loops {
                 made.metadata.insert("loops".into(), MetaValue::Int(loops.get().cast_signed()));
@@ -194,7 +195,7 @@ fn fill(
         }
         made.values.push(result);
     }
-    made.end_launch(About { loops, ..About::default() });
+    made.end_launch(LaunchInfo { loops, ..LaunchInfo::default() });
     Ok(())
 }
 
@@ -224,18 +225,18 @@ fn parameters(columns: Columns<'_>, names: &[String]) -> Result<Vec<Vec<(String,
     Ok(all)
 }
 
-fn unit_of(name: &str, about: Option<&Described>) -> Result<(Unit, f64)> {
+fn unit_of(name: &str, about: Option<&Described>) -> Result<(ValueUnit, f64)> {
     let short = name.rsplit('.').next().unwrap_or(name);
     let prefix = short.split('_').next().unwrap_or(short);
     let kind = about.and_then(|it| it.r#type.as_deref()).unwrap_or(prefix);
     Ok(match kind {
-        "time" | "timeraw" => (Unit::Time, SECOND_NS),
-        "mem" | "peakmem" | "memory" | "peakmemory" => (Unit::Bytes, 1.0),
+        "time" | "timeraw" => (ValueUnit::Time, SECOND_NS),
+        "mem" | "peakmem" | "memory" | "peakmemory" => (ValueUnit::Bytes, 1.0),
         "track" => match about.and_then(|it| it.unit.as_deref()) {
-            Some("seconds") => (Unit::Time, SECOND_NS),
-            Some("bytes") => (Unit::Bytes, 1.0),
-            None | Some("" | "unit" | "items" | "count") => (Unit::Count, 1.0),
-            Some(other) => (Unit::Other(other.into()), 1.0),
+            Some("seconds") => (ValueUnit::Time, SECOND_NS),
+            Some("bytes") => (ValueUnit::Bytes, 1.0),
+            None | Some("" | "unit" | "items" | "count") => (ValueUnit::Count, 1.0),
+            Some(other) => (ValueUnit::Other(other.into()), 1.0),
         },
         other => bail!("what its values are is not known ({other:?}); benchmarks.json says it"),
     })

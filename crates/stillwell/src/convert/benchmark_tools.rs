@@ -10,8 +10,10 @@ use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
-use crate::convert::read::{File, Options, file_name};
-use crate::results::{About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit};
+use crate::convert::read::{ReadOptions, SourceFile, file_name};
+use crate::results::{
+    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, ValueUnit,
+};
 
 /// Name of the extra that is the time of the garbage collector.
 const GC: &str = "gc";
@@ -96,7 +98,7 @@ impl<'de> Visitor<'de> for Pair {
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let Document(versions, nodes) = json::read(files[0].bytes)?;
     let tools = json::text(&versions.tools);
     let mut results = Results { tool: format!("BenchmarkTools.jl {tools}"), ..Results::default() };
@@ -140,12 +142,12 @@ fn add(results: &mut Results, name: &str, node: Node) -> Result<()> {
     Ok(())
 }
 
-fn benchmark(name: &str, trial: &Trial) -> Benchmark {
-    let mut found = Benchmark::new(name, Unit::Time);
+fn benchmark(name: &str, trial: &Trial) -> BenchmarkResult {
+    let mut found = BenchmarkResult::new(name, ValueUnit::Time);
     for (index, time) in trial.times.iter().enumerate() {
         found.values.push(time.0);
         if let Some(gc) = trial.gctimes.get(index) {
-            found.push_extra(GC, &Unit::Time, gc.0);
+            found.push_extra(GC, &ValueUnit::Time, gc.0);
         }
     }
     for (key, value) in [("memory_bytes", trial.memory), ("allocs", trial.allocs)] {
@@ -153,6 +155,6 @@ fn benchmark(name: &str, trial: &Trial) -> Benchmark {
             found.metadata.insert(key.into(), MetaValue::Int(value.cast_signed()));
         }
     }
-    found.end_launch(About { loops: Some(trial.params.1.evals), ..About::default() });
+    found.end_launch(LaunchInfo { loops: Some(trial.params.1.evals), ..LaunchInfo::default() });
     found
 }

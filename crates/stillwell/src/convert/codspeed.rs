@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
-use crate::convert::read::{File, Options};
+use crate::convert::read::{ReadOptions, SourceFile};
 use crate::results::{
-    Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, Results, Summary, Unit,
+    BenchmarkResult, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, Results, SummaryStatistics,
+    ValueUnit,
 };
 
 #[derive(Deserialize)]
@@ -53,7 +54,7 @@ struct Stats {
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document: Document = json::read(files[0].bytes)?;
     let instrument = &document.instrument.r#type;
     ensure!(instrument == "walltime", "instrument.type: {instrument:?} does not measure time");
@@ -64,12 +65,13 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
     }
     for measured in document.benchmarks {
         let stats = measured.stats;
-        let mut found = Benchmark::new(measured.uri.as_ref().unwrap_or(&measured.name), Unit::Time);
+        let mut found =
+            BenchmarkResult::new(measured.uri.as_ref().unwrap_or(&measured.name), ValueUnit::Time);
         found.metadata.insert("short_name".into(), measured.name.as_str().into());
         if let Some(loops) = stats.iter_per_round {
             found.metadata.insert("iter_per_round".into(), MetaValue::Int(loops.cast_signed()));
         }
-        found.summary = Some(Summary {
+        found.summary = Some(SummaryStatistics {
             count: Some(stats.rounds),
             mean: Some(stats.mean_ns.0),
             stddev: Some(stats.stdev_ns.0),

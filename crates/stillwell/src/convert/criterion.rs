@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Positive};
-use crate::convert::read::{File, Options};
+use crate::convert::read::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+    BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results,
+    SummaryStatistics, ValueUnit,
 };
 
 /// The sample of the last run.
@@ -58,7 +59,7 @@ struct Estimate {
 ///
 /// # Errors
 /// There are none, or what is wrong with one, with its path.
-pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let mut directories: BTreeMap<&str, BTreeMap<&str, &[u8]>> = BTreeMap::new();
     for file in files.iter().filter(|file| wants(file.path, options.side)) {
         let (directory, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
@@ -90,12 +91,13 @@ fn shown(directory: &str) -> &str {
     if directory.is_empty() { "." } else { directory }
 }
 
-fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<Benchmark> {
+fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkResult> {
     let about = files.get(BENCHMARK).with_context(|| format!("{BENCHMARK} is not there"))?;
     let about: Named = json::read(about).context(BENCHMARK)?;
     let parts = [Some(&about.group_id), about.function_id.as_ref(), about.value_str.as_ref()];
     let joined = parts.into_iter().flatten().cloned().collect::<Vec<_>>().join("/");
-    let mut found = Benchmark::new(about.full_id.as_deref().unwrap_or(&joined), Unit::Time);
+    let mut found =
+        BenchmarkResult::new(about.full_id.as_deref().unwrap_or(&joined), ValueUnit::Time);
     if let Some(throughput) = &about.throughput {
         json::flatten("throughput", throughput, &mut found.metadata);
     }
@@ -108,17 +110,17 @@ fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<Benchmark> {
         .get(ESTIMATES)
         .with_context(|| format!("neither {SAMPLE} nor {ESTIMATES} is there"))?;
     let estimates: Estimates = json::read(estimates).context(ESTIMATES)?;
-    found.summary = Some(Summary {
+    found.summary = Some(SummaryStatistics {
         mean: Some(estimates.mean.point_estimate.0),
         median: Some(estimates.median.point_estimate.0),
         stddev: estimates.std_dev.map(|it| it.point_estimate.0),
-        ..Summary::default()
+        ..SummaryStatistics::default()
     });
     Ok(found)
 }
 
 /// A time is of all iterations of a sample, in ns.
-fn values(found: &mut Benchmark, sample: &Sample) -> Result<()> {
+fn values(found: &mut BenchmarkResult, sample: &Sample) -> Result<()> {
     let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
     ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");
     ensure!(n_times > 0, "times: there is none");
@@ -133,6 +135,6 @@ fn values(found: &mut Benchmark, sample: &Sample) -> Result<()> {
     if let Some(mode) = &sample.sampling_mode {
         found.metadata.insert("sampling_mode".into(), mode.as_str().into());
     }
-    found.end_launch(About::default());
+    found.end_launch(LaunchInfo::default());
     Ok(())
 }

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::json::Sign;
-use crate::convert::read::{File, Options};
+use crate::convert::read::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit,
+    BenchmarkResult, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, Results,
+    ValueUnit,
 };
 
 const PREFIX: &str = "Benchmark";
@@ -18,7 +19,7 @@ const TIME: &str = "ns/op";
 ///
 /// # Errors
 /// The first wrong result line, with its number.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let text = str::from_utf8(files[0].bytes).map_err(|error| {
         let line =
             files[0].bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
@@ -38,7 +39,7 @@ type Identity = (String, String);
 struct Log {
     /// As the lines so far have set it.
     config: Metadata,
-    benchmarks: Vec<Benchmark>,
+    benchmarks: Vec<BenchmarkResult>,
     indices: HashMap<Identity, usize>,
 }
 
@@ -93,7 +94,7 @@ impl Log {
         let main = pairs.iter().position(|(unit, _)| *unit == TIME).unwrap_or(0);
         let (unit_name, value) = pairs[main];
         let (unit, scale) = unit_of(unit_name);
-        let sign = if unit == Unit::Time { Sign::Positive } else { Sign::Any };
+        let sign = if unit == ValueUnit::Time { Sign::Positive } else { Sign::Any };
         let value =
             sign.check(value * scale).map_err(anyhow::Error::msg).context(unit_name.to_owned())?;
         let package = match self.config.get("pkg") {
@@ -101,7 +102,7 @@ impl Log {
             _ => String::new(),
         };
         let index = *self.indices.entry((name.into(), package)).or_insert_with(|| {
-            let mut found = Benchmark::new(name, unit.clone());
+            let mut found = BenchmarkResult::new(name, unit.clone());
             found.parameters = parameters(name);
             found.metadata.clone_from(&self.config);
             self.benchmarks.push(found);
@@ -138,7 +139,7 @@ impl Log {
             {
                 found.name = format!("{package}.{}", found.name);
             }
-            found.end_launch(About::default());
+            found.end_launch(LaunchInfo::default());
             found.fill_extras();
         }
         results.note(NOTE_ONE_PROCESS);
@@ -162,11 +163,11 @@ fn parameters(name: &str) -> Vec<(String, String)> {
     parameters
 }
 
-fn unit_of(name: &str) -> (Unit, f64) {
+fn unit_of(name: &str) -> (ValueUnit, f64) {
     match name {
-        TIME => (Unit::Time, 1.0),
-        "B/op" => (Unit::Bytes, 1.0),
-        "allocs/op" => (Unit::Count, 1.0),
-        other => (Unit::Other(other.into()), 1.0),
+        TIME => (ValueUnit::Time, 1.0),
+        "B/op" => (ValueUnit::Bytes, 1.0),
+        "allocs/op" => (ValueUnit::Count, 1.0),
+        other => (ValueUnit::Other(other.into()), 1.0),
     }
 }

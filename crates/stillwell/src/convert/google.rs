@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Sign};
-use crate::convert::read::{Detail, File, Options};
+use crate::convert::read::{Detail, ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, CPU, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Unit,
+    BenchmarkResult, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
+    Results, ValueUnit,
 };
 
 #[derive(Deserialize)]
@@ -49,7 +50,7 @@ const NOT_COUNTERS: [&str; 3] = ["family_index", "per_family_instance_index", "r
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let document: Document = json::read(files[0].bytes)?;
     let mut results = Results { tool: "Google Benchmark".into(), ..Results::default() };
     json::flatten("", &document.context, &mut results.metadata);
@@ -90,7 +91,7 @@ fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
     }
     let known = results.benchmarks.iter().position(|it| it.name == *name);
     let index = known.unwrap_or_else(|| {
-        results.benchmarks.push(Benchmark::new(name, Unit::Time));
+        results.benchmarks.push(BenchmarkResult::new(name, ValueUnit::Time));
         results.benchmarks.len() - 1
     });
     let found = &mut results.benchmarks[index];
@@ -101,7 +102,7 @@ fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
     }
 }
 
-fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()> {
+fn repetition(found: &mut BenchmarkResult, entry: &Entry, detail: Detail) -> Result<()> {
     let index_expected = found.values.len() as u64;
     let is_next = entry.repetition_index.is_none_or(|index| index == index_expected);
     ensure!(is_next, "repetition_index: repetition {index_expected} was expected");
@@ -114,7 +115,7 @@ fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()
     found.values.push(ns);
     found.loops.push(iterations);
     if let Some(cpu) = entry.cpu_time {
-        found.push_extra(CPU, &Unit::Time, cpu.0 * scale);
+        found.push_extra(CPU, &ValueUnit::Time, cpu.0 * scale);
     }
     if let Some(threads) = entry.threads {
         found.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
@@ -125,8 +126,9 @@ fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()
     if detail == Detail::Everything {
         for (key, value) in &entry.others {
             if let Some(value) = value.as_f64().filter(|_| !NOT_COUNTERS.contains(&&**key)) {
-                let per_second = key.ends_with("_per_second").then(|| Unit::Other("1/s".into()));
-                found.push_extra(key, &per_second.unwrap_or(Unit::Count), value);
+                let per_second =
+                    key.ends_with("_per_second").then(|| ValueUnit::Other("1/s".into()));
+                found.push_extra(key, &per_second.unwrap_or(ValueUnit::Count), value);
             }
         }
     }
@@ -134,7 +136,7 @@ fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()
 }
 
 /// Used if there are no repetitions beside it (`--benchmark_report_aggregates_only`).
-fn aggregate(found: &mut Benchmark, entry: &Entry) -> Result<()> {
+fn aggregate(found: &mut BenchmarkResult, entry: &Entry) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };
     let summary = found.summary.get_or_insert_default();
@@ -150,12 +152,12 @@ fn aggregate(found: &mut Benchmark, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-fn finish(found: &mut Benchmark) {
+fn finish(found: &mut BenchmarkResult) {
     if found.values.is_empty() {
         return;
     }
     found.summary = None;
-    found.end_launch(About::default());
+    found.end_launch(LaunchInfo::default());
     found.fill_extras();
 }
 

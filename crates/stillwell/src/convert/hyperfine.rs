@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, NotNegative};
-use crate::convert::read::{File, Options};
+use crate::convert::read::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, CPU, EXIT_CODE, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, PEAK_MEMORY, Results,
-    Summary, Unit,
+    BenchmarkResult, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
+    PEAK_MEMORY, Results, SummaryStatistics, ValueUnit,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -22,7 +22,7 @@ const WALL: &str = "time_wall_clock";
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document: Document = json::read(files[0].bytes)?;
     ensure!(
         document.schema_version.is_none_or(|version| version == 2),
@@ -115,9 +115,9 @@ enum Measurement {
     Code(Option<i32>),
 }
 
-fn benchmark(result: Measured) -> Result<Benchmark> {
+fn benchmark(result: Measured) -> Result<BenchmarkResult> {
     let name = result.name.as_deref().unwrap_or(&result.command);
-    let mut found = Benchmark::new(name, Unit::Time);
+    let mut found = BenchmarkResult::new(name, ValueUnit::Time);
     if name != result.command {
         found.metadata.insert("command".into(), result.command.as_str().into());
     }
@@ -145,20 +145,20 @@ fn benchmark(result: Measured) -> Result<Benchmark> {
         Some(times) => runs(&mut found, times, &result)?,
         None => {
             let ns = |value: Option<NotNegative>| value.map(|value| value.0 * SECOND_NS);
-            found.summary = Some(Summary {
+            found.summary = Some(SummaryStatistics {
                 mean: Some(ns(result.mean).context("it has neither times nor a mean")?),
                 stddev: ns(result.stddev),
                 min: ns(result.min),
                 median: ns(result.median),
                 max: ns(result.max),
-                ..Summary::default()
+                ..SummaryStatistics::default()
             });
         }
     }
     Ok(found)
 }
 
-fn runs(found: &mut Benchmark, times: &[NotNegative], result: &Measured) -> Result<()> {
+fn runs(found: &mut BenchmarkResult, times: &[NotNegative], result: &Measured) -> Result<()> {
     ensure!(!times.is_empty(), "times: there is none");
     let n_runs = times.len();
     let n_memory = result.memory_usage_byte.as_ref().map_or(n_runs, Vec::len);
@@ -168,25 +168,25 @@ fn runs(found: &mut Benchmark, times: &[NotNegative], result: &Measured) -> Resu
     for (index, time) in times.iter().enumerate() {
         found.values.push(time.0 * SECOND_NS);
         if let Some(memory) = &result.memory_usage_byte {
-            found.push_extra(PEAK_MEMORY, &Unit::Bytes, memory[index].0);
+            found.push_extra(PEAK_MEMORY, &ValueUnit::Bytes, memory[index].0);
         }
         if let Some(code) = result.exit_codes.as_ref().and_then(|codes| codes[index]) {
-            found.push_extra(EXIT_CODE, &Unit::Count, f64::from(code));
+            found.push_extra(EXIT_CODE, &ValueUnit::Count, f64::from(code));
         }
-        found.end_launch(About::default());
+        found.end_launch(LaunchInfo::default());
     }
     found.fill_extras();
     Ok(())
 }
 
 /// A run of version 2.
-fn run(found: &mut Benchmark, measurement: &BTreeMap<String, Measurement>) -> Result<()> {
+fn run(found: &mut BenchmarkResult, measurement: &BTreeMap<String, Measurement>) -> Result<()> {
     let wall = measurement.get(WALL).context("it has no time_wall_clock")?;
     let Measurement::Quantity { value: Some(value), unit } = wall else {
         anyhow::bail!("{WALL}: it has no value");
     };
     let (unit, scale) = unit_of(unit);
-    ensure!(unit == Unit::Time, "{WALL}.unit: it is not one of time");
+    ensure!(unit == ValueUnit::Time, "{WALL}.unit: it is not one of time");
     ensure!(value.0 >= 0.0, "{WALL}: a value must not be negative, not {}", value.0);
     found.values.push(value.0 * scale);
     for (key, measured) in measurement {
@@ -196,12 +196,12 @@ fn run(found: &mut Benchmark, measurement: &BTreeMap<String, Measurement>) -> Re
                 found.push_extra(extra_name(key), &unit, value.0 * scale);
             }
             Measurement::Code(Some(code)) => {
-                found.push_extra(extra_name(key), &Unit::Count, f64::from(*code))
+                found.push_extra(extra_name(key), &ValueUnit::Count, f64::from(*code))
             }
             _ => {}
         }
     }
-    found.end_launch(About::default());
+    found.end_launch(LaunchInfo::default());
     Ok(())
 }
 
@@ -215,11 +215,11 @@ fn extra_name(key: &str) -> &str {
 }
 
 /// Also what the CSV calls it.
-pub(super) fn unit_of(name: &str) -> (Unit, f64) {
+pub(super) fn unit_of(name: &str) -> (ValueUnit, f64) {
     match name {
-        "second" | "s" => (Unit::Time, SECOND_NS),
-        "byte" | "B" => (Unit::Bytes, 1.0),
-        "" | "count" => (Unit::Count, 1.0),
-        other => (Unit::Other(other.into()), 1.0),
+        "second" | "s" => (ValueUnit::Time, SECOND_NS),
+        "byte" | "B" => (ValueUnit::Bytes, 1.0),
+        "" | "count" => (ValueUnit::Count, 1.0),
+        other => (ValueUnit::Other(other.into()), 1.0),
     }
 }

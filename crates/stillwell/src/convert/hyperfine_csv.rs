@@ -4,8 +4,10 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
-use crate::convert::read::{File, Options};
-use crate::results::{Benchmark, MetaValue, NOTE_SUMMARIES, Results, Summary, Unit};
+use crate::convert::read::{ReadOptions, SourceFile};
+use crate::results::{
+    BenchmarkResult, MetaValue, NOTE_SUMMARIES, Results, SummaryStatistics, ValueUnit,
+};
 
 /// What version 2 puts before the names of version 1.
 const WALL: &str = "time_wall_clock_";
@@ -15,7 +17,7 @@ const PARAMETER: &str = "parameter_";
 ///
 /// # Errors
 /// What is wrong with it, with its line and column.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let mut table = ::csv::Reader::from_reader(files[0].bytes);
     let header = table.headers().context("line 1")?.clone();
     let prefix = if header.iter().any(|name| name.starts_with(WALL)) { WALL } else { "" };
@@ -38,14 +40,14 @@ fn benchmark(
     header: &::csv::StringRecord,
     line: &::csv::StringRecord,
     prefix: &str,
-) -> Result<Benchmark> {
+) -> Result<BenchmarkResult> {
     let cell = |wanted: &str| {
         let index = header.iter().position(|name| name.strip_prefix(prefix) == Some(wanted));
         index.and_then(|index| line.get(index)).filter(|cell| !cell.is_empty())
     };
     // Version 1 is always in seconds.
     let (unit, scale) = unit_of(if prefix.is_empty() { "s" } else { cell("unit").unwrap_or("") });
-    ensure!(unit == Unit::Time, "{prefix}unit: it is not one of time");
+    ensure!(unit == ValueUnit::Time, "{prefix}unit: it is not one of time");
     let number = |wanted: &str| -> Result<Option<f64>> {
         let Some(cell) = cell(wanted) else { return Ok(None) };
         let parsed: f64 =
@@ -53,14 +55,14 @@ fn benchmark(
         let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
         checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
     };
-    let mut found = Benchmark::new(&line[0], Unit::Time);
-    found.summary = Some(Summary {
+    let mut found = BenchmarkResult::new(&line[0], ValueUnit::Time);
+    found.summary = Some(SummaryStatistics {
         mean: Some(number("mean")?.with_context(|| format!("{prefix}mean: it is empty"))?),
         stddev: number("stddev")?,
         median: number("median")?,
         min: number("min")?,
         max: number("max")?,
-        ..Summary::default()
+        ..SummaryStatistics::default()
     });
     for (key, wanted) in [("mean_user_s", "user"), ("mean_system_s", "system")] {
         if let Some(ns) = number(wanted)? {

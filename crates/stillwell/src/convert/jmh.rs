@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
-use crate::convert::read::{File, Options};
+use crate::convert::read::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, SummaryStatistics,
+    ValueUnit,
 };
 
 /// A histogram is written out; one with more times is not a file that JMH wrote.
@@ -54,7 +55,7 @@ enum Score {
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document: Vec<Measured> = json::read(files[0].bytes)?;
     let mut results = Results::default();
     let mut n_times = 0;
@@ -84,11 +85,11 @@ fn is_more(name: &str) -> bool {
     last.strip_prefix('p').is_none_or(|number| number.parse::<f64>().is_err())
 }
 
-fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
+fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<BenchmarkResult> {
     let metric = &measured.primary_metric;
     let (unit, scale) = unit_of(&metric.score_unit);
-    let sign = if unit == Unit::Time { Sign::Positive } else { Sign::NotNegative };
-    let mut found = Benchmark::new(&measured.benchmark, unit);
+    let sign = if unit == ValueUnit::Time { Sign::Positive } else { Sign::NotNegative };
+    let mut found = BenchmarkResult::new(&measured.benchmark, unit);
     found.parameters =
         measured.params.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
     found.parameters.push(("mode".into(), measured.mode.clone()));
@@ -101,7 +102,7 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
                     let place = || format!("primaryMetric.rawData[{fork}][{index}]");
                     found.values.push(value(number.0).with_context(place)?);
                 }
-                found.end_launch(About::default());
+                found.end_launch(LaunchInfo::default());
             }
         }
         (None, Some(forks)) => {
@@ -113,7 +114,7 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
                     let number = value(number.0).with_context(place)?;
                     found.values.extend(std::iter::repeat_n(number, usize::try_from(*count)?));
                 }
-                found.end_launch(About::default());
+                found.end_launch(LaunchInfo::default());
             }
         }
         (Some(_), Some(_)) => bail!("primaryMetric: it has rawData and rawDataHistogram"),
@@ -124,7 +125,8 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
                     bail!("primaryMetric.score: {text:?} is not a number, and there is no rawData")
                 }
             };
-            found.summary = Some(Summary { mean: Some(score), ..Summary::default() });
+            found.summary =
+                Some(SummaryStatistics { mean: Some(score), ..SummaryStatistics::default() });
             return Ok(found);
         }
     }
@@ -132,7 +134,7 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
     Ok(found)
 }
 
-fn metadata(found: &mut Benchmark, measured: &Measured) {
+fn metadata(found: &mut BenchmarkResult, measured: &Measured) {
     let texts = [
         ("jvm", measured.jvm.as_ref()),
         ("jdk_version", measured.jdk_version.as_ref()),
@@ -154,7 +156,7 @@ fn metadata(found: &mut Benchmark, measured: &Measured) {
 }
 
 /// Times per operation become nanoseconds; rates stay what they are.
-fn unit_of(name: &str) -> (Unit, f64) {
+fn unit_of(name: &str) -> (ValueUnit, f64) {
     let scale = match name.strip_suffix("/op") {
         Some("ns") => 1.0,
         Some("us" | "µs") => 1e3,
@@ -163,7 +165,7 @@ fn unit_of(name: &str) -> (Unit, f64) {
         Some("min") => 60e9,
         Some("hr") => 3600e9,
         Some("day") => 86400e9,
-        _ => return (Unit::Other(name.into()), 1.0),
+        _ => return (ValueUnit::Other(name.into()), 1.0),
     };
-    (Unit::Time, scale)
+    (ValueUnit::Time, scale)
 }

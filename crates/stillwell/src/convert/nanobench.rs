@@ -5,8 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Positive};
-use crate::convert::read::{Detail, File, Options};
-use crate::results::{About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit};
+use crate::convert::read::{Detail, ReadOptions, SourceFile};
+use crate::results::{
+    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, ValueUnit,
+};
 
 const SECOND_NS: f64 = 1e9;
 /// nanobench writes 0 for a counter that it could not read.
@@ -45,7 +47,7 @@ struct Epoch {
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let document: Document = json::read(files[0].bytes)?;
     let mut results = Results { tool: "nanobench".into(), ..Results::default() };
     let title = document.results.first().map(|first| first.title.clone());
@@ -56,7 +58,7 @@ pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> 
         } else {
             measured.name.clone()
         };
-        let mut found = Benchmark::new(&name, Unit::Time);
+        let mut found = BenchmarkResult::new(&name, ValueUnit::Time);
         ensure!(!measured.measurements.is_empty(), "results[{index}].measurements: there is none");
         for (epoch_index, epoch) in measured.measurements.iter().enumerate() {
             let place = format!("results[{index}].measurements[{epoch_index}].iterations");
@@ -76,7 +78,7 @@ pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> 
         if let Some(batch) = measured.batch {
             found.metadata.insert("batch".into(), MetaValue::Float(batch.0));
         }
-        found.end_launch(About::default());
+        found.end_launch(LaunchInfo::default());
         found.fill_extras();
         results.benchmarks.push(found);
     }
@@ -87,11 +89,11 @@ pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> 
     Ok(results)
 }
 
-fn counters(found: &mut Benchmark, epoch: &Epoch) {
+fn counters(found: &mut BenchmarkResult, epoch: &Epoch) {
     for key in COUNTERS {
         let value = epoch.counters.get(key).and_then(Value::as_f64);
         if let Some(value) = value.filter(|&value| value > 0.0) {
-            found.push_extra(key, &Unit::Count, value);
+            found.push_extra(key, &ValueUnit::Count, value);
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::analysis::launches::{SliceRule, slice_rule};
 use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
 use crate::results::{
-    About, Benchmark, CPU, Calibration, EXIT_CODE, MetaValue, Metadata, PEAK_MEMORY, Results, Unit,
+    BenchmarkResult, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
+    Results, ValueUnit,
 };
 use crate::values::metric::Metric;
 use crate::values::{Order, Unit as ArmUnit};
@@ -40,7 +41,8 @@ pub fn results(record: &Record) -> Results {
     } else if plan.order == Order::Sequential {
         results.note("the order was sequential: drift counts as a difference");
     }
-    let is_kept = |benchmark: &Benchmark| benchmark.n_launches() > 0 || benchmark.summary.is_some();
+    let is_kept =
+        |benchmark: &BenchmarkResult| benchmark.n_launches() > 0 || benchmark.summary.is_some();
     results.benchmarks = made.into_iter().flatten().filter(is_kept).collect();
     for benchmark in &mut results.benchmarks {
         benchmark.fill_extras();
@@ -67,7 +69,7 @@ pub fn name(record: &Record, arm: usize) -> String {
 }
 
 /// A benchmark for each arm, without a launch; none for what is hidden.
-fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
+fn benchmarks(record: &Record) -> Vec<Option<BenchmarkResult>> {
     let workers = workers_said(record);
     let common = revision_of_all(record);
     let of_arm = |(index, arm): (usize, &Arm)| {
@@ -76,13 +78,13 @@ fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
             return None;
         }
         let unit = match arm.unit {
-            ArmUnit::Time => Unit::Time,
-            ArmUnit::Bytes => Unit::Bytes,
-            ArmUnit::Count => {
-                imported.and_then(|it| it.unit_name.clone()).map_or(Unit::Count, Unit::Other)
-            }
+            ArmUnit::Time => ValueUnit::Time,
+            ArmUnit::Bytes => ValueUnit::Bytes,
+            ArmUnit::Count => imported
+                .and_then(|it| it.unit_name.clone())
+                .map_or(ValueUnit::Count, ValueUnit::Other),
         };
-        let mut made = Benchmark::new(&name(record, index), unit);
+        let mut made = BenchmarkResult::new(&name(record, index), unit);
         made.parameters.clone_from(&arm.parameters);
         made.is_control = arm.role.is_control();
         if let Some(imported) = imported {
@@ -211,14 +213,14 @@ struct Said<'a> {
     arm: usize,
     n_warmups: u32,
     n_values: u32,
-    about: About,
+    about: LaunchInfo,
     metadata: &'a Metadata,
 }
 
 fn launches_said(record: &Record) -> Vec<Said<'_>> {
     let said = record.events.iter().filter_map(|event| match event {
         Event::Launch { arm, n_warmups, n_values, loops, inner_loops, calibration, metadata } => {
-            let about = About {
+            let about = LaunchInfo {
                 loops: *loops,
                 inner_loops: *inner_loops,
                 calibration: *calibration,
@@ -233,7 +235,12 @@ fn launches_said(record: &Record) -> Vec<Said<'_>> {
 }
 
 /// The launches as they were imported: so many rows of their arm each.
-fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, rule: &SliceRule) {
+fn as_said(
+    made: &mut [Option<BenchmarkResult>],
+    launches: &[Said<'_>],
+    rows: &Rows,
+    rule: &SliceRule,
+) {
     let mut of_arm: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
     (0..rows.len()).for_each(|index| of_arm[rows.arm(index)].push(index));
     let mut next = vec![0; made.len()];
@@ -254,7 +261,7 @@ fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, r
 
 /// The launches of our own sessions: the rows of one arm in one block. Warm-ups are of the launch that follows them;
 /// those before the first were to find the loops.
-fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: &SliceRule) {
+fn by_block(made: &mut [Option<BenchmarkResult>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
     let tried: BTreeMap<usize, Tried> = record
@@ -298,16 +305,16 @@ struct Tried {
 }
 
 /// Ends a launch of ours. What comes before the warm-ups of the first one is of the process that was only tried.
-fn end_own(benchmark: &mut Benchmark, tried: Option<&Tried>, inner_loops: u64) {
+fn end_own(benchmark: &mut BenchmarkResult, tried: Option<&Tried>, inner_loops: u64) {
     let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
-    let about = About { inner_loops, ..About::default() };
+    let about = LaunchInfo { inner_loops, ..LaunchInfo::default() };
     let calibration = tried.and_then(|tried| NonZeroU64::new(tried.loops)).map(Calibration::Loops);
     if let Some(tried) = tried.filter(|tried| tried.n_slices > 0 && benchmark.n_launches() == 0) {
         let n_tried = tried.n_slices.min(benchmark.warmups.len());
         let own = benchmark.warmups.split_off(n_tried);
         let (values, counts) =
             (std::mem::take(&mut benchmark.values), std::mem::take(&mut benchmark.loops));
-        benchmark.end_launch(About { calibration, ..about.clone() });
+        benchmark.end_launch(LaunchInfo { calibration, ..about.clone() });
         (benchmark.values, benchmark.loops) = (values, counts);
         benchmark.warmups.extend(own);
     }
@@ -315,7 +322,7 @@ fn end_own(benchmark: &mut Benchmark, tried: Option<&Tried>, inner_loops: u64) {
 }
 
 /// Ends a launch; its loops are said of all its values at once, if they are the same.
-fn end(benchmark: &mut Benchmark, mut about: About) {
+fn end(benchmark: &mut BenchmarkResult, mut about: LaunchInfo) {
     let from = benchmark.n_ended().0.min(benchmark.loops.len());
     if let [loops, rest @ ..] = &benchmark.loops[from..]
         && rest.iter().all(|other| other == loops)
@@ -326,7 +333,7 @@ fn end(benchmark: &mut Benchmark, mut about: About) {
     benchmark.end_launch(about);
 }
 
-fn take(benchmark: &mut Benchmark, row: &Row, rule: &SliceRule, is_warmup: bool) {
+fn take(benchmark: &mut BenchmarkResult, row: &Row, rule: &SliceRule, is_warmup: bool) {
     let Some((loops, value)) = rule.slice(row).filter(|_| row.is_time()) else { return };
     if is_warmup {
         benchmark.warmups.push((loops, value));
@@ -336,12 +343,12 @@ fn take(benchmark: &mut Benchmark, row: &Row, rule: &SliceRule, is_warmup: bool)
     benchmark.loops.push(loops);
     if let Some(cpu_ns) = row.get(Metric::CpuNs) {
         let per_loop = cpu_ns as f64 / loops as f64 / rule.inner_loops(row.arm) as f64;
-        benchmark.push_extra(CPU, &Unit::Time, per_loop);
+        benchmark.push_extra(CPU, &ValueUnit::Time, per_loop);
     }
     if let Some(kib) = row.get(Metric::MaxrssKib) {
-        benchmark.push_extra(PEAK_MEMORY, &Unit::Bytes, kib as f64 * 1024.0);
+        benchmark.push_extra(PEAK_MEMORY, &ValueUnit::Bytes, kib as f64 * 1024.0);
     }
     if row.exit != 0 {
-        benchmark.push_extra(EXIT_CODE, &Unit::Count, row.exit.into());
+        benchmark.push_extra(EXIT_CODE, &ValueUnit::Count, row.exit.into());
     }
 }

@@ -17,8 +17,8 @@ use crate::convert::json;
 use crate::convert::pyperf::run::Runs;
 pub use crate::convert::pyperf::said::calibration_entry;
 use crate::convert::pyperf::said::{PyUnit, Said};
-use crate::convert::read::{Detail, File, Options};
-use crate::results::{Benchmark, MetaValue, NOTE_ORDER, Results, Unit};
+use crate::convert::read::{Detail, ReadOptions, SourceFile};
+use crate::results::{BenchmarkResult, MetaValue, NOTE_ORDER, Results, ValueUnit};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -26,7 +26,7 @@ const SECOND_NS: f64 = 1e9;
 ///
 /// # Errors
 /// What pyperf would refuse as well, with its place.
-pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     match options.detail {
         Detail::Values => finish(json::read::<Suite<false>>(files[0].bytes)?),
         Detail::Everything => finish(json::read::<Suite<true>>(files[0].bytes)?),
@@ -80,7 +80,7 @@ fn finish<const ALL: bool>(suite: Suite<ALL>) -> Result<Results> {
         benchmarks.push(found.with_context(|| format!("benchmarks[{index}]"))?);
     }
     let metadata = outer.take_rest();
-    let first = benchmarks.first().map(|it: &Benchmark| &it.metadata);
+    let first = benchmarks.first().map(|it: &BenchmarkResult| &it.metadata);
     let of_tool = metadata.get("perf_version").or_else(|| first?.get("perf_version"));
     let tool = match (of_tool, version) {
         (Some(MetaValue::Text(version)), _) => format!("pyperf {version}"),
@@ -99,7 +99,7 @@ fn benchmark<const ALL: bool>(
     series: Series<ALL>,
     suite: &Said<true>,
     version: Version,
-) -> Result<Benchmark> {
+) -> Result<BenchmarkResult> {
     let Series { metadata, common_metadata, runs } = series;
     let is_old = common_metadata.is_some() || runs.has_samples;
     let is_new = metadata.is_some() || runs.has_values;
@@ -141,7 +141,7 @@ fn benchmark<const ALL: bool>(
 }
 
 /// Before 1.0 a warm-up was the time of all its loops.
-fn per_loop(found: &mut Benchmark) {
+fn per_loop(found: &mut BenchmarkResult) {
     let n_inner: Vec<f64> = found
         .launches()
         .flat_map(|launch| std::iter::repeat_n(launch.inner_loops() as f64, launch.warmups.len()))
@@ -152,8 +152,8 @@ fn per_loop(found: &mut Benchmark) {
 }
 
 /// Seconds become nanoseconds.
-fn scale(found: &mut Benchmark) {
-    if found.unit == Unit::Time {
+fn scale(found: &mut BenchmarkResult) {
+    if found.unit == ValueUnit::Time {
         found.values.iter_mut().for_each(|value| *value *= SECOND_NS);
         found.warmups.iter_mut().for_each(|(_, value)| *value *= SECOND_NS);
     }

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
-use crate::convert::read::{File, Options};
+use crate::convert::read::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+    BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results,
+    SummaryStatistics, ValueUnit,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -52,7 +53,7 @@ struct Stats {
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document: Document = json::read(files[0].bytes)?;
     let version = document.version.as_deref().unwrap_or_default();
     let tool = format!("pytest-benchmark {version}").trim_end().to_owned();
@@ -78,9 +79,9 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
     Ok(results)
 }
 
-fn benchmark(measured: &Measured) -> Result<Benchmark> {
+fn benchmark(measured: &Measured) -> Result<BenchmarkResult> {
     let mut found =
-        Benchmark::new(measured.fullname.as_ref().unwrap_or(&measured.name), Unit::Time);
+        BenchmarkResult::new(measured.fullname.as_ref().unwrap_or(&measured.name), ValueUnit::Time);
     let parameters = measured.params.iter().flatten();
     found.parameters = parameters.map(|(key, value)| (key.clone(), json::text(value))).collect();
     if let Some(group) = &measured.group {
@@ -93,7 +94,7 @@ fn benchmark(measured: &Measured) -> Result<Benchmark> {
     let data = stats.data.as_deref().unwrap_or_default();
     if data.is_empty() {
         let ns = |value: Positive| Some(value.0 * SECOND_NS);
-        found.summary = Some(Summary {
+        found.summary = Some(SummaryStatistics {
             count: Some(stats.rounds),
             mean: ns(stats.mean),
             stddev: Some(stats.stddev.0 * SECOND_NS),
@@ -108,6 +109,6 @@ fn benchmark(measured: &Measured) -> Result<Benchmark> {
     let (n_values, n_rounds) = (data.len(), stats.rounds);
     ensure!(n_values as u64 == n_rounds, "stats.data: {n_values} values, but {n_rounds} rounds");
     found.values.extend(json::values(data).map(|value| value * SECOND_NS));
-    found.end_launch(About { loops: stats.iterations, ..About::default() });
+    found.end_launch(LaunchInfo { loops: stats.iterations, ..LaunchInfo::default() });
     Ok(found)
 }

@@ -25,7 +25,7 @@ pub enum Detail {
 
 /// A file as it is on the disk.
 #[derive(Clone, Copy, Debug)]
-pub struct File<'a> {
+pub struct SourceFile<'a> {
     /// For criterion, from the directory that was given.
     pub path: &'a str,
     pub bytes: &'a [u8],
@@ -33,7 +33,7 @@ pub struct File<'a> {
 
 /// What a reader is told beside the files.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct ReadOptions<'a> {
     pub detail: Detail,
     /// Unit of times, if the format does not say.
     pub unit: TimeUnit,
@@ -41,14 +41,14 @@ pub struct Options<'a> {
     pub side: &'a str,
 }
 
-impl Default for Options<'_> {
+impl Default for ReadOptions<'_> {
     fn default() -> Self {
         Self { detail: Detail::Everything, unit: TimeUnit::S, side: criterion::NEW }
     }
 }
 
 /// The first file is read; the others are what [`Format::wants_beside`] asked for.
-type Reader = fn(&[File<'_>], Options<'_>) -> Result<Results>;
+type Reader = fn(&[SourceFile<'_>], ReadOptions<'_>) -> Result<Results>;
 
 impl Format {
     const fn entry(self) -> (&'static str, Reader) {
@@ -92,13 +92,13 @@ impl Format {
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub fn read(self, files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+    pub fn read(self, files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
         let unpacked: Vec<Cow<'_, [u8]>> =
             files.iter().map(|file| unpacked(file.bytes)).collect::<Result<_>>()?;
-        let files: Vec<File<'_>> = files
+        let files: Vec<SourceFile<'_>> = files
             .iter()
             .zip(&unpacked)
-            .map(|(file, bytes)| File { path: file.path, bytes })
+            .map(|(file, bytes)| SourceFile { path: file.path, bytes })
             .collect();
         ensure!(!files.is_empty(), "there is no file");
         let results = self.entry().1(&files, options).and_then(Results::checked);
@@ -127,6 +127,6 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
 }
 
 /// Last part of a path, for series that have no name of their own.
-pub(super) fn file_name<'a>(file: &File<'a>) -> &'a str {
+pub(super) fn file_name<'a>(file: &SourceFile<'a>) -> &'a str {
     file.path.rsplit('/').next().unwrap_or(file.path)
 }

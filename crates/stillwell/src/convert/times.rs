@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::convert::read::{File, Options, file_name};
-use crate::results::{About, Benchmark, NOTE_ORDER, Results, Unit};
+use crate::convert::read::{ReadOptions, SourceFile, file_name};
+use crate::results::{BenchmarkResult, LaunchInfo, NOTE_ORDER, Results, ValueUnit};
 use crate::values::TimeUnit;
 
 /// 100 years.
@@ -23,7 +23,7 @@ const SHOWN_CHARS: usize = 40;
 ///
 /// # Errors
 /// The first line that cannot be understood, with its number.
-pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+pub(super) fn read_results(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let mut results = Results { tool: "times".into(), are_commands: true, ..Results::default() };
     let mut indices = HashMap::new();
     for (index, line) in files[0].bytes.split(|&byte| byte == b'\n').enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
             results.benchmarks.len() - 1
         });
         results.benchmarks[at].values.push(ns);
-        results.benchmarks[at].end_launch(About::default());
+        results.benchmarks[at].end_launch(LaunchInfo::default());
         results.order.push(u32::try_from(at)?);
     }
     ensure!(!results.benchmarks.is_empty(), "there is no time in it");
@@ -53,10 +53,10 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
 }
 
 /// An empty command is what the program tim writes for its overhead, which is subtracted from the others.
-fn new_benchmark(command: &str) -> Benchmark {
+fn new_benchmark(command: &str) -> BenchmarkResult {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
-    let mut made = Benchmark::new(name, Unit::Time);
+    let mut made = BenchmarkResult::new(name, ValueUnit::Time);
     made.is_control = is_control;
     made
 }
@@ -100,8 +100,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &[u8]) -> Result<Results> {
-        let files = [File { path: "file.txt", bytes: text }];
-        read_results(&files, Options { unit: TimeUnit::Ms, ..Options::default() })
+        let files = [SourceFile { path: "file.txt", bytes: text }];
+        read_results(&files, ReadOptions { unit: TimeUnit::Ms, ..ReadOptions::default() })
     }
 
     #[track_caller]

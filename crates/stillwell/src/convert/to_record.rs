@@ -7,11 +7,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::host::{Facts, Gap};
 use crate::plan::{Arm, Control, Plan, Role, decide};
 use crate::record::{
-    EndReason, Event, FORMAT, Header, Imported, ImportedBenchmark, Layout, Record, Row, Rows,
+    EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
     VERSION,
 };
 use crate::results::{
-    Benchmark, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, Results, Unit,
+    BenchmarkResult, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, Results,
+    ValueUnit,
 };
 use crate::spec::RunSpec;
 use crate::values::metric::Metric;
@@ -19,7 +20,7 @@ use crate::values::{Order, Padding, Unit as ArmUnit};
 
 /// What a record says beside what the file says.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct ImportOptions {
     /// The file, as it was given.
     pub file: String,
     /// Its format, as `--from` names it.
@@ -42,7 +43,7 @@ pub struct About {
 ///
 /// # Errors
 /// There is no value, a command has nothing but warm-ups, or the reference is not there.
-pub fn record(results: &Results, about: &About) -> Result<Record> {
+pub fn record(results: &Results, about: &ImportOptions) -> Result<Record> {
     let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
     ensure!(
         n_values > 0,
@@ -50,9 +51,10 @@ pub fn record(results: &Results, about: &About) -> Result<Record> {
     );
     let arm_of = arms_of(results);
     let plan = plan(results, &arm_of, about)?;
-    let mut made = Making { about, rows: Rows::default(), events: Vec::new(), started_ns: 0 };
+    let mut made =
+        RecordBuilder { about, rows: Rows::default(), events: Vec::new(), started_ns: 0 };
     made.all(results, &arm_of)?;
-    let Making { rows, mut events, .. } = made;
+    let RecordBuilder { rows, mut events, .. } = made;
     events.push(Event::End { reason: EndReason::Complete });
     let layout = layout(&rows);
     let header = Header {
@@ -110,12 +112,12 @@ fn facts(results: &Results) -> Facts {
     Facts { host: said("hostname"), cpu_model: said("cpu_model_name"), ..Facts::default() }
 }
 
-fn imported(results: &Results, arm_of: &[usize], about: &About) -> Imported {
+fn imported(results: &Results, arm_of: &[usize], about: &ImportOptions) -> ImportedFile {
     let mut benchmarks = vec![ImportedBenchmark::default(); arm_of.len()];
     for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
         let unit_name = match &benchmark.unit {
-            Unit::Other(name) => Some(name.clone()),
-            Unit::Time | Unit::Bytes | Unit::Count => None,
+            ValueUnit::Other(name) => Some(name.clone()),
+            ValueUnit::Time | ValueUnit::Bytes | ValueUnit::Count => None,
         };
         benchmarks[arm] = ImportedBenchmark {
             name: benchmark.name.clone(),
@@ -124,7 +126,7 @@ fn imported(results: &Results, arm_of: &[usize], about: &About) -> Imported {
             summary: benchmark.summary,
         };
     }
-    Imported {
+    ImportedFile {
         file: about.file.clone(),
         from: about.from.clone(),
         tool: results.tool.clone(),
@@ -142,11 +144,11 @@ fn finite(metadata: &Metadata) -> Metadata {
 }
 
 /// All that a plan says of how to measure is not known; what it says of how to judge is as in any other session.
-fn plan(results: &Results, arm_of: &[usize], about: &About) -> Result<Plan> {
+fn plan(results: &Results, arm_of: &[usize], about: &ImportOptions) -> Result<Plan> {
     let mut spec = RunSpec { commands: vec!["unknown".into()], ..RunSpec::default() };
     spec.arms.no_shell = true;
     spec.length.warmup = Some(about.n_warmups);
-    let n_blocks = results.benchmarks.iter().map(Benchmark::n_launches).max().unwrap_or(1);
+    let n_blocks = results.benchmarks.iter().map(BenchmarkResult::n_launches).max().unwrap_or(1);
     spec.length.runs = Some(u32::try_from(n_blocks)?.max(1));
     spec.length.order = Some(Order::Sequential);
     spec.process.env_padding = Some(Padding::Off);
@@ -173,17 +175,17 @@ fn plan(results: &Results, arm_of: &[usize], about: &About) -> Result<Plan> {
     Ok(plan)
 }
 
-fn n_with_values(benchmark: &Benchmark) -> usize {
+fn n_with_values(benchmark: &BenchmarkResult) -> usize {
     benchmark.launches().filter(|launch| !launch.values.is_empty()).count()
 }
 
-fn arm(results: &Results, benchmark: &Benchmark, label: &str) -> Arm {
+fn arm(results: &Results, benchmark: &BenchmarkResult, label: &str) -> Arm {
     let role = if benchmark.is_control { Role::EmptyShell } else { Role::Candidate };
     let command = if benchmark.is_control { "" } else { label };
     let unit = match benchmark.unit {
-        Unit::Time => ArmUnit::Time,
-        Unit::Bytes => ArmUnit::Bytes,
-        Unit::Count | Unit::Other(_) => ArmUnit::Count,
+        ValueUnit::Time => ArmUnit::Time,
+        ValueUnit::Bytes => ArmUnit::Bytes,
+        ValueUnit::Count | ValueUnit::Other(_) => ArmUnit::Count,
     };
     let inner_loops = benchmark.launches().next().map_or(1, |launch| launch.inner_loops());
     Arm {
@@ -197,14 +199,14 @@ fn arm(results: &Results, benchmark: &Benchmark, label: &str) -> Arm {
 }
 
 /// Rows and events that are being made.
-struct Making<'a> {
-    about: &'a About,
+struct RecordBuilder<'a> {
+    about: &'a ImportOptions,
     rows: Rows,
     events: Vec<Event>,
     started_ns: u64,
 }
 
-impl Making<'_> {
+impl RecordBuilder<'_> {
     fn all(&mut self, results: &Results, arm_of: &[usize]) -> Result<()> {
         for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
             let n_runs = n_with_values(benchmark);
@@ -239,7 +241,7 @@ impl Making<'_> {
     /// `n_done`: launches of this benchmark with values, so far.
     fn launch(
         &mut self,
-        benchmark: &Benchmark,
+        benchmark: &BenchmarkResult,
         arm: usize,
         launch: LaunchView<'_>,
         n_done: &mut u32,
@@ -279,7 +281,7 @@ impl Making<'_> {
     /// The time of all loops is what the clock showed; the value per loop is kept beside it, where it is not the same.
     fn value(
         &mut self,
-        benchmark: &Benchmark,
+        benchmark: &BenchmarkResult,
         mut row: Row,
         value: f64,
         loops: u64,
@@ -288,7 +290,7 @@ impl Making<'_> {
         row.step = u32::try_from(self.rows.len()).context("a record has less than 2^32 rows")?;
         row.started_ns = self.started_ns;
         let raw = value * loops as f64 * inner_loops as f64;
-        let is_time = benchmark.unit == Unit::Time;
+        let is_time = benchmark.unit == ValueUnit::Time;
         let whole = (is_time && (0.0..9e18).contains(&raw)).then(|| raw.round() as u64);
         row.set(Metric::WallNs, whole);
         if loops != 1 {
@@ -307,7 +309,7 @@ impl Making<'_> {
 }
 
 /// What else was measured, where a record has a column for it.
-fn extras(row: &mut Row, benchmark: &Benchmark, at: usize, loops: u64) {
+fn extras(row: &mut Row, benchmark: &BenchmarkResult, at: usize, loops: u64) {
     let of = |name: &str| benchmark.extra(name).and_then(|values| *values.get(at)?);
     let whole = |value: f64| (0.0..9e18).contains(&value).then(|| value.round() as u64);
     if let Some(code) = of(EXIT_CODE).filter(|code| (-64.0..256.0).contains(code)) {
@@ -323,7 +325,7 @@ fn usable_order(results: &Results) -> Option<&[u32]> {
     for &at in &results.order {
         *counts.get_mut(at as usize)? += 1;
     }
-    let is_right = |(benchmark, &n): (&Benchmark, &usize)| benchmark.n_launches() == n;
+    let is_right = |(benchmark, &n): (&BenchmarkResult, &usize)| benchmark.n_launches() == n;
     let is_usable =
         !results.order.is_empty() && results.benchmarks.iter().zip(&counts).all(is_right);
     is_usable.then_some(&results.order)

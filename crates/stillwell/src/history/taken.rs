@@ -8,7 +8,7 @@ use crate::analysis::{Analysis, ArmSummary};
 use crate::history::{Origin, Taken};
 use crate::host::Facts;
 use crate::record::Record;
-use crate::results::{Benchmark, MetaValue, Metadata, Results, Summary};
+use crate::results::{BenchmarkResult, MetaValue, Metadata, Results, SummaryStatistics};
 use crate::values::Unit;
 
 /// Every arm of which there is a run; controls and twins are none.
@@ -98,7 +98,7 @@ pub fn imported_origin(results: &Results, created: &str, file: &str) -> Origin {
         ..Facts::default()
     };
     let mut origin = origin_of(file, &facts, &results.tool, created, said);
-    let launches = results.benchmarks.iter().flat_map(Benchmark::launches);
+    let launches = results.benchmarks.iter().flat_map(BenchmarkResult::launches);
     let dates =
         launches.filter_map(|it| said_time(&text(it.about.metadata.as_ref()?.get("date")?)?));
     if let (None, Some(measured_s)) = (said("date"), dates.min()) {
@@ -113,7 +113,7 @@ pub fn imported_results(results: &Results, record: Option<(&Record, &Analysis)>)
     let mut taken =
         record.map_or_else(Vec::new, |(record, analysis)| self::results(record, analysis));
     let labels = results.labels();
-    let of_summary = |(benchmark, label): (&Benchmark, &String)| {
+    let of_summary = |(benchmark, label): (&BenchmarkResult, &String)| {
         let is_wanted = benchmark.values.is_empty() && !benchmark.is_control;
         let taken = summarised(label, benchmark.unit.name(), &benchmark.summary?)?;
         let (revision, committed_s) = commit(&[Some(&benchmark.metadata), Some(&results.metadata)]);
@@ -128,7 +128,7 @@ pub fn imported_results(results: &Results, record: Option<(&Record, &Analysis)>)
 }
 
 /// Of a file that keeps no values, the smallest is as near to the noise-free time as it says.
-fn summarised(label: &str, unit: &str, summary: &Summary) -> Option<Taken> {
+fn summarised(label: &str, unit: &str, summary: &SummaryStatistics) -> Option<Taken> {
     let median = summary.median.or(summary.mean)?;
     Some(Taken {
         benchmark: label.into(),

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::host;
 use crate::measure::programs;
-use crate::measure::wire::{Accept, Bytes, Command, ErrorOutput, Output};
+use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use crate::plan::{Arm, Plan};
 use crate::values::OutputTarget;
 
@@ -92,18 +92,18 @@ impl Commands {
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: self.stdin.clone(),
             stdout: match (captured, output) {
-                (Some(path), _) => Output::File(path.clone()),
-                (None, OutputTarget::Null) => Output::Null,
-                (None, OutputTarget::Pipe) => Output::Pipe,
-                (None, OutputTarget::Inherit) => Output::Inherit,
-                (None, OutputTarget::File(path)) => Output::File(path.clone().into_bytes()),
+                (Some(path), _) => StdoutTarget::File(path.clone()),
+                (None, OutputTarget::Null) => StdoutTarget::Null,
+                (None, OutputTarget::Pipe) => StdoutTarget::Pipe,
+                (None, OutputTarget::Inherit) => StdoutTarget::Inherit,
+                (None, OutputTarget::File(path)) => StdoutTarget::File(path.clone().into_bytes()),
             },
             stderr: match output {
-                OutputTarget::Inherit => ErrorOutput::Inherit,
-                _ if self.loud[arm] => ErrorOutput::Null,
-                _ => ErrorOutput::Keep,
+                OutputTarget::Inherit => StderrTarget::Inherit,
+                _ if self.loud[arm] => StderrTarget::Null,
+                _ => StderrTarget::Keep,
             },
-            accept: accept.clone().map_or(Accept::Any, Accept::Statuses),
+            accept: accept.clone().map_or(ExitRule::Any, ExitRule::Statuses),
         })
     }
 
@@ -127,9 +127,9 @@ impl Commands {
             environment,
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: None,
-            stdout: if inherit { Output::Inherit } else { Output::Null },
-            stderr: if inherit { ErrorOutput::Inherit } else { ErrorOutput::Keep },
-            accept: Accept::Statuses(vec![0]),
+            stdout: if inherit { StdoutTarget::Inherit } else { StdoutTarget::Null },
+            stderr: if inherit { StderrTarget::Inherit } else { StderrTarget::Keep },
+            accept: ExitRule::Statuses(vec![0]),
         })
     }
 

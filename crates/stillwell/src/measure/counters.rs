@@ -11,7 +11,7 @@ use crate::values::metric::{Metric, Source};
 
 /// The events that are open, and what each said before the run.
 pub struct Counters {
-    counters: Vec<Open>,
+    counters: Vec<OpenCounter>,
     switches: Option<SwitchLog>,
     /// Whether something has run since the counts were read.
     is_stale: bool,
@@ -21,14 +21,14 @@ pub struct Counters {
     _anchor: Option<Counter>,
 }
 
-struct Open {
+struct OpenCounter {
     metric: Metric,
     counter: Counter,
-    before: Reading,
+    before: CounterReading,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Reading {
+struct CounterReading {
     count: u64,
     enabled_ns: u64,
     running_ns: u64,
@@ -142,7 +142,7 @@ fn try_open(
     metric: Metric,
     event: impl Event + Clone,
     needs_kernel: bool,
-    counters: &mut Vec<Open>,
+    counters: &mut Vec<OpenCounter>,
     gaps: &mut Vec<CounterGap>,
 ) {
     // With the kernel if we may, without it otherwise: a user's own time is better than nothing.
@@ -151,7 +151,7 @@ fn try_open(
     for &with_kernel in attempts {
         match build(event.clone(), with_kernel) {
             Ok(counter) => {
-                counters.push(Open { metric, counter, before: Reading::default() });
+                counters.push(OpenCounter { metric, counter, before: CounterReading::default() });
                 return;
             }
             Err(cause) => error = Some(cause),
@@ -174,10 +174,10 @@ fn build(event: impl Event, with_kernel: bool) -> std::io::Result<Counter> {
     builder.build()
 }
 
-fn read(counter: &mut Counter) -> Option<Reading> {
+fn read(counter: &mut Counter) -> Option<CounterReading> {
     let data = counter.read_full().ok()?;
     let ns = |time: Option<std::time::Duration>| time.map_or(0, |time| time.as_nanos() as u64);
-    Some(Reading {
+    Some(CounterReading {
         count: data.count(),
         enabled_ns: ns(data.time_enabled()),
         running_ns: ns(data.time_running()),

@@ -63,12 +63,12 @@ pub struct Outcome {
     /// Whether ^C or SIGTERM came.
     pub interrupted: bool,
     /// What went wrong.
-    pub failure: Option<Failure>,
+    pub failure: Option<MeasurementFailure>,
 }
 
 impl Outcome {
     /// It went wrong.
-    pub fn failed(failure: Failure) -> Self {
+    pub fn failed(failure: MeasurementFailure) -> Self {
         Self { interrupted: false, failure: Some(failure) }
     }
 
@@ -80,7 +80,7 @@ impl Outcome {
 
 /// What can go wrong with a command.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum MeasurementFailure {
     /// A run ended as it should not.
     Run {
         /// Its step.
@@ -99,7 +99,7 @@ pub enum Failure {
         /// Its arm.
         arm: usize,
         /// What went wrong.
-        failure: Box<worker::Failure>,
+        failure: Box<worker::WorkerFailure>,
     },
     /// A hook failed.
     Hook {

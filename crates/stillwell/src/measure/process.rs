@@ -13,7 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::measure::interrupt::Interrupt;
 use crate::measure::launcher::ARGV0;
-use crate::measure::wire::{self, Batch, Done, Keep, Open, Opened, Reply, Request};
+use crate::measure::wire::{
+    self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings,
+    RowDestination,
+};
 use crate::sys;
 
 /// How often a request to stop is repeated until the launcher answers: the first may come between two runs.
@@ -24,7 +27,7 @@ const REQUESTS_MAX: u32 = 100;
 
 /// How many times ^C or SIGTERM may come before what is running is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum InterruptTolerance {
     /// A run ends at the first.
     None = 0,
     /// What tidies up may finish; it ends at the second.
@@ -44,7 +47,10 @@ impl LauncherProcess {
     ///
     /// # Errors
     /// The program cannot execute itself, or the launcher refuses what was asked of it.
-    pub fn start(open: Open, enter: impl FnOnce(u32) -> Result<()>) -> Result<(Self, Opened)> {
+    pub fn start(
+        open: LauncherSettings,
+        enter: impl FnOnce(u32) -> Result<()>,
+    ) -> Result<(Self, LauncherReport)> {
         let interrupt = Interrupt::catch()?;
         // The launcher inherits it.
         sys::stop_ignoring_children();
@@ -60,10 +66,12 @@ impl LauncherProcess {
             .context("cannot start the launcher (/proc/self/exe)")?;
         let mut process = Self { child, socket, interrupt };
         enter(process.child.id())?;
-        match process.ask(&Request::Open(open), Patience::None)?.0 {
-            Reply::Opened(opened) => Ok((process, opened)),
-            Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
-            Reply::Done(_) | Reply::Ready => bail!("the launcher answered out of turn"),
+        match process.ask(&LauncherRequest::Open(open), InterruptTolerance::None)?.0 {
+            LauncherReply::Opened(opened) => Ok((process, opened)),
+            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            LauncherReply::Done(_) | LauncherReply::Ready => {
+                bail!("the launcher answered out of turn")
+            }
         }
     }
 
@@ -76,11 +84,13 @@ impl LauncherProcess {
     ///
     /// # Errors
     /// The launcher cannot open the record.
-    pub fn keep(&mut self, keep: Keep) -> Result<()> {
-        match self.ask(&Request::Keep(keep), Patience::None)?.0 {
-            Reply::Ready => Ok(()),
-            Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
-            Reply::Done(_) | Reply::Opened(_) => bail!("the launcher answered out of turn"),
+    pub fn keep(&mut self, keep: RowDestination) -> Result<()> {
+        match self.ask(&LauncherRequest::Keep(keep), InterruptTolerance::None)?.0 {
+            LauncherReply::Ready => Ok(()),
+            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            LauncherReply::Done(_) | LauncherReply::Opened(_) => {
+                bail!("the launcher answered out of turn")
+            }
         }
     }
 
@@ -88,14 +98,22 @@ impl LauncherProcess {
     ///
     /// # Errors
     /// The launcher is gone.
-    pub fn run(&mut self, batch: Batch, patience: Patience) -> Result<(Done, bool)> {
-        match self.ask(&Request::Batch(batch), patience)? {
-            (Reply::Done(done), interrupted) => Ok((done, interrupted)),
+    pub fn run(
+        &mut self,
+        batch: Batch,
+        patience: InterruptTolerance,
+    ) -> Result<(BatchResult, bool)> {
+        match self.ask(&LauncherRequest::Batch(batch), patience)? {
+            (LauncherReply::Done(done), interrupted) => Ok((done, interrupted)),
             _ => bail!("the launcher answered out of turn"),
         }
     }
 
-    fn ask(&mut self, request: &Request, patience: Patience) -> Result<(Reply, bool)> {
+    fn ask(
+        &mut self,
+        request: &LauncherRequest,
+        patience: InterruptTolerance,
+    ) -> Result<(LauncherReply, bool)> {
         let sent = wire::send(&self.socket, request);
         sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
         let (mut n_interrupts, mut n_requests) = (0, 0);

@@ -12,18 +12,18 @@ pub type Bytes = Vec<u8>;
 
 /// From the front end.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Request {
+pub enum LauncherRequest {
     /// Once, first.
-    Open(Open),
+    Open(LauncherSettings),
     /// Once, second: where the rows go.
-    Keep(Keep),
+    Keep(RowDestination),
     /// Run these jobs one after the other.
     Batch(Batch),
 }
 
 /// What stays the same for a whole session.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Open {
+pub struct LauncherSettings {
     /// Limit for one run.
     pub timeout_ns: Option<u64>,
     /// Whether to read `/proc/PID/schedstat` and to open perf events.
@@ -46,7 +46,7 @@ pub struct Open {
 
 /// The record that the launcher appends rows to.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Keep {
+pub struct RowDestination {
     /// Its path.
     pub record: Bytes,
     /// Names of its columns.
@@ -80,16 +80,16 @@ pub struct Command {
     /// Standard input; `None` is /dev/null.
     pub stdin: Option<Bytes>,
     /// Standard output.
-    pub stdout: Output,
+    pub stdout: StdoutTarget,
     /// Standard error.
-    pub stderr: ErrorOutput,
+    pub stderr: StderrTarget,
     /// Which exits are fine.
-    pub accept: Accept,
+    pub accept: ExitRule,
 }
 
 /// Where standard output goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Output {
+pub enum StdoutTarget {
     Null,
     Pipe,
     Inherit,
@@ -98,7 +98,7 @@ pub enum Output {
 
 /// Where standard error goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ErrorOutput {
+pub enum StderrTarget {
     /// /dev/null.
     Null,
     /// Kept until the run has ended, so that a failure can show its last lines.
@@ -109,14 +109,14 @@ pub enum ErrorOutput {
 
 /// Which exits of a run count as success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Accept {
+pub enum ExitRule {
     /// Every one, signals and timeouts included.
     Any,
     /// These statuses; a signal is written as 128 + its number.
     Statuses(Vec<i32>),
 }
 
-impl Accept {
+impl ExitRule {
     /// Whether a run that ended so is fine.
     pub fn allows(&self, exit: i32, timed_out: bool) -> bool {
         match self {
@@ -155,20 +155,20 @@ pub struct RowId {
 
 /// From the launcher.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Reply {
+pub enum LauncherReply {
     /// The evidence is open.
-    Opened(Opened),
+    Opened(LauncherReport),
     /// The record is open, the session can begin.
     Ready,
     /// It cannot.
     Refused(String),
     /// The batch is done, or as much of it as could be done.
-    Done(Done),
+    Done(BatchResult),
 }
 
 /// What the launcher found when it opened.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Opened {
+pub struct LauncherReport {
     /// Columns of the metrics that can be collected beyond those that always are.
     pub metrics: Vec<String>,
     /// Evidence that this machine does not give: what, why, what to do.
@@ -177,7 +177,7 @@ pub struct Opened {
 
 /// How far a batch came.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Done {
+pub struct BatchResult {
     /// Jobs that ran to their end; the next one is the one that `stop` speaks of.
     pub n_done: u32,
     /// Commands whose standard error was too long to keep on every run.
@@ -187,12 +187,12 @@ pub struct Done {
     /// Time spent so far on reading what the kernel counts, between the runs; `None` when nothing of it is read.
     pub evidence_ns: Option<u64>,
     /// Why the rest was not done.
-    pub stop: Option<Stop>,
+    pub stop: Option<BatchStop>,
 }
 
 /// Why a batch stopped early.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Stop {
+pub enum BatchStop {
     /// The front end asked for it; the run it cut short has no row.
     Interrupted,
     /// The exit was not acceptable. The row, if the job has one, is in the record.

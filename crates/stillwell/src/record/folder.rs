@@ -20,7 +20,7 @@ const NAME_MAX: usize = 60;
 
 /// `suite.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct SuiteManifest {
     /// [`SUITE_FORMAT`].
     pub format: String,
     /// Version of the format.
@@ -42,7 +42,7 @@ pub struct Manifest {
     pub copies: Vec<PathBuf>,
 }
 
-impl Manifest {
+impl SuiteManifest {
     /// Of a suite that starts now.
     pub fn new(created: String, file: String, text: String, suite: Suite) -> Self {
         let words = std::env::args_os();

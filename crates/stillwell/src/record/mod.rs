@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 use crate::host::shield::Isolation;
 use crate::host::{Facts, Gap, Git};
 use crate::plan::Plan;
-use crate::results::{Calibration, Metadata, Summary};
+use crate::results::{Calibration, Metadata, SummaryStatistics};
 
-pub use folder::{Manifest, is_suite};
+pub use folder::{SuiteManifest, is_suite};
 pub use place::{builds_path, history_path, new_path, newest, pools_path};
-pub use read::{Line, Record, Tail};
+pub use read::{Record, RecordLine, RecordTail};
 pub use row::{FIXED_COLUMNS, Layout, Row};
 pub use rows::Rows;
 pub use write::{Writer, kept_len};
@@ -65,7 +65,7 @@ pub struct Header {
     pub isolation: Option<Isolation>,
     /// Where the times are from, if another program has measured them; absent in a record of `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported: Option<Imported>,
+    pub imported: Option<ImportedFile>,
 }
 
 impl Header {
@@ -83,7 +83,7 @@ impl Header {
 
 /// The file that a record was converted from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Imported {
+pub struct ImportedFile {
     /// Its path, as it was given.
     pub file: String,
     /// What it was, as `convert --from` names it.
@@ -115,7 +115,7 @@ pub struct ImportedBenchmark {
     pub metadata: Metadata,
     /// Where the file has this instead of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Summary>,
+    pub summary: Option<SummaryStatistics>,
 }
 
 /// What is wrong with a line. serde counts lines too, but each of ours is a document of its own to it.

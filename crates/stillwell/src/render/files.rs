@@ -15,7 +15,7 @@ use crate::render::results::kind;
 use crate::render::text::ratio_text;
 use crate::render::units::Unit;
 use crate::render::{table, uncertain};
-use crate::results::Unit as ValueUnit;
+use crate::results::ValueUnit;
 use crate::spec::convert::TableStyle;
 use crate::values::Middle;
 

@@ -20,7 +20,7 @@ use crate::render::site::INDEX;
 use crate::render::styles::paint;
 use crate::render::units::{Unit, counted, percent};
 use crate::render::{Styles, table, uncertain};
-use crate::results::Unit as ValueUnit;
+use crate::results::ValueUnit;
 
 /// Columns of a name in a table.
 const NAME_MAX: usize = 34;

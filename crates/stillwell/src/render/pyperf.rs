@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::convert::pyperf::calibration_entry;
-use crate::results::{Benchmark, LaunchView, MetaValue, Metadata, Results, Unit};
+use crate::results::{BenchmarkResult, LaunchView, MetaValue, Metadata, Results, ValueUnit};
 
 const SECOND_NS: f64 = 1e9;
 /// Up to here a double is a whole number exactly.
@@ -89,12 +89,12 @@ fn suite(results: &Results) -> Result<Suite> {
     Ok(Suite { benchmarks, metadata: common, version: "1.0" })
 }
 
-fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<Series> {
+fn series(results: &Results, benchmark: &BenchmarkResult, label: &str) -> Result<Series> {
     let unit = match &benchmark.unit {
-        Unit::Time => "second",
-        Unit::Bytes => "byte",
-        Unit::Count => "integer",
-        Unit::Other(unit) => {
+        ValueUnit::Time => "second",
+        ValueUnit::Bytes => "byte",
+        ValueUnit::Count => "integer",
+        ValueUnit::Other(unit) => {
             bail!("{label}: pyperf has no unit {unit:?}, only second, byte and integer")
         }
     };
@@ -137,9 +137,9 @@ fn hoisted(mut outer: Said, runs: &mut [Run]) -> Said {
 }
 
 /// Nothing if the launch has neither values nor warm-ups.
-fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<Run>, String> {
+fn run(benchmark: &BenchmarkResult, launch: &LaunchView<'_>) -> Result<Option<Run>, String> {
     let number = |value: f64| match benchmark.unit {
-        Unit::Time => Number::Float(seconds(value)),
+        ValueUnit::Time => Number::Float(seconds(value)),
         _ if value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) => {
             Number::Whole(value as u64)
         }

@@ -9,7 +9,8 @@ use crate::render::units::{Kind, Unit, short_time};
 use crate::render::{table, uncertain};
 use crate::results::statistics::summary;
 use crate::results::{
-    Benchmark, Calibration, LaunchView, MetaValue, Metadata, Results, Summary, Unit as ValueUnit,
+    BenchmarkResult, Calibration, LaunchView, MetaValue, Metadata, Results, SummaryStatistics,
+    ValueUnit,
 };
 
 /// Further off the mean than this, a value is marked with its distance.
@@ -86,7 +87,7 @@ pub fn processes(results: &Results) -> String {
 
 fn one_launch(
     to: &mut impl Write,
-    benchmark: &Benchmark,
+    benchmark: &BenchmarkResult,
     launch: &LaunchView<'_>,
     number: usize,
     mean: Option<f64>,
@@ -124,7 +125,7 @@ fn one_launch(
 }
 
 /// `1 warm-up, 3 values, 2^14 loops`.
-fn launch_heading(benchmark: &Benchmark, launch: &LaunchView<'_>) -> String {
+fn launch_heading(benchmark: &BenchmarkResult, launch: &LaunchView<'_>) -> String {
     let again = |what: &str, n: String| format!("calibration of the {what}: {n}");
     match launch.about.calibration {
         Some(Calibration::Loops(n)) => return again("loops", loops(n.get())),
@@ -152,7 +153,7 @@ fn launch_heading(benchmark: &Benchmark, launch: &LaunchView<'_>) -> String {
     items.join(", ")
 }
 
-fn summary_text(unit: &ValueUnit, summary: &Summary) -> String {
+fn summary_text(unit: &ValueUnit, summary: &SummaryStatistics) -> String {
     let items = [
         ("mean", summary.mean),
         ("sd", summary.stddev),
@@ -241,7 +242,7 @@ type Texts = BTreeMap<String, String>;
 /// What all benchmarks say alike, and what each says beside that. Of what the launches of a benchmark say differently
 /// there is the range, or the number of different texts.
 pub(super) fn divided(results: &Results) -> (Texts, Vec<Texts>) {
-    let of = |benchmark: &Benchmark| {
+    let of = |benchmark: &BenchmarkResult| {
         let mut said: Texts = in_words(&results.metadata);
         said.extend(in_words(&benchmark.metadata));
         said.extend(of_launches(benchmark));
@@ -275,7 +276,7 @@ fn meta_in_words(key: &str, value: &MetaValue) -> String {
     }
 }
 
-fn of_launches(benchmark: &Benchmark) -> Texts {
+fn of_launches(benchmark: &BenchmarkResult) -> Texts {
     let mut said: BTreeMap<&str, Vec<&MetaValue>> = BTreeMap::new();
     let mut counts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for launch in benchmark.launches() {

@@ -10,7 +10,7 @@ use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
 use crate::render::units::{self, Kind};
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, Results, Unit};
+use crate::results::{BenchmarkResult, Results, ValueUnit};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 
@@ -49,7 +49,7 @@ pub fn markdown(results: &Results) -> String {
         let shown = |number: Option<f64>| number.map_or(String::new(), |it| unit.number(it, None));
         let count = summary.count.map_or(String::new(), |count| count.to_string());
         let unit_name = match &benchmark.unit {
-            Unit::Other(name) => one_line(name).replace('|', "\\|"),
+            ValueUnit::Other(name) => one_line(name).replace('|', "\\|"),
             _ => unit.name.into(),
         };
         let cells = numbers.map(shown).join(" | ");
@@ -58,10 +58,10 @@ pub fn markdown(results: &Results) -> String {
     out
 }
 
-fn unit(benchmark: &Benchmark, values: impl Iterator<Item = f64>) -> units::Unit {
+fn unit(benchmark: &BenchmarkResult, values: impl Iterator<Item = f64>) -> units::Unit {
     match benchmark.unit {
-        Unit::Time => units::Unit::choose(Kind::Time, None, values),
-        Unit::Bytes => units::Unit::choose(Kind::Memory, None, values),
-        Unit::Count | Unit::Other(_) => units::Unit::ONE,
+        ValueUnit::Time => units::Unit::choose(Kind::Time, None, values),
+        ValueUnit::Bytes => units::Unit::choose(Kind::Memory, None, values),
+        ValueUnit::Count | ValueUnit::Other(_) => units::Unit::ONE,
     }
 }

@@ -45,7 +45,7 @@ impl From<&str> for MetaValue {
 
 /// What the values of a benchmark are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum ValueUnit {
     /// Nanoseconds per loop.
     Time,
     /// Bytes.
@@ -56,7 +56,7 @@ pub enum Unit {
     Other(String),
 }
 
-impl Unit {
+impl ValueUnit {
     /// As it is written beside a value.
     pub fn name(&self) -> &str {
         match self {
@@ -76,7 +76,7 @@ pub struct Results {
     /// Of all benchmarks. What a benchmark or a launch says of the same key comes before it.
     pub metadata: Metadata,
     /// In the order of the file.
-    pub benchmarks: Vec<Benchmark>,
+    pub benchmarks: Vec<BenchmarkResult>,
     /// What cannot be claimed from this source, and why.
     pub notes: Vec<String>,
     /// Whether these are commands, which were measured to be compared with one another.
@@ -87,10 +87,10 @@ pub struct Results {
 
 /// A series of values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Benchmark {
+pub struct BenchmarkResult {
     /// As the source calls it. Name, parameters and unit together are unique in a file.
     pub name: String,
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// In the order of the source.
     pub parameters: Vec<(String, String)>,
     /// Of all launches of this benchmark.
@@ -104,7 +104,7 @@ pub struct Benchmark {
     /// What else was measured with each value.
     pub extras: Vec<Extra>,
     /// If the source has only this and no values.
-    pub summary: Option<Summary>,
+    pub summary: Option<SummaryStatistics>,
     /// Whether it is there to be subtracted from the others: the empty command.
     pub is_control: bool,
     launches: Vec<Launch>,
@@ -115,7 +115,7 @@ pub struct Benchmark {
 pub struct Extra {
     /// As the source calls it; CPU time is always [`CPU`].
     pub name: String,
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// One for each value of the benchmark.
     pub values: Vec<Option<f64>>,
 }
@@ -130,7 +130,7 @@ pub const PEAK_MEMORY: &str = "peak_memory";
 /// What a source says of values that it does not keep, in the base unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Summary {
+pub struct SummaryStatistics {
     /// Number of values.
     pub count: Option<u64>,
     pub mean: Option<f64>,
@@ -155,7 +155,7 @@ pub enum Calibration {
 
 /// What a launch is beside its values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct About {
+pub struct LaunchInfo {
     /// Outer loops of each value, if the source says so.
     pub loops: Option<NonZeroU64>,
     /// Inner loops in each outer one, if the source says so.
@@ -168,7 +168,7 @@ pub struct About {
 /// A process, or what comes nearest to it in the source.
 #[derive(Clone, Debug, PartialEq)]
 struct Launch {
-    about: About,
+    about: LaunchInfo,
     /// Where its values end in the benchmark's.
     values_end: usize,
     /// Where its warm-ups end in the benchmark's.
@@ -178,7 +178,7 @@ struct Launch {
 /// A launch with its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaunchView<'a> {
-    pub about: &'a About,
+    pub about: &'a LaunchInfo,
     pub values: &'a [f64],
     pub warmups: &'a [(u64, f64)],
     /// Index of its first value in the benchmark's.
@@ -197,9 +197,9 @@ impl LaunchView<'_> {
     }
 }
 
-impl Benchmark {
+impl BenchmarkResult {
     /// Without a value.
-    pub fn new(name: &str, unit: Unit) -> Self {
+    pub fn new(name: &str, unit: ValueUnit) -> Self {
         Self {
             name: name.into(),
             unit,
@@ -216,7 +216,7 @@ impl Benchmark {
     }
 
     /// The values and warm-ups that were pushed since the last call are those of one launch.
-    pub fn end_launch(&mut self, about: About) {
+    pub fn end_launch(&mut self, about: LaunchInfo) {
         let (values_end, warmups_end) = (self.values.len(), self.warmups.len());
         self.launches.push(Launch { about, values_end, warmups_end });
     }
@@ -257,7 +257,7 @@ impl Benchmark {
     }
 
     /// What the launches are beside their values.
-    pub fn abouts_mut(&mut self) -> impl Iterator<Item = &mut About> {
+    pub fn abouts_mut(&mut self) -> impl Iterator<Item = &mut LaunchInfo> {
         self.launches.iter_mut().map(|launch| &mut launch.about)
     }
 
@@ -269,7 +269,7 @@ impl Benchmark {
     }
 
     /// Puts a value of an extra beside the value that was pushed last.
-    pub fn push_extra(&mut self, name: &str, unit: &Unit, value: f64) {
+    pub fn push_extra(&mut self, name: &str, unit: &ValueUnit, value: f64) {
         let n_before = self.values.len().saturating_sub(1);
         let found = self.extras.iter().position(|extra| extra.name == name);
         let index = found.unwrap_or_else(|| {
@@ -349,7 +349,7 @@ impl Benchmark {
     /// A value may become too large when its unit is applied.
     pub(super) fn is_finite(&self) -> bool {
         let summary = self.summary.unwrap_or_default();
-        let Summary { count: _, mean, stddev, min, q1, median, q3, max } = summary;
+        let SummaryStatistics { count: _, mean, stddev, min, q1, median, q3, max } = summary;
         let of_summary = [mean, stddev, min, q1, median, q3, max];
         let of_extras = self.extras.iter().flat_map(|extra| &extra.values);
         let optional = of_summary.iter().chain(of_extras).flatten();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::convert::read::{File, Options};
+use crate::convert::read::{ReadOptions, SourceFile};
 use crate::results::statistics::summary;
 use crate::values::Format;
 
@@ -18,7 +18,9 @@ fn suite() -> Results {
 fn changed(from: &str, to: &str) -> Results {
     let text = SUITE.replace(from, to);
     let text = if from.is_empty() { SUITE } else { &text };
-    Format::Pyperf.read(&[File { path: "", bytes: text.as_bytes() }], Options::default()).unwrap()
+    Format::Pyperf
+        .read(&[SourceFile { path: "", bytes: text.as_bytes() }], ReadOptions::default())
+        .unwrap()
 }
 
 fn names(results: &Results) -> Vec<&str> {
@@ -118,7 +120,9 @@ fn one_added_to_another() {
 #[test]
 fn added_extras_keep_their_places() {
     let of = |text: &str| {
-        Format::Go.read(&[File { path: "", bytes: text.as_bytes() }], Options::default()).unwrap()
+        Format::Go
+            .read(&[SourceFile { path: "", bytes: text.as_bytes() }], ReadOptions::default())
+            .unwrap()
     };
     let mut results = of("BenchmarkA 10 1 ns/op\n");
     add(&mut results, of("BenchmarkA 20 2 ns/op 8 B/op\n")).unwrap();
@@ -136,7 +140,7 @@ fn metadata_as_values() {
     let mut results = suite();
     extract_metadata(&mut results, "duration").unwrap();
     assert_eq!(values(&results), [vec![3.0, 4.5], vec![7.0; 3]]);
-    assert_eq!(results.benchmarks[0].unit, Unit::Time);
+    assert_eq!(results.benchmarks[0].unit, ValueUnit::Time);
     check_error(
         extract_metadata(&mut suite(), "mem_max_rss"),
         "\"b\", run 1: it has no mem_max_rss",
@@ -150,7 +154,7 @@ fn metadata_as_values() {
     extract_metadata(&mut results, "mem_max_rss").unwrap();
     assert_eq!(
         (&results.benchmarks[0].unit, &results.benchmarks[0].values),
-        (&Unit::Bytes, &vec![10.0, 30.0])
+        (&ValueUnit::Bytes, &vec![10.0, 30.0])
     );
 }
 
@@ -177,8 +181,9 @@ fn metadata_changed() {
 /// `--remove-warmups` ends with a ValueError here: the file has calibrations, which are warm-ups and nothing else.
 #[test]
 fn as_pyperf_does() {
-    let file =
-        |bytes| Format::Pyperf.read(&[File { path: "", bytes }], Options::default()).unwrap();
+    let file = |bytes| {
+        Format::Pyperf.read(&[SourceFile { path: "", bytes }], ReadOptions::default()).unwrap()
+    };
     let reference = || file(include_bytes!("../../../tests/samples/results/pyperf_suite_ref.json"));
     let changed = file(include_bytes!("../../../tests/samples/results/pyperf_suite_changed.json"));
     let check = |results: &Results, n_runs: [usize; 4], means: [f64; 4]| {

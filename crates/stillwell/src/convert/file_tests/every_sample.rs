@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use crate::convert::detect::{detect, is_criterion};
 use crate::convert::file_tests::samples::*;
-use crate::convert::read::{Detail, File, Options, unpacked};
+use crate::convert::read::{Detail, ReadOptions, SourceFile, unpacked};
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, CPU, EXIT_CODE, PEAK_MEMORY, Results, Unit};
+use crate::results::{BenchmarkResult, CPU, EXIT_CODE, PEAK_MEMORY, Results, ValueUnit};
 use crate::values::Format;
 
 #[track_caller]
-fn read(files: &[File<'_>]) -> Results {
+fn read(files: &[SourceFile<'_>]) -> Results {
     let bytes = unpacked(files[0].bytes).unwrap();
     let format = detect(&bytes).unwrap_or_else(|error| panic!("{}: {error}", files[0].path));
-    let results = format.read(files, Options::default());
+    let results = format.read(files, ReadOptions::default());
     results.unwrap_or_else(|error| panic!("{}: {error:#}", files[0].path))
 }
 
@@ -24,11 +24,11 @@ fn check(what: &str, ours: Option<f64>, theirs: f64) {
 }
 
 #[track_caller]
-fn json(file: File<'_>) -> Value {
+fn json(file: SourceFile<'_>) -> Value {
     serde_json::from_slice(file.bytes).unwrap()
 }
 
-fn named<'a>(results: &'a Results, name: &str) -> &'a Benchmark {
+fn named<'a>(results: &'a Results, name: &str) -> &'a BenchmarkResult {
     results.benchmarks.iter().find(|it| it.name == name).unwrap()
 }
 
@@ -89,12 +89,12 @@ fn pyperf_says_the_same() {
 #[test]
 fn without_the_metadata_of_runs_the_values_are_the_same() {
     for file in PYPERF {
-        let options = Options { detail: Detail::Values, ..Options::default() };
+        let options = ReadOptions { detail: Detail::Values, ..ReadOptions::default() };
         let fewer = Format::Pyperf.read(&[file], options).unwrap();
         let mut all = read(&[file]);
         all.benchmarks
             .iter_mut()
-            .flat_map(Benchmark::abouts_mut)
+            .flat_map(BenchmarkResult::abouts_mut)
             .for_each(|about| about.metadata = None);
         assert_eq!(fewer, all, "{}", file.path);
     }
@@ -135,7 +135,7 @@ fn hyperfine_says_the_same() {
     check("mean", summary(&csv.benchmarks[0]).mean, 419_653.32);
     check("max", summary(&csv.benchmarks[1]).max, 10_746_818.52);
     assert_eq!(csv.benchmarks[0].n_launches(), 0);
-    let old = File {
+    let old = SourceFile {
         path: "",
         bytes:
             b"command,mean,stddev,median,user,system,min,max,parameter_n\na,1,,2,3,4,0.5,2.5,7\n",
@@ -164,7 +164,7 @@ fn google_benchmark_says_the_same() {
             continue;
         };
         let cpu: Vec<f64> = ours.extra(CPU).unwrap().iter().map(|value| value.unwrap()).collect();
-        let mut of_cpu = Benchmark::new("cpu", Unit::Time);
+        let mut of_cpu = BenchmarkResult::new("cpu", ValueUnit::Time);
         of_cpu.values = cpu;
         for (series, key) in [(ours, "real_time"), (&of_cpu, "cpu_time")] {
             let summary = summary(series);
@@ -190,14 +190,14 @@ fn google_benchmark_says_the_same() {
     assert_eq!(results.benchmarks[1].extra("len").unwrap(), [Some(4096.0); 3]);
 }
 
-fn named_or_none<'a>(results: &'a Results, name: &str) -> Option<&'a Benchmark> {
+fn named_or_none<'a>(results: &'a Results, name: &str) -> Option<&'a BenchmarkResult> {
     results.benchmarks.iter().find(|it| it.name == name)
 }
 
 #[test]
 fn criterion_says_the_same() {
     for side in ["new", "base"] {
-        let options = Options { side, ..Options::default() };
+        let options = ReadOptions { side, ..ReadOptions::default() };
         let results = Format::Criterion.read(&CRITERION, options).unwrap();
         assert_eq!(results.benchmarks.len(), if side == "new" { 2 } else { 1 });
         for ours in &results.benchmarks {
@@ -222,11 +222,11 @@ fn criterion_says_the_same() {
     }
     // One saved sample, given as the directory.
     let one = [
-        File { path: "benchmark.json", ..CRITERION[0] },
-        File { path: "sample.json", ..CRITERION[2] },
+        SourceFile { path: "benchmark.json", ..CRITERION[0] },
+        SourceFile { path: "sample.json", ..CRITERION[2] },
     ];
     assert_eq!(
-        Format::Criterion.read(&one, Options::default()).unwrap().benchmarks[0].name,
+        Format::Criterion.read(&one, ReadOptions::default()).unwrap().benchmarks[0].name,
         "grp/sum/64"
     );
 }
@@ -291,7 +291,7 @@ fn pytest_says_the_same() {
         benchmark["stats"].as_object_mut().unwrap().remove("data");
     }
     let bytes = serde_json::to_vec(&short).unwrap();
-    let results = read(&[File { path: "", bytes: &bytes }]);
+    let results = read(&[SourceFile { path: "", bytes: &bytes }]);
     let q3 = document["benchmarks"][0]["stats"]["q3"].as_f64().unwrap();
     check("q3", summary(&results.benchmarks[0]).q3, q3 * 1e9);
     assert!(results.notes.iter().any(|note| note.contains("summaries")));
@@ -309,8 +309,8 @@ fn asv_says_the_same() {
     for results in [&with, &alone] {
         assert_eq!(results.benchmarks.len(), 7);
         let memory = named(results, "b.peakmem_list");
-        assert_eq!((&memory.unit, &memory.values[..]), (&Unit::Bytes, &[37_072_896.0][..]));
-        assert_eq!(named(results, "b.TimeSuite.track_len").unit, Unit::Count);
+        assert_eq!((&memory.unit, &memory.values[..]), (&ValueUnit::Bytes, &[37_072_896.0][..]));
+        assert_eq!(named(results, "b.TimeSuite.track_len").unit, ValueUnit::Count);
     }
 }
 

@@ -8,12 +8,12 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::convert::json::{NotNegative, Number, Numbers, Sign};
 use crate::convert::pyperf::said::{Agreed, PyUnit, Said};
-use crate::results::{About, Benchmark, Unit};
+use crate::results::{BenchmarkResult, LaunchInfo, ValueUnit};
 
 /// All runs of a benchmark.
 pub(super) struct Runs<const ALL: bool> {
     /// In the unit of the file; name, unit and what is around the runs are not applied yet.
-    pub(super) found: Benchmark,
+    pub(super) found: BenchmarkResult,
     pub(super) name: Agreed<String>,
     pub(super) unit: Agreed<PyUnit>,
     pub(super) has_values: bool,
@@ -23,7 +23,7 @@ pub(super) struct Runs<const ALL: bool> {
 impl<'de, const ALL: bool> Deserialize<'de> for Runs<ALL> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut runs = Self {
-            found: Benchmark::new("", Unit::Time),
+            found: BenchmarkResult::new("", ValueUnit::Time),
             name: Agreed::default(),
             unit: Agreed::default(),
             has_values: false,
@@ -117,7 +117,7 @@ impl<'de, const ALL: bool> Visitor<'de> for Run<'_, ALL> {
         let rest = said.take_rest();
         let metadata = (!rest.is_empty()).then(|| Box::new(rest));
         let Said { loops, inner_loops, .. } = said;
-        runs.found.end_launch(About { loops, inner_loops, calibration, metadata });
+        runs.found.end_launch(LaunchInfo { loops, inner_loops, calibration, metadata });
         Ok(())
     }
 }

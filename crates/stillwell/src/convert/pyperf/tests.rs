@@ -3,13 +3,15 @@
 use std::num::NonZeroU64;
 
 use crate::analysis::series::{ValueRange, series};
-use crate::convert::read::{Detail, File, Options};
-use crate::results::{Calibration, LaunchView, MetaValue, Results, Unit};
+use crate::convert::read::{Detail, ReadOptions, SourceFile};
+use crate::results::{Calibration, LaunchView, MetaValue, Results, ValueUnit};
 use crate::values::Format;
 
 #[track_caller]
 fn read(text: &str) -> Results {
-    Format::Pyperf.read(&[File { path: "", bytes: text.as_bytes() }], Options::default()).unwrap()
+    Format::Pyperf
+        .read(&[SourceFile { path: "", bytes: text.as_bytes() }], ReadOptions::default())
+        .unwrap()
 }
 
 fn launches(results: &Results) -> Vec<LaunchView<'_>> {
@@ -37,7 +39,7 @@ fn all_versions() {
         let text = of(version, outer, "4", values);
         assert!(
             Format::Pyperf
-                .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
+                .read(&[SourceFile { path: "", bytes: text.as_bytes() }], ReadOptions::default())
                 .is_err()
         );
     }
@@ -57,7 +59,10 @@ fn what_a_run_says_comes_first() {
         launches(&results).iter().map(|it| (it.loops(), it.inner_loops())).collect();
     assert_eq!(loops, [(3, 4), (2, 7), (2, 4)]);
     let benchmark = &results.benchmarks[0];
-    assert_eq!((&*benchmark.name, &benchmark.unit, benchmark.values[0]), ("a", &Unit::Bytes, 1.0));
+    assert_eq!(
+        (&*benchmark.name, &benchmark.unit, benchmark.values[0]),
+        ("a", &ValueUnit::Bytes, 1.0)
+    );
     let of_run = launches(&results)[0].about.metadata.as_ref().unwrap();
     let all =
         [&**of_run, &benchmark.metadata, &results.metadata].map(|metadata| metadata["x"].clone());
@@ -87,22 +92,22 @@ fn calibrations() {
 fn only_what_is_wanted() {
     let text = r#"{"benchmarks":[{"metadata":{"name":"a"},"runs":[{"values":[1],"metadata":{"x":[{}],"loops":2}}]}],
         "version":"1.0"}"#;
-    let file = [File { path: "", bytes: text.as_bytes() }];
+    let file = [SourceFile { path: "", bytes: text.as_bytes() }];
     let fewer = Format::Pyperf
-        .read(&file, Options { detail: Detail::Values, ..Options::default() })
+        .read(&file, ReadOptions { detail: Detail::Values, ..ReadOptions::default() })
         .unwrap();
     let launch = fewer.benchmarks[0].launches().next().unwrap();
     assert_eq!((launch.loops(), &launch.about.metadata), (2, &None));
     // pyperf would refuse that metadata; who asks for it is told.
-    assert!(Format::Pyperf.read(&file, Options::default()).is_err());
+    assert!(Format::Pyperf.read(&file, ReadOptions::default()).is_err());
 }
 
 /// What `python3 -m pyperf stats` (2.10.0) says of this file, to its digits.
 #[test]
 fn the_numbers_of_pyperf() {
     let bytes = include_bytes!("../../../tests/samples/results/pyperf_timeit.json");
-    let files = [File { path: "pyperf_timeit.json", bytes }];
-    let results = Format::Pyperf.read(&files, Options::default()).unwrap();
+    let files = [SourceFile { path: "pyperf_timeit.json", bytes }];
+    let results = Format::Pyperf.read(&files, ReadOptions::default()).unwrap();
     let found = series(&results, &results.benchmarks[0]);
     assert_eq!((found.n_calibrations, found.n_launches, found.n_values), (1, 20, 60));
     assert_eq!(found.values_per_launch, ValueRange { min: 3, max: 3 });

@@ -8,9 +8,9 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::prepared::{PADDING_VARIABLE, c_string};
 use crate::measure::programs;
 use crate::measure::slices::pace::Pace;
-use crate::measure::slices::{Broken, Maker, SliceRunner, quit};
+use crate::measure::slices::{SliceError, SliceRunner, WorkerFactory, quit};
 use crate::measure::wire::Bytes;
-use crate::measure::worker::{Launch, Part, Patience, Slice, Worker};
+use crate::measure::worker::{CodePart, RequestLimits, Slice, Worker, WorkerLaunch};
 use crate::plan::workers::Workers;
 use crate::plan::{Arm, Plan, ProcessPlan};
 use crate::record::{Event, Row};
@@ -29,15 +29,15 @@ const EMPTY_TRIES: u32 = 3;
 
 /// The workers of the arms of one benchmark, in the order in which they were started.
 #[derive(Debug)]
-pub(super) struct Team {
-    pub(super) members: Vec<Member>,
+pub(super) struct WorkerTeam {
+    pub(super) members: Vec<TeamWorker>,
     /// How long it took to start each and get it ready, ns, on average.
     pub(super) launch_ns: u64,
 }
 
 /// A worker that is ready to run its benchmark.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct TeamWorker {
     pub(super) arm: usize,
     pub(super) worker: Worker,
     pub(super) empty_loop_ps: Option<u64>,
@@ -45,55 +45,56 @@ pub(super) struct Member {
     collects: bool,
 }
 
-impl Team {
+impl WorkerTeam {
     /// Starts the workers and gets them ready.
     pub(super) fn start(
         plan: &Plan,
         workers: &Workers,
-        maker: &mut Maker,
-        patience: &Patience,
+        maker: &mut WorkerFactory,
+        patience: &RequestLimits,
         steps: &[Step],
-    ) -> Result<Self, Broken> {
+    ) -> Result<Self, SliceError> {
         let started_ns = monotonic_ns();
-        let broken = |arm| move |failure| Broken::Worker(arm, failure);
+        let broken = |arm| move |failure| SliceError::Worker(arm, failure);
         let mut start = |step: &Step| {
             let arm = step.arm as usize;
             let launch = super::launch(plan, workers, step);
             Ok((arm, maker.make(launch, arm, patience).map_err(broken(arm))?))
         };
         // All are started before the first is waited for: on a busy machine a start is mostly waiting.
-        let started: Vec<_> = steps.iter().map(&mut start).collect::<Result<_, Broken>>()?;
-        let ready = |(arm, worker)| Member::ready(worker, arm, plan, workers).map_err(broken(arm));
-        let members: Vec<Member> = started.into_iter().map(ready).collect::<Result<_, _>>()?;
+        let started: Vec<_> = steps.iter().map(&mut start).collect::<Result<_, SliceError>>()?;
+        let ready =
+            |(arm, worker)| TeamWorker::ready(worker, arm, plan, workers).map_err(broken(arm));
+        let members: Vec<TeamWorker> = started.into_iter().map(ready).collect::<Result<_, _>>()?;
         let launch_ns = (monotonic_ns() - started_ns) / members.len().max(1) as u64;
         Ok(Self { members, launch_ns })
     }
 
     /// Ends them.
-    pub(super) fn quit(self) -> Result<(), Broken> {
+    pub(super) fn quit(self) -> Result<(), SliceError> {
         quit(self.members.into_iter().map(|member| (member.arm, member.worker)))
     }
 }
 
-impl Member {
+impl TeamWorker {
     fn ready(
         mut worker: Worker,
         arm: usize,
         plan: &Plan,
         workers: &Workers,
-    ) -> Result<Self, crate::measure::worker::Failure> {
+    ) -> Result<Self, crate::measure::worker::WorkerFailure> {
         let facts = worker.hello()?;
         let (is_jit, has_gc) = (facts.is("jit"), facts.is("gc"));
         let Arm { source, benchmark, .. } = &plan.arms[arm];
         let mut empty_loop_ps = None;
         match (source, benchmark) {
             (Some(source), _) => {
-                worker.source(Part::Statement, "pass")?;
+                worker.source(CodePart::Statement, "pass")?;
                 worker.compile(1)?;
                 empty_loop_ps = Some(empty_loop_ps_of(&mut worker)?);
-                worker.source(Part::Setup, &source.setup)?;
-                worker.source(Part::Statement, &source.statement)?;
-                worker.source(Part::Teardown, &source.teardown)?;
+                worker.source(CodePart::Setup, &source.setup)?;
+                worker.source(CodePart::Statement, &source.statement)?;
+                worker.source(CodePart::Teardown, &source.teardown)?;
                 worker.compile(source.duplicate.into())?;
             }
             (None, Some(name)) if !plan.is_forked() => worker.select(name)?,
@@ -108,14 +109,14 @@ impl Member {
     }
 
     /// Runs the benchmark so many times.
-    pub(super) fn slice(&mut self, loops: u64) -> Result<Slice, Broken> {
+    pub(super) fn slice(&mut self, loops: u64) -> Result<Slice, SliceError> {
         let asked = if self.collects { self.worker.collect() } else { Ok(()) };
         let slice = asked.and_then(|()| self.worker.run_loops(loops));
-        slice.map_err(|failure| Broken::Worker(self.arm, failure))
+        slice.map_err(|failure| SliceError::Worker(self.arm, failure))
     }
 }
 
-fn empty_loop_ps_of(worker: &mut Worker) -> Result<u64, crate::measure::worker::Failure> {
+fn empty_loop_ps_of(worker: &mut Worker) -> Result<u64, crate::measure::worker::WorkerFailure> {
     let mut least_ps = u64::MAX;
     for _ in 0..EMPTY_TRIES {
         let slice = worker.run_loops(EMPTY_LOOPS)?;
@@ -126,7 +127,7 @@ fn empty_loop_ps_of(worker: &mut Worker) -> Result<u64, crate::measure::worker::
 
 impl SliceRunner<'_> {
     /// Measures one block of one benchmark.
-    pub(super) fn generation(&mut self, steps: &[Step], pace: &mut Pace) -> Result<(), Broken> {
+    pub(super) fn generation(&mut self, steps: &[Step], pace: &mut Pace) -> Result<(), SliceError> {
         let mut team = self.team(steps)?;
         let block = steps[0].block;
         for member in &mut team.members {
@@ -151,10 +152,10 @@ impl SliceRunner<'_> {
     /// Measures a slice and keeps it. Returns its wall time.
     pub(super) fn slice_row(
         &mut self,
-        member: &mut Member,
+        member: &mut TeamWorker,
         block: Option<u32>,
         loops: u64,
-    ) -> Result<u64, Broken> {
+    ) -> Result<u64, SliceError> {
         let slice = member.slice(loops)?;
         let arm = u32::try_from(member.arm).expect("arms are counted in u32");
         let mut row = Row { cpu: slice.cpu, ..Row::new(0, arm, block, slice.started_ns) };
@@ -173,7 +174,7 @@ impl SliceRunner<'_> {
         }
         if self.workers.headline == Headline::Tracemalloc && block.is_some() {
             let bytes = member.worker.tracemalloc(loops);
-            let bytes = bytes.map_err(|failure| Broken::Worker(member.arm, failure))?;
+            let bytes = bytes.map_err(|failure| SliceError::Worker(member.arm, failure))?;
             row.value = Some(bytes as f64);
         }
         self.append(&mut row)?;
@@ -191,7 +192,7 @@ pub(super) fn launch(
     workers: &Workers,
     step: &Step,
     inherited: Vec<(Bytes, Bytes)>,
-) -> Launch {
+) -> WorkerLaunch {
     let arm = &plan.arms[step.arm as usize];
     let is_inherited = |name: &[u8]| {
         let Some(wanted) = &workers.inherit else { return true };
@@ -218,7 +219,11 @@ pub(super) fn launch(
         argv.extend([b"-c".to_vec(), PYTHON_WORKER.to_vec()]);
     }
     let directory = directory(arm, step.block);
-    Launch { argv, environment, attributes: Attributes { directory, ..attributes(&plan.process) } }
+    WorkerLaunch {
+        argv,
+        environment,
+        attributes: Attributes { directory, ..attributes(&plan.process) },
+    }
 }
 
 fn argv(arm: &Arm, block: Option<u32>) -> Vec<Bytes> {
@@ -234,14 +239,14 @@ fn directory(arm: &Arm, block: Option<u32>) -> Option<CString> {
 }
 
 /// How a program is started to be asked for its benchmarks.
-pub(super) fn launch_to_list(program: &Arm) -> Launch {
+pub(super) fn launch_to_list(program: &Arm) -> WorkerLaunch {
     let inherited = crate::measure::commands::inherited_environment().into_iter();
     let entry = |(name, value): (Bytes, Bytes)| [name, b"=".to_vec(), value].concat();
     let set = program.environment.iter();
     let is_set = |name: &[u8]| set.clone().any(|(other, _)| other.as_bytes() == name);
     let inherited: Vec<_> = inherited.filter(|(name, _)| !is_set(name)).collect();
     let set = set.map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
-    Launch {
+    WorkerLaunch {
         argv: argv(program, None),
         environment: set.chain(inherited).map(entry).collect(),
         attributes: Attributes { directory: directory(program, None), ..Attributes::default() },

@@ -8,21 +8,21 @@ use crate::sys::Stage;
 /// Characters of a line or a request that are kept for a message.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// A request that was not answered as it should have been. Except after [`What::ErrorAnswer`] the process is gone, with
+/// A request that was not answered as it should have been. Except after [`FailureCause::ErrorAnswer`] the process is gone, with
 /// its whole group, and the worker takes no further requests.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct WorkerFailure {
     /// The request; `None` while the worker's first line was awaited, or before.
     pub request: Option<String>,
     /// What went wrong.
-    pub what: What,
+    pub what: FailureCause,
     /// The end of what the process wrote to its standard output and error.
-    pub said: Said,
+    pub said: OutputTail,
 }
 
 /// The ways in which it can go wrong.
 #[derive(Debug, PartialEq, Eq)]
-pub enum What {
+pub enum FailureCause {
     /// There is no such program, or it cannot be executed: the whole reason.
     NoProgram(String),
     /// The process could not be set up as asked, or not execute the program.
@@ -46,7 +46,7 @@ pub enum What {
         /// The beginning of the line, escaped.
         line: String,
         /// Why it is none.
-        why: Why,
+        why: AnswerFault,
     },
     /// It speaks another version of the protocol.
     WrongVersion(String),
@@ -73,7 +73,7 @@ pub enum What {
 
 /// Why a line is rubbish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum AnswerFault {
     /// It is not of the form that the protocol says.
     Form,
     /// It is longer than the protocol allows, or there are too many lines.
@@ -86,7 +86,7 @@ pub enum Why {
 
 /// The end of what a process wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct OutputTail {
     /// To standard output.
     pub stdout: String,
     /// To standard error.

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 
-use crate::measure::worker::failure::Said;
+use crate::measure::worker::failure::OutputTail;
 
 /// How much of the end is shown.
 const TAIL_BYTES: usize = 4 << 10;
@@ -21,27 +21,27 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Both streams.
 #[derive(Debug)]
-pub struct Output {
-    stdout: Captured,
-    stderr: Captured,
+pub struct WorkerOutput {
+    stdout: TailFile,
+    stderr: TailFile,
 }
 
 #[derive(Debug)]
-struct Captured {
+struct TailFile {
     file: File,
     /// The end of what was in it when it was emptied.
     before: Vec<u8>,
 }
 
-impl Output {
+impl WorkerOutput {
     /// Makes the files.
     ///
     /// # Errors
     /// There is no memfd (Linux before 3.17), or no descriptor left.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
-            stdout: Captured::open("stillwell-stdout")?,
-            stderr: Captured::open("stillwell-stderr")?,
+            stdout: TailFile::open("stillwell-stdout")?,
+            stderr: TailFile::open("stillwell-stderr")?,
         })
     }
 
@@ -57,13 +57,13 @@ impl Output {
     }
 
     /// The ends of both.
-    pub fn said(&self) -> Said {
-        let text = |captured: &Captured| String::from_utf8_lossy(&captured.end()).into_owned();
-        Said { stdout: text(&self.stdout), stderr: text(&self.stderr) }
+    pub fn said(&self) -> OutputTail {
+        let text = |captured: &TailFile| String::from_utf8_lossy(&captured.end()).into_owned();
+        OutputTail { stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
 }
 
-impl Captured {
+impl TailFile {
     fn open(name: &str) -> io::Result<Self> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
         // Appending, so that the program goes on at the new end when the file is emptied.
@@ -103,14 +103,14 @@ mod tests {
 
     #[test]
     fn only_the_end_is_kept() {
-        let mut output = Output::open().unwrap();
+        let mut output = WorkerOutput::open().unwrap();
         let mut file = output.stdout.file.try_clone().unwrap();
         file.write_all(&vec![b'x'; FILE_BYTES_MAX as usize]).unwrap();
         file.write_all(b"before").unwrap();
         output.trim();
         assert_eq!(output.stdout.n_bytes(), 0);
         file.write_all(b"after").unwrap();
-        let Said { stdout, stderr } = output.said();
+        let OutputTail { stdout, stderr } = output.said();
         assert!(stdout.len() == TAIL_BYTES && stdout.ends_with("xbeforeafter"), "{stdout}");
         assert_eq!(stderr, "");
     }

@@ -19,7 +19,7 @@ pub struct ProcFiles {
 
 /// What `status` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct ProcStatus {
     /// `VmHWM`: peak resident set since exec, KiB.
     pub maxrss_kib: Option<u64>,
     /// `voluntary_ctxt_switches` of the main thread.
@@ -52,7 +52,7 @@ impl ProcFiles {
     }
 
     /// What status says (proc_pid_status(5)).
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ProcStatus {
         // The switches come after the allowed CPUs: with 8192 CPUs 2.3 kB of mask and up to 20 kB of list.
         read::<32768, _>(self.status.as_ref(), |text| Some(status(text))).unwrap_or_default()
     }
@@ -80,8 +80,8 @@ fn cpu(stat: &[u8]) -> Option<u32> {
     number(field)?.try_into().ok()
 }
 
-fn status(status: &[u8]) -> Status {
-    let mut found = Status::default();
+fn status(status: &[u8]) -> ProcStatus {
+    let mut found = ProcStatus::default();
     // What is looked for comes after the name, in which a newline is escaped.
     for line in status.split_inclusive(|&byte| byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else { break };
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(cpu(stat), Some(36));
         let text = b"Name:\tsh\\nVmHWM:\t1\nVmHWM:\t    3456 kB\nThreads:\t2\nvoluntary_ctxt_switches:\t20\n\
             nonvoluntary_ctxt_switches:\t6";
-        let expected = Status {
+        let expected = ProcStatus {
             maxrss_kib: Some(3456),
             voluntary_switches: Some(20),
             involuntary_switches: None,
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(status(text), expected, "the last line was cut off");
         assert_eq!(
             (run_queue_wait_ns(b""), cpu(b""), status(b"")),
-            (None, None, Status::default())
+            (None, None, ProcStatus::default())
         );
     }
 

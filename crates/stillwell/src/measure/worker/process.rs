@@ -6,48 +6,48 @@ use std::rc::Rc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-use crate::measure::worker::failure::Said;
+use crate::measure::worker::failure::OutputTail;
 use crate::measure::worker::fork_server::ForkServer;
-use crate::measure::worker::output::Output;
+use crate::measure::worker::output::WorkerOutput;
 use crate::sys::{self, Usage};
 
 /// A process of which the last trace goes when this is dropped.
 #[derive(Debug)]
-pub struct Process {
+pub struct WorkerProcess {
     pid: i32,
     /// Becomes readable when the process ends. Linux before 5.3 has none; there the end is asked for now and then.
     pidfd: Option<OwnedFd>,
-    origin: Origin,
-    end: Option<End>,
+    origin: ProcessOrigin,
+    end: Option<ProcessEnd>,
 }
 
 /// Whose child it is.
 #[derive(Debug)]
-enum Origin {
+enum ProcessOrigin {
     /// Ours, with its output.
-    Child(Output),
+    Child(WorkerOutput),
     /// Of another program, which reaps it when it is asked to.
     Forked(Rc<ForkServer>),
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
+pub struct ProcessEnd {
     /// Exit status, or minus the signal; `None` if nobody can know.
     pub exit: Option<i32>,
     /// What wait4 says of it.
     pub usage: Option<Usage>,
 }
 
-impl Process {
+impl WorkerProcess {
     /// Takes a child of ours that leads its own process group.
-    pub fn child(pid: i32, output: Output) -> Self {
-        Self { pid, pidfd: pidfd(pid), origin: Origin::Child(output), end: None }
+    pub fn child(pid: i32, output: WorkerOutput) -> Self {
+        Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Child(output), end: None }
     }
 
     /// Takes a process that another program has forked and will not reap by itself.
     pub fn forked(pid: i32, server: Rc<ForkServer>) -> Self {
-        Self { pid, pidfd: pidfd(pid), origin: Origin::Forked(server), end: None }
+        Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Forked(server), end: None }
     }
 
     /// Its process id.
@@ -65,59 +65,59 @@ impl Process {
     pub fn has_ended(&self) -> bool {
         self.end.is_some()
             || match (&self.origin, &self.pidfd) {
-                (Origin::Child(_), _) => sys::has_exited(self.pid),
-                (Origin::Forked(_), Some(pidfd)) => is_readable(pidfd),
-                (Origin::Forked(_), None) => false,
+                (ProcessOrigin::Child(_), _) => sys::has_exited(self.pid),
+                (ProcessOrigin::Forked(_), Some(pidfd)) => is_readable(pidfd),
+                (ProcessOrigin::Forked(_), None) => false,
             }
     }
 
     /// Keeps its output short.
     pub fn trim_output(&mut self) {
-        if let Origin::Child(output) = &mut self.origin {
+        if let ProcessOrigin::Child(output) = &mut self.origin {
             output.trim();
         }
     }
 
     /// The end of what it wrote.
-    pub fn said(&self) -> Said {
+    pub fn said(&self) -> OutputTail {
         match &self.origin {
-            Origin::Child(output) => output.said(),
-            Origin::Forked(_) => Said::default(),
+            ProcessOrigin::Child(output) => output.said(),
+            ProcessOrigin::Forked(_) => OutputTail::default(),
         }
     }
 
     /// Ends the whole group, if there is anything left of it, and reaps. As long as the leader is not reaped, the
     /// group's number cannot be anybody else's.
-    pub fn finish(&mut self) -> End {
+    pub fn finish(&mut self) -> ProcessEnd {
         if let Some(end) = self.end {
             return end;
         }
         sys::signal_group(self.pid, libc::SIGKILL);
         let end = match &self.origin {
-            Origin::Child(_) => reap(self.pid),
-            Origin::Forked(server) => {
+            ProcessOrigin::Child(_) => reap(self.pid),
+            ProcessOrigin::Forked(server) => {
                 // It need not lead a group.
                 Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
-                End { exit: server.reap(self.pid), usage: None }
+                ProcessEnd { exit: server.reap(self.pid), usage: None }
             }
         };
         *self.end.insert(end)
     }
 }
 
-impl Drop for Process {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-fn reap(pid: i32) -> End {
+fn reap(pid: i32) -> ProcessEnd {
     loop {
         match sys::reap(pid) {
-            Ok((exit, usage)) => return End { exit: Some(exit), usage: Some(usage) },
+            Ok((exit, usage)) => return ProcessEnd { exit: Some(exit), usage: Some(usage) },
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             // Cannot be: it is a child of ours that nobody else reaps. No reason to panic in drop.
-            Err(_) => return End { exit: None, usage: None },
+            Err(_) => return ProcessEnd { exit: None, usage: None },
         }
     }
 }

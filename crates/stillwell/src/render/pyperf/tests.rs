@@ -1,5 +1,5 @@
 use super::*;
-use crate::convert::read::{File, Options};
+use crate::convert::read::{ReadOptions, SourceFile};
 use crate::render::{bmf, values};
 use crate::values::Format;
 
@@ -15,7 +15,7 @@ const CODSPEED: &[u8] =
     include_bytes!("../../../tests/samples/results/pytest_codspeed_walltime.json");
 
 fn read(format: Format, bytes: &[u8]) -> Results {
-    format.read(&[File { path: "", bytes }], Options::default()).unwrap()
+    format.read(&[SourceFile { path: "", bytes }], ReadOptions::default()).unwrap()
 }
 
 fn written(results: &Results) -> Vec<u8> {
