@@ -47,11 +47,13 @@ fn main() -> ExitCode {
         return noise::osnoise::tracing::serve();
     }
     let cli = spec::Cli::parse();
+    let audience = cmd::audience(&cli.verb);
     match cmd::run_verb(cli.verb) {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            writeln!(anstream::stderr(), "stillwell: {error:#}").ok();
+            let text = audience.words(&format!("stillwell: {error:#}"));
+            writeln!(anstream::stderr(), "{text}").ok();
             ExitCode::from(EXIT_ERROR)
         }
     }

@@ -31,8 +31,20 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result};
 
+use crate::render::remedies::Audience;
 use crate::render::uncertain;
 use crate::spec::Verb;
+
+/// By which names the errors of a verb call its options.
+pub fn audience(verb: &Verb) -> Audience {
+    match verb {
+        Verb::Timeit(_) => Audience::Workers,
+        Verb::Bench(verb) if suites::is_asked(&verb.spec) => Audience::Suite,
+        Verb::Bench(_) => Audience::Workers,
+        Verb::Noise(_) | Verb::System(_) | Verb::Shield(_) => Audience::Machine,
+        _ => Audience::Run,
+    }
+}
 
 /// Executes a verb; the value is the exit code.
 ///

@@ -13,6 +13,7 @@ use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};
 use crate::plan::Policy;
+use crate::render::remedies::Audience;
 use crate::render::{Styles, json, noise as shown};
 use crate::spec::NoiseVerb;
 use crate::spec::input::InputOptions;
@@ -71,6 +72,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         let cpu = found.report.quietest.first().copied().unwrap_or(first);
         add_verdict(&mut found, noise::machine_verdict(cpu, Policy::default(), &interrupt));
     }
+    found.report.gaps = Audience::Machine.gaps(found.report.gaps);
     let written = raw.map_or(Ok(()), |path| {
         write_one(path, |to| write_raw(to, &found))
             .with_context(|| format!("--raw {}: cannot write", path.display()))

@@ -114,7 +114,7 @@ fn one_cpu(facts: &Facts) -> Option<Gap> {
     } else {
         (
             format!("this process may use CPU {allowed} only"),
-            "start it with two or more and leave the choice to --affinity",
+            "start it with two or more and leave the choice to ⟦affinity⟧",
         )
     };
     Some(gap(

@@ -79,11 +79,11 @@ impl Commands {
         let captured = self.captured_stdout.as_ref().filter(|_| !role.is_control());
         let environment = self.environment_of_arm[arm];
         if let Some(input) = &plan.input {
-            refuse_fifo(if plan.suite.is_some() { "`input`" } else { "--input" }, input)?;
+            refuse_fifo("⟦input⟧", input)?;
         }
         if let OutputTarget::File(path) = output {
-            refuse_fifo("--output", path)?;
-            make_for_user(path).map_err(|error| format!("--output {path}: {error}"))?;
+            refuse_fifo("⟦output⟧", path)?;
+            make_for_user(path).map_err(|error| format!("⟦output⟧ {path}: {error}"))?;
         }
         Ok(Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,

@@ -70,7 +70,7 @@ impl<'a> ExecRunner<'a> {
     ) -> Result<(Self, MetricSupport)> {
         let captured = plan.validate.as_ref();
         let captured = captured.map(|_| host::with_their_files(NamedTempFile::new)).transpose();
-        let captured = captured.context("cannot make a temporary file for --validate")?;
+        let captured = captured.context("cannot make a temporary file for ⟦validate⟧")?;
         let process = &plan.process;
         let open = LauncherSettings {
             timeout_ns: plan.timeout_ns,
@@ -363,7 +363,7 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Strin
         ),
         (Stage::Exec, libc::E2BIG) => (
             format!("execute {program:?}"),
-            "shorten the command line or the environment (--env-padding off)",
+            "shorten the command line or the environment (⟦env-padding⟧ off)",
         ),
         (Stage::Exec, _) => (format!("execute {program:?}"), "check its permissions"),
         (Stage::Clone, _) => {
@@ -371,12 +371,12 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Strin
         }
         (Stage::Stdin, _) => (
             format!("open {} as standard input", plan.input.as_deref().unwrap_or("?")),
-            if plan.suite.is_some() { "check `input`" } else { "check --input" },
+            "check ⟦input⟧",
         ),
-        (Stage::Stdout | Stage::Stderr, _) => ("open the output".into(), "check --output"),
+        (Stage::Stdout | Stage::Stderr, _) => ("open the output".into(), "check ⟦output⟧"),
         (Stage::Affinity, _) => (
             format!("run on CPUs {:?}", process.affinity),
-            "those CPUs are offline or not allowed; check --affinity",
+            "those CPUs are offline or not allowed; check ⟦affinity⟧",
         ),
         (Stage::Nice, _) => (
             format!("set nice {}", process.nice.unwrap_or(0)),
@@ -391,7 +391,7 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Strin
         }
         (Stage::Personality, _) => (
             "switch address space randomisation off".into(),
-            "a seccomp filter forbids it; leave --no-aslr out",
+            "a seccomp filter forbids it; leave ⟦no-aslr⟧ out",
         ),
         (Stage::User, _) => (
             "become the user who called sudo".into(),
@@ -405,7 +405,7 @@ fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> Strin
         }
         (Stage::Rlimit, _) => (
             "set a resource limit".into(),
-            "a soft limit cannot be above the hard one (ulimit -aH); check --rlimit",
+            "a soft limit cannot be above the hard one (ulimit -aH); check ⟦rlimit⟧",
         ),
     };
     format!("cannot {what}: {cause}; {advice}")

@@ -142,7 +142,7 @@ fn refused(what: &str, error: &std::io::Error) -> Gap {
         }
         Some(libc::EMFILE) => (
             "each CPU takes some thirty open files, and there may not be as many",
-            "raise ulimit -n, or name fewer --cpus",
+            "raise ulimit -n, or name fewer ⟦affinity⟧",
         ),
         _ => ("perf_event_open failed", "see perf_event_open(2)"),
     };

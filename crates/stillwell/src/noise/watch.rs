@@ -117,5 +117,9 @@ pub fn watch(host: &Host, asked: &NoiseRequest, interrupt: &Interrupt) -> Result
 }
 
 fn not_watched((cpu, why): (usize, String)) -> Gap {
-    Gap { what: format!("CPU {cpu}"), why, fix: "leave it out of --cpus, or bring it back".into() }
+    Gap {
+        what: format!("CPU {cpu}"),
+        why,
+        fix: "leave it out of ⟦affinity⟧, or bring it back".into(),
+    }
 }

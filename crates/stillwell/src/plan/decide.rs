@@ -1,6 +1,6 @@
 //! Spec + facts → plan: the one place where a default is given.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
@@ -172,16 +172,7 @@ fn precision(spec: &RunSpec, n_comparisons: usize, order: Order) -> Result<Optio
 fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
     let process = &spec.process;
     let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
-    // Not those in the mask of this process: isolated CPUs (isolcpus=) are in no mask until they are asked for.
-    if let (Some(cpus), Some(online)) = (&affinity, &facts.cpus_online) {
-        let known = crate::values::parse_cpu_list(online).unwrap_or_default();
-        let missing = cpus.iter().find(|cpu| !known.contains(cpu));
-        ensure!(
-            missing.is_none(),
-            "--affinity: CPU {} is not one of those that are online ({online})",
-            missing.expect("just checked")
-        );
-    }
+    affinity.as_ref().map_or(Ok(()), |cpus| check_online(cpus, facts))?;
     Ok(ProcessPlan {
         launcher_cpus: affinity.clone(),
         affinity,
@@ -191,6 +182,22 @@ fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
         no_aslr: process.no_aslr,
         env_padding: process.env_padding.unwrap_or_default(),
     })
+}
+
+/// The CPUs of an option must be online. Those in the mask of this process are not asked for: isolated CPUs (isolcpus=)
+/// are in no mask until a process is bound to them.
+///
+/// # Errors
+/// The first CPU that is not online.
+pub(super) fn check_online(cpus: &[usize], facts: &Facts) -> Result<()> {
+    let Some(online) = &facts.cpus_online else { return Ok(()) };
+    let known = crate::values::parse_cpu_list(online).unwrap_or_default();
+    match cpus.iter().find(|cpu| !known.contains(cpu)) {
+        Some(cpu) => {
+            bail!("⟦affinity⟧: CPU {cpu} is not one of those that are online ({online})")
+        }
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl SuiteManifest {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 let resume = is_suite(directory);
                 let resume = if resume {
-                    format!(", or go on with --resume {shown}")
+                    format!(", or go on with ⟦resume⟧ {shown}")
                 } else {
                     String::new()
                 };

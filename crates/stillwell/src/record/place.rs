@@ -58,7 +58,7 @@ pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
 /// No directory for it is known.
 pub fn history_path() -> Result<PathBuf> {
     let directory =
-        directory().context("neither XDG_STATE_HOME nor HOME is set; say where with --db")?;
+        directory().context("neither XDG_STATE_HOME nor HOME is set; say where with ⟦database⟧")?;
     Ok(directory.join("history.db"))
 }
 

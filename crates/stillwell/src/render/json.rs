@@ -10,12 +10,13 @@ use crate::analysis::{Analysis, ArmSummary, Estimators};
 use crate::host::{Facts, Gap};
 use crate::plan::{Control, Plan};
 use crate::record::Record;
+use crate::render::remedies::Audience;
 use crate::render::stats_table::Statistics;
 use crate::values::TimShape;
 use crate::verdict::Judgement;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct AnalysisDocument<'a> {
     tool: &'a str,
     record: &'a Path,
     created: &'a str,
@@ -37,7 +38,7 @@ pub fn write(
     judgements: &[Judgement],
 ) -> io::Result<()> {
     let header = &record.header;
-    let document = Document {
+    let document = AnalysisDocument {
         tool: &header.tool,
         record: &record.path,
         created: &header.created,
@@ -99,6 +100,20 @@ pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> 
     let mut to = BufWriter::new(to);
     serde_json::to_writer_pretty(&mut to, document)?;
     to.write_all(b"\n")?;
+    to.flush()
+}
+
+/// As [`pretty`], with the names of options that this audience has. A name has nothing in it that JSON escapes.
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn pretty_for(
+    to: &mut impl Write,
+    document: &impl Serialize,
+    audience: Audience,
+) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(document)?;
+    writeln!(to, "{}", audience.words(&text))?;
     to.flush()
 }
 

@@ -64,10 +64,10 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::OneCpu { arm, n_threads } => {
             format!("{} has {n_threads} threads, and all of them one CPU", worker(plan, *arm))
         }
-        Finding::ShieldLost { .. }
-        | Finding::SharedCpus { .. }
-        | Finding::NiceInTerminal { .. }
-        | Finding::RealTimePauses { .. } => about_cpus(finding),
+        Finding::ShieldLost { n_runs, why } => shield_lost(*n_runs, why),
+        Finding::SharedCpus { share, n_cpus } => shared_cpus(*share, *n_cpus),
+        Finding::NiceInTerminal { share } => nice_in_terminal(*share),
+        Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
         Finding::OneLayout => {
             "all processes are forks of one, with the same layout of memory: what it does to the times is not \
              averaged, and may be a part of a difference"
@@ -76,29 +76,25 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     }
 }
 
-/// What was found of the CPUs that the runs were to have for themselves, or before others.
-fn about_cpus(finding: &Finding) -> String {
-    match finding {
-        Finding::ShieldLost { n_runs, why } => {
-            let runs = if *n_runs == 1 { "run was" } else { "runs were" };
-            format!("the shield was lost: {why}; the last {n_runs} {runs} perhaps not alone")
-        }
-        Finding::SharedCpus { share, n_cpus } => {
-            let cpus = if *n_cpus == 1 { "the one CPU" } else { "the CPUs" };
-            format!(
-                "nothing else was on {cpus} of the runs: their own processes and threads took turns there for {} of the \
-                 time",
-                percent(*share)
-            )
-        }
-        Finding::NiceInTerminal { share } => format!(
-            "the nice level counted only among the commands of one terminal (sched_autogroup_enabled is 1), and other \
-             programs took the CPU for {} of the time",
-            percent(*share)
-        ),
-        Finding::RealTimePauses { why } => format!("runs of more than 0.9 s had pauses: {why}"),
-        other => unreachable!("{other:?} is none of these"),
-    }
+fn shield_lost(n_runs: usize, why: &str) -> String {
+    let runs = if n_runs == 1 { "run was" } else { "runs were" };
+    format!("the shield was lost: {why}; the last {n_runs} {runs} perhaps not alone")
+}
+
+fn shared_cpus(share: f64, n_cpus: usize) -> String {
+    let cpus = if n_cpus == 1 { "the one CPU" } else { "the CPUs" };
+    format!(
+        "nothing else was on {cpus} of the runs: their own processes and threads took turns there for {} of the time",
+        percent(share)
+    )
+}
+
+fn nice_in_terminal(share: f64) -> String {
+    format!(
+        "the nice level counted only among the commands of one terminal (sched_autogroup_enabled is 1), and other \
+         programs took the CPU for {} of the time",
+        percent(share)
+    )
 }
 
 /// What would help in a session of this plan, if anything would.
@@ -114,7 +110,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         Finding::MajorFaults { .. } => {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
-        Finding::Migrations { .. } => "--affinity",
+        Finding::Migrations { .. } => "⟦affinity⟧",
         Finding::NoFloor { .. } if audience == Audience::Suite => {
             "more `policy.min_blocks`, or `policy.estimand = \"typical\"`"
         }
@@ -130,13 +126,11 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         Finding::WarmUp { is_steady: false, .. } => {
             return Some(format!("more {}", audience.key("--warmups", "policy.warmup")));
         }
-        Finding::OneCpu { .. } => "--affinity all",
+        Finding::OneCpu { .. } => "⟦affinity⟧ all",
         Finding::ShieldLost { .. } => "CPUs that no other control group has",
-        Finding::SharedCpus { .. } => "--affinity with as many CPUs as they have threads",
-        Finding::NiceInTerminal { .. } => "--isolate, or `stillwell system tune --only autogroup`",
-        Finding::RealTimePauses { .. } => {
-            "--isolate without --sched, or `stillwell system tune --only rt-throttling`"
-        }
+        Finding::SharedCpus { .. } => "⟦affinity⟧ with as many CPUs as they have threads",
+        Finding::NiceInTerminal { .. } => "⟦isolate⟧, or ⟦tune-autogroup⟧",
+        Finding::RealTimePauses { .. } => "⟦isolate⟧ without ⟦sched⟧, or ⟦tune-rt-throttling⟧",
         Finding::OneLayout => "a script with a Runner, and stillwell bench",
         Finding::WorkersWaited { .. }
         | Finding::WarmUp { .. }
@@ -146,7 +140,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         | Finding::TimedOutRuns { .. }
         | Finding::MemoryFloor { .. } => return None,
     };
-    Some(advice.into())
+    Some(audience.words(advice))
 }
 
 /// What makes times unsteady, with the sizes.

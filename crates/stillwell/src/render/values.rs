@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::render::columns::one_line;
 use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
-use crate::render::units::{self, Kind};
+use crate::render::units::{self, UnitKind};
 use crate::results::statistics::summary;
 use crate::results::{BenchmarkResult, Results, ValueUnit};
 
@@ -58,10 +58,10 @@ pub fn markdown(results: &Results) -> String {
     out
 }
 
-fn unit(benchmark: &BenchmarkResult, values: impl Iterator<Item = f64>) -> units::Unit {
+fn unit(benchmark: &BenchmarkResult, values: impl Iterator<Item = f64>) -> units::DisplayUnit {
     match benchmark.unit {
-        ValueUnit::Time => units::Unit::choose(Kind::Time, None, values),
-        ValueUnit::Bytes => units::Unit::choose(Kind::Memory, None, values),
-        ValueUnit::Count | ValueUnit::Other(_) => units::Unit::ONE,
+        ValueUnit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
+        ValueUnit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),
+        ValueUnit::Count | ValueUnit::Other(_) => units::DisplayUnit::ONE,
     }
 }

@@ -20,6 +20,7 @@ use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
 use crate::record::{self, FORMAT, Header, Layout, Record, RecordTail, VERSION, Writer};
+use crate::render::remedies::Audience;
 use crate::session::guard::Guard;
 use crate::session::progress::Progress;
 use crate::session::screen::Screen;
@@ -115,7 +116,7 @@ impl<'a> SessionStart<'a> {
             .map_err(|gap| {
                 // The user asked for it, so the gap is also reported at once.
                 let text = format!("stillwell: --attribute: {}; {}", gap.why, gap.fix);
-                writeln!(anstream::stderr(), "{text}").ok();
+                writeln!(anstream::stderr(), "{}", Audience::of(self.plan).words(&text)).ok();
                 self.survey.gaps.push(gap);
             })
             .ok()
@@ -194,7 +195,7 @@ impl<'a> SessionStart<'a> {
             columns: columns.clone(),
             plan: self.plan.clone(),
             facts,
-            gaps,
+            gaps: Audience::of(self.plan).gaps(gaps),
             isolation: self.guard.isolation().cloned(),
             imported: None,
         };

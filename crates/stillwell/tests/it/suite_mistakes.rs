@@ -120,6 +120,20 @@ fn remedies_are_keys_of_the_suite() {
     check(input, 2, &["missing as standard input", "check `input`"]);
 }
 
+/// The file has no key for it, so the option of `bench` is named, and not a place in the file.
+#[test]
+fn cpus_that_are_not_there_are_no_mistake_of_the_file() {
+    let bench = Bench::new();
+    let suite = "[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n";
+    bench.write("suite.toml", suite);
+    let affinity = ["bench", "suite.toml", "--affinity", "1023", "-o", "out"];
+    let ran = bench.stillwell(&affinity).ends_with(2);
+    ran.says(&["stillwell: bench --affinity: CPU 1023 is not one of those that are online"]);
+    // The same of the options of other verbs.
+    let run = bench.stillwell(&["run", "--affinity", "1023", "true"]).ends_with(2);
+    run.says(&["stillwell: --affinity: CPU 1023"]);
+}
+
 /// ^C takes precedence over errors, and errors over time-outs.
 #[test]
 fn exit_codes_of_a_suite() {

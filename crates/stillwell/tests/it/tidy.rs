@@ -154,3 +154,48 @@ fn snake_case(name: &str) -> String {
     }
     text
 }
+
+/// Files below `crates/stillwell/src` that may have options in their texts, and why.
+const OPTIONS_ALLOWED: &[(&str, &str)] = &[
+    ("host/boot/loaders.rs", "options of grubby and wsl"),
+    ("host/report.rs", "a command line to copy, a field of its own in the JSON"),
+    ("host/shield/explain.rs", "an option of docker"),
+    ("host/shield/systemd.rs", "options of systemd-run and systemctl"),
+    ("host/write.rs", "an option of systemctl"),
+    ("host/guardian/front_end.rs", "the options of the guardian"),
+    ("host/gaps.rs", "an option of docker"),
+    ("measure/slices/mod.rs", "an option that only the Python package gives"),
+    ("measure/worker/mod.rs", "the argument of a worker"),
+    ("plan/arms.rs", "these options of `run` are checked there"),
+    ("plan/decide.rs", "these options of `run` are checked there"),
+    ("plan/parameters.rs", "these options of `run` are checked there"),
+    ("plan/programs.rs", "these options of `timeit` and `bench` are checked there"),
+    ("plan/suite/mod.rs", "these options of `bench` are checked there"),
+];
+
+/// Whoever has a suite file is to be told its keys, so the layers below `render` have a placeholder where an option would
+/// be named (`render/remedies.rs`).
+#[test]
+fn no_option_is_named_where_its_name_is_not_known() {
+    let source = root().join("crates/stillwell/src");
+    let mut files = Vec::new();
+    for layer in ["host", "measure", "plan", "noise", "analysis", "record"] {
+        rust_files(&source.join(layer), &mut files);
+    }
+    let mut n_allowed = 0;
+    for file in files.iter().filter(|file| !file.to_string_lossy().contains("/tests")) {
+        let name = file.strip_prefix(&source).unwrap().to_str().unwrap();
+        let text = std::fs::read_to_string(file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let is_option = |rest: &str| rest.starts_with(|first: char| first.is_ascii_lowercase());
+        let mut named = lines.filter(|line| line.split("--").skip(1).any(is_option)).peekable();
+        if OPTIONS_ALLOWED.iter().any(|(allowed, _)| *allowed == name) {
+            assert!(named.peek().is_some(), "{name} names no option; take it off the list");
+            n_allowed += 1;
+        } else {
+            assert_eq!(named.next(), None, "{name}");
+        }
+    }
+    assert_eq!(n_allowed, OPTIONS_ALLOWED.len(), "a file of the list is not there");
+}

@@ -82,7 +82,8 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     match done {
         Err(error) if was_interrupted => {
-            writeln!(anstream::stderr(), "stillwell: {error:#}").ok();
+            let text = Audience::Suite.words(&format!("stillwell: {error:#}"));
+            writeln!(anstream::stderr(), "{text}").ok();
             Ok(EXIT_INTERRUPTED)
         }
         done => done,

@@ -76,7 +76,7 @@ impl BootAdvice {
             Some(asked) => (check(table, asked)?, None),
             None if found.cpus.is_empty() => {
                 return Err(format!(
-                    "no CPU can be recommended for benchmarks: {}; name some with --cpus LIST",
+                    "no CPU can be recommended for benchmarks: {}; name some with ⟦affinity⟧ LIST",
                     found.why.join(", ")
                 ));
             }
@@ -121,7 +121,7 @@ fn check(table: &[CpuRow], asked: &[usize]) -> Result<Vec<usize>, String> {
     }
     if asked.contains(&0) {
         return Err(format!(
-            "--cpus {list} contains CPU 0, where the kernel boots and does its own work; leave it to everything else"
+            "⟦affinity⟧ {list} contains CPU 0, where the kernel boots and does its own work; leave it to everything else"
         ));
     }
     Ok(asked.to_vec())
@@ -136,7 +136,7 @@ fn warnings(table: &[CpuRow], cpus: &[usize], no_smt: bool) -> Vec<String> {
     split.dedup();
     if !split.is_empty() && !no_smt {
         warnings.push(format!(
-            "sibling threads are left to everything else: {}; name both threads of a core, or boot with --no-smt",
+            "sibling threads are left to everything else: {}; name both threads of a core, or boot with ⟦no-smt⟧",
             name_cpus(&split)
         ));
     }

@@ -68,12 +68,12 @@ fn cpus_that_cannot_be_isolated() {
     check(
         "intel-passive",
         Some(&[0, 1, 2, 3]),
-        "--cpus 0-3 contains CPU 0, where the kernel boots and does its own work; leave it to everything else",
+        "⟦affinity⟧ 0-3 contains CPU 0, where the kernel boots and does its own work; leave it to everything else",
     );
     check(
         "qemu-one-cpu",
         None,
-        "no CPU can be recommended for benchmarks: there is one CPU, and everything else needs it too; name some with --cpus LIST",
+        "no CPU can be recommended for benchmarks: there is one CPU, and everything else needs it too; name some with ⟦affinity⟧ LIST",
     );
 }
 

@@ -147,7 +147,7 @@ fn lender() -> Option<&'static [&'static str]> {
 fn without_rights(program: &Path) -> String {
     let program = program.display();
     format!(
-        "only root may tune, and neither sudo nor doas gives the rights without a password; run `sudo {program} run --tune …` \
+        "only root may tune, and neither sudo nor doas gives the rights without a password; run `sudo {program} ⟦run-tuned⟧ …` \
          (the commands still run as you), or `sudo {program} system tune` before and `sudo {program} system reset` after"
     )
 }

@@ -185,7 +185,7 @@ fn begin(host: &Host, reader: &mut BufReader<UnixStream>) -> Result<(Held, Answe
         } else {
             ensure!(
                 request.isolate.is_some() && !request.tunes,
-                "`stillwell system tune` has tuned this machine already; leave --tune out, or run `stillwell system reset` first"
+                "`stillwell system tune` has tuned this machine already; leave ⟦tune⟧ out, or run `stillwell system reset` first"
             );
             extent = Extent::Shield;
         }

@@ -112,7 +112,7 @@ pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, St
     }
     if online.iter().all(|cpu| asked.contains(cpu)) {
         return Err(format!(
-            "--cpus {} are all CPUs of this machine; leave at least one core to everything else, for example CPU {}",
+            "⟦affinity⟧ {} are all CPUs of this machine; leave at least one core to everything else, for example CPU {}",
             format_cpu_list(asked),
             online.first().unwrap_or(&0)
         ));

@@ -20,7 +20,7 @@ const DEFAULT_IRQ: &str = "proc/irq/default_smp_affinity";
 const WORKQUEUES: &str = "sys/devices/virtual/workqueue/cpumask";
 const WATCHDOG: &str = "proc/sys/kernel/watchdog_cpumask";
 /// What a knob says that waits for the CPUs of the benchmark.
-const CHOOSE: &str = "say which CPUs benchmarks are to have, with --cpus LIST";
+const CHOOSE: &str = "say which CPUs benchmarks are to have, with ⟦affinity⟧ LIST";
 
 /// Daemons that rewrite our knobs stop first: they would see each write as something to correct. Then CPUs go, because
 /// their files go with them.

@@ -198,7 +198,10 @@ fn hybrid(_: &Knob, machine: &Machine<'_>) -> Reading {
     let kinds = ["cpu_core", "cpu_atom"];
     let cpus = kinds.map(|kind| host.read(format!("sys/devices/{kind}/cpus")));
     if let [Some(fast), Some(slow)] = &cpus {
-        return Reading::reported(format!("P {fast}, E {slow}"), Some("choose --cpus of one kind"));
+        return Reading::reported(
+            format!("P {fast}, E {slow}"),
+            Some("choose ⟦affinity⟧ of one kind"),
+        );
     }
     let capacities = machine.cpu_directories();
     let capacities = capacities.filter_map(|cpu| host.read(format!("{cpu}/cpu_capacity")));
@@ -207,7 +210,7 @@ fn hybrid(_: &Knob, machine: &Machine<'_>) -> Reading {
     if distinct.contains(", ") {
         return Reading::reported(
             format!("capacities {distinct}"),
-            Some("choose --cpus of one kind"),
+            Some("choose ⟦affinity⟧ of one kind"),
         );
     }
     Reading::absent("all cores are of one kind, as far as the kernel says")

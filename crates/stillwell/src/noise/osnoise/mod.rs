@@ -95,7 +95,7 @@ pub fn silent(cpus: &[usize], said: &[Osnoise]) -> Option<Gap> {
     (!silent.is_empty()).then(|| Gap {
         what: "osnoise".into(),
         why: format!("no sample of it ended on CPU {}", format_cpu_list(&silent)),
-        fix: "watch longer (--for)".into(),
+        fix: "watch longer (⟦for⟧)".into(),
     })
 }
 

@@ -213,7 +213,7 @@ pub fn watch(
     let gap = |why: String, fix: &str| Gap { what: "osnoise".into(), why, fix: fix.into() };
     // What is in a directory of files cannot be turned on.
     if !host.exists("proc/self/stat") {
-        return Err(gap("this is not the running machine".into(), "leave out --host-root"));
+        return Err(gap("this is not the running machine".into(), "leave out ⟦host-root⟧"));
     }
     let text = collect(cpus, length_ns, interrupt).map_err(|error| {
         let why = format!("{error:#}");
@@ -229,7 +229,7 @@ pub fn watch(
     let said = parse(&text);
     if said.is_empty() {
         let why = "it has not finished a sample (osnoise/runtime_us, usually a second)";
-        return Err(gap(why.into(), "watch for longer: --for"));
+        return Err(gap(why.into(), "watch for longer: ⟦for⟧"));
     }
     Ok(said)
 }

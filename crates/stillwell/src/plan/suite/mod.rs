@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use stats::Stream;
 
 use crate::host::Facts;
-use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide, fewest_blocks, limits};
+use crate::plan::decide::{
+    BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
+};
 use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
 use crate::plan::{Arm, BlockRule, Plan};
 use crate::spec::RunSpec;
@@ -87,6 +89,10 @@ pub fn decide_suite(
     (facts, drawn_seed): (&Facts, u64),
 ) -> Result<Suite> {
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
+    // Not a mistake of the file, so no benchmark is named.
+    if let Some(Affinity::Cpus(Cpus(cpus))) = &said.session.workers.affinity {
+        check_online(cpus, facts)?;
+    }
     let mut members: Vec<Member> = Vec::new();
     let mut policies = Vec::new();
     let mut known = HashSet::new();

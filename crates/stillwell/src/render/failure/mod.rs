@@ -28,8 +28,8 @@ pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
             let command = plan.arms[*arm].label();
             let how = if *timed_out {
                 match audience {
-                    Audience::Run | Audience::Workers => "took longer than --timeout".into(),
                     Audience::Suite => "took longer than its timeout".into(),
+                    _ => "took longer than --timeout".into(),
                 }
             } else {
                 exit_in_words(*exit)
@@ -61,7 +61,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
             let arm = format!("{kind} {} ({label:?})", arm + 1);
             worker::explain(&arm, &kept, failure, audience)
         }
-        MeasurementFailure::Start { why } => why.clone(),
+        MeasurementFailure::Start { why } => audience.words(why),
         MeasurementFailure::Record { error, .. } => format!("{error}; {kept}"),
     }
 }

@@ -12,17 +12,18 @@ use crate::sys::Stage;
 const LINES_MAX: usize = 10;
 
 /// The message for the end of the output. `arm` is what to call the arm, for example `command 2 ("./bench")`, and
-/// `kept` says where what was measured before is. `audience`: where the session came from, which decides how remedies are named.
+/// `kept` says where what was measured before is. `audience` decides what
+/// remedies are called.
 pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audience) -> String {
     let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
     let request = request.unwrap_or_default();
-    let (what, advice) = in_words(&failure.what, audience);
-    let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+    let (what, advice) = in_words(&failure.what);
+    let advice = advice.map(|advice| audience.words(&format!("; {advice}"))).unwrap_or_default();
     format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.said))
 }
 
 /// What happened, as what follows the arm, and what to do about it.
-fn in_words(what: &FailureCause, audience: Audience) -> (String, Option<&'static str>) {
+fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
     const PROTOCOL: &str = "docs/worker-protocol.md says what a worker answers";
     match what {
         FailureCause::NoProgram(why) => {
@@ -37,12 +38,7 @@ fn in_words(what: &FailureCause, audience: Audience) -> (String, Option<&'static
         FailureCause::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL)),
         FailureCause::TimedOut(limit) => (
             format!("did not answer within {limit:?}"),
-            Some(match audience {
-                Audience::Suite => "allow more with `policy.timeout`, or see what it waits for",
-                Audience::Run | Audience::Workers => {
-                    "allow more with --timeout, or see what it waits for"
-                }
-            }),
+            Some("allow more with ⟦timeout⟧, or see what it waits for"),
         ),
         FailureCause::Rubbish { line, why } => {
             let why = match why {
@@ -87,7 +83,7 @@ fn step(stage: Stage) -> (&'static str, &'static str) {
             ("hand its descriptors to it", "check the limit on open files (ulimit -n)")
         }
         Stage::Affinity => {
-            ("run on those CPUs", "they are offline or not allowed; check --affinity")
+            ("run on those CPUs", "they are offline or not allowed; check ⟦affinity⟧")
         }
         Stage::Nice => ("set its nice level", "a lower one needs root or CAP_SYS_NICE"),
         Stage::Policy => {
@@ -95,7 +91,7 @@ fn step(stage: Stage) -> (&'static str, &'static str) {
         }
         Stage::Personality => (
             "switch address space randomisation off",
-            "a seccomp filter forbids it; leave --no-aslr out",
+            "a seccomp filter forbids it; leave ⟦no-aslr⟧ out",
         ),
         Stage::Rlimit => {
             ("set a resource limit", "a soft limit cannot be above the hard one (ulimit -aH)")

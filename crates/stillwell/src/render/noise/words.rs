@@ -47,8 +47,8 @@ fn line_words(line: &str) -> Option<&'static str> {
 pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     Some(match source.remedy()? {
         Remedy::OwnCpu => audience.own_cpu().into(),
-        Remedy::Affinity => "--affinity".into(),
-        Remedy::Tune(knobs) => format!("--tune={knobs}"),
+        Remedy::Affinity => audience.words("⟦affinity⟧"),
+        Remedy::Tune(knobs) => audience.words(&format!("⟦tune⟧={knobs}")),
         Remedy::Boot => "a CPU without a tick: `stillwell system boot`".into(),
         Remedy::OtherMachine => "nothing on this machine: its host takes it".into(),
     })

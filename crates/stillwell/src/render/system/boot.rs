@@ -6,7 +6,8 @@ use std::io;
 use crate::host::{BootAdvice, BootParameter, BootState};
 use crate::render::Styles;
 use crate::render::columns::wrap;
-use crate::render::json::pretty;
+use crate::render::json::pretty_for;
+use crate::render::remedies::Audience;
 use crate::render::system::heading;
 use crate::values::{format_cpu_list, name_cpus};
 
@@ -15,7 +16,7 @@ use crate::values::{format_cpu_list, name_cpus};
 /// # Errors
 /// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
-    pretty(to, advice)
+    pretty_for(to, advice, Audience::Machine)
 }
 
 /// The parameters with a word on each, and the lines that set them and take them out.
@@ -27,7 +28,7 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
         format!("benchmarks on {cpus}{}; everything else on {others}", why.unwrap_or_default());
     wrap(&mut out, "", 0, &head);
     for warning in &advice.warnings {
-        wrap(&mut out, "note: ", 6, warning);
+        wrap(&mut out, "note: ", 6, &Audience::Machine.words(warning));
     }
     out.push('\n');
     heading(&mut out, styles, "boot with", "");

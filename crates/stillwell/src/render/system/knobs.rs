@@ -6,6 +6,7 @@ use crate::host::knobs::{Knob, Reading, State, Sure};
 use crate::host::{KnobReport, Standing, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
+use crate::render::remedies::Audience;
 use crate::render::system::{heading, words};
 use crate::values::format_cpu_list;
 
@@ -69,7 +70,7 @@ fn state(knob: &Knob, reading: &Reading) -> String {
         // What to do is the same for all of them, and in the heading.
         (_, State::Reported { now, .. }) if !knob.files.is_empty() => words::values(knob, now),
         (_, State::Reported { now, advice: Some(advice) }) => {
-            format!("{} -> {advice}", words::values(knob, now))
+            format!("{} -> {}", words::values(knob, now), Audience::Machine.words(advice))
         }
     }
 }
@@ -81,7 +82,7 @@ fn details(out: &mut String, report: &KnobReport) {
         Sure::Documented => "by the kernel's documentation, not tested by us",
     };
     let start = " ".repeat(NAME_COLUMNS);
-    wrap(out, &start, NAME_COLUMNS, &format!("noise: {}", knob.noise));
+    wrap(out, &start, NAME_COLUMNS, &Audience::Machine.words(&format!("noise: {}", knob.noise)));
     wrap(out, &start, NAME_COLUMNS, &format!("needs: {}; {sure}", knob.needs));
     for file in knob.files {
         // A path is not broken: it is there to be copied.

@@ -14,7 +14,8 @@ use serde::Serialize;
 use crate::host::{CpusFrom, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
-use crate::render::json::pretty;
+use crate::render::json::pretty_for;
+use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::values::{format_cpu_list, name_cpus};
 
@@ -31,7 +32,7 @@ pub fn json(to: &mut impl io::Write, report: &SystemReport) -> io::Result<()> {
         system: &'a SystemReport,
     }
     let tool = concat!("stillwell ", env!("CARGO_PKG_VERSION")).to_owned();
-    pretty(to, &Document { tool, system: report })
+    pretty_for(to, &Document { tool, system: report }, Audience::Machine)
 }
 
 /// The knobs in groups, then the CPUs and the recommended ones.

@@ -292,7 +292,7 @@ fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
     let longer = time_ns.filter(|time_ns| 1.1 * time_ns > budget_ns as f64);
     let longer = longer.map(|time_ns| budget(1.1 * time_ns));
     let options: Vec<String> = match audience {
-        Audience::Run => {
+        Audience::Run | Audience::Machine => {
             longer.map(|time| format!("--budget {time}")).into_iter().chain(beyond).collect()
         }
         // A number of processes and a budget do not go together.
