@@ -10,7 +10,7 @@ use crate::cmd::exports::{self, directory_of, export_as};
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, open};
 use crate::convert::edit;
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::convert::to_record::ImportOptions;
 use crate::record::{Event, Layout, Record, Writer};
 use crate::render::{bmf, pyperf, values};

@@ -11,7 +11,8 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::analysis::suite::merge;
 use crate::analysis::{launches, select};
-use crate::convert::read::{self, Detail, ReadOptions};
+use crate::convert::read::unpacked;
+use crate::convert::source::{Detail, NEWEST_SAMPLE, ReadOptions, SourceFile};
 use crate::convert::to_record::{self, ImportOptions};
 use crate::convert::{criterion, detect, edit, of_record};
 use crate::record::{self, Record, START, SuiteManifest};
@@ -249,7 +250,7 @@ fn of_bytes(
     options: &InputOptions,
     detail: Detail,
 ) -> Result<Content> {
-    let bytes = match read::unpacked(&bytes)? {
+    let bytes = match unpacked(&bytes)? {
         std::borrow::Cow::Owned(unpacked) => unpacked,
         std::borrow::Cow::Borrowed(_) => bytes,
     };
@@ -273,18 +274,18 @@ fn of_bytes(
             Some((path.display().to_string(), std::fs::read(path).ok()?))
         })
         .collect();
-    let mut files = vec![read::SourceFile { path: &name, bytes: &bytes }];
-    files.extend(beside.iter().map(|(path, bytes)| read::SourceFile { path, bytes }));
+    let mut files = vec![SourceFile { path: &name, bytes: &bytes }];
+    files.extend(beside.iter().map(|(path, bytes)| SourceFile { path, bytes }));
     read_files(format, &files, options, detail)
 }
 
 fn read_files(
     format: Format,
-    files: &[read::SourceFile<'_>],
+    files: &[SourceFile<'_>],
     options: &InputOptions,
     detail: Detail,
 ) -> Result<Content> {
-    let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
+    let side = options.kind.side.as_deref().unwrap_or(NEWEST_SAMPLE);
     let options = ReadOptions { detail, unit: options.kind.unit.unwrap_or_default(), side };
     Ok(Content::Foreign(format.read(files, options)?, Some(format)))
 }
@@ -297,7 +298,7 @@ pub type Named = (String, Vec<u8>);
 /// # Errors
 /// They cannot be read.
 pub fn criterion_files(path: &Path, options: &InputOptions) -> Result<Option<Vec<Named>>> {
-    let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
+    let side = options.kind.side.as_deref().unwrap_or(NEWEST_SAMPLE);
     let is_wanted = options.format.is_none_or(|wanted| wanted == Format::Criterion);
     let found = below(path)?;
     if !is_wanted || !detect::is_criterion(found.iter().map(String::as_str), side) {
@@ -327,13 +328,12 @@ pub fn below(path: &Path) -> Result<Vec<String>> {
 fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
     let shown = path.display();
     if let Some(read) = criterion_files(path, options)? {
-        let files: Vec<_> =
-            read.iter().map(|(path, bytes)| read::SourceFile { path, bytes }).collect();
+        let files: Vec<_> = read.iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
         let results = read_files(Format::Criterion, &files, options, detail);
         return results.with_context(|| shown.to_string());
     }
     let found = below(path)?;
-    let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
+    let side = options.kind.side.as_deref().unwrap_or(NEWEST_SAMPLE);
     let is_wanted = |format| options.format.is_none_or(|wanted| wanted == format);
     let names = || found.iter().map(String::as_str);
     let is_result = |name: &&String| {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
-use crate::convert::read::{ReadOptions, SourceFile, file_name};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, SummaryStatistics,
     ValueUnit,
@@ -51,7 +51,7 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     let document: Document = json::read(&text)?;
     ensure!(document.version == 2, "version: {} is not known, only 2", document.version);
     let mut described: BTreeMap<String, Value> = BTreeMap::new();
-    for file in files.iter().skip(1).filter(|file| file_name(file) == "benchmarks.json").take(1) {
+    for file in files.iter().skip(1).filter(|file| file.name() == "benchmarks.json").take(1) {
         let text = json::without_bare_words(file.bytes);
         described = json::read(&text).with_context(|| file.path.to_owned())?;
     }

@@ -10,7 +10,7 @@ use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
-use crate::convert::read::{ReadOptions, SourceFile, file_name};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, ValueUnit,
 };
@@ -103,7 +103,7 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     let tools = json::text(&versions.tools);
     let mut results = Results { tool: format!("BenchmarkTools.jl {tools}"), ..Results::default() };
     results.metadata.insert("julia_version".into(), versions.julia.as_str().into());
-    let (n_nodes, file) = (nodes.len(), file_name(&files[0]));
+    let (n_nodes, file) = (nodes.len(), files[0].name());
     for (index, node) in nodes.into_iter().enumerate() {
         let name = match &node {
             Node::Group(_) if n_nodes == 1 => String::new(),

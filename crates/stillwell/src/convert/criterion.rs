@@ -8,14 +8,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Positive};
-use crate::convert::read::{ReadOptions, SourceFile};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results,
     SummaryStatistics, ValueUnit,
 };
 
-/// The sample of the last run.
-pub const NEW: &str = "new";
 const BENCHMARK: &str = "benchmark.json";
 const SAMPLE: &str = "sample.json";
 const ESTIMATES: &str = "estimates.json";

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::json::Sign;
-use crate::convert::read::{ReadOptions, SourceFile};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, Results,
     ValueUnit,

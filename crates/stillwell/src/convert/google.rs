@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Sign};
-use crate::convert::read::{Detail, ReadOptions, SourceFile};
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
     Results, ValueUnit,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, NotNegative};
-use crate::convert::read::{ReadOptions, SourceFile};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
     PEAK_MEMORY, Results, SummaryStatistics, ValueUnit,

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
-use crate::convert::read::{ReadOptions, SourceFile};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, MetaValue, NOTE_SUMMARIES, Results, SummaryStatistics, ValueUnit,
 };

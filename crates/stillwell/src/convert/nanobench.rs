@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Positive};
-use crate::convert::read::{Detail, ReadOptions, SourceFile};
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, ValueUnit,
 };

@@ -17,7 +17,7 @@ use crate::convert::json;
 use crate::convert::pyperf::run::Runs;
 pub use crate::convert::pyperf::said::calibration_entry;
 use crate::convert::pyperf::said::{PyUnit, Said};
-use crate::convert::read::{Detail, ReadOptions, SourceFile};
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{BenchmarkResult, MetaValue, NOTE_ORDER, Results, ValueUnit};
 
 const SECOND_NS: f64 = 1e9;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
-use crate::convert::read::{ReadOptions, SourceFile};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results,
     SummaryStatistics, ValueUnit,

@@ -6,46 +6,13 @@ use std::io::Read as _;
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum as _;
 
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::convert::{
     asv, benchmark_tools, codspeed, criterion, go, google, hyperfine, hyperfine_csv, jmh,
     nanobench, pyperf, pytest, times,
 };
 use crate::results::Results;
-use crate::values::{Format, TimeUnit};
-
-/// How much of a file is wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Detail {
-    /// Values, and what belongs to all launches of a benchmark.
-    Values,
-    /// The metadata of every launch and all counters as well.
-    #[default]
-    Everything,
-}
-
-/// A file as it is on the disk.
-#[derive(Clone, Copy, Debug)]
-pub struct SourceFile<'a> {
-    /// For criterion, from the directory that was given.
-    pub path: &'a str,
-    pub bytes: &'a [u8],
-}
-
-/// What a reader is told beside the files.
-#[derive(Clone, Copy, Debug)]
-pub struct ReadOptions<'a> {
-    pub detail: Detail,
-    /// Unit of times, if the format does not say.
-    pub unit: TimeUnit,
-    /// Which of criterion's saved samples: `new`, `base` or the name of a baseline.
-    pub side: &'a str,
-}
-
-impl Default for ReadOptions<'_> {
-    fn default() -> Self {
-        Self { detail: Detail::Everything, unit: TimeUnit::S, side: criterion::NEW }
-    }
-}
+use crate::values::Format;
 
 /// The first file is read; the others are what [`Format::wants_beside`] asked for.
 type Reader = fn(&[SourceFile<'_>], ReadOptions<'_>) -> Result<Results>;
@@ -124,9 +91,4 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     gzip.take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut out).context("cannot unpack gzip")?;
     ensure!(out.len() as u64 <= UNPACKED_BYTES_MAX, "it unpacks to more than 2 GiB");
     Ok(Cow::Owned(out))
-}
-
-/// Last part of a path, for series that have no name of their own.
-pub(super) fn file_name<'a>(file: &SourceFile<'a>) -> &'a str {
-    file.path.rsplit('/').next().unwrap_or(file.path)
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::convert::read::{ReadOptions, SourceFile, file_name};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{BenchmarkResult, LaunchInfo, NOTE_ORDER, Results, ValueUnit};
 use crate::values::TimeUnit;
 
@@ -27,7 +27,7 @@ pub(super) fn read_results(files: &[SourceFile<'_>], options: ReadOptions<'_>) -
     let mut results = Results { tool: "times".into(), are_commands: true, ..Results::default() };
     let mut indices = HashMap::new();
     for (index, line) in files[0].bytes.split(|&byte| byte == b'\n').enumerate() {
-        let parsed = parse_line(line, file_name(&files[0])).and_then(|parsed| {
+        let parsed = parse_line(line, files[0].name()).and_then(|parsed| {
             let Some(Run { command, time, value }) = parsed else { return Ok(None) };
             Ok(Some((command, ns(value, options.unit).with_context(|| time.to_owned())?)))
         });

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::convert::detect::detect;
 use crate::convert::file_tests::samples::{ALL, CRITERION};
-use crate::convert::read::{Detail, ReadOptions};
+use crate::convert::source::{Detail, ReadOptions};
 use crate::render::{bmf, pyperf, values};
 use crate::values::Format;
 

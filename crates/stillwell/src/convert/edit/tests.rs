@@ -1,5 +1,5 @@
 use super::*;
-use crate::convert::read::{ReadOptions, SourceFile};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::statistics::summary;
 use crate::values::Format;
 

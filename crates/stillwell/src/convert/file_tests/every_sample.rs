@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::convert::detect::{detect, is_criterion};
 use crate::convert::file_tests::samples::*;
-use crate::convert::read::{Detail, ReadOptions, SourceFile, unpacked};
+use crate::convert::read::unpacked;
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::statistics::summary;
 use crate::results::{BenchmarkResult, CPU, EXIT_CODE, PEAK_MEMORY, Results, ValueUnit};
 use crate::values::Format;

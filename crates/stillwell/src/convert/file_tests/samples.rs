@@ -1,6 +1,6 @@
 //! Files that real tools wrote.
 
-use crate::convert::read::SourceFile;
+use crate::convert::source::SourceFile;
 use crate::values::Format;
 
 /// A file of the samples.

@@ -2,7 +2,7 @@
 
 use crate::convert::detect::detect;
 use crate::convert::file_tests::samples::BENCHMARK_TOOLS;
-use crate::convert::read::{ReadOptions, SourceFile};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::values::Format;
 
 #[track_caller]

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use crate::analysis::series::{ValueRange, series};
-use crate::convert::read::{Detail, ReadOptions, SourceFile};
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{Calibration, LaunchView, MetaValue, Results, ValueUnit};
 use crate::values::Format;
 

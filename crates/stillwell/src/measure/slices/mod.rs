@@ -4,6 +4,7 @@
 
 mod generation;
 mod pace;
+mod team;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,7 +16,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use stats::Stream;
 
-use crate::measure::commands::inherited_environment;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
@@ -28,8 +28,8 @@ use crate::sys::{self, Launcher, User};
 use crate::values::TimeSpan;
 use crate::values::metric::Metric;
 
-use generation::WorkerTeam;
 use pace::Pace;
+use team::WorkerTeam;
 
 /// Separates the stream of the order of slices from those of the schedule.
 const SLICE_STREAM: u64 = 0x2545_f491_4f6c_dd1d;
@@ -252,7 +252,7 @@ pub fn list_benchmarks(
     let timeout = timeout.map(|time| Duration::from_nanos(time.ns));
     let patience = RequestLimits { timeout, interrupt };
     let mut list = |(index, program): (usize, &Arm)| {
-        let launch = generation::launch_to_list(program);
+        let launch = team::launch_to_list(program);
         let mut worker = maker.make(launch, index, &patience)?;
         worker.hello()?;
         let found = worker.list()?;
@@ -281,17 +281,4 @@ fn outcome(broken: SliceError) -> Outcome {
             Outcome::failed(MeasurementFailure::Record { error, line })
         }
     }
-}
-
-/// How a worker of this arm is started in this step.
-fn launch(plan: &Plan, workers: &Workers, step: &Step) -> WorkerLaunch {
-    generation::launch(plan, workers, step, inherited_environment())
-}
-
-/// Ends workers that have done their work.
-fn quit(workers: impl IntoIterator<Item = (usize, Worker)>) -> Result<(), SliceError> {
-    for (arm, worker) in workers {
-        worker.quit().map_err(|failure| SliceError::Worker(arm, failure))?;
-    }
-    Ok(())
 }

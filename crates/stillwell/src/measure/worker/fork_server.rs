@@ -29,7 +29,7 @@ use crate::measure::worker::channel::{
     Channel, ChannelError, LINE_BYTES_MAX, WaitLimits, WorkerPipes,
 };
 use crate::measure::worker::failure::{self, AnswerFault, FailureCause, OutputTail, WorkerFailure};
-use crate::measure::worker::process::WorkerProcess;
+use crate::measure::worker::process::{Reaper, WorkerProcess};
 use crate::measure::worker::{EXIT_LIMIT, LIMIT, RequestLimits, Worker, answer, text};
 
 /// The program that forks. It must outlive its workers: they keep it.
@@ -100,22 +100,7 @@ impl ForkServer {
             let line = failure::shown(&line);
             return Err(failed(FailureCause::Rubbish { line, why: AnswerFault::Form }));
         };
-        Ok(Worker::new(channel, WorkerProcess::forked(pid, Rc::clone(self)), patience))
-    }
-
-    /// Waits for the end of a worker that has been killed or has ended: exit status, or minus the signal. `None` if the
-    /// program does not say.
-    pub(super) fn reap(&self, pid: i32) -> Option<i32> {
-        let request = format!("reap {pid}\n");
-        if self.lost.get() {
-            return None;
-        }
-        send(&self.socket, request.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok()?;
-        let line = self.line(&WaitLimits::new(Some(EXIT_LIMIT), None));
-        let line = line.inspect_err(|_| self.lost.set(true)).ok()?;
-        let status = line.strip_prefix(b"status ")?;
-        let (sign, digits) = status.strip_prefix(b"-").map_or((1, status), |rest| (-1, rest));
-        i32::try_from(text::integer(digits)?).ok().map(|value| sign * value)
+        Ok(Worker::new(channel, WorkerProcess::forked(pid, Rc::<Self>::clone(self)), patience))
     }
 
     fn send_ends(&self, request: &str, ends: &WorkerPipes) -> Result<(), ChannelError> {
@@ -172,5 +157,20 @@ impl ForkServer {
             Err(Errno::INTR) => Ok(()),
             Err(error) => Err(ChannelError::System(error)),
         }
+    }
+}
+
+impl Reaper for ForkServer {
+    fn reap(&self, pid: i32) -> Option<i32> {
+        let request = format!("reap {pid}\n");
+        if self.lost.get() {
+            return None;
+        }
+        send(&self.socket, request.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok()?;
+        let line = self.line(&WaitLimits::new(Some(EXIT_LIMIT), None));
+        let line = line.inspect_err(|_| self.lost.set(true)).ok()?;
+        let status = line.strip_prefix(b"status ")?;
+        let (sign, digits) = status.strip_prefix(b"-").map_or((1, status), |rest| (-1, rest));
+        i32::try_from(text::integer(digits)?).ok().map(|value| sign * value)
     }
 }

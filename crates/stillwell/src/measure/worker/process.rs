@@ -1,5 +1,6 @@
 //! The process behind a worker: made, watched, ended with its whole group, reaped.
 
+use std::fmt::Debug;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
@@ -7,7 +8,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::measure::worker::failure::OutputTail;
-use crate::measure::worker::fork_server::ForkServer;
 use crate::measure::worker::output::WorkerOutput;
 use crate::sys::{self, Usage};
 
@@ -21,13 +21,19 @@ pub struct WorkerProcess {
     end: Option<ProcessEnd>,
 }
 
-/// Whose child it is.
+/// The parent of forked workers, which alone can reap them (wait4(2)).
+pub trait Reaper: Debug {
+    /// Waits for the end of a child: exit status, or minus the signal. `None` if the parent does not answer.
+    fn reap(&self, pid: i32) -> Option<i32>;
+}
+
+/// The parent of a process.
 #[derive(Debug)]
 enum ProcessOrigin {
     /// Ours, with its output.
     Child(WorkerOutput),
     /// Of another program, which reaps it when it is asked to.
-    Forked(Rc<ForkServer>),
+    Forked(Rc<dyn Reaper>),
 }
 
 /// How a process ended.
@@ -46,7 +52,7 @@ impl WorkerProcess {
     }
 
     /// Takes a process that another program has forked and will not reap by itself.
-    pub fn forked(pid: i32, server: Rc<ForkServer>) -> Self {
+    pub fn forked(pid: i32, server: Rc<dyn Reaper>) -> Self {
         Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Forked(server), end: None }
     }
 
