@@ -8,7 +8,7 @@ use stats::PointEstimate;
 
 use crate::analysis::UncertainValue;
 use crate::results::statistics::summary;
-use crate::results::{BenchmarkResult, MetaValue, Results, ValueUnit};
+use crate::results::{BenchmarkResult, MetaValue, ResultUnit, Results};
 use crate::values::Middle;
 
 /// A benchmark in one file.
@@ -34,7 +34,7 @@ pub struct BenchmarkLine {
     pub name: String,
     /// What its values are.
     #[serde(skip)]
-    pub unit: ValueUnit,
+    pub unit: ResultUnit,
     /// Its tags.
     pub tags: Vec<String>,
     /// One for each file; none where the file does not have it.
@@ -115,7 +115,7 @@ impl ChangeGroup {
 pub fn compare(files: &[Results], by: Middle) -> FilesComparison {
     let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
     let found: Vec<Vec<Option<FileCell>>> = files.iter().map(|file| cells(file, by)).collect();
-    let places: Vec<HashMap<(&str, &ValueUnit), usize>> = files
+    let places: Vec<HashMap<(&str, &ResultUnit), usize>> = files
         .iter()
         .zip(&labels)
         .map(|(file, labels)| {
@@ -124,7 +124,7 @@ pub fn compare(files: &[Results], by: Middle) -> FilesComparison {
         })
         .collect();
     let place =
-        |file: usize, name: &str, unit: &ValueUnit| places[file].get(&(name, unit)).copied();
+        |file: usize, name: &str, unit: &ResultUnit| places[file].get(&(name, unit)).copied();
     let mut lines = Vec::new();
     let mut alone = vec![Vec::new(); files.len()];
     let first = files.first().map_or(&[][..], |file| &file.benchmarks);
@@ -224,7 +224,7 @@ fn differences(files: &[Results]) -> Vec<Difference> {
     let said = |file: &Results, key: &str| -> BTreeSet<String> {
         let of = |it: &BenchmarkResult| {
             let in_launch = |launch: crate::results::LaunchView<'_>| {
-                launch.about.metadata.as_ref()?.get(key).map(ToString::to_string)
+                launch.info.metadata.as_ref()?.get(key).map(ToString::to_string)
             };
             let outer = it.metadata.get(key).or_else(|| file.metadata.get(key));
             let outer = outer.map(ToString::to_string);
@@ -256,7 +256,7 @@ mod tests {
         let mut results = Results::default();
         results.metadata.insert("hostname".into(), host.into());
         for (name, launches) in benchmarks {
-            let mut made = BenchmarkResult::new(name, ValueUnit::Time);
+            let mut made = BenchmarkResult::new(name, ResultUnit::Time);
             for values in *launches {
                 made.values.extend(*values);
                 made.end_launch(LaunchInfo::default());

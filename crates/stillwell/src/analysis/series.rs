@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::results::{BenchmarkResult, LaunchView, MetaValue, Results, ValueUnit};
+use crate::results::{BenchmarkResult, LaunchView, MetaValue, ResultUnit, Results};
 
 /// The smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -93,7 +93,7 @@ fn raw(benchmark: &BenchmarkResult) -> impl Iterator<Item = (u64, u64, f64)> {
 }
 
 fn raw_range(benchmark: &BenchmarkResult) -> Option<ValueRange<f64>> {
-    if benchmark.unit != ValueUnit::Time {
+    if benchmark.unit != ResultUnit::Time {
         return None;
     }
     let times = raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value);
@@ -105,7 +105,7 @@ fn raw_range(benchmark: &BenchmarkResult) -> Option<ValueRange<f64>> {
 
 /// Time of all values and warm-ups, ns; none of what is no time.
 pub fn measured_ns(benchmark: &BenchmarkResult) -> Option<f64> {
-    if benchmark.unit != ValueUnit::Time {
+    if benchmark.unit != ResultUnit::Time {
         return None;
     }
     let values: f64 =
@@ -138,7 +138,7 @@ fn said<'a>(
     launch: &LaunchView<'a>,
     key: &str,
 ) -> Option<&'a MetaValue> {
-    let inner = launch.about.metadata.as_ref().and_then(|metadata| metadata.get(key));
+    let inner = launch.info.metadata.as_ref().and_then(|metadata| metadata.get(key));
     inner.or_else(|| benchmark.metadata.get(key)).or_else(|| results.metadata.get(key))
 }
 

@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, SummaryStatistics,
-    ValueUnit,
+    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -23,7 +23,7 @@ const SECOND_NS: f64 = 1e9;
 const N_COMBINATIONS_MAX: usize = 1_000_000;
 
 #[derive(Deserialize)]
-struct Document {
+struct AsvDocument {
     version: u64,
     commit_hash: Option<String>,
     env_name: Option<String>,
@@ -35,7 +35,7 @@ struct Document {
 }
 
 #[derive(Deserialize)]
-struct Described {
+struct AsvBenchmarkInfo {
     r#type: Option<String>,
     unit: Option<String>,
     #[serde(default)]
@@ -48,7 +48,7 @@ struct Described {
 /// What is wrong with one of them, with its place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let text = json::without_bare_words(files[0].bytes);
-    let document: Document = json::read(&text)?;
+    let document: AsvDocument = json::read(&text)?;
     ensure!(document.version == 2, "version: {} is not known, only 2", document.version);
     let mut described: BTreeMap<String, Value> = BTreeMap::new();
     for file in files.iter().skip(1).filter(|file| file.name() == "benchmarks.json").take(1) {
@@ -67,13 +67,13 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
         results.metadata.insert("commit_date".into(), date.to_string().as_str().into());
     }
     for (name, cells) in &document.results {
-        let about = described.get(name).map(Described::deserialize).transpose();
-        let about = about.with_context(|| format!("benchmarks.json: {name}"))?;
+        let info = described.get(name).map(AsvBenchmarkInfo::deserialize).transpose();
+        let info = info.with_context(|| format!("benchmarks.json: {name}"))?;
         let place = || format!("results.{name}");
-        let columns = Columns { names: &document.result_columns, cells };
-        let (unit, scale) = unit_of(name, about.as_ref()).with_context(place)?;
-        let parameter_names = about.map(|it| it.param_names).unwrap_or_default();
-        let series = Series { name, unit, scale, parameter_names };
+        let columns = AsvRow { names: &document.result_columns, cells };
+        let (unit, scale) = unit_of(name, info.as_ref()).with_context(place)?;
+        let parameter_names = info.map(|it| it.param_names).unwrap_or_default();
+        let series = AsvBenchmark { name, unit, scale, parameter_names };
         add(&mut results, &series, columns).with_context(place)?;
     }
     results.note("the file does not say which process made which value");
@@ -85,12 +85,12 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
 
 /// A row that may end early.
 #[derive(Clone, Copy)]
-struct Columns<'a> {
+struct AsvRow<'a> {
     names: &'a [String],
     cells: &'a [Value],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> AsvRow<'a> {
     fn get(self, name: &str) -> Option<&'a Value> {
         let index = self.names.iter().position(|it| it == name)?;
         self.cells.get(index).filter(|cell| !cell.is_null())
@@ -114,14 +114,14 @@ impl<'a> Columns<'a> {
 }
 
 /// What all combinations of parameters of a benchmark share.
-struct Series<'a> {
+struct AsvBenchmark<'a> {
     name: &'a str,
-    unit: ValueUnit,
+    unit: ResultUnit,
     scale: f64,
     parameter_names: Vec<String>,
 }
 
-fn add(results: &mut Results, series: &Series<'_>, columns: Columns<'_>) -> Result<()> {
+fn add(results: &mut Results, series: &AsvBenchmark<'_>, columns: AsvRow<'_>) -> Result<()> {
     let Some(found) = columns.list("result")? else {
         results.note(format!("{} has no result: it failed", series.name));
         return Ok(());
@@ -152,11 +152,11 @@ fn add(results: &mut Results, series: &Series<'_>, columns: Columns<'_>) -> Resu
 fn fill(
     made: &mut BenchmarkResult,
     result: f64,
-    columns: Columns<'_>,
+    columns: AsvRow<'_>,
     index: usize,
-    series: &Series<'_>,
+    series: &AsvBenchmark<'_>,
 ) -> Result<()> {
-    let is_time = series.unit == ValueUnit::Time;
+    let is_time = series.unit == ResultUnit::Time;
     let sign = if is_time { Sign::Positive } else { Sign::Any };
     let number = columns.number("stats_number", index, 1.0)?;
     let whole = number.filter(|it| it.fract() == 0.0 && *it >= 1.0 && *it < 2f64.powi(63));
@@ -200,7 +200,7 @@ fn fill(
 }
 
 /// All combinations, the last parameter fastest.
-fn parameters(columns: Columns<'_>, names: &[String]) -> Result<Vec<Vec<(String, String)>>> {
+fn parameters(columns: AsvRow<'_>, names: &[String]) -> Result<Vec<Vec<(String, String)>>> {
     let mut all = vec![Vec::new()];
     for (index, values) in columns.list("params")?.into_iter().flatten().enumerate() {
         let values =
@@ -225,18 +225,18 @@ fn parameters(columns: Columns<'_>, names: &[String]) -> Result<Vec<Vec<(String,
     Ok(all)
 }
 
-fn unit_of(name: &str, about: Option<&Described>) -> Result<(ValueUnit, f64)> {
+fn unit_of(name: &str, info: Option<&AsvBenchmarkInfo>) -> Result<(ResultUnit, f64)> {
     let short = name.rsplit('.').next().unwrap_or(name);
     let prefix = short.split('_').next().unwrap_or(short);
-    let kind = about.and_then(|it| it.r#type.as_deref()).unwrap_or(prefix);
+    let kind = info.and_then(|it| it.r#type.as_deref()).unwrap_or(prefix);
     Ok(match kind {
-        "time" | "timeraw" => (ValueUnit::Time, SECOND_NS),
-        "mem" | "peakmem" | "memory" | "peakmemory" => (ValueUnit::Bytes, 1.0),
-        "track" => match about.and_then(|it| it.unit.as_deref()) {
-            Some("seconds") => (ValueUnit::Time, SECOND_NS),
-            Some("bytes") => (ValueUnit::Bytes, 1.0),
-            None | Some("" | "unit" | "items" | "count") => (ValueUnit::Count, 1.0),
-            Some(other) => (ValueUnit::Other(other.into()), 1.0),
+        "time" | "timeraw" => (ResultUnit::Time, SECOND_NS),
+        "mem" | "peakmem" | "memory" | "peakmemory" => (ResultUnit::Bytes, 1.0),
+        "track" => match info.and_then(|it| it.unit.as_deref()) {
+            Some("seconds") => (ResultUnit::Time, SECOND_NS),
+            Some("bytes") => (ResultUnit::Bytes, 1.0),
+            None | Some("" | "unit" | "items" | "count") => (ResultUnit::Count, 1.0),
+            Some(other) => (ResultUnit::Other(other.into()), 1.0),
         },
         other => bail!("what its values are is not known ({other:?}); benchmarks.json says it"),
     })

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results,
-    SummaryStatistics, ValueUnit,
+    BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 const BENCHMARK: &str = "benchmark.json";
@@ -26,7 +26,7 @@ pub fn wants(path: &str, side: &str) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct CriterionBenchmark {
     group_id: String,
     function_id: Option<String>,
     value_str: Option<String>,
@@ -35,21 +35,21 @@ struct Named {
 }
 
 #[derive(Deserialize)]
-struct Sample {
+struct CriterionSample {
     sampling_mode: Option<String>,
     iters: Vec<Positive>,
     times: Vec<Positive>,
 }
 
 #[derive(Deserialize)]
-struct Estimates {
-    mean: Estimate,
-    median: Estimate,
-    std_dev: Option<Estimate>,
+struct CriterionEstimates {
+    mean: CriterionEstimate,
+    median: CriterionEstimate,
+    std_dev: Option<CriterionEstimate>,
 }
 
 #[derive(Deserialize)]
-struct Estimate {
+struct CriterionEstimate {
     point_estimate: Finite,
 }
 
@@ -90,24 +90,24 @@ fn shown(directory: &str) -> &str {
 }
 
 fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkResult> {
-    let about = files.get(BENCHMARK).with_context(|| format!("{BENCHMARK} is not there"))?;
-    let about: Named = json::read(about).context(BENCHMARK)?;
-    let parts = [Some(&about.group_id), about.function_id.as_ref(), about.value_str.as_ref()];
+    let info = files.get(BENCHMARK).with_context(|| format!("{BENCHMARK} is not there"))?;
+    let info: CriterionBenchmark = json::read(info).context(BENCHMARK)?;
+    let parts = [Some(&info.group_id), info.function_id.as_ref(), info.value_str.as_ref()];
     let joined = parts.into_iter().flatten().cloned().collect::<Vec<_>>().join("/");
     let mut found =
-        BenchmarkResult::new(about.full_id.as_deref().unwrap_or(&joined), ValueUnit::Time);
-    if let Some(throughput) = &about.throughput {
+        BenchmarkResult::new(info.full_id.as_deref().unwrap_or(&joined), ResultUnit::Time);
+    if let Some(throughput) = &info.throughput {
         json::flatten("throughput", throughput, &mut found.metadata);
     }
     if let Some(sample) = files.get(SAMPLE) {
-        let sample: Sample = json::read(sample).context(SAMPLE)?;
+        let sample: CriterionSample = json::read(sample).context(SAMPLE)?;
         values(&mut found, &sample).context(SAMPLE)?;
         return Ok(found);
     }
     let estimates = files
         .get(ESTIMATES)
         .with_context(|| format!("neither {SAMPLE} nor {ESTIMATES} is there"))?;
-    let estimates: Estimates = json::read(estimates).context(ESTIMATES)?;
+    let estimates: CriterionEstimates = json::read(estimates).context(ESTIMATES)?;
     found.summary = Some(SummaryStatistics {
         mean: Some(estimates.mean.point_estimate.0),
         median: Some(estimates.median.point_estimate.0),
@@ -118,7 +118,7 @@ fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkResult> {
 }
 
 /// A time is of all iterations of a sample, in ns.
-fn values(found: &mut BenchmarkResult, sample: &Sample) -> Result<()> {
+fn values(found: &mut BenchmarkResult, sample: &CriterionSample) -> Result<()> {
     let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
     ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");
     ensure!(n_times > 0, "times: there is none");

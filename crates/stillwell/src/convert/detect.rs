@@ -8,7 +8,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::convert::read::GZIP;
 use crate::convert::{criterion, go};
-use crate::values::Format;
+use crate::values::FileFormat;
 
 /// Lines that are looked at before a text is given up.
 const N_LINES_MAX: usize = 10_000;
@@ -18,7 +18,7 @@ const N_LINES_MAX: usize = 10_000;
 ///
 /// # Errors
 /// It is none that is known; the message lists those.
-pub fn detect(bytes: &[u8]) -> Result<Format> {
+pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
     ensure!(!bytes.starts_with(&GZIP), "it is compressed; unpack it first");
     ensure!(!bytes.iter().all(u8::is_ascii_whitespace), "the file is empty");
     let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
@@ -30,7 +30,7 @@ pub fn detect(bytes: &[u8]) -> Result<Format> {
         Some(format) => Ok(format),
         None => {
             let known: Vec<_> =
-                Format::value_variants().iter().map(|format| format.name()).collect();
+                FileFormat::value_variants().iter().map(|format| format.name()).collect();
             bail!(
                 "what this file is cannot be told; the formats that can be read are: {}",
                 known.join(", ")
@@ -44,31 +44,31 @@ pub fn is_criterion<'a>(paths: impl IntoIterator<Item = &'a str>, side: &str) ->
     paths.into_iter().any(|path| criterion::wants(path, side))
 }
 
-fn detect_text(bytes: &[u8]) -> Option<Format> {
+fn detect_text(bytes: &[u8]) -> Option<FileFormat> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines().take(N_LINES_MAX);
     if text.starts_with("command,") {
-        return Some(Format::HyperfineCsv);
+        return Some(FileFormat::HyperfineCsv);
     }
     if lines.clone().any(go::is_result) {
-        return Some(Format::Go);
+        return Some(FileFormat::Go);
     }
     let first = lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'))?;
     let time = first.split('\t').next().unwrap_or(first);
-    time.trim().parse::<f64>().is_ok().then_some(Format::Times)
+    time.trim().parse::<f64>().is_ok().then_some(FileFormat::Times)
 }
 
-fn detect_json(bytes: &[u8]) -> Option<Format> {
-    let mut keys = Keys::default();
+fn detect_json(bytes: &[u8]) -> Option<FileFormat> {
+    let mut keys = FormatKeys::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
     // It ends with an error as soon as the format is known, or where the first part of the file ends.
-    drop(Level { keys: &mut keys, place: Place::Root }.deserialize(&mut json));
+    drop(KeyLevel { keys: &mut keys, place: KeyPlace::Root }.deserialize(&mut json));
     keys.format
 }
 
 /// Where a key is.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum KeyPlace {
     Root,
     /// In the first object of a list at the root.
     RootList,
@@ -81,52 +81,52 @@ enum Place {
 }
 
 /// A key that only one format has at its place. Keys that several share are not here.
-const TELLING: [(Place, &str, Format); 20] = [
-    (Place::Benchmarks, "runs", Format::Pyperf),
-    (Place::Results, "command", Format::Hyperfine),
-    (Place::Results, "times", Format::Hyperfine),
-    (Place::Benchmarks, "run_name", Format::GoogleBenchmark),
-    (Place::Benchmarks, "run_type", Format::GoogleBenchmark),
-    (Place::Benchmarks, "real_time", Format::GoogleBenchmark),
-    (Place::Benchmarks, "cpu_time", Format::GoogleBenchmark),
-    (Place::RootList, "jmhVersion", Format::Jmh),
-    (Place::RootList, "primaryMetric", Format::Jmh),
-    (Place::Root, "machine_info", Format::Pytest),
-    (Place::Benchmarks, "fullname", Format::Pytest),
-    (Place::Benchmarks, "extra_info", Format::Pytest),
-    (Place::Root, "result_columns", Format::Asv),
-    (Place::Results, "title", Format::Nanobench),
-    (Place::Results, "epochs", Format::Nanobench),
-    (Place::Results, "complexityN", Format::Nanobench),
-    (Place::RootList, "Julia", Format::BenchmarkTools),
-    (Place::RootList, "BenchmarkTools", Format::BenchmarkTools),
-    (Place::Root, "instrument", Format::Codspeed),
-    (Place::Benchmarks, "uri", Format::Codspeed),
+const TELLING: [(KeyPlace, &str, FileFormat); 20] = [
+    (KeyPlace::Benchmarks, "runs", FileFormat::Pyperf),
+    (KeyPlace::Results, "command", FileFormat::Hyperfine),
+    (KeyPlace::Results, "times", FileFormat::Hyperfine),
+    (KeyPlace::Benchmarks, "run_name", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "run_type", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "real_time", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "cpu_time", FileFormat::GoogleBenchmark),
+    (KeyPlace::RootList, "jmhVersion", FileFormat::Jmh),
+    (KeyPlace::RootList, "primaryMetric", FileFormat::Jmh),
+    (KeyPlace::Root, "machine_info", FileFormat::Pytest),
+    (KeyPlace::Benchmarks, "fullname", FileFormat::Pytest),
+    (KeyPlace::Benchmarks, "extra_info", FileFormat::Pytest),
+    (KeyPlace::Root, "result_columns", FileFormat::Asv),
+    (KeyPlace::Results, "title", FileFormat::Nanobench),
+    (KeyPlace::Results, "epochs", FileFormat::Nanobench),
+    (KeyPlace::Results, "complexityN", FileFormat::Nanobench),
+    (KeyPlace::RootList, "Julia", FileFormat::BenchmarkTools),
+    (KeyPlace::RootList, "BenchmarkTools", FileFormat::BenchmarkTools),
+    (KeyPlace::Root, "instrument", FileFormat::Codspeed),
+    (KeyPlace::Benchmarks, "uri", FileFormat::Codspeed),
 ];
 
 #[derive(Default)]
-struct Keys {
-    format: Option<Format>,
+struct FormatKeys {
+    format: Option<FileFormat>,
 }
 
 /// An object or a list at a place.
-struct Level<'a> {
-    keys: &'a mut Keys,
-    place: Place,
+struct KeyLevel<'a> {
+    keys: &'a mut FormatKeys,
+    place: KeyPlace,
 }
 
-impl<'de> DeserializeSeed<'de> for Level<'_> {
+impl<'de> DeserializeSeed<'de> for KeyLevel<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
         match self.place {
-            Place::Elsewhere => from.deserialize_ignored_any(IgnoredAny).map(drop),
+            KeyPlace::Elsewhere => from.deserialize_ignored_any(IgnoredAny).map(drop),
             _ => from.deserialize_any(self),
         }
     }
 }
 
-impl<'de> Visitor<'de> for Level<'_> {
+impl<'de> Visitor<'de> for KeyLevel<'_> {
     type Value = ();
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,18 +142,18 @@ impl<'de> Visitor<'de> for Level<'_> {
                 return Err(de::Error::custom("known"));
             }
             let place = match (self.place, &*key) {
-                (Place::Root, "benchmarks") => Place::Benchmarks,
-                (Place::Root, "results") => Place::Results,
-                _ => Place::Elsewhere,
+                (KeyPlace::Root, "benchmarks") => KeyPlace::Benchmarks,
+                (KeyPlace::Root, "results") => KeyPlace::Results,
+                _ => KeyPlace::Elsewhere,
             };
-            map.next_value_seed(Level { keys: self.keys, place })?;
+            map.next_value_seed(KeyLevel { keys: self.keys, place })?;
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let place = if self.place == Place::Root { Place::RootList } else { self.place };
-        list.next_element_seed(Level { keys: self.keys, place })?;
+        let place = if self.place == KeyPlace::Root { KeyPlace::RootList } else { self.place };
+        list.next_element_seed(KeyLevel { keys: self.keys, place })?;
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::results::{BenchmarkResult, MetaValue, Metadata, Results, ValueUnit};
-use crate::values::Numbers;
+use crate::results::{BenchmarkResult, MetaValue, Metadata, ResultUnit, Results};
+use crate::values::LaunchNumbers;
 
 /// What must be the same in all launches of a benchmark, by pyperf's rule: with one of these changed it is another
 /// measurement.
@@ -63,7 +63,7 @@ fn known(results: &Results, names: &[String]) -> Result<()> {
 ///
 /// # Errors
 /// A benchmark would be left without values.
-pub fn include_launches(results: &mut Results, numbers: &Numbers) -> Result<()> {
+pub fn include_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
     keep_launches(results, |number| numbers.contains(number))
 }
 
@@ -71,7 +71,7 @@ pub fn include_launches(results: &mut Results, numbers: &Numbers) -> Result<()> 
 ///
 /// # Errors
 /// A benchmark would be left without values.
-pub fn exclude_launches(results: &mut Results, numbers: &Numbers) -> Result<()> {
+pub fn exclude_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
     keep_launches(results, |number| !numbers.contains(number))
 }
 
@@ -184,8 +184,8 @@ fn merge(known: &mut BenchmarkResult, added: &mut BenchmarkResult) -> Result<()>
         if outer.len() == shared.len() {
             continue;
         }
-        for about in benchmark.abouts_mut() {
-            lower(&outer, &shared, about.metadata.get_or_insert_default());
+        for info in benchmark.infos_mut() {
+            lower(&outer, &shared, info.metadata.get_or_insert_default());
         }
     }
     known.append(added);
@@ -193,11 +193,11 @@ fn merge(known: &mut BenchmarkResult, added: &mut BenchmarkResult) -> Result<()>
 }
 
 /// Unit of a metadata value, and how many of the base unit one is.
-fn unit_of(key: &str) -> (ValueUnit, f64) {
+fn unit_of(key: &str) -> (ResultUnit, f64) {
     match key {
-        "duration" | "uptime" => (ValueUnit::Time, 1e9),
-        "mem_max_rss" | "mem_peak_pagefile_usage" | "command_max_rss" => (ValueUnit::Bytes, 1.0),
-        _ => (ValueUnit::Count, 1.0),
+        "duration" | "uptime" => (ResultUnit::Time, 1e9),
+        "mem_max_rss" | "mem_peak_pagefile_usage" | "command_max_rss" => (ResultUnit::Bytes, 1.0),
+        _ => (ResultUnit::Count, 1.0),
     }
 }
 
@@ -216,7 +216,7 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
         for (index, launch) in
             benchmark.launches().enumerate().filter(|(_, launch)| !launch.values.is_empty())
         {
-            let inner = launch.about.metadata.as_ref().and_then(|metadata| metadata.get(key));
+            let inner = launch.info.metadata.as_ref().and_then(|metadata| metadata.get(key));
             let place = || format!("{:?}, run {}", benchmark.name, index + 1);
             let value = match inner.or(outer) {
                 Some(&MetaValue::Int(number)) => number as f64,
@@ -227,7 +227,7 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
                 None => bail!("{}: it has no {key}", place()),
             };
             made.values.push(value * scale);
-            made.end_launch(launch.about.clone());
+            made.end_launch(launch.info.clone());
         }
         ensure!(!made.values.is_empty(), "{:?} has no run with values", benchmark.name);
         extracted.push(made);
@@ -257,8 +257,8 @@ pub fn update_metadata(results: &mut Results, key: &str, value: &str) -> Result<
     }
     for benchmark in &mut results.benchmarks {
         benchmark.metadata.remove(key);
-        for about in benchmark.abouts_mut() {
-            about.metadata.as_mut().map(|metadata| metadata.remove(key));
+        for info in benchmark.infos_mut() {
+            info.metadata.as_mut().map(|metadata| metadata.remove(key));
         }
     }
     results.metadata.insert(key.into(), value.into());
@@ -270,7 +270,7 @@ pub fn remove_all_metadata(results: &mut Results) {
     results.metadata.clear();
     for benchmark in &mut results.benchmarks {
         benchmark.metadata.clear();
-        benchmark.abouts_mut().for_each(|about| about.metadata = None);
+        benchmark.infos_mut().for_each(|info| info.metadata = None);
     }
 }
 

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::convert::json::Sign;
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, Results,
-    ValueUnit,
+    BenchmarkResult, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit,
+    Results,
 };
 
 const PREFIX: &str = "Benchmark";
@@ -25,7 +25,7 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
             files[0].bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
         anyhow::anyhow!("line {line}: not UTF-8")
     })?;
-    let mut log = Log::default();
+    let mut log = GoLog::default();
     for (index, line) in text.lines().enumerate() {
         log.line(line).with_context(|| format!("line {}", index + 1))?;
     }
@@ -33,14 +33,14 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
 }
 
 /// Name, unit and parameters of a benchmark, so that its next line is found.
-type Identity = (String, String);
+type GoIdentity = (String, String);
 
 #[derive(Default)]
-struct Log {
+struct GoLog {
     /// As the lines so far have set it.
     config: Metadata,
     benchmarks: Vec<BenchmarkResult>,
-    indices: HashMap<Identity, usize>,
+    indices: HashMap<GoIdentity, usize>,
 }
 
 /// Whether a line is a result: a name that begins as they all do, and a number.
@@ -52,7 +52,7 @@ pub(super) fn is_result(line: &str) -> bool {
         && words.next().is_some()
 }
 
-impl Log {
+impl GoLog {
     fn line(&mut self, line: &str) -> Result<()> {
         if let Some((key, value)) = line.split_once(':')
             && key.starts_with(|first: char| first.is_lowercase())
@@ -94,7 +94,7 @@ impl Log {
         let main = pairs.iter().position(|(unit, _)| *unit == TIME).unwrap_or(0);
         let (unit_name, value) = pairs[main];
         let (unit, scale) = unit_of(unit_name);
-        let sign = if unit == ValueUnit::Time { Sign::Positive } else { Sign::Any };
+        let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
         let value =
             sign.check(value * scale).map_err(anyhow::Error::msg).context(unit_name.to_owned())?;
         let package = match self.config.get("pkg") {
@@ -163,11 +163,11 @@ fn parameters(name: &str) -> Vec<(String, String)> {
     parameters
 }
 
-fn unit_of(name: &str) -> (ValueUnit, f64) {
+fn unit_of(name: &str) -> (ResultUnit, f64) {
     match name {
-        TIME => (ValueUnit::Time, 1.0),
-        "B/op" => (ValueUnit::Bytes, 1.0),
-        "allocs/op" => (ValueUnit::Count, 1.0),
-        other => (ValueUnit::Other(other.into()), 1.0),
+        TIME => (ResultUnit::Time, 1.0),
+        "B/op" => (ResultUnit::Bytes, 1.0),
+        "allocs/op" => (ResultUnit::Count, 1.0),
+        other => (ResultUnit::Other(other.into()), 1.0),
     }
 }

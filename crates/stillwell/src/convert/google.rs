@@ -10,17 +10,17 @@ use crate::convert::json::{self, NotNegative, Sign};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
-    Results, ValueUnit,
+    ResultUnit, Results,
 };
 
 #[derive(Deserialize)]
-struct Document {
+struct GoogleDocument {
     context: Value,
-    benchmarks: Vec<Entry>,
+    benchmarks: Vec<GoogleRun>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct GoogleRun {
     name: String,
     run_name: Option<String>,
     run_type: Option<String>,
@@ -51,7 +51,7 @@ const NOT_COUNTERS: [&str; 3] = ["family_index", "per_family_instance_index", "r
 /// # Errors
 /// What is wrong with it, with its place.
 pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+    let document: GoogleDocument = json::read(files[0].bytes)?;
     let mut results = Results { tool: "Google Benchmark".into(), ..Results::default() };
     json::flatten("", &document.context, &mut results.metadata);
     if let Some(MetaValue::Text(version)) = results.metadata.get("library_version") {
@@ -82,7 +82,7 @@ pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result
     Ok(results)
 }
 
-fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
+fn add(results: &mut Results, entry: &GoogleRun, detail: Detail) -> Result<()> {
     let name = entry.run_name.as_ref().unwrap_or(&entry.name);
     if entry.error_occurred || entry.skipped {
         let why = entry.error_message.as_ref().or(entry.skip_message.as_ref());
@@ -91,7 +91,7 @@ fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
     }
     let known = results.benchmarks.iter().position(|it| it.name == *name);
     let index = known.unwrap_or_else(|| {
-        results.benchmarks.push(BenchmarkResult::new(name, ValueUnit::Time));
+        results.benchmarks.push(BenchmarkResult::new(name, ResultUnit::Time));
         results.benchmarks.len() - 1
     });
     let found = &mut results.benchmarks[index];
@@ -102,7 +102,7 @@ fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
     }
 }
 
-fn repetition(found: &mut BenchmarkResult, entry: &Entry, detail: Detail) -> Result<()> {
+fn repetition(found: &mut BenchmarkResult, entry: &GoogleRun, detail: Detail) -> Result<()> {
     let index_expected = found.values.len() as u64;
     let is_next = entry.repetition_index.is_none_or(|index| index == index_expected);
     ensure!(is_next, "repetition_index: repetition {index_expected} was expected");
@@ -115,7 +115,7 @@ fn repetition(found: &mut BenchmarkResult, entry: &Entry, detail: Detail) -> Res
     found.values.push(ns);
     found.loops.push(iterations);
     if let Some(cpu) = entry.cpu_time {
-        found.push_extra(CPU, &ValueUnit::Time, cpu.0 * scale);
+        found.push_extra(CPU, &ResultUnit::Time, cpu.0 * scale);
     }
     if let Some(threads) = entry.threads {
         found.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
@@ -127,8 +127,8 @@ fn repetition(found: &mut BenchmarkResult, entry: &Entry, detail: Detail) -> Res
         for (key, value) in &entry.others {
             if let Some(value) = value.as_f64().filter(|_| !NOT_COUNTERS.contains(&&**key)) {
                 let per_second =
-                    key.ends_with("_per_second").then(|| ValueUnit::Other("1/s".into()));
-                found.push_extra(key, &per_second.unwrap_or(ValueUnit::Count), value);
+                    key.ends_with("_per_second").then(|| ResultUnit::Other("1/s".into()));
+                found.push_extra(key, &per_second.unwrap_or(ResultUnit::Count), value);
             }
         }
     }
@@ -136,7 +136,7 @@ fn repetition(found: &mut BenchmarkResult, entry: &Entry, detail: Detail) -> Res
 }
 
 /// Used if there are no repetitions beside it (`--benchmark_report_aggregates_only`).
-fn aggregate(found: &mut BenchmarkResult, entry: &Entry) -> Result<()> {
+fn aggregate(found: &mut BenchmarkResult, entry: &GoogleRun) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };
     let summary = found.summary.get_or_insert_default();
@@ -161,7 +161,7 @@ fn finish(found: &mut BenchmarkResult) {
     found.fill_extras();
 }
 
-fn scale(entry: &Entry) -> Result<f64> {
+fn scale(entry: &GoogleRun) -> Result<f64> {
     Ok(match entry.time_unit.as_deref() {
         Some("ns") => 1.0,
         Some("us") => 1e3,

@@ -11,7 +11,7 @@ use crate::convert::json::{self, Finite, NotNegative};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
     BenchmarkResult, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
-    PEAK_MEMORY, Results, SummaryStatistics, ValueUnit,
+    PEAK_MEMORY, ResultUnit, Results, SummaryStatistics,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -23,7 +23,7 @@ const WALL: &str = "time_wall_clock";
 /// # Errors
 /// What is wrong with it, with its place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+    let document: HyperfineDocument = json::read(files[0].bytes)?;
     ensure!(
         document.schema_version.is_none_or(|version| version == 2),
         "schema_version: only 2 is known"
@@ -76,14 +76,14 @@ pub(super) fn finish(results: &mut Results) {
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct HyperfineDocument {
     schema_version: Option<u64>,
     metadata: Option<Value>,
-    results: Vec<Measured>,
+    results: Vec<HyperfineResult>,
 }
 
 #[derive(Deserialize)]
-struct Measured {
+struct HyperfineResult {
     command: String,
     name: Option<String>,
     mean: Option<NotNegative>,
@@ -97,27 +97,27 @@ struct Measured {
     memory_usage_byte: Option<Vec<NotNegative>>,
     exit_codes: Option<Vec<Option<i32>>>,
     #[serde(default)]
-    parameters: BTreeMap<String, Scalar>,
-    measurements: Option<Vec<BTreeMap<String, Measurement>>>,
+    parameters: BTreeMap<String, HyperfineParameter>,
+    measurements: Option<Vec<BTreeMap<String, HyperfineQuantity>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Scalar {
+enum HyperfineParameter {
     Text(String),
     Number(serde_json::Number),
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Measurement {
+enum HyperfineQuantity {
     Quantity { value: Option<Finite>, unit: String },
     Code(Option<i32>),
 }
 
-fn benchmark(result: Measured) -> Result<BenchmarkResult> {
+fn benchmark(result: HyperfineResult) -> Result<BenchmarkResult> {
     let name = result.name.as_deref().unwrap_or(&result.command);
-    let mut found = BenchmarkResult::new(name, ValueUnit::Time);
+    let mut found = BenchmarkResult::new(name, ResultUnit::Time);
     if name != result.command {
         found.metadata.insert("command".into(), result.command.as_str().into());
     }
@@ -125,8 +125,8 @@ fn benchmark(result: Measured) -> Result<BenchmarkResult> {
         .parameters
         .iter()
         .map(|(name, value)| match value {
-            Scalar::Text(text) => (name.clone(), text.clone()),
-            Scalar::Number(number) => (name.clone(), number.to_string()),
+            HyperfineParameter::Text(text) => (name.clone(), text.clone()),
+            HyperfineParameter::Number(number) => (name.clone(), number.to_string()),
         })
         .collect();
     if let Some(measurements) = &result.measurements {
@@ -158,7 +158,11 @@ fn benchmark(result: Measured) -> Result<BenchmarkResult> {
     Ok(found)
 }
 
-fn runs(found: &mut BenchmarkResult, times: &[NotNegative], result: &Measured) -> Result<()> {
+fn runs(
+    found: &mut BenchmarkResult,
+    times: &[NotNegative],
+    result: &HyperfineResult,
+) -> Result<()> {
     ensure!(!times.is_empty(), "times: there is none");
     let n_runs = times.len();
     let n_memory = result.memory_usage_byte.as_ref().map_or(n_runs, Vec::len);
@@ -168,10 +172,10 @@ fn runs(found: &mut BenchmarkResult, times: &[NotNegative], result: &Measured) -
     for (index, time) in times.iter().enumerate() {
         found.values.push(time.0 * SECOND_NS);
         if let Some(memory) = &result.memory_usage_byte {
-            found.push_extra(PEAK_MEMORY, &ValueUnit::Bytes, memory[index].0);
+            found.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, memory[index].0);
         }
         if let Some(code) = result.exit_codes.as_ref().and_then(|codes| codes[index]) {
-            found.push_extra(EXIT_CODE, &ValueUnit::Count, f64::from(code));
+            found.push_extra(EXIT_CODE, &ResultUnit::Count, f64::from(code));
         }
         found.end_launch(LaunchInfo::default());
     }
@@ -180,23 +184,26 @@ fn runs(found: &mut BenchmarkResult, times: &[NotNegative], result: &Measured) -
 }
 
 /// A run of version 2.
-fn run(found: &mut BenchmarkResult, measurement: &BTreeMap<String, Measurement>) -> Result<()> {
+fn run(
+    found: &mut BenchmarkResult,
+    measurement: &BTreeMap<String, HyperfineQuantity>,
+) -> Result<()> {
     let wall = measurement.get(WALL).context("it has no time_wall_clock")?;
-    let Measurement::Quantity { value: Some(value), unit } = wall else {
+    let HyperfineQuantity::Quantity { value: Some(value), unit } = wall else {
         anyhow::bail!("{WALL}: it has no value");
     };
     let (unit, scale) = unit_of(unit);
-    ensure!(unit == ValueUnit::Time, "{WALL}.unit: it is not one of time");
+    ensure!(unit == ResultUnit::Time, "{WALL}.unit: it is not one of time");
     ensure!(value.0 >= 0.0, "{WALL}: a value must not be negative, not {}", value.0);
     found.values.push(value.0 * scale);
     for (key, measured) in measurement {
         match measured {
-            Measurement::Quantity { value: Some(value), unit } if key != WALL => {
+            HyperfineQuantity::Quantity { value: Some(value), unit } if key != WALL => {
                 let (unit, scale) = unit_of(unit);
                 found.push_extra(extra_name(key), &unit, value.0 * scale);
             }
-            Measurement::Code(Some(code)) => {
-                found.push_extra(extra_name(key), &ValueUnit::Count, f64::from(*code))
+            HyperfineQuantity::Code(Some(code)) => {
+                found.push_extra(extra_name(key), &ResultUnit::Count, f64::from(*code))
             }
             _ => {}
         }
@@ -215,11 +222,11 @@ fn extra_name(key: &str) -> &str {
 }
 
 /// Also what the CSV calls it.
-pub(super) fn unit_of(name: &str) -> (ValueUnit, f64) {
+pub(super) fn unit_of(name: &str) -> (ResultUnit, f64) {
     match name {
-        "second" | "s" => (ValueUnit::Time, SECOND_NS),
-        "byte" | "B" => (ValueUnit::Bytes, 1.0),
-        "" | "count" => (ValueUnit::Count, 1.0),
-        other => (ValueUnit::Other(other.into()), 1.0),
+        "second" | "s" => (ResultUnit::Time, SECOND_NS),
+        "byte" | "B" => (ResultUnit::Bytes, 1.0),
+        "" | "count" => (ResultUnit::Count, 1.0),
+        other => (ResultUnit::Other(other.into()), 1.0),
     }
 }

@@ -6,7 +6,7 @@ use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, MetaValue, NOTE_SUMMARIES, Results, SummaryStatistics, ValueUnit,
+    BenchmarkResult, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics,
 };
 
 /// What version 2 puts before the names of version 1.
@@ -47,7 +47,7 @@ fn benchmark(
     };
     // Version 1 is always in seconds.
     let (unit, scale) = unit_of(if prefix.is_empty() { "s" } else { cell("unit").unwrap_or("") });
-    ensure!(unit == ValueUnit::Time, "{prefix}unit: it is not one of time");
+    ensure!(unit == ResultUnit::Time, "{prefix}unit: it is not one of time");
     let number = |wanted: &str| -> Result<Option<f64>> {
         let Some(cell) = cell(wanted) else { return Ok(None) };
         let parsed: f64 =
@@ -55,7 +55,7 @@ fn benchmark(
         let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
         checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
     };
-    let mut found = BenchmarkResult::new(&line[0], ValueUnit::Time);
+    let mut found = BenchmarkResult::new(&line[0], ResultUnit::Time);
     found.summary = Some(SummaryStatistics {
         mean: Some(number("mean")?.with_context(|| format!("{prefix}mean: it is empty"))?),
         stddev: number("stddev")?,

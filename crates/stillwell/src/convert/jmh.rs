@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, SummaryStatistics,
-    ValueUnit,
+    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 /// A histogram is written out; one with more times is not a file that JMH wrote.
@@ -16,7 +16,7 @@ const N_TIMES_MAX: u64 = 100_000_000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Measured {
+struct JmhBenchmark {
     jmh_version: String,
     benchmark: String,
     mode: String,
@@ -27,26 +27,26 @@ struct Measured {
     vm_version: Option<String>,
     jvm_args: Option<Vec<String>>,
     params: Option<std::collections::BTreeMap<String, String>>,
-    primary_metric: Metric,
+    primary_metric: JmhMetric,
     secondary_metrics: Option<std::collections::BTreeMap<String, Value>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metric {
-    score: Score,
+struct JmhMetric {
+    score: JmhScore,
     score_unit: String,
     raw_data: Option<Vec<Vec<Finite>>>,
-    raw_data_histogram: Option<Vec<Vec<Histogram>>>,
+    raw_data_histogram: Option<Vec<Vec<JmhHistogram>>>,
 }
 
 /// Times, and how often each was measured.
-type Histogram = Vec<(Finite, u64)>;
+type JmhHistogram = Vec<(Finite, u64)>;
 
 /// A number; what is not one is a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Score {
+enum JmhScore {
     Number(f64),
     Text(String),
 }
@@ -56,7 +56,7 @@ enum Score {
 /// # Errors
 /// What is wrong with it, with its place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
-    let document: Vec<Measured> = json::read(files[0].bytes)?;
+    let document: Vec<JmhBenchmark> = json::read(files[0].bytes)?;
     let mut results = Results::default();
     let mut n_times = 0;
     for (index, measured) in document.iter().enumerate() {
@@ -85,10 +85,10 @@ fn is_more(name: &str) -> bool {
     last.strip_prefix('p').is_none_or(|number| number.parse::<f64>().is_err())
 }
 
-fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<BenchmarkResult> {
+fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkResult> {
     let metric = &measured.primary_metric;
     let (unit, scale) = unit_of(&metric.score_unit);
-    let sign = if unit == ValueUnit::Time { Sign::Positive } else { Sign::NotNegative };
+    let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::NotNegative };
     let mut found = BenchmarkResult::new(&measured.benchmark, unit);
     found.parameters =
         measured.params.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -120,8 +120,8 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<BenchmarkResult> 
         (Some(_), Some(_)) => bail!("primaryMetric: it has rawData and rawDataHistogram"),
         (None, None) => {
             let score = match &metric.score {
-                Score::Number(score) => value(*score).context("primaryMetric.score")?,
-                Score::Text(text) => {
+                JmhScore::Number(score) => value(*score).context("primaryMetric.score")?,
+                JmhScore::Text(text) => {
                     bail!("primaryMetric.score: {text:?} is not a number, and there is no rawData")
                 }
             };
@@ -134,7 +134,7 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<BenchmarkResult> 
     Ok(found)
 }
 
-fn metadata(found: &mut BenchmarkResult, measured: &Measured) {
+fn metadata(found: &mut BenchmarkResult, measured: &JmhBenchmark) {
     let texts = [
         ("jvm", measured.jvm.as_ref()),
         ("jdk_version", measured.jdk_version.as_ref()),
@@ -156,7 +156,7 @@ fn metadata(found: &mut BenchmarkResult, measured: &Measured) {
 }
 
 /// Times per operation become nanoseconds; rates stay what they are.
-fn unit_of(name: &str) -> (ValueUnit, f64) {
+fn unit_of(name: &str) -> (ResultUnit, f64) {
     let scale = match name.strip_suffix("/op") {
         Some("ns") => 1.0,
         Some("us" | "µs") => 1e3,
@@ -165,7 +165,7 @@ fn unit_of(name: &str) -> (ValueUnit, f64) {
         Some("min") => 60e9,
         Some("hr") => 3600e9,
         Some("day") => 86400e9,
-        _ => return (ValueUnit::Other(name.into()), 1.0),
+        _ => return (ResultUnit::Other(name.into()), 1.0),
     };
-    (ValueUnit::Time, scale)
+    (ResultUnit::Time, scale)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Positive};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, ValueUnit,
+    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -22,21 +22,21 @@ const COUNTERS: [&str; 6] = [
 ];
 
 #[derive(Deserialize)]
-struct Document {
-    results: Vec<Measured>,
+struct NanobenchDocument {
+    results: Vec<NanobenchResult>,
 }
 
 #[derive(Deserialize)]
-struct Measured {
+struct NanobenchResult {
     title: String,
     name: String,
     unit: Option<String>,
     batch: Option<Positive>,
-    measurements: Vec<Epoch>,
+    measurements: Vec<NanobenchEpoch>,
 }
 
 #[derive(Deserialize)]
-struct Epoch {
+struct NanobenchEpoch {
     iterations: u64,
     elapsed: Positive,
     #[serde(flatten)]
@@ -48,7 +48,7 @@ struct Epoch {
 /// # Errors
 /// What is wrong with it, with its place.
 pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+    let document: NanobenchDocument = json::read(files[0].bytes)?;
     let mut results = Results { tool: "nanobench".into(), ..Results::default() };
     let title = document.results.first().map(|first| first.title.clone());
     let has_titles = document.results.iter().any(|it| Some(&it.title) != title.as_ref());
@@ -58,7 +58,7 @@ pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result
         } else {
             measured.name.clone()
         };
-        let mut found = BenchmarkResult::new(&name, ValueUnit::Time);
+        let mut found = BenchmarkResult::new(&name, ResultUnit::Time);
         ensure!(!measured.measurements.is_empty(), "results[{index}].measurements: there is none");
         for (epoch_index, epoch) in measured.measurements.iter().enumerate() {
             let place = format!("results[{index}].measurements[{epoch_index}].iterations");
@@ -89,11 +89,11 @@ pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result
     Ok(results)
 }
 
-fn counters(found: &mut BenchmarkResult, epoch: &Epoch) {
+fn counters(found: &mut BenchmarkResult, epoch: &NanobenchEpoch) {
     for key in COUNTERS {
         let value = epoch.counters.get(key).and_then(Value::as_f64);
         if let Some(value) = value.filter(|&value| value > 0.0) {
-            found.push_extra(key, &ValueUnit::Count, value);
+            found.push_extra(key, &ResultUnit::Count, value);
         }
     }
 }

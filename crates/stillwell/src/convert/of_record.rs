@@ -11,10 +11,10 @@ use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
 use crate::results::{
     BenchmarkResult, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
-    Results, ValueUnit,
+    ResultUnit, Results,
 };
 use crate::values::metric::Metric;
-use crate::values::{Order, Unit as ArmUnit};
+use crate::values::{Order, ValueUnit};
 
 /// Makes results of a record, be it one row for each run or slices beside (`analysis::launches`).
 pub fn results(record: &Record) -> Results {
@@ -22,11 +22,11 @@ pub fn results(record: &Record) -> Results {
     let rule = slice_rule(plan);
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let mut made = benchmarks(record);
-    let launches = launches_said(record);
+    let launches = imported_launches(record);
     if launches.is_empty() {
         by_block(&mut made, record, rows, &rule);
     } else {
-        as_said(&mut made, &launches, rows, &rule);
+        by_import(&mut made, &launches, rows, &rule);
     }
     let mut results = Results {
         tool: record.header.tool.clone(),
@@ -70,7 +70,7 @@ pub fn name(record: &Record, arm: usize) -> String {
 
 /// A benchmark for each arm, without a launch; none for what is hidden.
 fn benchmarks(record: &Record) -> Vec<Option<BenchmarkResult>> {
-    let workers = workers_said(record);
+    let workers = worker_metadata(record);
     let common = revision_of_all(record);
     let of_arm = |(index, arm): (usize, &Arm)| {
         let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(index));
@@ -78,11 +78,11 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkResult>> {
             return None;
         }
         let unit = match arm.unit {
-            ArmUnit::Time => ValueUnit::Time,
-            ArmUnit::Bytes => ValueUnit::Bytes,
-            ArmUnit::Count => imported
+            ValueUnit::Time => ResultUnit::Time,
+            ValueUnit::Bytes => ResultUnit::Bytes,
+            ValueUnit::Count => imported
                 .and_then(|it| it.unit_name.clone())
-                .map_or(ValueUnit::Count, ValueUnit::Other),
+                .map_or(ResultUnit::Count, ResultUnit::Other),
         };
         let mut made = BenchmarkResult::new(&name(record, index), unit);
         made.parameters.clone_from(&arm.parameters);
@@ -91,7 +91,7 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkResult>> {
             made.metadata.clone_from(&imported.metadata);
             made.summary = imported.summary;
         } else {
-            made.metadata = described(arm);
+            made.metadata = arm_metadata(arm);
             let own = record.header.git_of(index).map(|git| git.revision.as_str());
             let own = own.filter(|_| common.is_none());
             made.metadata.extend(own.map(|revision| (REVISION.into(), revision.into())));
@@ -114,11 +114,11 @@ fn revision_of_all(record: &Record) -> Option<&str> {
 }
 
 /// What an arm is, by pyperf's names.
-fn described(arm: &Arm) -> Metadata {
-    let mut said = Metadata::new();
+fn arm_metadata(arm: &Arm) -> Metadata {
+    let mut metadata = Metadata::new();
     let mut say = |key: &str, text: &str| {
         if !text.trim().is_empty() {
-            said.insert(key.into(), text.into());
+            metadata.insert(key.into(), text.into());
         }
     };
     if let Some(source) = &arm.source {
@@ -134,36 +134,36 @@ fn described(arm: &Arm) -> Metadata {
     if arm.name.as_ref().is_some_and(|name| *name != arm.command) && arm.benchmark.is_some() {
         say("arm", arm.label());
     }
-    said
+    metadata
 }
 
 /// What the workers said of themselves, but for words of the protocol, and for the seed of the hashes, which is another one
 /// in each block.
-fn workers_said(record: &Record) -> BTreeMap<usize, Metadata> {
-    let mut said = BTreeMap::new();
+fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
+    let mut metadata = BTreeMap::new();
     for event in &record.events {
         let Event::Worker { arm, values, .. } = event else { continue };
         let has_names = values.contains_key("python_version");
         let is_shown = |key: &str| {
-            let is_said_better =
+            let is_redundant =
                 has_names && matches!(key, "language" | "implementation" | "version");
-            !is_said_better
+            !is_redundant
                 && !matches!(key, "source" | "gc" | "tracemalloc" | "protocol" | "python_hash_seed")
         };
         let shown = values.iter().filter(|(key, _)| is_shown(key));
         let entry = |(key, value): (&String, &String)| (key.clone(), value.as_str().into());
-        said.insert(*arm as usize, shown.map(entry).collect());
+        metadata.insert(*arm as usize, shown.map(entry).collect());
     }
-    said
+    metadata
 }
 
 /// What is known of the machine, by pyperf's names where it has one.
 fn facts(record: &Record) -> Metadata {
     let (header, plan) = (&record.header, &record.header.plan);
     let facts = &header.facts;
-    let mut said = Metadata::new();
+    let mut metadata = Metadata::new();
     let mut say = |key: &str, value: Option<MetaValue>| {
-        said.extend(value.map(|value| (key.to_owned(), value)));
+        metadata.extend(value.map(|value| (key.to_owned(), value)));
     };
     let text = |fact: &Option<String>| {
         fact.as_deref().filter(|fact| !fact.trim().is_empty()).map(MetaValue::from)
@@ -199,7 +199,7 @@ fn facts(record: &Record) -> Metadata {
     );
     say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
     say(REVISION, revision_of_all(record).map(MetaValue::from));
-    said
+    metadata
 }
 
 /// RFC 3339 → as pyperf writes it: local time, without the offset.
@@ -209,53 +209,53 @@ fn local(created: &str) -> String {
 }
 
 /// What an imported record says of a launch.
-struct Said<'a> {
+struct ImportedLaunch<'a> {
     arm: usize,
     n_warmups: u32,
     n_values: u32,
-    about: LaunchInfo,
+    info: LaunchInfo,
     metadata: &'a Metadata,
 }
 
-fn launches_said(record: &Record) -> Vec<Said<'_>> {
-    let said = record.events.iter().filter_map(|event| match event {
+fn imported_launches(record: &Record) -> Vec<ImportedLaunch<'_>> {
+    let launches = record.events.iter().filter_map(|event| match event {
         Event::Launch { arm, n_warmups, n_values, loops, inner_loops, calibration, metadata } => {
-            let about = LaunchInfo {
+            let info = LaunchInfo {
                 loops: *loops,
                 inner_loops: *inner_loops,
                 calibration: *calibration,
                 metadata: None,
             };
             let (n_warmups, n_values) = (*n_warmups, *n_values);
-            Some(Said { arm: *arm as usize, n_warmups, n_values, about, metadata })
+            Some(ImportedLaunch { arm: *arm as usize, n_warmups, n_values, info, metadata })
         }
         _ => None,
     });
-    said.collect()
+    launches.collect()
 }
 
 /// The launches as they were imported: so many rows of their arm each.
-fn as_said(
+fn by_import(
     made: &mut [Option<BenchmarkResult>],
-    launches: &[Said<'_>],
+    launches: &[ImportedLaunch<'_>],
     rows: &Rows,
     rule: &SliceRule,
 ) {
     let mut of_arm: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
     (0..rows.len()).for_each(|index| of_arm[rows.arm(index)].push(index));
     let mut next = vec![0; made.len()];
-    for said in launches {
-        let Some(benchmark) = made.get_mut(said.arm).and_then(Option::as_mut) else { continue };
-        let from = next[said.arm];
-        let n_rows = (said.n_warmups + said.n_values) as usize;
-        next[said.arm] += n_rows;
-        let indices = of_arm[said.arm].iter().skip(from).take(n_rows);
+    for launch in launches {
+        let Some(benchmark) = made.get_mut(launch.arm).and_then(Option::as_mut) else { continue };
+        let from = next[launch.arm];
+        let n_rows = (launch.n_warmups + launch.n_values) as usize;
+        next[launch.arm] += n_rows;
+        let indices = of_arm[launch.arm].iter().skip(from).take(n_rows);
         for (at, &index) in indices.enumerate() {
-            take(benchmark, &rows.row(index), rule, at < said.n_warmups as usize);
+            take(benchmark, &rows.row(index), rule, at < launch.n_warmups as usize);
         }
-        let mut about = said.about.clone();
-        about.metadata = (!said.metadata.is_empty()).then(|| Box::new(said.metadata.clone()));
-        benchmark.end_launch(about);
+        let mut info = launch.info.clone();
+        info.metadata = (!launch.metadata.is_empty()).then(|| Box::new(launch.metadata.clone()));
+        benchmark.end_launch(info);
     }
 }
 
@@ -264,12 +264,12 @@ fn as_said(
 fn by_block(made: &mut [Option<BenchmarkResult>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
-    let tried: BTreeMap<usize, Tried> = record
+    let pilot: BTreeMap<usize, PilotProcess> = record
         .events
         .iter()
         .filter_map(|event| match event {
             Event::Worker { arm, loops, n_slices, .. } if in_slices => {
-                Some((*arm as usize, Tried { loops: *loops, n_slices: *n_slices as usize }))
+                Some((*arm as usize, PilotProcess { loops: *loops, n_slices: *n_slices as usize }))
             }
             _ => None,
         })
@@ -286,51 +286,51 @@ fn by_block(made: &mut [Option<BenchmarkResult>], record: &Record, rows: &Rows, 
             }
         };
         if is_new {
-            end_own(benchmark, tried.get(&arm), record.header.plan.arms[arm].inner_loops);
+            end_own(benchmark, pilot.get(&arm), record.header.plan.arms[arm].inner_loops);
         }
         take(benchmark, &rows.row(index), rule, block.is_none());
         open[arm] = Some(block);
     }
     for (arm, benchmark) in made.iter_mut().enumerate() {
         if let Some(benchmark) = benchmark.as_mut().filter(|_| open[arm].is_some()) {
-            end_own(benchmark, tried.get(&arm), record.header.plan.arms[arm].inner_loops);
+            end_own(benchmark, pilot.get(&arm), record.header.plan.arms[arm].inner_loops);
         }
     }
 }
 
-/// The process of an arm that was only tried, before the first block.
-struct Tried {
+/// The process of an arm that was only pilot, before the first block.
+struct PilotProcess {
     loops: u64,
     n_slices: usize,
 }
 
-/// Ends a launch of ours. What comes before the warm-ups of the first one is of the process that was only tried.
-fn end_own(benchmark: &mut BenchmarkResult, tried: Option<&Tried>, inner_loops: u64) {
+/// Ends a launch of ours. What comes before the warm-ups of the first one is of the process that was only pilot.
+fn end_own(benchmark: &mut BenchmarkResult, pilot: Option<&PilotProcess>, inner_loops: u64) {
     let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
-    let about = LaunchInfo { inner_loops, ..LaunchInfo::default() };
-    let calibration = tried.and_then(|tried| NonZeroU64::new(tried.loops)).map(Calibration::Loops);
-    if let Some(tried) = tried.filter(|tried| tried.n_slices > 0 && benchmark.n_launches() == 0) {
-        let n_tried = tried.n_slices.min(benchmark.warmups.len());
-        let own = benchmark.warmups.split_off(n_tried);
+    let info = LaunchInfo { inner_loops, ..LaunchInfo::default() };
+    let calibration = pilot.and_then(|pilot| NonZeroU64::new(pilot.loops)).map(Calibration::Loops);
+    if let Some(pilot) = pilot.filter(|pilot| pilot.n_slices > 0 && benchmark.n_launches() == 0) {
+        let n_pilot = pilot.n_slices.min(benchmark.warmups.len());
+        let own = benchmark.warmups.split_off(n_pilot);
         let (values, counts) =
             (std::mem::take(&mut benchmark.values), std::mem::take(&mut benchmark.loops));
-        benchmark.end_launch(LaunchInfo { calibration, ..about.clone() });
+        benchmark.end_launch(LaunchInfo { calibration, ..info.clone() });
         (benchmark.values, benchmark.loops) = (values, counts);
         benchmark.warmups.extend(own);
     }
-    end(benchmark, about);
+    end(benchmark, info);
 }
 
 /// Ends a launch; its loops are said of all its values at once, if they are the same.
-fn end(benchmark: &mut BenchmarkResult, mut about: LaunchInfo) {
+fn end(benchmark: &mut BenchmarkResult, mut info: LaunchInfo) {
     let from = benchmark.n_ended().0.min(benchmark.loops.len());
     if let [loops, rest @ ..] = &benchmark.loops[from..]
         && rest.iter().all(|other| other == loops)
-        && about.loops.is_none()
+        && info.loops.is_none()
     {
-        about.loops = NonZeroU64::new(*loops).filter(|loops| loops.get() > 1);
+        info.loops = NonZeroU64::new(*loops).filter(|loops| loops.get() > 1);
     }
-    benchmark.end_launch(about);
+    benchmark.end_launch(info);
 }
 
 fn take(benchmark: &mut BenchmarkResult, row: &Row, rule: &SliceRule, is_warmup: bool) {
@@ -343,12 +343,12 @@ fn take(benchmark: &mut BenchmarkResult, row: &Row, rule: &SliceRule, is_warmup:
     benchmark.loops.push(loops);
     if let Some(cpu_ns) = row.get(Metric::CpuNs) {
         let per_loop = cpu_ns as f64 / loops as f64 / rule.inner_loops(row.arm) as f64;
-        benchmark.push_extra(CPU, &ValueUnit::Time, per_loop);
+        benchmark.push_extra(CPU, &ResultUnit::Time, per_loop);
     }
     if let Some(kib) = row.get(Metric::MaxrssKib) {
-        benchmark.push_extra(PEAK_MEMORY, &ValueUnit::Bytes, kib as f64 * 1024.0);
+        benchmark.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, kib as f64 * 1024.0);
     }
     if row.exit != 0 {
-        benchmark.push_extra(EXIT_CODE, &ValueUnit::Count, row.exit.into());
+        benchmark.push_extra(EXIT_CODE, &ResultUnit::Count, row.exit.into());
     }
 }

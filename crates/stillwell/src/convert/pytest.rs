@@ -9,34 +9,34 @@ use serde_json::Value;
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results,
-    SummaryStatistics, ValueUnit,
+    BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 const SECOND_NS: f64 = 1e9;
 
 #[derive(Deserialize)]
-struct Document {
+struct PytestDocument {
     machine_info: Option<Value>,
     commit_info: Option<Value>,
     datetime: Option<String>,
     version: Option<String>,
-    benchmarks: Vec<Measured>,
+    benchmarks: Vec<PytestBenchmark>,
 }
 
 #[derive(Deserialize)]
-struct Measured {
+struct PytestBenchmark {
     name: String,
     fullname: Option<String>,
     group: Option<String>,
     params: Option<serde_json::Map<String, Value>>,
     extra_info: Option<Value>,
     options: Option<Value>,
-    stats: Stats,
+    stats: PytestStats,
 }
 
 #[derive(Deserialize)]
-struct Stats {
+struct PytestStats {
     min: Positive,
     max: Positive,
     mean: Positive,
@@ -54,7 +54,7 @@ struct Stats {
 /// # Errors
 /// What is wrong with it, with its place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+    let document: PytestDocument = json::read(files[0].bytes)?;
     let version = document.version.as_deref().unwrap_or_default();
     let tool = format!("pytest-benchmark {version}").trim_end().to_owned();
     let mut results = Results { tool, ..Results::default() };
@@ -79,9 +79,11 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     Ok(results)
 }
 
-fn benchmark(measured: &Measured) -> Result<BenchmarkResult> {
-    let mut found =
-        BenchmarkResult::new(measured.fullname.as_ref().unwrap_or(&measured.name), ValueUnit::Time);
+fn benchmark(measured: &PytestBenchmark) -> Result<BenchmarkResult> {
+    let mut found = BenchmarkResult::new(
+        measured.fullname.as_ref().unwrap_or(&measured.name),
+        ResultUnit::Time,
+    );
     let parameters = measured.params.iter().flatten();
     found.parameters = parameters.map(|(key, value)| (key.clone(), json::text(value))).collect();
     if let Some(group) = &measured.group {

@@ -12,12 +12,12 @@ use crate::convert::{
     nanobench, pyperf, pytest, times,
 };
 use crate::results::Results;
-use crate::values::Format;
+use crate::values::FileFormat;
 
-/// The first file is read; the others are what [`Format::wants_beside`] asked for.
+/// The first file is read; the others are what [`FileFormat::wants_beside`] asked for.
 type Reader = fn(&[SourceFile<'_>], ReadOptions<'_>) -> Result<Results>;
 
-impl Format {
+impl FileFormat {
     const fn entry(self) -> (&'static str, Reader) {
         match self {
             Self::Pyperf => ("pyperf", pyperf::read),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{BenchmarkResult, LaunchInfo, NOTE_ORDER, Results, ValueUnit};
+use crate::results::{BenchmarkResult, LaunchInfo, NOTE_ORDER, ResultUnit, Results};
 use crate::values::TimeUnit;
 
 /// 100 years.
@@ -28,7 +28,7 @@ pub(super) fn read_results(files: &[SourceFile<'_>], options: ReadOptions<'_>) -
     let mut indices = HashMap::new();
     for (index, line) in files[0].bytes.split(|&byte| byte == b'\n').enumerate() {
         let parsed = parse_line(line, files[0].name()).and_then(|parsed| {
-            let Some(Run { command, time, value }) = parsed else { return Ok(None) };
+            let Some(TimedCommand { command, time, value }) = parsed else { return Ok(None) };
             Ok(Some((command, ns(value, options.unit).with_context(|| time.to_owned())?)))
         });
         let Some((command, ns)) = parsed.with_context(|| format!("line {}", index + 1))? else {
@@ -56,7 +56,7 @@ pub(super) fn read_results(files: &[SourceFile<'_>], options: ReadOptions<'_>) -
 fn new_benchmark(command: &str) -> BenchmarkResult {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
-    let mut made = BenchmarkResult::new(name, ValueUnit::Time);
+    let mut made = BenchmarkResult::new(name, ResultUnit::Time);
     made.is_control = is_control;
     made
 }
@@ -71,7 +71,7 @@ fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
 }
 
 /// What a line says.
-struct Run<'a> {
+struct TimedCommand<'a> {
     command: &'a str,
     /// As it is written.
     time: &'a str,
@@ -79,7 +79,7 @@ struct Run<'a> {
 }
 
 /// The command and its time, or none if it is a line without one.
-fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<Run<'a>>> {
+fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<TimedCommand<'a>>> {
     ensure!(line.len() <= LINE_BYTES_MAX, "longer than {LINE_BYTES_MAX} bytes");
     let line = str::from_utf8(line).context("not UTF-8")?;
     let line = line.strip_suffix('\n').unwrap_or(line);
@@ -92,7 +92,7 @@ fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<Run<'a>>> {
         let shown: String = time.chars().take(SHOWN_CHARS).collect();
         bail!("{shown:?} is not a time; a line is TIME, or TIME, a tab and the command");
     };
-    Ok(Some(Run { command, time, value }))
+    Ok(Some(TimedCommand { command, time, value }))
 }
 
 #[cfg(test)]

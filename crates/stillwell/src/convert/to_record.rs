@@ -11,12 +11,12 @@ use crate::record::{
     VERSION,
 };
 use crate::results::{
-    BenchmarkResult, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, Results,
-    ValueUnit,
+    BenchmarkResult, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
+    Results,
 };
 use crate::spec::RunSpec;
 use crate::values::metric::Metric;
-use crate::values::{Order, Padding, Unit as ArmUnit};
+use crate::values::{Order, Padding, ValueUnit};
 
 /// What a record says beside what the file says.
 #[derive(Clone, Debug, Default)]
@@ -43,16 +43,16 @@ pub struct ImportOptions {
 ///
 /// # Errors
 /// There is no value, a command has nothing but warm-ups, or the reference is not there.
-pub fn record(results: &Results, about: &ImportOptions) -> Result<Record> {
+pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
     let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
     ensure!(
         n_values > 0,
         "there are no values in it, only summaries: a record needs the values themselves; `show` has what there is"
     );
     let arm_of = arms_of(results);
-    let plan = plan(results, &arm_of, about)?;
+    let plan = plan(results, &arm_of, options)?;
     let mut made =
-        RecordBuilder { about, rows: Rows::default(), events: Vec::new(), started_ns: 0 };
+        RecordBuilder { options, rows: Rows::default(), events: Vec::new(), started_ns: 0 };
     made.all(results, &arm_of)?;
     let RecordBuilder { rows, mut events, .. } = made;
     events.push(Event::End { reason: EndReason::Complete });
@@ -61,17 +61,17 @@ pub fn record(results: &Results, about: &ImportOptions) -> Result<Record> {
         format: FORMAT.into(),
         version: VERSION,
         tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
-        created: about.created.clone(),
-        command_line: about.command_line.clone(),
+        created: options.created.clone(),
+        command_line: options.command_line.clone(),
         clock_origin_ns: 0,
         columns: layout.names(),
         facts: facts(results),
-        gaps: vec![gap(&about.file)],
+        gaps: vec![gap(&options.file)],
         isolation: None,
-        imported: Some(imported(results, &arm_of, about)),
+        imported: Some(imported(results, &arm_of, options)),
         plan,
     };
-    let path = about.file.clone().into();
+    let path = options.file.clone().into();
     Ok(Record { path, header, rows, slices: None, events, torn_bytes: 0, parts: Vec::new() })
 }
 
@@ -112,12 +112,12 @@ fn facts(results: &Results) -> Facts {
     Facts { host: said("hostname"), cpu_model: said("cpu_model_name"), ..Facts::default() }
 }
 
-fn imported(results: &Results, arm_of: &[usize], about: &ImportOptions) -> ImportedFile {
+fn imported(results: &Results, arm_of: &[usize], options: &ImportOptions) -> ImportedFile {
     let mut benchmarks = vec![ImportedBenchmark::default(); arm_of.len()];
     for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
         let unit_name = match &benchmark.unit {
-            ValueUnit::Other(name) => Some(name.clone()),
-            ValueUnit::Time | ValueUnit::Bytes | ValueUnit::Count => None,
+            ResultUnit::Other(name) => Some(name.clone()),
+            ResultUnit::Time | ResultUnit::Bytes | ResultUnit::Count => None,
         };
         benchmarks[arm] = ImportedBenchmark {
             name: benchmark.name.clone(),
@@ -127,8 +127,8 @@ fn imported(results: &Results, arm_of: &[usize], about: &ImportOptions) -> Impor
         };
     }
     ImportedFile {
-        file: about.file.clone(),
-        from: about.from.clone(),
+        file: options.file.clone(),
+        from: options.from.clone(),
         tool: results.tool.clone(),
         notes: results.notes.clone(),
         metadata: finite(&results.metadata),
@@ -144,10 +144,10 @@ fn finite(metadata: &Metadata) -> Metadata {
 }
 
 /// All that a plan says of how to measure is not known; what it says of how to judge is as in any other session.
-fn plan(results: &Results, arm_of: &[usize], about: &ImportOptions) -> Result<Plan> {
+fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
     let mut spec = RunSpec { commands: vec!["unknown".into()], ..RunSpec::default() };
     spec.arms.no_shell = true;
-    spec.length.warmup = Some(about.n_warmups);
+    spec.length.warmup = Some(options.n_warmups);
     let n_blocks = results.benchmarks.iter().map(BenchmarkResult::n_launches).max().unwrap_or(1);
     spec.length.runs = Some(u32::try_from(n_blocks)?.max(1));
     spec.length.order = Some(Order::Sequential);
@@ -163,8 +163,8 @@ fn plan(results: &Results, arm_of: &[usize], about: &ImportOptions) -> Result<Pl
         }
     }
     plan.in_slices =
-        !about.is_flat && results.benchmarks.iter().any(|it| it.values.len() > n_with_values(it));
-    if let Some(reference) = &about.reference {
+        !options.is_flat && results.benchmarks.iter().any(|it| it.values.len() > n_with_values(it));
+    if let Some(reference) = &options.reference {
         let is_it = |arm: &Arm| {
             arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&&**reference)
         };
@@ -183,9 +183,9 @@ fn arm(results: &Results, benchmark: &BenchmarkResult, label: &str) -> Arm {
     let role = if benchmark.is_control { Role::EmptyShell } else { Role::Candidate };
     let command = if benchmark.is_control { "" } else { label };
     let unit = match benchmark.unit {
-        ValueUnit::Time => ArmUnit::Time,
-        ValueUnit::Bytes => ArmUnit::Bytes,
-        ValueUnit::Count | ValueUnit::Other(_) => ArmUnit::Count,
+        ResultUnit::Time => ValueUnit::Time,
+        ResultUnit::Bytes => ValueUnit::Bytes,
+        ResultUnit::Count | ResultUnit::Other(_) => ValueUnit::Count,
     };
     let inner_loops = benchmark.launches().next().map_or(1, |launch| launch.inner_loops());
     Arm {
@@ -200,7 +200,7 @@ fn arm(results: &Results, benchmark: &BenchmarkResult, label: &str) -> Arm {
 
 /// Rows and events that are being made.
 struct RecordBuilder<'a> {
-    about: &'a ImportOptions,
+    options: &'a ImportOptions,
     rows: Rows,
     events: Vec<Event>,
     started_ns: u64,
@@ -211,10 +211,10 @@ impl RecordBuilder<'_> {
         for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
             let n_runs = n_with_values(benchmark);
             ensure!(
-                self.about.n_warmups == 0 || n_runs > self.about.n_warmups as usize,
+                self.options.n_warmups == 0 || n_runs > self.options.n_warmups as usize,
                 "{:?} has {n_runs} runs, of which --warmup {} leaves none",
                 if benchmark.is_control { "" } else { &benchmark.name },
-                self.about.n_warmups
+                self.options.n_warmups
             );
             ensure!(benchmark.values.len() < u32::MAX as usize, "arm {arm} has too many values");
         }
@@ -247,15 +247,15 @@ impl RecordBuilder<'_> {
         n_done: &mut u32,
     ) -> Result<()> {
         let arm = u32::try_from(arm)?;
-        if self.about.with_launches {
+        if self.options.with_launches {
             self.events.push(Event::Launch {
                 arm,
                 n_warmups: u32::try_from(launch.warmups.len())?,
                 n_values: u32::try_from(launch.values.len())?,
-                loops: launch.about.loops,
-                inner_loops: launch.about.inner_loops,
-                calibration: launch.about.calibration,
-                metadata: launch.about.metadata.as_deref().map(finite).unwrap_or_default(),
+                loops: launch.info.loops,
+                inner_loops: launch.info.inner_loops,
+                calibration: launch.info.calibration,
+                metadata: launch.info.metadata.as_deref().map(finite).unwrap_or_default(),
             });
         }
         let inner_loops = launch.inner_loops();
@@ -268,8 +268,8 @@ impl RecordBuilder<'_> {
         for (index, &value) in launch.values.iter().enumerate() {
             let at = launch.first_value + index;
             let loops = benchmark.loops.get(at).copied().unwrap_or_else(|| launch.loops());
-            let block = if self.about.is_flat { u32::try_from(at)? } else { *n_done };
-            let block = block.checked_sub(self.about.n_warmups);
+            let block = if self.options.is_flat { u32::try_from(at)? } else { *n_done };
+            let block = block.checked_sub(self.options.n_warmups);
             let mut row = Row::new(0, arm, block, 0);
             extras(&mut row, benchmark, at, loops.saturating_mul(inner_loops));
             self.value(benchmark, row, value, loops, inner_loops)?;
@@ -290,7 +290,7 @@ impl RecordBuilder<'_> {
         row.step = u32::try_from(self.rows.len()).context("a record has less than 2^32 rows")?;
         row.started_ns = self.started_ns;
         let raw = value * loops as f64 * inner_loops as f64;
-        let is_time = benchmark.unit == ValueUnit::Time;
+        let is_time = benchmark.unit == ResultUnit::Time;
         let whole = (is_time && (0.0..9e18).contains(&raw)).then(|| raw.round() as u64);
         row.set(Metric::WallNs, whole);
         if loops != 1 {

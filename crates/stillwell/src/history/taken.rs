@@ -100,7 +100,7 @@ pub fn imported_origin(results: &Results, created: &str, file: &str) -> Origin {
     let mut origin = origin_of(file, &facts, &results.tool, created, said);
     let launches = results.benchmarks.iter().flat_map(BenchmarkResult::launches);
     let dates =
-        launches.filter_map(|it| said_time(&text(it.about.metadata.as_ref()?.get("date")?)?));
+        launches.filter_map(|it| said_time(&text(it.info.metadata.as_ref()?.get("date")?)?));
     if let (None, Some(measured_s)) = (said("date"), dates.min()) {
         origin.measured_s = measured_s;
     }

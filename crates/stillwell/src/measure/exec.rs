@@ -196,14 +196,14 @@ impl<'a> ExecRunner<'a> {
         batch: Batch,
         steps: &[Step],
         origins: &[JobOrigin<'_>],
-        patience: InterruptTolerance,
+        tolerance: InterruptTolerance,
     ) -> Result<(Outcome, Option<Step>)> {
         let arm_of_command: HashMap<u32, usize> = batch
             .jobs
             .iter()
             .filter_map(|job| Some((job.command, job.row?.arm as usize)))
             .collect();
-        let (done, interrupted) = self.process.run(batch, patience)?;
+        let (done, interrupted) = self.process.run(batch, tolerance)?;
         self.maxrss_floor_kib = done.maxrss_floor_kib;
         self.evidence_ns = done.evidence_ns;
         for command in &done.loud_commands {
@@ -316,9 +316,9 @@ impl Runner for ExecRunner<'_> {
         };
         let step = Step { step: 0, arm: 0, block: None, round: 0, padding_bytes: None };
         let origin = JobOrigin { index: 0, purpose: JobPurpose::Hook(hook), hook: command };
-        let patience =
+        let tolerance =
             if hook == Hook::Cleanup { InterruptTolerance::Once } else { InterruptTolerance::None };
-        Ok(self.send(batch, &[step], &[origin], patience)?.0)
+        Ok(self.send(batch, &[step], &[origin], tolerance)?.0)
     }
 }
 

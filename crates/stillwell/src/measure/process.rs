@@ -101,9 +101,9 @@ impl LauncherProcess {
     pub fn run(
         &mut self,
         batch: Batch,
-        patience: InterruptTolerance,
+        tolerance: InterruptTolerance,
     ) -> Result<(BatchResult, bool)> {
-        match self.ask(&LauncherRequest::Batch(batch), patience)? {
+        match self.ask(&LauncherRequest::Batch(batch), tolerance)? {
             (LauncherReply::Done(done), interrupted) => Ok((done, interrupted)),
             _ => bail!("the launcher answered out of turn"),
         }
@@ -112,7 +112,7 @@ impl LauncherProcess {
     fn ask(
         &mut self,
         request: &LauncherRequest,
-        patience: InterruptTolerance,
+        tolerance: InterruptTolerance,
     ) -> Result<(LauncherReply, bool)> {
         let sent = wire::send(&self.socket, request);
         sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
@@ -123,7 +123,7 @@ impl LauncherProcess {
                 PollFd::from_borrowed_fd(self.interrupt.as_fd(), PollFlags::IN),
             ];
             let timeout = Timespec::try_from(REPEAT).expect("100 ms fit");
-            let is_ending = n_interrupts > patience as u32;
+            let is_ending = n_interrupts > tolerance as u32;
             match poll(&mut fds, is_ending.then_some(&timeout)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error).context("cannot wait for the launcher"),
@@ -135,7 +135,7 @@ impl LauncherProcess {
                 let reply = reply.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
                 return Ok((reply, n_interrupts > 0));
             }
-            if n_interrupts > patience as u32 {
+            if n_interrupts > tolerance as u32 {
                 let signal = if n_requests < REQUESTS_MAX { Signal::TERM } else { Signal::KILL };
                 kill_process(Pid::from_child(&self.child), signal).ok();
                 n_requests += 1;

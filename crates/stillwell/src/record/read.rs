@@ -165,7 +165,7 @@ const HEADER_BYTES_MAX: u64 = 256 << 20;
 
 fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     #[derive(serde::Deserialize)]
-    struct Probe {
+    struct HeaderProbe {
         format: String,
         version: u32,
     }
@@ -174,7 +174,7 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
     let is_ours = line.starts_with(START.as_bytes());
     ensure!(!is_ours || line.ends_with(b"\n"), "the header is cut off; no run had finished");
-    let Ok(probe) = serde_json::from_slice::<Probe>(&line) else {
+    let Ok(probe) = serde_json::from_slice::<HeaderProbe>(&line) else {
         bail!(
             "not a Stillwell record: its first line is not a header with \"format\":\"{FORMAT}\"; \
              records are the *.swell files that `stillwell run` writes"

@@ -82,12 +82,12 @@ const CELLS_MAX: usize = 64;
 /// The columns of a record: which metric each cell after the fixed ones holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    cells: Vec<Cell>,
+    cells: Vec<CellKind>,
 }
 
 /// What a cell after the fixed ones holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cell {
+enum CellKind {
     Metric(Metric),
     /// The row's own value, which is no integer.
     Value,
@@ -101,12 +101,12 @@ const VALUE: &str = "value";
 impl Layout {
     /// The layout that stores these metrics.
     pub fn new(metrics: &[Metric]) -> Self {
-        Self { cells: metrics.iter().copied().map(Cell::Metric).collect() }
+        Self { cells: metrics.iter().copied().map(CellKind::Metric).collect() }
     }
 
     /// The layout that stores a value of each row's own as well.
     pub fn with_value(mut self) -> Self {
-        self.cells.push(Cell::Value);
+        self.cells.push(CellKind::Value);
         self
     }
 
@@ -125,9 +125,9 @@ impl Layout {
             return Err(format!("{} columns; this version reads at most {CELLS_MAX}", names.len()));
         }
         let cell = |name: &String| match Metric::from_column(name) {
-            Some(metric) => Cell::Metric(metric),
-            None if name == VALUE => Cell::Value,
-            None => Cell::Unknown,
+            Some(metric) => CellKind::Metric(metric),
+            None if name == VALUE => CellKind::Value,
+            None => CellKind::Unknown,
         };
         Ok(Self { cells: names[FIXED_COLUMNS.len()..].iter().map(cell).collect() })
     }
@@ -135,16 +135,16 @@ impl Layout {
     /// The names of all columns, for the header.
     pub fn names(&self) -> Vec<String> {
         let names = self.cells.iter().filter_map(|cell| match cell {
-            Cell::Metric(metric) => Some(metric.info().column),
-            Cell::Value => Some(VALUE),
-            Cell::Unknown => None,
+            CellKind::Metric(metric) => Some(metric.info().column),
+            CellKind::Value => Some(VALUE),
+            CellKind::Unknown => None,
         });
         FIXED_COLUMNS.into_iter().chain(names).map(String::from).collect()
     }
 
     /// Appends a row as one line, with its newline.
     pub fn encode(&self, row: &Row, line: &mut Vec<u8>) {
-        let mut cells = [Number::Integer(None); CELLS_MAX];
+        let mut cells = [CellNumber::Integer(None); CELLS_MAX];
         let fixed = [
             Some(i64::from(row.step)),
             Some(i64::from(row.arm)),
@@ -155,14 +155,16 @@ impl Layout {
             Some(i64::from(row.timed_out)),
         ];
         for (cell, value) in cells.iter_mut().zip(fixed) {
-            *cell = Number::Integer(value);
+            *cell = CellNumber::Integer(value);
         }
         let n_cells = FIXED_COLUMNS.len() + self.cells.len();
         for (cell, kind) in cells[FIXED_COLUMNS.len()..].iter_mut().zip(&self.cells) {
             *cell = match kind {
-                Cell::Metric(metric) => Number::Integer(row.get(*metric).map(u64::cast_signed)),
-                Cell::Value => Number::Real(row.value),
-                Cell::Unknown => Number::Integer(None),
+                CellKind::Metric(metric) => {
+                    CellNumber::Integer(row.get(*metric).map(u64::cast_signed))
+                }
+                CellKind::Value => CellNumber::Real(row.value),
+                CellKind::Unknown => CellNumber::Integer(None),
             };
         }
         serde_json::to_writer(&mut *line, &cells[..n_cells])
@@ -176,10 +178,10 @@ impl Layout {
     /// What is wrong with the line, naming the column.
     pub fn decode(&self, line: &[u8]) -> Result<Row, String> {
         let mut json = serde_json::Deserializer::from_slice(line);
-        let value_at = self.cells.iter().position(|cell| *cell == Cell::Value);
-        let cells = Cells { value_at: value_at.map(|at| at + FIXED_COLUMNS.len()) };
+        let value_at = self.cells.iter().position(|cell| *cell == CellKind::Value);
+        let cells = CellsVisitor { value_at: value_at.map(|at| at + FIXED_COLUMNS.len()) };
         let found = json.deserialize_seq(cells).map_err(|error| describe(&error))?;
-        let Read { cells, n_cells, value } = found;
+        let ParsedCells { cells, n_cells, value } = found;
         json.end().map_err(|error| describe(&error))?;
         let n_columns = FIXED_COLUMNS.len() + self.cells.len();
         if n_cells != n_columns {
@@ -198,7 +200,7 @@ impl Layout {
             values: [None; METRICS.len()],
         };
         for (index, cell) in self.cells.iter().enumerate() {
-            if let Cell::Metric(metric) = cell {
+            if let CellKind::Metric(metric) = cell {
                 row.set(*metric, optional(&cells, FIXED_COLUMNS.len() + index)?);
             }
         }
@@ -225,33 +227,33 @@ fn required<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<T, S
 /// A cell on its way into a line.
 #[derive(Clone, Copy, serde::Serialize)]
 #[serde(untagged)]
-enum Number {
+enum CellNumber {
     Integer(Option<i64>),
     Real(Option<f64>),
 }
 
 /// Reads a JSON array of integers and nulls, and one cell that may be any number, without allocating: a record can have
 /// millions of these lines.
-struct Cells {
+struct CellsVisitor {
     value_at: Option<usize>,
 }
 
 /// What was read.
-struct Read {
+struct ParsedCells {
     cells: [Option<i64>; CELLS_MAX],
     n_cells: usize,
     value: Option<f64>,
 }
 
-impl<'de> Visitor<'de> for Cells {
-    type Value = Read;
+impl<'de> Visitor<'de> for CellsVisitor {
+    type Value = ParsedCells;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "an array of integers and nulls")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut read = Read { cells: [None; CELLS_MAX], n_cells: 0, value: None };
+        let mut read = ParsedCells { cells: [None; CELLS_MAX], n_cells: 0, value: None };
         loop {
             if self.value_at == Some(read.n_cells) {
                 let Some(value) = seq.next_element::<Option<f64>>()? else { return Ok(read) };

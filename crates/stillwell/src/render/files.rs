@@ -15,7 +15,7 @@ use crate::render::results::kind;
 use crate::render::text::ratio_text;
 use crate::render::units::DisplayUnit;
 use crate::render::{table, uncertain};
-use crate::results::ValueUnit;
+use crate::results::ResultUnit;
 use crate::spec::convert::TableStyle;
 use crate::values::Middle;
 
@@ -168,12 +168,12 @@ fn row(line: &BenchmarkLine) -> Vec<String> {
     row
 }
 
-fn middle(unit: &ValueUnit, cell: &FileCell) -> String {
+fn middle(unit: &ResultUnit, cell: &FileCell) -> String {
     let UncertainValue { value, err } = cell.middle;
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.uncertain(value, err));
     match unit {
-        ValueUnit::Other(name) => format!("{number} {name}"),
+        ResultUnit::Other(name) => format!("{number} {name}"),
         _ => number,
     }
 }
@@ -187,7 +187,7 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
     if found.alone.len() > 2 {
         writeln!(out, "{} against 1", file + 1).ok();
     }
-    let is_all_time = lines.iter().all(|line| line.unit == ValueUnit::Time);
+    let is_all_time = lines.iter().all(|line| line.unit == ResultUnit::Time);
     let headings = [
         (ChangeGroup::More, if is_all_time { "slower" } else { "slower, or more" }),
         (ChangeGroup::Less, if is_all_time { "faster" } else { "faster, or less" }),

@@ -18,7 +18,7 @@ use crate::render::results::kind;
 use crate::render::styles::paint;
 use crate::render::units::{DisplayUnit, counted, percent};
 use crate::render::{Styles, table, uncertain};
-use crate::results::ValueUnit;
+use crate::results::ResultUnit;
 
 /// Columns of a name in a table.
 const NAME_MAX: usize = 34;
@@ -284,15 +284,15 @@ pub(super) fn value(series: &Series, value: f64, err: Option<f64>) -> String {
 /// The unit that fits all values of the series, and its name: of a unit that is none of ours, the file's.
 pub(super) fn unit(series: &Series) -> (DisplayUnit, String) {
     let unit = match &series.unit[..] {
-        "ns" => ValueUnit::Time,
-        "byte" => ValueUnit::Bytes,
-        "count" => ValueUnit::Count,
-        other => ValueUnit::Other(other.into()),
+        "ns" => ResultUnit::Time,
+        "byte" => ResultUnit::Bytes,
+        "count" => ResultUnit::Count,
+        other => ResultUnit::Other(other.into()),
     };
     let largest = series.values.iter().copied().map(f64::abs).fold(0.0, f64::max);
     let fitting = DisplayUnit::for_largest(kind(&unit), largest);
     let name = match &unit {
-        ValueUnit::Other(other) => fitting.label(&one_line(other)),
+        ResultUnit::Other(other) => fitting.label(&one_line(other)),
         _ => fitting.name.to_owned(),
     };
     (fitting, name)

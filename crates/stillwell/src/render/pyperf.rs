@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::convert::pyperf::calibration_entry;
-use crate::results::{BenchmarkResult, LaunchView, MetaValue, Metadata, Results, ValueUnit};
+use crate::results::{BenchmarkResult, LaunchView, MetaValue, Metadata, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 /// Up to here a double is a whole number exactly.
@@ -91,10 +91,10 @@ fn suite(results: &Results) -> Result<PyperfSuite> {
 
 fn series(results: &Results, benchmark: &BenchmarkResult, label: &str) -> Result<PyperfBenchmark> {
     let unit = match &benchmark.unit {
-        ValueUnit::Time => "second",
-        ValueUnit::Bytes => "byte",
-        ValueUnit::Count => "integer",
-        ValueUnit::Other(unit) => {
+        ResultUnit::Time => "second",
+        ResultUnit::Bytes => "byte",
+        ResultUnit::Count => "integer",
+        ResultUnit::Other(unit) => {
             bail!("{label}: pyperf has no unit {unit:?}, only second, byte and integer")
         }
     };
@@ -139,7 +139,7 @@ fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata 
 /// Nothing if the launch has neither values nor warm-ups.
 fn run(benchmark: &BenchmarkResult, launch: &LaunchView<'_>) -> Result<Option<PyperfRun>, String> {
     let number = |value: f64| match benchmark.unit {
-        ValueUnit::Time => PyperfNumber::Float(seconds(value)),
+        ResultUnit::Time => PyperfNumber::Float(seconds(value)),
         _ if value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) => {
             PyperfNumber::Whole(value as u64)
         }
@@ -151,17 +151,17 @@ fn run(benchmark: &BenchmarkResult, launch: &LaunchView<'_>) -> Result<Option<Py
     if launch.values.is_empty() && launch.warmups.is_empty() {
         return Ok(None);
     }
-    let metadata = launch.about.metadata.as_deref().map(Cow::Borrowed).unwrap_or_default();
+    let metadata = launch.info.metadata.as_deref().map(Cow::Borrowed).unwrap_or_default();
     let mut metadata: PyperfMetadata = cleaned(&metadata).collect();
     // pyperf knows one number of loops for a run.
     let range = launch.first_value..launch.first_value + launch.values.len();
     let loops = match benchmark.loops.get(range).unwrap_or_default() {
         [first, rest @ ..] if rest.iter().all(|loops| loops == first) => Some(*first),
         [_, ..] => None,
-        [] => launch.about.loops.map(std::num::NonZeroU64::get),
+        [] => launch.info.loops.map(std::num::NonZeroU64::get),
     };
-    let inner_loops = launch.about.inner_loops.map(std::num::NonZeroU64::get);
-    let calibration = launch.about.calibration.map(calibration_entry);
+    let inner_loops = launch.info.inner_loops.map(std::num::NonZeroU64::get);
+    let calibration = launch.info.calibration.map(calibration_entry);
     let numbers = [("loops", loops), ("inner_loops", inner_loops)];
     let numbers = numbers.into_iter().filter_map(|(key, number)| Some((key, number?)));
     metadata

@@ -9,28 +9,28 @@ use crate::render::units::{DisplayUnit, UnitKind, short_time};
 use crate::render::{table, uncertain};
 use crate::results::statistics::summary;
 use crate::results::{
-    BenchmarkResult, Calibration, LaunchView, MetaValue, Metadata, Results, SummaryStatistics,
-    ValueUnit,
+    BenchmarkResult, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 /// Further off the mean than this, a value is marked with its distance.
 const FAR: f64 = 0.05;
 
 /// What the values of a benchmark measure.
-pub fn kind(unit: &ValueUnit) -> UnitKind {
+pub fn kind(unit: &ResultUnit) -> UnitKind {
     match unit {
-        ValueUnit::Time => UnitKind::Time,
-        ValueUnit::Bytes => UnitKind::Memory,
-        ValueUnit::Count | ValueUnit::Other(_) => UnitKind::Count,
+        ResultUnit::Time => UnitKind::Time,
+        ResultUnit::Bytes => UnitKind::Memory,
+        ResultUnit::Count | ResultUnit::Other(_) => UnitKind::Count,
     }
 }
 
 /// A value with its unit, four digits.
-pub fn value(unit: &ValueUnit, value: f64) -> String {
+pub fn value(unit: &ResultUnit, value: f64) -> String {
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.number(value, None));
     match unit {
-        ValueUnit::Other(name) => format!("{number} {name}"),
+        ResultUnit::Other(name) => format!("{number} {name}"),
         _ => number,
     }
 }
@@ -94,7 +94,7 @@ fn one_launch(
     raw: bool,
 ) -> io::Result<()> {
     writeln!(to, "launch {number}: {}", launch_heading(benchmark, launch))?;
-    let is_raw = raw && benchmark.unit == ValueUnit::Time;
+    let is_raw = raw && benchmark.unit == ResultUnit::Time;
     let inner = launch.inner_loops() as f64;
     let shown = |n: u64, per_loop: f64| {
         value(&benchmark.unit, if is_raw { per_loop * n as f64 * inner } else { per_loop })
@@ -127,7 +127,7 @@ fn one_launch(
 /// `1 warm-up, 3 values, 2^14 loops`.
 fn launch_heading(benchmark: &BenchmarkResult, launch: &LaunchView<'_>) -> String {
     let again = |what: &str, n: String| format!("calibration of the {what}: {n}");
-    match launch.about.calibration {
+    match launch.info.calibration {
         Some(Calibration::Loops(n)) => return again("loops", loops(n.get())),
         Some(Calibration::LoopsAgain(n)) => return again("loops, again", loops(n.get())),
         Some(Calibration::Warmups(n)) => return again("warm-ups", n.to_string()),
@@ -153,7 +153,7 @@ fn launch_heading(benchmark: &BenchmarkResult, launch: &LaunchView<'_>) -> Strin
     items.join(", ")
 }
 
-fn summary_text(unit: &ValueUnit, summary: &SummaryStatistics) -> String {
+fn summary_text(unit: &ResultUnit, summary: &SummaryStatistics) -> String {
     let items = [
         ("mean", summary.mean),
         ("sd", summary.stddev),
@@ -270,7 +270,7 @@ fn meta_in_words(key: &str, value: &MetaValue) -> String {
     match key {
         "duration" | "uptime" => short_time(number * 1e9),
         "mem_max_rss" | "command_max_rss" | "mem_peak_pagefile_usage" => {
-            self::value(&ValueUnit::Bytes, number)
+            self::value(&ResultUnit::Bytes, number)
         }
         _ => value.to_string(),
     }
@@ -280,10 +280,10 @@ fn of_launches(benchmark: &BenchmarkResult) -> MetadataTexts {
     let mut said: BTreeMap<&str, Vec<&MetaValue>> = BTreeMap::new();
     let mut counts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for launch in benchmark.launches() {
-        for (key, value) in launch.about.metadata.iter().flat_map(|metadata| metadata.iter()) {
+        for (key, value) in launch.info.metadata.iter().flat_map(|metadata| metadata.iter()) {
             said.entry(key).or_default().push(value);
         }
-        let numbers = [("loops", launch.about.loops), ("inner_loops", launch.about.inner_loops)];
+        let numbers = [("loops", launch.info.loops), ("inner_loops", launch.info.inner_loops)];
         for (key, n) in numbers {
             if let Some(n) = n.filter(|_| !launch.values.is_empty()) {
                 counts.entry(key).or_default().insert(n.get());

@@ -132,11 +132,11 @@ pub fn kind_of(name: &str) -> UnitKind {
 
 /// What values of this unit measure.
 pub fn kind_of_unit(unit: crate::values::Unit) -> UnitKind {
-    use crate::values::Unit as ValueUnit;
+    use crate::values::Unit as ResultUnit;
     match unit {
-        ValueUnit::Time => UnitKind::Time,
-        ValueUnit::Bytes => UnitKind::Memory,
-        ValueUnit::Count => UnitKind::Count,
+        ResultUnit::Time => UnitKind::Time,
+        ResultUnit::Bytes => UnitKind::Memory,
+        ResultUnit::Count => UnitKind::Count,
     }
 }
 

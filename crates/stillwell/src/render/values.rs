@@ -10,7 +10,7 @@ use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
 use crate::render::units::{self, UnitKind};
 use crate::results::statistics::summary;
-use crate::results::{BenchmarkResult, Results, ValueUnit};
+use crate::results::{BenchmarkResult, ResultUnit, Results};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 
@@ -49,7 +49,7 @@ pub fn markdown(results: &Results) -> String {
         let shown = |number: Option<f64>| number.map_or(String::new(), |it| unit.number(it, None));
         let count = summary.count.map_or(String::new(), |count| count.to_string());
         let unit_name = match &benchmark.unit {
-            ValueUnit::Other(name) => one_line(name).replace('|', "\\|"),
+            ResultUnit::Other(name) => one_line(name).replace('|', "\\|"),
             _ => unit.name.into(),
         };
         let cells = numbers.map(shown).join(" | ");
@@ -60,8 +60,8 @@ pub fn markdown(results: &Results) -> String {
 
 fn unit(benchmark: &BenchmarkResult, values: impl Iterator<Item = f64>) -> units::DisplayUnit {
     match benchmark.unit {
-        ValueUnit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
-        ValueUnit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),
-        ValueUnit::Count | ValueUnit::Other(_) => units::DisplayUnit::ONE,
+        ResultUnit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
+        ResultUnit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),
+        ResultUnit::Count | ResultUnit::Other(_) => units::DisplayUnit::ONE,
     }
 }

@@ -45,7 +45,7 @@ impl From<&str> for MetaValue {
 
 /// What the values of a benchmark are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ValueUnit {
+pub enum ResultUnit {
     /// Nanoseconds per loop.
     Time,
     /// Bytes.
@@ -56,7 +56,7 @@ pub enum ValueUnit {
     Other(String),
 }
 
-impl ValueUnit {
+impl ResultUnit {
     /// As it is written beside a value.
     pub fn name(&self) -> &str {
         match self {
@@ -90,7 +90,7 @@ pub struct Results {
 pub struct BenchmarkResult {
     /// As the source calls it. Name, parameters and unit together are unique in a file.
     pub name: String,
-    pub unit: ValueUnit,
+    pub unit: ResultUnit,
     /// In the order of the source.
     pub parameters: Vec<(String, String)>,
     /// Of all launches of this benchmark.
@@ -115,7 +115,7 @@ pub struct BenchmarkResult {
 pub struct Extra {
     /// As the source calls it; CPU time is always [`CPU`].
     pub name: String,
-    pub unit: ValueUnit,
+    pub unit: ResultUnit,
     /// One for each value of the benchmark.
     pub values: Vec<Option<f64>>,
 }
@@ -168,7 +168,7 @@ pub struct LaunchInfo {
 /// A process, or what comes nearest to it in the source.
 #[derive(Clone, Debug, PartialEq)]
 struct Launch {
-    about: LaunchInfo,
+    info: LaunchInfo,
     /// Where its values end in the benchmark's.
     values_end: usize,
     /// Where its warm-ups end in the benchmark's.
@@ -178,7 +178,7 @@ struct Launch {
 /// A launch with its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaunchView<'a> {
-    pub about: &'a LaunchInfo,
+    pub info: &'a LaunchInfo,
     pub values: &'a [f64],
     pub warmups: &'a [(u64, f64)],
     /// Index of its first value in the benchmark's.
@@ -188,18 +188,18 @@ pub struct LaunchView<'a> {
 impl LaunchView<'_> {
     /// Outer loops of each value; 1 if the source does not say.
     pub fn loops(&self) -> u64 {
-        self.about.loops.map_or(1, NonZeroU64::get)
+        self.info.loops.map_or(1, NonZeroU64::get)
     }
 
     /// Inner loops; 1 if the source does not say.
     pub fn inner_loops(&self) -> u64 {
-        self.about.inner_loops.map_or(1, NonZeroU64::get)
+        self.info.inner_loops.map_or(1, NonZeroU64::get)
     }
 }
 
 impl BenchmarkResult {
     /// Without a value.
-    pub fn new(name: &str, unit: ValueUnit) -> Self {
+    pub fn new(name: &str, unit: ResultUnit) -> Self {
         Self {
             name: name.into(),
             unit,
@@ -216,9 +216,9 @@ impl BenchmarkResult {
     }
 
     /// The values and warm-ups that were pushed since the last call are those of one launch.
-    pub fn end_launch(&mut self, about: LaunchInfo) {
+    pub fn end_launch(&mut self, info: LaunchInfo) {
         let (values_end, warmups_end) = (self.values.len(), self.warmups.len());
-        self.launches.push(Launch { about, values_end, warmups_end });
+        self.launches.push(Launch { info, values_end, warmups_end });
     }
 
     /// Number of launches, those for calibration too.
@@ -248,7 +248,7 @@ impl BenchmarkResult {
         self.launches.iter().enumerate().map(|(index, launch)| {
             let (values, warmups) = self.ranges(index);
             LaunchView {
-                about: &launch.about,
+                info: &launch.info,
                 first_value: values.start,
                 values: &self.values[values],
                 warmups: &self.warmups[warmups],
@@ -257,8 +257,8 @@ impl BenchmarkResult {
     }
 
     /// What the launches are beside their values.
-    pub fn abouts_mut(&mut self) -> impl Iterator<Item = &mut LaunchInfo> {
-        self.launches.iter_mut().map(|launch| &mut launch.about)
+    pub fn infos_mut(&mut self) -> impl Iterator<Item = &mut LaunchInfo> {
+        self.launches.iter_mut().map(|launch| &mut launch.info)
     }
 
     fn ranges(&self, index: usize) -> (Range<usize>, Range<usize>) {
@@ -269,7 +269,7 @@ impl BenchmarkResult {
     }
 
     /// Puts a value of an extra beside the value that was pushed last.
-    pub fn push_extra(&mut self, name: &str, unit: &ValueUnit, value: f64) {
+    pub fn push_extra(&mut self, name: &str, unit: &ResultUnit, value: f64) {
         let n_before = self.values.len().saturating_sub(1);
         let found = self.extras.iter().position(|extra| extra.name == name);
         let index = found.unwrap_or_else(|| {
@@ -336,7 +336,7 @@ impl BenchmarkResult {
         }
         self.values.extend(launch.values);
         self.warmups.extend(launch.warmups);
-        self.end_launch(launch.about.clone());
+        self.end_launch(launch.info.clone());
     }
 
     /// No launch has warm-ups any more; a launch with nothing else is gone.

@@ -7,8 +7,8 @@ use crate::convert::file_tests::samples::*;
 use crate::convert::read::unpacked;
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::statistics::summary;
-use crate::results::{BenchmarkResult, CPU, EXIT_CODE, PEAK_MEMORY, Results, ValueUnit};
-use crate::values::Format;
+use crate::results::{BenchmarkResult, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
+use crate::values::FileFormat;
 
 #[track_caller]
 fn read(files: &[SourceFile<'_>]) -> Results {
@@ -38,27 +38,27 @@ fn every_format_is_recognised() {
     for (format, files) in ALL {
         assert_eq!(detect(files[0].bytes).unwrap(), format, "{}", files[0].path);
     }
-    assert_eq!(detect(TIMES.bytes).unwrap(), Format::Times);
+    assert_eq!(detect(TIMES.bytes).unwrap(), FileFormat::Times);
     for file in PYPERF {
         assert_eq!(
             detect(&unpacked(file.bytes).unwrap()).unwrap(),
-            Format::Pyperf,
+            FileFormat::Pyperf,
             "{}",
             file.path
         );
     }
     // The beginning is enough where the beginning says it.
-    assert_eq!(detect(&PYPERF[4].bytes[..300]).unwrap(), Format::Pyperf);
-    assert_eq!(detect(&HYPERFINE[0].bytes[..100]).unwrap(), Format::Hyperfine);
+    assert_eq!(detect(&PYPERF[4].bytes[..300]).unwrap(), FileFormat::Pyperf);
+    assert_eq!(detect(&HYPERFINE[0].bytes[..100]).unwrap(), FileFormat::Hyperfine);
     assert!(is_criterion(CRITERION.iter().map(|file| file.path), "new"));
     assert!(!is_criterion(["src/main.rs", "new/other.json"], "new"));
 }
 
 /// `python3 -m pyperf` 2.10.0: get_nrun(), get_nvalue(), mean(), median(), stdev(), min and max of get_values().
-type OfPyperf = (usize, &'static str, usize, usize, [f64; 5]);
+type PyperfFigures = (usize, &'static str, usize, usize, [f64; 5]);
 
 #[rustfmt::skip]
-const OF_PYPERF: [OfPyperf; 11] = [
+const OF_PYPERF: [PyperfFigures; 11] = [
     (0, "timeit", 21, 60, [5.933684441121525e-06, 5.667418334964758e-06, 7.756993031779166e-07, 5.025701782228331e-06, 7.897026794434492e-06]),
     (1, "list_mul", 6, 15, [1.6748086832679236e-06, 1.135742675781315e-06, 1.124998298947309e-06, 8.647508544928906e-07, 3.923991333008164e-06]),
     (1, "dict_get", 6, 15, [1.5206995086670718e-08, 1.3661649322493224e-08, 2.7962789792067526e-09, 1.308150405889344e-08, 2.083418350218996e-08]),
@@ -91,12 +91,12 @@ fn pyperf_says_the_same() {
 fn without_the_metadata_of_runs_the_values_are_the_same() {
     for file in PYPERF {
         let options = ReadOptions { detail: Detail::Values, ..ReadOptions::default() };
-        let fewer = Format::Pyperf.read(&[file], options).unwrap();
+        let fewer = FileFormat::Pyperf.read(&[file], options).unwrap();
         let mut all = read(&[file]);
         all.benchmarks
             .iter_mut()
-            .flat_map(BenchmarkResult::abouts_mut)
-            .for_each(|about| about.metadata = None);
+            .flat_map(BenchmarkResult::infos_mut)
+            .for_each(|info| info.metadata = None);
         assert_eq!(fewer, all, "{}", file.path);
     }
 }
@@ -165,7 +165,7 @@ fn google_benchmark_says_the_same() {
             continue;
         };
         let cpu: Vec<f64> = ours.extra(CPU).unwrap().iter().map(|value| value.unwrap()).collect();
-        let mut of_cpu = BenchmarkResult::new("cpu", ValueUnit::Time);
+        let mut of_cpu = BenchmarkResult::new("cpu", ResultUnit::Time);
         of_cpu.values = cpu;
         for (series, key) in [(ours, "real_time"), (&of_cpu, "cpu_time")] {
             let summary = summary(series);
@@ -199,7 +199,7 @@ fn named_or_none<'a>(results: &'a Results, name: &str) -> Option<&'a BenchmarkRe
 fn criterion_says_the_same() {
     for side in ["new", "base"] {
         let options = ReadOptions { side, ..ReadOptions::default() };
-        let results = Format::Criterion.read(&CRITERION, options).unwrap();
+        let results = FileFormat::Criterion.read(&CRITERION, options).unwrap();
         assert_eq!(results.benchmarks.len(), if side == "new" { 2 } else { 1 });
         for ours in &results.benchmarks {
             let parameter = ours.name.rsplit('/').next().unwrap();
@@ -227,7 +227,7 @@ fn criterion_says_the_same() {
         SourceFile { path: "sample.json", ..CRITERION[2] },
     ];
     assert_eq!(
-        Format::Criterion.read(&one, ReadOptions::default()).unwrap().benchmarks[0].name,
+        FileFormat::Criterion.read(&one, ReadOptions::default()).unwrap().benchmarks[0].name,
         "grp/sum/64"
     );
 }
@@ -301,7 +301,7 @@ fn pytest_says_the_same() {
 #[test]
 fn asv_says_the_same() {
     let (with, alone) = (read(&ASV), read(&ASV[..1]));
-    assert!(Format::Asv.wants_beside().contains(&"../benchmarks.json"));
+    assert!(FileFormat::Asv.wants_beside().contains(&"../benchmarks.json"));
     let time = &with.benchmarks[1];
     check("median", summary(time).median, 1.471_500_354_455_201_9e-6 * 1e9);
     assert_eq!(time.parameters, [("n".to_owned(), "100".to_owned())]);
@@ -310,8 +310,8 @@ fn asv_says_the_same() {
     for results in [&with, &alone] {
         assert_eq!(results.benchmarks.len(), 7);
         let memory = named(results, "b.peakmem_list");
-        assert_eq!((&memory.unit, &memory.values[..]), (&ValueUnit::Bytes, &[37_072_896.0][..]));
-        assert_eq!(named(results, "b.TimeSuite.track_len").unit, ValueUnit::Count);
+        assert_eq!((&memory.unit, &memory.values[..]), (&ResultUnit::Bytes, &[37_072_896.0][..]));
+        assert_eq!(named(results, "b.TimeSuite.track_len").unit, ResultUnit::Count);
     }
 }
 

@@ -40,7 +40,7 @@ pub struct SliceRunner<'a> {
     plan: &'a Plan,
     workers: &'a Workers,
     maker: WorkerFactory,
-    patience: RequestLimits,
+    request_limits: RequestLimits,
     record: Option<RecordOutput>,
     orders: Stream,
     paces: Paces,
@@ -98,14 +98,14 @@ impl WorkerFactory {
         &mut self,
         mut launch: WorkerLaunch,
         arm: usize,
-        patience: &RequestLimits,
+        request_limits: &RequestLimits,
     ) -> Result<Worker, worker::WorkerFailure> {
         match self {
             Self::Programs(launcher, run_as) => {
                 launch.attributes.run_as.clone_from(run_as);
-                Worker::start(launcher, &launch, patience)
+                Worker::start(launcher, &launch, request_limits)
             }
-            Self::Forks(server) => server.fork(&arm.to_string(), patience),
+            Self::Forks(server) => server.fork(&arm.to_string(), request_limits),
         }
     }
 }
@@ -139,7 +139,7 @@ impl<'a> SliceRunner<'a> {
             plan,
             workers,
             maker,
-            patience: RequestLimits {
+            request_limits: RequestLimits {
                 timeout: plan.timeout_ns.map(Duration::from_nanos),
                 interrupt: Some(Rc::new(interrupt)),
             },
@@ -195,7 +195,7 @@ impl<'a> SliceRunner<'a> {
     }
 
     fn team(&mut self, steps: &[Step]) -> Result<WorkerTeam, SliceError> {
-        WorkerTeam::start(self.plan, self.workers, &mut self.maker, &self.patience, steps)
+        WorkerTeam::start(self.plan, self.workers, &mut self.maker, &self.request_limits, steps)
     }
 
     fn append(&mut self, row: &mut Row) -> Result<(), SliceError> {
@@ -250,10 +250,10 @@ pub fn list_benchmarks(
     interrupt: Option<Rc<Interrupt>>,
 ) -> Result<Vec<Vec<Listed>>, (usize, worker::WorkerFailure)> {
     let timeout = timeout.map(|time| Duration::from_nanos(time.ns));
-    let patience = RequestLimits { timeout, interrupt };
+    let request_limits = RequestLimits { timeout, interrupt };
     let mut list = |(index, program): (usize, &Arm)| {
         let launch = team::launch_to_list(program);
-        let mut worker = maker.make(launch, index, &patience)?;
+        let mut worker = maker.make(launch, index, &request_limits)?;
         worker.hello()?;
         let found = worker.list()?;
         worker.quit()?;

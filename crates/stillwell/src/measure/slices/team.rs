@@ -49,7 +49,7 @@ impl WorkerTeam {
         plan: &Plan,
         workers: &Workers,
         maker: &mut WorkerFactory,
-        patience: &RequestLimits,
+        request_limits: &RequestLimits,
         steps: &[Step],
     ) -> Result<Self, SliceError> {
         let started_ns = monotonic_ns();
@@ -57,7 +57,7 @@ impl WorkerTeam {
         let mut start = |step: &Step| {
             let arm = step.arm as usize;
             let launch = launch(plan, workers, step);
-            Ok((arm, maker.make(launch, arm, patience).map_err(broken(arm))?))
+            Ok((arm, maker.make(launch, arm, request_limits).map_err(broken(arm))?))
         };
         // All are started before the first is waited for: on a busy machine a start is mostly waiting.
         let started: Vec<_> = steps.iter().map(&mut start).collect::<Result<_, SliceError>>()?;

@@ -17,7 +17,7 @@ pub struct WorkerFailure {
     /// What went wrong.
     pub what: FailureCause,
     /// The end of what the process wrote to its standard output and error.
-    pub said: OutputTail,
+    pub output_tail: OutputTail,
 }
 
 /// The ways in which it can go wrong.

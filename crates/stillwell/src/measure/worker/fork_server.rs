@@ -55,13 +55,13 @@ impl ForkServer {
     pub fn fork(
         self: &Rc<Self>,
         arm: &str,
-        patience: &RequestLimits,
+        request_limits: &RequestLimits,
     ) -> Result<Worker, WorkerFailure> {
         let request = format!("fork {}", text::escape(arm));
         let failed = |what| WorkerFailure {
             request: Some(failure::shown(request.as_bytes())),
             what,
-            said: OutputTail::default(),
+            output_tail: OutputTail::default(),
         };
         if self.lost.get() {
             return Err(failed(FailureCause::Over));
@@ -72,8 +72,8 @@ impl ForkServer {
                 errno: error.raw_os_error().unwrap_or(0),
             })
         })?;
-        let limit = patience.timeout.or(Some(LIMIT));
-        let limits = WaitLimits::new(limit, patience.interrupt.as_deref());
+        let limit = request_limits.timeout.or(Some(LIMIT));
+        let limits = WaitLimits::new(limit, request_limits.interrupt.as_deref());
         let answer = self.send_ends(&request, &theirs).and_then(|()| self.line(&limits));
         // Its copies keep the pipes open from here on.
         drop(theirs);
@@ -100,7 +100,11 @@ impl ForkServer {
             let line = failure::shown(&line);
             return Err(failed(FailureCause::Rubbish { line, why: AnswerFault::Form }));
         };
-        Ok(Worker::new(channel, WorkerProcess::forked(pid, Rc::<Self>::clone(self)), patience))
+        Ok(Worker::new(
+            channel,
+            WorkerProcess::forked(pid, Rc::<Self>::clone(self)),
+            request_limits,
+        ))
     }
 
     fn send_ends(&self, request: &str, ends: &WorkerPipes) -> Result<(), ChannelError> {

@@ -87,7 +87,7 @@ pub struct WorkerExit {
     /// What wait4 says of it. Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
     pub usage: Option<Usage>,
     /// The end of what it wrote.
-    pub said: OutputTail,
+    pub output_tail: OutputTail,
 }
 
 /// A running worker. When this is dropped, its process group is killed.
@@ -97,7 +97,7 @@ pub struct Worker {
     process: WorkerProcess,
     files: ProcFiles,
     facts: Option<WorkerFacts>,
-    patience: RequestLimits,
+    request_limits: RequestLimits,
     /// Whether it has failed, and is gone.
     over: bool,
 }
@@ -110,9 +110,10 @@ impl Worker {
     pub fn start(
         launcher: &mut Launcher,
         launch: &WorkerLaunch,
-        patience: &RequestLimits,
+        request_limits: &RequestLimits,
     ) -> Result<Self, WorkerFailure> {
-        let failed = |what| WorkerFailure { request: None, what, said: OutputTail::default() };
+        let failed =
+            |what| WorkerFailure { request: None, what, output_tail: OutputTail::default() };
         let refused = |what, error: std::io::Error| {
             failed(FailureCause::System { what, errno: error.raw_os_error().unwrap_or(0) })
         };
@@ -135,13 +136,13 @@ impl Worker {
         let launched = launcher
             .launch_with(&c_string(&path), &argv, all, stdio, &launch.attributes, &kept)
             .map_err(|LaunchError { stage, errno }| failed(FailureCause::Start { stage, errno }))?;
-        Ok(Self::new(channel, WorkerProcess::child(launched.pid, output), patience))
+        Ok(Self::new(channel, WorkerProcess::child(launched.pid, output), request_limits))
     }
 
-    fn new(channel: Channel, process: WorkerProcess, patience: &RequestLimits) -> Self {
+    fn new(channel: Channel, process: WorkerProcess, request_limits: &RequestLimits) -> Self {
         let files = ProcFiles::open(process.pid());
-        let patience = patience.clone();
-        Self { channel, process, files, facts: None, patience, over: false }
+        let request_limits = request_limits.clone();
+        Self { channel, process, files, facts: None, request_limits, over: false }
     }
 
     /// Its process id.
@@ -187,7 +188,7 @@ impl Worker {
         if self.over {
             return Err(self.end_by(Some("quit"), FailureCause::Over));
         }
-        let limits = WaitLimits::new(Some(QUIT_LIMIT), self.patience.interrupt.as_deref());
+        let limits = WaitLimits::new(Some(QUIT_LIMIT), self.request_limits.interrupt.as_deref());
         let process = &mut self.process;
         let asked = self.channel.silence();
         let asked = asked.and_then(|()| self.channel.send(b"quit\n", process, &limits));
@@ -209,7 +210,7 @@ impl Worker {
             exit: end.exit,
             killed: !in_time,
             usage: end.usage,
-            said: self.process.said(),
+            output_tail: self.process.output_tail(),
         })
     }
 
@@ -224,8 +225,8 @@ impl Worker {
         if self.over {
             return Err(self.end_by(request, FailureCause::Over));
         }
-        let limit = self.patience.timeout.or(limit);
-        let limits = WaitLimits::new(limit, self.patience.interrupt.as_deref());
+        let limit = self.request_limits.timeout.or(limit);
+        let limits = WaitLimits::new(limit, self.request_limits.interrupt.as_deref());
         let (channel, process) = (&mut self.channel, &mut self.process);
         let sent = request.map_or(Ok(()), |request| {
             let bytes = [request.as_bytes(), b"\n", payload].concat();
@@ -244,8 +245,8 @@ impl Worker {
         request: Option<&str>,
         limit: Option<Duration>,
     ) -> Result<Vec<u8>, WorkerFailure> {
-        let limit = self.patience.timeout.or(limit);
-        let limits = WaitLimits::new(limit, self.patience.interrupt.as_deref());
+        let limit = self.request_limits.timeout.or(limit);
+        let limits = WaitLimits::new(limit, self.request_limits.interrupt.as_deref());
         let line = self.channel.line(&mut self.process, &limits);
         let line = line.map_err(|broken| self.broken(request, broken, limit))?;
         self.without_error(request, line)
@@ -295,7 +296,9 @@ impl Worker {
     fn how_it_died(&mut self) -> FailureCause {
         let exit = self.process.finish().exit;
         match exit {
-            Some(status) if self.facts.is_none() && is_no_worker(status, &self.process.said()) => {
+            Some(status)
+                if self.facts.is_none() && is_no_worker(status, &self.process.output_tail()) =>
+            {
                 FailureCause::NotAWorker { exit: status }
             }
             _ => FailureCause::Died { exit },
@@ -311,14 +314,14 @@ impl Worker {
 
     fn failure(&self, request: Option<&str>, what: FailureCause) -> WorkerFailure {
         let request = request.map(|request| failure::shown(request.as_bytes()));
-        WorkerFailure { request, what, said: self.process.said() }
+        WorkerFailure { request, what, output_tail: self.process.output_tail() }
     }
 }
 
 /// Whether a process that ended before its first line looks as if it never wanted to be a worker: it did what it always
 /// does, or it did not know the argument.
-fn is_no_worker(status: i32, said: &OutputTail) -> bool {
-    let lines = || said.stderr.lines().chain(said.stdout.lines());
+fn is_no_worker(status: i32, output_tail: &OutputTail) -> bool {
+    let lines = || output_tail.stderr.lines().chain(output_tail.stdout.lines());
     let is_usage = |line: &str| {
         let line = line.trim_start().to_ascii_lowercase();
         line.starts_with("usage") || line.contains(ARGUMENT.trim_end_matches('='))

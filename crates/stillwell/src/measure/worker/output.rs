@@ -57,7 +57,7 @@ impl WorkerOutput {
     }
 
     /// The ends of both.
-    pub fn said(&self) -> OutputTail {
+    pub fn output_tail(&self) -> OutputTail {
         let text = |captured: &TailFile| String::from_utf8_lossy(&captured.end()).into_owned();
         OutputTail { stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
@@ -110,7 +110,7 @@ mod tests {
         output.trim();
         assert_eq!(output.stdout.n_bytes(), 0);
         file.write_all(b"after").unwrap();
-        let OutputTail { stdout, stderr } = output.said();
+        let OutputTail { stdout, stderr } = output.output_tail();
         assert!(stdout.len() == TAIL_BYTES && stdout.ends_with("xbeforeafter"), "{stdout}");
         assert_eq!(stderr, "");
     }

@@ -85,9 +85,9 @@ impl WorkerProcess {
     }
 
     /// The end of what it wrote.
-    pub fn said(&self) -> OutputTail {
+    pub fn output_tail(&self) -> OutputTail {
         match &self.origin {
-            ProcessOrigin::Child(output) => output.said(),
+            ProcessOrigin::Child(output) => output.output_tail(),
             ProcessOrigin::Forked(_) => OutputTail::default(),
         }
     }

@@ -73,13 +73,13 @@ fn launch(argv: &[&str]) -> WorkerLaunch {
     }
 }
 
-fn start(argv: &[&str], patience: &RequestLimits) -> Result<Worker, WorkerFailure> {
+fn start(argv: &[&str], request_limits: &RequestLimits) -> Result<Worker, WorkerFailure> {
     crate::sys::stop_ignoring_children();
-    Worker::start(&mut Launcher::default(), &launch(argv), patience)
+    Worker::start(&mut Launcher::default(), &launch(argv), request_limits)
 }
 
-fn shell_with(script: &str, patience: &RequestLimits) -> Worker {
-    start(&["/bin/sh", "-c", &format!("{SHELL}{script}"), "sh"], patience).unwrap()
+fn shell_with(script: &str, request_limits: &RequestLimits) -> Worker {
+    start(&["/bin/sh", "-c", &format!("{SHELL}{script}"), "sh"], request_limits).unwrap()
 }
 
 fn shell(script: &str) -> Worker {
@@ -166,7 +166,7 @@ fn a_program_that_is_no_worker() {
 fn a_program_that_fails_before_its_first_line() {
     let failure = check_hello(python("import no_such_module_at_all"));
     assert_eq!(failure.what, FailureCause::Died { exit: Some(1) });
-    let last = failure.said.stderr.lines().last().unwrap().to_owned();
+    let last = failure.output_tail.stderr.lines().last().unwrap().to_owned();
     assert!(last.contains("No module named 'no_such_module_at_all'"), "{last}");
     let failure = check_hello(shell("printf 'stillwell 1' >&4; kill -SEGV $$"));
     assert_eq!(failure.what, FailureCause::Died { exit: Some(-libc::SIGSEGV) });
@@ -190,7 +190,7 @@ fn first_lines_that_are_none() {
 fn a_worker_that_dies_in_the_middle() {
     let failure = check_run(shell("say stillwell 1; ask; echo out; echo err >&2; kill -KILL $$"));
     assert_eq!(failure.what, FailureCause::Died { exit: Some(-libc::SIGKILL) });
-    assert_eq!(failure.said, OutputTail { stdout: "out\n".into(), stderr: "err\n".into() });
+    assert_eq!(failure.output_tail, OutputTail { stdout: "out\n".into(), stderr: "err\n".into() });
     let failure = check_run(shell("say stillwell 1; ask; exit 0"));
     assert_eq!(failure.what, FailureCause::Died { exit: Some(0) });
     // It had ended before it was asked, and said something.
@@ -199,15 +199,15 @@ fn a_worker_that_dies_in_the_middle() {
     assert_eq!(wait_for_end(&mut worker.process, &WaitLimits::default()), Ok(true));
     let failure = worker.run_loops(7).unwrap_err();
     assert_eq!(failure.what, FailureCause::Died { exit: Some(3) });
-    assert_eq!(failure.said.stderr, "over\n");
+    assert_eq!(failure.output_tail.stderr, "over\n");
 }
 
 #[test]
 fn a_traceback_is_kept() {
     let failure = check_run(python("say('stillwell 1')\nask()\n1 / 0"));
     assert_eq!(failure.what, FailureCause::Died { exit: Some(1) });
-    assert!(failure.said.stderr.contains("Traceback"));
-    assert!(failure.said.stderr.trim_end().ends_with("ZeroDivisionError: division by zero"));
+    assert!(failure.output_tail.stderr.contains("Traceback"));
+    assert!(failure.output_tail.stderr.trim_end().ends_with("ZeroDivisionError: division by zero"));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn a_worker_that_hangs_is_killed_with_all_its_children() {
     let mut worker = shell("sleep 1000 & say stillwell 1 child=$!; ask; wait");
     let child: i32 = worker.hello().unwrap().get("child").unwrap().parse().unwrap();
     let child = pidfd_open(Pid::from_raw(child).unwrap(), PidfdFlags::empty());
-    worker.patience.timeout = Some(timeout);
+    worker.request_limits.timeout = Some(timeout);
     let failure = check_run(worker);
     assert_eq!(failure.what, FailureCause::TimedOut(timeout));
     if let Ok(child) = child {
@@ -303,7 +303,7 @@ fn a_worker_that_reads_nothing_is_timed_out() {
     let timeout = Duration::from_millis(300);
     let mut worker = shell("say stillwell 1; sleep 1000");
     worker.hello().unwrap();
-    worker.patience.timeout = Some(timeout);
+    worker.request_limits.timeout = Some(timeout);
     let failure = worker.source(CodePart::Statement, &"x".repeat(1 << 20)).unwrap_err();
     assert_eq!(failure.what, FailureCause::TimedOut(timeout));
     check_gone(worker.pid());
@@ -322,16 +322,18 @@ say('bye')";
     worker.run_loops(1).unwrap();
     worker.run_loops(1).unwrap();
     let ended = worker.quit().unwrap();
-    assert!(ended.said.stdout.ends_with("x\nlast\n") && ended.said.stderr.ends_with('y'));
-    assert!(ended.said.stdout.len() <= 4096);
+    assert!(
+        ended.output_tail.stdout.ends_with("x\nlast\n") && ended.output_tail.stderr.ends_with('y')
+    );
+    assert!(ended.output_tail.stdout.len() <= 4096);
 }
 
 #[test]
 fn an_interrupt_ends_the_wait_and_is_then_over() {
     let (interrupt, mut signals) = Interrupt::by_hand();
-    let patience = RequestLimits { timeout: None, interrupt: Some(Rc::new(interrupt)) };
-    let worker = shell_with("say stillwell 1; ask; ask", &patience);
-    let mut other = shell_with("say stillwell 1; ask; say bye", &patience);
+    let request_limits = RequestLimits { timeout: None, interrupt: Some(Rc::new(interrupt)) };
+    let worker = shell_with("say stillwell 1; ask; ask", &request_limits);
+    let mut other = shell_with("say stillwell 1; ask; say bye", &request_limits);
     other.hello().unwrap();
     let ask = |mut worker: Worker, signals: &mut UnixStream| {
         worker.hello().unwrap();

@@ -19,7 +19,7 @@ pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audienc
     let request = request.unwrap_or_default();
     let (what, advice) = in_words(&failure.what);
     let advice = advice.map(|advice| audience.words(&format!("; {advice}"))).unwrap_or_default();
-    format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.said))
+    format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.output_tail))
 }
 
 /// What happened, as what follows the arm, and what to do about it.
@@ -110,9 +110,11 @@ fn cause(errno: i32) -> io::Error {
 }
 
 /// The last lines of both streams. A program that said nothing needs no words for that: it was not asked to.
-fn end_of(said: &OutputTail) -> String {
+fn end_of(output_tail: &OutputTail) -> String {
     let mut shown = String::new();
-    for (text, stream) in [(&said.stdout, "standard output"), (&said.stderr, "standard error")] {
+    for (text, stream) in
+        [(&output_tail.stdout, "standard output"), (&output_tail.stderr, "standard error")]
+    {
         let lines: Vec<&str> = text.trim_end().lines().collect();
         let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
         if !last.is_empty() {
@@ -128,8 +130,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(request: Option<&str>, what: FailureCause, said: OutputTail, expected: &str) {
-        let failure = WorkerFailure { request: request.map(Into::into), what, said };
+    fn check(request: Option<&str>, what: FailureCause, output_tail: OutputTail, expected: &str) {
+        let failure = WorkerFailure { request: request.map(Into::into), what, output_tail };
         let found =
             explain("command 1 (\"./b\")", "nothing was measured", &failure, Audience::Workers);
         assert_eq!(found, expected);
@@ -137,21 +139,21 @@ mod tests {
 
     #[test]
     fn failures_in_words() {
-        let said = |stdout: &str, stderr: &str| OutputTail {
+        let output_tail = |stdout: &str, stderr: &str| OutputTail {
             stdout: stdout.into(),
             stderr: stderr.into(),
         };
         check(
             Some("run 10"),
             FailureCause::Died { exit: Some(-11) },
-            said("", "a\nb\n"),
+            output_tail("", "a\nb\n"),
             "command 1 (\"./b\") (asked to \"run 10\") was ended by signal 11 (SIGSEGV); nothing was measured; \
              its standard error ended with:\n  | a\n  | b",
         );
         check(
             None,
             FailureCause::NotAWorker { exit: 0 },
-            said("42\n", ""),
+            output_tail("42\n", ""),
             "command 1 (\"./b\") exited with 0 without having offered any benchmark; a benchmark program makes a \
              stillwell.Runner (Python) or includes stillwell.h (C, C++); other programs are timed as a whole by \
              `stillwell run`; nothing was measured; its standard output ended with:\n  | 42",
@@ -159,14 +161,14 @@ mod tests {
         check(
             Some("collect"),
             FailureCause::Rubbish { line: "oh".into(), why: AnswerFault::Form },
-            said("", ""),
+            output_tail("", ""),
             "command 1 (\"./b\") (asked to \"collect\") answered what is no answer: 'oh'; docs/worker-protocol.md says \
              what a worker answers; nothing was measured",
         );
         check(
             None,
             FailureCause::Start { stage: Stage::Exec, errno: libc::ENOEXEC },
-            said("", ""),
+            output_tail("", ""),
             "command 1 (\"./b\") was not started: cannot execute it: Exec format error (os error 8); check that it is \
              a binary for this machine, or a script whose #! line names a program that exists; nothing was measured",
         );

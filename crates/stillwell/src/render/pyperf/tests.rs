@@ -80,7 +80,7 @@ fn other_sources() {
     assert_eq!(results.benchmarks[0].metadata["parameter_n"], "10".into());
     // The repetitions had different numbers of loops, which a run of pyperf cannot say.
     let results = read(Format::Pyperf, &written(&read(Format::Go, GO)));
-    assert_eq!(results.benchmarks[0].launches().next().unwrap().about.loops, None);
+    assert_eq!(results.benchmarks[0].launches().next().unwrap().info.loops, None);
 }
 
 #[test]

@@ -67,18 +67,18 @@ say('stillwell 1')
 if ask()[1] == '1': os.kill(os.getpid(), signal.SIGSEGV)
 signal.pause()",
     );
-    let patience = RequestLimits { timeout: Some(Duration::from_secs(2)), interrupt: None };
+    let request_limits = RequestLimits { timeout: Some(Duration::from_secs(2)), interrupt: None };
     let mut worker = server.fork("fine", &RequestLimits::default()).unwrap();
     worker.hello().unwrap();
     let failure = worker.run_loops(1).unwrap_err();
     assert_eq!(failure.what, FailureCause::Died { exit: Some(-libc::SIGSEGV) });
     drop(worker);
-    let mut worker = server.fork("fine", &patience).unwrap();
+    let mut worker = server.fork("fine", &request_limits).unwrap();
     worker.hello().unwrap();
     let failure = worker.run_loops(2).unwrap_err();
     assert_eq!(failure.what, FailureCause::TimedOut(Duration::from_secs(2)));
     // A third one is dropped in the middle; the program reaps it, or could not go on to its own end.
-    server.fork("fine", &patience).unwrap().hello().unwrap();
+    server.fork("fine", &request_limits).unwrap().hello().unwrap();
     drop((worker, server));
     assert!(child.wait().unwrap().success());
 }
