@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
     SummaryStatistics,
 };
 
@@ -138,7 +138,7 @@ fn add(results: &mut Results, series: &AsvBenchmark<'_>, columns: AsvRow<'_>) ->
             results.note(format!("{} has results that failed or were skipped", series.name));
             continue;
         };
-        let mut made = BenchmarkResult::new(series.name, series.unit.clone());
+        let mut made = BenchmarkValues::new(series.name, series.unit.clone());
         made.parameters = parameters;
         fill(&mut made, result, columns, index, series)?;
         if made.summary.is_some() {
@@ -150,7 +150,7 @@ fn add(results: &mut Results, series: &AsvBenchmark<'_>, columns: AsvRow<'_>) ->
 }
 
 fn fill(
-    made: &mut BenchmarkResult,
+    made: &mut BenchmarkValues,
     result: f64,
     columns: AsvRow<'_>,
     index: usize,

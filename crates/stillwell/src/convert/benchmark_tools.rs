@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
 };
 
 /// Name of the extra that is the time of the garbage collector.
@@ -142,8 +142,8 @@ fn add(results: &mut Results, name: &str, node: TrialNode) -> Result<()> {
     Ok(())
 }
 
-fn benchmark(name: &str, trial: &Trial) -> BenchmarkResult {
-    let mut found = BenchmarkResult::new(name, ResultUnit::Time);
+fn benchmark(name: &str, trial: &Trial) -> BenchmarkValues {
+    let mut found = BenchmarkValues::new(name, ResultUnit::Time);
     for (index, time) in trial.times.iter().enumerate() {
         found.values.push(time.0);
         if let Some(gc) = trial.gctimes.get(index) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::{Result, bail, ensure};
 
-use crate::results::{BenchmarkResult, MetaValue, Results, SummaryStatistics};
+use crate::results::{BenchmarkValues, MetaValue, Results, SummaryStatistics};
 
 impl Results {
     /// Refuses what no writer and no analysis can use.
@@ -47,7 +47,7 @@ impl Results {
     /// One name for each benchmark, each different: its name if that is enough, with its parameters and its unit if not.
     pub fn labels(&self) -> Vec<String> {
         let mut labels: Vec<String> = self.benchmarks.iter().map(|it| it.name.clone()).collect();
-        for longer in [BenchmarkResult::label, |it: &BenchmarkResult| {
+        for longer in [BenchmarkValues::label, |it: &BenchmarkValues| {
             format!("{} ({})", it.label(), it.unit.name())
         }] {
             let mut counts: HashMap<&str, usize> = HashMap::new();

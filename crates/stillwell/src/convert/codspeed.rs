@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, ResultUnit, Results,
+    BenchmarkValues, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, ResultUnit, Results,
     SummaryStatistics,
 };
 
@@ -66,7 +66,7 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     for measured in document.benchmarks {
         let stats = measured.stats;
         let mut found =
-            BenchmarkResult::new(measured.uri.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
+            BenchmarkValues::new(measured.uri.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
         found.metadata.insert("short_name".into(), measured.name.as_str().into());
         if let Some(loops) = stats.iter_per_round {
             found.metadata.insert("iter_per_round".into(), MetaValue::Int(loops.cast_signed()));

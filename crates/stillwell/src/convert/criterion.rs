@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
     SummaryStatistics,
 };
 
@@ -89,13 +89,13 @@ fn shown(directory: &str) -> &str {
     if directory.is_empty() { "." } else { directory }
 }
 
-fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkResult> {
+fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkValues> {
     let info = files.get(BENCHMARK).with_context(|| format!("{BENCHMARK} is not there"))?;
     let info: CriterionBenchmark = json::read(info).context(BENCHMARK)?;
     let parts = [Some(&info.group_id), info.function_id.as_ref(), info.value_str.as_ref()];
     let joined = parts.into_iter().flatten().cloned().collect::<Vec<_>>().join("/");
     let mut found =
-        BenchmarkResult::new(info.full_id.as_deref().unwrap_or(&joined), ResultUnit::Time);
+        BenchmarkValues::new(info.full_id.as_deref().unwrap_or(&joined), ResultUnit::Time);
     if let Some(throughput) = &info.throughput {
         json::flatten("throughput", throughput, &mut found.metadata);
     }
@@ -118,7 +118,7 @@ fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkResult> {
 }
 
 /// A time is of all iterations of a sample, in ns.
-fn values(found: &mut BenchmarkResult, sample: &CriterionSample) -> Result<()> {
+fn values(found: &mut BenchmarkValues, sample: &CriterionSample) -> Result<()> {
     let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
     ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");
     ensure!(n_times > 0, "times: there is none");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::results::{BenchmarkResult, MetaValue, Metadata, ResultUnit, Results};
+use crate::results::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 use crate::values::LaunchNumbers;
 
 /// What must be the same in all launches of a benchmark, by pyperf's rule: with one of these changed it is another
@@ -45,7 +45,7 @@ pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()>
 }
 
 /// By its name alone, or with its parameters.
-fn is_named(benchmark: &BenchmarkResult, names: &[String]) -> bool {
+fn is_named(benchmark: &BenchmarkValues, names: &[String]) -> bool {
     names.contains(&benchmark.name) || names.contains(&benchmark.label())
 }
 
@@ -125,7 +125,7 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     merged.iter_mut().for_each(|it| lower(&ours, &shared, &mut it.metadata));
     for mut benchmark in other.benchmarks {
         lower(&theirs, &shared, &mut benchmark.metadata);
-        let is_same = |it: &&mut BenchmarkResult| {
+        let is_same = |it: &&mut BenchmarkValues| {
             it.name == benchmark.name
                 && it.parameters == benchmark.parameters
                 && it.unit == benchmark.unit
@@ -155,7 +155,7 @@ fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
     }
 }
 
-fn merge(known: &mut BenchmarkResult, added: &mut BenchmarkResult) -> Result<()> {
+fn merge(known: &mut BenchmarkValues, added: &mut BenchmarkValues) -> Result<()> {
     let name = &known.name;
     let has_summary = known.summary.is_some() || added.summary.is_some();
     ensure!(!has_summary, "{name:?} is in both, and summaries cannot be added to one another");
@@ -170,7 +170,7 @@ fn merge(known: &mut BenchmarkResult, added: &mut BenchmarkResult) -> Result<()>
             );
         }
     }
-    let inner = |it: &BenchmarkResult| it.launches().map(|launch| launch.inner_loops()).next();
+    let inner = |it: &BenchmarkValues| it.launches().map(|launch| launch.inner_loops()).next();
     ensure!(inner(known) == inner(added), "{name:?} is in both, with other inner loops");
     // What is not the same goes to the launches.
     let shared: Metadata = known
@@ -210,7 +210,7 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
     let mut extracted = Vec::with_capacity(results.benchmarks.len());
     for benchmark in &results.benchmarks {
         let outer = benchmark.metadata.get(key).or_else(|| results.metadata.get(key));
-        let mut made = BenchmarkResult::new(&benchmark.name, unit.clone());
+        let mut made = BenchmarkValues::new(&benchmark.name, unit.clone());
         made.parameters.clone_from(&benchmark.parameters);
         made.metadata.clone_from(&benchmark.metadata);
         for (index, launch) in

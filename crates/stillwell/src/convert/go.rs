@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::convert::json::Sign;
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit,
+    BenchmarkValues, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit,
     Results,
 };
 
@@ -39,7 +39,7 @@ type GoIdentity = (String, String);
 struct GoLog {
     /// As the lines so far have set it.
     config: Metadata,
-    benchmarks: Vec<BenchmarkResult>,
+    benchmarks: Vec<BenchmarkValues>,
     indices: HashMap<GoIdentity, usize>,
 }
 
@@ -102,7 +102,7 @@ impl GoLog {
             _ => String::new(),
         };
         let index = *self.indices.entry((name.into(), package)).or_insert_with(|| {
-            let mut found = BenchmarkResult::new(name, unit.clone());
+            let mut found = BenchmarkValues::new(name, unit.clone());
             found.parameters = parameters(name);
             found.metadata.clone_from(&self.config);
             self.benchmarks.push(found);

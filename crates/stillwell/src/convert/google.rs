@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::convert::json::{self, NotNegative, Sign};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
+    BenchmarkValues, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
     ResultUnit, Results,
 };
 
@@ -91,7 +91,7 @@ fn add(results: &mut Results, entry: &GoogleRun, detail: Detail) -> Result<()> {
     }
     let known = results.benchmarks.iter().position(|it| it.name == *name);
     let index = known.unwrap_or_else(|| {
-        results.benchmarks.push(BenchmarkResult::new(name, ResultUnit::Time));
+        results.benchmarks.push(BenchmarkValues::new(name, ResultUnit::Time));
         results.benchmarks.len() - 1
     });
     let found = &mut results.benchmarks[index];
@@ -102,7 +102,7 @@ fn add(results: &mut Results, entry: &GoogleRun, detail: Detail) -> Result<()> {
     }
 }
 
-fn repetition(found: &mut BenchmarkResult, entry: &GoogleRun, detail: Detail) -> Result<()> {
+fn repetition(found: &mut BenchmarkValues, entry: &GoogleRun, detail: Detail) -> Result<()> {
     let index_expected = found.values.len() as u64;
     let is_next = entry.repetition_index.is_none_or(|index| index == index_expected);
     ensure!(is_next, "repetition_index: repetition {index_expected} was expected");
@@ -136,7 +136,7 @@ fn repetition(found: &mut BenchmarkResult, entry: &GoogleRun, detail: Detail) ->
 }
 
 /// Used if there are no repetitions beside it (`--benchmark_report_aggregates_only`).
-fn aggregate(found: &mut BenchmarkResult, entry: &GoogleRun) -> Result<()> {
+fn aggregate(found: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };
     let summary = found.summary.get_or_insert_default();
@@ -152,7 +152,7 @@ fn aggregate(found: &mut BenchmarkResult, entry: &GoogleRun) -> Result<()> {
     Ok(())
 }
 
-fn finish(found: &mut BenchmarkResult) {
+fn finish(found: &mut BenchmarkValues) {
     if found.values.is_empty() {
         return;
     }

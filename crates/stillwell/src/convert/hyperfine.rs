@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, NotNegative};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
+    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
     PEAK_MEMORY, ResultUnit, Results, SummaryStatistics,
 };
 
@@ -115,9 +115,9 @@ enum HyperfineQuantity {
     Code(Option<i32>),
 }
 
-fn benchmark(result: HyperfineResult) -> Result<BenchmarkResult> {
+fn benchmark(result: HyperfineResult) -> Result<BenchmarkValues> {
     let name = result.name.as_deref().unwrap_or(&result.command);
-    let mut found = BenchmarkResult::new(name, ResultUnit::Time);
+    let mut found = BenchmarkValues::new(name, ResultUnit::Time);
     if name != result.command {
         found.metadata.insert("command".into(), result.command.as_str().into());
     }
@@ -159,7 +159,7 @@ fn benchmark(result: HyperfineResult) -> Result<BenchmarkResult> {
 }
 
 fn runs(
-    found: &mut BenchmarkResult,
+    found: &mut BenchmarkValues,
     times: &[NotNegative],
     result: &HyperfineResult,
 ) -> Result<()> {
@@ -185,7 +185,7 @@ fn runs(
 
 /// A run of version 2.
 fn run(
-    found: &mut BenchmarkResult,
+    found: &mut BenchmarkValues,
     measurement: &BTreeMap<String, HyperfineQuantity>,
 ) -> Result<()> {
     let wall = measurement.get(WALL).context("it has no time_wall_clock")?;

@@ -6,7 +6,7 @@ use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics,
+    BenchmarkValues, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics,
 };
 
 /// What version 2 puts before the names of version 1.
@@ -40,7 +40,7 @@ fn benchmark(
     header: &::csv::StringRecord,
     line: &::csv::StringRecord,
     prefix: &str,
-) -> Result<BenchmarkResult> {
+) -> Result<BenchmarkValues> {
     let cell = |wanted: &str| {
         let index = header.iter().position(|name| name.strip_prefix(prefix) == Some(wanted));
         index.and_then(|index| line.get(index)).filter(|cell| !cell.is_empty())
@@ -55,7 +55,7 @@ fn benchmark(
         let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
         checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
     };
-    let mut found = BenchmarkResult::new(&line[0], ResultUnit::Time);
+    let mut found = BenchmarkValues::new(&line[0], ResultUnit::Time);
     found.summary = Some(SummaryStatistics {
         mean: Some(number("mean")?.with_context(|| format!("{prefix}mean: it is empty"))?),
         stddev: number("stddev")?,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
     SummaryStatistics,
 };
 
@@ -85,11 +85,11 @@ fn is_more(name: &str) -> bool {
     last.strip_prefix('p').is_none_or(|number| number.parse::<f64>().is_err())
 }
 
-fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkResult> {
+fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkValues> {
     let metric = &measured.primary_metric;
     let (unit, scale) = unit_of(&metric.score_unit);
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::NotNegative };
-    let mut found = BenchmarkResult::new(&measured.benchmark, unit);
+    let mut found = BenchmarkValues::new(&measured.benchmark, unit);
     found.parameters =
         measured.params.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
     found.parameters.push(("mode".into(), measured.mode.clone()));
@@ -134,7 +134,7 @@ fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkResu
     Ok(found)
 }
 
-fn metadata(found: &mut BenchmarkResult, measured: &JmhBenchmark) {
+fn metadata(found: &mut BenchmarkValues, measured: &JmhBenchmark) {
     let texts = [
         ("jvm", measured.jvm.as_ref()),
         ("jdk_version", measured.jdk_version.as_ref()),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Positive};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -58,7 +58,7 @@ pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result
         } else {
             measured.name.clone()
         };
-        let mut found = BenchmarkResult::new(&name, ResultUnit::Time);
+        let mut found = BenchmarkValues::new(&name, ResultUnit::Time);
         ensure!(!measured.measurements.is_empty(), "results[{index}].measurements: there is none");
         for (epoch_index, epoch) in measured.measurements.iter().enumerate() {
             let place = format!("results[{index}].measurements[{epoch_index}].iterations");
@@ -89,7 +89,7 @@ pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result
     Ok(results)
 }
 
-fn counters(found: &mut BenchmarkResult, epoch: &NanobenchEpoch) {
+fn counters(found: &mut BenchmarkValues, epoch: &NanobenchEpoch) {
     for key in COUNTERS {
         let value = epoch.counters.get(key).and_then(Value::as_f64);
         if let Some(value) = value.filter(|&value| value > 0.0) {

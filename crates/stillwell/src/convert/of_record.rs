@@ -10,7 +10,7 @@ use crate::analysis::launches::{SliceRule, slice_rule};
 use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
 use crate::results::{
-    BenchmarkResult, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
+    BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
     ResultUnit, Results,
 };
 use crate::values::metric::Metric;
@@ -42,7 +42,7 @@ pub fn results(record: &Record) -> Results {
         results.note("the order was sequential: drift counts as a difference");
     }
     let is_kept =
-        |benchmark: &BenchmarkResult| benchmark.n_launches() > 0 || benchmark.summary.is_some();
+        |benchmark: &BenchmarkValues| benchmark.n_launches() > 0 || benchmark.summary.is_some();
     results.benchmarks = made.into_iter().flatten().filter(is_kept).collect();
     for benchmark in &mut results.benchmarks {
         benchmark.fill_extras();
@@ -69,7 +69,7 @@ pub fn name(record: &Record, arm: usize) -> String {
 }
 
 /// A benchmark for each arm, without a launch; none for what is hidden.
-fn benchmarks(record: &Record) -> Vec<Option<BenchmarkResult>> {
+fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
     let workers = worker_metadata(record);
     let common = revision_of_all(record);
     let of_arm = |(index, arm): (usize, &Arm)| {
@@ -84,7 +84,7 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkResult>> {
                 .and_then(|it| it.unit_name.clone())
                 .map_or(ResultUnit::Count, ResultUnit::Other),
         };
-        let mut made = BenchmarkResult::new(&name(record, index), unit);
+        let mut made = BenchmarkValues::new(&name(record, index), unit);
         made.parameters.clone_from(&arm.parameters);
         made.is_control = arm.role.is_control();
         if let Some(imported) = imported {
@@ -236,7 +236,7 @@ fn imported_launches(record: &Record) -> Vec<ImportedLaunch<'_>> {
 
 /// The launches as they were imported: so many rows of their arm each.
 fn by_import(
-    made: &mut [Option<BenchmarkResult>],
+    made: &mut [Option<BenchmarkValues>],
     launches: &[ImportedLaunch<'_>],
     rows: &Rows,
     rule: &SliceRule,
@@ -261,7 +261,7 @@ fn by_import(
 
 /// The launches of our own sessions: the rows of one arm in one block. Warm-ups are of the launch that follows them;
 /// those before the first were to find the loops.
-fn by_block(made: &mut [Option<BenchmarkResult>], record: &Record, rows: &Rows, rule: &SliceRule) {
+fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
     let pilot: BTreeMap<usize, PilotProcess> = record
@@ -305,7 +305,7 @@ struct PilotProcess {
 }
 
 /// Ends a launch of ours. What comes before the warm-ups of the first one is of the process that was only pilot.
-fn end_own(benchmark: &mut BenchmarkResult, pilot: Option<&PilotProcess>, inner_loops: u64) {
+fn end_own(benchmark: &mut BenchmarkValues, pilot: Option<&PilotProcess>, inner_loops: u64) {
     let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
     let info = LaunchInfo { inner_loops, ..LaunchInfo::default() };
     let calibration = pilot.and_then(|pilot| NonZeroU64::new(pilot.loops)).map(Calibration::Loops);
@@ -322,7 +322,7 @@ fn end_own(benchmark: &mut BenchmarkResult, pilot: Option<&PilotProcess>, inner_
 }
 
 /// Ends a launch; its loops are said of all its values at once, if they are the same.
-fn end(benchmark: &mut BenchmarkResult, mut info: LaunchInfo) {
+fn end(benchmark: &mut BenchmarkValues, mut info: LaunchInfo) {
     let from = benchmark.n_ended().0.min(benchmark.loops.len());
     if let [loops, rest @ ..] = &benchmark.loops[from..]
         && rest.iter().all(|other| other == loops)
@@ -333,7 +333,7 @@ fn end(benchmark: &mut BenchmarkResult, mut info: LaunchInfo) {
     benchmark.end_launch(info);
 }
 
-fn take(benchmark: &mut BenchmarkResult, row: &Row, rule: &SliceRule, is_warmup: bool) {
+fn take(benchmark: &mut BenchmarkValues, row: &Row, rule: &SliceRule, is_warmup: bool) {
     let Some((loops, value)) = rule.slice(row).filter(|_| row.is_time()) else { return };
     if is_warmup {
         benchmark.warmups.push((loops, value));

@@ -16,7 +16,7 @@ pub use crate::convert::pyperf::metadata::calibration_entry;
 use crate::convert::pyperf::metadata::{PyUnit, PyperfMetadata};
 use crate::convert::pyperf::run::RunList;
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
-use crate::results::{BenchmarkResult, MetaValue, NOTE_ORDER, ResultUnit, Results};
+use crate::results::{BenchmarkValues, MetaValue, NOTE_ORDER, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -78,7 +78,7 @@ fn finish<const ALL: bool>(suite: SuiteDocument<ALL>) -> Result<Results> {
         benchmarks.push(found.with_context(|| format!("benchmarks[{index}]"))?);
     }
     let metadata = outer.take_rest();
-    let first = benchmarks.first().map(|it: &BenchmarkResult| &it.metadata);
+    let first = benchmarks.first().map(|it: &BenchmarkValues| &it.metadata);
     let of_tool = metadata.get("perf_version").or_else(|| first?.get("perf_version"));
     let tool = match (of_tool, version) {
         (Some(MetaValue::Text(version)), _) => format!("pyperf {version}"),
@@ -97,7 +97,7 @@ fn benchmark<const ALL: bool>(
     series: BenchmarkDocument<ALL>,
     suite: &PyperfMetadata<true>,
     version: PyperfVersion,
-) -> Result<BenchmarkResult> {
+) -> Result<BenchmarkValues> {
     let BenchmarkDocument { metadata, common_metadata, runs } = series;
     let is_old = common_metadata.is_some() || runs.has_samples;
     let is_new = metadata.is_some() || runs.has_values;
@@ -142,7 +142,7 @@ fn benchmark<const ALL: bool>(
 }
 
 /// Before 1.0 a warm-up was the time of all its loops.
-fn per_loop(found: &mut BenchmarkResult) {
+fn per_loop(found: &mut BenchmarkValues) {
     let n_inner: Vec<f64> = found
         .launches()
         .flat_map(|launch| std::iter::repeat_n(launch.inner_loops() as f64, launch.warmups.len()))
@@ -153,7 +153,7 @@ fn per_loop(found: &mut BenchmarkResult) {
 }
 
 /// Seconds become nanoseconds.
-fn scale(found: &mut BenchmarkResult) {
+fn scale(found: &mut BenchmarkValues) {
     if found.unit == ResultUnit::Time {
         found.values.iter_mut().for_each(|value| *value *= SECOND_NS);
         found.warmups.iter_mut().for_each(|(_, value)| *value *= SECOND_NS);

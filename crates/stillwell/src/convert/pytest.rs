@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    BenchmarkResult, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
     SummaryStatistics,
 };
 
@@ -79,8 +79,8 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     Ok(results)
 }
 
-fn benchmark(measured: &PytestBenchmark) -> Result<BenchmarkResult> {
-    let mut found = BenchmarkResult::new(
+fn benchmark(measured: &PytestBenchmark) -> Result<BenchmarkValues> {
+    let mut found = BenchmarkValues::new(
         measured.fullname.as_ref().unwrap_or(&measured.name),
         ResultUnit::Time,
     );

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{BenchmarkResult, LaunchInfo, NOTE_ORDER, ResultUnit, Results};
+use crate::results::{BenchmarkValues, LaunchInfo, NOTE_ORDER, ResultUnit, Results};
 use crate::values::TimeUnit;
 
 /// 100 years.
@@ -53,10 +53,10 @@ pub(super) fn read_results(files: &[SourceFile<'_>], options: ReadOptions<'_>) -
 }
 
 /// An empty command is what the program tim writes for its overhead, which is subtracted from the others.
-fn new_benchmark(command: &str) -> BenchmarkResult {
+fn new_benchmark(command: &str) -> BenchmarkValues {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
-    let mut made = BenchmarkResult::new(name, ResultUnit::Time);
+    let mut made = BenchmarkValues::new(name, ResultUnit::Time);
     made.is_control = is_control;
     made
 }

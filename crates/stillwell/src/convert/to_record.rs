@@ -11,7 +11,7 @@ use crate::record::{
     VERSION,
 };
 use crate::results::{
-    BenchmarkResult, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
+    BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
     Results,
 };
 use crate::spec::RunSpec;
@@ -148,7 +148,7 @@ fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<
     let mut spec = RunSpec { commands: vec!["unknown".into()], ..RunSpec::default() };
     spec.arms.no_shell = true;
     spec.length.warmup = Some(options.n_warmups);
-    let n_blocks = results.benchmarks.iter().map(BenchmarkResult::n_launches).max().unwrap_or(1);
+    let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
     spec.length.runs = Some(u32::try_from(n_blocks)?.max(1));
     spec.length.order = Some(Order::Sequential);
     spec.process.env_padding = Some(Padding::Off);
@@ -175,11 +175,11 @@ fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<
     Ok(plan)
 }
 
-fn n_with_values(benchmark: &BenchmarkResult) -> usize {
+fn n_with_values(benchmark: &BenchmarkValues) -> usize {
     benchmark.launches().filter(|launch| !launch.values.is_empty()).count()
 }
 
-fn arm(results: &Results, benchmark: &BenchmarkResult, label: &str) -> Arm {
+fn arm(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Arm {
     let role = if benchmark.is_control { Role::EmptyShell } else { Role::Candidate };
     let command = if benchmark.is_control { "" } else { label };
     let unit = match benchmark.unit {
@@ -241,7 +241,7 @@ impl RecordBuilder<'_> {
     /// `n_done`: launches of this benchmark with values, so far.
     fn launch(
         &mut self,
-        benchmark: &BenchmarkResult,
+        benchmark: &BenchmarkValues,
         arm: usize,
         launch: LaunchView<'_>,
         n_done: &mut u32,
@@ -281,7 +281,7 @@ impl RecordBuilder<'_> {
     /// The time of all loops is what the clock showed; the value per loop is kept beside it, where it is not the same.
     fn value(
         &mut self,
-        benchmark: &BenchmarkResult,
+        benchmark: &BenchmarkValues,
         mut row: Row,
         value: f64,
         loops: u64,
@@ -309,7 +309,7 @@ impl RecordBuilder<'_> {
 }
 
 /// What else was measured, where a record has a column for it.
-fn extras(row: &mut Row, benchmark: &BenchmarkResult, at: usize, loops: u64) {
+fn extras(row: &mut Row, benchmark: &BenchmarkValues, at: usize, loops: u64) {
     let of = |name: &str| benchmark.extra(name).and_then(|values| *values.get(at)?);
     let whole = |value: f64| (0.0..9e18).contains(&value).then(|| value.round() as u64);
     if let Some(code) = of(EXIT_CODE).filter(|code| (-64.0..256.0).contains(code)) {
@@ -325,7 +325,7 @@ fn usable_order(results: &Results) -> Option<&[u32]> {
     for &at in &results.order {
         *counts.get_mut(at as usize)? += 1;
     }
-    let is_right = |(benchmark, &n): (&BenchmarkResult, &usize)| benchmark.n_launches() == n;
+    let is_right = |(benchmark, &n): (&BenchmarkValues, &usize)| benchmark.n_launches() == n;
     let is_usable =
         !results.order.is_empty() && results.benchmarks.iter().zip(&counts).all(is_right);
     is_usable.then_some(&results.order)

@@ -17,7 +17,7 @@ use crate::render::units::DisplayUnit;
 use crate::render::{table, uncertain};
 use crate::results::ResultUnit;
 use crate::spec::convert::TableStyle;
-use crate::values::Middle;
+use crate::values::Average;
 
 /// Columns of a name in the table, at most.
 const NAME_MAX: usize = 34;
@@ -61,7 +61,7 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
         wrap(&mut out, &format!("only in {}: ", index + 1), 6, &names.join(", "));
     }
     if !found.lines.is_empty() {
-        let of = if found.by == Middle::Mean { "means" } else { "medians" };
+        let of = if found.by == Average::Mean { "means" } else { "medians" };
         let text = format!(
             "ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is \
              that of the scatter between processes"

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::convert::pyperf::calibration_entry;
-use crate::results::{BenchmarkResult, LaunchView, MetaValue, Metadata, ResultUnit, Results};
+use crate::results::{BenchmarkValues, LaunchView, MetaValue, Metadata, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 /// Up to here a double is a whole number exactly.
@@ -89,7 +89,7 @@ fn suite(results: &Results) -> Result<PyperfSuite> {
     Ok(PyperfSuite { benchmarks, metadata: common, version: "1.0" })
 }
 
-fn series(results: &Results, benchmark: &BenchmarkResult, label: &str) -> Result<PyperfBenchmark> {
+fn series(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Result<PyperfBenchmark> {
     let unit = match &benchmark.unit {
         ResultUnit::Time => "second",
         ResultUnit::Bytes => "byte",
@@ -137,7 +137,7 @@ fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata 
 }
 
 /// Nothing if the launch has neither values nor warm-ups.
-fn run(benchmark: &BenchmarkResult, launch: &LaunchView<'_>) -> Result<Option<PyperfRun>, String> {
+fn run(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> Result<Option<PyperfRun>, String> {
     let number = |value: f64| match benchmark.unit {
         ResultUnit::Time => PyperfNumber::Float(seconds(value)),
         _ if value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) => {

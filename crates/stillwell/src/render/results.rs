@@ -9,7 +9,7 @@ use crate::render::units::{DisplayUnit, UnitKind, short_time};
 use crate::render::{table, uncertain};
 use crate::results::statistics::summary;
 use crate::results::{
-    BenchmarkResult, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results,
+    BenchmarkValues, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results,
     SummaryStatistics,
 };
 
@@ -87,7 +87,7 @@ pub fn processes(results: &Results) -> String {
 
 fn one_launch(
     to: &mut impl Write,
-    benchmark: &BenchmarkResult,
+    benchmark: &BenchmarkValues,
     launch: &LaunchView<'_>,
     number: usize,
     mean: Option<f64>,
@@ -125,7 +125,7 @@ fn one_launch(
 }
 
 /// `1 warm-up, 3 values, 2^14 loops`.
-fn launch_heading(benchmark: &BenchmarkResult, launch: &LaunchView<'_>) -> String {
+fn launch_heading(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> String {
     let again = |what: &str, n: String| format!("calibration of the {what}: {n}");
     match launch.info.calibration {
         Some(Calibration::Loops(n)) => return again("loops", loops(n.get())),
@@ -242,7 +242,7 @@ type MetadataTexts = BTreeMap<String, String>;
 /// What all benchmarks say alike, and what each says beside that. Of what the launches of a benchmark say differently
 /// there is the range, or the number of different texts.
 pub(super) fn divided(results: &Results) -> (MetadataTexts, Vec<MetadataTexts>) {
-    let of = |benchmark: &BenchmarkResult| {
+    let of = |benchmark: &BenchmarkValues| {
         let mut said: MetadataTexts = in_words(&results.metadata);
         said.extend(in_words(&benchmark.metadata));
         said.extend(of_launches(benchmark));
@@ -276,7 +276,7 @@ fn meta_in_words(key: &str, value: &MetaValue) -> String {
     }
 }
 
-fn of_launches(benchmark: &BenchmarkResult) -> MetadataTexts {
+fn of_launches(benchmark: &BenchmarkValues) -> MetadataTexts {
     let mut said: BTreeMap<&str, Vec<&MetaValue>> = BTreeMap::new();
     let mut counts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for launch in benchmark.launches() {

@@ -76,7 +76,7 @@ pub struct Results {
     /// Of all benchmarks. What a benchmark or a launch says of the same key comes before it.
     pub metadata: Metadata,
     /// In the order of the file.
-    pub benchmarks: Vec<BenchmarkResult>,
+    pub benchmarks: Vec<BenchmarkValues>,
     /// What cannot be claimed from this source, and why.
     pub notes: Vec<String>,
     /// Whether these are commands, which were measured to be compared with one another.
@@ -87,7 +87,7 @@ pub struct Results {
 
 /// A series of values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BenchmarkResult {
+pub struct BenchmarkValues {
     /// As the source calls it. Name, parameters and unit together are unique in a file.
     pub name: String,
     pub unit: ResultUnit,
@@ -197,7 +197,7 @@ impl LaunchView<'_> {
     }
 }
 
-impl BenchmarkResult {
+impl BenchmarkValues {
     /// Without a value.
     pub fn new(name: &str, unit: ResultUnit) -> Self {
         Self {

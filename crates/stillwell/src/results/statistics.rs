@@ -1,11 +1,11 @@
 //! What the writers and the tables need of a benchmark: computed from its values, or what the source says if it has none.
 
-use crate::results::{BenchmarkResult, SummaryStatistics};
+use crate::results::{BenchmarkValues, SummaryStatistics};
 
 /// Summary of a benchmark; quartiles are of Hyndman & Fan's definition 7.
 ///
 /// Values of all launches count alike, as in the tools that the formats are of.
-pub fn summary(benchmark: &BenchmarkResult) -> SummaryStatistics {
+pub fn summary(benchmark: &BenchmarkValues) -> SummaryStatistics {
     match benchmark.values.is_empty() {
         true => benchmark.summary.unwrap_or_default(),
         false => of_values(&benchmark.values),

@@ -7,7 +7,7 @@ use crate::convert::file_tests::samples::*;
 use crate::convert::read::unpacked;
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::statistics::summary;
-use crate::results::{BenchmarkResult, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
+use crate::results::{BenchmarkValues, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
 use crate::values::FileFormat;
 
 #[track_caller]
@@ -29,7 +29,7 @@ fn json(file: SourceFile<'_>) -> Value {
     serde_json::from_slice(file.bytes).unwrap()
 }
 
-fn named<'a>(results: &'a Results, name: &str) -> &'a BenchmarkResult {
+fn named<'a>(results: &'a Results, name: &str) -> &'a BenchmarkValues {
     results.benchmarks.iter().find(|it| it.name == name).unwrap()
 }
 
@@ -95,7 +95,7 @@ fn without_the_metadata_of_runs_the_values_are_the_same() {
         let mut all = read(&[file]);
         all.benchmarks
             .iter_mut()
-            .flat_map(BenchmarkResult::infos_mut)
+            .flat_map(BenchmarkValues::infos_mut)
             .for_each(|info| info.metadata = None);
         assert_eq!(fewer, all, "{}", file.path);
     }
@@ -165,7 +165,7 @@ fn google_benchmark_says_the_same() {
             continue;
         };
         let cpu: Vec<f64> = ours.extra(CPU).unwrap().iter().map(|value| value.unwrap()).collect();
-        let mut of_cpu = BenchmarkResult::new("cpu", ResultUnit::Time);
+        let mut of_cpu = BenchmarkValues::new("cpu", ResultUnit::Time);
         of_cpu.values = cpu;
         for (series, key) in [(ours, "real_time"), (&of_cpu, "cpu_time")] {
             let summary = summary(series);
@@ -191,7 +191,7 @@ fn google_benchmark_says_the_same() {
     assert_eq!(results.benchmarks[1].extra("len").unwrap(), [Some(4096.0); 3]);
 }
 
-fn named_or_none<'a>(results: &'a Results, name: &str) -> Option<&'a BenchmarkResult> {
+fn named_or_none<'a>(results: &'a Results, name: &str) -> Option<&'a BenchmarkValues> {
     results.benchmarks.iter().find(|it| it.name == name)
 }
 

@@ -8,12 +8,12 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::convert::json::{NotNegative, NumberList, ScaledNumber, Sign};
 use crate::convert::pyperf::metadata::{CommonValue, PyUnit, PyperfMetadata};
-use crate::results::{BenchmarkResult, LaunchInfo, ResultUnit};
+use crate::results::{BenchmarkValues, LaunchInfo, ResultUnit};
 
 /// All runs of a benchmark.
 pub(super) struct RunList<const ALL: bool> {
     /// In the unit of the file; name, unit and what is around the runs are not applied yet.
-    pub(super) found: BenchmarkResult,
+    pub(super) found: BenchmarkValues,
     pub(super) name: CommonValue<String>,
     pub(super) unit: CommonValue<PyUnit>,
     pub(super) has_values: bool,
@@ -23,7 +23,7 @@ pub(super) struct RunList<const ALL: bool> {
 impl<'de, const ALL: bool> Deserialize<'de> for RunList<ALL> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut runs = Self {
-            found: BenchmarkResult::new("", ResultUnit::Time),
+            found: BenchmarkValues::new("", ResultUnit::Time),
             name: CommonValue::default(),
             unit: CommonValue::default(),
             has_values: false,
