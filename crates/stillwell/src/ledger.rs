@@ -1,4 +1,5 @@
-//! A ledger of lost time: how much went to what, in integers that add up to the total exactly.
+//! A ledger of lost time: each source of noise and its share of the total, in integers. The entries add up to the
+//! total exactly.
 
 use std::collections::BTreeMap;
 
@@ -7,77 +8,77 @@ use serde::{Deserialize, Serialize};
 /// Lost time and where it went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ledger {
-    /// All of it, ns. Below zero when there was less than expected.
+    /// Total, ns. Below zero if the time was shorter than expected.
     pub total_ns: i64,
-    /// Its parts, the largest first and what is not explained last; their times add up to `total_ns`.
+    /// Entries, the largest first, unexplained time last. Their times add up to `total_ns`.
     pub entries: Vec<LedgerEntry>,
 }
 
 /// A part of the lost time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
-    /// What took it.
+    /// The source of the loss.
     #[serde(flatten)]
     pub source: NoiseSource,
-    /// How long in all, ns. Below zero when it took less than it usually does.
+    /// Time, ns. Below zero if the source took less than usual.
     pub ns: i64,
-    /// How often, where it was counted.
+    /// Number of events, if they were counted.
     pub n: Option<u64>,
-    /// Whether the time was not measured but follows from counts.
+    /// Whether the time is an estimate from counts.
     pub is_estimate: bool,
 }
 
-/// What takes time from a program.
+/// A source of lost time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum NoiseSource {
-    /// Another program ran instead of it.
+    /// Another program ran on the CPU.
     Task {
         /// Its name, as `ps -o comm` shows it.
         name: String,
     },
-    /// Other programs ran instead of it; which ones is not known.
+    /// Other programs ran on the CPU; their names are not recorded.
     Preempted,
-    /// It was ready, and waited for a CPU after it had slept or been made.
+    /// Run-queue delay after a sleep or after the creation of the process.
     Queued,
-    /// It was ready without a CPU; whether it had been running before is not known.
+    /// Run-queue delay; the record does not tell preemption from queueing.
     Waited,
     /// A hardware interrupt.
     Interrupt {
         /// Its name in `/proc/interrupts`, or that of its vector.
         line: String,
     },
-    /// Work that an interrupt has left for later.
+    /// A softirq: deferred work of an interrupt.
     Softirq {
         /// Its name in `/proc/softirqs`.
         vector: String,
     },
-    /// Going into the kernel and back around what was seen there.
+    /// Entry into the kernel and return, around the recorded events.
     Crossing,
-    /// The hypervisor ran something else, and says so.
+    /// The hypervisor ran another guest and reports it as steal time.
     Steal,
     /// Page faults.
     Faults,
-    /// Moves to another CPU, and cold caches after them.
+    /// Migrations to another CPU, and the cold caches after them.
     Migrations,
     /// The clock of the CPU was slower than in the fastest runs.
     Frequency,
-    /// It waited for something else than a CPU: a device, another process, a timer; or for a CPU where nobody counts that: in
-    /// a process that it made, or in ours, which sees its end.
+    /// The benchmark waited for a device, another process or a timer. Run-queue delay that the kernel does not count
+    /// is in here too: that of a child process, and that of Stillwell before it sees the end of the run.
     Asleep,
-    /// It had ended without ever having waited, and our own process waited for a CPU to see that.
+    /// The benchmark ended without a wait, and Stillwell waited for a CPU before it saw the end.
     SeenLate,
-    /// The CPU stood still for the kernel that was watched: the hypervisor, or the firmware.
+    /// The CPU stood still without an event in the kernel: the hypervisor or the firmware had it.
     Host,
-    /// Nothing that was recorded tells.
+    /// The recorded data do not explain it.
     Unexplained,
 }
 
-/// What removes a source of noise.
+/// The remedy for a source of noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "remedy", content = "knob", rename_all = "snake_case")]
 pub enum Remedy {
-    /// A CPU of its own, or a scheduling policy that the others have not.
+    /// A CPU of its own for the benchmark, or a scheduling policy above that of the other programs.
     OwnCpu,
     /// One CPU to stay on.
     Affinity,
@@ -85,12 +86,12 @@ pub enum Remedy {
     Tune(&'static str),
     /// A kernel without a tick on the CPUs of the benchmark: `stillwell system boot`.
     Boot,
-    /// Another machine, or nobody else on this one.
+    /// Another machine, or no other load on this host.
     OtherMachine,
 }
 
 impl NoiseSource {
-    /// What would remove it, if anything would.
+    /// The remedy, if there is one.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::Task { .. } | Self::Preempted | Self::Queued | Self::Waited => {
@@ -113,7 +114,7 @@ impl NoiseSource {
         }
     }
 
-    /// Whether it is not a cause but the lack of one.
+    /// Whether it stands for a missing cause.
     pub fn is_unexplained(&self) -> bool {
         matches!(self, Self::Host | Self::Unexplained)
     }
@@ -125,9 +126,9 @@ pub fn is_tick(line: &str) -> bool {
 }
 
 impl Ledger {
-    /// Puts parts in order; what they leave of the total is `rest`.
+    /// Sorts the entries; the time that they leave of the total goes to `rest`.
     ///
-    /// Parts of one source are added up, and those of nothing at all are left out.
+    /// Entries of one source are added up. Entries of 0 ns are left out.
     pub fn new(
         total_ns: i64,
         parts: impl IntoIterator<Item = LedgerEntry>,
@@ -160,7 +161,7 @@ impl Ledger {
         self.entries.iter().find(|entry| !entry.source.is_unexplained() && entry.ns > 0)
     }
 
-    /// What nothing explains, ns.
+    /// Unexplained time, ns.
     pub fn unexplained_ns(&self) -> i64 {
         self.entries
             .iter()
@@ -181,7 +182,7 @@ impl LedgerEntry {
         Self { source, ns, n: Some(n), is_estimate: true }
     }
 
-    /// Its share of a time that is `part` where all that were seen took `whole`; also of how often it was.
+    /// The entry times `part` ÷ `whole`; the count scales with the time.
     pub(super) fn scaled(self, part: i64, whole: i64) -> Self {
         let ns = scaled(self.ns, part, whole);
         let n = |n: u64| {
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(Ledger::new(-5, [], NoiseSource::Unexplained).largest(), None);
     }
 
-    /// Somebody who follows the advice must find the knob.
+    /// A user who follows the advice must find the knob.
     #[test]
     fn remedies_are_knobs() {
         let line = |line: &str| NoiseSource::Interrupt { line: line.into() };

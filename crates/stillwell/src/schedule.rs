@@ -14,7 +14,7 @@ pub struct Step {
     pub arm: u32,
     /// Block, from 0; `None` for a warm-up run.
     pub block: Option<u32>,
-    /// The how manieth run of its kind of the arm this is, from 0.
+    /// Number of this run among those of its kind of the arm, from 0.
     pub round: u32,
     /// Bytes of padding in the environment; `None` leaves the variable out.
     pub padding_bytes: Option<u32>,
@@ -51,8 +51,8 @@ impl Schedule {
         }
     }
 
-    /// The schedule of a plan of which there are steps and blocks up to these already. Its random choices are others than
-    /// all before: a step has so many words of the stream to itself.
+    /// The schedule of a session that goes on after these steps and blocks. Each step has so many words of the stream to itself,
+    /// so the random choices differ from all before.
     pub fn going_on(plan: &Plan, next_step: u32, next_block: u32) -> Self {
         const WORDS: u64 = 1 << 24;
         let n_words = u64::from(next_step) * WORDS;
@@ -139,12 +139,12 @@ pub fn n_blocks(plan: &Plan, block_ns: u64) -> u32 {
 mod tests {
     use super::*;
     use crate::host::Facts;
-    use crate::plan::decide;
+    use crate::plan::decide_run;
     use crate::spec::RunSpec;
 
     fn plan(n_arms: usize, seed: u64) -> Plan {
         let spec = RunSpec { commands: vec!["true".into(); n_arms], ..RunSpec::default() };
-        decide(&spec, &Facts::default(), seed).unwrap()
+        decide_run(&spec, &Facts::default(), seed).unwrap()
     }
 
     #[test]

@@ -1,43 +1,43 @@
-//! Analysis × policy → verdict, with the reasons as data.
+//! Analysis × decision rule → verdict, with the reasons as data.
 
 use serde::Serialize;
 
 use crate::analysis::{Comparison, Evidence, NoTest, RatioInterval};
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::values::FailOn;
 
-/// The exit code of something that was asked for and is not decided.
+/// Exit code of an undecided comparison.
 pub const UNDECIDED: u8 = 3;
 
-/// What can be said of a candidate against the reference.
+/// The verdict on a candidate against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It takes less time.
+    /// The candidate takes less time.
     Faster,
-    /// It takes more time.
+    /// The candidate takes more time.
     Slower,
     /// The difference, if any, is inside the margin.
     Same,
-    /// It cannot be told yet.
+    /// The data do not decide yet.
     Undecided,
 }
 
-/// A verdict and what it rests on.
+/// A verdict and its evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
     /// Faster or slower, but by less than the margin that counts as the same.
     pub within_margin: bool,
-    /// The interval it was read from.
+    /// The interval behind the verdict.
     pub interval: Option<RatioInterval>,
-    /// Why there is no test, when there is none.
+    /// Reason why there is no test.
     pub no_test: Option<NoTest>,
 }
 
 /// Judges one comparison.
-pub fn judge(comparison: &Comparison, policy: &Policy) -> Judgement {
+pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
     let undecided = |no_test| Judgement {
         verdict: Verdict::Undecided,
         within_margin: false,
@@ -56,12 +56,12 @@ pub fn judge(comparison: &Comparison, policy: &Policy) -> Judgement {
     of_interval(shown, as_measured.ratio, policy, is_uneven)
 }
 
-/// Judges an interval. `as_measured`: the ratio before anything was subtracted, which says the direction; `is_uneven`: it
-/// stands for two ratios.
+/// Judges an interval. `as_measured`: the ratio before the control is subtracted, which gives the direction.
+/// `is_uneven`: the interval stands for two ratios.
 pub fn of_interval(
     shown: RatioInterval,
     as_measured: f64,
-    policy: &Policy,
+    policy: &DecisionRule,
     is_uneven: bool,
 ) -> Judgement {
     let log = stats::Interval { lo: shown.lo.ln(), hi: shown.hi.ln() };
@@ -70,7 +70,7 @@ pub fn of_interval(
     {
         stats::IntervalVerdict::Different => (direction, false),
         stats::IntervalVerdict::DifferentWithinMargin => (direction, true),
-        // Two ratios instead of one: an interval around one of them cannot say that nothing changed.
+        // With two ratios, an interval around one of them cannot show that nothing changed.
         stats::IntervalVerdict::Same if is_uneven => (Verdict::Undecided, false),
         stats::IntervalVerdict::Same => (Verdict::Same, false),
         stats::IntervalVerdict::Undecided => (Verdict::Undecided, false),
@@ -78,15 +78,15 @@ pub fn of_interval(
     Judgement { verdict, within_margin, interval: Some(shown), no_test: None }
 }
 
-/// What `--fail-on` makes of some judgements: 1 for a slowdown that is certain to be above the limit, 3 when one of
-/// them is not decided, 0 otherwise.
+/// Exit code of `--fail-on`: 1 for a slowdown that is certainly above the limit, 3 for an undecided comparison, 0
+/// otherwise.
 pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
     let limit = 1.0 + fail_on.slower_pct / 100.0;
     let is_too_slow = |judgement: &Judgement| {
         judgement.verdict == Verdict::Slower
             && judgement.interval.is_some_and(|interval| interval.lo > limit)
     };
-    // Not slower than the limit for certain, or decided to be no slowdown at all.
+    // Certainly not slower than the limit, or decided to be no slowdown.
     let is_fine = |judgement: &Judgement| {
         matches!(judgement.verdict, Verdict::Faster | Verdict::Same)
             || judgement.interval.is_some_and(|interval| interval.hi <= limit)
@@ -106,7 +106,8 @@ mod tests {
     use crate::analysis::{PairedTest, StatisticName, UnevenShape};
     use crate::values::Estimand;
 
-    const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
+    const POLICY: DecisionRule =
+        DecisionRule { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 
     fn comparison(lo: f64, hi: f64, shape: Option<UnevenShape>) -> Comparison {
         let paired = PairedTest {
@@ -173,7 +174,7 @@ mod tests {
         check_exit(&[(0.9, 0.95), (1.02, 1.05)], 0.0, 1);
         check_exit(&[(0.9, 0.95), (0.995, 1.005)], 0.0, 0);
         check_exit(&[(0.98, 1.05)], 0.0, 3);
-        // Slower, but certainly by no more than is tolerated; or perhaps by more.
+        // Slower, but certainly within the limit; or perhaps above it.
         check_exit(&[(1.02, 1.03)], 5.0, 0);
         check_exit(&[(1.02, 1.08)], 5.0, 3);
         check_exit(&[(1.06, 1.08)], 5.0, 1);

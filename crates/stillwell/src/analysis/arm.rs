@@ -1,18 +1,19 @@
-//! Rows of one arm → its summary.
+//! Rows of one arm → its summary: location statistics, metrics and exits.
 
 use rayon::prelude::*;
+use stats::SortedSample;
 use stats::endpoint::{self, Estimator};
-use stats::{PointEstimate, SortedSample};
 
-use crate::analysis::{
-    ArmSummary, MetricSummary, NetTimes, TimeSummary, UncertainValue, launches, sliced,
-};
+use crate::analysis::arm_values::{by_arm, walls_by_arm};
+use crate::analysis::run_times::cpu_ns;
+use crate::analysis::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary, UncertainValue};
+use crate::analysis::{launches, sliced};
 use crate::plan::Role;
 use crate::record::{Record, Rows};
 use crate::values::CPU;
 use crate::values::metric::{METRICS, Metric, MetricInfo};
 
-/// Fewer runs have no error; stats::endpoint.
+/// Fewest runs for an error; stats::endpoint.
 const RUNS_FOR_FLOOR: usize = 3;
 
 /// Summaries of all arms, controls included.
@@ -56,7 +57,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .collect()
 }
 
-/// How timed runs ended that did not end well.
+/// Timed runs that did not end well.
 #[derive(Clone, Copy, Default)]
 struct Exits {
     n_timed_out: usize,
@@ -79,27 +80,8 @@ fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
     by_arm
 }
 
-/// The wall times of each arm's measured runs, in run order, ns.
-pub(super) fn walls_by_arm(record: &Record) -> Vec<Vec<f64>> {
-    let n_arms = record.header.plan.arms.len();
-    by_arm(&record.rows, n_arms, Rows::headline)
-}
-
-/// The values of each arm's measured runs, in run order.
-pub(super) fn by_arm<T>(
-    rows: &Rows,
-    n_arms: usize,
-    value: impl Fn(&Rows, usize) -> Option<T>,
-) -> Vec<Vec<T>> {
-    let mut series: Vec<Vec<T>> = (0..n_arms).map(|_| Vec::new()).collect();
-    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
-        series[rows.arm(index)].extend(value(rows, index));
-    }
-    series
-}
-
-/// Runs with several slices each: the floor is of the runs, because the slices of one are not independent; what there was
-/// is of the slices. With next to no runs the slices are all there is.
+/// Times of runs with several slices each. The floor is of the runs, because slices of one run are not independent.
+/// Everything else is of the slices. With fewer than `RUNS_FOR_FLOOR` runs the floor is of the slices too.
 fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<TimeSummary> {
     let mut all = times(slices)?;
     if runs.len() >= RUNS_FOR_FLOOR {
@@ -111,7 +93,7 @@ fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<TimeSummary> {
 
 fn times(wall: &[f64]) -> Option<TimeSummary> {
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
-    // Of a million values each takes as long as reading them does.
+    // With a million values each of these takes as long as reading the record does.
     let ((sorted, floor), errs) = rayon::join(
         || (SortedSample::new(wall), endpoint::floor(wall)),
         || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
@@ -121,7 +103,7 @@ fn times(wall: &[f64]) -> Option<TimeSummary> {
         value: estimators[at].of(&sorted),
         err: errs.map(|errs| errs[at]),
     });
-    // Of a handful of values that differ by factors the extrapolation can end below zero: no time does.
+    // With a handful of values that differ by factors, the extrapolation can end below zero, which no time does.
     let is_impossible = floor.value <= 0.0 && sorted.min() > 0.0;
     let t0 = if is_impossible { sorted.min() } else { floor.value };
     Some(TimeSummary {
@@ -146,26 +128,8 @@ fn net_of(wall: &TimeSummary, control: &TimeSummary) -> NetTimes {
     }
 }
 
-impl UncertainValue {
-    /// The difference; its error is known if both are.
-    pub fn minus(self, other: Self) -> Self {
-        let difference = self.measured_or_zero().minus(other.measured_or_zero());
-        let err = self.err.and(other.err).map(|_| difference.err);
-        Self { value: difference.value, err }
-    }
-
-    /// As a number with an error, if it has one.
-    pub fn measured(self) -> Option<PointEstimate> {
-        self.err.map(|err| PointEstimate { value: self.value, err })
-    }
-
-    fn measured_or_zero(self) -> PointEstimate {
-        PointEstimate { value: self.value, err: self.err.unwrap_or(0.0) }
-    }
-}
-
 fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<MetricSummary>> {
-    // Sums over slices are of no number of loops in particular: `SliceSummary` has what they are good for.
+    // Sums over slices belong to no fixed number of loops; `SliceSummary` has the useful ones.
     let is_shown = |info: &&MetricInfo| {
         rows.has(info.metric) && (!in_slices || info.metric == Metric::MaxrssKib)
     };
@@ -178,10 +142,7 @@ fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<Metric
         .map(|info| summaries_of(info.name, &|rows, index| base_value(rows, index, info)))
         .collect();
     if rows.has(Metric::UserUs) && rows.has(Metric::SysUs) {
-        by_metric.push(summaries_of(CPU, &|rows, index| {
-            let user_us = rows.get(index, Metric::UserUs)?;
-            Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
-        }));
+        by_metric.push(summaries_of(CPU, &cpu_ns));
     }
     (0..n_arms)
         .map(|arm| by_metric.iter().filter_map(|summaries| summaries[arm].clone()).collect())
@@ -213,7 +174,7 @@ mod tests {
     fn a_floor_below_zero_is_none() {
         let found = times(&[12.0, 40.0, 90.0, 300.0]).unwrap();
         assert_eq!((found.t0.value, found.has_floor), (12.0, false));
-        // What is a difference may be below zero.
+        // A difference may be below zero.
         assert!(times(&[-3.0, -2.0, -1.0, 5.0]).unwrap().t0.value <= -3.0);
     }
 }

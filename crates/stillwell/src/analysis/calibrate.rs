@@ -1,9 +1,8 @@
-//! One long series of a command → how often tests call it different from itself, and which slowdown they find.
+//! One long series of runs of a command → false positive rates and power of several tests on this machine.
 //!
-//! Experiments are replayed from the series: a stretch of consecutive runs is cut out at random, its pairs are given to
-//! two arms by fresh coins, and the times of the new arm are multiplied by a known ratio. Whatever the machine did
-//! while the series was taken is in the replays as it was. The usual tests get the same stretch, its first half as the
-//! reference and its second half as the new arm: all runs of one, then all of the other.
+//! Each experiment takes a random stretch of consecutive runs, gives the runs of each pair to the two arms by coin
+//! flips, and multiplies the times of the new arm by a known ratio. So the noise of the machine is in the experiments
+//! as it was. The usual tests get the same stretch: its first half is the reference, its second half the new arm.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -13,24 +12,24 @@ use stats::spending::{Spending, by_pairs};
 use stats::{Invalid, Stream, two_sample};
 
 use crate::analysis::watch::estimand_of;
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::values::CALIBRATION_RUNS_MIN;
 
-/// How much slower the new arm is made.
+/// Ratios of the new arm to the reference.
 pub const RATIOS: [f64; 7] = [1.0, 1.002, 1.005, 1.01, 1.02, 1.05, 1.1];
 /// Pairs of one experiment, if the series is long enough.
 const PAIRS_MAX: usize = 60;
-/// Budgets for which the smallest visible slowdown is told, ns.
+/// Session lengths for which the smallest visible slowdown is computed, ns.
 const BUDGETS_NS: [f64; 3] = [10e9, 60e9, 600e9];
-/// Share of the experiments in which a slowdown is found that counts as visible.
+/// Power that counts as visible: the share of the experiments in which a slowdown is found.
 const POWER: f64 = 0.8;
 
-/// What calibration found.
+/// The result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PowerCalibration {
     /// Runs of the series.
     pub n_runs: usize,
-    /// Their mean time, from the start of one to the start of the next, ns.
+    /// Mean time from the start of one run to the start of the next, ns.
     pub pace_ns: f64,
     /// Pairs of one experiment.
     pub n_pairs: usize,
@@ -40,28 +39,28 @@ pub struct PowerCalibration {
     pub alpha: f64,
     /// One for each of [`RATIOS`].
     pub powers: Vec<Power>,
-    /// Smallest ratio that ours finds in 80 % of experiments, as long as that lies inside [`RATIOS`].
+    /// Smallest ratio that our test finds in 80 % of experiments, within the bounds of [`RATIOS`].
     pub visible: VisibleSlowdown,
-    /// The same for sessions of some lengths.
+    /// The smallest visible slowdown for sessions of some lengths.
     pub budgets: Vec<Budget>,
 }
 
-/// Experiments with one ratio: shares of them that were called different.
+/// Power at one ratio: the share of experiments that each test called different.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Power {
     /// Time of the new arm ÷ that of the reference.
     pub ratio: f64,
     /// Our test, with its looks.
     pub stillwell: f64,
-    /// Mean number of pairs until ours ended.
+    /// Mean number of pairs until our test ended.
     pub stillwell_pairs: f64,
-    /// Welch's t test, one arm after the other.
+    /// Welch's t test; all runs of one arm come before those of the other.
     pub welch: f64,
-    /// The Mann-Whitney test, one arm after the other.
+    /// The Mann-Whitney test; all runs of one arm come before those of the other.
     pub mann_whitney: f64,
 }
 
-/// A slowdown, as a fraction, or its bound where the ratios that were tried do not reach it.
+/// A slowdown as a fraction, or a bound if it lies outside of the ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "slowdown", rename_all = "snake_case")]
 pub enum VisibleSlowdown {
@@ -80,15 +79,15 @@ pub struct Budget {
     pub budget_ns: f64,
     /// Pairs that it has room for.
     pub n_pairs: usize,
-    /// What it finds in 80 %, by the square root of the number of pairs.
+    /// Slowdown that it finds in 80 % of experiments; scales with the square root of the number of pairs.
     pub visible: VisibleSlowdown,
 }
 
-/// What to replay.
+/// Settings of a calibration.
 #[derive(Clone, Copy, Debug)]
 pub struct CalibrationSettings {
-    /// How differences are judged.
-    pub policy: Policy,
+    /// The decision rule.
+    pub policy: DecisionRule,
     /// Experiments for each ratio.
     pub n_replays: usize,
     /// Seed of stretches and coins.
@@ -153,7 +152,7 @@ pub fn calibrate(
     })
 }
 
-/// Verdicts of one experiment: whether each test said "different".
+/// Verdicts of one experiment: whether each test called the arms different.
 struct ReplayVerdicts {
     stillwell: bool,
     n_pairs: usize,
@@ -168,7 +167,7 @@ fn replayed(
     settings: &CalibrationSettings,
     replay: u64,
 ) -> Result<ReplayVerdicts, Invalid> {
-    // The same stretches and coins for every ratio: their powers differ by the ratio alone.
+    // All ratios use the same stretches and coins, so that their powers differ by the ratio alone.
     let mut stream = Stream::new(settings.seed.wrapping_add(replay));
     let n_starts = (series_ns.len() - 2 * n_pairs + 1) as u64;
     let start = usize::try_from(stream.below(n_starts)).unwrap_or(0);
@@ -186,7 +185,7 @@ fn replayed(
     let (old, new) = stretch.split_at(n_pairs);
     let new: Vec<f64> = new.iter().map(|time| time * ratio).collect();
     let alpha = settings.policy.alpha;
-    // Where all times are equal there is no test: nothing is called different.
+    // Equal times allow no test, so nothing is called different.
     let is_rejected = |p: Result<f64, Invalid>| p.is_ok_and(|p| p <= alpha);
     Ok(ReplayVerdicts {
         stillwell,
@@ -199,7 +198,7 @@ fn replayed(
 }
 
 /// Whether our test calls these pairs different, and after how many it ended.
-fn ours(pairs: &Pairs, policy: &Policy, seed: u64) -> Result<(bool, usize), Invalid> {
+fn ours(pairs: &Pairs, policy: &DecisionRule, seed: u64) -> Result<(bool, usize), Invalid> {
     let spending = Spending { alpha: policy.alpha, family: 1, n_min: 0 };
     let margin = policy.same_within.ln_1p();
     let estimand = estimand_of(policy.estimand);
@@ -216,7 +215,7 @@ fn ours(pairs: &Pairs, policy: &Policy, seed: u64) -> Result<(bool, usize), Inva
     Ok((comparison.is_different(1.0), comparison.n_pairs_seen()))
 }
 
-/// Where the power of our test crosses 80 %, linearly between neighbouring ratios.
+/// The slowdown at which the power of our test reaches 80 %, interpolated linearly between ratios.
 fn visible(powers: &[Power]) -> VisibleSlowdown {
     let slowdown = |power: &Power| power.ratio - 1.0;
     let slower = &powers[1..];
@@ -246,7 +245,8 @@ mod tests {
     use super::*;
     use crate::values::Estimand;
 
-    const POLICY: Policy = Policy { alpha: 0.05, same_within: 0.01, estimand: Estimand::Adaptive };
+    const POLICY: DecisionRule =
+        DecisionRule { alpha: 0.05, same_within: 0.01, estimand: Estimand::Adaptive };
 
     fn calibrated(series_ns: &[f64], n_replays: usize) -> PowerCalibration {
         let settings = CalibrationSettings { policy: POLICY, n_replays, seed: 1 };

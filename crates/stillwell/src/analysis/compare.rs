@@ -1,18 +1,19 @@
-//! Two arms → what is known about their ratio.
+//! Two arms → the evidence on their ratio.
 
 use rayon::prelude::*;
 use stats::relabel::Statistic;
 use stats::sequential::{Conclusion, holm_shares, is_uneven};
 
+use crate::analysis::comparison::{
+    Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName,
+    UnevenShape,
+};
 use crate::analysis::launches::gathered;
 use crate::analysis::notes::WAIT_MIN;
 use crate::analysis::sessions::unpaired;
+use crate::analysis::summary::{ArmSummary, TimeSummary};
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::{ArmComparison, SessionComparisons};
-use crate::analysis::{
-    ArmSummary, Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval,
-    StatisticName, TimeSummary, UnevenShape,
-};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::values::{Headline, Order};
@@ -29,16 +30,16 @@ pub fn compare(record: &Record, arms: &[ArmSummary]) -> (Vec<Comparison>, Option
             |arm| comparison(arm, unpaired(&arms[plan.reference_of(arm)], &arms[arm], because));
         return (plan.compared().into_iter().map(one).collect(), plan.twin().map(one));
     }
-    let Ok(looked) = RecordLooks::of(record, arms) else {
+    let Ok(looks) = RecordLooks::of(record, arms) else {
         let unfit = |arm| comparison(arm, Evidence::None { because: NoTest::UnfitNumbers });
         return (plan.compared().into_iter().map(unfit).collect(), plan.twin().map(unfit));
     };
-    let judged = family(&[&looked], plan.family());
-    looked.compare(&judged[0])
+    let judged = family(&[&looks], plan.family());
+    looks.compare(&judged[0])
 }
 
-/// How a comparison is judged as one of a family: the share of alpha that Holm's procedure gives it, its adjusted p, and
-/// the rate of false ones among all that would be called different at it (Benjamini-Hochberg).
+/// The adjustment of a comparison for its family: the share of alpha by Holm's procedure, the adjusted p, and the
+/// false discovery rate (Benjamini-Hochberg).
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyAdjustment {
     share: f64,
@@ -46,23 +47,23 @@ pub struct FamilyAdjustment {
     q: f64,
 }
 
-/// Judges the comparisons of several records as one family of `n_total`: those that are not given count as not
-/// different. Returns those of each record, in the order of its plan.
-pub fn family(looked: &[&RecordLooks<'_>], n_total: usize) -> Vec<Vec<FamilyAdjustment>> {
-    let watched = || looked.iter().flat_map(|one| one.watch.candidates());
-    let seen: Vec<_> = watched().map(|watched| &watched.seen).collect();
-    let shares = holm_shares(&seen, n_total);
-    let mut p: Vec<f64> = watched().map(|watched| watched.seen.p()).collect();
+/// Adjusts the comparisons of several records as one family of `n_total`; those that are not given count as not
+/// different. Returns the comparisons of each record, in the order of its plan.
+pub fn family(looks: &[&RecordLooks<'_>], n_total: usize) -> Vec<Vec<FamilyAdjustment>> {
+    let tested = || looks.iter().flat_map(|one| one.watch.candidates());
+    let tests: Vec<_> = tested().map(|tested| &tested.test).collect();
+    let shares = holm_shares(&tests, n_total);
+    let mut p: Vec<f64> = tested().map(|tested| tested.test.p()).collect();
     p.resize(n_total.max(p.len()), 1.0);
     let rates = stats::multiplicity::benjamini_hochberg(&p).unwrap_or_else(|_| p.clone());
     let adjusted = stats::multiplicity::holm(&p).unwrap_or(p);
     let judged = shares.into_iter().zip(adjusted).zip(rates);
     let mut all = judged.map(|((share, p), q)| FamilyAdjustment { share, p, q });
     let of = |one: &&RecordLooks<'_>| all.by_ref().take(one.watch.candidates().len()).collect();
-    looked.iter().map(of).collect()
+    looks.iter().map(of).collect()
 }
 
-/// A record that has been looked at as its session was.
+/// A record with the interim analyses that its session had.
 #[derive(Debug)]
 pub struct RecordLooks<'a> {
     session: ComparisonContext<'a>,
@@ -84,23 +85,23 @@ impl<'a> RecordLooks<'a> {
     /// Every candidate against its reference, and the reference against its twin.
     pub fn compare(&self, judged: &[FamilyAdjustment]) -> (Vec<Comparison>, Option<Comparison>) {
         let plan = self.session.plan();
-        let paired = |watched: &ArmComparison, judged: FamilyAdjustment| Comparison {
-            arm: watched.arm,
-            reference: plan.reference_of(watched.arm),
-            evidence: self.session.paired(&self.walls, watched, judged),
+        let paired = |tested: &ArmComparison, judged: FamilyAdjustment| Comparison {
+            arm: tested.arm,
+            reference: plan.reference_of(tested.arm),
+            evidence: self.session.paired(&self.walls, tested, judged),
         };
         let candidates = self.watch.candidates().par_iter().zip(judged);
         let twin = self.watch.twin();
         (
-            candidates.map(|(watched, &judged)| paired(watched, judged)).collect(),
+            candidates.map(|(tested, &judged)| paired(tested, judged)).collect(),
             twin.map(|twin| {
-                paired(twin, FamilyAdjustment { share: 1.0, p: twin.seen.p(), q: twin.seen.p() })
+                paired(twin, FamilyAdjustment { share: 1.0, p: twin.test.p(), q: twin.test.p() })
             }),
         )
     }
 }
 
-/// The comparisons of a record by the CPU times of its slices, where the wall times have waits in them.
+/// The comparisons of a record by the CPU times of its slices, if the wall times contain run-queue delay.
 pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> {
     let plan = &record.header.plan;
     let is_of_wall =
@@ -122,7 +123,7 @@ pub fn cpu_comparisons(record: &Record, arms: &[ArmSummary]) -> Vec<Comparison> 
     compare(&by_cpu, arms).0
 }
 
-/// What a comparison is read from.
+/// The data of a comparison.
 #[derive(Clone, Copy, Debug)]
 struct ComparisonContext<'a> {
     record: &'a Record,
@@ -134,9 +135,9 @@ impl ComparisonContext<'_> {
         &self.record.header.plan
     }
 
-    fn paired(&self, walls: &Walls, watched: &ArmComparison, judged: FamilyAdjustment) -> Evidence {
-        let because = match Self::conclusion(walls, watched, judged.share) {
-            Ok(found) => match self.describe(watched, &found, judged) {
+    fn paired(&self, walls: &Walls, tested: &ArmComparison, judged: FamilyAdjustment) -> Evidence {
+        let because = match Self::conclusion(walls, tested, judged.share) {
+            Ok(found) => match self.describe(tested, &found, judged) {
                 Ok(paired) => return Evidence::Paired(paired),
                 Err(_) => NoTest::UnfitNumbers,
             },
@@ -145,29 +146,25 @@ impl ComparisonContext<'_> {
         Evidence::None { because }
     }
 
-    fn conclusion(
-        walls: &Walls,
-        watched: &ArmComparison,
-        share: f64,
-    ) -> Result<Conclusion, NoTest> {
-        let reference = watched.reference;
-        let have = walls.n_pairs(reference, watched.arm);
-        if watched.seen.n_pairs_seen() == 0 {
-            let need = watched.seen.spending().n_pairs_needed();
+    fn conclusion(walls: &Walls, tested: &ArmComparison, share: f64) -> Result<Conclusion, NoTest> {
+        let reference = tested.reference;
+        let have = walls.n_pairs(reference, tested.arm);
+        if tested.test.n_pairs_seen() == 0 {
+            let need = tested.test.spending().n_pairs_needed();
             return Err(match need {
-                None => NoTest::FamilyTooLarge { n: watched.family },
+                None => NoTest::FamilyTooLarge { n: tested.family },
                 Some(need) if have < need => NoTest::TooFewPairs { have, need },
                 Some(_) => NoTest::NoLook { have },
             });
         }
-        let pairs = walls.slots(reference, watched.arm).pairs();
-        let found = pairs.and_then(|pairs| watched.seen.conclude(&pairs, share));
+        let pairs = walls.slots(reference, tested.arm).pairs();
+        let found = pairs.and_then(|pairs| tested.test.conclude(&pairs, share));
         found.ok().flatten().ok_or(NoTest::UnfitNumbers)
     }
 
     fn describe(
         &self,
-        watched: &ArmComparison,
+        tested: &ArmComparison,
         found: &Conclusion,
         FamilyAdjustment { share, p, q }: FamilyAdjustment,
     ) -> Result<PairedTest, stats::Invalid> {
@@ -188,13 +185,13 @@ impl ComparisonContext<'_> {
         Ok(PairedTest {
             n_pairs,
             n_warmup_pairs: found.n_warmup,
-            n_looks: watched.seen.n_looks(),
-            family: watched.family,
+            n_looks: tested.test.n_looks(),
+            family: tested.family,
             p,
             q,
             statistic,
             ratio,
-            net_ratio: self.net_ratio(watched, ratio, statistic),
+            net_ratio: self.net_ratio(tested, ratio, statistic),
             alpha,
             smallest_visible: stats::verdict::mde80(half_width, alpha)?.exp_m1(),
             to_decide: n_to_decide.filter(|_| !is_decided).map(|n_pairs| self.deciding(n_pairs)),
@@ -208,19 +205,19 @@ impl ComparisonContext<'_> {
 
     fn net_ratio(
         &self,
-        watched: &ArmComparison,
+        tested: &ArmComparison,
         ratio: RatioInterval,
         statistic: StatisticName,
     ) -> Option<RatioInterval> {
         let plan = self.plan();
-        if plan.twin() == Some(watched.arm) {
+        if plan.twin() == Some(tested.arm) {
             return None;
         }
         let control = plan.control.and_then(|control| self.arms[control.arm].wall.as_ref())?;
-        net(ratio, self.arms[watched.reference].wall.as_ref()?, control, statistic)
+        net(ratio, self.arms[tested.reference].wall.as_ref()?, control, statistic)
     }
 
-    /// Blocks that would decide, and how long they would take at the pace of this session.
+    /// The number of blocks that would decide, and their time at the pace of this session.
     fn deciding(&self, n_pairs: usize) -> DecisionEstimate {
         let rows = &self.record.rows;
         let timed = (0..rows.len()).filter(|&index| rows.block(index).is_some());
@@ -243,10 +240,10 @@ fn statistic_name(statistic: Statistic) -> StatisticName {
     }
 }
 
-/// From the ratio R of whole times to that of times minus a control s: with the reference at A it is
-/// R' = (R A − s) / (A − s). It is 1 exactly if R is 1, so the verdict "different" is the same for both. Each end is
-/// widened by the error that A and s bring in: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)²; the
-/// control is the same for both arms, so near R = 1 its error cancels.
+/// Converts the ratio R of whole times to that of times minus a control s. With the reference at A it is R' = (R A −
+/// s) / (A − s). R' is 1 exactly if R is 1, so both have the same verdict "different". The errors of A and s widen
+/// each end: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)². The control is common to both arms, so its
+/// error cancels near R = 1.
 fn net(
     raw: RatioInterval,
     reference: &TimeSummary,
@@ -260,7 +257,7 @@ fn net(
     };
     let (a, s) = (level(reference).measured()?, level(control).measured()?);
     let below = a.value - s.value;
-    // Not distinguishable from the control: a ratio to nothing.
+    // The reference is not distinguishable from the control, so there is no ratio.
     if below <= 2.0 * a.minus(s).err {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Where two arms differ: the ratio at each decile, and the distributions as a whole. For display; the verdict is not
-//! read from it.
+//! Differences between the distributions of two arms: the ratio at each decile, and the distance as a whole. For
+//! display only; no verdict uses them.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -7,15 +7,15 @@ use stats::relabel::{self, Orbit, Pairs};
 use stats::shift::{self, DECILES};
 use stats::{Invalid, SortedSample};
 
+use crate::analysis::comparison::{Comparison, Evidence, NoTest};
 use crate::analysis::walls::{Slots, Walls};
 use crate::analysis::watch::ORBIT_STREAM;
-use crate::analysis::{Comparison, Evidence, NoTest};
 use crate::plan::Plan;
 use crate::record::Record;
 
-/// Pairs times re-labellings, each of which sorts both arms: about two seconds of one CPU.
+/// Pairs times re-labellings; each sorts both arms. The limit is about two seconds of one CPU.
 const RELABELLED_PAIRS_MAX: usize = 2_000_000;
-/// Deciles of fewer pairs say little, however many re-labellings a small alpha asks for.
+/// Deciles of fewer pairs are too rough, even if a small alpha needs many re-labellings.
 const PAIRS_MIN: usize = 100;
 /// Runs of an arm that deciles without a band are taken from: the weights cost more than sorting.
 const RUNS_MAX: usize = 10_000;
@@ -24,13 +24,13 @@ const RUNS_MAX: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Distributions {
-    /// The runs were interleaved at random, so chances can be told.
+    /// The runs were interleaved at random, so there are p-values.
     Paired(PairedDistributions),
-    /// They were not: ratios and nothing else.
+    /// The runs were not interleaved: ratios only.
     Unpaired {
         /// 10 %, 20 % … 90 %.
         deciles: Vec<Decile>,
-        /// Why there is neither a band nor a test.
+        /// Reason why there is neither a band nor a test.
         because: NoTest,
     },
 }
@@ -40,7 +40,7 @@ pub enum Distributions {
 pub struct PairedDistributions {
     /// Pairs that were used.
     pub n_pairs: usize,
-    /// Pairs that there are; more than were used if re-labelling all of them would take too long.
+    /// All pairs; more than were used if a re-labelling of all would take too long.
     pub n_pairs_of: usize,
     /// 1 − level of the band, for all deciles at once.
     pub alpha: f64,
@@ -54,14 +54,14 @@ pub struct PairedDistributions {
     pub shape: Distances,
 }
 
-/// One decile of one arm against the same of the other.
+/// A decile of one arm against that of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Decile {
     /// Share of the runs that are faster.
     pub share: f64,
     /// New ÷ reference.
     pub ratio: f64,
-    /// Where the ratio is, together with those at all other deciles; `None` without a test.
+    /// Simultaneous interval of the ratio over all deciles; `None` without a test.
     pub band: Option<Band>,
 }
 
@@ -74,7 +74,7 @@ pub struct Band {
     pub hi: f64,
 }
 
-/// How far apart two distributions are as a whole.
+/// Distances between two distributions as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Distances {
     /// The largest distance between the distribution functions, 0 to 1.
@@ -92,7 +92,7 @@ pub struct DistributionDistance {
     pub p: f64,
 }
 
-/// The distributions of each comparison of a record with itself; `None` where there is nothing to compare.
+/// The distributions of each comparison of a record; `None` without an estimate.
 pub fn within(record: &Record, comparisons: &[Comparison]) -> Vec<Option<Distributions>> {
     let plan = &record.header.plan;
     let walls = Walls::of(record);
@@ -109,14 +109,14 @@ pub fn within(record: &Record, comparisons: &[Comparison]) -> Vec<Option<Distrib
     comparisons.par_iter().map(of).collect()
 }
 
-/// The distributions of an arm in two separate sessions. Nothing says how far apart those of one program would be, so
-/// there is no band; a K-S or A-D test of the two would call most sessions different.
+/// The distributions of an arm in two separate sessions. There is no band, because the scatter between sessions is not
+/// known; a K-S or A-D test would call most sessions different.
 pub fn across(old: &Record, old_arm: usize, new: &Record, new_arm: usize) -> Option<Distributions> {
     unpaired(old, old_arm, new, new_arm, NoTest::SeparateRecords)
 }
 
-/// At most `n_max` of `n` indices, evenly spaced: a choice that sees neither times nor labels. Putting neighbours
-/// together instead, as the comparison does, would change the shape that is looked at.
+/// At most `n_max` of `n` indices, evenly spaced: the choice depends neither on times nor on labels. Merging
+/// neighbours, as the comparison does, would change the shape.
 fn evenly_spaced(n: usize, n_max: usize) -> Vec<usize> {
     let n_used = n.min(n_max);
     (0..n_used).map(|index| index * n / n_used).collect()
@@ -131,7 +131,7 @@ fn paired(plan: &Plan, all: &Slots) -> Result<PairedDistributions, Invalid> {
     let pairs = used.pairs()?;
     let seed = plan.seed ^ ORBIT_STREAM;
     let orbit = Orbit::new(pairs.len(), draws, seed)?;
-    // The band takes a dozen passes; half as many re-labellings are as exact, but for more scatter from seed to seed.
+    // The band takes a dozen passes. With half as many re-labellings only the scatter between seeds is larger.
     let for_band = Orbit::new(pairs.len(), draws / 2, seed)?;
     let theta = pairs.shape(&orbit)?.typical;
     let (shift, (difference, shape)) = rayon::join(
@@ -196,7 +196,7 @@ fn log_walls(record: &Record, arm: usize) -> Option<SortedSample> {
 mod tests {
     use super::*;
     use crate::host::Facts;
-    use crate::plan::decide;
+    use crate::plan::decide_run;
     use crate::spec::RunSpec;
 
     /// Pairs of 10 ms with 1 % noise; the new arm's times are changed by `slowed` of the pair's number.
@@ -214,7 +214,7 @@ mod tests {
 
     fn found(slots: &Slots) -> PairedDistributions {
         let spec = RunSpec { commands: vec!["a".into(), "b".into()], ..RunSpec::default() };
-        let plan = decide(&spec, &Facts::default(), 42).unwrap();
+        let plan = decide_run(&spec, &Facts::default(), 42).unwrap();
         paired(&plan, slots).unwrap()
     }
 

@@ -1,4 +1,4 @@
-//! Every estimator of a time side by side, with its error and its ratio to the reference: what `stats` shows.
+//! Every estimator of a time, with its error and its ratio to the reference, as `stats` shows them.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -6,12 +6,13 @@ use stats::endpoint::{self, Estimator, G_STAR_LIMIT};
 use stats::propagate::ratio_minus_control;
 use stats::{PointEstimate, SortedSample};
 
-use crate::analysis::arm::walls_by_arm;
-use crate::analysis::{ArmSummary, UncertainValue};
+use crate::analysis::arm_values::walls_by_arm;
+use crate::analysis::summary::{ArmSummary, UncertainValue};
 use crate::record::Record;
 use crate::values::TimShape;
 
-/// The estimators of one arm's wall time as measured, ns, each with the sd of its values in consecutive windows.
+/// The estimators of one arm's wall time as measured, ns. Each error is the sd of the estimator in consecutive
+/// windows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimators {
     /// Smallest run.
@@ -28,7 +29,7 @@ pub struct Estimators {
     pub mean: UncertainValue,
     /// Whether the low tail ends.
     pub floor: FloorTest,
-    /// What tim makes of the same runs, if that was asked for.
+    /// tim's numbers for the same runs, if the user asks for them.
     pub tim: Option<Tim>,
     /// Ratios to the reference; `None` for the reference, for controls, and without a run on both sides.
     pub ratios: Option<Ratios>,
@@ -41,7 +42,7 @@ pub struct FloorTest {
     pub k: usize,
     /// The statistic; `None` with too few runs, or without any spread.
     pub g_star: Option<f64>,
-    /// A larger statistic says that there is no floor.
+    /// A statistic above it means that there is no floor.
     pub limit: f64,
     /// `None` if it could not be tested; t0 is extrapolated then.
     pub is_finite: Option<bool>,
@@ -50,25 +51,25 @@ pub struct FloorTest {
 /// The numbers of tim.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tim {
-    /// Runs that tim makes; of more, the first ones are taken.
+    /// Runs that tim makes. A longer record contributes its first ones.
     pub n_needed: usize,
-    /// As measured, ns; `None` with fewer runs.
+    /// As measured, ns; `None` with too few runs.
     pub measured: Option<UncertainValue>,
-    /// Minus the control's: what tim prints unless `-o0`.
+    /// Minus the control's: tim prints this unless `-o0` is given.
     pub net: Option<UncertainValue>,
 }
 
-/// New ÷ reference, with errors by first-order propagation. Where there is a control, of the net times: its error is the
-/// same on both sides.
+/// New ÷ reference, with errors by first-order propagation. With a control the ratios are of net times; the control's
+/// error is common to both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratios {
-    /// Of t0; a ratio is `None` if the reference takes no longer than the control.
+    /// Ratio of t0. A ratio is `None` if the reference takes no longer than the control.
     pub t0: Option<UncertainValue>,
-    /// Of the medians.
+    /// Ratio of the medians.
     pub median: Option<UncertainValue>,
-    /// Of the means.
+    /// Ratio of the means.
     pub mean: Option<UncertainValue>,
-    /// Of tim's numbers, as tim propagates it: all errors independent.
+    /// Ratio of tim's numbers, propagated as tim does: all errors independent.
     pub tim: Option<UncertainValue>,
 }
 
@@ -125,7 +126,7 @@ fn of_runs(wall: &[f64], tim: Option<TimShape>) -> Option<Estimators> {
     })
 }
 
-/// tim makes exactly `n m` runs, so of more it would have seen the first ones.
+/// tim makes exactly `n m` runs, so it would have measured the first ones.
 fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
     let n_needed = shape.n_runs();
     let seen = wall.get(..n_needed);
@@ -135,7 +136,7 @@ fn of_tim(wall: &[f64], shape: TimShape) -> Tim {
     Tim { n_needed, measured, net: None }
 }
 
-/// Subtracts the control's number from those of the others, unless tim was told not to measure it.
+/// Subtracts the control's number from those of the other arms, unless tim does not measure it (`-o0`).
 fn subtract(found: &mut [Option<Estimators>], control: usize, shape: TimShape) {
     let tim = |estimators: &Option<Estimators>| estimators.as_ref()?.tim?.measured;
     let Some(overhead) = tim(&found[control]).filter(|_| shape.n_overhead > 0) else { return };
@@ -170,7 +171,7 @@ fn ratios(
     })
 }
 
-/// `(new - control) / (old - control)`; its error is known if all errors are.
+/// `(new - control) / (old - control)`. The error is known if all errors are.
 fn ratio(
     new: UncertainValue,
     old: UncertainValue,

@@ -1,12 +1,12 @@
-//! The same benchmarks in several files. Whatever differed between the sessions is part of their difference, so there are
-//! estimates with the error that the scatter of the launches gives them, and no verdicts.
+//! The same benchmarks in several files. Everything that differed between the sessions is part of the difference, so
+//! there are no verdicts, only estimates with an error from the scatter of the launches.
 
 use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 use stats::PointEstimate;
 
-use crate::analysis::UncertainValue;
+use crate::analysis::summary::UncertainValue;
 use crate::results::statistics::summary;
 use crate::results::{BenchmarkValues, MetaValue, ResultUnit, Results};
 use crate::values::Average;
@@ -14,8 +14,8 @@ use crate::values::Average;
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileCell {
-    /// Mean or median of all values, in the base unit. Its error is that of the mean of the launches; there is none with one
-    /// launch, nor of a summary.
+    /// Mean or median of all values, in the base unit. The error is that of the mean of the launches; none with one
+    /// launch, nor for a summary.
     pub middle: UncertainValue,
     /// Standard deviation of the values.
     pub sd: Option<f64>,
@@ -23,7 +23,7 @@ pub struct FileCell {
     pub n_launches: usize,
     /// Values.
     pub n_values: usize,
-    /// Divided by that of the first file; none in the first file, nor to nothing.
+    /// Ratio to the first file; none in the first file, nor if its value is 0.
     pub ratio: Option<UncertainValue>,
 }
 
@@ -32,7 +32,7 @@ pub struct FileCell {
 pub struct BenchmarkLine {
     /// Its name.
     pub name: String,
-    /// What its values are.
+    /// Unit of the values.
     #[serde(skip)]
     pub unit: ResultUnit,
     /// Its tags.
@@ -41,36 +41,36 @@ pub struct BenchmarkLine {
     pub cells: Vec<Option<FileCell>>,
 }
 
-/// What is known of several files together.
+/// The comparison of several files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FilesComparison {
-    /// What the ratios are of.
+    /// The kind of average that is compared.
     pub by: Average,
     /// The benchmarks that the first file and another one have, in the order of the first.
     pub lines: Vec<BenchmarkLine>,
     /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first; none for the first.
     pub geometric_means: Vec<Option<UncertainValue>>,
-    /// For each file the benchmarks that it has alone: for the first, those that no other has; for another, those that the
-    /// first has not.
+    /// Benchmarks without a partner: for the first file, those that no other file has; for another file, those that
+    /// the first does not have.
     pub alone: Vec<Vec<String>>,
-    /// What the machines or interpreters differ in.
+    /// Differences between the machines or interpreters.
     pub differences: Vec<Difference>,
 }
 
-/// Something that should have been the same.
+/// A difference in metadata that should be equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Index of the file.
     pub file: usize,
     /// Key of the metadata.
     pub key: &'static str,
-    /// What the first file says.
+    /// Value in the first file.
     pub reference: String,
-    /// What this one says.
+    /// Value in this file.
     pub other: String,
 }
 
-/// With one of these changed, a time is of something else.
+/// Metadata that change the meaning of a time.
 const TELLING: [&str; 9] = [
     "hostname",
     "cpu_model_name",
@@ -83,7 +83,7 @@ const TELLING: [&str; 9] = [
     "cpu_governors",
 ];
 
-/// Where a group of benchmarks stands by its estimates.
+/// Class of a change by its estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeGroup {
@@ -93,12 +93,12 @@ pub enum ChangeGroup {
     Less,
     /// Within twice the error.
     Within,
-    /// There is no error to compare the difference with.
+    /// There is no error to compare the change with.
     Unknown,
 }
 
 impl ChangeGroup {
-    /// Of a ratio.
+    /// The class of a ratio.
     pub fn of(ratio: UncertainValue) -> Self {
         let off = ratio.value - 1.0;
         match ratio.err {
@@ -111,7 +111,7 @@ impl ChangeGroup {
     }
 }
 
-/// Compares the benchmarks of the first file with those of the others, by their names.
+/// Compares the benchmarks of the first file with those of the others, by name.
 pub fn compare(files: &[Results], by: Average) -> FilesComparison {
     let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
     let found: Vec<Vec<Option<FileCell>>> = files.iter().map(|file| cells(file, by)).collect();
@@ -183,7 +183,7 @@ fn cell(benchmark: &BenchmarkValues, by: Average) -> Option<FileCell> {
     })
 }
 
-/// Their errors are independent: the sessions are.
+/// The errors are independent, because the sessions are.
 fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
     if old.value == 0.0 || !(new.value / old.value).is_finite() {
         return None;
@@ -197,7 +197,7 @@ fn ratio(old: UncertainValue, new: UncertainValue) -> Option<UncertainValue> {
     })
 }
 
-/// Of the ratios of one file. Its error is known if all of theirs are.
+/// Geometric mean of the ratios of one file. Its error is known if all errors are.
 pub fn geometric_mean<'a>(
     lines: impl Iterator<Item = &'a BenchmarkLine>,
     file: usize,
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(found.geometric_means[0], None);
     }
 
-    /// Equal, of one value, of unequal numbers of values: never more than an estimate, and a file is as fast as itself.
+    /// Equal values, single values, and launches of unequal lengths: a file against itself is never different.
     #[test]
     fn a_file_against_itself_is_within() {
         let same = file(

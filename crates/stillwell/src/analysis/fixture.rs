@@ -1,6 +1,6 @@
 //! Summaries for the tests, built in memory.
 
-use crate::analysis::{TimeSummary, UncertainValue};
+use crate::analysis::summary::{TimeSummary, UncertainValue};
 
 /// Times of which everything is this value with this error.
 pub(super) fn times(value: f64, err: f64) -> TimeSummary {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::arm::by_arm;
+use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches;
 use crate::plan::Role;
 use crate::record::{Record, Rows};
@@ -21,7 +21,7 @@ pub struct Histogram {
 /// The upper edge is this quantile of the slowest arm, so that one outlier does not squeeze the rest into one bin.
 const UPPER_QUANTILE: f64 = 0.95;
 
-/// The values of every candidate, be they of runs or of slices; a control has none.
+/// The values of every candidate, of slices if there are any, else of runs. Controls have none.
 pub fn series(record: &Record) -> Vec<Vec<f64>> {
     let plan = &record.header.plan;
     let mut values = match &record.slices {

@@ -1,5 +1,5 @@
-//! Slices → runs. A worker's process has many rows, which share the layout and the hashes it was started with: they are
-//! not independent. What is compared is one value of each process; statistics.md §2.7.
+//! Slices → runs. A worker process has many rows that share its memory layout and hash seed, so they are not
+//! independent. The comparison uses one value of each process; statistics.md §2.7.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use crate::record::{Record, Row, Rows};
 use crate::values::metric::Metric;
 use crate::values::{Estimand, Headline};
 
-/// Share of the slices of a run that its value is made of.
+/// Share of a run's slices, the lowest, that make its value.
 const LOW: f64 = 0.2;
 
-/// Counters and times of slices that add up to those of their run.
+/// Counters and times of slices whose sum is that of the run.
 const SUMS: [Metric; 6] = [
     Metric::WallNs,
     Metric::CpuNs,
@@ -24,7 +24,7 @@ const SUMS: [Metric; 6] = [
     Metric::Loops,
 ];
 
-/// Makes runs of slices while they come in.
+/// Merges slices into runs as they come in.
 #[derive(Debug)]
 pub struct Launches {
     rule: SliceRule,
@@ -33,14 +33,14 @@ pub struct Launches {
     open: HashMap<u32, OpenLaunch>,
 }
 
-/// How the value of a run is made.
+/// The rule that makes the value of a run.
 #[derive(Clone, Debug)]
 pub struct SliceRule {
     estimand: Estimand,
     headline: Headline,
     delta: bool,
     subtract_empty_loop: bool,
-    /// Of each arm.
+    /// Inner loops of each arm.
     inner_loops: Vec<u64>,
 }
 
@@ -71,7 +71,7 @@ impl SliceRule {
         self.inner_loops[arm as usize]
     }
 
-    /// The loops of a slice and what it measured for each of them, in the base unit of the arm.
+    /// The loops of a slice, and its time or value per loop in the base unit of the arm.
     pub fn slice(&self, row: &Row) -> Option<(u64, f64)> {
         let loops = row.get(Metric::Loops).unwrap_or(1).max(1);
         if let Some(value) = row.value {
@@ -88,8 +88,8 @@ impl SliceRule {
         Some((loops, per_loop / self.inner_loops[row.arm as usize] as f64))
     }
 
-    /// The value of a run: the mean of its lowest fifth of slices, or of all where the mean is compared. With `delta`,
-    /// the slope between the two numbers of loops.
+    /// The value of a run: the mean of its lowest fifth of slices, or of all slices if the mean is compared. With
+    /// `delta`, the slope between the two numbers of loops.
     fn value(&self, slices: &[(u64, f64)]) -> Option<f64> {
         let of = |values: &[f64]| match self.estimand {
             Estimand::Mean => stats::mean(values).ok(),
@@ -111,12 +111,12 @@ impl SliceRule {
 }
 
 impl Launches {
-    /// Nothing has come in yet.
+    /// Starts without slices.
     pub fn new(plan: &Plan) -> Self {
         Self { rule: SliceRule::of(plan, None), block: None, open: HashMap::new() }
     }
 
-    /// Takes in a slice; hands over the runs of the block before when a new one begins. Warm-up slices do not count.
+    /// Adds a slice. The first slice of a block hands over the runs of the block before. Warm-up slices do not count.
     pub fn add(&mut self, row: &Row, each: impl FnMut(Row)) {
         let Some(block) = row.block else { return };
         if self.block != Some(block) {
@@ -127,7 +127,7 @@ impl Launches {
         launch.take(row, self.rule.slice(row));
     }
 
-    /// Hands over the runs that are open: their block is complete, or all there will be of it.
+    /// Hands over the open runs, at the end of a block or of the record.
     pub fn flush(&mut self, mut each: impl FnMut(Row)) {
         let mut runs: Vec<OpenLaunch> = self.open.drain().map(|(_, launch)| launch).collect();
         runs.sort_by_key(|launch| launch.row.step);
@@ -160,7 +160,7 @@ impl OpenLaunch {
         self.slices.extend(slice);
     }
 
-    /// The run as one row. Its start is put so that start and wall time, the sum of the slices', give its end.
+    /// The run as one row. The start is set so that start plus wall time, the sum of the slices, is the end.
     fn finish(mut self, rule: &SliceRule) -> Row {
         let wall_ns = self.row.get(Metric::WallNs).unwrap_or(0);
         self.row.started_ns = self.ended_ns.saturating_sub(wall_ns);
@@ -169,12 +169,12 @@ impl OpenLaunch {
     }
 }
 
-/// How the rows of a plan are read.
+/// The rule for the rows of a plan.
 pub fn slice_rule(plan: &Plan) -> SliceRule {
     SliceRule::of(plan, None)
 }
 
-/// A record with one row for each run, and its slices beside. Any other record stays as it is.
+/// Replaces the rows of a record in slices by one row for each run, and keeps the slices beside. Other records stay.
 pub fn gather(mut record: Record) -> Record {
     if record.header.plan.in_slices && record.slices.is_none() {
         let runs = gathered(&record.header.plan, &record.rows, None);
@@ -183,7 +183,7 @@ pub fn gather(mut record: Record) -> Record {
     record
 }
 
-/// The opposite: a record whose rows are its slices again.
+/// The inverse of `gather`: the rows of the record are its slices again.
 pub fn scattered(mut record: Record) -> Record {
     if let Some(slices) = record.slices.take() {
         record.rows = slices;
@@ -191,7 +191,7 @@ pub fn scattered(mut record: Record) -> Record {
     record
 }
 
-/// The runs with another value than the plan's.
+/// The runs with the value of another headline than the plan's.
 pub fn gathered(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows {
     let rule = SliceRule::of(plan, headline);
     let mut launches = Launches { rule, block: None, open: HashMap::new() };
@@ -203,7 +203,7 @@ pub fn gathered(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows 
     runs
 }
 
-/// What each slice of each arm measured for one loop, in the order of the session.
+/// The value per loop of each slice of each arm, in the order of the session.
 pub fn values_by_arm(plan: &Plan, slices: &Rows) -> Vec<Vec<f64>> {
     let rule = SliceRule::of(plan, None);
     let mut values = vec![Vec::new(); plan.arms.len()];
@@ -251,7 +251,7 @@ mod tests {
             slice(5, 0, Some(1), 10, 110),
         ];
         let record = gather(sliced(&rows, |_| ()));
-        // In the order of their first slices, which says who ran first.
+        // In the order of their first slices, which is the order in which the processes started.
         let expected = [(1, 1, Some(20.0)), (0, 2, Some(10.0)), (0, 5, Some(11.0))];
         assert_eq!(values(&record), expected);
         assert_eq!(record.rows.get(1, Metric::WallNs), Some(1000));
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(value(|_| ()), 4.5);
         assert_eq!(value(|workers| workers.headline = Headline::Cpu), 2.25);
         assert_eq!(value(|workers| workers.subtract_empty_loop = true), 4.25);
-        // 80 ns for ten more loops of two: what does not grow with the loops, 20 ns, is gone.
+        // 80 ns for ten more loops of two; the constant part of 20 ns is gone.
         assert_eq!(value(|workers| workers.delta = true), 4.0);
     }
 

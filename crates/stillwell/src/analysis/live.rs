@@ -1,5 +1,4 @@
-//! What can be said of single arms while rows still come in, in memory that does not grow with them: the progress line,
-//! and the precision of t0.
+//! Estimates of single arms during a session, in constant memory: for the progress line, and for the precision of t0.
 
 use stats::PointEstimate;
 
@@ -11,7 +10,7 @@ use crate::values::metric::Metric;
 pub struct LiveTimes {
     arms: Vec<LiveSeries>,
     n_blocks: usize,
-    /// The block that is being run, and how many of its runs there are.
+    /// The current block and the number of its runs so far.
     open_block: Option<(u32, usize)>,
     last_spoiled_block: Option<u32>,
     n_spoiled_blocks: u32,
@@ -20,7 +19,7 @@ pub struct LiveTimes {
 }
 
 impl LiveTimes {
-    /// Nothing measured yet.
+    /// Starts without rows.
     pub fn new(n_arms: usize) -> Self {
         Self {
             arms: (0..n_arms).map(|_| LiveSeries::default()).collect(),
@@ -66,7 +65,7 @@ impl LiveTimes {
         self.n_blocks
     }
 
-    /// Blocks with a run that timed out: they do not count and are made up for.
+    /// Blocks with a run that timed out. They do not count, and the session repeats them.
     pub fn n_spoiled_blocks(&self) -> u32 {
         self.n_spoiled_blocks
     }
@@ -79,16 +78,15 @@ impl LiveTimes {
 
 /// Smallest values that the endpoint with k = 3 needs, and a few more.
 const SMALLEST_KEPT: usize = 8;
-/// Buckets of consecutive runs; when there are twice as many, neighbours are merged. As many runs have as many windows
-/// as there are for any larger number.
+/// Buckets of consecutive runs. At twice this number neighbours are merged, so the number of windows has a limit.
 const BUCKETS: usize = 120;
 
-/// A series of which only the low end is kept: its smallest values, and the minimum of each of a few dozen stretches.
+/// The low end of a series: its smallest values, and the minimum of each of a few dozen stretches.
 #[derive(Debug)]
 struct LiveSeries {
     n: usize,
     smallest: Vec<f64>,
-    /// Minima of consecutive runs, `per_bucket` each; the last may be of fewer.
+    /// Minima of `per_bucket` consecutive runs each; the last bucket may have fewer.
     buckets: Vec<f64>,
     per_bucket: usize,
 }
@@ -118,7 +116,7 @@ impl LiveSeries {
         self.n += 1;
     }
 
-    /// As `stats::endpoint::floor`, with windows that end at bucket boundaries.
+    /// `stats::endpoint::floor` with windows that end at bucket boundaries.
     fn t0(&self) -> Option<PointEstimate> {
         let k = if self.n < 60 { 2 } else { 3 };
         let smallest = stats::SortedSample::new(&self.smallest).ok()?;

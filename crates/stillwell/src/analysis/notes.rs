@@ -1,10 +1,11 @@
-//! What a reader of the numbers should know: who took the time, and how much. In data; `render` has the words.
+//! Notes for the reader of a result: sources of lost time and limits of the data. As data; `render` has the words.
 
 use serde::Serialize;
 
+use crate::analysis::comparison::{Comparison, Evidence};
 use crate::analysis::ledger::RecordLedger;
 use crate::analysis::steadiness::{self, SteadinessFlag};
-use crate::analysis::{ArmSummary, Comparison, Evidence};
+use crate::analysis::summary::ArmSummary;
 use crate::ledger::LedgerEntry;
 use crate::plan::priority::{NICE, REAL_TIME};
 use crate::record::{Event, Record, Rows};
@@ -13,19 +14,19 @@ use crate::values::metric::Metric;
 /// One remark.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Note {
-    /// What was found.
+    /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Share of the total time that it is about; notes are in order of it.
+    /// Share of the total time that the note is about; notes are sorted by it.
     pub weight: f64,
 }
 
-/// What can be found. Shares are of the measured time; arms are indices into the plan.
+/// The kinds of findings. Shares are of the measured time; arms are indices into the plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
-    /// Where the time above t0 went: how long it was, and its largest parts with a cause; `share` is that of the largest
-    /// in the measured time.
+    /// The time above t0: its sum, and its largest parts with a cause. `share` is the largest part ÷ the measured
+    /// time.
     Lost { total_ns: i64, share: f64, parts: Vec<LedgerEntry> },
     /// Page faults that read from a device.
     MajorFaults { n: f64 },
@@ -33,9 +34,9 @@ pub enum Finding {
     Migrations { per_run: f64 },
     /// The machine was busy when the session started.
     Busy { load: f64, n_cpus: u32 },
-    /// Runs failed, and so ended their session, and do not count.
+    /// Runs failed, which ended their session; they do not count.
     RejectedRuns { arm: usize, n: usize, n_runs: usize },
-    /// Runs exited with a failure and count all the same.
+    /// Runs failed, and count all the same.
     FailedRuns { arm: usize, n: usize, n_runs: usize },
     /// Runs took longer than the timeout and do not count.
     TimedOutRuns { arm: usize, n: usize, n_runs: usize },
@@ -43,30 +44,29 @@ pub enum Finding {
     MemoryFloor { arm: usize, floor_kib: u64 },
     /// The low tail of the arm's times does not end.
     NoFloor { arm: usize },
-    /// The times of the arm are not those of one steady process; `n_warmups` is the number of warm-up runs that would
-    /// have left out a slow start, if there was one.
+    /// The times of the arm are not those of one steady process. `n_warmups`: warm-up runs that would leave out the
+    /// slow start, if there was one.
     Unstable { arm: usize, flags: Vec<SteadinessFlag>, n_warmups: Option<usize> },
-    /// Blocks at the beginning were slower than the rest and are left out of a comparison; `n_warmups` is the number of
-    /// warm-up runs that would leave them out, where there are such.
+    /// Blocks at the beginning were slower and are left out of a comparison. `n_warmups`: warm-up runs that would
+    /// leave them out, if the plan can have them.
     SlowStart { n_blocks: usize, n_warmups: Option<usize> },
-    /// Workers were ready and had no CPU, for a large share of their slices' time.
+    /// Workers waited on the run queue for a large share of their slices' time.
     WorkersWaited { share: f64 },
-    /// A loop of the arm takes hardly any time: what was to be measured may not be there any more.
+    /// A loop of the arm takes hardly any time: the compiler may have removed the work.
     HardlyAnything { arm: usize, per_loop_ns: f64 },
-    /// Slices at the beginning of each process of the arm were slower; they are left out. `is_steady`: it was seen to
-    /// come to an end.
+    /// Slices at the beginning of each process were slower and are left out. `is_steady`: the warm-up came to an end.
     WarmUp { arm: usize, n_slices: u32, is_steady: bool },
-    /// The arm has several threads, and all of them one CPU.
+    /// The arm has several threads on one CPU.
     OneCpu { arm: usize, n_threads: u32 },
-    /// The shield did not hold to the end; of the last runs nobody knows whether they were alone.
+    /// The shield was lost before the end; other programs may have disturbed the last runs.
     ShieldLost { n_runs: usize, why: String },
-    /// On CPUs that nothing else may use, the processes or threads of the runs waited for each other.
+    /// On CPUs without other programs, the processes or threads of the runs waited for each other.
     SharedCpus { share: f64, n_cpus: usize },
-    /// The nice level counted only among the commands of one terminal, and others took the CPU.
+    /// The nice level counts only among the commands of one terminal, and other programs took the CPU.
     NiceInTerminal { share: f64 },
     /// Runs were long enough for the kernel to stop a real-time program.
     RealTimePauses { why: String },
-    /// All runs of all arms are forks of one process: they have one layout of memory.
+    /// All runs of all arms are forks of one process, so they share one memory layout.
     OneLayout,
 }
 
@@ -88,10 +88,10 @@ impl Finding {
     }
 }
 
-/// Shares of the measured time below this are not worth a note.
+/// Smallest share of the measured time for a note.
 const SHARE_MIN: f64 = 0.002;
 
-/// All remarks, the heaviest first.
+/// All notes, the heaviest first.
 pub fn notes(
     record: &Record,
     arms: &[ArmSummary],
@@ -127,12 +127,12 @@ pub fn notes(
     notes
 }
 
-/// A loop that takes less is most likely empty: CPython's own takes some 5 ns, a compiled one 0.3 ns or less.
+/// A faster loop is most likely empty: CPython's own takes some 5 ns, a compiled one 0.3 ns or less.
 const HARDLY_NS: f64 = 1.0;
-/// A smaller share of waiting is what blocking and waking costs.
+/// Blocking and waking alone cost up to this share.
 pub(super) const WAIT_MIN: f64 = 0.1;
 
-/// What is to be said of slices.
+/// The notes on slices.
 fn sliced(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
     let mut notes = Vec::new();
     let wait = arms.iter().filter_map(|arm| arm.sliced.as_ref()?.wait_share).fold(0.0, f64::max);
@@ -168,7 +168,7 @@ fn sliced(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
     notes
 }
 
-/// Fewer slices at the beginning are always left out, and not worth a word.
+/// Fewer slices at the beginning are always left out, and need no note.
 const WARMUP_SLICES_MIN: u32 = 2;
 
 /// Sum of a metric over the measured runs; `None` if no run has it.
@@ -179,9 +179,9 @@ fn total(record: &Record, metric: Metric) -> Option<f64> {
     values.map(|value| value as f64).reduce(|sum, value| sum + value)
 }
 
-/// Parts of the lost time that are named.
+/// Most parts of the lost time in the note.
 const PARTS_MAX: usize = 3;
-/// A part below this share of the lost time is not.
+/// Smallest share of the lost time for a part in the note.
 const PART_MIN: f64 = 0.05;
 
 fn lost(ledger: &RecordLedger) -> Option<Note> {
@@ -196,10 +196,10 @@ fn lost(ledger: &RecordLedger) -> Option<Note> {
     Some(Note { finding, weight: share })
 }
 
-/// Less of the time than this is not several threads on one CPU.
+/// Smallest share of the time that shows several threads on one CPU; a kernel thread takes less.
 const SHARED_MIN: f64 = 0.05;
 
-/// A kernel thread now and then is no reason to ask for more CPUs.
+/// Threads of the runs that shared the CPUs of a shield. The threshold leaves out single kernel threads.
 fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
     let n_cpus = shielded_cpus(record)?;
     let share = total(record, Metric::PreemptedNs)? / total_ns;
@@ -207,7 +207,7 @@ fn shared_cpus(record: &Record, total_ns: f64) -> Option<Note> {
     (share >= SHARED_MIN).then_some(Note { finding, weight: share })
 }
 
-/// How many CPUs the runs had for themselves; `None` without a shield, or if it did not hold.
+/// Number of CPUs reserved for the runs; `None` without a shield, or if it was lost.
 fn shielded_cpus(record: &Record) -> Option<usize> {
     let isolation =
         record.header.isolation.as_ref().filter(|isolation| isolation.how.is_shield())?;
@@ -228,7 +228,7 @@ fn lost_shield(record: &Record) -> Option<Note> {
 /// Shorter runs end before the kernel stops a real-time program.
 const PAUSE_AFTER_NS: u64 = 900_000_000;
 
-/// What a nice level or a policy did not do, where that was to be felt.
+/// Limits of a nice level or of a real-time policy, where they have an effect.
 fn priority(record: &Record, total_ns: f64) -> Vec<Note> {
     let rows = &record.rows;
     let gap = |what: &str| record.header.gaps.iter().find(|gap| gap.what == what);
@@ -246,19 +246,9 @@ fn priority(record: &Record, total_ns: f64) -> Vec<Note> {
     nice.into_iter().chain(real_time).collect()
 }
 
-/// Time of one run on the run queue while the clock ran, beyond what follows a preemption. schedstat counts from the
-/// creation of the process; before the clock started it cannot have waited longer than the whole launch took, so this is
-/// a lower bound.
-pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
-    let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
-    let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
-    let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
-    Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
-}
-
 fn faults(record: &Record, total_ns: f64) -> Option<Note> {
     let n = total(record, Metric::MajorFaults).filter(|&n| n > 0.0)?;
-    // A read from a device takes some 100 µs; only to put the note in its place among the others.
+    // A read from a device takes some 100 µs. The estimate only gives the note its place among the others.
     Some(Note { finding: Finding::MajorFaults { n }, weight: n * 1e5 / total_ns })
 }
 
@@ -328,7 +318,7 @@ fn warmups(record: &Record, comparisons: &[Comparison]) -> Option<Note> {
     Some(Note { finding: Finding::SlowStart { n_blocks, n_warmups }, weight: 0.008 })
 }
 
-/// Below every cause: a note that the times move explains nothing.
+/// The weight is below that of every cause, because unsteady times are no explanation.
 fn unstable(record: &Record) -> Vec<Note> {
     let found = steadiness::unstable_candidates(record).into_iter();
     found

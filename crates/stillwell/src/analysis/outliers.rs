@@ -1,10 +1,9 @@
-//! Runs far above the others, and what their own rows say of the cause.
+//! Outliers of an arm, and their causes as their rows show them.
 
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::analysis::notes::queued_ns;
-use crate::analysis::steadiness::RUNS_MIN;
+use crate::analysis::run_times::{cpu_ns, queued_ns};
 use crate::record::Rows;
 use crate::values::metric::Metric;
 
@@ -12,30 +11,30 @@ use crate::values::metric::Metric;
 const RANGES: f64 = 3.0;
 /// Outliers that are listed.
 const LISTED_MAX: usize = 5;
-/// A lost time below this share of the excess is not a cause of it.
+/// A lost time below this share of the excess is no cause of it.
 const SHARE_MIN: f64 = 0.05;
-/// A count is a cause if it is larger than in this share of the arm's runs: 11 switches explain nothing where 10 are usual.
+/// A count is a cause if it is above this quantile of the arm's runs: 11 switches explain little where 10 are usual.
 const UNUSUAL: f64 = 0.9;
 
 /// The outliers of an arm. Times are in ns, excesses over the arm's median.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outliers {
-    /// The time above which a run is one.
+    /// Runs above this time are outliers, ns.
     pub fence_ns: f64,
-    /// How many there are.
+    /// Number of outliers.
     pub n: usize,
-    /// Of all of them.
+    /// Sum over all outliers.
     pub total: ExcessTime,
-    /// How many have no recorded cause.
+    /// Outliers without a recorded cause.
     pub n_without_cause: usize,
-    /// Those with the largest excess, the largest first.
+    /// Outliers with the largest excess, the largest first.
     pub largest: Vec<Outlier>,
 }
 
-/// One of them.
+/// An outlier.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outlier {
-    /// Among the arm's runs that count, from 1.
+    /// Number of the run among the arm's measured runs, from 1.
     pub run: usize,
     /// Block.
     pub block: usize,
@@ -43,36 +42,36 @@ pub struct Outlier {
     pub step: u32,
     /// Its time.
     pub wall_ns: f64,
-    /// Where the time went.
+    /// The excess and its parts.
     pub lost: ExcessTime,
-    /// What its row says, the longest time first.
+    /// Recorded causes, the longest time first.
     pub causes: Vec<Cause>,
 }
 
-/// An excess and its known parts, each beyond what the median run of the arm has; `None` where it was not recorded.
+/// An excess and its parts, each above that of the median run of the arm; `None` if it was not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ExcessTime {
     /// Time above the median.
     pub excess_ns: f64,
     /// Preempted.
     pub preempted_ns: Option<f64>,
-    /// Ready, and without a CPU for another reason.
+    /// Run-queue delay without preemptions.
     pub queued_ns: Option<f64>,
-    /// CPU time of its own: it computed for longer.
+    /// Additional CPU time of the run itself.
     pub cpu_ns: Option<f64>,
 }
 
-/// Why a run took longer, as far as its row shows.
+/// A cause of a longer run, as its row shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
-    /// Another program took its CPU.
+    /// Another program took the CPU.
     Preempted { ns: f64 },
-    /// It waited for a CPU.
+    /// The run waited for a CPU.
     Queued { ns: f64 },
-    /// It ended differently.
+    /// The run had another exit status.
     Exit { status: i32 },
-    /// A count is unusual; `typical` is that of the median run.
+    /// The count is unusual; `typical` is that of the median run.
     Count { metric: CountName, n: u64, typical: f64 },
 }
 
@@ -96,9 +95,6 @@ const COUNTS: [(CountName, Metric); 4] = [
 /// The outliers among an arm's runs: `indices` are its rows, `times` their wall times. `None` with too few runs, or
 /// times of zero.
 pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outliers> {
-    if times.len() < RUNS_MIN {
-        return None;
-    }
     let sorted = SortedSample::new(&stats::logs(times).ok()?).ok()?;
     let upper = sorted.quantile(0.75);
     let fence = upper + RANGES * (upper - sorted.quantile(0.25));
@@ -118,7 +114,7 @@ pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outl
 }
 
 impl ExcessTime {
-    /// A part is known of the sum if it is known of one.
+    /// A part of the sum is known if it is known for one of the two.
     fn plus(self, other: Self) -> Self {
         let sum = |a: Option<f64>, b: Option<f64>| a.map_or(b, |a| Some(a + b.unwrap_or(0.0)));
         Self {
@@ -130,15 +126,15 @@ impl ExcessTime {
     }
 }
 
-/// What is usual for an arm, so that only what is not counts as a cause.
+/// The median run of an arm: only values above it count as causes.
 struct TypicalRun {
     wall_ns: f64,
     preempted_ns: Option<f64>,
     queued_ns: Option<f64>,
     cpu_ns: Option<f64>,
-    /// Of each of [`COUNTS`].
+    /// Counts by [`COUNTS`].
     counts: [Option<SortedSample>; COUNTS.len()],
-    /// Whether failing is nothing unusual.
+    /// Whether many runs fail, so that a failure is no cause.
     fails: bool,
 }
 
@@ -192,7 +188,7 @@ impl TypicalRun {
         let status = rows.exit(index);
         causes.extend((status != 0 && !self.fails).then_some(Cause::Exit { status }));
         let counts = COUNTS.iter().zip(&self.counts).filter(|((count, _), _)| {
-            // They are the same events, and the time says more.
+            // Preemptions are the same events, and their time is the better evidence.
             *count != CountName::InvoluntarySwitches || lost.preempted_ns.is_none()
         });
         causes.extend(counts.filter_map(|(&(name, metric), usual)| {
@@ -206,11 +202,6 @@ impl TypicalRun {
 
 fn preempted_ns(rows: &Rows, index: usize) -> Option<f64> {
     rows.get(index, Metric::PreemptedNs).map(|ns| ns as f64)
-}
-
-fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
-    let user_us = rows.get(index, Metric::UserUs)?;
-    Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
 }
 
 #[cfg(test)]
@@ -263,9 +254,9 @@ mod tests {
         check(|_| {}, &[]);
         let preempted = |ns: u64| move |row: &mut Row| row.set(Metric::PreemptedNs, Some(ns));
         check(preempted(9_100_000), &[Cause::Preempted { ns: 9e6 }]);
-        // Less than 5 % of the excess explains nothing.
+        // A part below 5 % of the excess is no cause.
         check(preempted(550_000), &[]);
-        // Waiting follows a preemption; only what is beyond it and the launch is something else.
+        // A wait follows each preemption; only the rest of the run-queue delay is queueing.
         check(|row| row.set(Metric::RunQueueWaitNs, Some(4_150_000)), &[Cause::Queued { ns: 4e6 }]);
         check(
             |row| {
@@ -282,7 +273,7 @@ mod tests {
         check(switches(5), &[]);
         let metric = CountName::VoluntarySwitches;
         check(switches(30), &[Cause::Count { metric, n: 30, typical: 3.5 }]);
-        // The time of the preemption is known.
+        // With a known time of preemption, its count is no cause.
         check(|row| row.set(Metric::InvoluntarySwitches, Some(9)), &[]);
         check(
             |row| {

@@ -1,5 +1,5 @@
-//! Pairs from many nodes → what holds across them. Two runs of a pair are always of one node, so a ratio never compares machines;
-//! the machines are the sample that a verdict is drawn from.
+//! Pairs from many nodes → the ratio across nodes. Both runs of a pair are of one node, so a ratio never compares
+//! machines. The nodes are the sample on which a verdict rests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,25 +11,26 @@ use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{InterimPoint, Spending};
 use stats::{Interval, PointEstimate};
 
+use crate::analysis::comparison::{NoTest, RatioInterval};
+use crate::analysis::summary::UncertainValue;
 use crate::analysis::walls::Slots;
 use crate::analysis::watch::estimand_of;
-use crate::analysis::{NoTest, RatioInterval, UncertainValue};
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::values::Estimand;
 
 /// The pairs of one task: a variant against the reference on one node.
 #[derive(Clone, Debug)]
 pub struct NodePairs {
-    /// Where.
+    /// The node.
     pub node: String,
-    /// Of what.
+    /// The benchmark.
     pub benchmark: String,
     /// The variant.
     pub arm: String,
-    /// What it is compared with.
+    /// The arm that it is compared with.
     pub reference: String,
-    /// How the suite wants it judged.
-    pub policy: Policy,
+    /// The suite's decision rule.
+    pub policy: DecisionRule,
     /// Whether the shell, or another control, is in the times.
     pub has_control: bool,
     /// The pairs.
@@ -43,30 +44,30 @@ pub struct PoolLine {
     pub benchmark: String,
     /// The variant.
     pub arm: String,
-    /// What it is compared with.
+    /// The arm that it is compared with.
     pub reference: String,
     /// Pairs on all nodes.
     pub n_pairs: usize,
-    /// What is known.
+    /// The evidence on the ratio.
     pub evidence: PoolEvidence,
-    /// What each node says.
+    /// The ratio on each node.
     pub nodes: Vec<NodeRatio>,
-    /// How it is to be judged.
+    /// The suite's decision rule.
     #[serde(skip)]
-    pub policy: Policy,
+    pub policy: DecisionRule,
     /// Whether the shell, or another control, is in the times.
     pub has_control: bool,
 }
 
-/// What is known of a ratio.
+/// The evidence on a ratio.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PoolEvidence {
-    /// Of several nodes: for machines like these.
+    /// Several nodes: valid for machines like these.
     Pooled(PooledRatio),
-    /// Of one node: the comparison within its sessions, for that node.
+    /// One node: the comparison within its sessions, valid for that node.
     OneNode(OneNode),
-    /// There is nothing to compare.
+    /// There is no estimate.
     None {
         /// Why.
         because: NoTest,
@@ -84,7 +85,7 @@ pub struct PooledRatio {
     pub ratio: RatioInterval,
     /// 1 − level of the interval: the share of alpha that Holm's procedure leaves.
     pub alpha: f64,
-    /// How much the nodes differ in truth, one standard deviation, as a fraction; 0 where their errors explain it.
+    /// Standard deviation of the true ratios of the nodes, as a fraction; 0 if their errors explain the scatter.
     pub between: f64,
     /// Cochran's Q, about the number of nodes minus 1 where they do not differ.
     pub q: f64,
@@ -105,30 +106,30 @@ pub struct OneNode {
     pub alpha: f64,
 }
 
-/// What one node says.
+/// The ratio on one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeRatio {
     /// Its name.
     pub node: String,
     /// Its pairs.
     pub n_pairs: usize,
-    /// The ratio there with its standard error; none without a pair, or where nothing varies.
+    /// The ratio with its standard error; none without a pair, or without scatter.
     pub ratio: Option<UncertainValue>,
     /// p-value of "a node like the others", adjusted for the number of nodes (Holm).
     pub outlier_p: Option<f64>,
-    /// Whether it is not like the others.
+    /// Whether the node differs from the others.
     pub is_outlier: bool,
 }
 
-/// What is known before the family is: of all nodes, or of one.
+/// The test of a variant before the adjustment for the family.
 enum PoolTest {
     Nodes { found: RandomEffects, p: f64, n_slower: usize, sign_p: f64 },
-    One { slots: Slots, seen: Box<SequentialTest> },
+    One { slots: Slots, test: Box<SequentialTest> },
     Nothing(NoTest),
 }
 
-/// All variants of a suite. They are judged together: `alpha` is the chance that any of those that do not differ is said to.
-/// `n_family`: how many there are, with those of which there is no pair yet.
+/// Tests all variants of a suite as one family: `alpha` is the chance that any variant is falsely called different.
+/// `n_family` counts all variants, also those without a pair yet.
 pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine> {
     let groups = groups(pieces);
     let n_lines = groups.len();
@@ -141,12 +142,12 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
     let is_rejected = |at: usize, share: f64| {
         let (line, found) = &lines[tested[at]];
         match found {
-            PoolTest::One { seen, .. } => seen.is_different(share),
+            PoolTest::One { test, .. } => test.is_different(share),
             _ => p[at] < line.policy.alpha * share,
         }
     };
     let shares = shares(&p, n_family, is_rejected).unwrap_or_default();
-    // What is not tested counts as not different.
+    // A variant without a test counts as not different.
     p.resize(n_family, 1.0);
     let adjusted = holm(&p).unwrap_or_default();
     for ((&at, share), p) in tested.iter().zip(shares).zip(adjusted) {
@@ -162,7 +163,7 @@ struct VariantPairs {
     nodes: BTreeMap<String, Slots>,
 }
 
-/// In the order in which they come.
+/// Groups the pairs by variant, in the order in which they come.
 fn groups(pieces: Vec<NodePairs>) -> Vec<VariantPairs> {
     let mut places: HashMap<(String, String), usize> = HashMap::new();
     let mut groups: Vec<VariantPairs> = Vec::new();
@@ -184,7 +185,7 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
     nodes.retain(|_, slots| slots.len() > 0);
     let center = match first.policy.estimand {
         Estimand::Mean => Center::Mean,
-        // The floor of a few runs on each node is no estimate of one.
+        // A floor needs more runs than a node has.
         Estimand::Adaptive | Estimand::Typical | Estimand::Floor => Center::Typical,
     };
     let ratios: Vec<Vec<f64>> = nodes.values().map(Slots::log_ratios).collect();
@@ -227,7 +228,7 @@ fn outlier_p(centers: &[PointEstimate]) -> Option<Vec<f64>> {
 fn test(
     centers: Option<&[PointEstimate]>,
     mut nodes: BTreeMap<String, Slots>,
-    policy: &Policy,
+    policy: &DecisionRule,
     family: usize,
     seed: u64,
 ) -> PoolTest {
@@ -238,7 +239,7 @@ fn test(
     let found = centers.and_then(|centers| {
         let found = RandomEffects::of(centers).ok()?;
         let n_slower = centers.iter().filter(|node| node.value > 0.0).count();
-        // A node that says exactly 1 has no sign.
+        // A node with a ratio of exactly 1 has no sign.
         let n_signs = centers.iter().filter(|node| node.value != 0.0).count();
         let sign_p = sign_test(n_slower, n_signs).unwrap_or(1.0);
         Some(PoolTest::Nodes { p: found.test().ok()?.p, found, n_slower, sign_p })
@@ -246,8 +247,8 @@ fn test(
     found.unwrap_or(PoolTest::Nothing(NoTest::UnfitNumbers))
 }
 
-/// As in a session of one machine, with one look at the end.
-fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> PoolTest {
+/// The test of a session on one machine, with one analysis at the end.
+fn test_one(slots: Slots, policy: &DecisionRule, family: usize, seed: u64) -> PoolTest {
     let question = SequentialDesign {
         spending: Spending { alpha: policy.alpha, family, n_min: 0 },
         estimand: estimand_of(policy.estimand),
@@ -255,11 +256,11 @@ fn test_one(slots: Slots, policy: &Policy, family: usize, seed: u64) -> PoolTest
         limit: 0.0,
         seed,
     };
-    let mut seen = SequentialTest::new(question);
+    let mut test = SequentialTest::new(question);
     let end = [InterimPoint { n_pairs: slots.len(), fraction: 1.0 }];
-    match slots.pairs().and_then(|pairs| seen.take(&pairs, &end)) {
-        Ok(true) => PoolTest::One { slots, seen: Box::new(seen) },
-        Ok(false) => PoolTest::Nothing(match seen.spending().n_pairs_needed() {
+    match slots.pairs().and_then(|pairs| test.take(&pairs, &end)) {
+        Ok(true) => PoolTest::One { slots, test: Box::new(test) },
+        Ok(false) => PoolTest::Nothing(match test.spending().n_pairs_needed() {
             Some(need) => NoTest::TooFewPairs { have: slots.len(), need },
             None => NoTest::FamilyTooLarge { n: family },
         }),
@@ -271,7 +272,7 @@ impl PoolTest {
     fn p(&self) -> f64 {
         match self {
             Self::Nodes { p, .. } => *p,
-            Self::One { seen, .. } => seen.p(),
+            Self::One { test, .. } => test.p(),
             Self::Nothing(_) => 1.0,
         }
     }
@@ -302,8 +303,8 @@ fn evidence(line: &PoolLine, tested: &PoolTest, share: f64, p: f64) -> PoolEvide
             }),
             Err(_) => unfit,
         },
-        PoolTest::One { slots, seen } => {
-            let found = slots.pairs().and_then(|pairs| seen.conclude(&pairs, share));
+        PoolTest::One { slots, test } => {
+            let found = slots.pairs().and_then(|pairs| test.conclude(&pairs, share));
             match found {
                 Ok(Some(found)) => {
                     let theta = found.last.theta.clamp(found.interval.lo, found.interval.hi);

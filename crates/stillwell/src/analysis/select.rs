@@ -6,10 +6,10 @@ use crate::analysis::suite;
 use crate::plan::{Arm, Control, Plan};
 use crate::record::{Event, Record, Rows};
 
-/// Keeps the benchmarks or commands with these names, and what is subtracted from them.
+/// Keeps the benchmarks or commands with these names, and their controls.
 ///
 /// # Errors
-/// There is none with one of the names.
+/// No benchmark has one of the names.
 pub fn arms(record: &mut Record, names: &[String]) -> Result<()> {
     if !record.parts.is_empty() {
         return suite::select(record, names);

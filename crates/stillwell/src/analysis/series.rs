@@ -1,4 +1,4 @@
-//! What the launches of a benchmark say beside its values, as far as the source says it.
+//! Facts on the launches of a benchmark, as far as the source has them.
 
 use serde::Serialize;
 use stats::SortedSample;
@@ -29,13 +29,13 @@ pub struct ValueSeries {
     pub loops: ValueRange<u64>,
     /// Inner loops in an outer one.
     pub inner_loops: ValueRange<u64>,
-    /// Time of all loops of a value, ns; none of what is no time.
+    /// Time of all loops of a value, ns; none if the values are no times.
     pub raw_ns: Option<ValueRange<f64>>,
-    /// How long all launches took by their own account, ns.
+    /// Duration of all launches by their own account, ns.
     pub duration_ns: Option<f64>,
     /// Time of all values and warm-ups, ns.
     pub measured_ns: Option<f64>,
-    /// Of the first launch and of the last, as the source writes them.
+    /// Dates of the first and of the last launch, as the source writes them.
     pub dates: Option<ValueRange<String>>,
     /// Median distance from the median, unscaled, in the base unit.
     pub mad: Option<f64>,
@@ -45,7 +45,7 @@ pub struct ValueSeries {
     pub n_outliers: Option<usize>,
 }
 
-/// Of Tukey's fences.
+/// Distance of Tukey's fences from the quartiles, in interquartile ranges.
 const FENCES: f64 = 1.5;
 
 /// Counts a benchmark of these results.
@@ -103,7 +103,7 @@ fn raw_range(benchmark: &BenchmarkValues) -> Option<ValueRange<f64>> {
     })
 }
 
-/// Time of all values and warm-ups, ns; none of what is no time.
+/// Time of all values and warm-ups, ns; none if the values are no times.
 pub fn measured_ns(benchmark: &BenchmarkValues) -> Option<f64> {
     if benchmark.unit != ResultUnit::Time {
         return None;
@@ -118,7 +118,7 @@ pub fn measured_ns(benchmark: &BenchmarkValues) -> Option<f64> {
     (total > 0.0).then_some(total)
 }
 
-/// Sum of what the launches say under pyperf's key.
+/// Sum of the durations under pyperf's key.
 pub fn duration_ns(results: &Results, benchmark: &BenchmarkValues) -> Option<f64> {
     let mut total_ns = 0.0;
     for launch in benchmark.launches() {

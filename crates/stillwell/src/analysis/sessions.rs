@@ -1,14 +1,13 @@
 //! Arms that did not run side by side: an estimate, and a test only where several past sessions show their scatter.
 
-use crate::analysis::{
-    ArmSummary, Evidence, NoTest, RatioInterval, SessionPrediction, UncertainValue,
-};
+use crate::analysis::comparison::{Evidence, NoTest, RatioInterval, SessionPrediction};
+use crate::analysis::summary::{ArmSummary, UncertainValue};
 
-/// Past sessions from which the scatter between sessions can be told (statistics of the prediction test).
+/// Fewest past sessions that show the scatter between sessions (statistics of the prediction test).
 const SESSIONS_MIN: usize = 5;
 
-/// An arm of one record against the same arm of earlier ones. Within a session drift cancels; between sessions nothing
-/// does, so with few of them there is an estimate and no verdict, and with enough of them their own scatter is the
+/// An arm of one record against the same arm of earlier records. Drift cancels within a session, but not between
+/// sessions. With few past sessions there is an estimate and no verdict; with enough of them their scatter is the
 /// measure.
 pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evidence {
     if let [old] = old {
@@ -40,7 +39,7 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evid
     }
 }
 
-/// t0, net of the control where there is one.
+/// t0, minus that of the control if there is one.
 fn shown_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
 }

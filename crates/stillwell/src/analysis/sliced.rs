@@ -1,17 +1,17 @@
-//! What the slices of an arm say beside their values.
+//! CPU time, waits and counters of the slices of an arm.
 
 use std::collections::BTreeMap;
 
 use stats::{SortedSample, endpoint};
 
-use crate::analysis::arm::by_arm;
+use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches::gathered;
-use crate::analysis::{SliceSummary, UncertainValue};
+use crate::analysis::summary::{SliceSummary, UncertainValue};
 use crate::record::{Event, Record, Rows};
 use crate::values::Headline;
 use crate::values::metric::Metric;
 
-/// Of each arm of the plan; `None` for all where the record has no slices.
+/// The summary of each arm of the plan; `None` for all if the record has no slices.
 pub(super) fn of_arms(record: &Record) -> Vec<Option<SliceSummary>> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
@@ -45,7 +45,7 @@ pub(super) fn of_arms(record: &Record) -> Vec<Option<SliceSummary>> {
     (0..n_arms).map(of_arm).collect()
 }
 
-/// Counters of all slices by all their loops; a slice that does not say a counter has not counted it.
+/// Counts of all slices ÷ their loops; a slice without a counter counts as 0.
 fn counters(record: &Record, arm: usize, n_loops: u64) -> Vec<(String, f64)> {
     let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
     for event in &record.events {
@@ -65,8 +65,8 @@ fn floor(runs: &[f64]) -> Option<UncertainValue> {
     Some(UncertainValue { value: floor.value, err: floor.err })
 }
 
-/// The waits are those from each request to its answer, of which the slice's wall time is the most, but not all: a worker
-/// may wait before it can even read the clock.
+/// The kernel counts waits from each request to its answer. Most of that is the slice's wall time, but a worker may
+/// also wait before it can read the clock.
 fn share(waits_ns: &[u64], walls_ns: &[u64], cpus_ns: &[u64]) -> Option<f64> {
     let sum = |series: &[u64]| series.iter().sum::<u64>();
     let wait_ns = sum(waits_ns);

@@ -1,14 +1,14 @@
 //! Is the machine steady? The checks of one series for every arm, its slow start and its outliers. In data; `render` has
 //! the words.
 //!
-//! They are about the times as measured, and about trust in `t0 +- err`: a comparison of interleaved runs is exact
-//! whatever they find.
+//! The checks are about the measured times and about trust in `t0 +- err`. A comparison of interleaved runs is exact
+//! in any case.
 
 use rayon::prelude::*;
 use serde::Serialize;
 use stats::series::{self, Stability};
 
-use crate::analysis::arm::by_arm;
+use crate::analysis::arm_values::by_arm;
 use crate::analysis::outliers::{self, Outliers};
 use crate::plan::Role;
 use crate::record::Record;
@@ -19,7 +19,7 @@ pub const RUNS_MIN: usize = 20;
 /// Evidence of single runs that `--metrics wall` or a machine may lack.
 const EVIDENCE: [Metric; 3] = [Metric::PreemptedNs, Metric::RunQueueWaitNs, Metric::Migrations];
 
-/// What `check` finds in a record.
+/// The checks of a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordCheck {
     /// One for each arm of the plan, controls included, in its order.
@@ -33,7 +33,7 @@ pub struct RecordCheck {
 pub struct ArmCheck {
     /// Index in the plan.
     pub arm: usize,
-    /// What to call it.
+    /// Label of the arm.
     pub label: String,
     /// Whether it is only there to be subtracted.
     pub is_control: bool,
@@ -41,21 +41,22 @@ pub struct ArmCheck {
     pub n_runs: usize,
     /// The verdict.
     pub steadiness: Steadiness,
-    /// What it rests on. Empty if it cannot be told; one that does not exist for these times (all equal) is left out.
+    /// Checks behind the verdict. Empty with too few runs; a check that is undefined for these times (all equal) is
+    /// left out.
     pub checks: Vec<SteadinessCheck>,
-    /// Slower runs at the beginning; `None` if there are fewer than two, as happens by chance.
+    /// Slower runs at the beginning; `None` for fewer than two, which happen by chance.
     pub slow_start: Option<SlowStart>,
     /// Runs far above the others; `None` with too few runs to tell.
     pub outliers: Option<Outliers>,
 }
 
-/// Whether the times of an arm are those of one steady process.
+/// The verdict on the steadiness of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Steadiness {
-    /// No check found anything.
+    /// No check raised a flag.
     Stable,
-    /// At least one did.
+    /// At least one check raised a flag.
     Unstable,
     /// There are fewer than [`RUNS_MIN`] runs.
     TooFewRuns,
@@ -71,15 +72,15 @@ pub struct SteadinessCheck {
     pub flag: SteadinessFlag,
     /// The test statistic.
     pub statistic: f64,
-    /// What it must be beyond for the flag to be raised: its 1 % point.
+    /// The flag is raised beyond this limit: the 1 % point of the statistic.
     pub limit: f64,
-    /// What the absolute size must be above too, as a log ratio; `None` where the statistic is all.
+    /// Limit of the absolute size, as a log ratio; `None` if only the statistic counts.
     pub size_limit: Option<f64>,
     /// Whether the flag is raised.
     pub raised: bool,
 }
 
-/// What a check looks for, with its size. Changes are fractions: 0.031 is 3.1 % more.
+/// The target of a check, with its size. Changes are fractions: 0.031 is 3.1 % more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "flag", rename_all = "snake_case")]
 pub enum SteadinessFlag {
@@ -98,7 +99,7 @@ pub enum SteadinessFlag {
 /// The first runs took longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SlowStart {
-    /// How many.
+    /// Number of slow runs.
     pub n_runs: usize,
     /// Warm-up runs that would have left them out.
     pub n_warmups: usize,
@@ -118,7 +119,9 @@ pub fn check_record(record: &Record) -> RecordCheck {
             steadiness,
             checks,
             slow_start: slow_start(&times, plan.n_warmups),
-            outliers: outliers::find(&record.rows, indices, &times),
+            outliers: (times.len() >= RUNS_MIN)
+                .then(|| outliers::find(&record.rows, indices, &times))
+                .flatten(),
         }
     };
     let arms = runs_by_arm(record).par_iter().enumerate().map(of_arm).collect();

@@ -1,5 +1,5 @@
-//! The records of a suite's benchmarks → one record with all of them, and one analysis: each benchmark is looked at as
-//! its session was, and all comparisons are judged together (statistics.md §2.10).
+//! The records of a suite's benchmarks → one record and one analysis. Each benchmark has the interim analyses of its
+//! session; all comparisons form one family (statistics.md §2.10).
 
 use std::mem::discriminant;
 use std::path::Path;
@@ -7,14 +7,18 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
+use crate::analysis::arm::summarise;
 use crate::analysis::compare::{RecordLooks, family};
+use crate::analysis::comparison::Comparison;
+use crate::analysis::end::end_reason;
 use crate::analysis::notes::Finding;
-use crate::analysis::{Analysis, Comparison, Note, analyse_alone, end_reason, summarise};
-use crate::plan::{Plan, Policy};
+use crate::analysis::notes::Note;
+use crate::analysis::single::{Analysis, analyse_alone};
+use crate::plan::{DecisionRule, Plan};
 use crate::record::{EndReason, Event, Record, Rows};
 
-/// Puts the records of the benchmarks of a suite together. Each has one row for each run (`launches::gather`); `None` if
-/// there is none.
+/// Merges the records of the benchmarks of a suite. Each has one row for each run (`launches::gather`). `None` without
+/// a record.
 pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     let first = parts.first()?;
     let mut header = first.header.clone();
@@ -46,10 +50,10 @@ pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     Some(whole)
 }
 
-/// Keeps the benchmarks with these names; they are judged together with all of the suite as before.
+/// Keeps the benchmarks with these names. The family of their comparisons is still the whole suite.
 ///
 /// # Errors
-/// There is none with one of the names.
+/// No benchmark has one of the names.
 pub fn select(record: &mut Record, names: &[String]) -> Result<()> {
     let name_of = |part: &Record| part.header.plan.suite.as_ref().map(|it| it.benchmark.clone());
     let known: Vec<String> = record.parts.iter().filter_map(name_of).collect();
@@ -64,7 +68,7 @@ pub fn select(record: &mut Record, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Adds a part, whose steps begin where those of the part before ended. Returns where they end.
+/// Adds a part; its steps begin after those of the part before. Returns the first free step.
 fn add(whole: &mut Record, part: &Record, first_step: u32) -> u32 {
     let plan = &part.header.plan;
     let first_arm = u32::try_from(whole.header.plan.arms.len()).unwrap_or(u32::MAX);
@@ -109,7 +113,7 @@ fn add(whole: &mut Record, part: &Record, first_step: u32) -> u32 {
     end
 }
 
-/// How a suite ended: badly if one of its benchmarks did.
+/// The end of a suite: the worst end of its benchmarks.
 fn end_of(parts: &[Record]) -> Option<EndReason> {
     let ends: Vec<Option<EndReason>> = parts.iter().map(end_reason).collect();
     let bad = [
@@ -126,22 +130,22 @@ fn end_of(parts: &[Record]) -> Option<EndReason> {
     bad.into_iter().find(is_there).or(Some(EndReason::Decided))
 }
 
-/// Analyses each part, and judges all comparisons together.
+/// Analyses each part, with all comparisons as one family.
 pub(super) fn analyse(record: &Record) -> Analysis {
     let parts = &record.parts;
     let arms: Vec<_> = parts.par_iter().map(summarise).collect();
-    let looked: Vec<Option<RecordLooks<'_>>> =
+    let looks: Vec<Option<RecordLooks<'_>>> =
         parts.par_iter().zip(&arms).map(|(part, arms)| RecordLooks::of(part, arms).ok()).collect();
     let n_family = parts.iter().map(|part| part.header.plan.family()).max().unwrap_or(0);
-    let shares = family(&looked.iter().flatten().collect::<Vec<_>>(), n_family);
+    let shares = family(&looks.iter().flatten().collect::<Vec<_>>(), n_family);
     let mut shares = shares.into_iter();
-    let judged: Vec<_> = looked
+    let judged: Vec<_> = looks
         .iter()
-        .map(|looked| looked.as_ref().and_then(|it| Some((it, shares.next()?))))
+        .map(|looks| looks.as_ref().and_then(|it| Some((it, shares.next()?))))
         .collect();
     let each: Vec<Analysis> = (parts.par_iter().zip(&arms).zip(&judged))
         .map(|((part, arms), judged)| {
-            let judged = judged.as_ref().map(|(looked, share)| (*looked, share.as_slice()));
+            let judged = judged.as_ref().map(|(looks, share)| (*looks, share.as_slice()));
             analyse_alone(part, arms.clone(), judged)
         })
         .collect();
@@ -162,7 +166,7 @@ pub(super) fn analyse(record: &Record) -> Analysis {
     whole
 }
 
-/// Takes in a note of a part; of what is not about an arm, the heaviest of its kind is enough.
+/// Adds a note of a part. Of notes without an arm, only the heaviest of each kind is kept.
 fn take(notes: &mut Vec<Note>, mut note: Note, first_arm: usize) {
     if let Some(arm) = note.finding.arm_mut() {
         *arm += first_arm;
@@ -177,7 +181,7 @@ fn take(notes: &mut Vec<Note>, mut note: Note, first_arm: usize) {
     }
 }
 
-/// The plan that a comparison of a record is from: in a suite, each benchmark has its own.
+/// The plan of a comparison: in a suite, each benchmark has its own.
 pub fn plan_of<'a>(record: &'a Record, comparison: &Comparison) -> &'a Plan {
     let mut first = 0;
     for part in &record.parts {
@@ -189,7 +193,7 @@ pub fn plan_of<'a>(record: &'a Record, comparison: &Comparison) -> &'a Plan {
     &record.header.plan
 }
 
-/// By which policy a comparison of a record is judged.
-pub fn policy_of(record: &Record, comparison: &Comparison) -> Policy {
+/// The decision rule of a comparison.
+pub fn policy_of(record: &Record, comparison: &Comparison) -> DecisionRule {
     plan_of(record, comparison).policy
 }

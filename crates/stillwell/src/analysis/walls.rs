@@ -1,4 +1,4 @@
-//! What is compared in a session, by arm and block, and two arms of it in pairs.
+//! Values of a session by arm and block, and the pairs of two arms.
 
 use stats::Invalid;
 use stats::relabel::Pairs;
@@ -6,7 +6,7 @@ use stats::relabel::Pairs;
 use crate::record::{Record, Row};
 use crate::values::metric::Metric;
 
-/// The measured run of an arm in one block: its step and its value: the wall time, ns, of a command.
+/// The measured run of an arm in one block: its step, and its value (for a command the wall time, ns).
 type BlockRun = Option<(u32, f64)>;
 
 /// Wall times by arm, then by block.
@@ -20,12 +20,12 @@ pub struct Walls {
 }
 
 impl Walls {
-    /// Nothing measured yet.
+    /// Starts without rows.
     pub fn new(n_arms: usize) -> Self {
         Self { arms: vec![Vec::new(); n_arms], started_ns: None, ended_ns: Vec::new() }
     }
 
-    /// Those of a record.
+    /// The values of a record.
     pub fn of(record: &Record) -> Self {
         let mut walls = Self::new(record.header.plan.arms.len());
         let rows = &record.rows;
@@ -33,7 +33,7 @@ impl Walls {
             let (Some(block), Some(value)) = (rows.block(index), rows.headline(index)) else {
                 continue;
             };
-            // Blocks come in order; a damaged record may skip some, but not by more than it has rows.
+            // Blocks come in order. A damaged record may skip some, but not more than it has rows.
             if block < rows.len() {
                 let wall_ns = rows.get(index, Metric::WallNs).unwrap_or(0);
                 let times_ns = (rows.started_ns(index), wall_ns);
@@ -52,7 +52,7 @@ impl Walls {
         }
     }
 
-    /// `times_ns`: when the run was started, and how long it took.
+    /// `times_ns`: start and length of the run.
     fn put(&mut self, arm: usize, block: usize, run: (u32, f64), times_ns: (u64, u64)) {
         let (started_ns, wall_ns) = times_ns;
         let runs = &mut self.arms[arm];
@@ -64,7 +64,7 @@ impl Walls {
         self.ended_ns[block] = self.ended_ns[block].max(started_ns.saturating_add(wall_ns));
     }
 
-    /// Time from the start of the first timed run to the end of the block of the n-th pair of these arms, ns.
+    /// Time from the start of the first timed run to the end of the n-th pair's block, ns.
     pub fn elapsed_ns(&self, old: usize, new: usize, n_pairs: usize) -> Option<u64> {
         let in_pairs = self.arms[old].iter().zip(&self.arms[new]).enumerate();
         let mut blocks = in_pairs.filter(|(_, (old, new))| old.is_some() && new.is_some());
@@ -76,7 +76,7 @@ impl Walls {
         self.arms[old].iter().zip(&self.arms[new]).filter_map(|(old, new)| old.zip(*new))
     }
 
-    /// New ÷ old in each block that has both, in the order of the blocks; not where that is no number.
+    /// New ÷ old in each block with both, in the order of the blocks; ratios that are not finite are left out.
     pub fn ratios(&self, old: usize, new: usize) -> Vec<(usize, f64)> {
         let blocks = self.arms[old].iter().zip(&self.arms[new]).enumerate();
         let ratio = |(block, (old, new)): (usize, (&BlockRun, &BlockRun))| {
@@ -114,12 +114,12 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// How many pairs there are.
+    /// Number of pairs.
     pub fn len(&self) -> usize {
         self.slot1.len()
     }
 
-    /// The pairs of another session behind those of this one.
+    /// Appends the pairs of another session.
     pub fn append(&mut self, other: &Self) {
         self.slot1.extend(&other.slot1);
         self.slot2.extend(&other.slot2);

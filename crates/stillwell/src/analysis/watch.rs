@@ -1,5 +1,5 @@
-//! The comparisons of a session that is under way, or of one that has ended: both look at the same numbers of pairs,
-//! so both decide the same.
+//! The comparisons of a session, during it and after its end. Both use interim analyses at the same numbers of pairs,
+//! so both come to the same decision.
 
 use rayon::prelude::*;
 use stats::Invalid;
@@ -7,12 +7,13 @@ use stats::relabel;
 use stats::sequential::{SequentialDesign, SequentialTest, holm_shares};
 use stats::spending::{InterimPoint, Spending, sizes};
 
+use crate::analysis::end::end_reason;
 use crate::analysis::walls::Walls;
 use crate::plan::{BlockRule, Plan, Stopping};
 use crate::record::{EndReason, Record};
 use crate::values::Estimand;
 
-/// Separates the stream of re-labellings from those of the schedule.
+/// Separates the random stream of re-labellings from that of the schedule.
 pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// One arm against the reference.
@@ -20,26 +21,26 @@ pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 pub struct ArmComparison {
     /// The arm.
     pub arm: usize,
-    /// What it is compared with.
+    /// The arm that it is compared with.
     pub reference: usize,
-    /// How many comparisons it is judged together with, itself included.
+    /// Number of comparisons in its family, itself included.
     pub family: usize,
-    /// What has been seen of it.
-    pub seen: SequentialTest,
+    /// The sequential test so far.
+    pub test: SequentialTest,
 }
 
-/// How the comparisons of a session stand, for showing: errors and expectations are rough.
+/// Progress of the comparisons, for display: errors and expectations are rough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparisonProgress {
-    /// Comparisons that are waited for.
+    /// Comparisons that the session waits for.
     pub n_comparisons: usize,
-    /// Of these, the ones that are not decided.
+    /// Comparisons that are not decided.
     pub n_open: usize,
     /// Ratio of the first open one.
     pub ratio: f64,
     /// Its error.
     pub err: f64,
-    /// Blocks after which all can be expected to be decided.
+    /// Blocks after which all comparisons are expected to be decided.
     pub expected_blocks: f64,
 }
 
@@ -49,14 +50,14 @@ pub struct SessionComparisons {
     /// In the order of the plan; the twin of the reference last.
     comparisons: Vec<ArmComparison>,
     n_compared: usize,
-    /// Comparisons that are judged together with these, they included.
+    /// Comparisons in the family, these included.
     n_family: usize,
     rule: LookRule,
-    /// Whether the session has ended, and not because of what a look saw.
+    /// Whether the session ended for another reason than a decision.
     is_over: bool,
 }
 
-/// When there are looks, and how much of a session has passed at each.
+/// The times of the interim analyses, and the fraction of the session at each.
 #[derive(Clone, Copy, Debug)]
 struct LookRule {
     stopping: Stopping,
@@ -74,8 +75,8 @@ impl LookRule {
         sizes(self.n_blocks_max)
     }
 
-    /// The points that two arms have reached. A session is as far as its blocks or its time, whichever is more; neither
-    /// depends on which arm was which.
+    /// The points that two arms have reached. The fraction of a session is that of its blocks or of its time,
+    /// whichever is larger. Neither depends on the labels of the arms.
     fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
         let n_pairs = walls.n_pairs(old, new);
         let mut points = Vec::new();
@@ -97,7 +98,7 @@ impl LookRule {
 }
 
 impl SessionComparisons {
-    /// The comparisons of a plan, of which nothing has been seen.
+    /// The comparisons of a plan, before any data.
     pub fn new(plan: &Plan) -> Self {
         let compared = plan.compared();
         let (n_compared, n_family) = (compared.len(), plan.family());
@@ -113,13 +114,13 @@ impl SessionComparisons {
                     seed: plan.seed ^ ORBIT_STREAM,
                 };
                 let reference = plan.reference_of(arm);
-                ArmComparison { arm, reference, family, seen: SequentialTest::new(question) }
+                ArmComparison { arm, reference, family, test: SequentialTest::new(question) }
             })
             .collect();
         Self { comparisons, n_compared, n_family, rule: LookRule::of(plan), is_over: false }
     }
 
-    /// The comparisons of a record, at the looks that its session had.
+    /// The comparisons of a record, with the interim analyses that its session had.
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -128,32 +129,32 @@ impl SessionComparisons {
         let mut watch = Self::new(plan);
         watch.is_over = match plan.stopping {
             Stopping::AtTheEnd => true,
-            // Neither the last block nor the end of the budget depends on which arm was which.
-            Stopping::WhenDecided => super::end_reason(record) == Some(EndReason::Complete),
+            // Neither the last block nor the end of the budget depends on the labels of the arms.
+            Stopping::WhenDecided => end_reason(record) == Some(EndReason::Complete),
         };
         watch.take(walls)?;
         Ok(watch)
     }
 
-    /// Takes every look that is due. Returns whether there was one.
+    /// Makes every interim analysis that is due. Returns whether there was one.
     ///
     /// # Errors
     /// The times are unfit for a test.
     pub fn take(&mut self, walls: &Walls) -> Result<bool, Invalid> {
         let (rule, is_over) = (self.rule, self.is_over);
-        let taken = self.comparisons.par_iter_mut().map(|watched| {
-            let reference = watched.reference;
-            let points = rule.points(walls, reference, watched.arm, is_over);
-            if points.last().is_none_or(|last| last.n_pairs <= watched.seen.n_pairs_seen()) {
+        let taken = self.comparisons.par_iter_mut().map(|tested| {
+            let reference = tested.reference;
+            let points = rule.points(walls, reference, tested.arm, is_over);
+            if points.last().is_none_or(|last| last.n_pairs <= tested.test.n_pairs_seen()) {
                 return Ok(false);
             }
-            watched.seen.take(&walls.slots(reference, watched.arm).pairs()?, &points)
+            tested.test.take(&walls.slots(reference, tested.arm).pairs()?, &points)
         });
         let taken: Vec<bool> = taken.collect::<Result<_, _>>()?;
         Ok(taken.contains(&true))
     }
 
-    /// Blocks, above so many, at which the next look is due if no run times out.
+    /// The number of blocks, above `n_blocks`, at which the next interim analysis is due if no run times out.
     pub fn next_look(&self, n_blocks: usize) -> Option<usize> {
         self.rule.sizes().into_iter().find(|&size| size > n_blocks)
     }
@@ -161,8 +162,8 @@ impl SessionComparisons {
     /// The comparisons of the candidates, each with the share of alpha that Holm's procedure gives it.
     pub fn compared(&self) -> Vec<(&ArmComparison, f64)> {
         let family = self.candidates();
-        let seen: Vec<&SequentialTest> = family.iter().map(|watched| &watched.seen).collect();
-        family.iter().zip(holm_shares(&seen, self.n_family)).collect()
+        let tests: Vec<&SequentialTest> = family.iter().map(|tested| &tested.test).collect();
+        family.iter().zip(holm_shares(&tests, self.n_family)).collect()
     }
 
     /// The comparisons of the candidates.
@@ -175,7 +176,7 @@ impl SessionComparisons {
         self.comparisons.get(self.n_compared)
     }
 
-    /// What the session waits for: the candidates, or the twin where there is nothing else.
+    /// The comparisons that the session waits for: the candidates, or the twin if there is no candidate.
     pub fn awaited(&self) -> Vec<(&ArmComparison, f64)> {
         match self.twin() {
             Some(twin) if self.n_compared == 0 => vec![(twin, 1.0)],
@@ -183,21 +184,21 @@ impl SessionComparisons {
         }
     }
 
-    /// Whether nothing more has to be waited for.
+    /// Whether all awaited comparisons are decided.
     pub fn is_decided(&self) -> bool {
-        self.awaited().iter().all(|(watched, share)| watched.seen.is_settled(*share))
+        self.awaited().iter().all(|(tested, share)| tested.test.is_settled(*share))
     }
 
-    /// How it stands after the last look: how many comparisons are decided, and the first that is not.
+    /// Progress after the last interim analysis: the number of open comparisons, and the first of them.
     pub fn standing(&self) -> Option<ComparisonProgress> {
         let awaited = self.awaited();
         let open: Vec<&ArmComparison> = awaited
             .iter()
-            .filter(|(watched, share)| !watched.seen.is_settled(*share))
-            .map(|(watched, _)| *watched)
+            .filter(|(tested, share)| !tested.test.is_settled(*share))
+            .map(|(tested, _)| *tested)
             .collect();
-        let (log_ratio, err) = open.first()?.seen.rough()?;
-        let expected = open.iter().filter_map(|watched| watched.seen.expected_pairs());
+        let (log_ratio, err) = open.first()?.test.rough()?;
+        let expected = open.iter().filter_map(|tested| tested.test.expected_pairs());
         Some(ComparisonProgress {
             n_comparisons: awaited.len(),
             n_open: open.len(),
@@ -212,9 +213,9 @@ impl SessionComparisons {
     /// # Errors
     /// The times are unfit for a test.
     pub fn is_within(&self, walls: &Walls, half_width: f64) -> Result<bool, Invalid> {
-        for (watched, share) in self.awaited() {
-            let pairs = walls.slots(watched.reference, watched.arm).pairs()?;
-            let found = watched.seen.conclude(&pairs, share)?;
+        for (tested, share) in self.awaited() {
+            let pairs = walls.slots(tested.reference, tested.arm).pairs()?;
+            let found = tested.test.conclude(&pairs, share)?;
             if found.is_none_or(|found| found.interval.half_width() > half_width) {
                 return Ok(false);
             }
@@ -223,7 +224,7 @@ impl SessionComparisons {
     }
 }
 
-/// No look before this many blocks.
+/// Fewest blocks before an interim analysis.
 fn fewest(plan: &Plan) -> usize {
     match plan.blocks {
         BlockRule::Exactly(_) => 0,
@@ -231,7 +232,7 @@ fn fewest(plan: &Plan) -> usize {
     }
 }
 
-/// What is compared, in the words of the statistics.
+/// The estimand as the `stats` crate names it.
 pub fn estimand_of(estimand: Estimand) -> relabel::Estimand {
     match estimand {
         Estimand::Adaptive => relabel::Estimand::Adaptive,

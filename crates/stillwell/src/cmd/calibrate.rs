@@ -10,19 +10,14 @@ use crate::analysis::calibrate::{
     CalibrationSettings, PowerCalibration, RATIOS, calibrate as replay,
 };
 use crate::cmd::run;
-use crate::plan::Policy;
+use crate::plan::{DecisionRule, defaults};
 use crate::record::Record;
 use crate::render::{calibrate as page, json};
 use crate::session;
 use crate::spec::run::Style;
 use crate::spec::{CalibrateVerb, RunSpec, RunVerb};
+use crate::values::CALIBRATION_RUNS_MIN;
 use crate::values::metric::Metric;
-use crate::values::{CALIBRATION_RUNS_MIN, TimeSpan};
-
-/// Time for the series.
-const BUDGET_NS: u64 = 60_000_000_000;
-/// Fewest runs of it: ten times as many as one experiment takes are different enough.
-const SERIES_RUNS_MIN: u32 = 600;
 
 /// Measures or reads a series, and replays experiments from it.
 pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
@@ -43,9 +38,10 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let (times_ns, pace_ns) = series_of(&record)?;
     let alpha = verb.alpha.map_or(plan.policy.alpha, |percent| percent.0 / 100.0);
     ensure!(alpha < 1.0, "--alpha 100 is out of range: it must be below 100 percent");
-    let policy = Policy { alpha, ..plan.policy };
-    let settings = CalibrationSettings { policy, n_replays: verb.replays as usize, seed };
-    let bar = progress(u64::from(verb.replays) * RATIOS.len() as u64, verb.json);
+    let policy = DecisionRule { alpha, ..plan.policy };
+    let n_replays = verb.replays.unwrap_or(defaults::N_REPLAYS);
+    let settings = CalibrationSettings { policy, n_replays: n_replays as usize, seed };
+    let bar = progress(u64::from(n_replays) * RATIOS.len() as u64, verb.json);
     let found = replay(&times_ns, pace_ns, &settings, || bar.inc(1));
     bar.finish_and_clear();
     let found = found.with_context(|| format!("{} cannot be replayed", path.display()))?;
@@ -70,11 +66,11 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
         RunSpec { commands: verb.command.iter().cloned().collect(), ..RunSpec::default() };
     spec.length.runs = verb.runs;
     if verb.runs.is_none() {
-        spec.length.min_runs = Some(SERIES_RUNS_MIN);
-        spec.length.budget = Some(verb.budget.unwrap_or(TimeSpan { ns: BUDGET_NS }));
+        spec.length.min_runs = Some(defaults::CALIBRATION_RUNS);
+        spec.length.stop.budget = Some(verb.budget.unwrap_or(defaults::CALIBRATION_BUDGET));
     }
     spec.length.seed = verb.seed;
-    spec.judging.alpha = verb.alpha;
+    spec.judgement.alpha = verb.alpha;
     spec.arms.shell.clone_from(&verb.shell);
     spec.process.affinity.clone_from(&verb.affinity);
     spec.output.record.clone_from(&verb.record);

@@ -10,6 +10,7 @@ use crate::analysis::{self, ArmSummary, Comparison, across_records, distribution
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Opened, records};
 use crate::convert::source::Detail;
+use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::files::{BenchmarkFile, ComparisonLayout};
 use crate::render::{Styles, across, files as shown_files, within};
@@ -61,7 +62,7 @@ fn across_files(verb: &CompareVerb, opened: Vec<Opened>) -> Result<u8> {
         sides.push(BenchmarkFile { file, tool: results.tool.clone() });
         all.push(results);
     }
-    let found = files::compare(&all, verb.table.by);
+    let found = files::compare(&all, verb.table.by.unwrap_or(defaults::COMPARED_AVERAGE));
     drop(all);
     if found.lines.is_empty() {
         bail!("the files have no benchmark in common");
@@ -70,7 +71,7 @@ fn across_files(verb: &CompareVerb, opened: Vec<Opened>) -> Result<u8> {
         shown_files::json(&mut std::io::stdout().lock(), &sides, &found)?;
     } else {
         let shown = ComparisonLayout {
-            table: verb.table.table,
+            table: verb.table.table.map(|style| style.unwrap_or(defaults::TABLE)),
             group_by_speed: verb.table.group_by_speed,
             less_than: verb.table.min_speed.map_or(0.0, |pct| pct.0 / 100.0),
         };

@@ -25,13 +25,13 @@ pub struct Presentation<'a> {
 impl<'a> Presentation<'a> {
     /// The options of commands.
     pub fn of_run(spec: &'a RunSpec) -> Self {
-        Self { output: &spec.output, pyperf: None, fail_on: spec.judging.fail_on }
+        Self { output: &spec.output, pyperf: None, fail_on: spec.judgement.fail_on }
     }
 
     /// The options of workers.
     pub fn of_workers(options: &'a SessionOptions) -> Self {
-        let SessionOptions { output, pyperf, judging, .. } = options;
-        Self { output, pyperf: Some(pyperf), fail_on: judging.fail_on }
+        let SessionOptions { output, pyperf, judgement, .. } = options;
+        Self { output, pyperf: Some(pyperf), fail_on: judgement.fail_on }
     }
 
     /// The part of it that the terminal gets.

@@ -12,6 +12,7 @@ use crate::cmd::open::{Content, Opened, open};
 use crate::convert::edit;
 use crate::convert::source::Detail;
 use crate::convert::to_record::ImportOptions;
+use crate::plan::defaults;
 use crate::record::{Event, Layout, Record, Writer};
 use crate::render::{bmf, pyperf, values};
 use crate::results::Results;
@@ -86,7 +87,7 @@ fn to(verb: &ConvertVerb) -> WriteFormat {
 
 fn about(verb: &ConvertVerb, is_flat: bool) -> ImportOptions {
     ImportOptions {
-        n_warmups: verb.warmup,
+        n_warmups: verb.warmup.unwrap_or(defaults::CONVERT_WARMUPS),
         reference: verb.reference.clone(),
         is_flat,
         with_launches: !is_flat,

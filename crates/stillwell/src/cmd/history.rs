@@ -15,6 +15,7 @@ use crate::history::detection::{self, DetectionSettings};
 use crate::history::series::{self, Series};
 use crate::history::store::{AddOutcome, HistoryStore, NewRecord};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
+use crate::plan::defaults;
 use crate::render::site::{self, HistorySite};
 use crate::render::{Styles, history as shown};
 use crate::spec::input::InputOptions;
@@ -22,7 +23,7 @@ use crate::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,
 };
-use crate::values::FailOn;
+use crate::values::{Estimate, FailOn};
 use crate::{analysis, record};
 
 /// For the random orders that changes are compared with: the same history has the same changes.
@@ -251,16 +252,17 @@ fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResul
     Ok(entries)
 }
 
+fn estimate(search: &HistorySearch) -> Estimate {
+    search.by.unwrap_or(defaults::HISTORY_ESTIMATE)
+}
+
 fn policy(search: &HistorySearch, is_relative: bool) -> Result<DetectionSettings> {
+    let alpha_pct = search.alpha.unwrap_or(defaults::HISTORY_ALPHA).0;
     let least = 100.0 * detection::ALPHA_MIN;
-    ensure!(
-        search.alpha.0 >= least,
-        "--alpha {} is out of range: {least} % is the least",
-        search.alpha.0
-    );
+    ensure!(alpha_pct >= least, "--alpha {} is out of range: {least} % is the least", alpha_pct);
     Ok(DetectionSettings {
-        estimate: search.by,
-        alpha: search.alpha.0 / 100.0,
+        estimate: estimate(search),
+        alpha: alpha_pct / 100.0,
         false_discovery: FALSE_DISCOVERY,
         size_min: search.min.map_or(0.0, |pct| pct.0 / 100.0),
         seed: SEED,
@@ -275,7 +277,8 @@ fn show(verb: &HistoryShow) -> Result<u8> {
     } else if verb.search.name.is_none() {
         super::print(&shown::list(&found))?;
     } else {
-        super::print(&shown::series(&found, verb.last, &Styles::colored()))?;
+        let n_results = verb.last.unwrap_or(defaults::N_HISTORY_RESULTS);
+        super::print(&shown::series(&found, n_results, &Styles::colored()))?;
     }
     Ok(0)
 }
@@ -330,7 +333,8 @@ fn report(verb: &HistoryReport) -> Result<u8> {
     let mut folder = Folder::open(&verb.output)?;
     let changes = changed(&found, commits);
     let title = verb.title.as_deref();
-    let site = HistorySite { series: &found, changes: &changes, estimate: verb.search.by, title };
+    let site =
+        HistorySite { series: &found, changes: &changes, estimate: estimate(&verb.search), title };
     let assets = site::assets();
     folder.announce(assets.iter().map(|file| file.path.clone()).chain(site.pages()))?;
     for file in assets {

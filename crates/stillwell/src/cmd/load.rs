@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::load::{self, Load};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
+use crate::plan::defaults;
 use crate::spec::LoadVerb;
 
 const DONE: u8 = 0;
@@ -15,11 +16,12 @@ const EXIT_INTERRUPTED: u8 = 130;
 
 /// Executes it.
 pub fn load(verb: &LoadVerb) -> Result<u8> {
+    let kinds = if verb.kind.is_empty() { vec![defaults::LOAD_KIND] } else { verb.kind.clone() };
     ensure!(
-        verb.kind.len() <= verb.n as usize,
+        kinds.len() <= verb.n as usize,
         "{} kinds of load need as many processes; say `load {}`",
-        verb.kind.len(),
-        verb.kind.len()
+        kinds.len(),
+        kinds.len()
     );
     let cpus = verb.cpus.as_ref().map(|cpus| cpus.0.clone());
     if let (Some(cpus), Some(online)) =
@@ -30,11 +32,11 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     if !verb.command.is_empty() {
         supervised::check(&verb.command)?;
     }
-    let mut load = Load::start(verb.n, &verb.kind, cpus)?;
+    let mut load = Load::start(verb.n, &kinds, cpus)?;
     if !verb.command.is_empty() {
         return Ok(supervised::exit_code(load.around(&verb.command)?));
     }
-    let kinds: Vec<&str> = verb.kind.iter().map(|kind| kind.name()).collect();
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     let until = if verb.time.is_some() { "" } else { "; ^C ends it" };
     // Before anybody is told to use it.
     let interrupt = Interrupt::catch()?;

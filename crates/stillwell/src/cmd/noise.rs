@@ -12,7 +12,7 @@ use crate::convert::source::Detail;
 use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};
-use crate::plan::Policy;
+use crate::plan::{DecisionRule, defaults};
 use crate::render::remedies::Audience;
 use crate::render::{Styles, json, noise as shown};
 use crate::spec::NoiseVerb;
@@ -49,7 +49,8 @@ fn of_records(verb: &NoiseVerb) -> Result<u8> {
 fn watch(verb: &NoiseVerb) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let cpus = cpus(&host, verb)?;
-    ensure!(verb.for_.ns > 0, "--for 0 is out of range: there is nothing to see in no time");
+    let length_ns = verb.for_.unwrap_or(defaults::NOISE_TIME).ns;
+    ensure!(length_ns > 0, "--for 0 is out of range: there is nothing to see in no time");
     // Before the time is spent.
     let raw = verb.raw.as_deref();
     raw.map(|path| check_path("--raw", path)).transpose()?;
@@ -59,18 +60,13 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
         "--json and --raw - are both for standard output; give --raw the name of a file"
     );
     let interrupt = Interrupt::catch()?;
-    let asked = NoiseRequest {
-        cpus,
-        length_ns: verb.for_.ns,
-        points: !verb.no_trace,
-        osnoise: verb.osnoise,
-    };
+    let asked = NoiseRequest { cpus, length_ns, points: !verb.no_trace, osnoise: verb.osnoise };
     let mut found = noise::watch(&host, &asked, &interrupt)?;
     if !verb.no_verdict && !found.was_interrupted {
         // On the quietest, as one would compare.
         let first = found.report.cpus.first().map_or(0, |cpu| cpu.cpu);
         let cpu = found.report.quietest.first().copied().unwrap_or(first);
-        add_verdict(&mut found, noise::machine_verdict(cpu, Policy::default(), &interrupt));
+        add_verdict(&mut found, noise::machine_verdict(cpu, DecisionRule::default(), &interrupt));
     }
     found.report.gaps = Audience::Machine.gaps(found.report.gaps);
     let written = raw.map_or(Ok(()), |path| {

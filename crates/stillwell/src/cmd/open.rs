@@ -12,9 +12,10 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::analysis::suite::merge;
 use crate::analysis::{launches, select};
 use crate::convert::read::unpacked;
-use crate::convert::source::{Detail, NEWEST_SAMPLE, ReadOptions, SourceFile};
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::convert::to_record::{self, ImportOptions};
 use crate::convert::{criterion, detect, edit, of_record};
+use crate::plan::defaults::CRITERION_SIDE;
 use crate::record::{self, Record, START, SuiteManifest};
 use crate::results::Results;
 use crate::spec::input::InputOptions;
@@ -285,7 +286,7 @@ fn read_files(
     options: &InputOptions,
     detail: Detail,
 ) -> Result<Content> {
-    let side = options.kind.side.as_deref().unwrap_or(NEWEST_SAMPLE);
+    let side = options.kind.side.as_deref().unwrap_or(CRITERION_SIDE);
     let options = ReadOptions { detail, unit: options.kind.unit.unwrap_or_default(), side };
     Ok(Content::Foreign(format.read(files, options)?, Some(format)))
 }
@@ -298,7 +299,7 @@ pub type Named = (String, Vec<u8>);
 /// # Errors
 /// They cannot be read.
 pub fn criterion_files(path: &Path, options: &InputOptions) -> Result<Option<Vec<Named>>> {
-    let side = options.kind.side.as_deref().unwrap_or(NEWEST_SAMPLE);
+    let side = options.kind.side.as_deref().unwrap_or(CRITERION_SIDE);
     let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Criterion);
     let found = below(path)?;
     if !is_wanted || !detect::is_criterion(found.iter().map(String::as_str), side) {
@@ -333,7 +334,7 @@ fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Cont
         return results.with_context(|| shown.to_string());
     }
     let found = below(path)?;
-    let side = options.kind.side.as_deref().unwrap_or(NEWEST_SAMPLE);
+    let side = options.kind.side.as_deref().unwrap_or(CRITERION_SIDE);
     let is_wanted = |format| options.format.is_none_or(|wanted| wanted == format);
     let names = || found.iter().map(String::as_str);
     let is_result = |name: &&String| {

@@ -11,6 +11,7 @@ use crate::analysis::walls::Walls;
 use crate::analysis::{Comparison, Evidence};
 use crate::cmd::judged::Judged;
 use crate::convert::source::Detail;
+use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
 use crate::render::units::{DisplayUnit, UnitKind, asked, kind_of_unit};
@@ -36,7 +37,7 @@ pub fn plot(verb: &PlotVerb) -> Result<u8> {
         let heading = if verb.files.are_several() { format!("== {file}") } else { String::new() };
         charts.extend(of_record(verb, &judged, &heading));
     }
-    if verb.kind == PlotKind::Ecdf {
+    if kind_of(verb) == PlotKind::Ecdf {
         charts = on_one_scale(charts);
     }
     ensure!(
@@ -62,9 +63,13 @@ fn size(verb: &PlotVerb, chart: &TerminalChart, is_ascii: bool) -> ChartSize {
     let is_braille = !is_ascii && (has_colors || chart.series.len() == 1);
     ChartSize {
         columns: columns.max(plot::COLUMNS_MIN),
-        lines: usize::from(verb.height).max(plot::LINES_MIN),
+        lines: usize::from(verb.height.unwrap_or(defaults::PLOT_HEIGHT)).max(plot::LINES_MIN),
         marks: if is_braille { Marks::Braille } else { Marks::Digits },
     }
+}
+
+fn kind_of(verb: &PlotVerb) -> PlotKind {
+    verb.kind.unwrap_or(defaults::PLOT_KIND)
 }
 
 /// Whether the locale is set, and has no Unicode.
@@ -80,7 +85,7 @@ fn is_locale_ascii() -> bool {
 fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<TerminalChart> {
     let record = &judged.record;
     let plan = &record.header.plan;
-    if verb.kind == PlotKind::Diff {
+    if kind_of(verb) == PlotKind::Diff {
         let walls = Walls::of(record);
         let found = judged.analysis.comparisons.iter();
         return found
@@ -107,7 +112,7 @@ fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<TerminalCha
         let mut words = vec![heading.to_owned()];
         words.extend(first.benchmark.clone().filter(|_| plan.has_benchmarks()));
         let title = words.join(" ").trim().to_owned();
-        Some(match verb.kind {
+        Some(match kind_of(verb) {
             PlotKind::Ecdf => distribution(record, &arms, &series, value, title),
             PlotKind::Time | PlotKind::Diff => over_time(record, &arms, value, title),
         })

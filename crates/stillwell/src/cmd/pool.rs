@@ -20,6 +20,7 @@ use crate::host::{self, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::wait_for;
+use crate::plan::defaults;
 use crate::pool::manifest::{self, JobQueue, Pool, PoolBenchmark, PoolManifest};
 use crate::pool::progress::{self, PoolProgress, TaskState, node_name};
 use crate::pool::task::{self, JobEnd};
@@ -107,7 +108,8 @@ fn decide(verb: &PoolRun) -> Result<PoolManifest> {
         Some(seed) => seed,
         None => drawn_seed()?,
     };
-    let tasks = manifest::tasks(listed.benchmarks.len(), verb.repetitions, seed)?;
+    let n_repetitions = verb.repetitions.unwrap_or(defaults::POOL_REPETITIONS);
+    let tasks = manifest::tasks(listed.benchmarks.len(), n_repetitions, seed)?;
     let tasks_per_job = match verb.tasks_per_job {
         Some(n_tasks) => n_tasks as usize,
         None => tasks.len().div_ceil(JOBS_MAX).max(1),
@@ -129,7 +131,7 @@ fn decide(verb: &PoolRun) -> Result<PoolManifest> {
         directory: std::env::current_dir().context("cannot tell the current directory")?,
         arms: verb.arms.clone(),
         commits: listed.commits,
-        n_blocks: verb.blocks,
+        n_blocks: verb.blocks.unwrap_or(defaults::POOL_BLOCKS),
         seed,
         tasks_per_job,
         engine,

@@ -12,6 +12,7 @@ use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, records};
 use crate::convert::of_record;
 use crate::convert::source::Detail;
+use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::histogram::HistogramSeries;
 use crate::render::plot::ascii;
@@ -105,9 +106,9 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         let series = series_of(&record, &results);
         drop(results);
         let arms = analysis::summarise(&record);
-        let estimators = analysis::estimators(&record, &arms, verb.tim);
+        let tim = verb.tim.map(|shape| shape.unwrap_or(defaults::TIM));
+        let estimators = analysis::estimators(&record, &arms, tim);
         let plan = &record.header.plan;
-        let tim = verb.tim;
         let found = Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &series };
         if verb.json {
             json::stats(&mut std::io::stdout().lock(), &record, found)?;
@@ -159,7 +160,10 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
     for (index, group) in groups.into_iter().enumerate() {
         let series: Vec<Vec<f64>> = group.iter().map(|block| block.values.clone()).collect();
         let bins = if verb.log { Histogram::of_logs } else { Histogram::of_series };
-        let Some(histogram) = bins(&series, verb.bins.into()) else { continue };
+        let Some(histogram) = bins(&series, verb.bins.unwrap_or(defaults::HISTOGRAM_BINS).into())
+        else {
+            continue;
+        };
         let gap = if index > 0 { "\n" } else { "" };
         let text = drawn::tall(&histogram, &group, n_groups > 1);
         let text = if verb.ascii { ascii(&text) } else { text };
@@ -171,19 +175,20 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
 /// `dump`.
 pub fn dump(verb: &DumpVerb) -> Result<u8> {
     let input = InputOptions::from(&verb.input);
+    let format = verb.format.unwrap_or(defaults::DUMP_FORMAT);
     for (index, opened) in records(&verb.files, &input, Detail::Everything)?.enumerate() {
         let opened = opened?;
-        if verb.format == DumpFormat::Text {
+        if format == DumpFormat::Text {
             heading(&opened, verb.files.len() > 1, index == 0)?;
         }
         let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
-        if verb.format == DumpFormat::Text {
+        if format == DumpFormat::Text {
             of_results::launches(&mut stdout, &opened.into_results(), verb.raw)?;
             stdout.flush()?;
             continue;
         }
         let record = launches::scattered(opened.into_record()?);
-        match verb.format {
+        match format {
             DumpFormat::Csv => dump_rows::csv(&mut stdout, &record)?,
             DumpFormat::Json | DumpFormat::Text => dump_rows::json_lines(&mut stdout, &record)?,
         }
@@ -222,7 +227,7 @@ pub fn slowest(verb: &SlowestVerb) -> Result<u8> {
         }
     }
     all.sort_by(|a, b| b.took_ns.total_cmp(&a.took_ns));
-    all.truncate(verb.n as usize);
+    all.truncate(verb.n.unwrap_or(defaults::N_SLOWEST) as usize);
     ensure!(
         !all.is_empty(),
         "there is no time in these files: they have no values, or values of another kind"

@@ -1,9 +1,7 @@
 //! The input of every reader: files with their paths, and the options that apply to them.
 
+use crate::plan::defaults::CRITERION_SIDE;
 use crate::values::TimeUnit;
-
-/// Directory of criterion's sample of the last run.
-pub const NEWEST_SAMPLE: &str = "new";
 
 /// How much of a file to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +40,6 @@ pub struct ReadOptions<'a> {
 
 impl Default for ReadOptions<'_> {
     fn default() -> Self {
-        Self { detail: Detail::Everything, unit: TimeUnit::S, side: NEWEST_SAMPLE }
+        Self { detail: Detail::Everything, unit: TimeUnit::S, side: CRITERION_SIDE }
     }
 }

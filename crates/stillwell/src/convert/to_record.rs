@@ -5,7 +5,8 @@
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::host::{Facts, Gap};
-use crate::plan::{Arm, Control, Plan, Role, decide};
+use crate::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::{Arm, Arms, Control, Plan, Role, ShellReason, decide};
 use crate::record::{
     EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
     VERSION,
@@ -14,7 +15,7 @@ use crate::results::{
     BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
     Results,
 };
-use crate::spec::RunSpec;
+use crate::spec::groups::LayoutOptions;
 use crate::values::metric::Metric;
 use crate::values::{Order, Padding, ValueUnit};
 
@@ -145,16 +146,26 @@ fn finite(metadata: &Metadata) -> Metadata {
 
 /// All that a plan says of how to measure is not known; what it says of how to judge is as in any other session.
 fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
-    let mut spec = RunSpec { commands: vec!["unknown".into()], ..RunSpec::default() };
-    spec.arms.no_shell = true;
-    spec.length.warmup = Some(options.n_warmups);
     let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
-    spec.length.runs = Some(u32::try_from(n_blocks)?.max(1));
-    spec.length.order = Some(Order::Sequential);
-    spec.process.env_padding = Some(Padding::Off);
-    spec.shown.metrics = Some("wall".parse().map_err(anyhow::Error::msg)?);
-    let mut plan = decide(&spec, &Facts::default(), 0)?;
-    plan.arms = vec![Arm::bare("", Role::Candidate); arm_of.len()];
+    let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
+    let request = SessionRequest {
+        length: LengthRequest {
+            n_warmups: Some(options.n_warmups),
+            n_blocks: Some(u32::try_from(n_blocks)?.max(1)),
+            order: Some(Order::Sequential),
+            ..LengthRequest::default()
+        },
+        process: ProcessRequest { layout, ..ProcessRequest::default() },
+        metrics: Some("wall".parse().map_err(anyhow::Error::msg)?),
+        ..SessionRequest::default()
+    };
+    let arms = Arms {
+        arms: vec![Arm::bare("", Role::Candidate); arm_of.len()],
+        control: None,
+        shell: None,
+        shell_reason: ShellReason::UserChoice,
+    };
+    let mut plan = decide(&request, arms, &Facts::default(), 0)?;
     let labels = results.labels();
     for ((benchmark, label), &at) in results.benchmarks.iter().zip(&labels).zip(arm_of) {
         plan.arms[at] = arm(results, benchmark, label);

@@ -16,7 +16,7 @@ use rustix::time::{
 };
 
 use crate::load::{ARGV0, END};
-use crate::spec::load::Kind;
+use crate::spec::load::LoadKind;
 
 /// Bytes to copy: more than the caches of one core hold.
 const MEM_BYTES: usize = 16 << 20;
@@ -33,20 +33,20 @@ const PACKET_BYTES: usize = 1024;
 const TURNS: u64 = 1 << 20;
 
 /// Prepares a kind of load, calls `ready` and then runs for ever. Returns only on failure.
-pub(super) fn be_busy(kind: Kind, ready: impl FnOnce()) -> io::Result<()> {
+pub(super) fn be_busy(kind: LoadKind, ready: impl FnOnce()) -> io::Result<()> {
     match kind {
-        Kind::Cpu => {
+        LoadKind::Cpu => {
             ready();
             loop {
                 black_box(turn(1));
             }
         }
-        Kind::Mem => copy_memory(ready),
-        Kind::Cache => take_cache_lines(ready),
-        Kind::Io => write_file(ready),
-        Kind::Fork => make_processes(ready),
-        Kind::Timer => be_interrupted(ready),
-        Kind::Irq => send_packets(ready),
+        LoadKind::Mem => copy_memory(ready),
+        LoadKind::Cache => take_cache_lines(ready),
+        LoadKind::Io => write_file(ready),
+        LoadKind::Fork => make_processes(ready),
+        LoadKind::Timer => be_interrupted(ready),
+        LoadKind::Irq => send_packets(ready),
     }
 }
 

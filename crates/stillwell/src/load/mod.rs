@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::{self, LOOK_NS, wait_for};
-use crate::spec::load::Kind;
+use crate::spec::load::LoadKind;
 use crate::sys;
 use crate::values::{format_cpu_list, parse_cpu_list};
 
@@ -54,7 +54,7 @@ pub fn serve() -> ExitCode {
 fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
     let mut word = || arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
     let (kind, cpus) = (word(), word());
-    let Some(kind) = Kind::named(&kind) else {
+    let Some(kind) = LoadKind::named(&kind) else {
         return anyhow::anyhow!("there is no kind {kind:?} of load");
     };
     rustix::thread::set_name(c"stillwell-load").ok();
@@ -74,9 +74,9 @@ fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
 /// A set of busy processes. Dropping it kills them.
 #[derive(Debug)]
 pub struct Load {
-    kinds: Vec<Kind>,
+    kinds: Vec<LoadKind>,
     cpus: Option<Vec<usize>>,
-    workers: Vec<(Kind, Child)>,
+    workers: Vec<(LoadKind, Child)>,
 }
 
 impl Load {
@@ -84,7 +84,7 @@ impl Load {
     ///
     /// # Errors
     /// A process cannot start, or cannot run its kind of load.
-    pub fn start(n: u32, kinds: &[Kind], cpus: Option<Vec<usize>>) -> Result<Self> {
+    pub fn start(n: u32, kinds: &[LoadKind], cpus: Option<Vec<usize>>) -> Result<Self> {
         let mut load = Self { kinds: kinds.to_vec(), cpus, workers: Vec::new() };
         for index in 0..n as usize {
             let kind = load.kinds[index % load.kinds.len()];
@@ -97,7 +97,7 @@ impl Load {
         Ok(load)
     }
 
-    fn spawn(&self, kind: Kind) -> Result<Child> {
+    fn spawn(&self, kind: LoadKind) -> Result<Child> {
         let cpus = self.cpus.as_deref().map(format_cpu_list).unwrap_or_default();
         Command::new("/proc/self/exe")
             .arg0(ARGV0)
@@ -166,7 +166,7 @@ impl Drop for Load {
     }
 }
 
-fn await_ready(kind: Kind, child: &mut Child) -> Result<()> {
+fn await_ready(kind: LoadKind, child: &mut Child) -> Result<()> {
     let stdout = child.stdout.take();
     let n_read = stdout.map_or(Ok(0), |mut stdout| stdout.read(&mut [0])).unwrap_or(0);
     if n_read == 0 {

@@ -1,17 +1,17 @@
-//! Gaps in a loop, and who had the CPU meanwhile → a ledger. Pure. The sums are exact: whatever evidence there is, the
-//! parts of a ledger add up to the lengths of the gaps.
+//! Pauses of a loop and a trace of its CPU → a ledger. Pure. The sums are exact: with any evidence, the entries add up
+//! to the lengths of the pauses.
 
 use std::collections::BTreeMap;
 
 use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::noise::trace::{Segment, Trace};
 
-/// A stretch of time that the loop did not have.
+/// A time in which the loop did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// When it began, CLOCK_MONOTONIC.
+    /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// How long it was.
+    /// Length, ns.
     pub length_ns: u64,
 }
 
@@ -21,20 +21,20 @@ impl Pause {
     }
 }
 
-/// What the pauses of a CPU were.
+/// The causes of the pauses of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attribution {
     /// Parts with a cause.
     pub parts: Vec<LedgerEntry>,
-    /// What is left of each pause that nobody was seen in, ns, without those that were of nothing else.
+    /// Unexplained rest of each pause, ns. Pauses without a rest are left out.
     pub left_ns: Vec<u64>,
 }
 
-/// Going into the kernel and back, with its cold caches, takes time before its first event and after its last one: at most
-/// this much for each excursion, ns. What is more is not the kernel's.
+/// Longest time of one entry into the kernel and return with cold caches, outside the traced events, ns. Longer rests
+/// are not the kernel's.
 pub const CROSSING_NS_MAX: u64 = 4_000;
 
-/// Divides pauses among those who had the CPU. `sees_all`: whether the trace would have seen an interrupt.
+/// Divides pauses among the sources that had the CPU. `sees_all`: the trace records interrupts too.
 pub fn attribute(pauses: &[Pause], trace: &Trace, end_ns: u64, sees_all: bool) -> Attribution {
     let segments = trace.segments(end_ns);
     let mut by_source: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
@@ -86,8 +86,8 @@ fn overlap_ns(pause: Pause, segment: &Segment) -> u64 {
     pause.end_ns().min(segment.end_ns).saturating_sub(start_ns)
 }
 
-/// Where nobody saw when others ran, but the kernel counts for how long: others mostly run for longer than interrupts do, so
-/// that the longest pauses were theirs.
+/// Attributes pauses by run-queue delay alone, without a trace. Other programs mostly run for longer than interrupts,
+/// so the longest pauses count as theirs.
 pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attribution {
     let mut lengths: Vec<u64> = pauses.iter().map(|pause| pause.length_ns).collect();
     lengths.sort_unstable_by_key(|&ns| std::cmp::Reverse(ns));
@@ -105,12 +105,13 @@ pub fn by_delay(pauses: &[Pause], delay_ns: u64) -> Attribution {
     Attribution { parts, left_ns }
 }
 
-/// A pause that is this many times as long as the median of its kind is not an interrupt alone.
+/// A pause of this many medians is more than an interrupt.
 const USUAL_MAX: u64 = 10;
 
-/// Where nobody but the scheduler was watched: interrupts by their counts, of which the share `seen` came while the loop had
-/// the CPU. Whatever else there is, going into the kernel and back is not among the shortest pauses: as many of the longest
-/// that nobody else had were theirs, each as far as it is not much longer than the others.
+/// Attributes interrupts by their counts, when only the scheduler was traced. `seen` is the share of the interrupts
+/// that came while the loop had the CPU. Each interrupt gets one of the longest pauses that are left, because an
+/// interrupt is longer than a bare entry into the kernel. A pause far above the median counts only up to `USUAL_MAX`
+/// medians.
 pub fn by_counts(left_ns: &[u64], counts: &[(NoiseSource, u64)], seen: f64) -> Vec<LedgerEntry> {
     let scaled = |n: u64| (n as f64 * seen).round() as u64;
     let n_counted: u64 = counts.iter().map(|(_, n)| n).sum();
@@ -127,8 +128,8 @@ pub fn by_counts(left_ns: &[u64], counts: &[(NoiseSource, u64)], seen: f64) -> V
     counts.iter().filter(|(_, n)| *n > 0).map(entry).collect()
 }
 
-/// Divides what nameless programs took among those that were seen to run on the CPU meanwhile, by how long they did; what
-/// they leave stays nameless.
+/// Divides the time of unnamed programs among the programs that ran on the CPU, by their CPU time. The rest stays
+/// unnamed.
 pub fn name_tasks(parts: &mut Vec<LedgerEntry>, ran: &[(String, u64)]) {
     let Some(at) = parts.iter().position(|entry| entry.source == NoiseSource::Preempted) else {
         return;
@@ -138,7 +139,7 @@ pub fn name_tasks(parts: &mut Vec<LedgerEntry>, ran: &[(String, u64)]) {
     let (mut left_ns, n_others) = (nameless.ns, parts.len());
     for (name, ns) in ran {
         let ns = i128::from(*ns);
-        // More ran there than what the loop lost: some of it before the loop was there, or while it slept.
+        // Programs may run on this CPU for longer than the loop lost: before the loop started, or while it slept.
         let all_ns = i128::from(ran_ns).max(i128::from(nameless.ns)).max(1);
         let share_ns = i64::try_from(ns * i128::from(nameless.ns) / all_ns).unwrap_or(0);
         left_ns -= share_ns;
@@ -148,7 +149,7 @@ pub fn name_tasks(parts: &mut Vec<LedgerEntry>, ran: &[(String, u64)]) {
     if ran_ns >= nameless.ns.cast_unsigned()
         && let Some(largest) = parts.get_mut(n_others)
     {
-        // What the rounding has left is nobody else's.
+        // The remainder of the rounding goes to the largest program.
         largest.ns += std::mem::take(&mut left_ns);
     }
     parts.push(LedgerEntry { ns: left_ns, ..nameless });
@@ -194,12 +195,12 @@ mod tests {
         let found = attribute(&pauses, &trace, 1_000_000, true);
         assert_eq!(ns_of(&found, &tick()), Some((3_000, Some(2))));
         assert_eq!(ns_of(&found, &NoiseSource::Preempted), Some((39_000, Some(1))));
-        // 1 µs around the first; 4 of the 12 around the second; the third is nobody's.
+        // 1 µs around the first; 4 of the 12 around the second; the third has no source.
         assert_eq!(ns_of(&found, &NoiseSource::Crossing), Some((5_000, Some(2))));
         assert_eq!(found.left_ns, [8_000, 700]);
     }
 
-    /// What the loop did not notice it did not lose.
+    /// Events outside of pauses cost the loop no time.
     #[test]
     fn only_time_in_pauses_counts() {
         let trace = trace(&[(100, CpuEventKind::Enter(0)), (300, CpuEventKind::Exit(0))]);
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(found.left_ns, [90]);
     }
 
-    /// Ten hiccups for each interrupt: an interrupt is not worth a hiccup. Nor what the host takes once.
+    /// Ten short pauses for each interrupt: an interrupt gets none of them, and not the one long pause of the host.
     #[test]
     fn counts_are_worth_the_longest_of_what_is_left() {
         let mut left = vec![120; 40];
@@ -233,7 +234,7 @@ mod tests {
         let expected =
             LedgerEntry { is_estimate: true, ..LedgerEntry::exact(NoiseSource::Preempted, 12_000) };
         assert_eq!((found.parts, found.left_ns), (vec![expected], vec![2_000, 300, 200]));
-        // Counted for longer than the loop was there.
+        // The delay is longer than the pauses.
         let found = by_delay(&pauses, 99_000);
         assert_eq!((found.parts[0].ns, found.left_ns), (14_500, vec![]));
         assert_eq!(by_delay(&pauses, 0).parts, []);

@@ -1,52 +1,52 @@
-//! What a trace of some CPUs says → when the processes of a run were kept from running, and by whom. Pure.
+//! Trace of several CPUs → the time that each run lost, and the source of each loss. Pure.
 //!
-//! A thread of the run that was preempted waits on the CPU that it had; whoever has that CPU until it goes on, there or
-//! elsewhere, is to blame. So is an interrupt that comes while a thread of the run has the CPU.
+//! A preempted thread of the run waits on its last CPU. Until the thread runs again, on any CPU, the program on that
+//! CPU is the source of the loss. An interrupt while a thread of the run has the CPU is a loss too.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::noise::trace::{Segment, SourceIndex};
 
-/// Something that happened on a CPU.
+/// An event on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunEvent {
-    /// When, CLOCK_MONOTONIC.
+    /// Time, CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Where.
+    /// CPU.
     pub cpu: usize,
-    /// What.
+    /// Kind of event.
     pub kind: RunEventKind,
 }
 
-/// What happened.
+/// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEventKind {
-    /// The CPU was given from one thread to another.
+    /// A context switch from one thread to another.
     Switch {
-        /// Who had it.
+        /// Thread that leaves the CPU.
         from: u32,
-        /// Whether that one would have gone on.
+        /// Whether the kernel preempted that thread.
         is_preempted: bool,
-        /// Who has it now.
+        /// Thread that gets the CPU.
         to: u32,
-        /// What that one is called.
+        /// Name of that thread.
         to_source: SourceIndex,
     },
     /// An interrupt began.
     Enter(SourceIndex),
-    /// It ended.
+    /// An interrupt ended.
     Exit(SourceIndex),
     /// A thread made another.
     Fork {
-        /// By whom.
+        /// Parent thread.
         parent: u32,
         /// The new one.
         child: u32,
     },
 }
 
-/// When descendants of `root` were kept from running, by events in order of time.
+/// Times in which descendants of `root` were kept from running. `events` are in order of time.
 pub fn losses(events: &[RunEvent], root: u32) -> Vec<Segment> {
     let mut state = LossTracker::default();
     for event in events {
@@ -62,22 +62,23 @@ pub fn losses(events: &[RunEvent], root: u32) -> Vec<Segment> {
 pub struct RunInterval {
     /// Its step.
     pub step: u32,
-    /// From when, CLOCK_MONOTONIC.
+    /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// Until when.
+    /// End, CLOCK_MONOTONIC.
     pub end_ns: u64,
 }
 
-/// Divides losses, in order of their starts, among the runs in which they fell. Runs that lost nothing are left out.
+/// Divides losses among the runs in which they fell. `losses` are in order of their starts. Runs without a loss are
+/// left out.
 pub fn by_run(
     losses: &[Segment],
     runs: &[RunInterval],
     sources: &[NoiseSource],
 ) -> Vec<(u32, Vec<LedgerEntry>)> {
     let mut from = 0;
-    let mut taken = Vec::new();
+    let mut by_step = Vec::new();
     for run in runs {
-        // Losses of several CPUs overlap, so that a later one may end earlier; those are passed over below.
+        // Losses of several CPUs overlap, so a later one may end earlier; the loop below passes over those.
         from += losses[from..].iter().take_while(|loss| loss.end_ns <= run.start_ns).count();
         let mut by_source: BTreeMap<SourceIndex, (u64, u64)> = BTreeMap::new();
         for loss in losses[from..].iter().take_while(|loss| loss.start_ns < run.end_ns) {
@@ -95,16 +96,16 @@ pub fn by_run(
         });
         let entries: Vec<LedgerEntry> = entries.collect();
         if !entries.is_empty() {
-            taken.push((run.step, entries));
+            by_step.push((run.step, entries));
         }
     }
-    taken
+    by_step
 }
 
 #[derive(Default)]
 struct LossTracker {
     own: HashSet<u32>,
-    /// Threads of the run that would go on, and where they wait.
+    /// Preempted threads of the run, and the CPUs on which they wait.
     waiting: HashMap<u32, usize>,
     cpus: HashMap<usize, CpuState>,
     segments: Vec<Segment>,
@@ -120,7 +121,7 @@ struct CpuState {
 }
 
 impl LossTracker {
-    /// Gives the time on a CPU until now to whoever had it, if the run lost it.
+    /// Gives the time on a CPU until now to the thread or interrupt that had it, if the run lost that time.
     fn pass(&mut self, at: usize, now_ns: u64) {
         let cpu = self.cpus.entry(at).or_default();
         let is_own = cpu.thread.is_some_and(|thread| self.own.contains(&thread));
@@ -157,7 +158,7 @@ impl LossTracker {
                 if is_preempted && self.own.contains(&from) {
                     self.waiting.insert(from, event.cpu);
                 }
-                // It goes on elsewhere than where it waited: until now that CPU was lost.
+                // The thread goes on on another CPU: until now the CPU on which it waited was lost.
                 if let Some(waited_at) = self.waiting.get(&to).copied() {
                     self.pass(waited_at, event.time_ns);
                     self.waiting.remove(&to);
@@ -186,7 +187,7 @@ mod tests {
         RunEventKind::Switch { from, is_preempted, to, to_source: to + 100 }
     }
 
-    /// Time, CPU and what; expected: start, end, source.
+    /// Time, CPU and kind; expected: start, end, source.
     #[track_caller]
     fn check(events: &[(u64, usize, RunEventKind)], expected: &[(u64, u64, u32)]) {
         let events: Vec<RunEvent> =
@@ -211,7 +212,7 @@ mod tests {
                 (30, 0, switch(51, false, 7)),
                 (40, 0, Enter(3)),
                 (42, 0, Exit(3)),
-                // It sleeps: nobody takes anything from it.
+                // It sleeps, so it loses no time.
                 (50, 0, switch(7, false, 50)),
                 (60, 0, Enter(3)),
                 (61, 0, Exit(3)),

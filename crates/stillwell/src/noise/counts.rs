@@ -1,5 +1,5 @@
-//! What the kernel counts for everybody to read: interrupts, stolen time, who ran for how long. Read before and after, and
-//! not while something is timed: on a machine with many CPUs and processes it takes milliseconds.
+//! Counts that the kernel shows to every user: interrupts, steal time, CPU time of threads. They are read before and
+//! after the measurement, because on a machine with many CPUs and processes a reading takes milliseconds.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,11 +12,11 @@ use crate::noise::points::line_name;
 pub struct KernelCounts {
     interrupts: Option<Interrupts>,
     softirqs: Option<Interrupts>,
-    /// Of each CPU, ns.
+    /// Steal time of each CPU, ns.
     steal_ns: HashMap<usize, u64>,
-    /// Time that somebody was ready and had no CPU, anywhere, µs.
+    /// Time in which some task on the machine was ready and had no CPU (PSI), µs.
     pressure_us: Option<u64>,
-    /// Times that a CPU was slowed down because it or its package was too hot.
+    /// Thermal throttlings of a CPU or its package.
     throttles: Option<u64>,
     tasks: HashMap<Thread, TaskTime>,
 }
@@ -28,25 +28,25 @@ struct TaskTime {
     ran_ns: u64,
 }
 
-/// What was counted on a CPU between two moments.
+/// Counts of one CPU between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuCounts {
     /// Interrupts by line, softirqs not among them.
     pub interrupts: Vec<(NoiseSource, u64)>,
     /// Softirqs by vector.
     pub softirqs: Vec<(NoiseSource, u64)>,
-    /// Time that the hypervisor says it took.
+    /// Steal time as the hypervisor reports it.
     pub steal_ns: u64,
-    /// Programs that ran there, and for how long; the longest first.
+    /// Programs that ran there, with their CPU time in ns; the longest first.
     pub ran: Vec<(String, u64)>,
 }
 
-/// What was counted on the whole machine.
+/// Counts of the whole machine between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct MachineCounts {
-    /// Time that somebody was ready and had no CPU.
+    /// Time in which some task was ready and had no CPU (PSI).
     pub pressure_ns: Option<u64>,
-    /// Times that a CPU was too hot.
+    /// Thermal throttlings.
     pub throttles: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ const STAT_TICK_NS: u64 = 10_000_000;
 const STAT_BYTES_MAX: u64 = 4 << 20;
 
 impl KernelCounts {
-    /// Now.
+    /// Reads the current counts.
     pub fn read(host: &Host, cpus: &[usize]) -> Self {
         let softirqs = host.read_long("proc/softirqs", STAT_BYTES_MAX);
         Self {
@@ -69,7 +69,7 @@ impl KernelCounts {
         }
     }
 
-    /// What was counted on a CPU since an earlier moment. `own`: the process that does not count.
+    /// Counts of a CPU since an earlier reading. `own`: the process that is left out.
     pub fn since(&self, before: &Self, cpu: usize, own: u32) -> CpuCounts {
         let steal = |counts: &Self| counts.steal_ns.get(&cpu).copied().unwrap_or(0);
         CpuCounts {
@@ -84,7 +84,7 @@ impl KernelCounts {
         }
     }
 
-    /// What was counted on the machine since an earlier moment.
+    /// Counts of the machine since an earlier reading.
     pub fn machine_since(&self, before: &Self) -> MachineCounts {
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         MachineCounts {
@@ -93,7 +93,7 @@ impl KernelCounts {
         }
     }
 
-    /// A program counts where it was last seen: which CPUs it was on in between nobody says.
+    /// All CPU time of a thread counts for its last CPU: the kernel does not report the CPUs in between.
     fn ran_since(&self, before: &Self, cpu: usize, own: u32) -> Vec<(String, u64)> {
         let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
         for (id, task) in
@@ -112,7 +112,7 @@ impl KernelCounts {
     }
 }
 
-/// The rows of a table of counts that moved on a CPU.
+/// The counts of a table that increased on a CPU.
 fn of_cpu(
     now: Option<&Interrupts>,
     before: Option<&Interrupts>,
@@ -135,7 +135,7 @@ fn steal(text: &str) -> HashMap<usize, u64> {
         let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
         let cpu = fields.next()?.parse().ok()?;
         let ticks: u64 = fields.nth(7)?.parse().ok()?;
-        // The line of all CPUs together has no number behind its name.
+        // The line of all CPUs together has no number after `cpu`.
         line.as_bytes()
             .get(3)
             .is_some_and(u8::is_ascii_digit)
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(now.machine_since(&before), expected);
     }
 
-    /// A CPU that is switched off while it is watched has no column any more.
+    /// A CPU that goes offline during the observation has no column any more.
     #[test]
     fn a_machine_that_shows_nothing() {
         let (_directory, host) = expand("proc/uptime = 1 1\n");

@@ -1,9 +1,11 @@
-//! Noise with a name: where the time went that a benchmark has lost, or an empty loop. Only `sampler`, `tracer`, `runs`, `osnoise::tracing` and
-//! `verdict` touch the machine; `counts` and `points` read it through [`crate::host::Host`].
+//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`, `tracer`,
+//! `runs`, `osnoise::tracing` and `verdict` touch the machine; `counts` and `points` read it through
+//! [`crate::host::Host`].
 
 mod attribute;
 mod blame;
 mod counts;
+mod cpu_noise;
 pub mod osnoise;
 mod points;
 mod registers;
@@ -19,9 +21,10 @@ mod watch;
 pub use blame::RunInterval;
 #[cfg(test)]
 pub use counts::MachineCounts;
+pub use cpu_noise::{CpuNoise, EDGES_NS, NoiseEvidence};
 #[cfg(test)]
 pub use report::ClockReport;
-pub use report::{CpuNoise, EDGES_NS, NoiseEvidence, NoiseReport};
+pub use report::NoiseReport;
 pub use runs::RunTracer;
 pub use ticks::LoopClock;
 pub use verdict::{MachineVerdict, NoVerdict, machine_verdict};

@@ -1,5 +1,5 @@
-//! Tracepoints of the kernel, by what they say of who has the CPU: their numbers and where their fields are, as tracefs
-//! describes them (Documentation/trace/events.rst).
+//! Tracepoints of the kernel that tell which program or interrupt has the CPU: their ids and the places of their
+//! fields, as tracefs describes them (Documentation/trace/events.rst).
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::ledger::NoiseSource;
 use crate::noise::blame::RunEventKind;
 use crate::noise::trace::{CpuEventKind, Trace};
 
-/// Where tracefs can be.
+/// Mount points of tracefs.
 const PLACES: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 
 /// Softirqs by their number (include/linux/interrupt.h).
@@ -29,7 +29,7 @@ const VECTORS: [(&str, &str); 10] = [
     ("x86_platform_ipi", "PLT"),
 ];
 
-/// perf itself is served by these, so that the kernel refuses to record their end (`perf_perm_irq_work_exit`).
+/// perf itself uses these interrupts, so the kernel refuses to record their end (`perf_perm_irq_work_exit`).
 const UNTRACEABLE: [&str; 1] = ["irq_work"];
 
 /// The tracepoints of a machine.
@@ -40,30 +40,30 @@ pub struct Points {
     devices: HashMap<u32, String>,
 }
 
-/// What a tracepoint says.
+/// Meaning of a tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Point {
-    /// The scheduler gives the CPU to another program; where its thread id and its name are.
+    /// A context switch: offsets of the next thread's id and name, and of the previous thread's id and state.
     Switch { thread: usize, name: usize, before: usize, state: usize },
-    /// A thread makes another; where its thread id and the new one's are.
+    /// A fork: offsets of the ids of both threads.
     Fork { parent: usize, child: usize },
     /// Something begins or ends.
     Edge { is_entry: bool, of: EdgeSource },
 }
 
-/// What begins or ends.
+/// Source of the event that begins or ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum EdgeSource {
     /// An interrupt of this name.
     Line(String),
-    /// An interrupt whose number is here.
+    /// An interrupt; the offset of its number.
     Number(usize),
-    /// A softirq whose number is here.
+    /// A softirq; the offset of its number.
     Vector(usize),
 }
 
 impl Points {
-    /// Those of a machine whose tracefs is mounted and may be read.
+    /// The tracepoints of a machine whose tracefs is mounted and readable.
     pub fn read(host: &Host) -> Option<Self> {
         PLACES.iter().find_map(|place| Self::read_at(host, place))
     }
@@ -120,7 +120,7 @@ impl Points {
         ids
     }
 
-    /// What a raw record of one of them says to a trace; `own` is the thread that is watched.
+    /// The event of a raw record for the trace of one loop; `own` is the thread of the loop.
     pub fn event_kind(&self, raw: &[u8], own: i32, trace: &mut Trace) -> Option<CpuEventKind> {
         Some(match self.point(raw)? {
             Point::Switch { thread, .. } if integer(raw, *thread)? == own => {
@@ -137,13 +137,13 @@ impl Points {
         })
     }
 
-    /// What it says of runs.
+    /// The event of a raw record for the trace of runs.
     pub fn run_event_kind(&self, raw: &[u8], trace: &mut Trace) -> Option<RunEventKind> {
         let thread = |at: usize| integer(raw, at).map(i32::cast_unsigned);
         Some(match self.point(raw)? {
             Point::Switch { thread: to, name, before, state } => RunEventKind::Switch {
                 from: thread(*before)?,
-                // The low bits say what it waits for; none of them: it would go on (include/trace/events/sched.h).
+                // The low bits give the reason of a sleep; 0 means preempted (include/trace/events/sched.h).
                 is_preempted: raw.get(*state).is_some_and(|bits| *bits == 0),
                 to: thread(*to)?,
                 to_source: trace.index_of(task(raw, *name)?),
@@ -183,7 +183,7 @@ impl Points {
     }
 }
 
-/// How an interrupt is called: its number and its devices.
+/// Name of an interrupt: its number and its devices.
 pub fn line_name(name: &str, what: &str) -> String {
     let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
     let device = device_of(what);
@@ -226,7 +226,7 @@ impl EventFormat<'_> {
         self.text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()
     }
 
-    /// Where a field starts: `field:pid_t next_pid; offset:56; size:4; signed:1;`.
+    /// Offset of a field: `field:pid_t next_pid; offset:56; size:4; signed:1;`.
     fn offset(&self, name: &str) -> Option<usize> {
         self.text.lines().find_map(|line| {
             let (declared, rest) = line.trim().strip_prefix("field:")?.split_once(';')?;

@@ -1,5 +1,5 @@
-//! Registers of x86 CPUs that perf counts (arch/x86/events/msr.c): cycles that the CPU took beside those of its nominal clock (aperf and
-//! mperf), and how often its firmware took it over (smi). Virtual machines rarely have them.
+//! Registers of x86 CPUs that perf counts (arch/x86/events/msr.c): cycles at the actual and at the nominal clock
+//! (aperf and mperf), and the number of system management interrupts (smi). Virtual machines rarely have them.
 
 use perf_event::events::Dynamic;
 use perf_event::{Builder, Counter};
@@ -23,19 +23,19 @@ struct CpuCounters {
     smi: Option<Counter>,
 }
 
-/// What they say of a CPU while its loop ran.
+/// Readings of a CPU while its loop ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RegisterCounts {
     /// Its number.
     pub cpu: usize,
-    /// Its clock, as a multiple of the nominal one.
+    /// Clock, as a multiple of the nominal one.
     pub clock_ratio: Option<f64>,
-    /// Times that the firmware took it over.
+    /// Number of system management interrupts.
     pub n_firmware: Option<u64>,
 }
 
 impl Registers {
-    /// Starts to count; what cannot be counted is a gap.
+    /// Starts to count. A counter that does not open is a gap.
     pub fn open(host: &Host, threads: &[LoopThread]) -> (Self, Option<Gap>) {
         let open_all = |thread: &LoopThread| {
             let open = |name| open(host, name, thread).ok();
@@ -51,7 +51,7 @@ impl Registers {
         (registers, gap(host, has_clock))
     }
 
-    /// What they have counted.
+    /// Reads the counters.
     pub fn read(&mut self) -> Vec<RegisterCounts> {
         let count = |counter: &mut Option<Counter>| {
             counter.as_mut().and_then(|counter| counter.read().ok())
@@ -73,7 +73,7 @@ fn open(host: &Host, name: &str, thread: &LoopThread) -> std::io::Result<Counter
     let mut event = Dynamic::builder("msr")?;
     let event = event.event(name)?.build().map_err(std::io::Error::other)?;
     let mut builder = Builder::new(event);
-    // The registers know nothing of whose time it is.
+    // The registers do not tell user, kernel and hypervisor time apart, so none can be excluded.
     builder.observe_pid(thread.thread).any_cpu().include_kernel().include_hv().enabled(true);
     builder.build()
 }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(ratio(None, Some(200)), None);
     }
 
-    /// The same way, with the one register that virtual machines have.
+    /// The code path of aperf, with the one register that virtual machines have.
     #[test]
     fn a_register_is_read() {
         let host = Host::new("/");

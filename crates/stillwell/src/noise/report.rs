@@ -1,288 +1,57 @@
-//! What was watched on each CPU → the report of `noise`. Pure.
+//! Noise of each CPU → the report of `noise`. Pure.
 
 use serde::Serialize;
-use stats::SortedSample;
 
 use crate::host::Gap;
-use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
-use crate::noise::attribute::{Attribution, attribute, by_counts, by_delay, name_tasks};
-use crate::noise::counts::{CpuCounts, MachineCounts};
+use crate::ledger::Ledger;
+use crate::noise::counts::MachineCounts;
+use crate::noise::cpu_noise::{CpuNoise, NoiseEvidence};
 use crate::noise::osnoise::{Osnoise, OsnoiseComparison};
-use crate::noise::registers;
-use crate::noise::sampler::LoopObservation;
 use crate::noise::ticks::LoopClock;
-use crate::noise::trace::{Segment, Trace};
-use crate::noise::tracer::CpuTraces;
 use crate::noise::verdict::MachineVerdict;
 
-/// Everything that `noise` says.
+/// The report of `noise`.
 #[derive(Clone, Debug, Serialize)]
 pub struct NoiseReport {
     /// The clock.
     pub clock: ClockReport,
-    /// What the parts are known from: the weakest, where CPUs differ.
+    /// Evidence for the entries: the weakest, if CPUs differ.
     pub evidence: NoiseEvidence,
     /// Each CPU that was watched.
     pub cpus: Vec<CpuNoise>,
     /// All of them together.
     pub total: Ledger,
-    /// The CPUs from which least was taken, the quietest first.
+    /// The CPUs with the least lost time, the quietest first.
     pub quietest: Vec<usize>,
-    /// What the kernel's own tracer said afterwards, where it was asked for.
+    /// Reports of the kernel's tracer, which runs after the loops if the user asks for it.
     pub osnoise: Vec<Osnoise>,
-    /// The same beside what the loops saw.
+    /// The same beside the results of the loops.
     pub beside: Vec<OsnoiseComparison>,
-    /// The whole machine meanwhile.
+    /// Counts of the whole machine during the observation.
     pub machine: MachineCounts,
     /// Whether this is a virtual machine.
     pub is_virtual: bool,
-    /// What the machine cannot say, and why.
+    /// Facts that the machine does not give, and the reasons.
     pub gaps: Vec<Gap>,
-    /// What a comparison could see here; `None` when it was not asked for, or could not be measured.
+    /// Smallest visible difference; `None` if the user did not ask for it or the measurement failed.
     pub verdict: Option<MachineVerdict>,
 }
 
-/// How times were read.
+/// The clock of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockReport {
-    /// By what.
+    /// Its kind.
     pub clock: LoopClock,
     /// The kernel's clock source.
     pub source: Option<String>,
-    /// Times it went back, on any CPU.
+    /// Backward steps, on any CPU.
     pub n_jumps_back: u64,
-    /// Time that the machine slept meanwhile, ns.
+    /// Time of suspend during the observation, ns.
     pub suspended_ns: u64,
 }
 
-/// What parts of a ledger are known from, the strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoiseEvidence {
-    /// Tracepoints: every switch and every interrupt.
-    Tracepoints,
-    /// Switches of the loop; interrupts by their counts.
-    Switches,
-    /// Counts alone.
-    Counts,
-}
-
-/// One CPU.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CpuNoise {
-    /// Its number.
-    pub cpu: usize,
-    /// From when it was watched, CLOCK_MONOTONIC, ns.
-    pub start_ns: u64,
-    /// For how long, ns.
-    pub observed_ns: u64,
-    /// How much of that the loop did not have, ns.
-    pub stolen_ns: u64,
-    /// In how many pauses.
-    pub n_pauses: u64,
-    /// The shortest that was seen, ns.
-    pub threshold_ns: u64,
-    /// Median turn of the loop, ns: what can be told apart.
-    pub turn_ns: f64,
-    /// What its parts are known from.
-    pub evidence: NoiseEvidence,
-    /// Median, 90 %, 99 % and 99.9 % quantile of the pauses that there was room for, ns; `None` when there are none.
-    pub quantiles_ns: Option<[f64; 4]>,
-    /// The longest, ns.
-    pub longest_ns: u64,
-    /// How many pauses that there was room for were below each of [`EDGES_NS`], and not below the one before; the last is those above all.
-    pub histogram: [u64; EDGES_NS.len() + 1],
-    /// Share that was stolen of each of [`SLOTS`] equal stretches of the time; `None` from when on there was no room for pauses.
-    pub timeline: Vec<Option<f64>>,
-    /// Where it went.
-    pub ledger: Ledger,
-    /// Pauses that there was no room for: their length is known, and not when they were.
-    pub n_overflown: u64,
-    /// Whether the CPU was taken away from the loop for good.
-    pub was_moved: bool,
-    /// Time that the loop was ready without a CPU, by schedstat, ns.
-    pub run_delay_ns: Option<u64>,
-    /// The same by the scheduler's switch records, ns; `None` where some were dropped.
-    pub switched_off_ns: Option<u64>,
-    /// Page faults of the loop: none, unless the machine runs out of memory.
-    pub n_faults: Option<u64>,
-    /// Events that the kernel had to drop, of those that the parts are known from: all of them are estimates then.
-    pub n_lost_events: u64,
-    /// Its clock while the loop ran, as a multiple of the nominal one.
-    pub clock_ratio: Option<f64>,
-    /// Times that the firmware took it over while the loop ran: a pause each that the kernel does not see.
-    pub n_firmware: Option<u64>,
-}
-
-/// Upper edges of the histogram of pauses, ns.
-pub const EDGES_NS: [u64; 6] = [1_000, 3_000, 10_000, 100_000, 1_000_000, 10_000_000];
-/// Stretches of the timeline.
-pub const SLOTS: usize = 60;
-
-/// What is known of one CPU.
-#[derive(Debug)]
-pub struct CpuMeasurements<'a> {
-    /// By its loop.
-    pub watched: &'a LoopObservation,
-    /// By perf events.
-    pub seen: Option<&'a CpuTraces>,
-    /// By the kernel's counts.
-    pub counted: CpuCounts,
-    /// By registers of the CPU.
-    pub registers: registers::RegisterCounts,
-}
-
-/// Puts together what is known of a CPU.
-pub fn of_cpu(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
-    let watched = known.watched;
-    let in_pauses_ns: u64 = watched.pauses.iter().map(|pause| pause.length_ns).sum();
-    let lengths: Vec<f64> = watched.pauses.iter().map(|pause| pause.length_ns as f64).collect();
-    let sorted = SortedSample::new(&lengths).ok();
-    let stolen_ns = in_pauses_ns + watched.overflown_ns;
-    let end_ns = watched.start_ns + watched.length_ns;
-    let (evidence, trace) = known.evidence();
-    let switches = known.switches().filter(|trace| trace.n_lost == 0);
-    CpuNoise {
-        cpu: watched.cpu,
-        start_ns: watched.start_ns,
-        observed_ns: watched.length_ns,
-        stolen_ns,
-        n_pauses: watched.pauses.len() as u64 + watched.n_overflown,
-        threshold_ns: watched.threshold_ns,
-        turn_ns: watched.turn_ns,
-        quantiles_ns: sorted.as_ref().map(|all| [0.5, 0.9, 0.99, 0.999].map(|p| all.quantile(p))),
-        longest_ns: watched
-            .pauses
-            .iter()
-            .map(|pause| pause.length_ns)
-            .fold(watched.longest_overflown_ns, u64::max),
-        histogram: histogram(watched),
-        timeline: timeline(watched),
-        evidence,
-        ledger: ledger(known, stolen_ns, end_ns, is_virtual),
-        n_overflown: watched.n_overflown,
-        was_moved: watched.was_moved,
-        run_delay_ns: watched.run_delay_ns,
-        n_faults: watched.n_faults,
-        switched_off_ns: switches.map(|trace| {
-            let inside = |segment: &Segment| {
-                let end_ns = segment.end_ns.min(end_ns);
-                end_ns.saturating_sub(segment.start_ns.max(watched.start_ns))
-            };
-            trace.segments(end_ns).iter().map(inside).sum()
-        }),
-        n_lost_events: trace.map_or(0, |trace| trace.n_lost),
-        clock_ratio: known.registers.clock_ratio,
-        n_firmware: known.registers.n_firmware,
-    }
-}
-
-impl CpuMeasurements<'_> {
-    /// Switches of the loop.
-    fn switches(&self) -> Option<&Trace> {
-        self.seen.map(|seen| &seen.switches).filter(|trace| !trace.sources.is_empty())
-    }
-
-    /// The strongest evidence that there is, and its trace.
-    fn evidence(&self) -> (NoiseEvidence, Option<&Trace>) {
-        if let Some(points) = self.seen.and_then(|seen| seen.points.as_ref()) {
-            (NoiseEvidence::Tracepoints, Some(points))
-        } else if let Some(switches) = self.switches() {
-            (NoiseEvidence::Switches, Some(switches))
-        } else {
-            (NoiseEvidence::Counts, None)
-        }
-    }
-}
-
-/// What nobody was seen in is the host's only if everybody would have been seen.
-fn ledger(known: &CpuMeasurements<'_>, stolen_ns: u64, end_ns: u64, is_virtual: bool) -> Ledger {
-    let watched = known.watched;
-    let (evidence, trace) = known.evidence();
-    let mut parts = match (evidence, trace) {
-        (NoiseEvidence::Tracepoints, Some(points)) => {
-            attribute(&watched.pauses, points, end_ns, true).parts
-        }
-        (_, Some(switches)) => {
-            by_scheduler(known, attribute(&watched.pauses, switches, end_ns, false))
-        }
-        (_, None) => {
-            let ran_ns = || known.counted.ran.iter().map(|(_, ns)| ns).sum();
-            let delay_ns = watched.run_delay_ns.unwrap_or_else(ran_ns);
-            by_scheduler(known, by_delay(&watched.pauses, delay_ns))
-        }
-    };
-    let has_lost = trace.is_some_and(|trace| trace.n_lost > 0);
-    for part in &mut parts {
-        // Without its end an interrupt seems longer; without its begin it is not there.
-        part.is_estimate |= has_lost;
-    }
-    // When they were nobody knows, so that nobody can have been seen in them.
-    parts.push(LedgerEntry::exact(NoiseSource::Unexplained, watched.overflown_ns.cast_signed()));
-    // The hypervisor's own word, in units of 10 ms; at most what nobody else had.
-    let named_ns: i64 = parts.iter().map(|part| part.ns).sum();
-    let steal_ns = known.counted.steal_ns.cast_signed().min(stolen_ns.cast_signed() - named_ns);
-    if steal_ns > 0 {
-        parts.push(LedgerEntry {
-            is_estimate: true,
-            ..LedgerEntry::exact(NoiseSource::Steal, steal_ns)
-        });
-    }
-    let has_seen_all = evidence == NoiseEvidence::Tracepoints && !has_lost;
-    let rest =
-        if is_virtual && has_seen_all { NoiseSource::Host } else { NoiseSource::Unexplained };
-    Ledger::new(stolen_ns.cast_signed(), parts, rest)
-}
-
-/// Where only the scheduler's word is known: programs by who ran, interrupts by their counts.
-fn by_scheduler(
-    known: &CpuMeasurements<'_>,
-    Attribution { mut parts, left_ns }: Attribution,
-) -> Vec<LedgerEntry> {
-    let others_ns: i64 = parts.iter().map(|part| part.ns).sum();
-    let own = 1.0 - others_ns as f64 / known.watched.length_ns.max(1) as f64;
-    name_tasks(&mut parts, &known.counted.ran);
-    parts.extend(by_counts(&left_ns, &known.counted.interrupts, own.max(0.0)));
-    parts
-}
-
-fn histogram(watched: &LoopObservation) -> [u64; EDGES_NS.len() + 1] {
-    let mut counts = [0; EDGES_NS.len() + 1];
-    for pause in &watched.pauses {
-        counts[EDGES_NS.partition_point(|&edge| edge <= pause.length_ns)] += 1;
-    }
-    counts
-}
-
-fn timeline(watched: &LoopObservation) -> Vec<Option<f64>> {
-    let slot_ns = (watched.length_ns as f64 / SLOTS as f64).max(1.0);
-    let mut stolen = vec![0.0; SLOTS];
-    for pause in &watched.pauses {
-        let (mut at, end) = {
-            let start = pause.start_ns.saturating_sub(watched.start_ns) as f64;
-            (start, start + pause.length_ns as f64)
-        };
-        while at < end {
-            let slot = ((at / slot_ns) as usize).min(SLOTS - 1);
-            let until = if slot == SLOTS - 1 { end } else { end.min((slot + 1) as f64 * slot_ns) };
-            stolen[slot] += (until - at) / slot_ns;
-            if until <= at {
-                break;
-            }
-            at = until;
-        }
-    }
-    let last_ns = watched
-        .pauses
-        .last()
-        .map_or(0, |pause| (pause.start_ns + pause.length_ns).saturating_sub(watched.start_ns));
-    // Afterwards there were others, and it is not known when.
-    let is_known =
-        |slot: usize| watched.n_overflown == 0 || (slot + 1) as f64 * slot_ns <= last_ns as f64;
-    stolen.into_iter().enumerate().map(|(slot, share)| is_known(slot).then_some(share)).collect()
-}
-
-/// The CPUs from which least was taken: the half of them, but those only that differ from the noisiest.
+/// The CPUs with the least lost time: at most half of them, and only those with less than 90 % of the noisiest CPU's
+/// share.
 pub fn quietest(cpus: &[CpuNoise]) -> Vec<usize> {
     let share = |cpu: &CpuNoise| cpu.stolen_ns as f64 / cpu.observed_ns.max(1) as f64;
     let mut order: Vec<&CpuNoise> = cpus.iter().filter(|cpu| !cpu.was_moved).collect();
@@ -293,4 +62,27 @@ pub fn quietest(cpus: &[CpuNoise]) -> Vec<usize> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::noise::counts::CpuCounts;
+    use crate::noise::cpu_noise::{CpuMeasurements, of_cpu};
+    use crate::noise::registers;
+    use crate::noise::sampler::LoopObservation;
+
+    #[test]
+    fn the_quietest_are_named_only_if_they_differ() {
+        let cpu = |cpu, stolen_ns, was_moved| {
+            let watched = LoopObservation::default();
+            let known = CpuMeasurements {
+                watched: &watched,
+                seen: None,
+                counted: CpuCounts::default(),
+                registers: registers::RegisterCounts::default(),
+            };
+            CpuNoise { cpu, stolen_ns, was_moved, ..of_cpu(&known, false) }
+        };
+        let all = [cpu(0, 900, false), cpu(1, 100, false), cpu(2, 50, false), cpu(3, 7, true)];
+        assert_eq!(quietest(&all), [2, 1]);
+        assert_eq!(quietest(&[cpu(0, 100, false), cpu(1, 99, false)]), [0_usize; 0]);
+    }
+}

@@ -1,5 +1,5 @@
-//! Watches who takes the CPU from the runs of a session, for `run --attribute`: every switch and interrupt of their CPUs,
-//! taken out of the kernel's buffers between two pieces of the session.
+//! Traces the CPUs of a session for `run --attribute`: every context switch and interrupt. The events leave the
+//! kernel's buffers between two pieces of the session.
 
 use perf_event::Counter;
 
@@ -19,7 +19,7 @@ use crate::noise::tracer::{
 pub struct RunTracer {
     rings: Vec<(usize, Ring, Vec<Counter>)>,
     points: Points,
-    /// The launcher: what descends from it is a run.
+    /// The launcher: its descendants are the runs.
     root: u32,
     names: Trace,
 }
@@ -28,7 +28,7 @@ impl RunTracer {
     /// Starts to watch.
     ///
     /// # Errors
-    /// What is missing for it.
+    /// The missing tracepoints or rights.
     pub fn open(host: &Host, cpus: &[usize], root: u32) -> Result<Self, Gap> {
         raise_limit_of_files();
         let mut gaps = Vec::new();
@@ -44,13 +44,13 @@ impl RunTracer {
         Ok(Self { rings, points, root, names: Trace::default() })
     }
 
-    /// Events that the kernel had to drop: runs took too long for its buffers.
+    /// Events that the kernel dropped, because runs were too long for its buffers.
     pub fn n_lost(&self) -> u64 {
         self.names.n_lost
     }
 
-    /// Who took the CPU from each of the runs that have been since the last call.
-    pub fn taken(&mut self, runs: &[RunInterval]) -> Vec<(u32, Vec<LedgerEntry>)> {
+    /// The losses of each run since the last call, by source.
+    pub fn losses_by_run(&mut self, runs: &[RunInterval]) -> Vec<(u32, Vec<LedgerEntry>)> {
         let mut events = Vec::new();
         for (cpu, ring, _) in &mut self.rings {
             while let Some(record) = ring.0.next_record() {

@@ -1,6 +1,6 @@
-//! The loop: on each CPU a thread that does nothing but read the clock. Whenever a turn takes longer than turns do, somebody
-//! else had the CPU, and when and for how long is stored. Inside the loop there are no system calls, and no page faults of
-//! its own.
+//! The loop: on each CPU one thread that only reads the clock. A turn far longer than the usual turn is a pause:
+//! another program, an interrupt or the host had the CPU. The loop stores the start and the length of each pause. It
+//! makes no system call and no page fault.
 #![expect(clippy::disallowed_methods, reason = "this is where the machine is watched")]
 
 use std::os::fd::AsFd as _;
@@ -19,7 +19,7 @@ use crate::noise::attribute::Pause;
 use crate::noise::ticks::{Anchor, LoopClock, Scale};
 use crate::sys;
 
-/// Turns from which the threshold is found.
+/// Turns of the calibration that gives the threshold.
 const TURNS: usize = 20_000;
 /// A turn this many times longer than the median, and this many times the 99.9 % quantile, is a pause.
 const MEDIANS: f64 = 4.0;
@@ -27,12 +27,12 @@ const TAILS: f64 = 2.0;
 /// Pauses that are stored for each CPU, and for all of them together.
 const PAUSES_MAX: usize = 1 << 20;
 const PAUSES_MAX_ALL: usize = 1 << 24;
-/// How often is looked whether all loops have begun.
+/// Interval between two checks that all loops have begun.
 const BEGINNING: std::time::Duration = std::time::Duration::from_millis(5);
-/// How often what is watched beside the loop is looked after.
+/// Interval between two calls of `look_after`.
 const PERIOD: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// What to watch.
+/// Settings of the loops.
 #[derive(Clone, Debug)]
 pub struct SamplerSettings {
     /// On which CPUs.
@@ -43,38 +43,38 @@ pub struct SamplerSettings {
     pub clock: LoopClock,
 }
 
-/// What a loop saw.
+/// Observations of one loop.
 #[derive(Clone, Debug, Default)]
 pub struct LoopObservation {
     /// Its CPU.
     pub cpu: usize,
-    /// From when, CLOCK_MONOTONIC.
+    /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
     /// For how long.
     pub length_ns: u64,
-    /// Median turn, ns: what can be told apart.
+    /// Median turn, ns: the resolution.
     pub turn_ns: f64,
-    /// Turns longer than this are pauses.
+    /// Turns longer than this are pauses, ns.
     pub threshold_ns: u64,
-    /// They, in order.
+    /// Pauses in order of time.
     pub pauses: Vec<Pause>,
-    /// Pauses that there was no room for, and their length.
+    /// Number of pauses beyond the capacity of the buffer.
     pub n_overflown: u64,
     /// Sum of their lengths.
     pub overflown_ns: u64,
     /// The longest of them.
     pub longest_overflown_ns: u64,
-    /// How often the clock went back.
+    /// Number of backward steps of the clock.
     pub n_jumps_back: u64,
-    /// Whether it ended on another CPU: its own was taken away.
+    /// Whether the loop ended on another CPU, because its own went offline or left its cpuset.
     pub was_moved: bool,
-    /// Time that the loop was ready and did not run, by schedstat.
+    /// Run-queue delay of the loop by schedstat, ns.
     pub run_delay_ns: Option<u64>,
-    /// Page faults of the loop; there should be none.
+    /// Page faults of the loop; 0 is expected.
     pub n_faults: Option<u64>,
 }
 
-/// What is known of a loop before it starts.
+/// The thread of a loop, before it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopThread {
     /// Its CPU.
@@ -83,10 +83,10 @@ pub struct LoopThread {
     pub thread: i32,
 }
 
-/// What the loops saw.
+/// Results of all loops.
 #[derive(Debug)]
 pub struct SamplerOutcome {
-    /// Each of them.
+    /// Observations of each loop.
     pub watched: Vec<LoopObservation>,
     /// CPUs that could not be watched, and why.
     pub refused: Vec<(usize, String)>,
@@ -94,8 +94,8 @@ pub struct SamplerOutcome {
     pub was_interrupted: bool,
 }
 
-/// Watches CPUs. `prepare` is called when all loops are ready, and `look_after` from time to time while they run; both in
-/// this thread.
+/// Watches CPUs. Calls `prepare` when all loops are ready, and `look_after` every 200 ms while they run, both in this
+/// thread.
 ///
 /// # Errors
 /// No CPU can be watched.
@@ -123,7 +123,7 @@ pub fn watch(
         }
     }
     all.n_pinned.store(threads.len(), Ordering::Relaxed);
-    // Now they know how much room each may have; they make it, and see how long turns take.
+    // With the number of pinned loops known, each allocates its buffer and measures its turns.
     all.barrier.wait();
     all.barrier.wait();
     prepare(&threads);
@@ -153,8 +153,8 @@ pub fn watch(
     Ok(SamplerOutcome { watched, refused, was_interrupted })
 }
 
-/// How long the loops still have; `None` when all of them have had their time. On a busy CPU a loop begins long after it
-/// might have: the time starts when the last one has begun.
+/// Time that the loops still have; `None` at the end. The time starts when the last loop has begun, because on a busy
+/// CPU a loop begins late.
 fn left(loops: &[Loop], threads: &[LoopThread], length_ns: u64) -> Option<std::time::Duration> {
     let is_pinned = |each: &&Loop| threads.iter().any(|thread| thread.cpu == each.cpu);
     let begun = loops.iter().filter(is_pinned).map(|each| each.begun_ns.load(Ordering::Relaxed));
@@ -167,19 +167,19 @@ fn left(loops: &[Loop], threads: &[LoopThread], length_ns: u64) -> Option<std::t
     (left_ns > 0).then(|| std::time::Duration::from_nanos(left_ns))
 }
 
-/// What all loops share.
+/// State that all loops share.
 struct LoopControl {
     stop: AtomicBool,
-    /// How many may stay on their CPUs.
+    /// Number of loops that stay on their CPUs.
     n_pinned: AtomicUsize,
     barrier: Barrier,
 }
 
-/// A loop that is being started, or runs.
+/// A loop that starts or runs.
 struct Loop {
     cpu: usize,
     pinned: mpsc::Receiver<Result<LoopThread, String>>,
-    /// When it entered the loop; zero before that.
+    /// Start of the loop; zero before.
     begun_ns: Arc<AtomicU64>,
     handle: JoinHandle<Option<LoopObservation>>,
 }
@@ -209,7 +209,7 @@ impl Loop {
     }
 }
 
-/// Pauses that each loop has room for: a CPU that cannot be watched takes nothing from the others.
+/// Capacity of each loop's buffer. A CPU that cannot be watched uses none of the total.
 fn room_of_each(n_pinned: usize) -> usize {
     PAUSES_MAX.min(PAUSES_MAX_ALL / n_pinned.max(1))
 }
@@ -220,14 +220,14 @@ fn pin_to(cpu: usize) -> Result<(), String> {
     })
 }
 
-/// Room for pauses, every page of it touched.
+/// Buffer of pauses with every page touched.
 fn room(n: usize) -> Vec<(u64, u64)> {
     let mut room = vec![(1, 1); n];
     room.clear();
     room
 }
 
-/// What turns take when nothing happens, in ticks.
+/// Length of a turn without a pause, in ticks.
 struct TurnTimes {
     median: f64,
     threshold: u64,
@@ -247,14 +247,14 @@ fn turns(clock: LoopClock) -> TurnTimes {
     TurnTimes { median, threshold: threshold.max(1) }
 }
 
-/// A field of a file of this thread's.
+/// A field of a file under `/proc/thread-self`.
 fn own_field(path: &str, at: usize, after: &str) -> Option<u64> {
     let text = std::fs::read_to_string(path).ok()?;
     let text = text.rsplit_once(after).map_or(text.as_str(), |(_, rest)| rest);
     text.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()
 }
 
-/// Time ready and without a CPU, and from when until when that was read.
+/// Run-queue delay so far, and the times before and after the reading.
 #[derive(Clone, Copy, Debug)]
 struct RunDelay {
     ns: Option<u64>,
@@ -270,11 +270,12 @@ impl RunDelay {
     }
 }
 
-/// Reading and looking at the clocks takes at most this long, unless the CPU is somebody else's meanwhile.
+/// Longest time between the readings of the run-queue delay and of the clock, unless the thread loses the CPU in
+/// between.
 const BETWEEN_NS_MAX: u64 = 50_000;
 
-/// Time that the loop was ready without a CPU. On a busy CPU the thread may also have waited between the reading and the
-/// loop, and between the loop and the second reading: that is not the loop's.
+/// Run-queue delay of the loop itself. On a busy CPU the thread may also wait between a reading and the loop; that
+/// wait is left out.
 fn delay_in_loop(before: RunDelay, after: RunDelay, start_ns: u64, end_ns: u64) -> Option<u64> {
     let all_ns = after.ns?.saturating_sub(before.ns?);
     let around = [start_ns.saturating_sub(before.ended_ns), after.began_ns.saturating_sub(end_ns)];
@@ -309,7 +310,7 @@ fn turn_around(
     let after = RunDelay::now();
     let faults_after = n_faults();
     let scale = Scale::between(start, end);
-    // By its ends: so that rounding makes no two overlap, and all of them no longer than the whole.
+    // Both ends are rounded, not the length, so that no two pauses overlap and their sum is at most the whole.
     let pause = |&(at, ticks): &(u64, u64)| {
         let start_ns = scale.at_ns(at);
         Pause { start_ns, length_ns: scale.at_ns(at + ticks) - start_ns }
@@ -332,7 +333,7 @@ fn turn_around(
     }
 }
 
-/// What the loop itself says, in ticks.
+/// Results of the loop, in ticks.
 #[derive(Debug, Default)]
 struct SpinResult {
     first: u64,
@@ -343,7 +344,7 @@ struct SpinResult {
     n_jumps_back: u64,
 }
 
-/// The loop. Every tick of its time is in a turn, and every turn is short, or a pause.
+/// The loop. Every tick belongs to a turn, and every turn is short or a pause.
 fn spin(
     ticks: impl Fn() -> u64,
     stop: &AtomicBool,
@@ -353,7 +354,7 @@ fn spin(
     let first = ticks();
     let mut seen = SpinResult { first, last: first, ..SpinResult::default() };
     loop {
-        // The clock is read once more afterwards: what somebody takes while the time ends counts too.
+        // The clock is read once more at the end, so a pause during the last turn counts too.
         let is_over = stop.load(Ordering::Relaxed);
         let now = ticks();
         let turn = now.wrapping_sub(seen.last);

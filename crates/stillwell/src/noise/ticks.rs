@@ -1,11 +1,11 @@
-//! The clock of the loop: the CPU's own counter where it can be trusted, or else the kernel's clock.
+//! The clock of the loop: the TSC if it is reliable, else the kernel's clock.
 
 use serde::Serialize;
 
 use crate::host::Host;
 use crate::measure::clock::monotonic_ns;
 
-/// What the loop reads.
+/// A clock that the loop can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopClock {
@@ -16,7 +16,7 @@ pub enum LoopClock {
 }
 
 impl LoopClock {
-    /// The counter is used where the kernel itself keeps time by it, and the CPU says that it always runs, at one rate.
+    /// Uses the TSC if the kernel keeps time by it, and the CPU guarantees that it runs always and at one rate.
     pub fn choose(host: &Host) -> Self {
         let source = host.read("sys/devices/system/clocksource/clocksource0/current_clocksource");
         let cpuinfo = host.read("proc/cpuinfo").unwrap_or_default();
@@ -30,7 +30,7 @@ impl LoopClock {
         }
     }
 
-    /// Reads it; what a unit is the anchors say.
+    /// Reads the clock. The unit follows from two anchors.
     pub fn ticks(self) -> u64 {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -43,17 +43,17 @@ impl LoopClock {
 /// One moment by all clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
-    /// Of the loop.
+    /// Ticks of the loop's clock.
     pub ticks: u64,
-    /// CLOCK_MONOTONIC, by which traces are stamped.
+    /// CLOCK_MONOTONIC, the clock of the traces.
     pub monotonic_ns: u64,
 }
 
-/// Tries for a moment: the shortest is the one in which nothing came in between.
+/// Readings of an anchor: the shortest one had no interruption between its two clocks.
 const TRIES: usize = 9;
 
 impl Anchor {
-    /// Now.
+    /// Reads both clocks.
     pub fn now(clock: LoopClock) -> Self {
         let take = |_| {
             let before = clock.ticks();
@@ -61,8 +61,8 @@ impl Anchor {
             let width = clock.ticks() - before;
             (width, Self { ticks: before + width / 2, monotonic_ns })
         };
-        let taken = (0..TRIES).map(take).min_by_key(|(width, _)| *width);
-        taken.expect("there are tries").1
+        let shortest = (0..TRIES).map(take).min_by_key(|(width, _)| *width);
+        shortest.expect("there are tries").1
     }
 }
 
@@ -74,8 +74,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The rate is what CLOCK_MONOTONIC made of it: network time makes that clock faster or slower, and after some seconds
-    /// a pause by any other rate would no longer be where the trace has it.
+    /// The rate follows from CLOCK_MONOTONIC, which network time speeds up or slows down. With any other rate, the
+    /// times of pauses and of traced events would differ after some seconds.
     pub fn between(start: Anchor, end: Anchor) -> Self {
         let ticks = (end.ticks - start.ticks).max(1) as f64;
         Self { start, ns_per_tick: (end.monotonic_ns - start.monotonic_ns) as f64 / ticks }
@@ -86,7 +86,7 @@ impl Scale {
         (ticks as f64 * self.ns_per_tick).round() as u64
     }
 
-    /// When it was, by CLOCK_MONOTONIC.
+    /// The time of a tick by CLOCK_MONOTONIC.
     pub fn at_ns(&self, ticks: u64) -> u64 {
         let since_ns = (ticks as f64 - self.start.ticks as f64) * self.ns_per_tick;
         self.start.monotonic_ns.saturating_add_signed(since_ns.round() as i64)
@@ -102,7 +102,7 @@ mod tests {
         let anchor = |ticks, monotonic_ns| Anchor { ticks, monotonic_ns };
         let scale = Scale::between(anchor(1_000, 500), anchor(21_000, 10_500));
         assert_eq!((scale.ns(4_000), scale.at_ns(3_000), scale.at_ns(900)), (2_000, 1_500, 450));
-        // A clock that is made to go 500 ppm faster: what is seen at the end is where a trace has it.
+        // A clock that runs 500 ppm faster: the end of the loop and the end of the trace agree.
         let end = anchor(10_000_001_000, 10_005_000_500);
         let scale = Scale::between(anchor(1_000, 500), end);
         assert_eq!(scale.at_ns(end.ticks), end.monotonic_ns);

@@ -1,54 +1,54 @@
-//! What a trace of one CPU says → who had it when the loop had not. Pure.
+//! Trace of one CPU → the source that had the CPU at each time. Pure.
 //!
-//! Interrupts come in the middle of programs, and in the middle of each other. Each nanosecond belongs to the innermost
-//! of them: what a program has for itself is without the interrupts that came while it ran.
+//! Interrupts nest in programs and in each other. Each nanosecond belongs to the innermost of them, so the time of a
+//! program is without its interrupts.
 
 use crate::ledger::NoiseSource;
 
 /// Index into a list of sources.
 pub type SourceIndex = u32;
 
-/// One thing that happened on a CPU.
+/// An event on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CpuEvent {
-    /// When, CLOCK_MONOTONIC.
+    /// Time, CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// What.
+    /// Kind of event.
     pub kind: CpuEventKind,
 }
 
-/// What happened.
+/// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CpuEventKind {
-    /// The CPU was given to the program that is watched (`None`) or to another.
+    /// A context switch to the watched program (`None`) or to another.
     Switch(Option<SourceIndex>),
     /// An interrupt began.
     Enter(SourceIndex),
-    /// It ended.
+    /// An interrupt ended.
     Exit(SourceIndex),
 }
 
-/// A stretch of time that one source had the CPU.
+/// A time in which one source had the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// From.
     pub start_ns: u64,
-    /// Until.
+    /// End, CLOCK_MONOTONIC.
     pub end_ns: u64,
-    /// Who.
+    /// Source that had the CPU.
     pub source: SourceIndex,
-    /// Whether it began here, and does not go on after it was interrupted itself.
+    /// Whether the source begins here; a source that goes on after an interruption does not.
     pub is_new: bool,
 }
 
-/// The events of a CPU, together with the names of what is in them.
+/// The events of a CPU and the names of their sources.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// In order of time.
     pub events: Vec<CpuEvent>,
-    /// What the indices stand for.
+    /// The sources, by index.
     pub sources: Vec<NoiseSource>,
-    /// Events that the kernel had to drop because nobody took them out in time.
+    /// Events that the kernel dropped because its buffer was full.
     pub n_lost: u64,
 }
 
@@ -63,7 +63,7 @@ impl Trace {
         SourceIndex::try_from(index).expect("fewer than four thousand million programs")
     }
 
-    /// Who had the CPU when, the watched program left out. `end_ns`: when the trace ended.
+    /// The stretches of time of each source, without those of the watched program. `end_ns`: end of the trace.
     pub fn segments(&self, end_ns: u64) -> Vec<Segment> {
         let mut state = Occupancy { task: None, stack: Vec::new(), since_ns: 0, is_new: false };
         let mut segments = Vec::new();
@@ -76,7 +76,7 @@ impl Trace {
     }
 }
 
-/// Who has the CPU.
+/// The program and the interrupts that have the CPU.
 struct Occupancy {
     task: Option<SourceIndex>,
     stack: Vec<SourceIndex>,
@@ -85,7 +85,7 @@ struct Occupancy {
 }
 
 impl Occupancy {
-    /// Gives the time until now to whoever had it.
+    /// Gives the time until now to the innermost source.
     fn pass(&mut self, now_ns: u64, segments: &mut Vec<Segment>) {
         let innermost = self.stack.last().copied().or(self.task);
         if let Some(source) = innermost.filter(|_| now_ns > self.since_ns) {
@@ -98,7 +98,8 @@ impl Occupancy {
     fn apply(&mut self, kind: CpuEventKind) {
         match kind {
             CpuEventKind::Switch(to) => {
-                // No interrupt is under way when the scheduler runs; what is still open here, its end was lost.
+                // The scheduler never runs inside an interrupt, so the ends of interrupts that are still open here
+                // were lost.
                 self.stack.clear();
                 self.is_new = self.task != to;
                 self.task = to;
@@ -108,7 +109,7 @@ impl Occupancy {
                 self.is_new = true;
             }
             CpuEventKind::Exit(source) => {
-                // One that began before the trace has no beginning in it.
+                // An interrupt that began before the trace has no beginning in it.
                 if let Some(at) = self.stack.iter().rposition(|&open| open == source) {
                     self.stack.truncate(at);
                     self.is_new = false;
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
     use CpuEventKind::{Enter, Exit, Switch};
 
-    /// Time and what; expected: start, end, source, whether it is new.
+    /// Time and kind; expected: start, end, source, whether it is new.
     #[track_caller]
     fn check(events: &[(u64, CpuEventKind)], expected: &[(u64, u64, u32, bool)]) {
         let events = events.iter().map(|&(time_ns, kind)| CpuEvent { time_ns, kind }).collect();

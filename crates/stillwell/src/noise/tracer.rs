@@ -1,5 +1,5 @@
-//! Watches who has the CPUs while loops run on them: the scheduler's switches of each loop, which need no rights, and with
-//! rights every switch and every interrupt of its CPU.
+//! Traces the CPUs on which loops run. The context switches of each loop need no rights; every switch and every
+//! interrupt of its CPU need CAP_PERFMON.
 
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
@@ -27,14 +27,14 @@ pub struct Tracer {
     points: Option<Points>,
 }
 
-/// What is watched on a CPU.
+/// Buffers of a CPU.
 #[derive(Debug)]
 struct CpuBuffers {
     cpu: usize,
     thread: i32,
     switches: Option<Ring>,
     points: Option<Ring>,
-    /// They write into the buffer above.
+    /// They write into the buffer of `points`.
     _others: Vec<Counter>,
     seen: CpuTraces,
 }
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// What was seen on a CPU.
+/// Traces of a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuTraces {
     /// Its number.
@@ -60,7 +60,8 @@ pub struct CpuTraces {
 }
 
 impl Tracer {
-    /// Opens what the machine and the rights of the user allow; what not is a gap. `points`: whether to open tracepoints.
+    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether to
+    /// open tracepoints.
     pub fn open(threads: &[LoopThread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         raise_limit_of_files();
@@ -96,7 +97,7 @@ impl Tracer {
         (tracer, gaps)
     }
 
-    /// Takes out what has come.
+    /// Empties the kernel's buffers.
     pub fn drain(&mut self) {
         for of_cpu in &mut self.cpus {
             of_cpu.drain_switches();
@@ -107,14 +108,14 @@ impl Tracer {
         }
     }
 
-    /// What was seen on each CPU.
+    /// The traces of each CPU.
     pub fn finish(mut self) -> Vec<CpuTraces> {
         self.drain();
         let sorted = |of_cpu: CpuBuffers| {
             let mut seen = of_cpu.seen;
             seen.switches.events.sort_by_key(|event| event.time_ns);
             if let Some(points) = &mut seen.points {
-                // Several events write into one buffer in the order in which they happen, but for an NMI.
+                // The events of one buffer are in order of time, except NMIs.
                 points.events.sort_by_key(|event| event.time_ns);
             }
             seen
@@ -123,7 +124,7 @@ impl Tracer {
     }
 }
 
-/// What is missing without switch records, and without tracepoints.
+/// Facts that are missing without switch records, and without tracepoints.
 const SWITCHES: &str = "when other programs ran";
 const POINTS: &str = "who took the time";
 
@@ -149,7 +150,7 @@ fn refused(what: &str, error: &std::io::Error) -> Gap {
     Gap { what: what.into(), why: format!("{why} ({error})"), fix: fix.into() }
 }
 
-/// Why there are no tracepoints.
+/// Reason why there are no tracepoints.
 pub(super) fn refused_points(error: &std::io::Error) -> Gap {
     refused(POINTS, error)
 }
@@ -157,11 +158,11 @@ pub(super) fn refused_points(error: &std::io::Error) -> Gap {
 /// Each CPU takes some thirty open files.
 pub(super) fn raise_limit_of_files() {
     let limit = getrlimit(Resource::Nofile);
-    // If it fails there are as many as there were.
+    // On an error the old limit stays.
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
 }
 
-/// Tracepoints, if need be by mounting tracefs for the moment, where only one thread sees it.
+/// Finds the tracepoints. If tracefs is not mounted, one thread mounts it for itself alone.
 pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
     if let Some(points) = Points::read(host) {
         return Some(points);
@@ -191,7 +192,7 @@ pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
     None
 }
 
-/// The first size that the kernel gives.
+/// Tries both buffer sizes; the kernel may refuse the larger one.
 fn sampled(sizes: [usize; 2], builder: &Builder<'_>) -> std::io::Result<Ring> {
     let try_size = |size: usize| builder.build()?.sampled(size);
     try_size(sizes[0]).or_else(|_| try_size(sizes[1])).map(Ring)
@@ -284,7 +285,7 @@ pub(super) fn lost(body: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Whatever perf_event_open(2) says, somebody can do something about it.
+    /// Every error of perf_event_open(2) has a remedy.
     #[test]
     fn every_refusal_has_a_reason_and_a_remedy() {
         let check = |what: &str, error: i32, why: &str, fix: &str| {

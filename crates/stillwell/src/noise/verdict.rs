@@ -1,52 +1,52 @@
-//! How small a difference a comparison could see on this machine: the same work many times over, and the comparisons that
-//! could be cut out of it.
+//! The smallest difference that a comparison can see on this machine: many runs of the same work, and comparisons that
+//! are cut out of them at random.
 
 use serde::Serialize;
 
 use crate::analysis::calibrate::{Budget, CalibrationSettings, calibrate};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::sys;
 use crate::values::CALIBRATION_RUNS_MIN;
 
-/// What a comparison of two programs of this length could see.
+/// The smallest visible difference between two programs of this length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MachineVerdict {
     /// On which CPU.
     pub cpu: usize,
-    /// How long the work takes at best, ns.
+    /// Shortest time of the work, ns.
     pub work_ns: f64,
-    /// How often it was done.
+    /// Number of runs.
     pub n_runs: usize,
     /// The smallest difference that is found in 80 % of comparisons, by their length.
     pub budgets: Vec<Budget>,
 }
 
-/// How long a piece of work should take, and all of them.
+/// Target time of one run, and of all runs.
 const WORK_NS: u64 = 2_000_000;
 const ALL_NS: u64 = 1_500_000_000;
-/// Comparisons that are replayed for each difference.
+/// Replays for each difference.
 const N_REPLAYS: usize = 200;
-/// Always the same ones: the verdict moves with the machine, not with a coin.
+/// A fixed seed: the verdict changes only with the machine.
 const SEED: u64 = 7;
 
-/// Why there is no verdict.
+/// Reason why there is no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoVerdict {
     /// ^C came.
     Interrupted,
-    /// The work cannot be done there.
+    /// The work cannot run on this CPU.
     Impossible,
 }
 
-/// Works on a CPU, and says what could be seen there.
+/// Measures the work on a CPU and replays comparisons.
 ///
 /// # Errors
 /// Why it does not.
 pub fn machine_verdict(
     cpu: usize,
-    policy: Policy,
+    policy: DecisionRule,
     interrupt: &Interrupt,
 ) -> Result<MachineVerdict, NoVerdict> {
     let times_ns = std::thread::scope(|scope| {
@@ -58,7 +58,7 @@ pub fn machine_verdict(
     let settings = CalibrationSettings { policy, n_replays: N_REPLAYS, seed: SEED };
     let found =
         calibrate(&times_ns, pace_ns, &settings, || ()).map_err(|_| NoVerdict::Impossible)?;
-    // It may have come while comparisons were replayed.
+    // ^C may come during the replays.
     if interrupt.take() {
         return Err(NoVerdict::Interrupted);
     }
@@ -81,7 +81,7 @@ fn series(cpu: usize, interrupt: &Interrupt) -> Result<Vec<f64>, NoVerdict> {
     Ok(times_ns)
 }
 
-/// Turns of the work that take so long here: as many as the fastest of some tries made.
+/// Turns of the work for this time, by the fastest of some tries.
 fn turns_of(wanted_ns: u64) -> u64 {
     const TURNS: u64 = 20_000;
     let time = |_| {
@@ -93,7 +93,7 @@ fn turns_of(wanted_ns: u64) -> u64 {
     (wanted_ns * TURNS / best_ns).max(1)
 }
 
-/// A chain of multiplications: takes as long as the CPU's clock says, and touches no memory.
+/// A chain of multiplications: its time depends only on the CPU's clock, and it touches no memory.
 fn work(n_turns: u64) {
     let mut value = 1_u64;
     for _ in 0..n_turns {
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn why_there_is_none_is_known() {
         let (interrupt, mut hand) = Interrupt::by_hand();
-        let verdict = |cpu| machine_verdict(cpu, Policy::default(), &interrupt).unwrap_err();
+        let verdict = |cpu| machine_verdict(cpu, DecisionRule::default(), &interrupt).unwrap_err();
         assert_eq!(verdict(CpuSet::MAX_CPU - 1), NoVerdict::Impossible);
         hand.write_all(b"c").unwrap();
         assert_eq!(verdict(sched_getcpu()), NoVerdict::Interrupted);

@@ -1,4 +1,4 @@
-//! Everything that can be known of some CPUs in some time: loops on them, and evidence beside.
+//! One observation of `noise`: loops on the CPUs, together with all evidence that the machine gives.
 
 use anyhow::Result;
 
@@ -7,16 +7,15 @@ use crate::ledger::Ledger;
 use crate::measure::clock::{boottime_ns, monotonic_ns};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::counts::KernelCounts;
-use crate::noise::osnoise;
+use crate::noise::cpu_noise::{CpuMeasurements, CpuNoise, NoiseEvidence, of_cpu};
+use crate::noise::osnoise::{self, Osnoise};
 use crate::noise::registers::Registers;
-use crate::noise::report::{
-    ClockReport, CpuMeasurements, NoiseEvidence, NoiseReport, of_cpu, quietest,
-};
+use crate::noise::report::{ClockReport, NoiseReport, quietest};
 use crate::noise::sampler::{self, LoopObservation, SamplerSettings};
 use crate::noise::ticks::LoopClock;
 use crate::noise::tracer::Tracer;
 
-/// What to watch.
+/// Settings of an observation.
 #[derive(Clone, Debug)]
 pub struct NoiseRequest {
     /// Which CPUs.
@@ -25,11 +24,11 @@ pub struct NoiseRequest {
     pub length_ns: u64,
     /// Whether tracepoints may be used.
     pub points: bool,
-    /// Whether the kernel's own tracer is to look as well, afterwards.
+    /// Whether the kernel's tracer runs as well, after the loops.
     pub osnoise: bool,
 }
 
-/// What was found.
+/// Result of an observation.
 #[derive(Debug)]
 pub struct NoiseResult {
     /// The report, without a verdict on the machine.
@@ -44,10 +43,11 @@ pub struct NoiseResult {
 ///
 /// # Errors
 /// No CPU can be watched.
-pub fn watch(host: &Host, asked: &NoiseRequest, interrupt: &Interrupt) -> Result<NoiseResult> {
+pub fn watch(host: &Host, request: &NoiseRequest, interrupt: &Interrupt) -> Result<NoiseResult> {
     let facts = host::look(host).facts;
     let clock = LoopClock::choose(host);
-    let orders = SamplerSettings { cpus: asked.cpus.clone(), length_ns: asked.length_ns, clock };
+    let settings =
+        SamplerSettings { cpus: request.cpus.clone(), length_ns: request.length_ns, clock };
     let tracer = std::cell::RefCell::new(Tracer::default());
     let mut registers = Registers::default();
     let mut gaps = Vec::new();
@@ -55,18 +55,18 @@ pub fn watch(host: &Host, asked: &NoiseRequest, interrupt: &Interrupt) -> Result
     let slept_ns = || boottime_ns().saturating_sub(monotonic_ns());
     let slept_before_ns = slept_ns();
     let prepare = |threads: &[sampler::LoopThread]| {
-        let (opened, missing) = Tracer::open(threads, host, asked.points);
+        let (opened, missing) = Tracer::open(threads, host, request.points);
         *tracer.borrow_mut() = opened;
         gaps = missing;
         let (counting, missing) = Registers::open(host, threads);
         registers = counting;
         gaps.extend(missing);
-        before = KernelCounts::read(host, &asked.cpus);
+        before = KernelCounts::read(host, &request.cpus);
     };
     let sampler::SamplerOutcome { watched, refused, was_interrupted } =
-        sampler::watch(&orders, interrupt, prepare, || tracer.borrow_mut().drain())?;
+        sampler::watch(&settings, interrupt, prepare, || tracer.borrow_mut().drain())?;
     let registers = registers.read();
-    let after = KernelCounts::read(host, &asked.cpus);
+    let after = KernelCounts::read(host, &request.cpus);
     gaps.extend(refused.into_iter().map(not_watched));
     let seen = tracer.into_inner().finish();
     let is_virtual = facts.virtualisation.is_some();
@@ -84,13 +84,8 @@ pub fn watch(host: &Host, asked: &NoiseRequest, interrupt: &Interrupt) -> Result
     let sum = |sum: Option<Ledger>, ledger: &Ledger| {
         Some(sum.map_or(ledger.clone(), |sum| sum.plus(ledger)))
     };
-    let osnoise = if asked.osnoise && !was_interrupted {
-        let cpus: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
-        let said = osnoise::tracing::watch(host, &cpus, asked.length_ns, interrupt);
-        let silent =
-            said.as_ref().map_or_else(|gap| Some(gap.clone()), |said| osnoise::silent(&cpus, said));
-        gaps.extend(silent);
-        said.unwrap_or_default()
+    let osnoise = if request.osnoise && !was_interrupted {
+        osnoise_reports(host, request, &cpus, interrupt, &mut gaps)
     } else {
         Vec::new()
     };
@@ -104,7 +99,7 @@ pub fn watch(host: &Host, asked: &NoiseRequest, interrupt: &Interrupt) -> Result
         },
         evidence: cpus.iter().map(|cpu| cpu.evidence).max().unwrap_or(NoiseEvidence::Counts),
         quietest: quietest(&cpus),
-        beside: osnoise::beside(&cpus, &osnoise),
+        beside: osnoise::compare_with_loops(&cpus, &osnoise),
         osnoise,
         cpus,
         total,
@@ -114,6 +109,27 @@ pub fn watch(host: &Host, asked: &NoiseRequest, interrupt: &Interrupt) -> Result
         verdict: None,
     };
     Ok(NoiseResult { report, watched, was_interrupted })
+}
+
+/// The reports of the kernel's tracer, which runs after the loops; CPUs without a report are a gap.
+fn osnoise_reports(
+    host: &Host,
+    request: &NoiseRequest,
+    cpus: &[CpuNoise],
+    interrupt: &Interrupt,
+    gaps: &mut Vec<Gap>,
+) -> Vec<Osnoise> {
+    let cpus: Vec<usize> = cpus.iter().map(|cpu| cpu.cpu).collect();
+    match osnoise::tracing::watch(host, &cpus, request.length_ns, interrupt) {
+        Ok(reports) => {
+            gaps.extend(osnoise::missing_samples(&cpus, &reports));
+            reports
+        }
+        Err(gap) => {
+            gaps.push(gap);
+            Vec::new()
+        }
+    }
 }
 
 fn not_watched((cpu, why): (usize, String)) -> Gap {

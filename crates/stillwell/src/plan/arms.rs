@@ -3,8 +3,9 @@
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::plan::parameters::{Assignment, assignments, substitute};
+use crate::plan::request::CommandRequest;
 use crate::plan::{Arm, Control, Role, ShellReason};
-use crate::spec::RunSpec;
+use crate::spec::run::{ArmOptions, ExecutionOptions};
 use crate::values::{IgnoreFailure, OutputTarget, Shell};
 
 /// The arms, with everything that follows from how they are executed.
@@ -12,11 +13,11 @@ use crate::values::{IgnoreFailure, OutputTarget, Shell};
 pub struct Arms {
     /// Candidates in the order of the command line, then the twin, then the control.
     pub arms: Vec<Arm>,
-    /// What is subtracted.
+    /// The arm that is subtracted.
     pub control: Option<Control>,
     /// The shell, when one is used.
     pub shell: Option<Vec<String>>,
-    /// Why.
+    /// Why one is used, or not.
     pub shell_reason: ShellReason,
 }
 
@@ -24,23 +25,23 @@ pub struct Arms {
 ///
 /// # Errors
 /// A command is empty or cannot be split into words, or an option is given the wrong number of times.
-pub fn arms(spec: &RunSpec) -> Result<Arms> {
-    let commands: Vec<&String> = spec.arms.reference.iter().chain(&spec.commands).collect();
-    let assignments = assignments(&spec.arms)?;
+pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
+    let commands: Vec<&String> = request.arms.reference.iter().chain(request.commands).collect();
+    let assignments = assignments(request.arms)?;
     let mut arms = Vec::new();
     let n_arms = commands.len() * assignments.len();
     for (index, template) in commands.iter().enumerate() {
         for assignment in &assignments {
             let position =
                 Position { command: index, n_commands: commands.len(), arm: arms.len(), n_arms };
-            arms.push(candidate(spec, template, assignment, position)?);
+            arms.push(candidate(request, template, assignment, position)?);
         }
     }
-    if spec.judging.aa {
+    if request.has_twin {
         arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
     }
-    let (shell, shell_reason) = choose_shell(spec, &arms);
-    let control = add_control(spec, shell.is_some(), &mut arms);
+    let (shell, shell_reason) = choose_shell(request.arms, &arms);
+    let control = add_control(request, shell.is_some(), &mut arms);
     for (index, arm) in arms.iter_mut().enumerate() {
         arm.argv = words(&arm.command, shell.as_deref())
             .with_context(|| format!("command {} ({:?})", index + 1, arm.command))?;
@@ -48,7 +49,7 @@ pub fn arms(spec: &RunSpec) -> Result<Arms> {
     Ok(Arms { arms, control, shell, shell_reason })
 }
 
-/// Where an arm stands, for options that are given once or once for each.
+/// The place of an arm, for options that are given once, or once for each command.
 #[derive(Clone, Copy)]
 struct Position {
     command: usize,
@@ -73,12 +74,12 @@ impl Position {
         Ok(Some(list[index].clone()))
     }
 
-    fn name(self, spec: &RunSpec) -> Result<Option<String>> {
-        let has_reference = spec.arms.reference.is_some();
+    fn name(self, options: &ArmOptions) -> Result<Option<String>> {
+        let has_reference = options.reference.is_some();
         if has_reference && self.command == 0 {
-            return Ok(spec.arms.reference_name.clone());
+            return Ok(options.reference_name.clone());
         }
-        let names = &spec.arms.command_names;
+        let names = &options.command_names;
         ensure!(!names.iter().any(|name| name.trim().is_empty()), "--command-name is empty");
         let n_commands = self.n_commands - usize::from(has_reference);
         let n_arms = self.n_arms / self.n_commands * n_commands;
@@ -98,7 +99,7 @@ impl Position {
 }
 
 fn candidate(
-    spec: &RunSpec,
+    request: CommandRequest<'_>,
     template: &str,
     assignment: &Assignment,
     position: Position,
@@ -109,32 +110,34 @@ fn candidate(
     let hook = |option: &str, list: &[String]| -> Result<Option<String>> {
         Ok(position.pick(option, list)?.map(|hook| substitute(&hook, assignment)))
     };
-    let environment = match position.pick("--env", &spec.process.env)? {
+    let environment = match position.pick("--env", &request.execution.env)? {
         None => Vec::new(),
         Some(text) => parse_environment(&substitute(&text, assignment))?,
     };
-    let output = if spec.process.show_output {
+    let output = if request.execution.show_output {
         OutputTarget::Inherit
     } else {
-        position.pick("--output", &spec.process.output)?.unwrap_or(OutputTarget::Null)
+        position.pick("--output", &request.execution.output)?.unwrap_or(OutputTarget::Null)
     };
     Ok(Arm {
-        name: position.name(spec)?.map(|name| substitute(&name, assignment)),
+        name: position.name(request.arms)?.map(|name| substitute(&name, assignment)),
         command,
         parameters: assignment.clone(),
         environment,
-        prepare: hook("--prepare", &spec.hooks.prepare)?,
-        conclude: hook("--conclude", &spec.hooks.conclude)?,
+        prepare: hook("--prepare", &request.hooks.prepare)?,
+        conclude: hook("--conclude", &request.hooks.conclude)?,
         output,
-        accept: accepted_statuses(spec),
+        accept: accepted_statuses(request.execution),
         ..Arm::bare("", Role::Candidate)
     })
 }
 
-fn accepted_statuses(spec: &RunSpec) -> Option<Vec<i32>> {
-    match (&spec.process.ignore_failure, &spec.process.expect_exit) {
-        (Some(IgnoreFailure::All), _) => None,
-        (Some(IgnoreFailure::Statuses(statuses)), _) => Some([&[0], statuses.as_slice()].concat()),
+fn accepted_statuses(execution: &ExecutionOptions) -> Option<Vec<i32>> {
+    match (&execution.ignore_failure, &execution.expect_exit) {
+        (Some(None | Some(IgnoreFailure::All)), _) => None,
+        (Some(Some(IgnoreFailure::Statuses(statuses))), _) => {
+            Some([&[0], statuses.as_slice()].concat())
+        }
         (None, Some(expected)) => Some(expected.0.clone()),
         (None, None) => Some(vec![0]),
     }
@@ -152,17 +155,14 @@ fn parse_environment(text: &str) -> Result<Vec<(String, String)>> {
 }
 
 /// One decision for all commands: timing one in a shell and another without would compare the shell.
-fn choose_shell(spec: &RunSpec, arms: &[Arm]) -> (Option<Vec<String>>, ShellReason) {
-    let shell = if spec.arms.no_shell {
-        Shell::None
-    } else {
-        spec.arms.shell.clone().unwrap_or(Shell::Auto)
-    };
+fn choose_shell(options: &ArmOptions, arms: &[Arm]) -> (Option<Vec<String>>, ShellReason) {
+    let shell =
+        if options.no_shell { Shell::None } else { options.shell.clone().unwrap_or(Shell::Auto) };
     match shell {
-        Shell::None => (None, ShellReason::Asked),
-        Shell::Words(words) => (Some(words), ShellReason::Asked),
+        Shell::None => (None, ShellReason::UserChoice),
+        Shell::Words(words) => (Some(words), ShellReason::UserChoice),
         Shell::Auto => {
-            let subtracted = spec.arms.subtract.iter();
+            let subtracted = options.subtract.iter();
             let commands = arms.iter().map(|arm| &arm.command).chain(subtracted);
             let needed = commands.enumerate().find_map(|(arm, command)| {
                 shell_syntax(command).map(|syntax| ShellReason::Needed { arm, syntax })
@@ -175,16 +175,24 @@ fn choose_shell(spec: &RunSpec, arms: &[Arm]) -> (Option<Vec<String>>, ShellReas
     }
 }
 
-fn add_control(spec: &RunSpec, in_shell: bool, arms: &mut Vec<Arm>) -> Option<Control> {
+fn add_control(
+    request: CommandRequest<'_>,
+    in_shell: bool,
+    arms: &mut Vec<Arm>,
+) -> Option<Control> {
     // The time of a subtracted command contains the shell's, so one control is enough.
-    let (role, command) = match &spec.arms.subtract {
+    let (role, command) = match &request.arms.subtract {
         Some(command) => (Role::Subtract, command.clone()),
         None if in_shell => (Role::EmptyShell, String::new()),
         None => return None,
     };
     arms.push(Arm {
         name: (role == Role::EmptyShell).then(|| "empty shell".into()),
-        accept: if role == Role::Subtract { accepted_statuses(spec) } else { Some(vec![0]) },
+        accept: if role == Role::Subtract {
+            accepted_statuses(request.execution)
+        } else {
+            Some(vec![0])
+        },
         ..Arm::bare(&command, role)
     });
     Some(Control { arm: arms.len() - 1, role })
@@ -253,6 +261,11 @@ fn shell_syntax(command: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::RunSpec;
+
+    fn made(spec: &RunSpec) -> Result<Arms> {
+        arms(spec.into())
+    }
 
     fn spec(commands: &[&str]) -> RunSpec {
         RunSpec { commands: commands.iter().map(|&c| c.into()).collect(), ..RunSpec::default() }
@@ -281,7 +294,7 @@ mod tests {
 
     #[test]
     fn one_shell_for_all_with_its_control() {
-        let made = arms(&spec(&["true", "true | cat"])).unwrap();
+        let made = made(&spec(&["true", "true | cat"])).unwrap();
         assert_eq!(made.shell_reason, ShellReason::Needed { arm: 1, syntax: "|".into() });
         assert_eq!(made.arms[0].argv, ["sh", "-c", "true"]);
         assert_eq!(made.arms[2].argv, ["sh", "-c", ""]);
@@ -292,7 +305,7 @@ mod tests {
     fn a_subtracted_command_replaces_the_empty_shell() {
         let mut spec = spec(&["a | b"]);
         spec.arms.subtract = Some("b".into());
-        let made = arms(&spec).unwrap();
+        let made = made(&spec).unwrap();
         assert_eq!(made.control, Some(Control { arm: 1, role: Role::Subtract }));
         assert_eq!(made.arms[1].argv, ["sh", "-c", "b"]);
     }
@@ -305,7 +318,7 @@ mod tests {
         spec.arms.command_names = vec!["bee {n}".into()];
         spec.arms.parameter_lists = vec!["n".into(), "1,2".into()];
         spec.hooks.prepare = vec!["p0".into(), "p1 {n}".into(), "p2".into()];
-        let made = arms(&spec).unwrap();
+        let made = made(&spec).unwrap();
         let labels: Vec<_> = made.arms.iter().map(Arm::label).collect();
         assert_eq!(labels, ["ref", "ref", "bee 1", "bee 2", "c 1", "c 2"]);
         assert_eq!(made.arms[3].prepare.as_deref(), Some("p1 2"));
@@ -313,14 +326,14 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let message = |spec: &RunSpec| format!("{:#}", arms(spec).unwrap_err());
+        let message = |spec: &RunSpec| format!("{:#}", made(spec).unwrap_err());
         assert!(message(&spec(&["true", " "])).contains("command 2 is empty"));
         assert!(message(&spec(&["echo 'x"])).contains("command 1"));
         let mut many = spec(&["a", "b", "c"]);
         many.hooks.conclude = vec!["x".into(), "y".into()];
         assert!(message(&many).contains("--conclude is given 2 times for 3 commands"));
         let mut environment = spec(&["a"]);
-        environment.process.env = vec!["A=1 B".into()];
+        environment.process.execution.env = vec!["A=1 B".into()];
         assert!(message(&environment).contains("\"B\" is not NAME=VALUE"));
     }
 }

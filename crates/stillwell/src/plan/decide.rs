@@ -1,10 +1,11 @@
-//! Spec + facts → plan: the one place where a default is given.
+//! Request + facts → plan. The defaults of a session are here; those of verbs without a plan are in `plan::defaults`.
 
 use anyhow::{Result, bail, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
-use crate::plan::{Arm, BlockRule, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
+use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
 use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, MetricChoice, Order};
 
@@ -12,7 +13,7 @@ pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
 const BLOCKS_MIN_ONE: u32 = 24;
 const BLOCKS_MIN_SEVERAL: u32 = 10;
-/// A trimmed mean takes some pairs more than the fewest that could decide.
+/// A trimmed mean needs some pairs more than the fewest that could decide.
 const FAMILY_BLOCKS_MORE: u32 = 4;
 /// More pairs than this sharpen an interval by little; statistics.md §2.1.
 const BLOCKS_MAX_SEVERAL: u32 = 500;
@@ -21,46 +22,48 @@ const ALPHA_PCT: f64 = 1.0;
 const SAME_WITHIN: f64 = 0.01;
 /// Fewest runs from which the error of t0 says something.
 const PRECISION_BLOCKS_MIN: u32 = 12;
-/// Load comes and goes over tenths of seconds: a session that is over sooner has seen only one state of the machine, and
-/// its error says nothing of the others (docs/methodology.md, "t0 and its error").
+/// Load comes and goes over tenths of seconds. A shorter session covers only one state of the machine, and its error says
+/// nothing of the others (docs/methodology.md, "t0 and its error").
 const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
-/// Decides everything.
-///
-/// `drawn_seed` is used when the user gave none.
+/// Decides everything about the commands of `run`.
 ///
 /// # Errors
-/// The user asked for something that contradicts itself or that this machine does not have.
-pub fn decide(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
-    decide_for(spec, arms(spec)?, facts, drawn_seed)
+/// As [`decide`], and of [`arms`].
+pub fn decide_run(spec: &RunSpec, facts: &Facts, drawn_seed: u64) -> Result<Plan> {
+    decide(&spec.into(), arms(CommandRequest::from(spec))?, facts, drawn_seed)
 }
 
-/// As [`decide`], for these arms.
-pub(super) fn decide_for(
-    spec: &RunSpec,
+/// Decides everything about these arms. `drawn_seed` is used when the request has none.
+///
+/// # Errors
+/// The request contradicts itself, or needs something that this machine does not have.
+pub fn decide(
+    request: &SessionRequest,
     arms: Arms,
     facts: &Facts,
     drawn_seed: u64,
 ) -> Result<Plan> {
     let Arms { arms, control, shell, shell_reason } = arms;
+    let SessionRequest { length, process, hooks, judgement, metrics: _ } = request;
     let n_comparisons = n_comparisons(&arms);
-    let metrics = match &spec.shown.metrics {
+    let metrics = match &request.metrics {
         Some(list) => list.0.clone(),
         None => ["wall", CPU, "user", "sys", "maxrss"]
             .map(|name| MetricChoice { name: name.into(), unit: None })
             .to_vec(),
     };
-    let order = spec.length.order.unwrap_or_default();
+    let order = length.order.unwrap_or_default();
     ensure!(
-        spec.judging.fail_on.is_none() || n_comparisons > usize::from(spec.judging.aa),
+        judgement.fail_on.is_none() || n_comparisons > usize::from(judgement.aa),
         "--fail-on needs something to compare, but there is only one command"
     );
-    let alpha_pct = spec.judging.alpha.map_or(ALPHA_PCT, |percent| percent.0);
+    let alpha_pct = judgement.alpha.map_or(ALPHA_PCT, |percent| percent.0);
     ensure!(
         ALPHA_PCT_RANGE.contains(&alpha_pct),
         "--alpha {alpha_pct} is out of range: from 0.01 to 50 percent"
     );
-    let blocks = block_rule(spec, n_comparisons, alpha_pct / 100.0)?;
+    let blocks = block_rule(length, n_comparisons, alpha_pct / 100.0)?;
     let is_sequence = n_comparisons > 0 && order == Order::Interleave;
     let stopping = match blocks {
         BlockRule::Budget { .. } if is_sequence => Stopping::WhenDecided,
@@ -72,25 +75,25 @@ pub(super) fn decide_for(
         shell,
         shell_reason,
         order,
-        seed: spec.length.seed.unwrap_or(drawn_seed),
-        n_warmups: spec.length.warmup.unwrap_or(1),
+        seed: length.seed.unwrap_or(drawn_seed),
+        n_warmups: length.n_warmups.unwrap_or(1),
         blocks,
         stopping,
-        slower_limit: spec.judging.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
-        precision: precision(spec, n_comparisons, order)?,
-        timeout_ns: spec.length.timeout.map(|timeout| timeout.ns),
-        setup: spec.hooks.setup.clone(),
-        cleanup: spec.hooks.cleanup.clone(),
-        validate: spec.hooks.validate.clone(),
-        cold_cache: spec.hooks.cold_cache,
-        input: spec.process.input.clone().filter(|input| input != "null"),
-        process: process(spec, facts)?,
-        evidence: spec.shown.metrics.as_ref().is_none_or(|list| list.needs_evidence()),
+        slower_limit: judgement.fail_on.map_or(0.0, |fail_on| fail_on.slower_pct / 100.0),
+        precision: precision(length, n_comparisons, order)?,
+        timeout_ns: length.timeout.map(|timeout| timeout.ns),
+        setup: hooks.setup.clone(),
+        cleanup: hooks.cleanup.clone(),
+        validate: hooks.validate.clone(),
+        cold_cache: hooks.cold_cache,
+        input: process.input.clone().filter(|input| input != "null"),
+        process: process_plan(process, facts)?,
+        evidence: request.metrics.as_ref().is_none_or(|list| list.needs_evidence()),
         metrics,
-        policy: Policy {
+        policy: DecisionRule {
             alpha: alpha_pct / 100.0,
-            same_within: spec.judging.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
-            estimand: spec.judging.estimand.unwrap_or_default(),
+            same_within: judgement.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
+            estimand: judgement.estimand.unwrap_or_default(),
         },
         arms,
         workers: None,
@@ -99,8 +102,8 @@ pub(super) fn decide_for(
     })
 }
 
-impl Default for Policy {
-    /// How differences are judged unless something else was asked for.
+impl Default for DecisionRule {
+    /// The rule without options.
     fn default() -> Self {
         let estimand = Estimand::default();
         Self { alpha: ALPHA_PCT / 100.0, same_within: SAME_WITHIN, estimand }
@@ -117,7 +120,7 @@ fn n_comparisons(arms: &[Arm]) -> usize {
     arms.iter().enumerate().filter(has_reference).count()
 }
 
-/// Fewer could not decide anything about so many comparisons at once, or only where every pair says the same.
+/// Fewest blocks that can decide so many comparisons at once, also where some pairs disagree.
 pub(super) fn fewest_blocks(family: usize, alpha: f64) -> u32 {
     let fewest = stats::verdict::minimum_pairs(alpha / family as f64);
     let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
@@ -125,30 +128,29 @@ pub(super) fn fewest_blocks(family: usize, alpha: f64) -> u32 {
     BLOCKS_MIN_SEVERAL.max(fewest)
 }
 
-fn block_rule(spec: &RunSpec, n_comparisons: usize, alpha: f64) -> Result<BlockRule> {
-    let length = &spec.length;
-    if let Some(runs) = length.runs {
-        return Ok(BlockRule::Exactly(runs));
+fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Result<BlockRule> {
+    if let Some(n_blocks) = length.n_blocks {
+        return Ok(BlockRule::Exactly(n_blocks));
     }
     let (budget_ns, default_min, default_max) = if n_comparisons == 0 {
         (BUDGET_ONE_NS, BLOCKS_MIN_ONE, u32::MAX)
     } else {
         (BUDGET_SEVERAL_NS, fewest_blocks(n_comparisons, alpha), BLOCKS_MAX_SEVERAL)
     };
-    if let (Some(min), Some(max)) = (length.min_runs, length.max_runs) {
+    if let (Some(min), Some(max)) = (length.n_blocks_min, length.n_blocks_max) {
         ensure!(min <= max, "--min-runs {min} is above --max-runs {max}");
     }
-    let (min, max) = limits((length.min_runs, length.max_runs), (default_min, default_max));
+    let (min, max) = limits((length.n_blocks_min, length.n_blocks_max), (default_min, default_max));
     Ok(BlockRule::Budget {
-        budget_ns: length.budget.map_or(budget_ns, |budget| budget.ns),
+        budget_ns: length.stop.budget.map_or(budget_ns, |budget| budget.ns),
         min,
         max,
     })
 }
 
-/// Fewest and most blocks: what was said, and where nothing was said what is usual, if it does not contradict that.
-pub(super) fn limits(said: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -> (u32, u32) {
-    match said {
+/// Fewest and most blocks: those of the user; a default gives way where it contradicts them.
+pub(super) fn limits(user: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -> (u32, u32) {
+    match user {
         (Some(min), Some(max)) => (min, max),
         (Some(min), None) => (min, max.max(min)),
         (None, Some(max)) => (min.min(max), max),
@@ -156,31 +158,34 @@ pub(super) fn limits(said: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -
     }
 }
 
-fn precision(spec: &RunSpec, n_comparisons: usize, order: Order) -> Result<Option<Precision>> {
-    let asked = spec.length.precision.map(|percent| percent.0);
+fn precision(
+    length: &LengthRequest,
+    n_comparisons: usize,
+    order: Order,
+) -> Result<Option<Precision>> {
+    let requested = length.stop.precision.map(|percent| percent.0);
     ensure!(
-        asked.is_none() || order == Order::Interleave,
+        requested.is_none() || order == Order::Interleave,
         "--precision needs complete blocks while it measures, so it does not go with --order sequential"
     );
-    let default = (n_comparisons == 0 && spec.length.runs.is_none() && order == Order::Interleave)
+    let default = (n_comparisons == 0 && length.n_blocks.is_none() && order == Order::Interleave)
         .then_some(PRECISION_ONE_PCT);
-    let n_blocks_min = spec.length.min_runs.unwrap_or(PRECISION_BLOCKS_MIN);
+    let n_blocks_min = length.n_blocks_min.unwrap_or(PRECISION_BLOCKS_MIN);
     let time_min_ns = PRECISION_TIME_MIN_NS;
-    Ok(asked.or(default).map(|pct| Precision { pct, n_blocks_min, time_min_ns }))
+    Ok(requested.or(default).map(|pct| Precision { pct, n_blocks_min, time_min_ns }))
 }
 
-fn process(spec: &RunSpec, facts: &Facts) -> Result<ProcessPlan> {
-    let process = &spec.process;
+fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> {
     let affinity = process.affinity.as_ref().map(|cpus| cpus.0.clone());
     affinity.as_ref().map_or(Ok(()), |cpus| check_online(cpus, facts))?;
     Ok(ProcessPlan {
         launcher_cpus: affinity.clone(),
         affinity,
-        nice: process.nice,
-        sched: process.sched,
+        nice: process.priority.nice,
+        sched: process.priority.sched,
         rlimits: process.rlimits.clone(),
-        no_aslr: process.no_aslr,
-        env_padding: process.env_padding.unwrap_or_default(),
+        no_aslr: process.layout.no_aslr,
+        env_padding: process.layout.env_padding.unwrap_or_default(),
     })
 }
 
@@ -219,7 +224,7 @@ mod tests {
         let mut spec = spec(commands);
         spec.length.min_runs = min;
         spec.length.max_runs = max;
-        let found = decide(&spec, &Facts::default(), 1).ok().map(|plan| match plan.blocks {
+        let found = decide_run(&spec, &Facts::default(), 1).ok().map(|plan| match plan.blocks {
             BlockRule::Budget { min, max, .. } => (min, max),
             BlockRule::Exactly(n) => (n, n),
         });
@@ -237,7 +242,7 @@ mod tests {
 
     #[test]
     fn precision_is_for_estimation() {
-        let plan = |spec: &RunSpec| decide(spec, &Facts::default(), 1).unwrap();
+        let plan = |spec: &RunSpec| decide_run(spec, &Facts::default(), 1).unwrap();
         let found = plan(&spec(&["a"])).precision.unwrap();
         assert_eq!((found.pct, found.n_blocks_min), (0.5, 12));
         assert_eq!(plan(&spec(&["a", "b"])).precision, None);
@@ -246,8 +251,8 @@ mod tests {
         assert_eq!(plan(&exact).precision, None);
         let mut sequential = spec(&["a", "b"]);
         sequential.length.order = Some(Order::Sequential);
-        sequential.length.precision = Some(Percent(1.0));
-        assert!(decide(&sequential, &Facts::default(), 1).is_err());
+        sequential.length.stop.precision = Some(Percent(1.0));
+        assert!(decide_run(&sequential, &Facts::default(), 1).is_err());
     }
 
     #[test]
@@ -255,19 +260,19 @@ mod tests {
         let mut spec = spec(&["a"]);
         spec.process.affinity = Some(Cpus(vec![1, 9]));
         let facts = Facts { cpus_online: Some("0-3".into()), ..Facts::default() };
-        let error = decide(&spec, &facts, 1).unwrap_err().to_string();
+        let error = decide_run(&spec, &facts, 1).unwrap_err().to_string();
         assert!(error.contains("CPU 9 is not one of those"), "{error}");
         spec.process.affinity = Some(Cpus((0..2048).collect()));
         let facts = Facts { cpus_online: Some("0-2047".into()), ..Facts::default() };
-        let affinity = decide(&spec, &facts, 1).unwrap().process.affinity;
+        let affinity = decide_run(&spec, &facts, 1).unwrap().process.affinity;
         assert_eq!(affinity, Some((0..2048).collect()));
     }
 
     #[test]
     fn the_clock_alone_needs_no_evidence() {
         let mut spec = spec(&["a"]);
-        assert!(decide(&spec, &Facts::default(), 1).unwrap().evidence);
-        spec.shown.metrics = Some("wall".parse().unwrap());
-        assert!(!decide(&spec, &Facts::default(), 1).unwrap().evidence);
+        assert!(decide_run(&spec, &Facts::default(), 1).unwrap().evidence);
+        spec.display.metrics = Some("wall".parse().unwrap());
+        assert!(!decide_run(&spec, &Facts::default(), 1).unwrap().evidence);
     }
 }

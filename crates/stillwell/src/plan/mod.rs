@@ -1,10 +1,12 @@
-//! What will be done: every default resolved, saved with the result.
+//! The plan of a session: every default resolved, saved with the result.
 
 mod arms;
 mod decide;
+pub mod defaults;
 mod parameters;
 pub mod priority;
 pub mod programs;
+pub mod request;
 pub mod suite;
 pub mod workers;
 
@@ -15,18 +17,19 @@ use crate::values::{
     Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit,
 };
 
-pub use decide::decide;
-pub use suite::InSuite;
-use workers::{Source, Workers};
+pub use arms::Arms;
+pub use decide::{decide, decide_run};
+pub use suite::SuiteMembership;
+use workers::{WorkerCode, Workers};
 
 /// A whole session, decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What is run, in the order of the command line; controls come last.
+    /// The arms, in the order of the command line; controls come last.
     pub arms: Vec<Arm>,
     /// Index of the arm that the others are compared with.
     pub reference: usize,
-    /// What is subtracted from every other arm in the analysis.
+    /// The arm that the analysis subtracts from every other one.
     pub control: Option<Control>,
     /// The shell and its options; `None` when commands are executed directly.
     pub shell: Option<Vec<String>>,
@@ -43,7 +46,7 @@ pub struct Plan {
     /// Whether the session may end before its last block because everything is decided.
     #[serde(default)]
     pub stopping: Stopping,
-    /// Slowdown, as a fraction, that `--fail-on` asks about: decided is whether it is more or less than this.
+    /// The limit of `--fail-on`, as a fraction: a comparison is decided when its slowdown is above or below this.
     #[serde(default)]
     pub slower_limit: f64,
     /// When to stop before the last block for another reason.
@@ -64,10 +67,10 @@ pub struct Plan {
     pub process: ProcessPlan,
     /// Whether schedstat is read and perf events are opened.
     pub evidence: bool,
-    /// What the summary shows.
+    /// The metrics that the summary shows.
     pub metrics: Vec<MetricChoice>,
     /// How differences are judged.
-    pub policy: Policy,
+    pub policy: DecisionRule,
     /// How workers are used; `None` where every run is a process that is timed as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Workers>,
@@ -76,18 +79,18 @@ pub struct Plan {
     pub in_slices: bool,
     /// The suite that this is one benchmark of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suite: Option<InSuite>,
+    pub suite: Option<SuiteMembership>,
 }
 
 impl Plan {
-    /// Whether a run of this arm that ended so, in the shell's spelling, failed: it ended its session, and what it took
-    /// until it broke off is no time of the program.
+    /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it. Such a run ends the session, and its
+    /// time is no time of the program.
     pub fn rejects(&self, arm: u32, shell_exit: i32) -> bool {
         let accept = self.arms.get(arm as usize).and_then(|arm| arm.accept.as_ref());
         accept.is_some_and(|accept| !accept.contains(&shell_exit))
     }
 
-    /// How many comparisons are judged together.
+    /// Number of comparisons that are judged together.
     pub fn family(&self) -> usize {
         self.suite.as_ref().map_or_else(|| self.compared().len(), |suite| suite.family)
     }
@@ -97,12 +100,12 @@ impl Plan {
         self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
     }
 
-    /// The arms that are compared with a reference: a family, judged together.
+    /// The arms that are compared with a reference. They are a family, judged together.
     pub fn compared(&self) -> Vec<usize> {
         self.candidates().map(|(arm, _)| arm).filter(|&arm| arm != self.reference_of(arm)).collect()
     }
 
-    /// What an arm is compared with: the reference, or in another benchmark that one's first arm.
+    /// The arm that this one is compared with: the reference, or in another benchmark the first arm of that one.
     pub fn reference_of(&self, arm: usize) -> usize {
         let benchmark = &self.arms[arm].benchmark;
         if *benchmark == self.arms[self.reference].benchmark {
@@ -122,7 +125,7 @@ impl Plan {
         self.arms.iter().any(|arm| arm.benchmark != self.arms[0].benchmark)
     }
 
-    /// What to call an arm beside those of other benchmarks.
+    /// The name of an arm beside those of other benchmarks.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
         match &arm.benchmark {
@@ -137,16 +140,16 @@ impl Plan {
     }
 }
 
-/// One thing that is run.
+/// A command, statement or benchmark that is measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
     /// The name given to it.
     pub name: Option<String>,
     /// The command line with its parameters filled in.
     pub command: String,
-    /// What is executed: program and arguments.
+    /// Program and arguments.
     pub argv: Vec<String>,
-    /// Whether it is a control, and which.
+    /// Its part in the comparison.
     pub role: Role,
     /// Parameters and their values.
     pub parameters: Vec<(String, String)>,
@@ -158,29 +161,29 @@ pub struct Arm {
     pub conclude: Option<String>,
     /// Where its standard output goes.
     pub output: OutputTarget,
-    /// Exit statuses that are no failure; `None` when all are fine.
+    /// Exit statuses that are no failure; `None` if none is.
     pub accept: Option<Vec<i32>>,
     /// The benchmark that it is a variant of. Only variants of the same one are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<String>,
-    /// What its values are.
+    /// The unit of its values.
     #[serde(default, skip_serializing_if = "ValueUnit::is_time")]
     pub unit: ValueUnit,
-    /// How often what is timed is repeated within one loop.
+    /// Repetitions within one loop.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub inner_loops: u64,
-    /// Whether it times itself: the CPU time of the whole call is then of no use.
+    /// Whether it times itself; the CPU time of the whole call then says nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_timer: bool,
-    /// Where it runs: block after block in the next of these, from the first again; where we are if there is none.
+    /// The directories that its blocks take turns with; the current one if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
-    /// Of a variant of a suite: the commit that was checked out, or that the directory it runs in was at.
+    /// Of a variant of a suite: the commit of its checkout, or of the directory in which it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<Git>,
     /// The code that its worker is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Source>,
+    pub source: Option<WorkerCode>,
 }
 
 fn one() -> u64 {
@@ -216,30 +219,30 @@ impl Arm {
         }
     }
 
-    /// Where it runs in a block, or in a warm-up.
+    /// The directory of a block, or of a warm-up.
     pub fn directory(&self, block: Option<u32>) -> Option<&str> {
         let n_directories = self.directories.len().max(1);
         let at = block.unwrap_or(0) as usize % n_directories;
         self.directories.get(at).map(String::as_str)
     }
 
-    /// What to call it in output.
+    /// Its name in the output.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.command)
     }
 }
 
-/// Why an arm is there.
+/// The part of an arm in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// To be compared.
+    /// It is compared.
     Candidate,
     /// The reference once more, for the self-check of `--aa`.
     Twin,
-    /// To be subtracted: the shell without a command.
+    /// It is subtracted: the shell without a command.
     EmptyShell,
-    /// To be subtracted: the command of --subtract.
+    /// It is subtracted: the command of --subtract.
     Subtract,
 }
 
@@ -263,24 +266,25 @@ pub struct Control {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellReason {
-    /// The user said so.
-    Asked,
+    /// The user chose it.
+    #[serde(rename = "asked")]
+    UserChoice,
     /// No command has shell syntax.
     NotNeeded,
     /// This command has this piece of shell syntax.
     Needed {
         /// Index of the arm.
         arm: usize,
-        /// What was found in it.
+        /// The piece of syntax.
         syntax: String,
     },
 }
 
-/// How the number of blocks is found; never by looking at which arm was how fast.
+/// How the number of blocks is found. It never depends on which arm was how fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockRule {
-    /// As the user said.
+    /// The number that the user gave.
     Exactly(u32),
     /// As many as fit.
     Budget {
@@ -307,10 +311,10 @@ impl BlockRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopping {
-    /// There is one look, after the last block. Records of before there were others have this.
+    /// There is one interim analysis, after the last block. The oldest records have this.
     #[default]
     AtTheEnd,
-    /// There are looks on the way, and the session ends at the first at which everything is decided.
+    /// There are several, and the session ends at the first at which everything is decided.
     WhenDecided,
 }
 
@@ -321,7 +325,7 @@ pub struct Precision {
     pub pct: f64,
     /// Not before this many blocks.
     pub n_blocks_min: u32,
-    /// Not before t0 was watched for so long.
+    /// Not before so much time, ns.
     #[serde(default)]
     pub time_min_ns: u64,
 }
@@ -347,7 +351,7 @@ pub struct ProcessPlan {
 
 /// How differences are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Policy {
+pub struct DecisionRule {
     /// Rate of false "different" verdicts.
     pub alpha: f64,
     /// Differences below this fraction count as the same.

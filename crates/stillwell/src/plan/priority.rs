@@ -1,7 +1,7 @@
-//! What a nice level or a real-time policy does not do on this machine.
+//! Limits of nice levels and real-time policies on this machine.
 
 use crate::host::{Gap, Host};
-use crate::spec::run::ProcessOptions;
+use crate::spec::groups::PriorityOptions;
 use crate::values::Sched;
 
 /// Under autogroups a nice level counts only within a session.
@@ -9,11 +9,11 @@ pub const NICE: &str = "a nice level that counts against other terminals";
 /// The kernel stops a real-time program that gives nothing up.
 pub const REAL_TIME: &str = "a real-time policy without pauses";
 
-/// What the reader of the times should know. `is_shielded`: nothing else is on the CPUs.
-pub fn caveats(host: &Host, process: &ProcessOptions, is_shielded: bool) -> Vec<Gap> {
-    let is_real_time = matches!(process.sched, Some(Sched::Fifo(_) | Sched::Rr(_)));
+/// The gaps that the reader of the times should know. `is_shielded`: nothing else is on the CPUs.
+pub fn caveats(host: &Host, priority: &PriorityOptions, is_shielded: bool) -> Vec<Gap> {
+    let is_real_time = matches!(priority.sched, Some(Sched::Fifo(_) | Sched::Rr(_)));
     [
-        nice(host).filter(|_| process.nice.is_some_and(|nice| nice < 0) && !is_shielded),
+        nice(host).filter(|_| priority.nice.is_some_and(|nice| nice < 0) && !is_shielded),
         real_time(host, is_shielded).filter(|_| is_real_time),
     ]
     .into_iter()
@@ -31,7 +31,7 @@ fn nice(host: &Host) -> Option<Gap> {
     })
 }
 
-/// Documentation/scheduler/sched-rt-group.rst; from Linux 6.12 on the time goes to a fair server, and only if somebody
+/// Documentation/scheduler/sched-rt-group.rst; from Linux 6.12 on the time goes to a fair server, and only if a program
 /// waits (kernel/sched/fair.c, `fair_server_init`).
 fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
     let has_fair_server = crate::host::shield::find(host).kernel >= (6, 12);
@@ -77,8 +77,8 @@ mod tests {
             "proc/sys/kernel/osrelease = {release}\nproc/sys/kernel/sched_autogroup_enabled = 1\n\
              proc/sys/kernel/sched_rt_runtime_us = 950000\nproc/sys/kernel/sched_rt_period_us = 1000000\n"
         ));
-        let process = ProcessOptions { nice, sched, ..ProcessOptions::default() };
-        let found = caveats(&host, &process, shielded);
+        let priority = PriorityOptions { nice, sched };
+        let found = caveats(&host, &priority, shielded);
         let found: Vec<&str> = found.iter().map(|gap| gap.what.as_str()).collect();
         assert_eq!(found, what, "{release} {nice:?} {sched:?} {shielded}");
     }

@@ -1,4 +1,4 @@
-//! What is measured by workers: statements in interpreters, and the benchmarks of programs.
+//! Sessions of workers: statements in interpreters, and the benchmarks of programs.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::host::Facts;
 use crate::plan::arms::Arms;
-use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide_for};
-use crate::plan::workers::{Source, Workers};
+use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
+use crate::plan::request::SessionRequest;
+use crate::plan::workers::{WorkerCode, Workers};
 use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
-use crate::spec::RunSpec;
 use crate::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
 };
@@ -20,18 +20,18 @@ use crate::values::{Cpus, Headline, MetricChoice, parse_cpu_list};
 const SLICE_NS: u64 = 1_000_000;
 /// Of the whole session, for --rigorous and --fast.
 pub(super) const LONGER: u64 = 3;
-/// The name that the standard library's module gives it.
-/// Fewer processes do not end a session, however well t0 is known.
+/// Fewer processes do not end a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
+/// The benchmark of `timeit`: the name of the standard library's module.
 const TIMEIT: &str = "timeit";
 pub(super) const PYTHON: &str = "python3";
 
 /// A benchmark of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ProgramBenchmark {
     /// Its name.
     pub name: String,
-    /// How often what it times is repeated in one loop.
+    /// Repetitions in one loop.
     pub inner_loops: u64,
     /// Whether it times itself.
     pub has_own_timer: bool,
@@ -49,11 +49,11 @@ pub fn decide_timeit(spec: &TimeitSpec, facts: &Facts, drawn_seed: u64) -> Resul
 /// Decides everything about programs; `found` are the benchmarks of each command.
 ///
 /// # Errors
-/// As [`crate::plan::decide`]; and a benchmark that is asked for is in none of the programs.
+/// As [`crate::plan::decide`]; or no program has a benchmark that the user wants.
 pub fn decide_bench(
     spec: &BenchSpec,
     commands: &[Arm],
-    found: &[Vec<Listed>],
+    found: &[Vec<ProgramBenchmark>],
     facts: &Facts,
     drawn_seed: u64,
 ) -> Result<Plan> {
@@ -62,14 +62,14 @@ pub fn decide_bench(
         for (command, listed) in commands.iter().zip(found) {
             let Some(listed) = listed.iter().find(|listed| listed.name == name) else { continue };
             let benchmark = Some(name.clone());
-            let Listed { inner_loops, has_own_timer, .. } = *listed;
+            let ProgramBenchmark { inner_loops, has_own_timer, .. } = *listed;
             arms.push(Arm { benchmark, inner_loops, has_own_timer, ..command.clone() });
         }
     }
     decide_workers(arms, &spec.session, facts, drawn_seed)
 }
 
-/// The programs that `bench` is told of, without their benchmarks.
+/// The programs of the command line of `bench`, without their benchmarks.
 ///
 /// # Errors
 /// A command cannot be split into words, or there are too many names.
@@ -95,11 +95,11 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
     spec.commands.iter().enumerate().map(program).collect()
 }
 
-/// The benchmarks that are asked for, or all, each once, in the order of the programs.
+/// The benchmarks that the user wants, or all, each once, in the order of the programs.
 ///
 /// # Errors
-/// There is none, or not one that is asked for.
-pub fn names(asked: &[String], found: &[Vec<Listed>]) -> Result<Vec<String>> {
+/// There is none, or not one that the user wants.
+pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for listed in found.iter().flatten() {
         if !names.contains(&listed.name) {
@@ -146,7 +146,7 @@ fn statements(statement: &str, code: &CodeOptions) -> Result<Vec<Arm>> {
                 argv: argv.map(String::from).collect(),
                 benchmark: Some(code.name.clone().unwrap_or_else(|| TIMEIT.into())),
                 inner_loops: code.inner_loops.unwrap_or(1) * u64::from(duplicate),
-                source: Some(Source {
+                source: Some(WorkerCode {
                     setup: code.setup.join("\n"),
                     statement: (*statement).into(),
                     teardown: code.teardown.join("\n"),
@@ -169,10 +169,10 @@ pub(super) fn decide_workers(
     facts: &Facts,
     drawn_seed: u64,
 ) -> Result<Plan> {
-    let SessionOptions { workers: said, judging, output, .. } = session;
-    let headline = said.headline();
+    let SessionOptions { workers: options, judgement, .. } = session;
+    let headline = options.headline();
     ensure!(
-        !said.delta || headline.unit().is_time(),
+        !options.delta || headline.unit().is_time(),
         "--delta is about times; it does not go with --track-memory or --tracemalloc"
     );
     ensure!(
@@ -181,67 +181,55 @@ pub(super) fn decide_workers(
     );
     arms.iter_mut().for_each(|arm| arm.unit = headline.unit());
     let n_benchmarks = arms.iter().map(|arm| &arm.benchmark).collect::<HashSet<_>>().len();
-    if judging.aa {
+    if judgement.aa {
         arms.push(Arm { role: Role::Twin, ..arms[0].clone() });
     }
     let compares = arms.len() > n_benchmarks;
-    let mut spec =
-        RunSpec { judging: judging.clone(), output: output.clone(), ..RunSpec::default() };
-    spec.length.warmup = Some(1);
-    spec.length.runs = said.processes.or(said.debug_single_value.then_some(1));
-    spec.length.budget = said.budget;
-    spec.length.precision = said.precision;
-    spec.length.timeout = said.timeout;
-    spec.length.seed = said.seed;
-    spec.process.affinity = affinity(said, facts);
-    spec.process.nice = said.nice;
-    spec.process.sched = said.sched;
-    spec.process.no_aslr = said.no_aslr;
-    spec.process.env_padding = said.env_padding;
+    let request = SessionRequest::of_workers(options, judgement, affinity(options, facts));
     let arms = Arms { arms, control: None, shell: None, shell_reason: ShellReason::NotNeeded };
-    let mut plan = decide_for(&spec, arms, facts, drawn_seed)?;
+    let mut plan = decide(&request, arms, facts, drawn_seed)?;
     if let BlockRule::Budget { budget_ns, .. } = &mut plan.blocks
-        && said.budget.is_none()
+        && options.stop.budget.is_none()
     {
         let usual_ns = if compares { BUDGET_SEVERAL_NS } else { BUDGET_ONE_NS };
         *budget_ns = usual_ns * n_benchmarks as u64;
-        *budget_ns = if said.rigorous { *budget_ns * LONGER } else { *budget_ns };
-        *budget_ns = if said.fast { *budget_ns / LONGER } else { *budget_ns };
+        *budget_ns = if options.rigorous { *budget_ns * LONGER } else { *budget_ns };
+        *budget_ns = if options.fast { *budget_ns / LONGER } else { *budget_ns };
     }
     if let Some(precision) = &mut plan.precision {
         // t0 is that of the luckiest layout of memory; a few processes do not show what the others do.
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
     }
-    if said.rigorous {
+    if options.rigorous {
         // The time is to be spent, not saved.
-        plan.precision = plan.precision.filter(|_| said.precision.is_some());
+        plan.precision = plan.precision.filter(|_| options.stop.precision.is_some());
     }
     plan.metrics =
         ["wall", "maxrss"].map(|name| MetricChoice { name: name.into(), unit: None }).to_vec();
     plan.in_slices = true;
-    plan.workers = Some(workers(said, headline));
+    plan.workers = Some(workers(options, headline));
     Ok(plan)
 }
 
-fn workers(said: &WorkerOptions, headline: Headline) -> Workers {
-    let single = said.debug_single_value.then_some(1);
+fn workers(options: &WorkerOptions, headline: Headline) -> Workers {
+    let single = options.debug_single_value.then_some(1);
     Workers {
-        slice_ns: said.min_time.map_or(SLICE_NS, |time| time.ns.max(1)),
-        loops: said.loops.map(|loops| loops.0).or(single.map(u64::from)),
-        n_slices: said.values.or(single),
-        n_warmup_slices: said.warmups.or(single.map(|_| 0)),
-        gc: said.gc.unwrap_or_default(),
-        delta: said.delta,
-        subtract_empty_loop: said.subtract_loop,
+        slice_ns: options.min_time.map_or(SLICE_NS, |time| time.ns.max(1)),
+        loops: options.loops.map(|loops| loops.0).or(single.map(u64::from)),
+        n_slices: options.values.or(single),
+        n_warmup_slices: options.warmups.or(single.map(|_| 0)),
+        gc: options.gc.unwrap_or_default(),
+        delta: options.delta,
+        subtract_empty_loop: options.subtract_loop,
         headline,
-        inherit: said.inherit_environ.clone(),
+        inherit: options.inherit_environ.clone(),
     }
 }
 
 /// One CPU for all workers: they take turns on it, so it is the same for all, and no migration is part of a time. An
 /// isolated one if there is one; else the last, because the first serves most interrupts.
-pub fn affinity(said: &WorkerOptions, facts: &Facts) -> Option<Cpus> {
-    match &said.affinity {
+pub fn affinity(options: &WorkerOptions, facts: &Facts) -> Option<Cpus> {
+    match &options.affinity {
         Some(Affinity::All) => return None,
         Some(Affinity::Cpus(cpus)) => return Some(cpus.clone()),
         None => {}
@@ -342,9 +330,12 @@ mod tests {
     fn benchmarks_are_compared_with_their_own_reference() {
         let words = ["stillwell", "bench", "./old", "./new"];
         let Verb::Bench(verb) = Cli::try_parse_from(words).unwrap().verb else { unreachable!() };
-        let listed = |names: &[&str]| -> Vec<Listed> {
-            let one =
-                |name: &&str| Listed { name: (*name).into(), inner_loops: 2, has_own_timer: false };
+        let listed = |names: &[&str]| -> Vec<ProgramBenchmark> {
+            let one = |name: &&str| ProgramBenchmark {
+                name: (*name).into(),
+                inner_loops: 2,
+                has_own_timer: false,
+            };
             names.iter().map(one).collect()
         };
         let commands = programs(&verb.spec).unwrap();

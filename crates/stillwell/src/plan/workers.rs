@@ -9,19 +9,19 @@ use crate::values::{Gc, Headline};
 pub struct Workers {
     /// How long a slice should take, ns.
     pub slice_ns: u64,
-    /// Loops in a slice; `None` when they are found out.
+    /// Loops in a slice; `None` where calibration finds them.
     pub loops: Option<u64>,
-    /// Slices of each launch; `None` when they are found out.
+    /// Slices of each launch; `None` where calibration finds them.
     pub n_slices: Option<u32>,
-    /// Slices before these that are left out; `None` when they are found out.
+    /// Warm-up slices before these, which are left out; `None` where calibration finds them.
     pub n_warmup_slices: Option<u32>,
     /// Garbage collection while the benchmark runs.
     pub gc: Gc,
-    /// Whether slices of n and of 2n loops take turns, so that what does not grow with the loops cancels.
+    /// Whether slices of n and of 2n loops take turns, so that constant costs cancel.
     pub delta: bool,
     /// Whether the cost of an empty loop is taken off.
     pub subtract_empty_loop: bool,
-    /// What is compared.
+    /// The quantity that is compared.
     pub headline: Headline,
     /// Variables that the workers inherit; `None` for all.
     pub inherit: Option<Vec<String>>,
@@ -29,13 +29,13 @@ pub struct Workers {
 
 /// Code that a worker is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
-    /// Before the loops of each slice, not timed.
+pub struct WorkerCode {
+    /// Code before the loops of each slice, not timed.
     pub setup: String,
-    /// What is timed.
+    /// The code that is timed.
     pub statement: String,
-    /// After them, not timed.
+    /// Code after them, not timed.
     pub teardown: String,
-    /// How often the statement stands in one loop.
+    /// Copies of the statement in one loop.
     pub duplicate: u32,
 }

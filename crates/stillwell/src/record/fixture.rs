@@ -1,7 +1,7 @@
 //! Records for the tests of all stages, built in memory.
 
 use crate::host::Facts;
-use crate::plan::decide;
+use crate::plan::decide_run;
 use crate::record::{EndReason, Event, FORMAT, Header, Layout, Record, Row, Rows, VERSION};
 use crate::spec::RunSpec;
 use crate::values::metric::Metric;
@@ -26,7 +26,7 @@ pub(crate) fn of_spec(spec: RunSpec) -> Record {
         clock_origin_ns: 7,
         columns: Layout::new(&[Metric::WallNs, Metric::UserUs, Metric::SysUs, Metric::MaxrssKib])
             .names(),
-        plan: decide(&spec, &facts, 42).unwrap(),
+        plan: decide_run(&spec, &facts, 42).unwrap(),
         facts,
         gaps: Vec::new(),
         isolation: None,

@@ -60,7 +60,7 @@ fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
 fn shell(out: &mut String, plan: &Plan) {
     let Some(shell) = &plan.shell else { return };
     let why = match &plan.shell_reason {
-        ShellReason::Asked => "as asked for".into(),
+        ShellReason::UserChoice => "as asked for".into(),
         ShellReason::Needed { arm, syntax } => {
             format!("because command {} has {syntax:?}", arm + 1)
         }

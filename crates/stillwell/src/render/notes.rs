@@ -218,7 +218,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use crate::ledger::NoiseSource;
-    use crate::plan::InSuite;
+    use crate::plan::SuiteMembership;
     use crate::record::fixture::record;
     use crate::spec::Cli;
 
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn what_would_help_in_a_suite_is_in_its_file() {
         let mut plan = plan();
-        let suite = InSuite { name: "s".into(), benchmark: "b".into(), family: 1 };
+        let suite = SuiteMembership { name: "s".into(), benchmark: "b".into(), family: 1 };
         plan.suite = Some(suite);
         let arm = 0;
         let findings = [

@@ -13,7 +13,8 @@ use crate::host::{Host, Survey, invoking_user, look};
 use crate::plan::Plan;
 use crate::plan::programs::affinity;
 use crate::render::shield as shown;
-use crate::spec::run::{ProcessOptions, TuneOptions};
+use crate::spec::groups::TuneOptions;
+use crate::spec::run::ProcessOptions;
 use crate::spec::workers::WorkerOptions;
 use crate::sys::User;
 

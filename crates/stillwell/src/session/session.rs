@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
     /// Writes down who took the CPU from these runs.
     fn note_taken(&mut self, ran: &[RunInterval]) -> Result<()> {
         let Some(tracer) = &mut self.tracer else { return Ok(()) };
-        for (step, by) in tracer.taken(ran) {
+        for (step, by) in tracer.losses_by_run(ran) {
             self.writer.append_event(&Event::Taken { step, by })?;
         }
         Ok(())

@@ -4,7 +4,41 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::spec::input::InputOptions;
 use crate::values::LaunchNumbers;
+
+/// `convert`.
+#[derive(Debug, clap::Args)]
+pub struct ConvertVerb {
+    /// The file to read; - is standard input
+    pub file: PathBuf,
+    /// Where to write; the file must not exist. Its name says the format, if --to does not: .swell is a record, .csv and
+    /// .md are tables, all others are for pyperf; .gz at the end is compressed
+    #[arg(
+        short = 'o',
+        long,
+        visible_alias = "record",
+        value_name = "OUT",
+        required_unless_present = "stdout"
+    )]
+    pub output: Option<PathBuf>,
+    /// Write to standard output
+    #[arg(long, conflicts_with = "output")]
+    pub stdout: bool,
+    /// What to write
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub to: Option<WriteFormat>,
+    #[command(flatten)]
+    pub input: InputOptions,
+    /// In a record: the first NUM runs of each command are warm-ups; tim makes 1 [default: 0]
+    #[arg(short = 'w', long, value_name = "NUM")]
+    pub warmup: Option<u32>,
+    /// In a record: the command that the others are compared with [default: the first one in FILE]
+    #[arg(long, value_name = "COMMAND")]
+    pub reference: Option<String>,
+    #[command(flatten)]
+    pub edits: EditOptions,
+}
 
 /// What can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -48,8 +48,8 @@ pub struct StatsVerb {
     pub json: bool,
     /// Show also what the program tim makes of these runs with its options -k, -n, -m and -o; --tim alone: its defaults,
     /// 1,6,4,6
-    #[arg(long, value_name = "K,N,M[,O]", num_args = 0..=1, default_missing_value = "1,6,4,6")]
-    pub tim: Option<TimShape>,
+    #[arg(long, value_name = "K,N,M[,O]", num_args = 0..=1)]
+    pub tim: Option<Option<TimShape>>,
     #[command(flatten)]
     pub numbers: NumberOptions,
 }
@@ -72,9 +72,9 @@ pub struct CheckVerb {
 pub struct HistVerb {
     #[command(flatten)]
     pub files: FilesVerb,
-    /// Number of bins
-    #[arg(short = 'n', long, value_name = "NUM", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub bins: u16,
+    /// Number of bins [default: 20]
+    #[arg(short = 'n', long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub bins: Option<u16>,
     /// All values in bins of equal ratio, instead of equal width up to the 95 % quantile of the slowest
     #[arg(long)]
     pub log: bool,
@@ -88,18 +88,18 @@ pub struct HistVerb {
 pub struct PlotVerb {
     #[command(flatten)]
     pub files: FilesVerb,
-    /// What to draw
-    #[arg(short = 'k', long, value_enum, default_value_t = PlotKind::Time)]
-    pub kind: PlotKind,
+    /// What to draw [default: time]
+    #[arg(short = 'k', long, value_enum)]
+    pub kind: Option<PlotKind>,
     /// All values on a logarithmic scale, instead of those up to the 95 % quantile of the slowest
     #[arg(long)]
     pub log: bool,
     /// Columns of the terminal [default: as many as it has, 80 without one]
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(30..=1000))]
     pub width: Option<u16>,
-    /// Lines of the picture
-    #[arg(long, value_name = "NUM", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=200))]
-    pub height: u16,
+    /// Lines of the picture [default: 16]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(4..=200))]
+    pub height: Option<u16>,
     /// Draw with ASCII characters only [default: if the locale has no UTF-8]
     #[arg(long)]
     pub ascii: bool,
@@ -125,9 +125,9 @@ pub struct DumpVerb {
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub input: FromOptions,
-    /// How to write the rows
-    #[arg(long, value_enum, default_value_t = DumpFormat::Csv)]
-    pub format: DumpFormat,
+    /// How to write the rows [default: csv]
+    #[arg(long, value_enum)]
+    pub format: Option<DumpFormat>,
     /// In text: the times of all loops together, as they were measured, instead of times per loop
     #[arg(long)]
     pub raw: bool,
@@ -159,9 +159,9 @@ pub struct MetadataVerb {
 pub struct SlowestVerb {
     #[command(flatten)]
     pub files: FilesVerb,
-    /// How many to show
-    #[arg(short = 'n', value_name = "NUM", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-    pub n: u32,
+    /// How many to show [default: 5]
+    #[arg(short = 'n', value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
+    pub n: Option<u32>,
 }
 
 /// `compare`.
@@ -209,15 +209,15 @@ pub struct ReportVerb {
 #[command(next_help_heading = "Files with benchmarks")]
 pub struct TableOptions {
     /// Compare the benchmarks of the first file with those of each other one, in a table
-    #[arg(long, value_name = "STYLE", value_enum, num_args = 0..=1, default_missing_value = "text")]
-    pub table: Option<TableStyle>,
+    #[arg(long, value_name = "STYLE", value_enum, num_args = 0..=1)]
+    pub table: Option<Option<TableStyle>>,
     /// Group the benchmarks by their ratio: slower, faster, no difference beyond its error
     #[arg(short = 'G', long)]
     pub group_by_speed: bool,
     /// Leave out what differs by less than this many percent
     #[arg(long, value_name = "PCT")]
     pub min_speed: Option<Percent>,
-    /// What the ratio is of
-    #[arg(long, value_name = "STATISTIC", value_enum, default_value_t = Average::Mean)]
-    pub by: Average,
+    /// What the ratio is of [default: mean]
+    #[arg(long, value_name = "STATISTIC", value_enum)]
+    pub by: Option<Average>,
 }

@@ -69,12 +69,12 @@ pub struct HistorySearch {
     /// Only results of machines with this in their name
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// The number of each result that is looked at
-    #[arg(long, value_enum, default_value_t = Estimate::T0)]
-    pub by: Estimate,
-    /// Error rate: a benchmark that never changed is said to have changed this often
-    #[arg(long, value_name = "PCT", default_value = "1")]
-    pub alpha: Percent,
+    /// The number of each result that is looked at [default: t0]
+    #[arg(long, value_enum)]
+    pub by: Option<Estimate>,
+    /// Error rate: a benchmark that never changed is said to have changed this often [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub alpha: Option<Percent>,
     /// Leave out changes smaller than this
     #[arg(long, value_name = "PCT")]
     pub min: Option<Percent>,
@@ -90,9 +90,9 @@ pub struct HistoryShow {
     /// Print it as JSON instead of text
     #[arg(long)]
     pub json: bool,
-    /// So many results of each benchmark, the newest
-    #[arg(short = 'n', long, value_name = "NUM", default_value_t = 20)]
-    pub last: usize,
+    /// So many results of each benchmark, the newest [default: 20]
+    #[arg(short = 'n', long, value_name = "NUM")]
+    pub last: Option<usize>,
 }
 
 /// `history changes`.

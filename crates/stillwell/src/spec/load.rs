@@ -18,16 +18,15 @@ pub struct LoadVerb {
     pub n: u32,
     /// What they do, several in turn: cpu (compute), mem (copy memory), cache (take cache lines), io (write to an unnamed
     /// file in $TMPDIR and wait for the disk), fork (make processes), timer (have the CPU interrupted), irq (packets to
-    /// themselves)
+    /// themselves) [default: cpu]
     #[arg(
         long,
         value_name = "KINDS",
         value_enum,
         value_delimiter = ',',
-        default_value = "cpu",
         hide_possible_values = true
     )]
-    pub kind: Vec<Kind>,
+    pub kind: Vec<LoadKind>,
     /// The CPUs that are made busy, for example 0-3 [default: all that this process may use]
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<Cpus>,
@@ -41,7 +40,7 @@ pub struct LoadVerb {
 
 /// What a busy process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub enum LoadKind {
     /// It computes.
     Cpu,
     /// It copies memory, more than the caches hold.
@@ -58,7 +57,7 @@ pub enum Kind {
     Irq,
 }
 
-impl Kind {
+impl LoadKind {
     const ALL: [(Self, &str); 7] = [
         (Self::Cpu, "cpu"),
         (Self::Mem, "mem"),
@@ -86,9 +85,12 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_command_line() {
-        for kind in Kind::value_variants() {
+        for kind in LoadKind::value_variants() {
             let value = kind.to_possible_value().unwrap();
-            assert_eq!((value.get_name(), Kind::named(kind.name())), (kind.name(), Some(*kind)));
+            assert_eq!(
+                (value.get_name(), LoadKind::named(kind.name())),
+                (kind.name(), Some(*kind))
+            );
         }
     }
 }

@@ -13,9 +13,9 @@ pub struct NoiseVerb {
     /// Watch these CPUs, for example 2 or 0-3,6 [default: those allowed now]
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<Cpus>,
-    /// Watch for this long, for example 10s or 1min; ^C ends it earlier
-    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
-    pub for_: TimeSpan,
+    /// Watch for this long, for example 10s or 1min; ^C ends it earlier [default: 10s]
+    #[arg(long = "for", value_name = "TIME")]
+    pub for_: Option<TimeSpan>,
     /// Write every pause as a line of comma-separated values: CPU, start by CLOCK_MONOTONIC and length in ns; - is standard
     /// output, which then has nothing else
     #[arg(long, value_name = "FILE")]

@@ -49,12 +49,12 @@ pub struct PoolRun {
     /// Slurm partition
     #[arg(long, value_name = "NAME", conflicts_with = "submit")]
     pub partition: Option<String>,
-    /// Tasks of each benchmark. The queue decides which nodes they are measured on
-    #[arg(long, value_name = "NUM", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub repetitions: u32,
-    /// Blocks in each task: rounds in which every variant runs once
-    #[arg(long, value_name = "NUM", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub blocks: u32,
+    /// Tasks of each benchmark. The queue decides which nodes they are measured on [default: 10]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub repetitions: Option<u32>,
+    /// Blocks in each task: rounds in which every variant runs once [default: 3]
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub blocks: Option<u32>,
     /// Variants, in place of those of the suite: base=./old,new=./new
     #[arg(long, value_name = "NAME=PREFIX,…")]
     pub arms: Option<String>,

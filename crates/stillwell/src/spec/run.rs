@@ -1,14 +1,37 @@
-//! What was said on the command line of `stillwell run`. `None` means "not said": defaults are `plan`'s business, and
+//! The options of `stillwell run`. `None` means that the command line does not have the option; `plan` has the defaults, and
 //! the help texts quote them.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::values::{
-    Cpus, Estimand, ExitStatuses, FailOn, IgnoreFailure, MetricList, NameList, Order, OutputTarget,
-    Padding, Percent, Rlimit, Sched, Shell, TimeSpan,
+use crate::spec::groups::{
+    JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
 };
+use crate::values::{
+    Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan,
+};
+
+/// `run`.
+#[derive(Debug, clap::Args)]
+pub struct RunVerb {
+    #[command(flatten)]
+    pub spec: RunSpec,
+    /// Afterwards, measure again with what removes the largest source of noise, and show both. It is turned on for the runs
+    /// alone: --isolate, --affinity with one quiet CPU, or a knob of --tune
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
+    /// Watch by tracepoints who takes the CPU from the runs, by name; `stillwell noise` shows it. Needs root or CAP_PERFMON,
+    /// and makes every switch and interrupt take a little longer
+    #[arg(long)]
+    pub attribute: bool,
+    /// Play these times instead of running anything (for tests)
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
 
 /// Options of `stillwell run`.
 #[derive(Args, Clone, Debug, Default)]
@@ -25,9 +48,9 @@ pub struct RunSpec {
     #[command(flatten)]
     pub process: ProcessOptions,
     #[command(flatten)]
-    pub judging: JudgingOptions,
+    pub judgement: JudgementOptions,
     #[command(flatten)]
-    pub shown: ShownOptions,
+    pub display: DisplayOptions,
     #[command(flatten)]
     pub output: OutputOptions,
 }
@@ -35,7 +58,7 @@ pub struct RunSpec {
 /// What the summary shows.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
-pub struct ShownOptions {
+pub struct DisplayOptions {
     /// Metrics to show, each with an optional :UNIT, or default, time, all; `wall` alone also collects nothing else,
     /// which is fastest [default: wall, CPU times, memory]
     #[arg(long, value_name = "METRIC[:UNIT],...")]
@@ -102,14 +125,8 @@ pub struct LengthOptions {
     #[arg(short = 'r', long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs", "budget"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
-    /// Most time to spend on timed runs, hooks included, for example 30s or 5min, unless that is too short for
-    /// --min-runs; a bare number is in seconds [default: 10s, or 3s for a single command]
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<TimeSpan>,
-    /// Stop when the error falls below this many percent: that of t0 with a single command, of every ratio (half its
-    /// interval) with several [default: 0.5 for a single command; none for several]
-    #[arg(long, value_name = "PCT")]
-    pub precision: Option<Percent>,
+    #[command(flatten)]
+    pub stop: StopOptions,
     /// End a run that takes longer, as a failure, for example 30s; SIGTERM first, SIGKILL two seconds later
     /// [default: no limit]
     #[arg(long, value_name = "TIME")]
@@ -163,24 +180,21 @@ pub struct ProcessOptions {
     /// user who called it. What is in force is in the record (docs/isolation.md)
     #[arg(long)]
     pub isolate: bool,
-    /// Nice level, -20 (needs root) to 19 [default: as it is now]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
-    pub nice: Option<i32>,
-    /// Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO], priority 1 to 99 (default 50; needs root)
-    /// [default: as it is now]
-    #[arg(long, value_name = "POLICY")]
-    pub sched: Option<Sched>,
+    #[command(flatten)]
+    pub priority: PriorityOptions,
     /// Soft resource limit: as, core, cpu, data, fsize, memlock, nofile, nproc or stack, in bytes (with K, M, G),
     /// seconds or pieces [default: as it is now]
     #[arg(long = "rlimit", value_name = "RESOURCE=VALUE")]
     pub rlimits: Vec<Rlimit>,
-    /// Switch address space randomisation off [default: left on, so that the layout is averaged]
-    #[arg(long)]
-    pub no_aslr: bool,
-    /// Bytes of padding in the environment: random (new for each block, the same for all commands), off, or a number
-    /// up to 65536 [default: random, below 4096]
-    #[arg(long, value_name = "BYTES")]
-    pub env_padding: Option<Padding>,
+    #[command(flatten)]
+    pub layout: LayoutOptions,
+    #[command(flatten)]
+    pub execution: ExecutionOptions,
+}
+
+/// How the commands are executed, and which of their exits are failures.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ExecutionOptions {
     /// Set variables, quoted as in a shell: 'A=1 B="x y"'; once for all commands, or once for each command
     #[arg(long, value_name = "VARS")]
     pub env: Vec<String>,
@@ -196,46 +210,11 @@ pub struct ProcessOptions {
     pub show_output: bool,
     /// Go on when a run fails: all-non-zero (the default value; signals and timeouts too), or a list of exit
     /// statuses to ignore [default: a failure ends everything]
-    #[arg(short = 'i', long, value_name = "MODE", num_args = 0..=1, require_equals = true,
-          default_missing_value = "all-non-zero")]
-    pub ignore_failure: Option<IgnoreFailure>,
+    #[arg(short = 'i', long, value_name = "MODE", num_args = 0..=1, require_equals = true)]
+    pub ignore_failure: Option<Option<IgnoreFailure>>,
     /// Exit statuses that are right, for example 1 or 0,3; any other is a failure [default: 0]
     #[arg(long, value_name = "STATUSES", conflicts_with = "ignore_failure")]
     pub expect_exit: Option<ExitStatuses>,
-}
-
-/// What the machine is like meanwhile.
-#[derive(Args, Clone, Debug, Default)]
-pub struct TuneOptions {
-    /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example
-    /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password;
-    /// under sudo the commands still run as the user who called it
-    #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
-    pub tune: Option<Option<NameList>>,
-}
-
-/// How differences are judged.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "The verdict")]
-pub struct JudgingOptions {
-    /// In how many percent of sessions the same program may be called different; with several commands, any of them
-    /// [default: 1]
-    #[arg(long, value_name = "PCT")]
-    pub alpha: Option<Percent>,
-    /// Differences below this many percent count as the same [default: 1]
-    #[arg(long, value_name = "PCT")]
-    pub same: Option<Percent>,
-    /// What is compared: adaptive (the sharpest of typical and the two floors), typical (trimmed mean), floor (lowest
-    /// runs, local or of all) or mean [default: adaptive]
-    #[arg(long, value_name = "WHICH")]
-    pub estimand: Option<Estimand>,
-    /// Run the reference a second time in every block and report, as a self-check, how it compares with itself
-    #[arg(long)]
-    pub aa: bool,
-    /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
-    /// be told yet
-    #[arg(long, value_name = "slower[:PCT]")]
-    pub fail_on: Option<FailOn>,
 }
 
 /// What is shown and written.

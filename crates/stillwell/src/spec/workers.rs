@@ -1,13 +1,26 @@
-//! What was said on the command lines of `stillwell timeit` and `stillwell bench`. Where an option does what pyperf's of
-//! the same name does, it has that name.
+//! The options of `stillwell timeit` and `stillwell bench`. An option that does the same as one of pyperf has its name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 
-use crate::spec::run::{JudgingOptions, OutputOptions, TuneOptions};
-use crate::values::{Cpus, Gc, Headline, Padding, Percent, Sched, TimeSpan};
+use crate::spec::groups::{
+    JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
+};
+use crate::spec::resume::ArgumentIds;
+use crate::spec::run::OutputOptions;
+use crate::values::{Cpus, Gc, Headline, TimeSpan};
+
+/// `timeit`.
+#[derive(Debug, clap::Args)]
+pub struct TimeitVerb {
+    #[command(flatten)]
+    pub spec: TimeitSpec,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
+}
 
 /// Options of `stillwell timeit`.
 #[derive(Args, Clone, Debug, Default)]
@@ -55,6 +68,18 @@ pub struct CodeOptions {
     /// Repeat the statement so many times in each loop, to make the cost of the loop small [default: 1]
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub duplicate: Option<u32>,
+}
+
+/// `bench`.
+#[derive(Debug, clap::Args)]
+pub struct BenchVerb {
+    #[command(flatten)]
+    pub(super) given: ArgumentIds,
+    #[command(flatten)]
+    pub spec: BenchSpec,
+    /// Look at the machine whose files are below this directory (for tests)
+    #[arg(long, hide = true, value_name = "DIR", default_value = "/")]
+    pub host_root: PathBuf,
 }
 
 /// Options of `stillwell bench`.
@@ -110,9 +135,9 @@ pub struct SuiteOptions {
 /// A variant on the command line: `NAME=PREFIX`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPrefix {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What to put in front.
+    /// The words in front of its commands.
     pub prefix: String,
 }
 
@@ -134,7 +159,7 @@ impl FromStr for NamedPrefix {
 pub struct Pin {
     /// The variant.
     pub name: String,
-    /// What it is of.
+    /// Its commit.
     pub commit: String,
 }
 
@@ -155,7 +180,7 @@ pub struct SessionOptions {
     #[command(flatten)]
     pub workers: WorkerOptions,
     #[command(flatten)]
-    pub judging: JudgingOptions,
+    pub judgement: JudgementOptions,
     #[command(flatten)]
     pub output: OutputOptions,
     #[command(flatten)]
@@ -164,7 +189,23 @@ pub struct SessionOptions {
 
 /// How long to measure, and how.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "How long, and how")]
+#[command(
+    next_help_heading = "How long, and how",
+    mut_arg("budget", |arg| arg.help(
+        "Most time to spend on timed processes, of all benchmarks together [default: 10s for each benchmark, or 3s where \
+         nothing is compared]"
+    )),
+    mut_arg("precision", |arg| arg.help(
+        "Stop when the error falls below this many percent: that of t0 where nothing is compared, else of every ratio (half \
+         its interval) [default: 0.5 where nothing is compared]"
+    )),
+    mut_arg("sched", |arg| arg.help(
+        "Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO] (needs root) [default: as it is now]"
+    )),
+    mut_arg("env_padding", |arg| arg.help(
+        "Bytes of padding in the environment: random, off, or a number [default: random, below 4096]"
+    )),
+)]
 pub struct WorkerOptions {
     /// Exactly this many processes of each; of a suite, blocks [default: until everything is decided, or --budget is used
     /// up]
@@ -178,18 +219,12 @@ pub struct WorkerOptions {
     pub warmups: Option<u32>,
     /// Loops in each slice, the same for all; 2^8 is 256 [default: as many as take --min-time]
     #[arg(short = 'l', long, value_name = "NUM")]
-    pub loops: Option<Count>,
+    pub loops: Option<LoopCount>,
     /// How long a slice should take. Short ones fit between what else the machine does [default: 1ms]
     #[arg(long, value_name = "TIME")]
     pub min_time: Option<TimeSpan>,
-    /// Most time to spend on timed processes, of all benchmarks together [default: 10s for each benchmark, or 3s where nothing
-    /// is compared]
-    #[arg(long, value_name = "TIME")]
-    pub budget: Option<TimeSpan>,
-    /// Stop when the error falls below this many percent: that of t0 where nothing is compared, else of every ratio (half
-    /// its interval) [default: 0.5 where nothing is compared]
-    #[arg(long, value_name = "PCT")]
-    pub precision: Option<Percent>,
+    #[command(flatten)]
+    pub stop: StopOptions,
     /// Take three times as long
     #[arg(long, conflicts_with_all = ["fast", "budget", "processes"])]
     pub rigorous: bool,
@@ -229,18 +264,10 @@ pub struct WorkerOptions {
     /// Variables that the processes inherit, separated by commas; PATH, HOME and the locale always [default: all]
     #[arg(long, value_name = "VARS", value_delimiter = ',')]
     pub inherit_environ: Option<Vec<String>>,
-    /// Nice level, -20 (needs root) to 19 [default: as it is now]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
-    pub nice: Option<i32>,
-    /// Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO] (needs root) [default: as it is now]
-    #[arg(long, value_name = "POLICY")]
-    pub sched: Option<Sched>,
-    /// Switch address space randomisation off [default: left on, so that the layout is averaged]
-    #[arg(long)]
-    pub no_aslr: bool,
-    /// Bytes of padding in the environment: random, off, or a number [default: random, below 4096]
-    #[arg(long, value_name = "BYTES")]
-    pub env_padding: Option<Padding>,
+    #[command(flatten)]
+    pub priority: PriorityOptions,
+    #[command(flatten)]
+    pub layout: LayoutOptions,
     /// Seed of all random choices [default: drawn anew, and recorded]
     #[arg(long, value_name = "NUM")]
     pub seed: Option<u64>,
@@ -268,7 +295,7 @@ pub enum Clock {
 }
 
 impl WorkerOptions {
-    /// What is compared.
+    /// The quantity that is compared.
     pub fn headline(&self) -> Headline {
         match (self.track_memory, self.tracemalloc, self.clock) {
             (true, _, _) => Headline::Memory,
@@ -282,7 +309,7 @@ impl WorkerOptions {
 /// CPUs for the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Affinity {
-    /// Wherever the scheduler puts them.
+    /// All CPUs; the scheduler chooses.
     All,
     /// These.
     Cpus(Cpus),
@@ -298,9 +325,9 @@ impl FromStr for Affinity {
 
 /// A number of loops: `1000`, or `2^10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count(pub u64);
+pub struct LoopCount(pub u64);
 
-impl FromStr for Count {
+impl FromStr for LoopCount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

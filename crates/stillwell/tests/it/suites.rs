@@ -110,8 +110,37 @@ fn only_one_measures_into_a_directory() {
     second.ends_with(2).says(&["somebody else is measuring into out"]);
     bench.write("go", "");
     running.finish().ends_with(0);
-    let changed = ["bench", "--resume", "out", "--budget", "1s"];
-    bench.stillwell(&changed).ends_with(2).says(&["leave --budget out"]);
+}
+
+#[test]
+fn a_suite_that_goes_on_keeps_its_plan() {
+    let bench = counted();
+    bench.write("go", "");
+    bench.stillwell(&["bench", "suite.toml", "--blocks", "1", "-o", "out"]).ends_with(0);
+    let changes: [&[&str]; 12] = [
+        &["--budget", "1s"],
+        &["--no-aslr"],
+        &["--nice", "1"],
+        &["--sched", "batch"],
+        &["--delta"],
+        &["--track-memory"],
+        &["--tracemalloc"],
+        &["--clock", "cpu"],
+        &["--subtract-loop"],
+        &["--env-padding", "off"],
+        &["--inherit-environ", "A"],
+        &["--debug-single-value"],
+    ];
+    for change in changes {
+        let ran = bench.stillwell(&[&["bench", "--resume", "out"], change].concat());
+        let advice = format!("leave {} out, or start a new suite", change[0]);
+        ran.ends_with(2).says(&["--resume goes on by the plan", &advice]);
+    }
+    bench
+        .stillwell(&["bench", "--resume", "out", "--blocks", "2"])
+        .ends_with(2)
+        .says(&["--blocks"]);
+    bench.stillwell(&["bench", "--resume", "out", "--json"]).ends_with(0);
 }
 
 #[test]

@@ -1,48 +1,53 @@
-//! Record → where the time above t0 went, arm by arm. Pure.
+//! Record → time above t0 by source, for each arm. Pure.
 //!
-//! A run of one thread is on a CPU, ready but without one, or asleep (or has ended, and nobody has seen that yet), so
+//! A run of one thread is on a CPU, ready without one, or asleep (or it has ended and Stillwell has not seen that
+//! yet), so
 //!
 //! ```text
 //! wall - t0 = (preempted - least) + (queued - least) + (on the CPU - what it takes) + (asleep - what it sleeps)
 //! ```
 //!
-//! holds exactly, run by run. What a run has of each without noise is what the least disturbed runs have: the smallest
-//! preemption and queueing, and of the rest the shares of the lowest fifth. The time on the CPU is divided further by
-//! estimates; what they leave is not explained.
+//! holds exactly for each run. The baseline without noise comes from the least disturbed runs: the smallest preemption
+//! and queueing, and the mean shares of the lowest fifth for the rest. Estimates divide the CPU time further; their
+//! rest is unexplained.
+
+mod baseline;
+mod estimates;
+mod sample;
 
 use std::collections::HashMap;
 
 use serde::Serialize;
-use stats::series::theil_sen_at;
 
-use crate::analysis::ArmSummary;
-use crate::ledger::{Ledger, LedgerEntry, NoiseSource, scaled};
+use crate::analysis::ledger::baseline::ArmBaseline;
+use crate::analysis::ledger::estimates::computing;
+use crate::analysis::ledger::sample::{LedgerSample, samples_by_arm};
+use crate::analysis::summary::ArmSummary;
+use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
 
-use self::sample::{LedgerSample, samples_by_arm};
-
-mod sample;
+pub use baseline::ThreadUse;
 
 /// The ledgers of a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordLedger {
-    /// Of each arm that has times; hidden ones are left out.
+    /// Ledger of each arm with times; hidden arms are left out.
     pub arms: Vec<ArmLedger>,
-    /// Of all of them together.
+    /// Sum of all arms.
     pub total: Ledger,
-    /// Time that was measured in all, ns.
+    /// Measured time in all, ns.
     pub measured_ns: i64,
-    /// What reading the evidence cost, where that was measured.
+    /// Cost of reading the evidence, if it was measured.
     pub evidence: Option<EvidenceCost>,
 }
 
-/// What it cost to read what the kernel counts of the runs. None of it is in their times.
+/// The cost of reading the kernel's counts of the runs. It is not part of their times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EvidenceCost {
-    /// For a run, between this one and the next, ns.
+    /// Cost per run, between this run and the next, ns.
     pub of_run_ns: f64,
-    /// As a share of the time of the runs.
+    /// Share of the time of the runs.
     pub share: f64,
 }
 
@@ -51,7 +56,7 @@ pub struct EvidenceCost {
 pub struct ArmLedger {
     /// Index in the plan.
     pub arm: usize,
-    /// What to call it.
+    /// Label of the arm.
     pub label: String,
     /// Runs, or slices of them.
     pub n: usize,
@@ -59,40 +64,19 @@ pub struct ArmLedger {
     pub t0_ns: f64,
     /// Time that was measured, ns.
     pub measured_ns: i64,
-    /// Where the time above t0 went.
+    /// Time above t0 by source.
     pub ledger: Ledger,
-    /// What its threads do with CPUs.
+    /// Use of CPUs by the threads.
     pub threads: ThreadUse,
-    /// Runs whose switches the kernel had no room for.
+    /// Runs whose switch records the kernel dropped.
     pub n_uncounted: usize,
 }
 
-/// What the threads of a run do with CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ThreadUse {
-    /// There is one, or one at a time.
-    One,
-    /// One waits while another one has the CPU, so that its waiting is no part of the wall time, and nothing but waiting is
-    /// told apart, as an estimate.
-    TakeTurns,
-    /// They have several CPUs at a time: the same.
-    Parallel,
-}
-
-/// Share of an arm's runs that counts as undisturbed.
-const LOW: f64 = 0.2;
-/// More CPU time than wall time by this factor is more than one CPU; more CPU time and waiting, more than one thread.
-const PARALLEL_FROM: f64 = 1.1;
-/// Fewest runs that costs are estimated from, and most: the estimate takes their square.
-const ESTIMATE_RUNS_MIN: usize = 20;
-const ESTIMATE_RUNS_MAX: usize = 300;
-
-/// The ledgers of a record; `None` when nothing in it has a time, or the times are more than there can be.
+/// The ledgers of a record; `None` if no row has a time, or a sum would overflow.
 pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
     let samples = samples_by_arm(record, arms);
-    let taken = taken_by_step(record);
-    if !can_be_added(&samples, &taken) {
+    let losses = losses_by_step(record);
+    if !can_be_added(&samples, &losses) {
         return None;
     }
     let has_switches = rows_of(record).has(Metric::PreemptedNs);
@@ -101,7 +85,7 @@ pub fn of_record(record: &Record, arms: &[ArmSummary]) -> Option<RecordLedger> {
         .zip(samples)
         .filter(|(arm, samples)| !arm.is_hidden && !samples.is_empty())
         .filter_map(|(arm, samples)| {
-            of_arm(arm, &record.header.plan.full_label(arm.arm), &samples, &taken, has_switches)
+            of_arm(arm, &record.header.plan.full_label(arm.arm), &samples, &losses, has_switches)
         })
         .collect();
     let total = arms.iter().map(|arm| arm.ledger.clone()).reduce(|sum, arm| sum.plus(&arm))?;
@@ -120,8 +104,8 @@ fn evidence_cost(record: &Record) -> Option<EvidenceCost> {
     (wall_ns > 0).then(|| EvidenceCost { of_run_ns, share: evidence_ns / wall_ns as f64 })
 }
 
-/// Whether no sum of these times is beyond what a number of nanoseconds has room for.
-fn can_be_added(samples: &[Vec<LedgerSample>], taken: &EntriesByStep<'_>) -> bool {
+/// Whether the sums of these times stay far below the range of nanoseconds in an i64.
+fn can_be_added(samples: &[Vec<LedgerSample>], losses: &EntriesByStep<'_>) -> bool {
     let of = |it: &LedgerSample| {
         [Some(it.wall_ns), Some(it.floor_ns), it.preempted_ns, it.queued_ns, it.cpu_ns]
             .map(|ns| i128::from(ns.unwrap_or(0)))
@@ -129,34 +113,34 @@ fn can_be_added(samples: &[Vec<LedgerSample>], taken: &EntriesByStep<'_>) -> boo
             .sum::<i128>()
     };
     let all: i128 = samples.iter().flatten().map(of).sum();
-    let mut entries = taken.values().copied().flatten();
+    let mut entries = losses.values().copied().flatten();
     let named: i128 = entries.clone().map(|entry| i128::from(entry.ns).abs()).sum();
     all.max(named) < i128::from(i64::MAX) / 4 && entries.all(|entry| entry.ns >= 0)
 }
 
-/// What a trace says of each run: who took the CPU from it.
+/// Traced losses of each run, by step.
 type EntriesByStep<'a> = HashMap<u32, &'a [LedgerEntry]>;
 
-fn taken_by_step(record: &Record) -> EntriesByStep<'_> {
-    let taken = record.events.iter().filter_map(|event| match event {
+fn losses_by_step(record: &Record) -> EntriesByStep<'_> {
+    let losses = record.events.iter().filter_map(|event| match event {
         Event::Taken { step, by } => Some((*step, by.as_slice())),
         _ => None,
     });
-    taken.collect()
+    losses.collect()
 }
 
 fn of_arm(
     summary: &ArmSummary,
     label: &str,
     samples: &[LedgerSample],
-    taken: &EntriesByStep<'_>,
+    losses: &EntriesByStep<'_>,
     has_switches: bool,
 ) -> Option<ArmLedger> {
     let t0_ns = summary.wall.as_ref()?.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
     let usual = ArmBaseline::of(samples);
     let mut parts = Vec::new();
-    // Where they take turns, or nobody knows when a worker waited, waiting is an estimate.
+    // Waiting is an estimate if threads take turns, or if the runs are slices, whose waits have no exact time.
     let mut is_rough =
         usual.threads != ThreadUse::One || samples.iter().any(|sample| sample.is_slice);
     let mut cpu_ns = Some(Vec::new());
@@ -168,7 +152,7 @@ fn of_arm(
             preempted_ns += split.preempted_ns;
             queued_ns += split.queued_ns;
         } else {
-            // Also what followed a preemption.
+            // Without a preemption count this includes the wait after a preemption.
             waited_ns += split.queued_ns;
         }
         if let Some(all) = &mut cpu_ns {
@@ -185,7 +169,7 @@ fn of_arm(
     }
     let (counted, uncounted): (Vec<&LedgerSample>, _) =
         samples.iter().partition(|sample| sample.preempted_ns.is_some());
-    let tasks = |of: &[&LedgerSample]| named(of, taken).0;
+    let tasks = |of: &[&LedgerSample]| named(of, losses).0;
     parts.extend(shared(tasks(&counted), preempted_ns, NoiseSource::Preempted, is_rough));
     parts.extend(shared(tasks(&uncounted), waited_ns, NoiseSource::Waited, is_rough));
     parts.push(LedgerEntry {
@@ -194,10 +178,10 @@ fn of_arm(
     });
     if let Some(cpu_ns) = cpu_ns {
         let beyond_ns: i64 = cpu_ns.iter().sum();
-        // What every run has of them is no noise; and they are in the CPU time of the run.
-        let most_ns = beyond_usual_ns(samples, taken).clamp(0, beyond_ns.max(0));
+        // Interrupts that every run has are no noise; and interrupts are part of the CPU time of the run.
+        let most_ns = beyond_usual_ns(samples, losses).clamp(0, beyond_ns.max(0));
         let all: Vec<&LedgerSample> = samples.iter().collect();
-        parts.extend(shared(named(&all, taken).1, most_ns, NoiseSource::Unexplained, false));
+        parts.extend(shared(named(&all, losses).1, most_ns, NoiseSource::Unexplained, false));
         parts.extend(computing(samples, &cpu_ns, most_ns));
     }
     Some(ArmLedger {
@@ -212,20 +196,20 @@ fn of_arm(
     })
 }
 
-/// Programs and interrupts that a trace has seen, of these runs together.
+/// Traced programs, and traced interrupts, of these runs together.
 fn named(
     samples: &[&LedgerSample],
-    taken: &EntriesByStep<'_>,
+    losses: &EntriesByStep<'_>,
 ) -> (Vec<LedgerEntry>, Vec<LedgerEntry>) {
-    let seen = samples.iter().filter_map(|sample| taken.get(&sample.step));
-    let all = seen.flat_map(|entries| entries.iter().cloned());
+    let traced = samples.iter().filter_map(|sample| losses.get(&sample.step));
+    let all = traced.flat_map(|entries| entries.iter().cloned());
     all.partition(|entry| matches!(entry.source, NoiseSource::Task { .. }))
 }
 
-/// Interrupts of all runs, beyond as many times those of the run that has least.
-fn beyond_usual_ns(samples: &[LedgerSample], taken: &EntriesByStep<'_>) -> i64 {
+/// Interrupt time of all runs above that of the run with the least.
+fn beyond_usual_ns(samples: &[LedgerSample], losses: &EntriesByStep<'_>) -> i64 {
     let of_run = |sample: &LedgerSample| {
-        let entries = taken.get(&sample.step).copied().unwrap_or_default();
+        let entries = losses.get(&sample.step).copied().unwrap_or_default();
         let interrupts = entries.iter().filter(|it| !matches!(it.source, NoiseSource::Task { .. }));
         interrupts.map(|entry| entry.ns).sum::<i64>()
     };
@@ -233,15 +217,20 @@ fn beyond_usual_ns(samples: &[LedgerSample], taken: &EntriesByStep<'_>) -> i64 {
     each.iter().sum::<i64>() - each.iter().min().unwrap_or(&0) * each.len() as i64
 }
 
-/// Divides a time among those who were seen; each gets its share of it, if they took more. What they leave is `rest`.
-fn shared(seen: Vec<LedgerEntry>, ns: i64, rest: NoiseSource, is_rough: bool) -> Vec<LedgerEntry> {
-    let seen_ns: i64 = seen.iter().map(|entry| entry.ns).sum();
-    // Whose time the rest of it was nobody has measured.
-    let is_estimate = is_rough || seen_ns > ns;
+/// Divides a time among traced sources. If they took more than it, each gets its share; the rest goes to `rest`.
+fn shared(
+    traced: Vec<LedgerEntry>,
+    ns: i64,
+    rest: NoiseSource,
+    is_rough: bool,
+) -> Vec<LedgerEntry> {
+    let traced_ns: i64 = traced.iter().map(|entry| entry.ns).sum();
+    // The rest of a partial trace has no measured source.
+    let is_estimate = is_rough || traced_ns > ns;
     let mut left_ns = ns;
     let mut parts = Vec::new();
-    for entry in seen {
-        let part = if seen_ns > ns { entry.scaled(ns.max(0), seen_ns) } else { entry };
+    for entry in traced {
+        let part = if traced_ns > ns { entry.scaled(ns.max(0), traced_ns) } else { entry };
         left_ns -= part.ns;
         parts.push(LedgerEntry { is_estimate, ..part });
     }
@@ -251,154 +240,15 @@ fn shared(seen: Vec<LedgerEntry>, ns: i64, rest: NoiseSource, is_rough: bool) ->
     parts
 }
 
-/// Those that have the times.
+/// The rows that have the times.
 fn rows_of(record: &Record) -> &Rows {
     record.slices.as_ref().unwrap_or(&record.rows)
 }
 
-/// Whether anything was recorded that can tell where time went.
+/// Whether the record has evidence on lost time.
 pub fn has_evidence(record: &Record) -> bool {
     let rows = rows_of(record);
     [Metric::PreemptedNs, Metric::RunQueueWaitNs].into_iter().any(|metric| rows.has(metric))
-}
-
-/// What an arm has without noise.
-struct ArmBaseline {
-    preempted_ns: i64,
-    queued_ns: i64,
-    /// CPU time ÷ time that it was not waiting for a CPU; `None` where it is not known, or there are several threads.
-    cpu_share: Option<f64>,
-    threads: ThreadUse,
-}
-
-/// The excess of a run.
-struct ExcessSplit {
-    preempted_ns: i64,
-    queued_ns: i64,
-    cpu_ns: Option<i64>,
-    asleep_ns: Option<i64>,
-    /// Whether it waited for longer than it took: several threads did at once.
-    is_capped: bool,
-}
-
-impl ArmBaseline {
-    fn of(samples: &[LedgerSample]) -> Self {
-        let least =
-            |of: fn(&LedgerSample) -> Option<i64>| samples.iter().filter_map(of).min().unwrap_or(0);
-        let mut order: Vec<&LedgerSample> = samples.iter().collect();
-        let n_low = ((samples.len() as f64 * LOW).ceil() as usize).max(1);
-        if n_low < order.len() {
-            let excess =
-                |sample: &LedgerSample| sample.wall_ns as f64 / sample.floor_ns.max(1) as f64;
-            order.select_nth_unstable_by(n_low, |a, b| excess(a).total_cmp(&excess(b)));
-            order.truncate(n_low);
-        }
-        let cpu_ns: Option<i64> = order.iter().map(|sample| sample.cpu_ns).sum();
-        let rest_ns: i64 = order.iter().map(|sample| sample.rest_ns()).sum();
-        let wall_ns: i64 = order.iter().map(|sample| sample.wall_ns).sum();
-        let is_more = |ns: i64| cpu_ns.is_some_and(|cpu| cpu as f64 > PARALLEL_FROM * ns as f64);
-        // Waiting is of all threads, or of the first one: without it there may be no time left.
-        let threads = if is_more(wall_ns) {
-            ThreadUse::Parallel
-        } else if is_more(rest_ns) {
-            ThreadUse::TakeTurns
-        } else {
-            ThreadUse::One
-        };
-        let cpu_ns = cpu_ns.filter(|_| rest_ns > 0 && threads == ThreadUse::One);
-        Self {
-            preempted_ns: least(|sample| sample.preempted_ns),
-            queued_ns: least(|sample| sample.queued_ns),
-            cpu_share: cpu_ns.map(|ns| ns as f64 / rest_ns as f64),
-            threads,
-        }
-    }
-
-    fn split(&self, sample: &LedgerSample) -> ExcessSplit {
-        let excess_ns = sample.wall_ns - sample.floor_ns;
-        let mut preempted_ns = sample.preempted_ns.map_or(0, |ns| ns - self.preempted_ns);
-        let mut queued_ns = sample.queued_ns.map_or(0, |ns| ns - self.queued_ns);
-        let waited_ns = preempted_ns + queued_ns;
-        let is_capped = waited_ns > excess_ns.max(0);
-        if is_capped {
-            preempted_ns = scaled(preempted_ns, excess_ns.max(0), waited_ns);
-            queued_ns = excess_ns.max(0) - preempted_ns;
-        }
-        let left_ns = excess_ns - preempted_ns - queued_ns;
-        let (mut cpu_ns, mut asleep_ns) = (None, None);
-        if let (Some(share), Some(ns)) = (self.cpu_share, sample.cpu_ns) {
-            // Both parts come from one difference, so that what one has too much the other has too little.
-            let usual_ns = (sample.rest_ns() - left_ns) as f64 * share;
-            let more_ns = ns - usual_ns.round() as i64;
-            cpu_ns = Some(more_ns);
-            // Where nobody has counted how long it was ready, nobody knows that it was not.
-            asleep_ns = sample.queued_ns.map(|_| left_ns - more_ns);
-        }
-        ExcessSplit { preempted_ns, queued_ns, cpu_ns, asleep_ns, is_capped }
-    }
-}
-
-/// Reads a count of a run.
-type SampleCount = fn(&LedgerSample) -> Option<u64>;
-
-/// What the time on the CPU beyond the usual went to, as far as counts tell; `known_ns` of it is known already.
-fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> Vec<LedgerEntry> {
-    let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
-    let mut parts = Vec::new();
-    let mut take = |source: NoiseSource, ns: f64, n: u64| {
-        let ns = (ns.round() as i64).clamp(0, left_ns.max(0));
-        left_ns -= ns;
-        parts.push(LedgerEntry::estimate(source, ns, n));
-    };
-    if let Some(ns) = slower_clock_ns(samples) {
-        take(NoiseSource::Frequency, ns, samples.len() as u64);
-    }
-    let counts: [(NoiseSource, SampleCount); 2] = [
-        (NoiseSource::Migrations, |sample| sample.migrations),
-        (NoiseSource::Faults, |sample| sample.faults),
-    ];
-    for (source, count) in counts {
-        let counted: Option<Vec<u64>> = samples.iter().map(count).collect();
-        let Some(counted) = counted else { continue };
-        let least = counted.iter().copied().min().unwrap_or(0);
-        let n_more: u64 = counted.iter().map(|n| n - least).sum();
-        if let Some(each_ns) = cost_ns(&counted, beyond_ns) {
-            take(source, each_ns * n_more as f64, n_more);
-        }
-    }
-    parts
-}
-
-/// What one more of something costs, by the slope over the runs; `None` unless both halves of the runs say much the same.
-fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
-    if counts.len() < ESTIMATE_RUNS_MIN {
-        return None;
-    }
-    let stride = counts.len().div_ceil(ESTIMATE_RUNS_MAX);
-    let slope = |from: usize| {
-        let at = |index: &usize| index % (2 * stride) == from * stride;
-        let indices: Vec<usize> = (0..counts.len()).filter(at).collect();
-        let xs: Vec<f64> = indices.iter().map(|&index| counts[index] as f64).collect();
-        let ys: Vec<f64> = indices.iter().map(|&index| beyond_ns[index] as f64).collect();
-        theil_sen_at(&xs, &ys).ok().filter(|slope| *slope > 0.0)
-    };
-    let (even, odd) = (slope(0)?, slope(1)?);
-    (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
-}
-
-/// Time that a clock slower than in the fastest runs has cost.
-fn slower_clock_ns(samples: &[LedgerSample]) -> Option<f64> {
-    let rates: Option<Vec<f64>> = samples
-        .iter()
-        .map(|sample| Some(sample.cycles? / sample.cpu_ns.filter(|&ns| ns > 0)? as f64))
-        .collect();
-    let rates = rates?;
-    let top = stats::SortedSample::new(&rates).ok()?.quantile(1.0 - LOW / 2.0);
-    let lost = samples
-        .iter()
-        .zip(&rates)
-        .map(|(sample, rate)| sample.cpu_ns.unwrap_or(0) as f64 * (1.0 - rate / top).max(0.0));
-    (top > 0.0).then(|| lost.sum())
 }
 
 #[cfg(test)]

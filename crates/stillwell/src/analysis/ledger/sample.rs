@@ -1,29 +1,30 @@
-//! What each run of a record says of its time.
+//! Times and counts of each run, read from the rows of a record.
 
 use crate::analysis::launches::slice_rule;
-use crate::analysis::{ArmSummary, queued_ns};
+use crate::analysis::run_times::queued_ns;
+use crate::analysis::summary::ArmSummary;
 use crate::record::{Record, Rows};
 use crate::values::Headline;
 use crate::values::metric::Metric;
 
-/// More than a year: no run took so long, and a record that says so is damaged.
+/// More than a year: longer than any run, so a record with such a time is damaged.
 pub const TIME_NS_MAX: i64 = 1 << 55;
 
-/// What one run, or slice, says.
+/// Times and counts of one run, or slice.
 #[derive(Clone, Copy, Debug)]
 pub struct LedgerSample {
     pub step: u32,
     pub wall_ns: i64,
-    /// What it takes without noise.
+    /// Wall time without noise.
     pub floor_ns: i64,
     pub preempted_ns: Option<i64>,
     pub queued_ns: Option<i64>,
     pub cpu_ns: Option<i64>,
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
-    /// Whether it never gave its CPU away to wait for something.
+    /// Whether it never gave up its CPU for a wait.
     pub never_waited: bool,
-    /// Whether it is a slice of a worker, and the time that it was ready an upper bound.
+    /// Whether it is a slice of a worker; its run-queue delay is then an upper bound.
     pub is_slice: bool,
     pub cycles: Option<f64>,
 }
@@ -69,12 +70,12 @@ impl LedgerSample {
             floor_ns,
             preempted_ns: ns(Metric::PreemptedNs),
             queued_ns: queued_ns(rows, index).map(|ns| ns as i64),
-            // The task clock stops before a process gives its memory back (Linux 6.18: do_exit in kernel/exit.c), which is a
-            // tenth of the time of one that has 10 MiB.
+            // The task clock stops before a process frees its memory (Linux 6.18: do_exit in kernel/exit.c). With 10
+            // MiB that is a tenth of the time.
             cpu_ns: ns(Metric::CpuNs).or_else(times_ns).or(ns(Metric::TaskClockNs)),
             faults: count(Metric::MinorFaults),
             migrations: count(Metric::Migrations),
-            // The end of a process is one such switch, or none when it is seen before.
+            // The exit is one voluntary switch, or none if Stillwell sees the end before it.
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,
             is_slice: false,
@@ -89,8 +90,8 @@ impl LedgerSample {
         times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
     }
 
-    /// The wait of a worker is counted between request and answer, and some of it is before and after the slice: in there is
-    /// at most the time that it was not on a CPU. How much of that, nobody knows; and our process does not wait for it.
+    /// The kernel counts a worker's wait between request and answer, so some of it is before and after the slice. At
+    /// most the time off the CPU is inside. The exact part is not known, and Stillwell's process does not wait for it.
     pub fn of_slice(self) -> Self {
         let off_ns = self.cpu_ns.map(|cpu_ns| (self.wall_ns - cpu_ns).max(0));
         let preempted_ns = self.preempted_ns.map(|ns| off_ns.map_or(ns, |off_ns| ns.min(off_ns)));
@@ -104,7 +105,7 @@ impl LedgerSample {
         }
     }
 
-    /// Time that it was not ready in vain.
+    /// Wall time without run-queue delay.
     pub fn rest_ns(&self) -> i64 {
         self.wall_ns - self.preempted_ns.unwrap_or(0) - self.queued_ns.unwrap_or(0)
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::summarise;
+use crate::analysis::arm::summarise;
 use crate::record::{Row, fixture};
 use proptest::prelude::*;
 
@@ -63,14 +63,14 @@ fn time_off_the_cpu_is_told_apart() {
         })
     };
     check(&asleep(2, true), &NoiseSource::Asleep, 30_000_000);
-    // Its end is the only switch: it waited for nothing, but somebody did for it.
+    // The exit is the only switch: the run did not wait, but Stillwell did.
     check(&asleep(1, true), &NoiseSource::SeenLate, 30_000_000);
-    // Nobody has counted for how long it was ready without a CPU.
+    // The run-queue delay was not counted.
     check(&asleep(2, false), &NoiseSource::Unexplained, 30_000_000);
     assert!(total(&asleep(2, true)).largest().unwrap().is_estimate);
 }
 
-/// The task clock has stopped when a process gives its memory back: that is no waiting.
+/// The task clock stops before a process frees its memory: that time is no wait.
 #[test]
 fn a_process_that_gives_its_memory_back_is_on_the_cpu() {
     let record = record_of(30, |step, row| {
@@ -85,7 +85,7 @@ fn a_process_that_gives_its_memory_back_is_on_the_cpu() {
     check(&record, &NoiseSource::Unexplained, 30_000_000);
 }
 
-/// More switches than the kernel had room for: the waiting is still there, and so are the names.
+/// The kernel dropped switch records: the wait and the names of the programs are still there.
 #[test]
 fn switches_that_did_not_fit_are_no_preemption_of_zero() {
     let mut record = record_of(30, |step, row| {
@@ -112,7 +112,7 @@ fn switches_that_did_not_fit_are_no_preemption_of_zero() {
     assert_eq!(found, [26_100_000, 8_400_000, 9_000_000, 0]);
 }
 
-/// A trace that has seen more than was lost says in which proportion, no more.
+/// A trace that has more than the lost time gives only the proportions.
 #[test]
 fn what_is_scaled_is_an_estimate() {
     let task = |ns, n| LedgerEntry {
@@ -126,7 +126,7 @@ fn what_is_scaled_is_an_estimate() {
     assert_eq!(found, [task(3_000, 30), LedgerEntry::exact(NoiseSource::Preempted, 500)]);
 }
 
-/// Four threads on one CPU: the first waits three quarters of the time, and there is no second CPU.
+/// Four threads on one CPU: the first waits three quarters of the time.
 #[test]
 fn threads_that_take_turns_are_not_parallel() {
     let record = record_of(30, |step, row| {
@@ -144,7 +144,7 @@ fn threads_that_take_turns_are_not_parallel() {
     assert!(found.total.largest().unwrap().is_estimate);
 }
 
-/// A worker waits for a CPU before its slice, too: that is no part of the slice.
+/// A worker also waits for a CPU before its slice: that is not part of the slice.
 #[test]
 fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
     let slice = LedgerSample {
@@ -165,7 +165,7 @@ fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
     assert!(found.is_slice && !found.never_waited);
     let found = LedgerSample { preempted_ns: Some(700), ..slice }.of_slice();
     assert_eq!((found.preempted_ns, found.queued_ns), (Some(50), Some(0)));
-    // Without its CPU time nobody knows.
+    // Without its CPU time the split is not known.
     assert_eq!(LedgerSample { cpu_ns: None, ..slice }.of_slice().queued_ns, None);
     assert_eq!(ArmBaseline::of(&[found; 10]).threads, ThreadUse::One);
 }
@@ -197,7 +197,7 @@ fn time_on_the_cpu_is_estimated_or_not_explained() {
     check(&unknown, &NoiseSource::Unexplained, 7_800_000);
 }
 
-/// A trace names who took the time of a preemption; interrupts are part of the CPU time.
+/// A trace names the programs of a preemption; interrupts are part of the CPU time.
 #[test]
 fn a_trace_gives_names() {
     let mut record = record_of(30, |step, row| {
@@ -228,7 +228,7 @@ fn a_trace_gives_names() {
     assert_eq!(ns_of(&tick), 7_500);
 }
 
-/// What happens in every run costs nothing above t0.
+/// A cost that every run has is not above t0.
 #[test]
 fn what_is_usual_is_no_noise() {
     let record = record_of(30, |step, row| {
@@ -239,7 +239,7 @@ fn what_is_usual_is_no_noise() {
     assert!((found.largest().unwrap().ns - 435_000).abs() < 20_000, "{found:?}");
 }
 
-/// Four threads that wait at the same time lose four times what the run does.
+/// Four threads that wait at the same time wait four times as long as the run does.
 #[test]
 fn threads_do_not_lose_more_than_the_run() {
     let record = record_of(30, |step, row| {
@@ -254,7 +254,7 @@ fn threads_do_not_lose_more_than_the_run() {
     assert!(found.total.unexplained_ns() >= 0, "{found:?}");
 }
 
-/// A damaged record: nothing is added up that has no room.
+/// A damaged record: sums that would overflow are not made.
 #[test]
 fn impossible_times_are_no_times() {
     let huge = |n: u32, ns: u64| record_of(n, move |_, row| row.set(Metric::WallNs, Some(ns)));

@@ -1,9 +1,10 @@
-//! What is said of made pairs.
+//! Verdicts on generated pairs.
 
 use super::*;
 use stats::Stream;
 
-const POLICY: Policy = Policy { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
+const POLICY: DecisionRule =
+    DecisionRule { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 
 /// Pairs of noisy times: the new arm has this ratio.
 fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> NodePairs {
@@ -50,12 +51,12 @@ fn a_ratio_holds_across_nodes_and_every_pair_counts_once() {
     let (same, slow) = (pooled(same), pooled(slow));
     assert!(slow.ratio.lo > 1.04 && slow.ratio.hi < 1.06 && slow.p < 0.01, "{slow:?}");
     assert!(slow.n_slower == 4 && (slow.sign_p - 0.125).abs() < 1e-12, "{slow:?}");
-    // The smaller p-value is judged at half of alpha, the other one at all of it.
+    // The smaller p-value is tested at half of alpha, the larger one at all of it.
     assert_eq!((slow.alpha, same.alpha), (0.005, 0.01));
     assert!(same.ratio.lo < 1.0 && same.ratio.hi > 1.0 && same.p > 0.01, "{same:?}");
 }
 
-/// The same pairs, of six nodes that differ by more than their own errors: what is certain on each is not across them.
+/// Six nodes that differ by more than their errors: a result that is certain on each node is not certain across nodes.
 #[test]
 fn a_lucky_node_makes_no_verdict() {
     let mut stream = Stream::new(2);

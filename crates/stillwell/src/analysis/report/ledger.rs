@@ -1,8 +1,8 @@
-//! Where the time above t0 went, of the arms of a group.
+//! The ledgers of the arms of a group: time above t0 by source.
 
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::analysis::single::Analysis;
 use crate::ledger;
 
 /// Time above t0 of all runs of an arm.

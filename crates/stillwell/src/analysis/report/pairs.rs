@@ -32,7 +32,7 @@ pub enum Blocks {
     },
     /// Slices of all blocks, and the blocks with extreme ratios.
     Sliced {
-        /// How many blocks there are.
+        /// Number of blocks.
         n: usize,
         /// In order.
         slices: Vec<PairSlice>,
@@ -48,7 +48,7 @@ pub enum Blocks {
 pub struct PairSlice {
     /// First and last block.
     pub blocks: [usize; 2],
-    /// How many have a ratio.
+    /// Blocks with a ratio.
     pub n: usize,
     /// Smallest, 25 %, median, 75 %, largest.
     pub quantiles: [f64; 5],

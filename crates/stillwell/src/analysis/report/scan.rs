@@ -32,7 +32,7 @@ pub struct ScanSeries {
 pub struct ScanPoint {
     /// The parameter's value as it was given.
     pub value: String,
-    /// The same as a number.
+    /// The value as a number.
     pub number: Option<f64>,
     /// Which of the group's arms.
     pub arm: usize,
@@ -72,8 +72,8 @@ pub(super) fn scan(plan: &Plan, arms: &[usize]) -> Option<Scan> {
     Some(Scan { parameter, is_numeric, series })
 }
 
-/// Each command has each value once with each choice of the other parameters: those that have a value for the n-th time
-/// are of the n-th command.
+/// The curves along a parameter. A command has each value once for each choice of the other parameters; so the n-th
+/// arm with a value belongs to the n-th command.
 fn curves(arms: &[&Arm], parameter: &str) -> Vec<ScanSeries> {
     let others = |arm: &Arm| -> Vec<(String, String)> {
         arm.parameters.iter().filter(|(name, _)| name != parameter).cloned().collect()
@@ -101,7 +101,7 @@ fn curves(arms: &[&Arm], parameter: &str) -> Vec<ScanSeries> {
     named.collect()
 }
 
-/// What the arms of a curve have in common: their words without the parameter's value, and the other parameters.
+/// Label of a curve: the words of the command without the parameter's value, and the other parameters.
 fn label(arm: &Arm, parameter: &str, value: &str) -> String {
     let braced = format!("{{{parameter}}}");
     let is_digit = |char: char| char.is_ascii_digit() || char == '.';

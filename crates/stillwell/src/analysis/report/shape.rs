@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::analysis::{ArmSummary, UncertainValue};
+use crate::analysis::summary::{ArmSummary, UncertainValue};
 use crate::plan::Plan;
 
 /// Values at either end that are kept one by one where the middle is thinned to quantiles.
@@ -16,7 +16,7 @@ const QUANTILES: usize = 1000;
 pub struct ArmShape {
     /// Index in the plan.
     pub arm: usize,
-    /// What to call it.
+    /// Label of the arm.
     pub label: String,
     /// Whether the others are compared with it.
     pub is_reference: bool,
@@ -24,7 +24,7 @@ pub struct ArmShape {
     pub n: usize,
     /// Noise-free time as measured; none without a run.
     pub t0: Option<UncertainValue>,
-    /// The same minus that of the control, if there is one.
+    /// t0 minus that of the control, if there is one.
     pub net_t0: Option<UncertainValue>,
     /// Median as measured.
     pub median: Option<UncertainValue>,
@@ -73,7 +73,7 @@ pub fn cumulative(values: &[f64], n_max: usize) -> Cumulative {
     for (index, &value) in sorted.iter().enumerate().filter(|(index, _)| is_shown(*index)) {
         let share = (index + 1) as f64 / n as f64;
         if found.values.last() == Some(&value) {
-            // A tie: what is not above it includes it.
+            // The share of values that are not above a tie includes all of the tie.
             found.shares.pop();
         } else {
             found.values.push(value);

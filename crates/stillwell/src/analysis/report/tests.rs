@@ -2,8 +2,11 @@ use serde::Serialize;
 
 use super::*;
 use crate::analysis::analyse;
+use crate::analysis::comparison::Evidence;
 use crate::analysis::report::timeline::EventKind;
+use crate::analysis::single::Analysis;
 use crate::ledger::NoiseSource;
+use crate::record::Record;
 use crate::record::fixture::{of_spec, record, row};
 use crate::record::{Event, Row};
 use crate::spec::RunSpec;
@@ -16,7 +19,7 @@ fn with_rows(mut record: Record, n_blocks: u32, wall_ns: impl Fn(u32, u32) -> u6
     let mut started_ns = 1000;
     for step in 0..(n_blocks + 1) * n_arms {
         let (block, slot) = (step / n_arms, step % n_arms);
-        // Now one, now the other is first.
+        // The two arms take turns at being first.
         let arm = if block % 2 == 1 && n_arms == 2 { 1 - slot } else { slot };
         let wall_ns = wall_ns(arm, block);
         let mut row = Row { started_ns, exit: 0, ..row(step, arm, block.checked_sub(1), wall_ns) };

@@ -4,13 +4,13 @@ use serde::Serialize;
 use stats::SortedSample;
 
 use crate::analysis::launches::{self, SliceRule};
-use crate::analysis::notes::queued_ns;
+use crate::analysis::run_times::{self, queued_ns};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
 
-/// Slices of time, each arm on its own.
+/// Number of slices of time of all arms.
 const SLICES: usize = 150;
-/// Of each arm, rows with the largest and with the smallest values that are shown beside the slices.
+/// Rows of each arm with the largest and with the smallest values, shown beside the slices.
 const LARGEST: usize = 60;
 const SMALLEST: usize = 20;
 /// A smaller share of a row's time that it lost is not marked.
@@ -21,7 +21,7 @@ const SLOWER_MIN: f64 = 0.03;
 /// The clock of an undisturbed row: this quantile of all clocks.
 const FULL_CLOCK: f64 = 0.9;
 
-/// What there is to see of the rows.
+/// The rows of a group over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Timeline {
@@ -32,7 +32,7 @@ pub enum Timeline {
     },
     /// Every row is in a slice; the extreme ones are shown as well.
     Sliced {
-        /// How many rows there are that count.
+        /// Number of measured rows.
         n: usize,
         /// Slices of time, arm by arm.
         slices: Vec<TimeSlice>,
@@ -50,48 +50,48 @@ pub struct RowTable {
     pub arm: Vec<usize>,
     /// Block; none for a warm-up.
     pub block: Vec<Option<usize>>,
-    /// When it started, ns after the session's clock began.
+    /// Start, ns after the start of the session's clock.
     pub started_ns: Vec<u64>,
-    /// What was measured.
+    /// Measured value.
     pub value: Vec<f64>,
     /// The CPU it started on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<Option<u32>>,
-    /// CPU time of its own, ns.
+    /// CPU time, ns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu_ns: Vec<Option<f64>>,
-    /// What happened to them.
+    /// Disturbances of the rows.
     pub events: Vec<RowEvent>,
 }
 
-/// What a row says of noise.
+/// A disturbance of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RowEvent {
     /// Index into the table.
     pub row: usize,
-    /// What it was.
+    /// Kind of disturbance.
     pub event: EventKind,
-    /// How long, ns, or how often, or the exit status.
+    /// Time in ns, count, share or exit status, by the kind.
     pub amount: f64,
 }
 
-/// What can happen to a row.
+/// A kind of disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// Another program took its CPU, ns.
     Preempted,
-    /// It waited for a CPU, ns.
+    /// Run-queue delay, ns.
     Queued,
-    /// It moved to another CPU, times.
+    /// Migrations to another CPU, count.
     Migrated,
-    /// It read pages from a device, times.
+    /// Page faults that read from a device, count.
     MajorFaults,
     /// Its CPU's clock was slower than in the other rows, as a share of theirs.
     Throttled,
-    /// Nobody knows whether it still had its CPU for itself: the shield was found to be lost.
+    /// The shield may have been lost before this row, so other programs may have disturbed it.
     Unshielded,
-    /// It ended with another exit than 0.
+    /// Exit status other than 0.
     Failed,
     /// The timeout ended it.
     TimedOut,
@@ -104,7 +104,7 @@ pub struct TimeSlice {
     pub arm: usize,
     /// Starts of its first and its last row, ns.
     pub started_ns: [u64; 2],
-    /// How many.
+    /// Number of rows.
     pub n: usize,
     /// Smallest, 25 %, median, 75 %, largest.
     pub quantiles: [f64; 5],
@@ -225,11 +225,8 @@ impl TimelineSource<'_> {
     }
 
     fn cpu_ns(&self, index: usize) -> Option<f64> {
-        let us = |metric| self.rows.get(index, metric);
-        if let Some(ns) = us(Metric::CpuNs) {
-            return Some(ns as f64);
-        }
-        Some((us(Metric::UserUs)? + us(Metric::SysUs)?) as f64 * 1000.0)
+        let ns = self.rows.get(index, Metric::CpuNs).map(|ns| ns as f64);
+        ns.or_else(|| run_times::cpu_ns(self.rows, index))
     }
 
     fn events(&self, index: usize) -> impl Iterator<Item = (EventKind, f64)> {

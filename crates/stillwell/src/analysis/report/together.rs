@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::analysis::comparison::Evidence;
 use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::report::{ReportGroup, ReportInput, n_bins};
-use crate::analysis::{Evidence, across_records};
+use crate::analysis::report::group::{ReportGroup, ReportInput, n_bins};
+use crate::analysis::sessions::across_records;
 
 /// More arms than this are no picture.
 const ARMS_MAX: usize = 24;
@@ -28,9 +29,9 @@ pub struct RecordOverlay {
 pub struct NameMatch {
     /// Index of the group and of the arm in it.
     pub arm: [usize; 2],
-    /// Those of the first record.
+    /// The arm of the first record, in the same way.
     pub reference: [usize; 2],
-    /// What is known of the ratio: an estimate, for the sessions are separate.
+    /// The evidence on the ratio: an estimate, because the sessions are separate.
     pub evidence: Evidence,
 }
 
@@ -58,7 +59,7 @@ pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> 
     found
 }
 
-/// Nothing for one record, suites, different units, or more arms than can be seen.
+/// The overlay of several records; `None` for one record, suites, different units, or too many arms.
 pub(super) fn together(
     inputs: &[ReportInput<'_>],
     groups: &[ReportGroup],

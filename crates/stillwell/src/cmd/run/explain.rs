@@ -83,7 +83,7 @@ fn treat(
 ) -> Result<Option<Treatment>> {
     let process = &spec.process;
     Ok(match remedy {
-        Remedy::OwnCpu if has_rights && !process.isolate && process.sched.is_none() => {
+        Remedy::OwnCpu if has_rights && !process.isolate && process.priority.sched.is_none() => {
             Some(Treatment::Isolate)
         }
         Remedy::OwnCpu | Remedy::Affinity if process.affinity.is_none() => {

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
 use crate::host::Host;
-use crate::plan::{decide, priority};
+use crate::plan::{decide_run, priority};
 use crate::record::EndReason;
 use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::RunVerb;
@@ -18,8 +18,8 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
         let host = Host::new(&verb.host_root);
         let mut survey = guard.survey(&host);
         let is_shielded = guard.isolation().is_some_and(|it| it.how.is_shield());
-        survey.gaps.extend(priority::caveats(&host, &verb.spec.process, is_shielded));
-        let mut plan = decide(&verb.spec, &survey.facts, drawn_seed()?)?;
+        survey.gaps.extend(priority::caveats(&host, &verb.spec.process.priority, is_shielded));
+        let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
         guard.bind(&mut plan);
         let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
         start.script = verb.script.as_deref();
@@ -33,7 +33,7 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     Guard::default().hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
-        let mut plan = decide(&verb.spec, &survey.facts, drawn_seed()?)?;
+        let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
         plan.precision = None;
         let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
         start.script = verb.script.as_deref();

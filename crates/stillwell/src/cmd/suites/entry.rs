@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::analysis::end_reason;
 use crate::measure::slices::Paces;
 use crate::measure::{ExecRunner, Hook, MeasurementFailure, Runner};
-use crate::plan::suite::Member;
+use crate::plan::suite::SuiteMember;
 use crate::record::{EndReason, Event, Record, RecordTail, Writer};
 use crate::session::{Ended, Progress, Seen, Session, Visit};
 use crate::sys::User;
@@ -15,7 +15,7 @@ use crate::sys::User;
 /// One benchmark on its way.
 pub struct Entry<'a> {
     /// What it is.
-    pub member: &'a Member,
+    pub member: &'a SuiteMember,
     /// Where its record is.
     pub path: PathBuf,
     /// What has been seen of it, once it was visited.
@@ -39,7 +39,7 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     /// That cannot be read.
-    pub fn find(member: &'a Member, path: PathBuf) -> Result<Self> {
+    pub fn find(member: &'a SuiteMember, path: PathBuf) -> Result<Self> {
         let mut entry = Self {
             member,
             path,

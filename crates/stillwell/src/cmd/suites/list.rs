@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use anyhow::Result;
 
-use crate::plan::suite::{Member, Suite};
+use crate::plan::suite::{Suite, SuiteMember};
 use crate::plan::{Arm, Role};
 use crate::render::one_line;
 use crate::spec::suite::SuiteFile;
@@ -37,7 +37,7 @@ fn commits(suite: &Suite) -> BTreeMap<&str, &str> {
     of_revisions.map(|(name, git)| (name, git.revision.as_str())).collect()
 }
 
-fn described(member: &Member) -> serde_json::Value {
+fn described(member: &SuiteMember) -> serde_json::Value {
     let candidates = member.plan.arms.iter().filter(|arm| arm.role == Role::Candidate);
     let variants: Vec<&str> = candidates.map(Arm::label).collect();
     serde_json::json!({ "name": member.name, "tags": member.tags, "variants": variants })

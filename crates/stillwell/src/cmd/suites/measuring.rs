@@ -131,7 +131,7 @@ impl SuiteSession<'_> {
         let all: Vec<&SequentialTest> = watches
             .iter()
             .flatten()
-            .flat_map(|watch| watch.candidates().iter().map(|watched| &watched.seen))
+            .flat_map(|watch| watch.candidates().iter().map(|watched| &watched.test))
             .collect();
         let mut shares = holm_shares(&all, n_family.unwrap_or(0)).into_iter();
         let is_decided: Vec<bool> = watches
@@ -142,7 +142,7 @@ impl SuiteSession<'_> {
                     .candidates()
                     .iter()
                     .map(|watched| {
-                        shares.next().is_some_and(|share| watched.seen.is_settled(share))
+                        shares.next().is_some_and(|share| watched.test.is_settled(share))
                     })
                     .collect();
                 !judged.is_empty() && judged.into_iter().all(|it| it)
@@ -233,7 +233,7 @@ impl SuiteSession<'_> {
                 judged.print(output.json)?;
             }
             exports::write(&output.exports, &judged)?;
-            code = judged.exit_code(spec.session.judging.fail_on);
+            code = judged.exit_code(spec.session.judgement.fail_on);
         } else {
             self.clear(directory);
         }

@@ -18,14 +18,16 @@ use crate::cmd::exports;
 use crate::host::{self, Facts, Host, Survey};
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::FailureCause;
-use crate::plan::programs::Listed;
-use crate::plan::suite::{Built, Candidate, Kind, Suite, candidates, decide_suite, is_selected};
+use crate::plan::programs::ProgramBenchmark;
+use crate::plan::suite::{
+    BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
+};
 use crate::record::{self, SuiteManifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
 use crate::session::{EXIT_INTERRUPTED, Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
-use crate::spec::suite::{Placed, SuiteFile, Text, Variant, Wrong, parse};
+use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 
 use builds::{Builder, Unready};
@@ -57,7 +59,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     let survey = host::look(&Host::new(&verb.host_root));
     if let Some(directory) = &spec.suite.resume {
-        refuse_with_resume(spec)?;
+        refuse_with_resume(verb)?;
         let manifest = SuiteManifest::read(directory)?;
         return guarded(verb, |guard| {
             measuring::measure(spec, &manifest, directory, (&survey, guard))
@@ -124,36 +126,14 @@ fn guarded(verb: &BenchVerb, measure: impl FnOnce(&mut Guard) -> Result<u8>) -> 
     Guard::for_workers(&verb.host_root, &verb.spec.session.workers)?.hold(measure)
 }
 
-/// What was decided stays decided.
-fn refuse_with_resume(spec: &BenchSpec) -> Result<()> {
-    let (workers, judging) = (&spec.session.workers, &spec.session.judging);
-    let said = [
-        ("--record", spec.session.output.record.is_some()),
-        ("--alpha", judging.alpha.is_some()),
-        ("--same", judging.same.is_some()),
-        ("--estimand", judging.estimand.is_some()),
-        ("--aa", judging.aa),
-        ("--blocks", workers.processes.is_some()),
-        ("--budget", workers.budget.is_some()),
-        ("--precision", workers.precision.is_some()),
-        ("--rigorous", workers.rigorous),
-        ("--fast", workers.fast),
-        ("--affinity", workers.affinity.is_some()),
-        ("--timeout", workers.timeout.is_some()),
-        ("--values", workers.values.is_some()),
-        ("--warmups", workers.warmups.is_some()),
-        ("--loops", workers.loops.is_some()),
-        ("--min-time", workers.min_time.is_some()),
-        ("--gc", workers.gc.is_some()),
-        ("--seed", workers.seed.is_some()),
-    ];
-    let refused = said.iter().find(|(_, is_said)| *is_said);
-    let name = refused.map_or("", |(name, _)| *name);
-    ensure!(
-        refused.is_none(),
-        "--resume goes on as it was decided; leave {name} out, or start anew"
-    );
-    Ok(())
+/// A suite that goes on keeps its plan.
+fn refuse_with_resume(verb: &BenchVerb) -> Result<()> {
+    match verb.refused_with_resume() {
+        Some(option) => bail!(
+            "--resume goes on by the plan that the suite was started with; leave {option} out, or start a new suite"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The file that a single benchmark is kept in, if that is what was asked for.
@@ -202,7 +182,7 @@ impl Read {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         file.name = file.name.or(stem);
         ensure!(
-            !spec.session.judging.aa,
+            !spec.session.judgement.aa,
             "--aa: add a variant to {shown} that is what the first is, or give --arms the same twice"
         );
         if !spec.suite.arms.is_empty() {
@@ -235,14 +215,14 @@ impl Read {
     /// The variants that have to be there: those of programs, which are asked for their benchmarks, and those of the
     /// benchmarks that are asked for.
     fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
-        let planned = |variant: &Placed<Variant>| Built {
+        let planned = |variant: &SuiteItem<Variant>| VariantBuild {
             variant: Variant::clone(variant),
             directories: Vec::new(),
             git: None,
         };
-        let planned: Vec<Built> = self.file.variants.iter().map(planned).collect();
+        let planned: Vec<VariantBuild> = self.file.variants.iter().map(planned).collect();
         let is_needed = |candidate: &Candidate| {
-            matches!(candidate.kind, Kind::Programs { .. })
+            matches!(candidate.kind, BenchmarkKind::Programs { .. })
                 || (!spec.list && is_selected(&candidate.name, &candidate.tags, spec))
         };
         let all = candidates(self.text(), &self.file, &planned, directory)?.into_iter();
@@ -261,10 +241,10 @@ impl Read {
             built.map_err(|Unready { keys, error }| match variant.span() {
                 // The command line named it.
                 place if place.is_empty() => error.context(self.path.display().to_string()),
-                place => text.wrong(Some(&place), Wrong::value(keys, format!("{error:#}"))).into(),
+                place => text.wrong(Some(&place), Flaw::value(keys, format!("{error:#}"))).into(),
             })
         });
-        let built: Vec<Built> = built.collect::<Result<_>>()?;
+        let built: Vec<VariantBuild> = built.collect::<Result<_>>()?;
         let candidates = candidates(text, &self.file, &built, shown)?;
         let listed: Vec<_> =
             candidates.iter().map(|it| listed(it, spec, builder)).collect::<Result<_>>()?;
@@ -273,7 +253,7 @@ impl Read {
 }
 
 /// The variants that the command line names.
-fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<Placed<Variant>>> {
+fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteItem<Variant>>> {
     let variant = |(index, arm): (usize, &NamedPrefix)| {
         let is_twice = arms[..index].iter().any(|other| other.name == arm.name);
         ensure!(!is_twice, "--arms names {:?} twice", arm.name);
@@ -318,8 +298,12 @@ fn first_word(text: &str) -> usize {
 }
 
 /// The benchmarks of each of its programs; none where it is no program.
-fn listed(candidate: &Candidate, spec: &BenchSpec, builder: &Builder) -> Result<Vec<Vec<Listed>>> {
-    let Kind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
+fn listed(
+    candidate: &Candidate,
+    spec: &BenchSpec,
+    builder: &Builder,
+) -> Result<Vec<Vec<ProgramBenchmark>>> {
+    let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
     let mut maker = WorkerFactory::new(None, user_of_workers(&workers.tuning))?;
     let timeout = workers.timeout.or(candidate.policy.timeout);

@@ -19,7 +19,7 @@ use stats::Stream;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
-use crate::plan::programs::Listed;
+use crate::plan::programs::ProgramBenchmark;
 use crate::plan::workers::Workers;
 use crate::plan::{Arm, Plan};
 use crate::record::{Event, Layout, Row};
@@ -248,7 +248,7 @@ pub fn list_benchmarks(
     programs: &[Arm],
     timeout: Option<TimeSpan>,
     interrupt: Option<Rc<Interrupt>>,
-) -> Result<Vec<Vec<Listed>>, (usize, worker::WorkerFailure)> {
+) -> Result<Vec<Vec<ProgramBenchmark>>, (usize, worker::WorkerFailure)> {
     let timeout = timeout.map(|time| Duration::from_nanos(time.ns));
     let request_limits = RequestLimits { timeout, interrupt };
     let mut list = |(index, program): (usize, &Arm)| {
@@ -257,7 +257,7 @@ pub fn list_benchmarks(
         worker.hello()?;
         let found = worker.list()?;
         worker.quit()?;
-        let listed = |found: worker::WorkerBenchmark| Listed {
+        let listed = |found: worker::WorkerBenchmark| ProgramBenchmark {
             has_own_timer: found.pairs.iter().any(|(key, value)| key == "timer" && value == "own"),
             name: found.name,
             inner_loops: found.inner_loops,

@@ -1,6 +1,6 @@
-//! osnoise, the kernel's own tracer of the kind (Documentation/trace/osnoise-tracer.rst): a loop in a kernel thread on each CPU,
-//! and what it says of the time that it did not have. `tracing` turns it on and off, in a process of its own; this reads what it
-//! said. Pure.
+//! osnoise, the kernel's tracer of the same kind (Documentation/trace/osnoise-tracer.rst): a loop in a kernel thread
+//! on each CPU that reports its lost time. `tracing` turns it on and off in a process of its own; this file reads its
+//! text. Pure.
 
 pub mod tracing;
 
@@ -10,17 +10,17 @@ use serde::Serialize;
 
 use crate::host::Gap;
 use crate::ledger::NoiseSource;
-use crate::noise::CpuNoise;
+use crate::noise::cpu_noise::CpuNoise;
 use crate::values::format_cpu_list;
 
-/// What the tracer says of a CPU.
+/// Report of the tracer on one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Osnoise {
     /// Its number.
     pub cpu: usize,
-    /// For how long it looked, ns: whole samples only.
+    /// Observed time, ns: whole samples only.
     pub observed_ns: u64,
-    /// Time that it did not have, in pieces that its `tracing_thresh` lets it see, ns.
+    /// Lost time, in pieces above its `tracing_thresh`, ns.
     pub stolen_ns: u64,
     /// The longest piece, ns.
     pub longest_ns: u64,
@@ -32,18 +32,18 @@ pub struct Osnoise {
     pub softirqs: OsnoiseTime,
     /// Interrupts that cannot be masked.
     pub nmis: OsnoiseTime,
-    /// Pieces in which the kernel saw nothing: hardware, firmware, or the host.
+    /// Pieces without a kernel event: hardware, firmware, or the host.
     pub hardware: OsnoiseTime,
     /// Events that did not fit into the kernel's buffer.
     pub n_lost_events: u64,
 }
 
-/// What a kind of source took.
+/// Lost time of one kind of source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OsnoiseTime {
-    /// How long, ns, by the tracer's events; without what interrupted them.
+    /// Time by the tracer's events, without nested interruptions, ns.
     pub ns: u64,
-    /// How often, by its own count.
+    /// Number by the tracer's own count.
     pub n: u64,
 }
 
@@ -67,17 +67,17 @@ pub struct TimeShares {
     pub longest_ns: u64,
     /// Programs.
     pub threads: f64,
-    /// Interrupts, those among them that cannot be masked.
+    /// Interrupts, NMIs included.
     pub interrupts: f64,
     /// Softirqs.
     pub softirqs: f64,
-    /// What the kernel did not see.
+    /// Time without a kernel event.
     pub unseen: f64,
 }
 
-/// Puts the tracer's words beside those of the loop.
-pub fn beside(cpus: &[CpuNoise], said: &[Osnoise]) -> Vec<OsnoiseComparison> {
-    let pairs = said.iter().filter_map(|osnoise| {
+/// Pairs the reports of the tracer with those of the loop.
+pub fn compare_with_loops(cpus: &[CpuNoise], reports: &[Osnoise]) -> Vec<OsnoiseComparison> {
+    let pairs = reports.iter().filter_map(|osnoise| {
         let watched = cpus.iter().find(|cpu| cpu.cpu == osnoise.cpu)?;
         Some(OsnoiseComparison {
             cpu: osnoise.cpu,
@@ -88,9 +88,9 @@ pub fn beside(cpus: &[CpuNoise], said: &[Osnoise]) -> Vec<OsnoiseComparison> {
     pairs.collect()
 }
 
-/// What it said nothing of: its samples are a second long, and none ended there.
-pub fn silent(cpus: &[usize], said: &[Osnoise]) -> Option<Gap> {
-    let is_silent = |cpu: &usize| !said.iter().any(|osnoise| osnoise.cpu == *cpu);
+/// The CPUs without a report: a sample is a second long, and none of theirs ended.
+pub fn missing_samples(cpus: &[usize], reports: &[Osnoise]) -> Option<Gap> {
+    let is_silent = |cpu: &usize| !reports.iter().any(|osnoise| osnoise.cpu == *cpu);
     let silent: Vec<usize> = cpus.iter().copied().filter(is_silent).collect();
     (!silent.is_empty()).then(|| Gap {
         what: "osnoise".into(),
@@ -115,42 +115,42 @@ fn of_loop(cpu: &CpuNoise) -> TimeShares {
     }
 }
 
-fn of_tracer(said: &Osnoise) -> TimeShares {
-    let share = |ns: u64| ns as f64 / said.observed_ns.max(1) as f64;
+fn of_tracer(report: &Osnoise) -> TimeShares {
+    let share = |ns: u64| ns as f64 / report.observed_ns.max(1) as f64;
     TimeShares {
-        stolen: share(said.stolen_ns),
-        longest_ns: said.longest_ns,
-        threads: share(said.threads.ns),
-        interrupts: share(said.interrupts.ns + said.nmis.ns),
-        softirqs: share(said.softirqs.ns),
-        unseen: share(said.hardware.ns),
+        stolen: share(report.stolen_ns),
+        longest_ns: report.longest_ns,
+        threads: share(report.threads.ns),
+        interrupts: share(report.interrupts.ns + report.nmis.ns),
+        softirqs: share(report.softirqs.ns),
+        unseen: share(report.hardware.ns),
     }
 }
 
-/// The text of `trace_pipe` → what was said of each CPU. An event counts with the end of its sample, which sums up the counts: those
-/// after the last one belong to a sample that was cut off.
+/// Text of `trace_pipe` → report of each CPU. Events count when their sample ends, because that line sums up the
+/// counts; events after the last sample belong to an incomplete one.
 pub fn parse(text: &str) -> Vec<Osnoise> {
     let mut cpus: BTreeMap<usize, (Osnoise, Osnoise)> = BTreeMap::new();
     for line in text.lines() {
         if let Some((cpu, n)) = lost(line) {
             cpus.entry(cpu).or_default().0.n_lost_events += n;
         }
-        let Some((cpu, said)) = event(line) else { continue };
+        let Some((cpu, message)) = event(line) else { continue };
         let (sums, sample) = cpus.entry(cpu).or_default();
-        if let Some((kind, words)) = said.split_once("_noise:") {
-            let taken = match kind {
+        if let Some((kind, words)) = message.split_once("_noise:") {
+            let lost_time = match kind {
                 "thread" => &mut sample.threads,
                 "irq" => &mut sample.interrupts,
                 "softirq" => &mut sample.softirqs,
                 "nmi" => &mut sample.nmis,
                 _ => continue,
             };
-            taken.ns += number_after(words, "duration").unwrap_or(0);
-        } else if let Some(words) = said.strip_prefix("sample_threshold:") {
+            lost_time.ns += number_after(words, "duration").unwrap_or(0);
+        } else if let Some(words) = message.strip_prefix("sample_threshold:") {
             if number_after(words, "interferences") == Some(0) {
                 sample.hardware.ns += number_after(words, "duration").unwrap_or(0);
             }
-        } else if let Some(end) = end_of_sample(said) {
+        } else if let Some(end) = end_of_sample(message) {
             sums.add(&std::mem::take(sample));
             sums.add(&end);
         }
@@ -181,10 +181,10 @@ impl Osnoise {
 fn event(line: &str) -> Option<(usize, &str)> {
     line.match_indices("] ").find_map(|(at, bracket)| {
         let cpu = line[..at].rsplit_once('[')?.1.parse().ok()?;
-        let (time, said) = line[at + bracket.len()..].split_once(": ")?;
+        let (time, message) = line[at + bracket.len()..].split_once(": ")?;
         // Flags, and seconds since boot.
         time.split_ascii_whitespace().next_back()?.parse::<f64>().ok()?;
-        Some((cpu, said.trim()))
+        Some((cpu, message.trim()))
     })
 }
 
@@ -194,16 +194,16 @@ fn lost(line: &str) -> Option<(usize, u64)> {
     Some((cpu.trim().parse().ok()?, rest.split(' ').next()?.parse().ok()?))
 }
 
-/// The number behind a word: `duration 1845 ns`.
+/// The number after a word: `duration 1845 ns`.
 fn number_after(words: &str, name: &str) -> Option<u64> {
     let mut words = words.split_ascii_whitespace().skip_while(|word| *word != name);
     words.nth(1)?.parse().ok()
 }
 
-/// What a sample ends with (`osnoise_print` in kernel/trace/trace_output.c): runtime, noise, share that was left, longest piece, all in
-/// µs, then counts of hardware, NMIs, interrupts, softirqs and threads.
-fn end_of_sample(said: &str) -> Option<Osnoise> {
-    let fields: Vec<&str> = said.split_ascii_whitespace().collect();
+/// Parses the end of a sample (`osnoise_print` in kernel/trace/trace_output.c): runtime, noise, share that was left,
+/// longest piece, all in µs, then counts of hardware, NMIs, interrupts, softirqs and threads.
+fn end_of_sample(message: &str) -> Option<Osnoise> {
+    let fields: Vec<&str> = message.split_ascii_whitespace().collect();
     let [runtime, noise, _share, longest, counts @ ..] = &fields[..] else { return None };
     let us = |text: &str| Some(text.parse::<u64>().ok()? * 1_000);
     let counts: Vec<u64> = counts.iter().map(|n| n.parse().ok()).collect::<Option<_>>()?;
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     /// The text of `trace_pipe`: two whole samples of CPU 3, one of CPU 0 that is cut off.
-    const SAID: &str = "\
+    const TEXT: &str = "\
        osnoise/3-88      [003] d.h..    81.250000: irq_noise: local_timer:236 start 81.249995000 duration 2000 ns
        osnoise/3-88      [003] d.s..    81.250010: softirq_noise: TIMER:1 start 81.250002000 duration 900 ns
     a ] [b: c/3-7        [003] d....    81.300000: thread_noise: a ] [b: c:7 start 81.299000000 duration 700000 ns
@@ -244,28 +244,28 @@ CPU:3 [LOST 12 EVENTS]
 
     #[test]
     fn a_cpu_of_which_no_sample_ended_is_named() {
-        let said = parse(SAID);
-        assert_eq!(silent(&[3], &said), None);
-        let gap = silent(&[0, 1, 3], &said).unwrap();
+        let reports = parse(TEXT);
+        assert_eq!(missing_samples(&[3], &reports), None);
+        let gap = missing_samples(&[0, 1, 3], &reports).unwrap();
         assert_eq!(gap.why, "no sample of it ended on CPU 0-1");
     }
 
     #[test]
     fn samples_are_added_up() {
-        let taken = |ns, n| OsnoiseTime { ns, n };
+        let lost_time = |ns, n| OsnoiseTime { ns, n };
         let expected = Osnoise {
             cpu: 3,
             observed_ns: 2_000_000_000,
             stolen_ns: 736_000,
             longest_ns: 720_000,
-            threads: taken(700_000, 1),
-            interrupts: taken(2_000, 1),
-            softirqs: taken(900, 1),
-            nmis: taken(1_500, 1),
-            hardware: taken(12_000, 1),
+            threads: lost_time(700_000, 1),
+            interrupts: lost_time(2_000, 1),
+            softirqs: lost_time(900, 1),
+            nmis: lost_time(1_500, 1),
+            hardware: lost_time(12_000, 1),
             n_lost_events: 12,
         };
-        assert_eq!(parse(SAID), [expected]);
+        assert_eq!(parse(TEXT), [expected]);
     }
 
     #[test]

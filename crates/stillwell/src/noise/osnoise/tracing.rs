@@ -1,8 +1,8 @@
-//! Turns osnoise on, for some CPUs and some time, and off again, whatever happens.
+//! Turns osnoise on for some CPUs and some time, and off again in any case.
 //!
-//! Its threads stay until somebody turns it off, so that is done by a process of its own, this program executed again. It goes on until
-//! its standard input ends, which it does also when whoever holds the other end is killed. If both are killed, the next one finds what
-//! is left by its name, which has what `osnoise/cpus` was.
+//! The threads of the tracer stay until it is turned off. A process of its own, this program executed again, turns it
+//! off when its standard input ends, so also when its parent is killed. If both are killed, the next process finds the
+//! left instance by its name, which contains the earlier `osnoise/cpus`.
 #![expect(clippy::disallowed_methods, reason = "this is where the tracer is turned on and off")]
 
 use std::ffi::OsStr;
@@ -23,28 +23,29 @@ use crate::noise::osnoise::{Osnoise, parse};
 use crate::sys;
 use crate::values::format_cpu_list;
 
-/// `argv[0]` that makes this program the one that turns it on and off.
+/// `argv[0]` of the process that turns the tracer on and off.
 const ARGV0: &str = "stillwell-osnoise";
 const PLACE: &str = "/sys/kernel/tracing";
-/// Instances of ours: this, who made it, and what `osnoise/cpus` was.
+/// Prefix of Stillwell's instances; the process id and the earlier `osnoise/cpus` follow.
 const OURS: &str = "stillwell-osnoise";
 const EVENTS: [&str; 5] =
     ["nmi_noise", "irq_noise", "softirq_noise", "thread_noise", "sample_threshold"];
-/// First line of what it says.
+/// First line of the process's output.
 const READY: &str = "ready";
 const LOOK_NS: u64 = 200_000_000;
-/// How often what the tracer says is taken out of the kernel's buffers, and how many pieces at most (some kilobytes each).
+/// Interval between two readings of the kernel's buffers, and the largest number of reads at each (some kilobytes
+/// each).
 const READ_NS: u64 = 100_000_000;
 const READS_MAX: usize = 4096;
-/// Longer than what a file that is read here can have in it.
+/// Longer than any file that is read here.
 const FILE_BYTES_MAX: usize = 64 << 10;
 
-/// Whether this process was started for it.
+/// Whether this process is the one that turns the tracer on and off.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
 
-/// Does it, for the CPUs of the first argument, and writes what the tracer says to standard output.
+/// Runs the tracer on the CPUs of the first argument and writes its output to standard output.
 pub fn serve() -> ExitCode {
     let cpus = std::env::args().nth(1).unwrap_or_default();
     match relay(&cpus) {
@@ -57,7 +58,7 @@ pub fn serve() -> ExitCode {
 }
 
 fn println_to_stdout(line: &str) {
-    // Nobody may be there any more to read it.
+    // The reader may have gone.
     writeln!(std::io::stdout(), "{line}").ok();
 }
 
@@ -95,7 +96,7 @@ impl<'a> OsnoiseTracer<'a> {
             .with_context(|| format!("cannot make {}", instance.display()))?;
         let tracing = Self { place, instance, before };
         write(&place.join("osnoise/cpus"), cpus)?;
-        // Those with a cause have events of their own. Without the filter there is more to read, and nothing else.
+        // Interruptions with a cause have events of their own. Without the filter there is only more to read.
         write(
             &tracing.instance.join("events/osnoise/sample_threshold/filter"),
             "interference == 0",
@@ -123,7 +124,7 @@ impl<'a> OsnoiseTracer<'a> {
             if is_over {
                 write(&self.instance.join("current_tracer"), "nop")?;
             }
-            // No more than there is room for: to read is an event too, so that there is always something new.
+            // The limit is needed because every read is an event itself, so the pipe never runs dry.
             for _ in 0..READS_MAX {
                 let n = pipe.read(&mut buffer).unwrap_or(0);
                 if n == 0 || stdout.write_all(&buffer[..n]).is_err() {
@@ -143,14 +144,14 @@ impl Drop for OsnoiseTracer<'_> {
     }
 }
 
-/// As far as it goes: there is nobody left to tell.
+/// Errors are ignored: the reader may have gone.
 fn put_back(place: &Path, instance: &Path, cpus: &str) {
     write(&instance.join("current_tracer"), "nop").ok();
     std::fs::remove_dir(instance).ok();
     write(&place.join("osnoise/cpus"), cpus).ok();
 }
 
-/// Turns off what others of ours could not because they were killed.
+/// Turns off the instances of processes that were killed.
 fn clear_what_was_left(place: &Path) {
     for instance in instances(place) {
         let name = instance.file_name().and_then(|name| name.to_str());
@@ -162,13 +163,13 @@ fn clear_what_was_left(place: &Path) {
     }
 }
 
-/// Who made an instance of ours, and what `osnoise/cpus` was.
+/// Process id of the maker of an instance of Stillwell's, and the earlier `osnoise/cpus`.
 fn made_by(name: &str) -> Option<(u32, &str)> {
     let (pid, cpus) = name.strip_prefix(OURS)?.strip_prefix('.')?.split_once('.')?;
     Some((pid.parse().ok()?, cpus))
 }
 
-/// Whether there is such a process and it is one of ours: numbers are used again.
+/// Whether the process exists and is this program: the kernel reuses process ids.
 fn is_alive(pid: u32) -> bool {
     let name = std::fs::read(format!("/proc/{pid}/cmdline"));
     name.is_ok_and(|name| name.starts_with(ARGV0.as_bytes()))
@@ -178,7 +179,7 @@ fn is_in_use(place: &Path) -> bool {
     let mut all = instances(place);
     all.push(place.to_owned());
     let current = |at: &PathBuf| read(&at.join("current_tracer")).unwrap_or_default();
-    // timerlat has the same settings.
+    // timerlat shares the settings of osnoise.
     all.iter().any(|at| matches!(current(at).as_str(), "osnoise" | "timerlat"))
 }
 
@@ -187,7 +188,8 @@ fn instances(place: &Path) -> Vec<PathBuf> {
     entries.map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
 }
 
-/// At once: `osnoise/cpus` refuses to be read in pieces (`osnoise_cpus_read` in kernel/trace/trace_osnoise.c).
+/// Reads the file at once: `osnoise/cpus` refuses to be read in pieces (`osnoise_cpus_read` in
+/// kernel/trace/trace_osnoise.c).
 fn read(path: &Path) -> Result<String> {
     let mut bytes = vec![0; FILE_BYTES_MAX];
     let n = std::fs::File::open(path).and_then(|mut file| file.read(&mut bytes));
@@ -200,7 +202,7 @@ fn write(path: &Path, value: &str) -> Result<()> {
         .with_context(|| format!("cannot write {value:?} to {}", path.display()))
 }
 
-/// Has the tracer look at CPUs for some time, or until ^C.
+/// Runs the tracer on CPUs for some time, or until ^C.
 ///
 /// # Errors
 /// Why it cannot.
@@ -211,7 +213,7 @@ pub fn watch(
     interrupt: &Interrupt,
 ) -> Result<Vec<Osnoise>, Gap> {
     let gap = |why: String, fix: &str| Gap { what: "osnoise".into(), why, fix: fix.into() };
-    // What is in a directory of files cannot be turned on.
+    // A directory of files (--host-root) has no tracer to turn on.
     if !host.exists("proc/self/stat") {
         return Err(gap("this is not the running machine".into(), "leave out ⟦host-root⟧"));
     }
@@ -226,12 +228,12 @@ pub fn watch(
         };
         gap(why, fix)
     })?;
-    let said = parse(&text);
-    if said.is_empty() {
+    let reports = parse(&text);
+    if reports.is_empty() {
         let why = "it has not finished a sample (osnoise/runtime_us, usually a second)";
         return Err(gap(why.into(), "watch for longer: ⟦for⟧"));
     }
-    Ok(said)
+    Ok(reports)
 }
 
 fn collect(cpus: &[usize], length_ns: u64, interrupt: &Interrupt) -> Result<String> {
@@ -240,28 +242,28 @@ fn collect(cpus: &[usize], length_ns: u64, interrupt: &Interrupt) -> Result<Stri
         .arg(format_cpu_list(cpus))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // ^C is ours: it ends with its input.
+        // ^C goes to the parent; this process ends with its input.
         .process_group(0)
         .spawn()
         .context("cannot start the process that turns it on (/proc/self/exe)")?;
-    let said = listen(&mut child, length_ns, interrupt);
+    let start = listen(&mut child, length_ns, interrupt);
     drop(child.stdin.take());
     let mut rest = String::new();
     if let Some(stdout) = &mut child.stdout {
         stdout.read_to_string(&mut rest).context("cannot read what it says")?;
     }
     child.wait().context("cannot wait for the process that turns it on")?;
-    let text = said? + &rest;
+    let text = start? + &rest;
     match text.split_once('\n') {
         Some((READY, text)) => Ok(text.to_owned()),
         _ => Err(anyhow!("{}", text.trim_end())),
     }
 }
 
-/// What it says until the time is over, or ^C comes, or it has nothing more to say.
+/// Output of the process until the time is over, ^C comes, or the output ends.
 fn listen(child: &mut Child, length_ns: u64, interrupt: &Interrupt) -> Result<String> {
     let stdout = child.stdout.as_mut().context("it has no output")?;
-    let (mut said, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    let (mut output, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     let end_ns = monotonic_ns().saturating_add(length_ns);
     while !interrupt.take() && monotonic_ns() < end_ns {
         let left_ns = end_ns.saturating_sub(monotonic_ns());
@@ -270,11 +272,11 @@ fn listen(child: &mut Child, length_ns: u64, interrupt: &Interrupt) -> Result<St
         if !fds[1].revents().is_empty() {
             match stdout.read(&mut buffer).context("cannot read what it says")? {
                 0 => break,
-                n => said.extend_from_slice(&buffer[..n]),
+                n => output.extend_from_slice(&buffer[..n]),
             }
         }
     }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn what_cannot_be_watched_takes_no_room() {
     assert_eq!(room_of_each(32), PAUSES_MAX / 2);
 }
 
-/// What the thread waited for before its loop began, and after it had ended, the loop did not lose.
+/// Run-queue delay before the loop begins and after it ends is no loss of the loop.
 #[test]
 fn only_waiting_in_the_loop_counts() {
     let delay = |ns, began_ns, ended_ns| RunDelay { ns: Some(ns), began_ns, ended_ns };
@@ -47,7 +47,7 @@ fn only_waiting_in_the_loop_counts() {
     // 3 ms until it began, 20 ms until it was read.
     let late = delay(29 * ms, 70 * ms, 71 * ms);
     assert_eq!(delay_in_loop(before, late, 5 * ms, 50 * ms), Some(ms));
-    // No more than there was.
+    // At most the length of the loop.
     assert_eq!(delay_in_loop(before, delay(99 * ms, 7 * ms, 7 * ms), 2 * ms, 7 * ms), Some(5 * ms));
     let unknown = RunDelay { ns: None, ..late };
     assert_eq!(delay_in_loop(before, unknown, 5 * ms, 50 * ms), None);
@@ -85,7 +85,7 @@ fn each_cpu_is_watched_and_one_that_does_not_exist_is_named() {
     assert!(format!("{error:#}").contains("no CPU can be watched: it is offline"), "{error:#}");
 }
 
-/// ^C comes before the time is over; what was seen until then is there.
+/// ^C ends the loops early; the pauses until then are kept.
 #[test]
 fn it_can_be_ended() {
     let (interrupt, mut hand) = Interrupt::by_hand();

@@ -1,4 +1,4 @@
-//! A suite file → what could be measured: parameters filled in, each variant's own command, statement or program.
+//! A suite file → its candidates: parameters filled in, each variant with its own command, statement or program.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,10 +9,13 @@ use anyhow::{Context as _, Result, ensure};
 use crate::host::Git;
 use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
-use crate::plan::workers::Source;
+use crate::plan::workers::WorkerCode;
 use crate::plan::{Arm, Role};
-use crate::spec::suite::{Benchmark, Mistake, Placed, Policy, SuiteFile, Text, Variant, Wrong};
-use crate::values::Percent;
+use crate::spec::run::{ExecutionOptions, HookOptions};
+use crate::spec::suite::{
+    Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
+};
+use crate::values::{ExitStatuses, Percent, Shell};
 
 /// Names that placeholders have which are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
@@ -20,12 +23,12 @@ const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
 /// An `input` that is empty, and no file.
 const NO_INPUT: &str = "null";
 
-/// A variant that is there: checked out and built.
+/// A variant that was checked out and built.
 #[derive(Clone, Debug)]
-pub struct Built {
-    /// What the file says of it.
+pub struct VariantBuild {
+    /// Its table in the file.
     pub variant: Variant,
-    /// Where it runs: block after block in the next of these.
+    /// The directories that its blocks take turns with.
     pub directories: Vec<String>,
     /// The commit that it is of.
     pub git: Option<Git>,
@@ -34,17 +37,17 @@ pub struct Built {
 /// A benchmark of the file with one combination of its parameters; a program may turn out to have several.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its name; of a program, what its benchmarks' names begin with.
+    /// Its name; of a program, the prefix of its benchmarks' names.
     pub name: String,
     /// Words to select it by.
     pub tags: Vec<String>,
-    /// What is compared.
-    pub variants: Vec<Compared>,
-    /// What is measured.
-    pub kind: Kind,
-    /// How.
+    /// Its variants, which are compared.
+    pub variants: Vec<BenchmarkVariant>,
+    /// The kind of benchmark.
+    pub kind: BenchmarkKind,
+    /// How it is measured.
     pub policy: Policy,
-    /// Of the whole suite.
+    /// Error rate of the whole suite.
     pub alpha: Option<Percent>,
     /// Where it stands in the file, in bytes.
     pub place: Range<usize>,
@@ -52,8 +55,8 @@ pub struct Candidate {
 
 /// A variant of one benchmark.
 #[derive(Clone, Debug)]
-pub struct Compared {
-    /// What it is called.
+pub struct BenchmarkVariant {
+    /// Its name.
     pub name: String,
     /// Where it runs.
     pub directories: Vec<String>,
@@ -63,94 +66,90 @@ pub struct Compared {
     pub environment: Vec<(String, String)>,
 }
 
-/// What is measured.
+/// The kinds of benchmarks.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum BenchmarkKind {
     /// A command line for each variant.
     Commands {
         /// In the order of the variants.
         commands: Vec<String>,
-        /// What is around them.
-        benchmark: Box<CommandOptions>,
+        /// How they are executed.
+        options: Box<CommandOptions>,
     },
     /// A statement for each variant.
     Statements(Vec<Arm>),
-    /// A program for each variant, whose benchmarks it has to be asked for.
+    /// A program for each variant, which lists its benchmarks itself.
     Programs {
         /// In the order of the variants.
         arms: Vec<Arm>,
-        /// Of their benchmarks only these.
+        /// Only these of their benchmarks.
         only: Vec<String>,
     },
 }
 
-/// What is around commands, with parameters filled in.
+/// How commands are executed, with parameters filled in.
 #[derive(Clone, Debug, Default)]
 pub struct CommandOptions {
-    pub shell: Option<bool>,
-    pub setup: Option<String>,
-    pub cleanup: Option<String>,
-    pub validate: Option<String>,
-    /// One for each variant, or none.
-    pub prepare: Vec<String>,
-    /// One for each variant, or none.
-    pub conclude: Vec<String>,
-    pub input: Option<String>,
-    pub expect_exit: Option<Vec<i32>>,
+    /// The shell; `None` where the commands decide.
+    pub shell: Option<Shell>,
+    /// The commands around them; `prepare` and `conclude` have one for each variant, or none.
+    pub hooks: HookOptions,
+    /// Standard input and the exit statuses that are right.
+    pub execution: ExecutionOptions,
 }
 
 impl Candidate {
-    /// The key of what is measured.
+    /// The key in the file.
     pub fn key(&self) -> &'static str {
         match self.kind {
-            Kind::Commands { .. } => "command",
-            Kind::Statements(_) => "statement",
-            Kind::Programs { .. } => "program",
+            BenchmarkKind::Commands { .. } => "command",
+            BenchmarkKind::Statements(_) => "statement",
+            BenchmarkKind::Programs { .. } => "program",
         }
     }
 
-    /// What a benchmark of its programs is called.
+    /// The name of a benchmark of its programs.
     pub fn inner_name(&self, inner: &str) -> String {
         if self.name.is_empty() { inner.into() } else { format!("{}/{inner}", self.name) }
     }
 }
 
-/// All that could be measured. `directory` is that of the suite file.
+/// The candidates of a suite file. `directory` is that of the file.
 ///
 /// # Errors
 /// A command cannot be split into words, or parameters have too many combinations or a reserved name.
 pub fn candidates(
     text: Text<'_>,
     file: &SuiteFile,
-    built: &[Built],
+    built: &[VariantBuild],
     directory: &str,
 ) -> Result<Vec<Candidate>, Mistake> {
     let mut all = Vec::new();
     for benchmark in &file.benchmarks {
         let named = benchmark.name.as_ref().or(benchmark.program.as_ref());
         let named = format!("the benchmark {:?}", named.map_or("", String::as_str));
-        let wrong = |wrong: Wrong| text.wrong(Some(&benchmark.span()), wrong.of(&named));
+        let wrong = |wrong: Flaw| text.wrong(Some(&benchmark.span()), wrong.of(&named));
         for assignment in assignments(benchmark).map_err(wrong)? {
-            let expanded = Expanded { file, benchmark, assignment: &assignment, directory };
+            let expanded = Expansion { file, benchmark, assignment: &assignment, directory };
             all.push(expanded.candidate(built).map_err(wrong)?);
         }
     }
     Ok(all)
 }
 
-fn assignments(benchmark: &Benchmark) -> Result<Vec<Assignment>, Wrong> {
+fn assignments(benchmark: &SuiteBenchmark) -> Result<Vec<Assignment>, Flaw> {
     let matrix = &benchmark.matrix;
     if let Some(name) = matrix.keys().find(|name| RESERVED.contains(&name.as_str())) {
         let what =
             format!("a parameter cannot be called {name:?}: that is what the variant fills in");
-        return Err(Wrong::value(&["matrix", name], what));
+        return Err(Flaw::value(&["matrix", name], what));
     }
     let parameters: Vec<(String, Vec<String>)> = matrix
         .iter()
         .map(|(name, values)| (name.clone(), values.iter().map(|it| it.text.clone()).collect()))
         .collect();
     let found = combinations(&parameters);
-    let mut found = found.map_err(|error| Wrong::value(&["matrix"], format!("{error:#}")))?;
+    let mut found = found.map_err(|error| Flaw::value(&["matrix"], format!("{error:#}")))?;
     // 1.0 is 1 when it is left out, whatever it is when it is filled in.
     let is_left_out = |name: &String, text: &String, value: &str| {
         matrix[name].iter().any(|it| it.text == *text && it.value == value)
@@ -166,30 +165,30 @@ fn assignments(benchmark: &Benchmark) -> Result<Vec<Assignment>, Wrong> {
     });
     if found.is_empty() {
         let what = "`exclude` leaves no combination of its parameters";
-        return Err(Wrong::value(&["exclude"], what));
+        return Err(Flaw::value(&["exclude"], what));
     }
     Ok(found)
 }
 
 /// A benchmark with one combination of its parameters.
-struct Expanded<'a> {
+struct Expansion<'a> {
     file: &'a SuiteFile,
-    benchmark: &'a Placed<Benchmark>,
+    benchmark: &'a SuiteItem<SuiteBenchmark>,
     assignment: &'a Assignment,
     directory: &'a str,
 }
 
-impl Expanded<'_> {
-    fn candidate(&self, built: &[Built]) -> Result<Candidate, Wrong> {
+impl Expansion<'_> {
+    fn candidate(&self, built: &[VariantBuild]) -> Result<Candidate, Flaw> {
         let wanted = &self.benchmark.variants;
-        let is_wanted = |built: &&Built| {
+        let is_wanted = |built: &&VariantBuild| {
             wanted.as_ref().is_none_or(|wanted| wanted.contains(&built.variant.name))
         };
-        let variants: Vec<&Built> = built.iter().filter(is_wanted).collect();
+        let variants: Vec<&VariantBuild> = built.iter().filter(is_wanted).collect();
         if variants.is_empty() {
-            return Err(Wrong::value(&["variants"], "none of its variants is measured"));
+            return Err(Flaw::value(&["variants"], "none of its variants is measured"));
         }
-        let compared = |built: &&Built| Compared {
+        let compared = |built: &&VariantBuild| BenchmarkVariant {
             name: built.variant.name.clone(),
             directories: built.directories.clone(),
             git: built.git.clone(),
@@ -201,7 +200,7 @@ impl Expanded<'_> {
             variants: variants.iter().map(compared).collect(),
             kind: self.kind(&variants).map_err(|error| {
                 let kind = if self.benchmark.statement.is_some() { "statement" } else { "program" };
-                Wrong::value(&[kind], format!("{error:#}"))
+                Flaw::value(&[kind], format!("{error:#}"))
             })?,
             policy: self.benchmark.policy.or(&self.file.policy),
             alpha: self.file.alpha,
@@ -242,24 +241,24 @@ impl Expanded<'_> {
         }
     }
 
-    fn kind(&self, variants: &[&Built]) -> Result<Kind> {
+    fn kind(&self, variants: &[&VariantBuild]) -> Result<BenchmarkKind> {
         let benchmark = self.benchmark;
         if let Some(command) = &benchmark.command {
             let commands = variants.iter().map(|it| self.with_prefix(command, &it.variant));
             let options = Box::new(self.command_options(variants));
-            return Ok(Kind::Commands { commands: commands.collect(), benchmark: options });
+            return Ok(BenchmarkKind::Commands { commands: commands.collect(), options });
         }
         if let Some(statement) = &benchmark.statement {
             let arms = variants.iter().map(|it| self.statement(statement, it));
-            return Ok(Kind::Statements(arms.collect::<Result<_>>()?));
+            return Ok(BenchmarkKind::Statements(arms.collect::<Result<_>>()?));
         }
         let program = benchmark.program.as_deref().unwrap_or_default();
         let arms = variants.iter().map(|it| self.program(program, it));
         let only = benchmark.only.iter().map(|name| substitute(name, self.assignment));
-        Ok(Kind::Programs { arms: arms.collect::<Result<_>>()?, only: only.collect() })
+        Ok(BenchmarkKind::Programs { arms: arms.collect::<Result<_>>()?, only: only.collect() })
     }
 
-    fn command_options(&self, variants: &[&Built]) -> CommandOptions {
+    fn command_options(&self, variants: &[&VariantBuild]) -> CommandOptions {
         let benchmark = self.benchmark;
         let once = |text: &Option<String>| Some(substitute(text.as_deref()?, self.assignment));
         let each = |text: &Option<String>| match text {
@@ -267,14 +266,23 @@ impl Expanded<'_> {
             None => Vec::new(),
         };
         CommandOptions {
-            shell: benchmark.shell,
-            setup: once(&benchmark.setup),
-            cleanup: once(&benchmark.cleanup),
-            validate: once(&benchmark.validate),
-            prepare: each(&benchmark.prepare),
-            conclude: each(&benchmark.conclude),
-            input: once(&benchmark.input).map(|input| self.input(input)),
-            expect_exit: benchmark.expect_exit.clone(),
+            shell: benchmark.shell.map(|in_shell| match in_shell {
+                true => Shell::Words(vec!["sh".into()]),
+                false => Shell::None,
+            }),
+            hooks: HookOptions {
+                setup: once(&benchmark.setup),
+                prepare: each(&benchmark.prepare),
+                conclude: each(&benchmark.conclude),
+                cleanup: once(&benchmark.cleanup),
+                validate: once(&benchmark.validate),
+                cold_cache: false,
+            },
+            execution: ExecutionOptions {
+                input: once(&benchmark.input).map(|input| self.input(input)),
+                expect_exit: benchmark.expect_exit.clone().map(ExitStatuses),
+                ..ExecutionOptions::default()
+            },
         }
     }
 
@@ -286,7 +294,7 @@ impl Expanded<'_> {
         Path::new(self.directory).join(input).to_string_lossy().into_owned()
     }
 
-    fn statement(&self, statement: &str, built: &Built) -> Result<Arm> {
+    fn statement(&self, statement: &str, built: &VariantBuild) -> Result<Arm> {
         let (benchmark, variant) = (self.benchmark, &built.variant);
         let python = variant.python.as_deref().unwrap_or(PYTHON);
         let argv = words(python).context("its interpreter")?;
@@ -297,7 +305,7 @@ impl Expanded<'_> {
             argv,
             benchmark: Some(self.name()),
             inner_loops: benchmark.inner_loops.unwrap_or(1) * u64::from(duplicate),
-            source: Some(Source {
+            source: Some(WorkerCode {
                 setup: self.fill(&benchmark.code_setup.text(), variant),
                 teardown: self.fill(&benchmark.code_teardown.text(), variant),
                 duplicate,
@@ -308,7 +316,7 @@ impl Expanded<'_> {
         })
     }
 
-    fn program(&self, program: &str, built: &Built) -> Result<Arm> {
+    fn program(&self, program: &str, built: &VariantBuild) -> Result<Arm> {
         let command = self.with_prefix(program, &built.variant);
         Ok(Arm {
             name: Some(built.variant.name.clone()),
@@ -320,7 +328,7 @@ impl Expanded<'_> {
     }
 }
 
-/// What the placeholders of a variant are.
+/// The placeholders of a variant, with their values.
 fn own_values(variant: &Variant) -> [(String, String); 3] {
     let own = [
         ("prefix", variant.prefix.as_deref().unwrap_or_default()),

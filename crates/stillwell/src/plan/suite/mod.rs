@@ -1,7 +1,7 @@
-//! A suite file, and what was said on the command line → one plan for each benchmark.
+//! A suite file and the command line → one plan for each benchmark.
 //!
-//! Between the two a program has to be asked what benchmarks it has, so there are two stages: [`Candidate`]s, which are
-//! all that can be known from the file, and [`Suite`], with which measuring can begin.
+//! There are two stages, because only the programs know their benchmarks: [`Candidate`]s follow from the file alone, and a
+//! [`Suite`] has the benchmarks of the programs too.
 
 mod candidates;
 #[cfg(test)]
@@ -14,19 +14,22 @@ use serde::{Deserialize, Serialize};
 use stats::Stream;
 
 use crate::host::Facts;
+use crate::plan::arms::arms;
 use crate::plan::decide::{
     BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
 };
-use crate::plan::programs::{LONGER, Listed, decide_bench, decide_workers, names};
+use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
+use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, Plan};
-use crate::spec::RunSpec;
-use crate::spec::suite::{Policy, SuiteFile, Text, Wrong};
+use crate::spec::run::ArmOptions;
+use crate::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
-use crate::values::{Cpus, ExitStatuses, IgnoreFailure, Shell};
+use crate::values::Cpus;
 
-pub use candidates::{Built, Candidate, Kind, candidates, environment_of};
+use candidates::CommandOptions;
+pub use candidates::{BenchmarkKind, Candidate, VariantBuild, candidates, environment_of};
 
-/// A benchmark may take so many times its share of the suite's time: what the others leave over.
+/// A benchmark may take so many times its share of the suite's time, if the others leave it.
 const SHARE_MAX: u64 = 4;
 /// Each benchmark has its own stream of random choices: a number from this many.
 const SEEDS: u64 = 1 << 32;
@@ -36,39 +39,39 @@ const BUILD_STREAM: u64 = 0x51c7_09e3_a4d8_6f1b;
 /// A whole suite, decided.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Suite {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Time for all benchmarks together, ns.
     pub budget_ns: u64,
     /// Seed of the order in which benchmarks are visited.
     pub seed: u64,
     /// Its benchmarks, in the order of the file.
-    pub members: Vec<Member>,
+    pub members: Vec<SuiteMember>,
 }
 
 /// One benchmark of a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Member {
-    /// What it is called; no two have the same name.
+pub struct SuiteMember {
+    /// Its name; no two have the same.
     pub name: String,
     /// Words to select it by.
     pub tags: Vec<String>,
-    /// What will be done.
+    /// Its plan.
     pub plan: Plan,
 }
 
-/// What a benchmark has to do with the others of its suite.
+/// The suite that a benchmark belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InSuite {
-    /// What the suite is called.
+pub struct SuiteMembership {
+    /// Name of the suite.
     pub name: String,
-    /// What the benchmark is called there.
+    /// Name of the benchmark there.
     pub benchmark: String,
     /// Comparisons of the whole suite, which are judged together.
     pub family: usize,
 }
 
-/// Whether a benchmark is asked for.
+/// Whether the command line selects a benchmark.
 pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
     let (only, options) = (&said.benchmark, &said.suite);
     (only.is_empty() || only.iter().any(|only| only == name))
@@ -84,7 +87,7 @@ pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
 pub fn decide_suite(
     (text, file): (Text<'_>, &SuiteFile),
     candidates: &[Candidate],
-    listed: &[Vec<Vec<Listed>>],
+    listed: &[Vec<Vec<ProgramBenchmark>>],
     said: &BenchSpec,
     (facts, drawn_seed): (&Facts, u64),
 ) -> Result<Suite> {
@@ -93,28 +96,28 @@ pub fn decide_suite(
     if let Some(Affinity::Cpus(Cpus(cpus))) = &said.session.workers.affinity {
         check_online(cpus, facts)?;
     }
-    let mut members: Vec<Member> = Vec::new();
+    let mut members: Vec<SuiteMember> = Vec::new();
     let mut policies = Vec::new();
     let mut known = HashSet::new();
     for (candidate, listed) in candidates.iter().zip(listed) {
-        let decider = Decider { candidate, said, facts };
+        let planner = BenchmarkPlanner { candidate, said, facts };
         let wrong = |wrong| text.wrong(Some(&candidate.place), wrong);
-        let decided = decider.decide(listed, seed).map_err(|error| {
+        let decided = planner.decide(listed, seed).map_err(|error| {
             let what = format!("the benchmark {:?}: {error:#}", candidate.name);
             match error.downcast_ref::<shell_words::ParseError>() {
-                Some(_) => wrong(Wrong::value(&[candidate.key()], what)),
-                None => wrong(Wrong::whole(what)),
+                Some(_) => wrong(Flaw::value(&[candidate.key()], what)),
+                None => wrong(Flaw::whole(what)),
             }
         })?;
         for (name, plan) in decided {
             ensure!(
                 known.insert(name.clone()),
-                wrong(Wrong::value(&["name"], format!("two benchmarks are called {name:?}")))
+                wrong(Flaw::value(&["name"], format!("two benchmarks are called {name:?}")))
             );
             if is_selected(&name, &candidate.tags, said) {
                 policies.push(&candidate.policy);
             }
-            members.push(Member { name, tags: candidate.tags.clone(), plan });
+            members.push(SuiteMember { name, tags: candidate.tags.clone(), plan });
         }
     }
     for (index, member) in (0..).zip(&mut members) {
@@ -128,7 +131,7 @@ pub fn decide_suite(
     }
     let is_compared = members.iter().any(|member| !member.plan.compared().is_empty());
     ensure!(
-        is_compared || said.session.judging.fail_on.is_none(),
+        is_compared || said.session.judgement.fail_on.is_none(),
         "--fail-on needs something to compare, but each benchmark has only one variant"
     );
     let budget_ns = share_out(&mut members, &policies, file, said);
@@ -136,8 +139,8 @@ pub fn decide_suite(
     Ok(Suite { name, budget_ns, seed, members })
 }
 
-/// Blocks take the builds of a variant in turns, and the first block any of them: of a few blocks, often repeated, those after the
-/// first ones would have none.
+/// Starts each variant at a random one of its builds. Blocks take the builds in turns, so short sessions that always began with
+/// the first would never reach the others.
 fn begin_anywhere(plan: &mut Plan) {
     let mut stream = Stream::new(plan.seed ^ BUILD_STREAM);
     for arm in plan.arms.iter_mut().filter(|arm| arm.directories.len() > 1) {
@@ -148,18 +151,18 @@ fn begin_anywhere(plan: &mut Plan) {
 
 /// Gives every benchmark, by its policy, its part of the time and of alpha. Returns all of the time.
 fn share_out(
-    members: &mut [Member],
+    members: &mut [SuiteMember],
     policies: &[&Policy],
     file: &SuiteFile,
     said: &BenchSpec,
 ) -> u64 {
     let workers = &said.session.workers;
     let family: usize = members.iter().map(|member| member.plan.compared().len()).sum();
-    let usual = |member: &Member| {
+    let usual = |member: &SuiteMember| {
         let is_lone = member.plan.compared().is_empty();
         if is_lone { BUDGET_ONE_NS } else { BUDGET_SEVERAL_NS }
     };
-    let asked = workers.budget.or(file.budget).map(|budget| budget.ns);
+    let asked = workers.stop.budget.or(file.budget).map(|budget| budget.ns);
     let mut budget_ns = asked.unwrap_or_else(|| members.iter().map(usual).sum());
     budget_ns = if workers.rigorous { budget_ns * LONGER } else { budget_ns };
     budget_ns = if workers.fast { budget_ns / LONGER } else { budget_ns };
@@ -167,7 +170,8 @@ fn share_out(
     let name = file.name.as_deref().unwrap_or_default();
     for (member, policy) in members.iter_mut().zip(policies) {
         let plan = &mut member.plan;
-        plan.suite = Some(InSuite { name: name.into(), benchmark: member.name.clone(), family });
+        plan.suite =
+            Some(SuiteMembership { name: name.into(), benchmark: member.name.clone(), family });
         let alpha = plan.policy.alpha;
         let is_compared = !plan.compared().is_empty();
         if let BlockRule::Budget { budget_ns, min, max } = &mut plan.blocks {
@@ -181,26 +185,25 @@ fn share_out(
 }
 
 /// One candidate → plans.
-struct Decider<'a> {
+struct BenchmarkPlanner<'a> {
     candidate: &'a Candidate,
     said: &'a BenchSpec,
     facts: &'a Facts,
 }
 
-impl Decider<'_> {
-    fn decide(&self, listed: &[Vec<Listed>], seed: u64) -> Result<Vec<(String, Plan)>> {
+impl BenchmarkPlanner<'_> {
+    fn decide(&self, listed: &[Vec<ProgramBenchmark>], seed: u64) -> Result<Vec<(String, Plan)>> {
         let candidate = self.candidate;
         let plans = match &candidate.kind {
-            Kind::Commands { commands, benchmark } => {
-                let spec = self.command_spec(commands, benchmark)?;
-                let plan = decide(&spec, self.facts, seed)?;
+            BenchmarkKind::Commands { commands, options } => {
+                let plan = self.of_commands(commands, options, seed)?;
                 vec![(candidate.name.clone(), plan)]
             }
-            Kind::Statements(arms) => {
+            BenchmarkKind::Statements(arms) => {
                 let plan = decide_workers(arms.clone(), &self.session(), self.facts, seed)?;
                 vec![(candidate.name.clone(), plan)]
             }
-            Kind::Programs { arms, only } => {
+            BenchmarkKind::Programs { arms, only } => {
                 let found = names(only, listed)?.into_iter();
                 found
                     .map(|name| self.of_program(arms, listed, name, seed))
@@ -213,7 +216,7 @@ impl Decider<'_> {
     fn of_program(
         &self,
         arms: &[Arm],
-        listed: &[Vec<Listed>],
+        listed: &[Vec<ProgramBenchmark>],
         inner: String,
         seed: u64,
     ) -> Result<(String, Plan)> {
@@ -241,12 +244,12 @@ impl Decider<'_> {
 
     fn policy(&self) -> Policy {
         let workers = &self.said.session.workers;
-        let judging = &self.said.session.judging;
+        let judgement = &self.said.session.judgement;
         let said = Policy {
             warmup: workers.warmups,
-            precision: workers.precision,
-            same: judging.same,
-            estimand: judging.estimand,
+            precision: workers.stop.precision,
+            same: judgement.same,
+            estimand: judgement.estimand,
             timeout: workers.timeout,
             min_time: workers.min_time,
             gc: workers.gc,
@@ -260,62 +263,61 @@ impl Decider<'_> {
         let policy = self.policy();
         let mut session = self.said.session.clone();
         let workers = &mut session.workers;
-        workers.budget = None;
+        workers.stop.budget = None;
         (workers.rigorous, workers.fast) = (false, false);
         workers.warmups = policy.warmup;
-        workers.precision = policy.precision;
+        workers.stop.precision = policy.precision;
         workers.timeout = policy.timeout;
         workers.min_time = policy.min_time;
         workers.gc = policy.gc;
-        session.judging.same = policy.same;
-        session.judging.estimand = policy.estimand;
-        session.judging.alpha = session.judging.alpha.or(self.candidate.alpha);
+        session.judgement.same = policy.same;
+        session.judgement.estimand = policy.estimand;
+        session.judgement.alpha = session.judgement.alpha.or(self.candidate.alpha);
         if self.candidate.variants.len() < 2 {
-            session.judging.fail_on = None;
+            session.judgement.fail_on = None;
         }
         session
     }
 
-    fn command_spec(
+    /// Commands are timed as wholes, so they have only some of the options of workers.
+    fn of_commands(
         &self,
         commands: &[String],
-        benchmark: &candidates::CommandOptions,
-    ) -> Result<RunSpec> {
-        let SessionOptions { workers, judging, output, .. } = self.session();
+        options: &CommandOptions,
+        seed: u64,
+    ) -> Result<Plan> {
+        let SessionOptions { workers, judgement, .. } = self.session();
+        ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         let policy = self.policy();
-        let mut spec =
-            RunSpec { commands: commands.to_vec(), judging, output, ..RunSpec::default() };
-        let variants = &self.candidate.variants;
-        spec.arms.command_names = variants.iter().map(|variant| variant.name.clone()).collect();
-        spec.arms.shell = benchmark.shell.map(|in_shell| match in_shell {
-            true => Shell::Words(vec!["sh".into()]),
-            false => Shell::None,
-        });
-        spec.length.runs = workers.processes.or(workers.debug_single_value.then_some(1));
-        if spec.length.runs.is_none() {
-            spec.length.min_runs = policy.min_blocks;
-            spec.length.max_runs = policy.max_blocks;
-        }
-        spec.length.warmup = policy.warmup;
-        spec.length.precision = policy.precision;
-        spec.length.timeout = policy.timeout;
-        spec.hooks.setup.clone_from(&benchmark.setup);
-        spec.hooks.prepare.clone_from(&benchmark.prepare);
-        spec.hooks.conclude.clone_from(&benchmark.conclude);
-        spec.hooks.cleanup.clone_from(&benchmark.cleanup);
-        spec.hooks.validate.clone_from(&benchmark.validate);
-        spec.process.affinity = match workers.affinity {
-            Some(Affinity::Cpus(Cpus(cpus))) => Some(Cpus(cpus)),
+        let affinity = match &workers.affinity {
+            Some(Affinity::Cpus(cpus)) => Some(cpus.clone()),
             Some(Affinity::All) | None => None,
         };
-        spec.process.nice = workers.nice;
-        spec.process.sched = workers.sched;
-        spec.process.no_aslr = workers.no_aslr;
-        spec.process.env_padding = workers.env_padding;
-        spec.process.input.clone_from(&benchmark.input);
-        spec.process.expect_exit = benchmark.expect_exit.clone().map(ExitStatuses);
-        spec.process.ignore_failure = None::<IgnoreFailure>;
-        ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
-        Ok(spec)
+        let request = SessionRequest::of_workers(&workers, &judgement, affinity);
+        let request = SessionRequest {
+            length: LengthRequest {
+                n_warmups: policy.warmup,
+                n_blocks_min: policy.min_blocks.filter(|_| request.length.n_blocks.is_none()),
+                n_blocks_max: policy.max_blocks.filter(|_| request.length.n_blocks.is_none()),
+                ..request.length
+            },
+            process: ProcessRequest { input: options.execution.input.clone(), ..request.process },
+            hooks: options.hooks.clone(),
+            ..request
+        };
+        let variants = &self.candidate.variants;
+        let arm_options = ArmOptions {
+            command_names: variants.iter().map(|variant| variant.name.clone()).collect(),
+            shell: options.shell.clone(),
+            ..ArmOptions::default()
+        };
+        let arms = arms(CommandRequest {
+            commands,
+            arms: &arm_options,
+            hooks: &options.hooks,
+            execution: &options.execution,
+            has_twin: judgement.aa,
+        })?;
+        decide(&request, arms, self.facts, seed)
     }
 }

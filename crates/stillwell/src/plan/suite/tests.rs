@@ -6,7 +6,7 @@ use clap::Parser as _;
 
 use super::*;
 use crate::host::Git;
-use crate::spec::suite::{Placed, Text, Variant, parse};
+use crate::spec::suite::{SuiteItem, Text, Variant, parse};
 use crate::spec::{Cli, Verb};
 
 const TWO: &str = "[[variant]]\nname = \"base\"\n[[variant]]\nname = \"new\"\nprefix = \"nice -n 1\"\npython = \"py\"\n";
@@ -27,19 +27,19 @@ fn suite_in(directories: &[&str], text: &str, words: &[&str]) -> Result<Suite> {
     let text = format!("{TWO}{text}");
     let text = Text { path: Path::new("s.toml"), text: &text };
     let file = parse(text)?;
-    let built = |variant: &Placed<Variant>| Built {
+    let built = |variant: &SuiteItem<Variant>| VariantBuild {
         variant: Variant::clone(variant),
         directories: directories.iter().map(|&it| it.into()).collect(),
         git: Some(Git { revision: variant.name.clone(), committed_s: Some(7) }),
     };
-    let built: Vec<Built> = file.variants.iter().map(built).collect();
+    let built: Vec<VariantBuild> = file.variants.iter().map(built).collect();
     let candidates = candidates(text, &file, &built, "/dir")?;
     let facts = Facts { cpus_allowed: Some("0-1".into()), ..Facts::default() };
-    let inner = Listed { name: "inner".into(), inner_loops: 1, has_own_timer: false };
+    let inner = ProgramBenchmark { name: "inner".into(), inner_loops: 1, has_own_timer: false };
     let listed: Vec<_> = candidates
         .iter()
         .map(|candidate| match &candidate.kind {
-            Kind::Programs { arms, .. } => vec![vec![inner.clone()]; arms.len()],
+            BenchmarkKind::Programs { arms, .. } => vec![vec![inner.clone()]; arms.len()],
             _ => Vec::new(),
         })
         .collect();
@@ -73,15 +73,15 @@ fn a_prefix_is_put_where_it_belongs() {
 fn all_comparisons_are_one_family_and_share_the_time() {
     let found = suite(THREE, &["--budget", "30s"]).unwrap();
     assert_eq!(found.budget_ns, 30_000_000_000);
-    let family = |member: &Member| member.plan.suite.as_ref().unwrap().family;
+    let family = |member: &SuiteMember| member.plan.suite.as_ref().unwrap().family;
     assert_eq!(found.members.iter().map(family).collect::<Vec<_>>(), [2, 2, 2]);
-    let budget_s = |member: &Member| match member.plan.blocks {
+    let budget_s = |member: &SuiteMember| match member.plan.blocks {
         BlockRule::Budget { budget_ns, .. } => budget_ns / 1_000_000_000,
         BlockRule::Exactly(_) => 0,
     };
     // Four times a third is more than there is; what the file says is said.
     assert_eq!(found.members.iter().map(budget_s).collect::<Vec<_>>(), [30, 7, 30]);
-    let same = |member: &Member| member.plan.policy.same_within;
+    let same = |member: &SuiteMember| member.plan.policy.same_within;
     assert_eq!(found.members.iter().map(same).collect::<Vec<_>>(), [0.01, 0.03, 0.01]);
     // 10 s for each that compares, 3 s for the other one.
     assert_eq!(suite(THREE, &[]).unwrap().budget_ns, 23_000_000_000);
@@ -126,7 +126,7 @@ fn the_command_line_has_the_last_word() {
 fn each_benchmark_has_its_own_policy_beside_a_program_without_a_name() {
     let program = "[[benchmark]]\nprogram = \"./p\"\npolicy = { budget = \"5s\" }\n";
     let found = suite(&format!("{program}{THREE}"), &["--budget", "30s"]).unwrap();
-    let budget_s = |member: &Member| match member.plan.blocks {
+    let budget_s = |member: &SuiteMember| match member.plan.blocks {
         BlockRule::Budget { budget_ns, .. } => budget_ns / 1_000_000_000,
         BlockRule::Exactly(_) => 0,
     };
@@ -142,9 +142,10 @@ fn programs_have_the_variables_of_their_benchmark_already_when_they_are_asked() 
     let text = Text { path: Path::new("s.toml"), text };
     let file = parse(text).unwrap();
     let variant = Variant::clone(&file.variants[0]);
-    let built = Built { variant: variant.clone(), directories: vec!["/dir".into()], git: None };
+    let built =
+        VariantBuild { variant: variant.clone(), directories: vec!["/dir".into()], git: None };
     let found = candidates(text, &file, &[built], "/dir").unwrap();
-    let Kind::Programs { arms, .. } = &found[0].kind else { panic!("{found:?}") };
+    let BenchmarkKind::Programs { arms, .. } = &found[0].kind else { panic!("{found:?}") };
     let expected = [("A", "x"), ("B", "7python3")].map(|(name, value)| (name.into(), value.into()));
     assert_eq!(arms[0].environment, expected);
     assert_eq!(found[0].variants[0].environment, expected);

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::analysis::RatioInterval;
 use crate::analysis::pool::{NodeRatio, PoolEvidence, PoolLine, PooledRatio};
-use crate::plan::Policy;
+use crate::plan::DecisionRule;
 use crate::pool::Pool;
 use crate::render::columns::{one_line, shorten, wrap};
 use crate::render::json::pretty;
@@ -277,7 +277,7 @@ struct PoolDocument<'a> {
 struct VariantDocument<'a> {
     #[serde(flatten)]
     line: &'a PoolLine,
-    policy: Policy,
+    policy: DecisionRule,
     judgement: &'a Judgement,
 }
 

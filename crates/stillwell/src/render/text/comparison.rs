@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::analysis::{
     DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName, UnevenShape,
 };
-use crate::plan::{BlockRule, Plan, Policy, Role};
+use crate::plan::{BlockRule, DecisionRule, Plan, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::exported::{half_width, shown_ratio};
 use crate::render::remedies::Audience;
@@ -88,7 +88,11 @@ pub(super) fn by_cpu(paired: &PairedTest) -> String {
 }
 
 /// The self-check: how the reference compares with itself.
-pub(super) fn self_check(evidence: &Evidence, judgement: &Judgement, policy: Policy) -> String {
+pub(super) fn self_check(
+    evidence: &Evidence,
+    judgement: &Judgement,
+    policy: DecisionRule,
+) -> String {
     let mut out = String::new();
     let text = match (evidence, judgement.verdict) {
         (Evidence::Paired(_), Verdict::Slower | Verdict::Faster) => {
@@ -320,7 +324,7 @@ fn budget(time_ns: f64) -> String {
 }
 
 /// The margin as it was given: `1 %`.
-pub(in crate::render) fn margin(policy: Policy) -> String {
+pub(in crate::render) fn margin(policy: DecisionRule) -> String {
     format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
 }
 
@@ -349,7 +353,7 @@ fn shape_text(shape: UnevenShape) -> String {
 }
 
 /// Why there is no test, in words.
-pub(in crate::render) fn no_test(because: NoTest, policy: Policy) -> String {
+pub(in crate::render) fn no_test(because: NoTest, policy: DecisionRule) -> String {
     match because {
         NoTest::Sequential => {
             "one command ran after the other (--order sequential), so drift between them is not \

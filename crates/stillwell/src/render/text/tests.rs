@@ -3,7 +3,7 @@ use crate::analysis::{
     DecisionEstimate, Evidence, Finding, NoTest, PairedTest, RatioInterval, UnevenShape,
 };
 use crate::ledger::{LedgerEntry, NoiseSource};
-use crate::plan::{InSuite, ShellReason};
+use crate::plan::{ShellReason, SuiteMembership};
 use crate::record::fixture::{of_spec, record, run};
 use crate::record::{EndReason, Event};
 use crate::render::columns::{COLUMNS, width};
@@ -195,7 +195,7 @@ fn verdicts_in_words() {
     is(to_decide(540, Some(300e9)), "(--budget 6min --max-blocks 540)");
     let in_suite = |to_decide: PairedTest, expected: &str| {
         let mut record = record(&["old", "new"]);
-        let suite = InSuite { name: "s".into(), benchmark: "b".into(), family: 1 };
+        let suite = SuiteMembership { name: "s".into(), benchmark: "b".into(), family: 1 };
         record.header.plan.suite = Some(suite);
         let text = show_comparison_of(&record, Evidence::Paired(to_decide));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -271,7 +271,7 @@ fn the_shell_is_explained() {
     let mut record = record(&["a | b"]);
     let analysis = analysis(&record, &[2e6, 1e6]);
     assert!(show(&record, &analysis, None).contains("shell: sh -c, because command 1 has \"|\""));
-    record.header.plan.shell_reason = ShellReason::Asked;
+    record.header.plan.shell_reason = ShellReason::UserChoice;
     assert!(show(&record, &analysis, None).contains("shell: sh -c, as asked for"));
 }
 

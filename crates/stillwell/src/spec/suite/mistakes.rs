@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use crate::spec::suite::places::{Mistake, Text, Wrong};
-use crate::spec::suite::{Benchmark, Build, LinkOrder, Policy, SuiteFile, Variant};
+use crate::spec::suite::places::{Flaw, Mistake, Text};
+use crate::spec::suite::{Build, LinkOrder, Policy, SuiteBenchmark, SuiteFile, Variant};
 
 /// Two words are the same but for a slip if they are at least so similar (Jaro-Winkler).
 const SIMILAR: f64 = 0.8;
@@ -26,7 +26,7 @@ pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
         value.is_written(file.text.get(span).unwrap_or_default());
     }
     if suite.benchmarks.is_empty() {
-        return Err(file.wrong(None, Wrong::whole("there is no [[benchmark]]")));
+        return Err(file.wrong(None, Flaw::whole("there is no [[benchmark]]")));
     }
     if let Some(wrong) = wrong_with_policy(&suite.policy, &Policy::default()) {
         return Err(file.wrong(None, wrong));
@@ -35,7 +35,7 @@ pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
         let is_known = suite.variants[..index].iter().any(|other| other.name == variant.name);
         let twice = || {
             let what = format!("there are two variants {:?}", variant.name);
-            is_known.then(|| Wrong::value(&["name"], what))
+            is_known.then(|| Flaw::value(&["name"], what))
         };
         if let Some(wrong) = wrong_with_variant(variant).or_else(twice) {
             return Err(file.wrong(Some(&variant.span()), wrong));
@@ -49,13 +49,13 @@ pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
     Ok(suite)
 }
 
-fn wrong_with_variant(variant: &Variant) -> Option<Wrong> {
-    let value = |keys: &[&str], what: &str| Some(Wrong::value(keys, what));
+fn wrong_with_variant(variant: &Variant) -> Option<Flaw> {
+    let value = |keys: &[&str], what: &str| Some(Flaw::value(keys, what));
     if variant.name.trim().is_empty() {
         return value(&["name"], "the name of a variant is empty");
     }
     if variant.repository.is_some() && variant.revision.is_none() {
-        return Some(Wrong::key("repository", "`repository` goes with `revision`"));
+        return Some(Flaw::key("repository", "`repository` goes with `revision`"));
     }
     if let Some(build) = &variant.build {
         if build.builds == Some(0) {
@@ -129,7 +129,7 @@ fn most_similar<'a>(
 }
 
 /// Keys that only one kind of benchmark has.
-fn of_kind(benchmark: &Benchmark) -> [(&'static str, &'static str, bool); 13] {
+fn of_kind(benchmark: &SuiteBenchmark) -> [(&'static str, &'static str, bool); 13] {
     let is = Option::is_some;
     [
         ("shell", "command", benchmark.shell.is_some()),
@@ -149,56 +149,56 @@ fn of_kind(benchmark: &Benchmark) -> [(&'static str, &'static str, bool); 13] {
 }
 
 /// `others` is what it says where this says nothing.
-fn wrong_with_policy(own: &Policy, others: &Policy) -> Option<Wrong> {
+fn wrong_with_policy(own: &Policy, others: &Policy) -> Option<Flaw> {
     let said = [
         ("min_blocks", own.min_blocks == Some(0)),
         ("max_blocks", own.max_blocks == Some(0)),
         ("timeout", own.timeout.is_some_and(|timeout| timeout.ns == 0)),
     ];
     if let Some((key, _)) = said.iter().find(|(_, is_zero)| *is_zero) {
-        return Some(Wrong::value(&["policy", key], format!("`policy.{key}` is 0")));
+        return Some(Flaw::value(&["policy", key], format!("`policy.{key}` is 0")));
     }
     let both = own.or(others);
     let (min, max) = both.min_blocks.zip(both.max_blocks)?;
     let key = if own.min_blocks.is_some() { "min_blocks" } else { "max_blocks" };
     let what = format!("`policy.min_blocks`, {min}, is above `policy.max_blocks`, {max}");
-    (min > max).then(|| Wrong::value(&["policy", key], what))
+    (min > max).then(|| Flaw::value(&["policy", key], what))
 }
 
-fn wrong_with_numbers(benchmark: &Benchmark) -> Option<Wrong> {
+fn wrong_with_numbers(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     let said = [
         ("inner_loops", benchmark.inner_loops == Some(0)),
         ("duplicate", benchmark.duplicate == Some(0)),
     ];
     if let Some((key, _)) = said.iter().find(|(_, is_zero)| *is_zero) {
-        return Some(Wrong::value(&[key], format!("`{key}` is 0")));
+        return Some(Flaw::value(&[key], format!("`{key}` is 0")));
     }
     let statuses = benchmark.expect_exit.as_ref()?;
     let key = "expect_exit";
     match statuses.iter().position(|status| !(0..=255).contains(status)) {
         Some(at) => {
             let what = format!("`{key}`: {} is no exit status, 0 to 255", statuses[at]);
-            Some(Wrong::value(&[key, &at.to_string()], what))
+            Some(Flaw::value(&[key, &at.to_string()], what))
         }
         None => {
             let what = format!("`{key}` is empty: no exit would be right");
-            statuses.is_empty().then(|| Wrong::value(&[key], what))
+            statuses.is_empty().then(|| Flaw::value(&[key], what))
         }
     }
 }
 
 /// What no process can have in its environment.
-fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<Wrong> {
+fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<Flaw> {
     let is_wrong = |(name, value): &(&String, &String)| {
         name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
     };
     let (name, _) = variables.iter().find(is_wrong)?;
     let what = format!("`env`: {name:?} is empty, has a \"=\" in its name or a NUL byte");
-    Some(Wrong::value(&["env", name], what))
+    Some(Flaw::value(&["env", name], what))
 }
 
 /// What it measures, and what it is called.
-fn wrong_with_kind(benchmark: &Benchmark) -> Option<Wrong> {
+fn wrong_with_kind(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     let kinds = [
         ("command", &benchmark.command),
         ("statement", &benchmark.statement),
@@ -206,27 +206,27 @@ fn wrong_with_kind(benchmark: &Benchmark) -> Option<Wrong> {
     ];
     let mut said = kinds.iter().filter_map(|(kind, value)| value.as_ref().map(|it| (*kind, it)));
     let Some((kind, value)) = said.next() else {
-        return Some(Wrong::whole("a benchmark needs `command`, `statement` or `program`"));
+        return Some(Flaw::whole("a benchmark needs `command`, `statement` or `program`"));
     };
     if let Some((other, _)) = said.next() {
         let what = format!("a benchmark is a `{kind}` or a `{other}`, not both");
-        return Some(Wrong::key(other, what));
+        return Some(Flaw::key(other, what));
     }
     if value.trim().is_empty() || value.contains('\0') {
-        return Some(Wrong::value(&[kind], format!("`{kind}` is empty or contains a NUL byte")));
+        return Some(Flaw::value(&[kind], format!("`{kind}` is empty or contains a NUL byte")));
     }
     if benchmark.name.as_deref().is_some_and(|name| name.trim().is_empty()) {
-        return Some(Wrong::value(&["name"], "the name of a benchmark is empty"));
+        return Some(Flaw::value(&["name"], "the name of a benchmark is empty"));
     }
     if kind != "program" && benchmark.name.is_none() {
-        return Some(Wrong::whole(format!("a `{kind}` needs a `name`")));
+        return Some(Flaw::whole(format!("a `{kind}` needs a `name`")));
     }
     let foreign = of_kind(benchmark).into_iter().find(|(_, of, said)| *said && *of != kind);
     let (key, of, _) = foreign?;
-    Some(Wrong::key(key, format!("`{key}` is for a `{of}`, and this is a `{kind}`")))
+    Some(Flaw::key(key, format!("`{key}` is for a `{of}`, and this is a `{kind}`")))
 }
 
-fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<Wrong> {
+fn wrong_with(suite: &SuiteFile, benchmark: &SuiteBenchmark) -> Option<Flaw> {
     wrong_with_kind(benchmark)
         .or_else(|| wrong_with_names(suite, benchmark))
         .or_else(|| wrong_with_numbers(benchmark))
@@ -236,7 +236,7 @@ fn wrong_with(suite: &SuiteFile, benchmark: &Benchmark) -> Option<Wrong> {
 }
 
 /// Variants that are not there.
-fn wrong_with_names(suite: &SuiteFile, benchmark: &Benchmark) -> Option<Wrong> {
+fn wrong_with_names(suite: &SuiteFile, benchmark: &SuiteBenchmark) -> Option<Flaw> {
     let names: Vec<&str> = suite.variants.iter().map(|variant| variant.name.as_str()).collect();
     let mut wanted = benchmark.variants.iter().flatten().enumerate();
     let (at, unknown) = wanted.find(|(_, wanted)| !names.contains(&wanted.as_str()))?;
@@ -246,28 +246,28 @@ fn wrong_with_names(suite: &SuiteFile, benchmark: &Benchmark) -> Option<Wrong> {
         None => format!("; there are {}", names.join(", ")),
     };
     let what = format!("there is no variant {unknown:?}{rest}");
-    Some(Wrong::value(&["variants", &at.to_string()], what))
+    Some(Flaw::value(&["variants", &at.to_string()], what))
 }
 
-fn wrong_with_matrix(benchmark: &Benchmark) -> Option<Wrong> {
+fn wrong_with_matrix(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     for (name, values) in &benchmark.matrix {
         let whole = ["matrix", name];
         if name.is_empty() {
-            return Some(Wrong::value(&whole, "a parameter of `matrix` has an empty name"));
+            return Some(Flaw::value(&whole, "a parameter of `matrix` has an empty name"));
         }
         if values.is_empty() {
-            return Some(Wrong::value(&whole, format!("the parameter {name:?} has no value")));
+            return Some(Flaw::value(&whole, format!("the parameter {name:?} has no value")));
         }
         let is_known = |at: &usize| values[..*at].iter().any(|it| it.text == values[*at].text);
         if let Some(at) = (0..values.len()).find(is_known) {
             let what = format!("the parameter {name:?} has the value {:?} twice", values[at].text);
-            return Some(Wrong::value(&[whole[0], whole[1], &at.to_string()], what));
+            return Some(Flaw::value(&[whole[0], whole[1], &at.to_string()], what));
         }
     }
     for (at, left_out) in benchmark.exclude.iter().enumerate() {
         if let Some(name) = left_out.keys().find(|name| !benchmark.matrix.contains_key(*name)) {
             let what = format!("`exclude` has {name:?}, which is no parameter of `matrix`");
-            return Some(Wrong::value(&["exclude", &at.to_string(), name], what));
+            return Some(Flaw::value(&["exclude", &at.to_string(), name], what));
         }
     }
     None

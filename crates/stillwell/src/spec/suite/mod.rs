@@ -15,9 +15,9 @@ use serde::Deserialize;
 use crate::values::{Estimand, Gc, Percent, TimeSpan};
 
 pub use mistakes::parse;
-pub use places::{Mistake, Text, Wrong};
+pub use places::{Flaw, Mistake, Text};
 use values::OneOrMany;
-pub use values::{Placed, Scalar};
+pub use values::{Scalar, SuiteItem};
 
 /// A whole suite.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -38,10 +38,10 @@ pub struct SuiteFile {
     pub policy: Policy,
     /// What is compared; the first is the reference [default: one, which adds nothing].
     #[serde(default, rename = "variant")]
-    pub variants: Vec<Placed<Variant>>,
+    pub variants: Vec<SuiteItem<Variant>>,
     /// What is measured.
     #[serde(default, rename = "benchmark")]
-    pub benchmarks: Vec<Placed<Benchmark>>,
+    pub benchmarks: Vec<SuiteItem<SuiteBenchmark>>,
 }
 
 /// One of the things that are compared, in every benchmark.
@@ -97,8 +97,8 @@ pub enum LinkOrder {
 
 /// One benchmark, or one for each combination of `matrix`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Benchmark {
+#[serde(deny_unknown_fields, rename = "Benchmark")]
+pub struct SuiteBenchmark {
     /// What to call it. `{parameter}` is replaced; parameters that are not in it are added in brackets. Of a `program`,
     /// what its benchmarks' names begin with.
     pub name: Option<String>,
@@ -119,7 +119,7 @@ pub struct Benchmark {
     /// Parameters and their values: one benchmark for each combination, with `{parameter}` replaced everywhere. Numbers are as
     /// they are written.
     #[serde(default)]
-    pub matrix: BTreeMap<String, Vec<Placed<Scalar>>>,
+    pub matrix: BTreeMap<String, Vec<SuiteItem<Scalar>>>,
     /// Combinations to leave out: those that have all of the values of one of these.
     #[serde(default)]
     pub exclude: Vec<BTreeMap<String, Scalar>>,

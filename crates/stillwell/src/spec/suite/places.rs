@@ -24,13 +24,13 @@ impl std::error::Error for Mistake {}
 
 /// What is wrong with a table of the file, and under which of its keys.
 #[derive(Debug)]
-pub struct Wrong {
+pub struct Flaw {
     keys: Vec<String>,
     is_key: bool,
     what: String,
 }
 
-impl Wrong {
+impl Flaw {
     /// With the value under these keys, one in another; a number is a place in a list. If there is none, with what was to have it.
     pub fn value(keys: &[&str], what: impl Into<String>) -> Self {
         let keys = keys.iter().map(|&key| key.to_owned()).collect();
@@ -72,7 +72,7 @@ impl Text<'_> {
     }
 
     /// What is wrong with the table in these bytes, or with the whole file.
-    pub fn wrong(self, table: Option<&Range<usize>>, wrong: Wrong) -> Mistake {
+    pub fn wrong(self, table: Option<&Range<usize>>, wrong: Flaw) -> Mistake {
         let whole = || table.cloned().unwrap_or(0..0);
         let place = DeTable::parse(self.text).ok();
         let place = place.and_then(|root| find(root.get_ref(), table, &wrong));
@@ -81,7 +81,7 @@ impl Text<'_> {
 }
 
 /// The bytes of what is wrong, or of the last of its keys that is there.
-fn find(root: &DeTable<'_>, table: Option<&Range<usize>>, wrong: &Wrong) -> Option<Range<usize>> {
+fn find(root: &DeTable<'_>, table: Option<&Range<usize>>, wrong: &Flaw) -> Option<Range<usize>> {
     let mut found = table.cloned();
     let in_list = |list: &DeValue<'_>| match list {
         DeValue::Array(tables) => tables.iter().position(|it| Some(it.span()) == found),

@@ -13,16 +13,16 @@ use crate::values::{ALPHA_PCT_RANGE, Percent};
 /// A value and where it stands in the file, in bytes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent, bound(deserialize = "T: Deserialize<'de>"))]
-pub struct Placed<T>(Spanned<T>);
+pub struct SuiteItem<T>(Spanned<T>);
 
-impl<T> Placed<T> {
+impl<T> SuiteItem<T> {
     /// Bytes of the file that it is made of.
     pub fn span(&self) -> Range<usize> {
         self.0.span()
     }
 }
 
-impl<T> Deref for Placed<T> {
+impl<T> Deref for SuiteItem<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -30,20 +30,20 @@ impl<T> Deref for Placed<T> {
     }
 }
 
-impl<T> DerefMut for Placed<T> {
+impl<T> DerefMut for SuiteItem<T> {
     fn deref_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
 }
 
-impl<T> From<T> for Placed<T> {
+impl<T> From<T> for SuiteItem<T> {
     /// One that stands nowhere.
     fn from(value: T) -> Self {
         Self(Spanned::new(0..0, value))
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Placed<T> {
+impl<T: JsonSchema> JsonSchema for SuiteItem<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
     }

@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::host::with_their_files;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::plan::suite::Built;
+use crate::plan::suite::VariantBuild;
 use crate::render::one_line;
 use crate::spec::suite::{LinkOrder, Variant};
 
@@ -55,7 +55,7 @@ pub fn variant(
     directory: &Path,
     builder: &Builder,
     is_needed: bool,
-) -> Result<Built, Unready> {
+) -> Result<VariantBuild, Unready> {
     let unready = |keys| {
         let context = format!("the variant {:?}", variant.name);
         move |error: anyhow::Error| Unready { keys, error: error.context(context) }
@@ -74,7 +74,7 @@ pub fn variant(
         shown.with_context(|| format!("{} is not UTF-8", directory.display()))
     });
     let directories = directories.collect::<Result<_>>().map_err(unready(&["cwd"]))?;
-    Ok(Built { variant: variant.clone(), directories, git: source.commit(cwd) })
+    Ok(VariantBuild { variant: variant.clone(), directories, git: source.commit(cwd) })
 }
 
 /// Who builds, for one session.

@@ -69,7 +69,7 @@ fn a_cpu_without_rights() {
     assert_eq!(ns_of(&found, &task("cc1")), 1_500_000);
     // Pauses of 2, 15, 3 and 2 µs are left: of three ticks.
     assert_eq!(ns_of(&found, &tick()), 15_000 + 3_000 + 2_000);
-    // Nobody looked for what the host took.
+    // Without tracepoints, time of the host stays unexplained.
     assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 1_527_000 - 1_520_000);
     assert_eq!((found.switched_off_ns, found.n_pauses), (Some(1_500_000), 6));
     assert_eq!(found.histogram, [0, 2, 1, 0, 0, 1, 0]);
@@ -106,7 +106,7 @@ fn a_cpu_with_tracepoints_and_steal() {
     assert_eq!((found.n_lost_events, found.switched_off_ns), (3, None));
 }
 
-/// A container's filter refuses perf events: what the kernel counts still says who it was.
+/// A container's filter refuses perf events: the counts of the kernel still name the program.
 #[test]
 fn a_cpu_without_perf_events() {
     let counted = CpuCounts {
@@ -126,14 +126,14 @@ fn a_cpu_without_perf_events() {
     assert_eq!(found.evidence, NoiseEvidence::Counts);
     assert_eq!((ns_of(&found, &task("hog")), ns_of(&found, &tick())), (1_500_000, 66_000));
     assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 1_610_000 - 1_566_000);
-    // Nor does the kernel say how long the loop waited: who ran is all that is known.
+    // Without a run-queue delay, the CPU time of the other programs is all the evidence there is.
     watched.run_delay_ns = None;
     let found = of(&watched, None, counted);
     assert_eq!(ns_of(&found, &task("hog")), 1_610_000);
     assert!(found.ledger.entries.iter().all(|entry| entry.is_estimate), "{found:?}");
 }
 
-/// Only where every switch and interrupt would have been seen, what nobody was seen in is the host's.
+/// Only a complete trace attributes time without an event to the host.
 #[test]
 fn the_host_has_what_nobody_else_can_have_had() {
     let points = |n_lost| CpuTraces {
@@ -148,7 +148,7 @@ fn the_host_has_what_nobody_else_can_have_had() {
             n_lost,
         }),
     };
-    // 5 µs of pauses that did not fit are nobody's in any case.
+    // 5 µs of pauses that did not fit stay unexplained in any case.
     let watched = watched(&[(1_999_500, 4_000), (7_000_000, 30_000)]);
     let found = of(&watched, Some(&points(0)), CpuCounts::default());
     assert_eq!(
@@ -165,7 +165,7 @@ fn the_host_has_what_nobody_else_can_have_had() {
     assert_eq!(found.n_lost_events, 7);
 }
 
-/// Afterwards the CPU was not quiet: nobody knows.
+/// After the buffer is full, the state of the CPU is not known.
 #[test]
 fn a_timeline_ends_where_the_room_does() {
     let mut watched = watched(&[(1_000_000, 500_000), (2_500_000, 1_700_000)]);
@@ -177,21 +177,4 @@ fn a_timeline_ends_where_the_room_does() {
     watched.n_overflown = 0;
     let found = of(&watched, None, CpuCounts::default());
     assert!(found.timeline.iter().all(Option::is_some));
-}
-
-#[test]
-fn the_quietest_are_named_only_if_they_differ() {
-    let cpu = |cpu, stolen_ns, was_moved| {
-        let watched = watched(&[]);
-        let known = CpuMeasurements {
-            watched: &watched,
-            seen: None,
-            counted: CpuCounts::default(),
-            registers: registers::RegisterCounts::default(),
-        };
-        CpuNoise { cpu, stolen_ns, was_moved, ..of_cpu(&known, false) }
-    };
-    let all = [cpu(0, 900, false), cpu(1, 100, false), cpu(2, 50, false), cpu(3, 7, true)];
-    assert_eq!(quietest(&all), [2, 1]);
-    assert_eq!(quietest(&[cpu(0, 100, false), cpu(1, 99, false)]), [0_usize; 0]);
 }

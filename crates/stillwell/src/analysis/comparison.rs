@@ -1,0 +1,165 @@
+//! The comparison of two arms: the ratio, and the test or the reason why there is none.
+
+use serde::Serialize;
+
+use crate::analysis::summary::UncertainValue;
+
+/// A candidate against the reference.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Index of the candidate.
+    pub arm: usize,
+    /// Index of the reference.
+    pub reference: usize,
+    /// The evidence on the ratio.
+    pub evidence: Evidence,
+}
+
+/// The evidence on a ratio (new ÷ reference, above 1 is slower).
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Evidence {
+    /// The runs were interleaved at random: a calibrated test.
+    Paired(PairedTest),
+    /// The arms are from different sessions, and past sessions show the scatter between sessions.
+    AcrossSessions(SessionPrediction),
+    /// The runs were not interleaved: an estimate, no test.
+    Unpaired {
+        /// Ratio of the t0, by first-order propagation of their errors.
+        ratio: UncertainValue,
+        /// Reason why there is no test.
+        because: NoTest,
+    },
+    /// There is no estimate.
+    None {
+        /// Why.
+        because: NoTest,
+    },
+}
+
+/// Reason why there is no calibrated verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum NoTest {
+    /// `--order sequential`.
+    Sequential,
+    /// Another program measured the arms; the order of the runs is not known.
+    Imported,
+    /// The arms are from two different sessions.
+    SeparateRecords,
+    /// The arms are from different sessions, and too few past sessions show the scatter between sessions.
+    FewSessions {
+        /// Past sessions.
+        have: usize,
+        /// Past sessions that the test needs.
+        need: usize,
+    },
+    /// Too few complete pairs for any verdict at this alpha.
+    TooFewPairs {
+        /// Complete pairs.
+        have: usize,
+        /// Complete pairs that the test needs.
+        need: usize,
+    },
+    /// The session was cut short before its first interim analysis, and alpha is planned for no other.
+    NoLook {
+        /// Complete pairs there are.
+        have: usize,
+    },
+    /// The family is so large that no p-value can be small enough.
+    FamilyTooLarge {
+        /// Comparisons in the family.
+        n: usize,
+    },
+    /// A time was zero or the numbers were otherwise unfit.
+    UnfitNumbers,
+}
+
+/// The result of a re-labelling test on random pairs.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairedTest {
+    /// Complete pairs at the last interim analysis, without the warm-up.
+    pub n_pairs: usize,
+    /// Pairs left out at the beginning as warm-up.
+    pub n_warmup_pairs: usize,
+    /// Interim analyses; their error rates sum to `alpha`.
+    pub n_looks: usize,
+    /// Comparisons in the family, this one included.
+    pub family: usize,
+    /// p-value of "no difference", adjusted for the interim analyses and the family; exact or conservative.
+    pub p: f64,
+    /// p-value adjusted for the interim analyses and, by Benjamini & Hochberg, for the family: of all comparisons with
+    /// at most this q, at most this share is expected to be falsely called different. No verdict uses it.
+    pub q: f64,
+    /// The statistic of the ratio.
+    pub statistic: StatisticName,
+    /// Ratio of the times as measured.
+    pub ratio: RatioInterval,
+    /// Ratio of the times minus the control's; `None` without a control, or if the reference takes no longer than the
+    /// control.
+    pub net_ratio: Option<RatioInterval>,
+    /// 1 − level of the intervals: the error rate of the family, or the share of it that Holm's procedure leaves.
+    pub alpha: f64,
+    /// Smallest difference that a session like this finds in 80 % of cases, as a fraction.
+    pub smallest_visible: f64,
+    /// A session that would decide, if this one does not; `None` if it cannot be estimated.
+    pub to_decide: Option<DecisionEstimate>,
+    /// Time of the second run of a block ÷ that of the first; 1 if the position does not matter.
+    pub position_ratio: f64,
+    /// Whether interim analyses contradict each other: the ratio changed during the session, or one of them erred.
+    pub is_contradicted: bool,
+    /// Ratios of floor and typical time, if they differ.
+    pub shape: Option<UnevenShape>,
+}
+
+/// A session that would decide.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DecisionEstimate {
+    /// Its pairs.
+    pub n_pairs: usize,
+    /// Time at the pace of this session, ns; `None` for less than two blocks.
+    pub time_ns: Option<f64>,
+}
+
+/// A new session against several past ones: a prediction test, which assumes that sessions scatter normally.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SessionPrediction {
+    /// Past sessions.
+    pub n_sessions: usize,
+    /// p-value of "one more session of the same".
+    pub p: f64,
+    /// The new t0 ÷ the geometric mean of the past ones.
+    pub ratio: RatioInterval,
+    /// 1 − level of the interval.
+    pub alpha: f64,
+}
+
+/// A ratio with the interval that the test does not reject.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RatioInterval {
+    /// Best estimate.
+    pub ratio: f64,
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end; infinite (null in JSON) when there are too few pairs.
+    pub hi: f64,
+}
+
+/// Not a uniform slowdown: two ratios instead of one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct UnevenShape {
+    /// Ratio of the floors.
+    pub floor: f64,
+    /// Ratio of the typical times.
+    pub typical: f64,
+}
+
+/// A statistic of the ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatisticName {
+    Typical,
+    LocalFloor,
+    Floor,
+    Mean,
+}

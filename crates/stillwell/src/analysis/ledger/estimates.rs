@@ -1,0 +1,75 @@
+//! Estimates of the causes of additional CPU time: a slower clock, migrations and page faults.
+
+use stats::series::theil_sen_at;
+
+use crate::analysis::ledger::baseline::LOW;
+use crate::analysis::ledger::sample::LedgerSample;
+use crate::ledger::{LedgerEntry, NoiseSource};
+
+/// Fewest and most runs for an estimate of costs: its time grows with their square.
+const ESTIMATE_RUNS_MIN: usize = 20;
+const ESTIMATE_RUNS_MAX: usize = 300;
+
+/// Reads a count of a run.
+type SampleCount = fn(&LedgerSample) -> Option<u64>;
+
+/// Divides the CPU time above the baseline by counts; `known_ns` of it has a cause already.
+pub fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> Vec<LedgerEntry> {
+    let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
+    let mut parts = Vec::new();
+    let mut take = |source: NoiseSource, ns: f64, n: u64| {
+        let ns = (ns.round() as i64).clamp(0, left_ns.max(0));
+        left_ns -= ns;
+        parts.push(LedgerEntry::estimate(source, ns, n));
+    };
+    if let Some(ns) = slower_clock_ns(samples) {
+        take(NoiseSource::Frequency, ns, samples.len() as u64);
+    }
+    let counts: [(NoiseSource, SampleCount); 2] = [
+        (NoiseSource::Migrations, |sample| sample.migrations),
+        (NoiseSource::Faults, |sample| sample.faults),
+    ];
+    for (source, count) in counts {
+        let counted: Option<Vec<u64>> = samples.iter().map(count).collect();
+        let Some(counted) = counted else { continue };
+        let least = counted.iter().copied().min().unwrap_or(0);
+        let n_more: u64 = counted.iter().map(|n| n - least).sum();
+        if let Some(each_ns) = cost_ns(&counted, beyond_ns) {
+            take(source, each_ns * n_more as f64, n_more);
+        }
+    }
+    parts
+}
+
+/// Cost of one more event, by the slope over the runs; `None` unless both halves of the runs agree within a factor of
+/// two.
+fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
+    if counts.len() < ESTIMATE_RUNS_MIN {
+        return None;
+    }
+    let stride = counts.len().div_ceil(ESTIMATE_RUNS_MAX);
+    let slope = |from: usize| {
+        let at = |index: &usize| index % (2 * stride) == from * stride;
+        let indices: Vec<usize> = (0..counts.len()).filter(at).collect();
+        let xs: Vec<f64> = indices.iter().map(|&index| counts[index] as f64).collect();
+        let ys: Vec<f64> = indices.iter().map(|&index| beyond_ns[index] as f64).collect();
+        theil_sen_at(&xs, &ys).ok().filter(|slope| *slope > 0.0)
+    };
+    let (even, odd) = (slope(0)?, slope(1)?);
+    (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
+}
+
+/// Time that a clock slower than in the fastest runs costs, ns.
+fn slower_clock_ns(samples: &[LedgerSample]) -> Option<f64> {
+    let rates: Option<Vec<f64>> = samples
+        .iter()
+        .map(|sample| Some(sample.cycles? / sample.cpu_ns.filter(|&ns| ns > 0)? as f64))
+        .collect();
+    let rates = rates?;
+    let top = stats::SortedSample::new(&rates).ok()?.quantile(1.0 - LOW / 2.0);
+    let lost = samples
+        .iter()
+        .zip(&rates)
+        .map(|(sample, rate)| sample.cpu_ns.unwrap_or(0) as f64 * (1.0 - rate / top).max(0.0));
+    (top > 0.0).then(|| lost.sum())
+}

@@ -1,0 +1,19 @@
+//! Times of one run that follow from several metrics.
+
+use crate::record::Rows;
+use crate::values::metric::Metric;
+
+/// Run-queue delay of one run while the clock ran, without the waits after preemptions, ns. schedstat counts from the
+/// creation of the process, and the wait before the clock is at most the time of the launch. So this is a lower bound.
+pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
+    let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
+    let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);
+    let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0);
+    Some(waited_ns.saturating_sub(launch_ns + preempted_ns) as f64)
+}
+
+/// User and system time of one run, ns.
+pub fn cpu_ns(rows: &Rows, index: usize) -> Option<f64> {
+    let user_us = rows.get(index, Metric::UserUs)?;
+    Some((user_us + rows.get(index, Metric::SysUs)?) as f64 * 1000.0)
+}

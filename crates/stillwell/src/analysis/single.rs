@@ -1,0 +1,49 @@
+//! The analysis of a record that is no suite.
+
+use serde::Serialize;
+
+use crate::analysis::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
+use crate::analysis::comparison::Comparison;
+use crate::analysis::end::end_reason;
+use crate::analysis::ledger::{RecordLedger, has_evidence, of_record};
+use crate::analysis::notes::{Note, notes};
+use crate::analysis::summary::ArmSummary;
+use crate::record::{EndReason, Record};
+
+/// The analysis of one record. Times are in nanoseconds, memory in bytes.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Analysis {
+    /// One summary for each arm of the plan, controls included, in its order.
+    pub arms: Vec<ArmSummary>,
+    /// One comparison for each candidate but the reference.
+    pub comparisons: Vec<Comparison>,
+    /// Comparisons of the CPU times of slices, if run-queue delay was a large share of their wall times.
+    pub cpu_comparisons: Vec<Comparison>,
+    /// The reference against its twin, with `--aa`.
+    pub self_check: Option<Comparison>,
+    /// Time above t0 by source; `None` if the record has no evidence on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<RecordLedger>,
+    /// Notes for the reader, the most important first.
+    pub notes: Vec<Note>,
+    /// Why the session ended; `None` when it was killed.
+    pub end: Option<EndReason>,
+}
+
+/// Analyses a record that is no suite. With its looks and the shares of alpha that its comparisons have, if more are
+/// judged together with them.
+pub(super) fn analyse_alone(
+    record: &Record,
+    arms: Vec<ArmSummary>,
+    looks: Option<(&RecordLooks<'_>, &[FamilyAdjustment])>,
+) -> Analysis {
+    let (comparisons, self_check) = match looks {
+        Some((looks, judged)) => looks.compare(judged),
+        None => compare(record, &arms),
+    };
+    let ledger = if has_evidence(record) { of_record(record, &arms) } else { None };
+    let notes = notes(record, &arms, &comparisons, ledger.as_ref());
+    let cpu_comparisons = cpu_comparisons(record, &arms);
+    let end = end_reason(record);
+    Analysis { arms, comparisons, cpu_comparisons, self_check, ledger, notes, end }
+}

@@ -1,0 +1,134 @@
+//! The summary of one arm: location, scatter and metrics, each with its error.
+
+use serde::Serialize;
+use stats::PointEstimate;
+
+/// One arm.
+#[derive(Clone, Debug, Serialize)]
+pub struct ArmSummary {
+    /// Index in the plan.
+    pub arm: usize,
+    /// Label of the arm.
+    pub label: String,
+    /// Whether the arm is only a control, or the twin of the reference.
+    pub is_hidden: bool,
+    /// Timed runs that count: processes.
+    pub n_runs: usize,
+    /// Timed runs that the timeout ended; they do not count.
+    pub n_timed_out: usize,
+    /// Timed runs that failed, which ended their session; they do not count.
+    pub n_failed: usize,
+    /// Timed runs that count and had an exit status other than 0.
+    pub n_nonzero_exits: usize,
+    /// Wall time as measured; `None` without a run.
+    pub wall: Option<TimeSummary>,
+    /// Wall time minus that of the control, for location statistics only; `None` without a control.
+    pub net: Option<NetTimes>,
+    /// Every recorded metric as measured, wall time included; also `cpu`, user + system time.
+    pub metrics: Vec<MetricSummary>,
+    /// Summary of its slices, if it was measured in slices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sliced: Option<SliceSummary>,
+}
+
+/// The slices of an arm, all its runs together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SliceSummary {
+    /// Number of slices.
+    pub n_slices: usize,
+    /// Loops of the largest one.
+    pub loops: u64,
+    /// t0 of the CPU time of a loop, ns; the workers' own clocks.
+    pub cpu: Option<UncertainValue>,
+    /// Run-queue delay ÷ time.
+    pub wait_share: Option<f64>,
+    /// Median cost of one turn of an empty loop, ns.
+    pub empty_loop_ns: Option<f64>,
+    /// Mean count per loop of each of the user's counters, by name.
+    pub counters: Vec<(String, f64)>,
+    /// Whether the values are without the empty loop.
+    pub is_empty_loop_off: bool,
+}
+
+/// Statistics of a series of times, as measured, in ns (or in the unit of the arm's values). t0 and low20 are of the
+/// runs; the others are of the slices, if there are any.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimeSummary {
+    /// Noise-free time.
+    pub t0: UncertainValue,
+    /// Whether the low tail ends, so that t0 could be extrapolated; otherwise t0 is the minimum.
+    pub has_floor: bool,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Mean of the lowest fifth, with its window error.
+    pub low20: UncertainValue,
+    /// Median, with its window error.
+    pub median: UncertainValue,
+    /// Mean, with its window error.
+    pub mean: UncertainValue,
+    /// Standard deviation of single runs; `None` for one run.
+    pub sd: Option<f64>,
+    /// `sd / mean`.
+    pub cv: Option<f64>,
+    /// 10 %, 25 %, 75 % and 90 % quantiles (type 7).
+    pub quantiles: [f64; 4],
+}
+
+/// A value and its error, if there were enough runs for one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct UncertainValue {
+    /// Best estimate.
+    pub value: f64,
+    /// Its error.
+    pub err: Option<f64>,
+}
+
+impl UncertainValue {
+    /// The difference. Its error is known if both errors are.
+    pub fn minus(self, other: Self) -> Self {
+        let difference = self.measured_or_zero().minus(other.measured_or_zero());
+        let err = self.err.and(other.err).map(|_| difference.err);
+        Self { value: difference.value, err }
+    }
+
+    /// The value with its error, if it has one.
+    pub fn measured(self) -> Option<PointEstimate> {
+        self.err.map(|err| PointEstimate { value: self.value, err })
+    }
+
+    fn measured_or_zero(self) -> PointEstimate {
+        PointEstimate { value: self.value, err: self.err.unwrap_or(0.0) }
+    }
+}
+
+/// Location statistics minus the same of the control, ns. Can be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NetTimes {
+    /// t0 minus the control's.
+    pub t0: UncertainValue,
+    /// Median minus the control's.
+    pub median: UncertainValue,
+    /// Mean minus the control's.
+    pub mean: UncertainValue,
+}
+
+/// One metric of one arm, in its base unit: ns, bytes or pieces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricSummary {
+    /// Name, as in `--metrics`.
+    pub name: String,
+    /// Runs that have it.
+    pub n: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation; `None` for one run.
+    pub sd: Option<f64>,
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}

@@ -1,0 +1,101 @@
+//! Defaults of the options of verbs that have no plan. The help text of each option quotes its default.
+
+use crate::spec::convert::TableStyle;
+use crate::spec::load::LoadKind;
+use crate::spec::{DumpFormat, PlotKind};
+use crate::values::{Average, Estimate, Percent, TimShape, TimeSpan};
+
+/// `hist --bins`.
+pub const HISTOGRAM_BINS: u16 = 20;
+/// `plot --kind`.
+pub const PLOT_KIND: PlotKind = PlotKind::Time;
+/// `plot --height`, lines.
+pub const PLOT_HEIGHT: u16 = 16;
+/// `dump --format`.
+pub const DUMP_FORMAT: DumpFormat = DumpFormat::Csv;
+/// `slowest -n`.
+pub const N_SLOWEST: u32 = 5;
+/// `stats --tim` without a value: the defaults of the program tim.
+pub const TIM: TimShape = TimShape { k: 1, n: 6, m: 4, n_overhead: 6 };
+/// `compare --table` without a value.
+pub const TABLE: TableStyle = TableStyle::Text;
+/// `compare --by`.
+pub const COMPARED_AVERAGE: Average = Average::Mean;
+/// `convert --warmup`.
+pub const CONVERT_WARMUPS: u32 = 0;
+/// `calibrate --budget`.
+pub const CALIBRATION_BUDGET: TimeSpan = TimeSpan { ns: 60_000_000_000 };
+/// `calibrate --runs`, the fewest: ten times as many as one experiment takes are different enough.
+pub const CALIBRATION_RUNS: u32 = 600;
+/// `calibrate --replays`.
+pub const N_REPLAYS: u32 = 2000;
+/// `history --by`.
+pub const HISTORY_ESTIMATE: Estimate = Estimate::T0;
+/// `history --alpha`.
+pub const HISTORY_ALPHA: Percent = Percent(1.0);
+/// `history show --last`.
+pub const N_HISTORY_RESULTS: usize = 20;
+/// `pool run --repetitions`.
+pub const POOL_REPETITIONS: u32 = 10;
+/// `pool run --blocks`.
+pub const POOL_BLOCKS: u32 = 3;
+/// `load --kind`.
+pub const LOAD_KIND: LoadKind = LoadKind::Cpu;
+/// `noise --for`.
+pub const NOISE_TIME: TimeSpan = TimeSpan { ns: 10_000_000_000 };
+/// `--side` of a directory of criterion.
+pub const CRITERION_SIDE: &str = "new";
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, ValueEnum};
+
+    use super::*;
+    use crate::spec::Cli;
+
+    /// The help of an option; `verb` may be several words.
+    fn help(verb: &str, option: &str) -> String {
+        let mut command = Cli::command();
+        for word in verb.split(' ') {
+            command = command.find_subcommand(word).unwrap().clone();
+        }
+        let mut options = command.get_arguments();
+        let arg = options.find(|arg| arg.get_id() == option).unwrap();
+        arg.get_long_help().or(arg.get_help()).unwrap().to_string()
+    }
+
+    #[track_caller]
+    fn check(verb: &str, option: &str, default: impl ToString) {
+        let (help, default) = (help(verb, option), default.to_string());
+        assert!(help.contains(&format!("[default: {default}")), "{verb} {option}: {help}");
+    }
+
+    fn name(value: &impl ValueEnum) -> String {
+        value.to_possible_value().unwrap().get_name().into()
+    }
+
+    #[test]
+    fn help_texts_quote_the_defaults() {
+        check("hist", "bins", HISTOGRAM_BINS);
+        check("plot", "kind", name(&PLOT_KIND));
+        check("plot", "height", PLOT_HEIGHT);
+        check("dump", "format", name(&DUMP_FORMAT));
+        check("slowest", "n", N_SLOWEST);
+        check("compare", "by", name(&COMPARED_AVERAGE));
+        check("convert", "warmup", CONVERT_WARMUPS);
+        check("calibrate", "budget", format!("{}s", CALIBRATION_BUDGET.ns / 1_000_000_000));
+        check("calibrate", "replays", N_REPLAYS);
+        check("history show", "by", name(&HISTORY_ESTIMATE));
+        check("history changes", "alpha", HISTORY_ALPHA.0);
+        check("history show", "last", N_HISTORY_RESULTS);
+        check("pool run", "repetitions", POOL_REPETITIONS);
+        check("pool run", "blocks", POOL_BLOCKS);
+        check("load", "kind", name(&LOAD_KIND));
+        check("noise", "for_", format!("{}s", NOISE_TIME.ns / 1_000_000_000));
+        check("show", "side", CRITERION_SIDE);
+        let runs = format!("at least {CALIBRATION_RUNS}]");
+        assert!(help("calibrate", "runs").contains(&runs));
+        assert!(help("stats", "tim").ends_with("its defaults, 1,6,4,6"));
+        assert_eq!("1,6,4,6".parse(), Ok(TIM));
+    }
+}

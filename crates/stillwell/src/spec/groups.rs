@@ -1,0 +1,77 @@
+//! Groups of options that several verbs that measure have in common. Where a verb words the help of one differently, it says
+//! so where it flattens the group.
+
+use clap::Args;
+
+use crate::values::{Estimand, FailOn, NameList, Padding, Percent, Sched, TimeSpan};
+
+/// When a session stops by itself.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct StopOptions {
+    /// Most time to spend on timed runs, hooks included, for example 30s or 5min, unless that is too short for
+    /// --min-runs; a bare number is in seconds [default: 10s, or 3s for a single command]
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<TimeSpan>,
+    /// Stop when the error falls below this many percent: that of t0 with a single command, of every ratio (half its
+    /// interval) with several [default: 0.5 for a single command; none for several]
+    #[arg(long, value_name = "PCT")]
+    pub precision: Option<Percent>,
+}
+
+/// How the scheduler treats the timed processes.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct PriorityOptions {
+    /// Nice level, -20 (needs root) to 19 [default: as it is now]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
+    pub nice: Option<i32>,
+    /// Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO], priority 1 to 99 (default 50; needs root)
+    /// [default: as it is now]
+    #[arg(long, value_name = "POLICY")]
+    pub sched: Option<Sched>,
+}
+
+/// What decides where the timed processes lie in memory.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct LayoutOptions {
+    /// Switch address space randomisation off [default: left on, so that the layout is averaged]
+    #[arg(long)]
+    pub no_aslr: bool,
+    /// Bytes of padding in the environment: random (new for each block, the same for all commands), off, or a number
+    /// up to 65536 [default: random, below 4096]
+    #[arg(long, value_name = "BYTES")]
+    pub env_padding: Option<Padding>,
+}
+
+/// What the machine is like meanwhile.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TuneOptions {
+    /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example
+    /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password;
+    /// under sudo the commands still run as the user who called it
+    #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
+    pub tune: Option<Option<NameList>>,
+}
+
+/// How differences are judged.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "The verdict")]
+pub struct JudgementOptions {
+    /// In how many percent of sessions the same program may be called different; with several commands, any of them
+    /// [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub alpha: Option<Percent>,
+    /// Differences below this many percent count as the same [default: 1]
+    #[arg(long, value_name = "PCT")]
+    pub same: Option<Percent>,
+    /// What is compared: adaptive (the sharpest of typical and the two floors), typical (trimmed mean), floor (lowest
+    /// runs, local or of all) or mean [default: adaptive]
+    #[arg(long, value_name = "WHICH")]
+    pub estimand: Option<Estimand>,
+    /// Run the reference a second time in every block and report, as a self-check, how it compares with itself
+    #[arg(long)]
+    pub aa: bool,
+    /// Exit with 1 when a command is slower than the reference (by more than PCT percent), with 3 when that cannot
+    /// be told yet
+    #[arg(long, value_name = "slower[:PCT]")]
+    pub fail_on: Option<FailOn>,
+}

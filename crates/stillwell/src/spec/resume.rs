@@ -1,0 +1,158 @@
+//! The options that go with `bench --resume`. A suite that goes on keeps its plan, so an option that would change the plan
+//! is refused. A new option of `bench` is refused until it is listed here.
+
+use clap::error::Error;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+
+use crate::spec::workers::BenchVerb;
+
+/// Arguments that leave the plan alone, by their ids: they change the machine, what is shown, or what is written.
+const ALLOWED: [&str; 20] = [
+    "resume",
+    "schema",
+    "tune",
+    "host_root",
+    "fail_on",
+    // Output.
+    "json",
+    "style",
+    "unicode",
+    "verbose",
+    "quiet",
+    // Files for other programs.
+    "append",
+    "export",
+    "export_json",
+    "export_json_v1",
+    "export_csv",
+    "export_markdown",
+    "export_asciidoc",
+    "export_orgmode",
+    "export_times",
+    "report",
+];
+
+/// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own, and is
+/// flattened into a verb as the first field: clap takes the values out of the matches field by field.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentIds(Vec<String>);
+
+impl FromArgMatches for ArgumentIds {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let ids = matches.ids().map(clap::Id::as_str);
+        let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        Ok(Self(ids.filter(is_given).map(str::to_owned).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for ArgumentIds {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl BenchVerb {
+    /// The first option of the command line that does not go with `--resume`, by all of its names: `--processes/--blocks`.
+    pub fn refused_with_resume(&self) -> Option<String> {
+        let command = Self::augment_args(Command::new("bench"));
+        let is_refused = |arg: &&Arg| {
+            let id = arg.get_id().as_str();
+            self.given.0.iter().any(|given| given == id) && !ALLOWED.contains(&id)
+        };
+        command.get_arguments().find(is_refused).map(names)
+    }
+}
+
+fn names(arg: &Arg) -> String {
+    let aliases = arg.get_visible_aliases().unwrap_or_default();
+    let longs = arg.get_long().into_iter().chain(aliases);
+    let longs: Vec<String> = longs.map(|long| format!("--{long}")).collect();
+    if longs.is_empty() { arg.to_string() } else { longs.join("/") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::spec::{Cli, Verb};
+
+    /// Arguments that change the plan, or what it is of.
+    const REFUSED: [&str; 38] = [
+        "commands",
+        "benchmark",
+        "filter",
+        "tag",
+        "arms",
+        "pin",
+        "list",
+        "arm_name",
+        "fork_server",
+        "processes",
+        "values",
+        "warmups",
+        "loops",
+        "min_time",
+        "budget",
+        "precision",
+        "rigorous",
+        "fast",
+        "debug_single_value",
+        "timeout",
+        "clock",
+        "track_memory",
+        "tracemalloc",
+        "gc",
+        "delta",
+        "subtract_loop",
+        "affinity",
+        "inherit_environ",
+        "nice",
+        "sched",
+        "no_aslr",
+        "env_padding",
+        "seed",
+        "alpha",
+        "same",
+        "estimand",
+        "aa",
+        "record",
+    ];
+
+    #[test]
+    fn every_argument_of_bench_is_classified() {
+        let command = BenchVerb::augment_args(Command::new("bench"));
+        let found: BTreeSet<&str> =
+            command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        let listed: BTreeSet<&str> = ALLOWED.iter().chain(&REFUSED).copied().collect();
+        assert_eq!(found, listed);
+    }
+
+    #[track_caller]
+    fn check(words: &[&str], expected: Option<&str>) {
+        let words = ["stillwell", "bench", "--resume", "out"].iter().chain(words);
+        let Verb::Bench(verb) = Cli::try_parse_from(words).unwrap().verb else { unreachable!() };
+        assert_eq!(verb.refused_with_resume().as_deref(), expected);
+    }
+
+    #[test]
+    fn only_what_the_command_line_has_is_refused() {
+        check(&[], None);
+        check(&["--json", "--tune=turbo", "--fail-on", "slower", "--export-csv", "x"], None);
+        check(&["-q", "-p", "3"], Some("--processes/--blocks"));
+        check(&["--json", "--no-aslr"], Some("--no-aslr"));
+        check(&["--nice", "-1"], Some("--nice"));
+    }
+}
