@@ -2,7 +2,7 @@
 "use strict";
 const intervalOf = (evidence) => evidence.net_ratio ?? evidence.ratio;
 
-// The ratio of a comparison with its interval, as far as there is one.
+// The ratio of a comparison, with its interval if it has one.
 function ratioOf(compared) {
   const { evidence } = compared;
   if (evidence.kind === "paired" || evidence.kind === "across_sessions") {
@@ -105,7 +105,7 @@ charts.shift = (context) => {
   const change = (ratio) => 100 * (ratio - 1);
   const bound = (ratio) => (ratio == null ? "∞" : ratioText(ratio));
   const points = deciles.map(({ share, ratio, band }) => ({ x: 100 * share, y: 100 * (ratio - 1), y1: band ? change(band.lo ?? 0) : null, y2: band ? change(band.hi ?? Infinity) : null, tip: `${d3.format(".0f")(100 * share)} % quantile\nratio ${ratioText(ratio)}${band ? `\nband ${bound(band.lo)} … ${bound(band.hi)}` : ""}` }));
-  // A band that is much wider than what is in it would hide it.
+  // A band much wider than the points would hide them.
   const [low, high] = d3.extent([...points.map((point) => point.y), 100 * compared.same_within, -100 * compared.same_within]);
   const reach = 2.5 * (high - low);
   const ends = points.flatMap((point) => [point.y1, point.y2]).filter((y) => y != null && y > low - reach && y < high + reach);

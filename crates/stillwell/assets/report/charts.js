@@ -1,4 +1,4 @@
-// What each chart is made of. Every number here was computed by stillwell; this file only chooses what to draw where.
+// The marks of each chart. Stillwell computed every number; this file only draws them.
 "use strict";
 const EVENTS = {
   preempted: ["preempted", "triangle", true],
@@ -10,7 +10,7 @@ const EVENTS = {
   failed: ["failed", "times", false],
   timed_out: ["timed out", "times", true],
 };
-// What is not explained is grey; what rows mark as well has the colour of the mark.
+// Unexplained time is grey. A part that also marks rows has the colour of that mark.
 function partColor(part, index) {
   if (part.source === "unexplained" || part.source === "host") return "var(--part-unexplained)";
   return part.source in EVENTS ? `var(--event-${part.source})` : armColor((index + 2) % HUES.length, HUES.length);

@@ -1,4 +1,4 @@
-// What all charts are drawn with: the data of the page, numbers in words, and a plot that obeys the style sheet.
+// Shared parts of all charts: the data of the page, numbers as text, and a plot that obeys the style sheet.
 "use strict";
 const report = JSON.parse(document.getElementById("data").textContent);
 const { data, words } = report;
@@ -21,7 +21,7 @@ function duration(ns) {
 const inUnit = (unit, value) => `${digits(value / unit.size)} ${unit.name}`.trim();
 const axisLabel = (unit, text) => (unit.name ? `${text} [${unit.name}]` : text);
 
-// Everything a chart is asked with: its group, what is hidden, how wide it may be, which scale and comparison is chosen.
+// The input of a chart: its group, hidden arms, width, scale and comparison.
 function draw(context, options) {
   const narrow = context.width < 480;
   const svg = Plot.plot({
@@ -30,13 +30,13 @@ function draw(context, options) {
     marginLeft: narrow ? 50 : 60,
     marginRight: 14,
     marginBottom: 40,
-    // A colour is a colour, also one that the style sheet has the last word on.
+    // Colours are CSS values, so no scale maps them.
     color: { type: "identity" },
     style: { fontSize: "12px" },
     ...options,
     marks: options.marks.filter(Boolean),
   });
-  // The page's own style sheet has these rules; its policy allows no other.
+  // The page's style sheet has these rules; the Content-Security-Policy allows no other style sheet.
   svg.querySelector("style")?.remove();
   svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   return svg;

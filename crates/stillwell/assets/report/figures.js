@@ -1,5 +1,5 @@
-// The frame around a chart: when it is drawn, its buttons and its numbers; and the index above them. What a chart is drawn from
-// (`contextOf`) and which buttons it has (`toolsOf`) says the page.
+// The frame around a chart: its time of drawing, buttons and numbers; and the index above the charts. The page defines a
+// chart's input (`contextOf`) and buttons (`toolsOf`).
 "use strict";
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
@@ -11,7 +11,7 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
-// A button that turns something in the state of a chart on and off.
+// A button that toggles a setting of a chart.
 function toggle(state, what, text, redraw) {
   const button = element("button", { type: "button", textContent: text, "aria-pressed": "false" });
   button.addEventListener("click", () => { state[what] = !state[what]; button.setAttribute("aria-pressed", state[what]); redraw(); });
@@ -84,7 +84,7 @@ function step(figure, event) {
   figure.report.readout.textContent = point.tip.replaceAll("\n", "  ·  ");
 }
 
-// A chart as a file of its own: with the colours that it has here.
+// A chart as an SVG file with the page's colours.
 function svgText(svg) {
   const copy = svg.cloneNode(true);
   const painted = svg.querySelectorAll("*");
@@ -114,7 +114,7 @@ function download(file, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// The table of all benchmarks: sorted by its headings, filtered by name and class, with a small picture in each row.
+// The table of all benchmarks: its headings sort it, name and class filter it. Each row has a small picture.
 function prepareIndex() {
   const table = document.getElementById("index-table");
   if (!table) return;
@@ -126,7 +126,7 @@ function prepareIndex() {
     table.querySelectorAll("thead th[aria-sort]").forEach((other) => other.setAttribute("aria-sort", "none"));
     header.setAttribute("aria-sort", isDown ? "descending" : "ascending");
     const isNumber = rows.some((row) => row.cells[column].dataset.key !== undefined);
-    // What has no number comes last, whichever way.
+    // Rows without a number come last in both directions.
     const compare = (a, b) => {
       const [one, other] = [key(a, column), key(b, column)];
       if (isNumber && (one === "" || other === "")) return (one === "") - (other === "");

@@ -1,4 +1,4 @@
-// The page of a report: what its charts are drawn from, their buttons, the legends, the downloads.
+// The page of a report: the input of its charts, their buttons, legends and downloads.
 "use strict";
 const LOG_CHARTS = new Set(["histogram", "ecdf", "time", "scan", "ridges", "pairs"]);
 const hiddenOf = new Map();

@@ -1,6 +1,6 @@
-// The pages of a history: the chart of a series, the small pictures of the index. Every number here was computed by stillwell.
+// The pages of a history: the chart of a series, and the small pictures of the index. Stillwell computed every number.
 "use strict";
-// More results than this are not drawn before somebody asks for them.
+// More results than this are drawn only on request.
 const DRAWN_AT_ONCE = 2000;
 const RANGES = [100, 1000];
 const day = (time_s) => d3.utcFormat("%Y-%m-%d")(new Date(1000 * time_s));
@@ -60,7 +60,7 @@ charts.series = (context) => {
   return { svg, points: points.map((point) => (isInside(point) ? point : { ...point, y: edge(point) })), table: () => resultTable(context, first), note: notes.join(" ") };
 };
 
-// All that is known of each result, the newest first.
+// The table of all results, the newest first.
 function resultTable({ series, said, at }, first) {
   const sizes = new Map(series.changes.map((change, i) => [change.at, said.sizes[i]]));
   const size = said.unit.size;
@@ -105,7 +105,7 @@ function sparkline(holder) {
   holder.append(svg.node());
 }
 
-// A record's row: the numbers of its chart are opened, with all results if it is an old one.
+// Opens the row of a record in the table of its chart. An old record needs the full table.
 function openTarget() {
   const [, at, record] = /^#s(\d+)-record-(\d+)$/.exec(location.hash) ?? [];
   const figure = at === undefined ? null : document.querySelector(`figure[data-series="${at}"]`);
@@ -128,7 +128,7 @@ function openTarget() {
     row.scrollIntoView({ block: "center" });
   };
   if (numbers.open) { show(); return; }
-  // The table is filled when it is opened.
+  // The table is filled on opening.
   numbers.addEventListener("toggle", show, { once: true });
   numbers.open = true;
 }

@@ -40,7 +40,9 @@ pub use comparison::{
 };
 pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};
-pub use notes::{Finding, Note};
+pub use notes::Finding;
+#[cfg(test)]
+pub use notes::Note;
 pub use outliers::{Cause, CountName, ExcessTime, Outlier, Outliers};
 pub use sessions::across_records;
 pub use single::Analysis;
@@ -48,7 +50,9 @@ pub use steadiness::{
     ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, check_record,
     raised,
 };
-pub use summary::{ArmSummary, MetricSummary, NetTimes, SliceSummary, TimeSummary, UncertainValue};
+#[cfg(test)]
+pub use summary::NetTimes;
+pub use summary::{ArmSummary, MetricSummary, SliceSummary, TimeSummary, UncertainValue};
 
 /// Analyses a record.
 pub fn analyse(record: &Record) -> Analysis {

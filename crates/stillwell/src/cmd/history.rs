@@ -17,7 +17,7 @@ use crate::history::store::{AddOutcome, HistoryStore, NewRecord};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 use crate::plan::defaults;
 use crate::render::site::{self, HistorySite};
-use crate::render::{Styles, history as shown};
+use crate::render::{Styles, history as shown, json};
 use crate::spec::input::InputOptions;
 use crate::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
@@ -273,7 +273,7 @@ fn policy(search: &HistorySearch, is_relative: bool) -> Result<DetectionSettings
 fn show(verb: &HistoryShow) -> Result<u8> {
     let found = search(&verb.search)?;
     if verb.json {
-        shown::json(&mut std::io::stdout().lock(), &found)?;
+        json::pretty(&mut std::io::stdout().lock(), &found)?;
     } else if verb.search.name.is_none() {
         super::print(&shown::list(&found))?;
     } else {
@@ -301,7 +301,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     }
     let changes = changed(&found, commits);
     if verb.json {
-        shown::json(&mut std::io::stdout().lock(), &changes)?;
+        json::pretty(&mut std::io::stdout().lock(), &changes)?;
     } else {
         super::print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
     }

@@ -14,7 +14,7 @@ use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
-use crate::render::units::{DisplayUnit, UnitKind, asked, kind_of_unit};
+use crate::render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
 use crate::spec::{PlotKind, PlotVerb};
 
 /// Columns without a terminal.
@@ -101,8 +101,11 @@ fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<TerminalCha
         let edges = &typical.edges;
         let largest = series.iter().flatten().copied().fold(edges[BINS], f64::max);
         let hi = if verb.log { largest } else { edges[BINS] };
-        let unit =
-            DisplayUnit::choose(kind, asked(&plan.metrics, "wall"), [edges[BINS]].into_iter());
+        let unit = DisplayUnit::choose(
+            kind,
+            requested_unit(&plan.metrics, "wall"),
+            [edges[BINS]].into_iter(),
+        );
         let value = Axis {
             label: "value".into(),
             ends: [edges[0], hi],

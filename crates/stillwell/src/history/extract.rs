@@ -183,7 +183,8 @@ fn origin_of(
     }
 }
 
-/// Revision and commit time in the metadata of a file of another program: those of the benchmark first, then of the file.
+/// Revision and commit time in the metadata of a file of another program: those of the benchmark first, then of the
+/// file.
 fn commit(about: &[Option<&Metadata>]) -> (Option<String>, Option<i64>) {
     let lookup = |key: &str| about.iter().flatten().find_map(|about| text(about.get(key)?));
     let committed = first(&COMMITTED_KEYS, lookup);

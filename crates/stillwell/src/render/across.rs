@@ -1,4 +1,4 @@
-//! What `compare` prints: records of different sessions.
+//! Output of `compare` for records of different sessions.
 
 use std::fmt::Write as _;
 use std::io;
@@ -18,23 +18,23 @@ use crate::render::units::unit_of_walls;
 use crate::render::{Styles, distributions, interleaved};
 use crate::verdict::Judgement;
 
-/// Two arms that are compared: the same command in several records, or two of one record.
+/// Two arms of a comparison: one command in several records, or two commands of one record.
 #[derive(Debug, Serialize)]
 pub struct ArmPair<'a> {
-    /// In the records of past sessions, or the one reference.
+    /// The arm in each past session, or the one reference.
     pub old: Vec<&'a ArmSummary>,
-    /// What is compared with it.
+    /// The arm under test.
     pub new: &'a ArmSummary,
-    /// What is known of their ratio.
+    /// Their ratio and its test.
     pub comparison: Comparison,
-    /// What can be said.
+    /// The verdict.
     pub judgement: Judgement,
-    /// Decile by decile, if that is asked for; several past sessions are represented by the last of them.
+    /// The deciles, on request. Of several past sessions, the last one counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distributions: Option<Distributions>,
 }
 
-/// t0 on both sides and the ratio, for each pair.
+/// t0 of both arms and the ratio, for each pair.
 pub fn text(old: &[&Record], new: &Record, pairs: &[ArmPair<'_>], styles: &Styles) -> String {
     let plan = &new.header.plan;
     let arms = pairs.iter().flat_map(|pair| pair.old.iter().copied().chain([pair.new]));
@@ -70,7 +70,7 @@ pub fn text(old: &[&Record], new: &Record, pairs: &[ArmPair<'_>], styles: &Style
     out
 }
 
-/// Writes everything that is known of the pairs, as one document.
+/// Writes the pairs as one JSON document.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -90,7 +90,7 @@ pub fn json(
     pretty(to, &AcrossDocument { old, new: RecordDocument::of(new), pairs })
 }
 
-/// Where one side of a comparison comes from.
+/// The record of one side of a comparison.
 #[derive(Serialize)]
 pub(super) struct RecordDocument<'a> {
     tool: &'a str,
@@ -111,7 +111,7 @@ impl<'a> RecordDocument<'a> {
     }
 }
 
-/// What differs between the two machines and matters to every time.
+/// Appends the differences between two machines that affect every time.
 fn differences(out: &mut String, old: &Facts, new: &Facts) {
     let of = |facts: &Facts| {
         [

@@ -1,4 +1,4 @@
-//! Results → Bencher Metric Format: for each benchmark the median, with the quartiles as its bounds.
+//! Results → Bencher Metric Format: the median of each benchmark, with the quartiles as bounds.
 
 use std::io::Write;
 
@@ -34,7 +34,7 @@ pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     Ok(to.write_all(b"\n")?)
 }
 
-/// Bencher's own measures where it has one; a name of ours where it has none.
+/// Bencher's built-in measure for a unit, else a name from the unit.
 fn measure(unit: &ResultUnit) -> String {
     match unit {
         ResultUnit::Time => "latency".into(),

@@ -1,4 +1,5 @@
-//! What `calibrate` prints: a table of error rates, a picture of the power, and what can be seen in how long.
+//! Output of `calibrate`: a table of error rates, a bar chart of the power, and the smallest slowdown that each time
+//! budget finds.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,14 +8,14 @@ use crate::analysis::calibrate::{Power, PowerCalibration, VisibleSlowdown};
 use crate::render::columns::wrap;
 use crate::render::uncertain;
 
-/// A session has no more blocks unless it is told.
+/// Default of --max-blocks.
 const PAIRS_BY_DEFAULT: usize = 500;
 /// Columns of a bar for 100 %.
 const BAR: usize = 50;
-/// Column of the mark at the power that counts as visible.
+/// Column of the mark at a power of 80 %.
 const MARK: usize = BAR * 4 / 5;
 
-/// The whole page, at most 80 columns wide but for the path of the record.
+/// The output. All lines but the path of the record are at most 80 columns wide.
 pub fn calibration(found: &PowerCalibration, label: &str, record: &Path) -> String {
     let mut out = String::new();
     let alpha = level(found.alpha);
@@ -120,12 +121,12 @@ fn slowdown(fraction: f64) -> String {
     format!("{} %", uncertain::trimmed(fraction * 100.0, 2))
 }
 
-/// The error rate as it was given.
+/// An error rate as a percentage.
 fn level(alpha: f64) -> String {
     format!("{} %", uncertain::trimmed(alpha * 100.0, 6))
 }
 
-/// `10 s`, `10 min`.
+/// A time budget: `10 s`, `10 min`.
 pub(super) fn length(budget_ns: f64) -> String {
     let time_s = budget_ns / 1e9;
     let (value, unit) = if time_s < 60.0 { (time_s, "s") } else { (time_s / 60.0, "min") };

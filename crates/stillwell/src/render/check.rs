@@ -1,4 +1,4 @@
-//! What `check` prints: verdict, checks, slow start and outliers of each arm.
+//! Output of `check`: verdict, checks, slow start and outliers of each arm.
 
 use std::fmt::Write as _;
 use std::io;
@@ -20,12 +20,12 @@ use crate::render::{Styles, notes, outliers, uncertain};
 
 const INDENT: usize = 3;
 
-/// What a raised flag means for whoever reads a summary.
+/// The meaning of a raised flag for the numbers of the summary.
 const MEANING: &str = "A flag means that the runs were not those of one steady machine: t0 +- err is less certain than \
                        its +- says. A comparison of interleaved commands needs no steady machine and is exact as it is. \
                        Of steady arms, each check flags one in a hundred.";
 
-/// Writes everything that was found, as one document.
+/// Writes the check as one JSON document.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -42,7 +42,7 @@ pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io
     pretty(to, &CheckDocument { tool, record: &record.path, created, check: found })
 }
 
-/// A block for each candidate, and one for a control that is not stable.
+/// A block for each candidate, and one for an unstable control.
 pub fn text(record: &Record, found: &RecordCheck, styles: &Styles) -> String {
     let plan = &record.header.plan;
     let mut out = String::new();
@@ -106,11 +106,11 @@ fn verdict(out: &mut String, arm: &ArmCheck, styles: &Styles) {
     };
     let mut lines = String::new();
     wrap(&mut lines, "   ", INDENT, &format!("{verdict}{more}"));
-    // After the wrapping, which counts what is visible.
+    // Wrapping counts visible characters, so colours come after it.
     out.push_str(&lines.replacen(verdict, &paint(style, verdict), 1));
 }
 
-/// One line for each check: what was computed, and beyond what its flag is raised.
+/// Appends one line for each check: its statistic and size, with the limits that raise its flag.
 fn table(out: &mut String, checks: &[SteadinessCheck]) {
     if checks.is_empty() {
         return;
@@ -170,7 +170,7 @@ mod tests {
     use crate::record::fixture::{record, run};
     use crate::render::columns::width;
 
-    /// What `check` prints of one arm with these times.
+    /// Output of `check` for one arm with these times.
     fn shown(label: &str, times_ns: impl Iterator<Item = u64>) -> String {
         let mut record = record(&[label]);
         (0..).zip(times_ns).for_each(|(block, ns)| run(&mut record, 0, Some(block), ns));

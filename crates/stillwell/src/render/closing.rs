@@ -1,4 +1,4 @@
-//! The end of the summary: notes, and what was special about the session.
+//! The end of the summary: notes, and unusual facts about the session.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use crate::values::Order;
 
 const NOTES_MAX: usize = 3;
 const STDERR_LINES_MAX: usize = 5;
-/// Columns of a benchmark's name.
+/// Widest name of a benchmark, columns.
 const NAME_MAX: usize = 30;
 
-/// Appends the notes, the lines that are not about one arm, and where the record is.
+/// Appends the notes, the lines about the session, and the path of the record.
 pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) {
     let plan = &record.header.plan;
     for note in analysis.notes.iter().take(NOTES_MAX) {
@@ -32,14 +32,14 @@ pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styl
     shell(out, plan);
     order(out, record);
     end(out, record, analysis, styles);
-    // What was read for this one time is no record.
+    // An imported file that is not stored has no record.
     let file = record.header.imported.as_ref().map(|imported| imported.file.as_str());
     if record.path.to_str() != file {
         writeln!(out, "record: {}", record.path.display()).ok();
     }
 }
 
-/// Metrics that were asked for and that no run has.
+/// Appends the requested metrics that no run has.
 fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
     let is_measured = |name: &str| {
         let has = |arm: &ArmSummary| arm.metrics.iter().any(|metric| metric.name == name);
@@ -69,7 +69,7 @@ fn shell(out: &mut String, plan: &Plan) {
     wrap(out, "shell: ", 6, &format!("{} -c, {why}", shell.join(" ")));
 }
 
-/// Order and seed, when someone chose them; or where the times are from.
+/// Appends order and seed, if the user chose them; or the source of imported times.
 fn order(out: &mut String, record: &Record) {
     let plan = &record.header.plan;
     if let Some(imported) = &record.header.imported {
@@ -94,11 +94,11 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
         Some(EndReason::Interrupted) if analysis.comparisons.is_empty() => {
             Some("interrupted: every finished run is kept")
         }
-        // The looks' errors are counted whatever ends the session.
+        // The error rate holds whatever ends the session: each interim analysis used only its share.
         Some(EndReason::Interrupted) if record.header.plan.stopping == Stopping::WhenDecided => {
             Some("interrupted: every finished run is kept; the verdict is that of the last look")
         }
-        // A person who stops when the numbers look right is a stopping rule that no test knows.
+        // A user who stops when the numbers look right applies a stopping rule that no test accounts for.
         Some(EndReason::Interrupted) => Some(
             "interrupted: every finished run is kept; a verdict keeps its error rate only if\n      the numbers \
              were not the reason to stop",
@@ -126,7 +126,7 @@ fn end(out: &mut String, record: &Record, analysis: &Analysis, styles: &Styles) 
     }
 }
 
-/// The run that failed last, and what it said, if that was the end.
+/// Appends the last failed run and the end of its stderr, if it ended the session.
 fn failure(out: &mut String, record: &Record, reason: Option<EndReason>) {
     if !matches!(reason, Some(EndReason::Failed | EndReason::TimedOut)) {
         return;

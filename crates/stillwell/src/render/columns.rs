@@ -1,17 +1,17 @@
-//! Text on a terminal: how wide it is, and how to make it fit.
+//! Width of text on a terminal, and ways to fit text into 80 columns.
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// No line of the text output is wider.
+/// Width of the text output, columns.
 pub(super) const COLUMNS: usize = 80;
 const ELLIPSIS: char = '…';
 
-/// Columns that a text takes.
+/// Terminal columns of a text.
 pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A command or a name on one line, with nothing in it that a terminal would obey.
+/// A command or a name on one line. Control characters are escaped, so that the terminal does not obey them.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for char in text.chars() {
@@ -24,12 +24,12 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Characters that change the direction of the text or the line they are in.
+/// Whether a character is invisible: it changes the direction of the text, or breaks the line.
 pub(super) fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// At most `columns` wide and on one line: the middle of a longer text is left out.
+/// A text on one line of at most `columns`. An ellipsis replaces the middle of a longer text.
 pub fn shorten(text: &str, columns: usize) -> String {
     let line = one_line(text);
     if width(&line) <= columns {
@@ -37,13 +37,13 @@ pub fn shorten(text: &str, columns: usize) -> String {
     }
     let chars: Vec<char> = line.chars().collect();
     let columns = columns.saturating_sub(1);
-    // The end of a command tells more than its middle: a third of the room.
+    // The end of a command says more than its middle, so it gets a third of the room.
     let tail = chars.len() - fitting(chars.iter().rev(), columns / 3);
     let n_head = fitting(chars.iter(), columns - columns / 3);
     chars[..n_head].iter().chain([&ELLIPSIS]).chain(&chars[tail..]).collect()
 }
 
-/// How many of these characters fit.
+/// Number of leading characters that fit.
 fn fitting<'a>(chars: impl Iterator<Item = &'a char>, columns: usize) -> usize {
     let mut buffer = [0; 4];
     let mut used = 0;
@@ -55,12 +55,12 @@ fn fitting<'a>(chars: impl Iterator<Item = &'a char>, columns: usize) -> usize {
         .count()
 }
 
-/// Items behind each other, two spaces apart, in lines of at most [`COLUMNS`], each line after the given spaces.
+/// Appends items two spaces apart, in indented lines of at most [`COLUMNS`].
 pub(super) fn flow(out: &mut String, indent: usize, items: &[String]) {
     fill(out, indent, "  ", items.iter().map(String::as_str));
 }
 
-/// The words of a text in lines of at most [`COLUMNS`]; the first line continues what is already there.
+/// Appends a text in lines of at most [`COLUMNS`]. The first line begins with `first`, the others are indented.
 pub(super) fn wrap(out: &mut String, first: &str, indent: usize, text: &str) {
     out.push_str(first);
     let line = one_line(text);
@@ -72,7 +72,7 @@ fn fill<'a>(out: &mut String, indent: usize, between: &str, items: impl Iterator
     fill_after(out, indent, indent, between, items);
 }
 
-/// Goes on after `n_columns` of the first line.
+/// Fills lines; the first one already holds `n_columns`.
 fn fill_after<'a>(
     out: &mut String,
     n_columns: usize,

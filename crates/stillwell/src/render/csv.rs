@@ -1,5 +1,5 @@
-//! One line of comma-separated values for each arm, with the columns of hyperfine 2 first, then ours, then the
-//! parameters. Seconds and bytes; wall times are net of the shell, as in the JSON exports.
+//! CSV with one line for each arm: hyperfine 2's columns first, then ours, then the parameters. Values are in seconds
+//! and bytes. Wall times are net of the shell, as in the JSON exports.
 
 use std::io::{self, Write};
 
@@ -32,7 +32,7 @@ pub fn write(
     write_rows(to, record, analysis, judgements).map_err(io_error)
 }
 
-/// A failed write as what it was, so that a closed pipe can be told from a full disk.
+/// The I/O error inside an error of the csv crate: callers treat a closed pipe differently from a full disk.
 pub(super) fn io_error(error: ::csv::Error) -> io::Error {
     match error.into_kind() {
         ::csv::ErrorKind::Io(error) => error,
@@ -47,7 +47,7 @@ fn write_rows(
     judgements: &[Judgement],
 ) -> ::csv::Result<()> {
     let plan = &record.header.plan;
-    let metrics = exported::shown(record, analysis);
+    let metrics = exported::plan_metrics(record, analysis);
     let parameters = parameters(plan);
     let ratios = ratios(analysis, judgements);
     let mut table = ::csv::Writer::from_writer(to);
@@ -75,7 +75,7 @@ fn write_rows(
     Ok(table.flush()?)
 }
 
-/// Names of all parameters, in the order in which they appear.
+/// Names of all parameters, in order of first use.
 fn parameters(plan: &Plan) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in plan.arms.iter().flat_map(|arm| &arm.parameters) {
@@ -104,12 +104,12 @@ fn statistics(metric: &ExportMetric, summary: &ArmSummary) -> [String; STATISTIC
     [metric.symbol.into(), mean, stddev, median, min, max]
 }
 
-/// A number; empty when there is none.
+/// A finite number as text, else an empty cell.
 fn cell(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
 }
 
-/// Ratio, its interval and the verdict of each arm, by its index.
+/// Ratio, interval ends and verdict of each arm, by the arm's index.
 fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<[String; 4]> {
     let mut found: Vec<[String; 4]> = vec![Default::default(); analysis.arms.len()];
     for (comparison, judgement) in analysis.comparisons.iter().zip(judgements) {
@@ -129,7 +129,7 @@ fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<[String; 4]> {
     found
 }
 
-/// As in `--json`.
+/// The verdict as `--json` spells it.
 fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "faster",
@@ -198,7 +198,7 @@ mod tests {
                 Ok(())
             }
         }
-        // Longer than the buffer of the csv crate, so that it is written in the middle.
+        // The label is longer than the csv crate's buffer, so the write happens before the final flush.
         let record = record(&[&"x".repeat(100_000), "b"]);
         let analysis = analysis(&record, &[1e6, 2e6]);
         let error = write(&mut Closed, &record, &analysis, &[]).unwrap_err();

@@ -1,5 +1,5 @@
-//! The deciles of two arms in text: ratio and band at each, a picture of them around 1, and the distances of the
-//! whole distributions.
+//! The deciles of two arms in text: the ratio and band of each, a picture of them around 1, and the distances between
+//! the distributions.
 
 use std::fmt::Write as _;
 
@@ -10,16 +10,16 @@ use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::uncertain;
 
 const INDENT: usize = 8;
-/// Decimals of ratios: as many as the narrowest band says, and these without one.
+/// Decimals of ratios without a band. With bands, the narrowest one decides.
 const DECIMALS: usize = 4;
 const DECIMALS_MAX: usize = 6;
-/// Ratios that are written without a power of ten.
+/// Ratios without a power of ten.
 const PLAIN: std::ops::Range<f64> = 1e-4..1e5;
-/// A narrower picture would show nothing.
+/// Least width of the picture, columns.
 const PICTURE_MIN: usize = 12;
 
-/// The deciles of `new` ÷ those of `old`, which are short names for the arms. With a control in the plan it is said that
-/// nothing is subtracted.
+/// The deciles of `new` ÷ those of `old`, which are short names of the arms. With a control, the text says that nothing is
+/// subtracted.
 pub(super) fn text(new: &str, old: &str, plan: &Plan, distributions: &Distributions) -> String {
     let mut out = String::new();
     let measured = if plan.control.is_some() { " as measured" } else { "" };
@@ -58,7 +58,7 @@ fn no_band(because: NoTest) -> &'static str {
     }
 }
 
-/// One line for each decile, under the scale of the picture.
+/// Appends the scale of the picture, then one line for each decile.
 fn table(out: &mut String, deciles: &[Decile]) {
     let decimals = decimals(deciles);
     let ratio = |ratio: f64| number(ratio, decimals);
@@ -84,12 +84,12 @@ fn table(out: &mut String, deciles: &[Decile]) {
     }
 }
 
-/// A ratio; one out of all proportion takes no more room than others.
+/// A ratio; a very large or small one has a power of ten, to save room.
 fn number(ratio: f64, decimals: usize) -> String {
     if PLAIN.contains(&ratio) { uncertain::fixed(ratio, decimals) } else { format!("{ratio:.1e}") }
 }
 
-/// Decimals with which the ends of the narrowest band differ in two digits.
+/// Decimals that show two digits of the narrowest band's width.
 fn decimals(deciles: &[Decile]) -> usize {
     let of = |decile: &Decile| {
         let band = decile.band?;
@@ -98,7 +98,7 @@ fn decimals(deciles: &[Decile]) -> usize {
     deciles.iter().filter_map(of).max().unwrap_or(DECIMALS).min(DECIMALS_MAX)
 }
 
-/// Columns for ratios on a logarithmic scale that holds 1 and everything that is drawn.
+/// A logarithmic scale of ratios. It contains 1 and all deciles with their bands.
 struct Picture {
     lo: f64,
     hi: f64,
@@ -106,7 +106,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// `None` if there is no room for it, or nothing that has a place on a scale.
+    /// A picture; `None` if there is no room, or if the ratios span no scale.
     fn of(deciles: &[Decile], columns: usize) -> Option<Self> {
         let ends =
             |decile: &Decile| decile.band.unwrap_or(Band { lo: decile.ratio, hi: decile.ratio });
@@ -121,7 +121,7 @@ impl Picture {
         (share * (self.columns - 1) as f64).round() as usize
     }
 
-    /// The ratios at the two ends, and 1 where it is, as far as they do not run into each other.
+    /// The numbers of the scale: the two ends and 1, unless they would overlap.
     fn scale(&self, number: impl Fn(f64) -> String) -> String {
         let mut cells = vec![' '; self.columns];
         let (lo, hi) = (number(self.lo), number(self.hi));
@@ -130,7 +130,7 @@ impl Picture {
         let is_free = |cells: &[char]| cells.iter().all(|&cell| cell == ' ');
         let mut put = |at: usize, text: &str| {
             let until = at + text.len();
-            // One space between neighbours.
+            // At least one space separates neighbours.
             if until <= cells.len()
                 && is_free(&cells[at.saturating_sub(1)..(until + 1).min(cells.len())])
             {
@@ -142,7 +142,7 @@ impl Picture {
         cells.into_iter().collect::<String>().trim_end().to_owned()
     }
 
-    /// The band as a line, the ratio as a dot on it, and 1 as an upright line.
+    /// A row of the picture: a line for the band, a dot for the ratio, a bar at 1.
     fn row(&self, decile: &Decile) -> String {
         let mut cells = vec![' '; self.columns];
         if let Some(band) = decile.band {
@@ -155,7 +155,7 @@ impl Picture {
     }
 }
 
-/// Which deciles have a band without 1: `slower at 60 % … 90 %; 1 is in the band of the others`.
+/// The deciles with a band without 1: `slower at 60 % … 90 %; 1 is in the band of the others`.
 fn where_they_differ(deciles: &[Decile]) -> String {
     let side = |decile: &Decile| match decile.band {
         Some(band) if band.lo > 1.0 => "slower",

@@ -1,4 +1,4 @@
-//! The rows of a record for other programs, in the units of the record: as CSV, or as one JSON object a line.
+//! Rows of a record for other programs: as CSV, or as one JSON object a line. Values keep the units of the record.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
@@ -8,13 +8,13 @@ use crate::record::{FIXED_COLUMNS, Record, Row};
 use crate::render::csv::io_error;
 use crate::values::metric::Metric;
 
-/// The metrics that the record has columns for, in its order.
+/// Metrics with a column in the record, in its order.
 fn metrics(record: &Record) -> Vec<Metric> {
     let columns = record.header.columns.iter().skip(FIXED_COLUMNS.len());
     columns.filter_map(|column| Metric::from_column(column)).collect()
 }
 
-/// Writes a line of column names, then each row; a cell without a value is empty.
+/// Writes a line of column names, then each row. A cell without a value is empty.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -48,10 +48,10 @@ fn csv_rows(to: &mut impl Write, record: &Record) -> ::csv::Result<()> {
     Ok(table.flush()?)
 }
 
-/// Columns that only some records need.
+/// Columns that only some records have.
 struct OptionalColumns<'a> {
     record: &'a Record,
-    /// Whether rows have values that no metric has.
+    /// Whether a row has a value per loop, which no metric holds.
     has_value: bool,
     has_benchmarks: bool,
 }
@@ -91,7 +91,7 @@ fn signed(value: Option<u64>) -> Option<i128> {
     value.map(Into::into)
 }
 
-/// Writes each row as an object with the record's column names; a value that was not measured is null.
+/// Writes each row as an object with the record's column names. A missing value is null.
 ///
 /// # Errors
 /// `to` cannot be written.

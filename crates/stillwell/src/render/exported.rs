@@ -1,4 +1,4 @@
-//! What all exports for other tools share: names, units and what is subtracted.
+//! Shared parts of the exports for other tools: names, units and the subtracted control.
 
 use crate::analysis::{
     Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue,
@@ -13,24 +13,24 @@ use crate::verdict::Judgement;
 pub(super) const SECOND_NS: f64 = 1e9;
 const HYPERFINE_CPU: &str = "time_cpu";
 
-/// A metric as it is exported: times in seconds, memory in bytes.
+/// A metric in the units of the exports: times in seconds, memory in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct ExportMetric {
-    /// Our name.
+    /// Stillwell's name.
     pub(super) name: &'static str,
-    /// hyperfine's name, or ours where it has none.
+    /// hyperfine's name, else Stillwell's.
     pub(super) key: &'static str,
-    /// The unit as hyperfine's JSON spells it; counts have none.
+    /// The unit as hyperfine's JSON spells it; `None` for counts.
     pub(super) unit: Option<&'static str>,
-    /// The unit as its CSV does.
+    /// The unit as hyperfine's CSV spells it.
     pub(super) symbol: &'static str,
-    /// Base units (ns, bytes, pieces) in one exported unit.
+    /// Size of the exported unit, in base units (ns, bytes, 1).
     size: f64,
-    /// Base units that are subtracted from every value.
+    /// The control's share of every value, in base units.
     subtracted: f64,
 }
 
-/// A summary in the exported unit, net of what is subtracted.
+/// A summary in the exported unit, net of the control.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub(super) struct ExportSummary {
     pub(super) count: usize,
@@ -54,7 +54,7 @@ impl ExportMetric {
     /// The value of one run; `None` if it was not measured.
     pub(super) fn value(&self, row: &Row) -> Option<f64> {
         let base = match Metric::from_name(self.name) {
-            // A value per loop, which no metric holds.
+            // No metric holds a value per loop.
             Some(Metric::WallNs) if row.value.is_some() => row.headline()?,
             Some(metric) => base_value(row, metric)?,
             None => base_value(row, Metric::UserUs)? + base_value(row, Metric::SysUs)?,
@@ -94,13 +94,13 @@ fn base_value(row: &Row, metric: Metric) -> Option<f64> {
     Some(metric.info().in_base_unit(row.get(metric)?, row.get(Metric::RunningPpm)))
 }
 
-/// What is subtracted from every wall time: t0 of the control, ns.
+/// The time that is subtracted from every wall time: t0 of the control, ns.
 pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<UncertainValue> {
     let control = record.header.plan.control?;
     Some(analysis.arms.get(control.arm)?.wall.as_ref()?.t0)
 }
 
-/// CPU times are net of the control's mean, as wall times are of its t0; other metrics are as measured.
+/// The control's mean of a CPU time, ns; 0 for other metrics, which are exported as measured.
 fn control_cpu_ns(record: &Record, analysis: &Analysis, name: &str) -> f64 {
     let of_control = || {
         let control = analysis.arms.get(record.header.plan.control?.arm)?;
@@ -115,8 +115,8 @@ pub(super) fn wall(record: &Record, analysis: &Analysis) -> ExportMetric {
     ExportMetric::new("wall", "time_wall_clock", subtracted)
 }
 
-/// Every metric that hyperfine has and this record has, wall time first, in hyperfine's order.
-pub(super) fn known_to_hyperfine(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
+/// Metrics that both hyperfine and this record have: wall time first, then in hyperfine's order.
+pub(super) fn hyperfine_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
     let rows = &record.rows;
     let has_cpu = rows.has(Metric::UserUs) && rows.has(Metric::SysUs);
     let others =
@@ -128,8 +128,8 @@ pub(super) fn known_to_hyperfine(record: &Record, analysis: &Analysis) -> Vec<Ex
     std::iter::once(wall(record, analysis)).chain(cpu).chain(others).collect()
 }
 
-/// Wall time, then the other metrics that the plan shows and the record has, each once.
-pub(super) fn shown(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
+/// Wall time, then the plan's other metrics that the record has, each once.
+pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
     let mut list = vec![wall(record, analysis)];
     for shown in &record.header.plan.metrics {
         if list.iter().any(|exported| exported.name == shown.name) {
@@ -168,17 +168,17 @@ pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
 }
 
-/// The ratio that the verdict was read from.
+/// The interval that the verdict comes from.
 pub(super) fn shown_ratio(paired: &PairedTest, judgement: &Judgement) -> RatioInterval {
     judgement.interval.unwrap_or(paired.ratio)
 }
 
-/// Half the width of an interval: what is written behind the ratio.
+/// Half the width of an interval: the number after the `+-` of a ratio.
 pub(super) fn half_width(interval: RatioInterval) -> f64 {
     (interval.hi - interval.lo) / 2.0
 }
 
-/// A ratio with its half interval, or with its error where there was no test; `None` when there is no ratio.
+/// A ratio with half of its interval, or with its error if there was no test; `None` without a ratio.
 pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<UncertainValue> {
     match evidence {
         Evidence::Paired(paired) => {
@@ -193,9 +193,9 @@ pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncert
     }
 }
 
-/// Which rows are measured runs of which arm, found in one pass.
+/// Indices of the measured runs of each arm, found in one pass.
 pub(super) struct RowsByArm {
-    /// Where each arm's rows begin in `indices`, and the end.
+    /// Start of each arm's rows in `indices`; the last element is the end.
     starts: Vec<usize>,
     indices: Vec<u32>,
 }
@@ -221,7 +221,7 @@ impl RowsByArm {
         Self { starts, indices }
     }
 
-    /// The measured runs of one arm, in the order in which they were made.
+    /// The measured runs of one arm, in the order of execution.
     pub(super) fn rows<'a>(
         &'a self,
         record: &'a Record,

@@ -1,4 +1,4 @@
-//! What `compare` prints of files with benchmarks.
+//! Output of `compare` for files with benchmarks.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,31 +19,31 @@ use crate::results::ResultUnit;
 use crate::spec::convert::TableStyle;
 use crate::values::Average;
 
-/// Columns of a name in the table, at most.
+/// Widest name in the table, columns.
 const NAME_MAX: usize = 34;
 
 const NO_VERDICT: &str = "they are from separate sessions: drift between them is not controlled; for a verdict, measure \
                           them interleaved with stillwell bench or timeit";
 
-/// A file that is compared.
+/// A file of the comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchmarkFile {
     /// Its path.
     pub file: String,
-    /// What wrote it.
+    /// The program that wrote it.
     pub tool: String,
 }
 
-/// How the comparison is shown.
+/// Layout of the comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ComparisonLayout {
     pub table: Option<TableStyle>,
     pub group_by_speed: bool,
-    /// Benchmarks that differ by less are left out, as a fraction.
+    /// Benchmarks that differ by less are left out. A fraction: 0.05 is 5 %.
     pub less_than: f64,
 }
 
-/// The files, what they differ in, the benchmarks with their ratios, and what cannot be said.
+/// The files, their differences, the benchmarks with their ratios, and the limits of these ratios.
 pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonLayout) -> String {
     let mut out = String::new();
     for (index, side) in sides.iter().enumerate() {
@@ -86,7 +86,7 @@ fn has_unknown(found: &FilesComparison) -> bool {
     ratios.any(|ratio| ratio.err.is_none())
 }
 
-/// The tables: one, or one for each tag.
+/// Appends the tables: one for each tag, and one for all benchmarks.
 fn body(out: &mut String, found: &FilesComparison, shown: ComparisonLayout) {
     let mut tags: Vec<&str> = Vec::new();
     for tag in found.lines.iter().flat_map(|line| &line.tags) {
@@ -137,7 +137,7 @@ fn differs(line: &BenchmarkLine, by: f64) -> bool {
     by == 0.0 || ratios().next().is_none() || ratios().any(|ratio| (ratio.value - 1.0).abs() >= by)
 }
 
-/// One column for each file, and beside each but the first its ratio.
+/// A table with one column for each file. Each file but the first also has its ratio.
 fn benchmarks(found: &FilesComparison, lines: &[&BenchmarkLine], style: TableStyle) -> String {
     let n_files = found.alone.len();
     let mut heading = vec!["benchmark".to_owned(), "1".into()];
@@ -182,7 +182,8 @@ fn ratio(ratio: UncertainValue) -> String {
     ratio_text(ratio.value, ratio.err)
 }
 
-/// Benchmarks of one file by where their ratios stand, the largest differences first.
+/// Appends the benchmarks of one file in groups: slower, faster, no difference, unknown. Each begins with the largest
+/// difference.
 fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], file: usize) {
     if found.alone.len() > 2 {
         writeln!(out, "{} against 1", file + 1).ok();
@@ -226,7 +227,7 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
     }
 }
 
-/// Writes everything that is known, as one document.
+/// Writes the comparison as one JSON document.
 ///
 /// # Errors
 /// `to` cannot be written.

@@ -13,7 +13,7 @@ pub(crate) fn uncertain(value: f64, err: f64) -> UncertainValue {
     UncertainValue { value, err: Some(err) }
 }
 
-/// Times around this t0, ns, with an error of a five hundredth of it.
+/// Times around this t0, ns, with an error of 1/500 of it.
 pub(crate) fn times(t0: f64) -> TimeSummary {
     let value = |factor: f64| uncertain(t0 * factor, t0 * 0.002);
     TimeSummary {
@@ -30,7 +30,7 @@ pub(crate) fn times(t0: f64) -> TimeSummary {
     }
 }
 
-/// One run: nothing has an error.
+/// The times of one run, without errors.
 pub(crate) fn single(wall: f64) -> TimeSummary {
     let value = UncertainValue { value: wall, err: None };
     TimeSummary {
@@ -60,13 +60,13 @@ fn metric(name: &str, n: usize, value: f64) -> MetricSummary {
     }
 }
 
-/// An analysis of 60 runs of each arm with these t0, ns, and of no comparison.
+/// An analysis without comparisons: 60 runs of each arm, with these t0, ns.
 pub(crate) fn analysis(record: &Record, t0s: &[f64]) -> Analysis {
     let walls = t0s.iter().map(|&t0| Some(times(t0))).collect();
     of_times(record, walls, 60)
 }
 
-/// An analysis of these times.
+/// An analysis without comparisons, with these times of each arm.
 pub(crate) fn of_times(
     record: &Record,
     walls: Vec<Option<TimeSummary>>,
@@ -119,7 +119,7 @@ pub(crate) fn of_times(
     }
 }
 
-/// The estimators of such arms; the first is the reference. tim has seen 60 runs.
+/// The estimators of these arms; the first is the reference. tim has 60 runs.
 pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
     let of_arm = |arm: &ArmSummary| {
         let wall = arm.wall.as_ref()?;
@@ -174,7 +174,7 @@ pub(crate) fn compare(analysis: &mut Analysis, arm: usize, evidence: Evidence) {
     analysis.comparisons.push(Comparison { arm, reference: 0, evidence });
 }
 
-/// No evidence at all.
+/// Evidence of a comparison with too few pairs.
 pub(crate) fn too_few() -> Evidence {
     Evidence::None { because: NoTest::TooFewPairs { have: 5, need: 8 } }
 }

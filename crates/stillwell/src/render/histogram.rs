@@ -1,19 +1,19 @@
-//! Histograms in text: one line of blocks for each arm in the summary, one row for each bin for the verb `hist`.
+//! Histograms in text. The summary has one line of blocks for each arm; the verb `hist` has one row for each bin.
 
 use std::fmt::Write as _;
 
 use crate::analysis::histogram::Histogram;
 use crate::plan::Arm;
 use crate::render::columns::{COLUMNS, shorten, width};
-use crate::render::units::{DisplayUnit, UnitKind, asked, kind_of_unit};
+use crate::render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
 use crate::values::MetricChoice;
 
 const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const EIGHTHS_RIGHT: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
-/// A line of blocks is not wider, whatever the number of bins.
+/// Widest line of blocks, bins.
 const LINE_BINS_MAX: usize = 64;
 
-/// The tallest bin of all arms, from which bars are measured; at least 1.
+/// The count of the fullest bin of all arms, at least 1. Bars are relative to it.
 fn tallest(histogram: &Histogram) -> u32 {
     histogram.counts.iter().flatten().copied().max().unwrap_or(1).max(1)
 }
@@ -38,17 +38,17 @@ fn with_rest(mut blocks: String, n_above: u32) -> String {
 }
 
 fn block(count: u32, tallest: u32) -> char {
-    // One run is to be seen, however tall the rest is.
+    // Rounding up keeps a single run visible beside a tall bin.
     let eighths = (u64::from(count) * 8).div_ceil(u64::from(tallest));
     block_of_eighths(eighths)
 }
 
-/// A block so many eighths high.
+/// A block of this height, in eighths of a line.
 pub(super) fn block_of_eighths(eighths: u64) -> char {
     EIGHTHS_UP[usize::try_from(eighths).unwrap_or(8).min(8)]
 }
 
-/// What the two ends of a line of blocks stand for, with the unit: `12.30 … 12.80 ms`.
+/// The values at the two ends of a line of blocks: `12.30 … 12.80 ms`.
 pub fn axis(histogram: &Histogram, unit: DisplayUnit) -> Option<String> {
     let edges = shown_edges(histogram);
     let (first, last) = (edges.first()?, edges.last()?);
@@ -61,7 +61,7 @@ fn shown_edges(histogram: &Histogram) -> &[f64] {
     &histogram.edges[..histogram.edges.len().min(LINE_BINS_MAX + 1)]
 }
 
-/// Decimals with which neighbouring edges differ.
+/// Decimals that keep neighbouring edges distinct.
 fn decimals(edges: &[f64], unit: DisplayUnit) -> Option<usize> {
     let step = (edges.get(1)? - edges.first()?) / unit.size;
     let decimals = if step > 0.0 { (1.0 - step.log10()).ceil().clamp(0.0, 9.0) } else { 0.0 };
@@ -72,13 +72,13 @@ fn decimals(edges: &[f64], unit: DisplayUnit) -> Option<usize> {
 #[derive(Clone, Debug)]
 pub struct HistogramSeries {
     number: usize,
-    /// Which file it is from, if there are several.
+    /// Its file, if there are several.
     file: Option<String>,
     label: String,
     benchmark: Option<String>,
     kind: UnitKind,
-    /// The unit that was asked for.
-    asked: Option<String>,
+    /// The unit that the user asked for.
+    requested: Option<String>,
     /// Its values, in the base unit.
     pub values: Vec<f64>,
 }
@@ -98,12 +98,12 @@ impl HistogramSeries {
             label: arm.label().trim().into(),
             benchmark: arm.benchmark.clone(),
             kind: kind_of_unit(arm.unit),
-            asked: asked(metrics, "wall").map(String::from),
+            requested: requested_unit(metrics, "wall").map(String::from),
             values,
         }
     }
 
-    /// Whether both are shown on one scale: they are of one benchmark, or of none.
+    /// Whether both share one scale: they are of one benchmark, or of none.
     pub fn goes_with(&self, other: &Self) -> bool {
         self.kind == other.kind && self.benchmark == other.benchmark
     }
@@ -118,12 +118,12 @@ impl HistogramSeries {
     }
 }
 
-/// What `stillwell hist` prints of series on one scale: each with one row for each bin, with the lower edge of the bin, a bar
-/// and the number of values. `is_named`: the benchmark they are of is said first.
+/// Output of `stillwell hist` for series on one scale. Each bin has a row: its lower edge, a bar and the number of values.
+/// `is_named`: the name of the benchmark comes first.
 pub fn tall(histogram: &Histogram, blocks: &[HistogramSeries], is_named: bool) -> String {
     let kind = blocks.first().map_or(UnitKind::Time, |block| block.kind);
-    let asked = blocks.first().and_then(|block| block.asked.as_deref());
-    let unit = DisplayUnit::choose(kind, asked, histogram.edges.iter().copied());
+    let requested = blocks.first().and_then(|block| block.requested.as_deref());
+    let unit = DisplayUnit::choose(kind, requested, histogram.edges.iter().copied());
     let decimals = decimals(&histogram.edges, unit);
     let edges: Vec<String> =
         histogram.edges.iter().map(|edge| unit.number(*edge, decimals)).collect();

@@ -1,7 +1,6 @@
-//! What `history` prints.
+//! Output of the verb `history`.
 
 use std::fmt::Write as _;
-use std::io;
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
@@ -13,32 +12,31 @@ use crate::history::series::{Change, Series};
 use crate::history::{BenchmarkResult, StoredResult};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
-use crate::render::json::pretty;
 use crate::render::results::kind;
 use crate::render::styles::paint;
 use crate::render::units::{DisplayUnit, counted, percent};
 use crate::render::{Styles, table, uncertain};
 use crate::results::ResultUnit;
 
-/// Columns of a name in a table.
+/// Widest name in a table, columns.
 const NAME_MAX: usize = 34;
-/// Results in a line of blocks.
+/// Results in a sparkline, at most.
 const LINE_MAX: usize = 24;
 /// Characters of a commit's id.
 const REVISION_MAX: usize = 12;
 
-/// A change with the commits that may be the cause.
+/// A change with its series and the commits that may have caused it.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeriesChange<'a> {
     #[serde(flatten, serialize_with = "place")]
     pub series: &'a Series,
     #[serde(flatten)]
     pub change: &'a Change,
-    /// `None` where git does not know them.
+    /// `None` if git does not know the commits.
     pub commits: Option<CommitRange>,
 }
 
-/// The series, and the results next to a change: the rest is in `history show`.
+/// The fields that identify a series. `history show` prints the rest.
 #[derive(Serialize)]
 struct SeriesName<'a> {
     benchmark: &'a str,
@@ -52,25 +50,17 @@ fn place<S: serde::Serializer>(series: &&Series, to: S) -> Result<S::Ok, S::Erro
     SeriesName { benchmark, arm, unit, machine }.serialize(to)
 }
 
-/// Anything as JSON.
-///
-/// # Errors
-/// It cannot be written.
-pub fn json(to: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
-    pretty(to, value)
-}
-
-/// What came of adding files.
+/// Numbers of files by the outcome of adding them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AddCounts {
     pub added: usize,
-    /// Later states of sessions that were there.
+    /// Files with a later state of a stored session.
     pub later: usize,
     pub known: usize,
     pub failed: usize,
 }
 
-/// What came of adding files.
+/// The message after adding files.
 pub fn added(n: AddCounts) -> String {
     let mut out = format!("{} added", counted(n.added, "file"));
     for (n, what) in
@@ -85,7 +75,7 @@ pub fn added(n: AddCounts) -> String {
 
 /// One line for each series.
 pub fn list(all: &[Series]) -> String {
-    let mut rows = vec![words(&["benchmark", "results", "now", "", "last change", "when"])];
+    let mut rows = vec![table::cells(&["benchmark", "results", "now", "", "last change", "when"])];
     for series in all {
         let last = series.changes.last();
         let (ratio, when) = match last {
@@ -116,7 +106,8 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
         let label = paint(styles.headline, &one_line(&series.label()));
         let machine = one_line(&series.machine);
         writeln!(out, "{label} on {machine}: {}", line(&series.values)).ok();
-        let mut rows = vec![words(&["record", "measured", "revision", "t0", "median", "runs", ""])];
+        let mut rows =
+            vec![table::cells(&["record", "measured", "revision", "t0", "median", "runs", ""])];
         let first = series.entries.len().saturating_sub(last);
         for (at, entry) in series.entries.iter().enumerate().skip(first) {
             rows.push(row(series, at, entry));
@@ -217,7 +208,7 @@ pub fn changes(
     out
 }
 
-/// What it means that others changed at the same time.
+/// The sentence about other series that changed at the same time.
 pub(super) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> String {
     format!(
         "{n} of the {of} other series of this machine changed here in the same direction; look at what they share (the \
@@ -225,7 +216,7 @@ pub(super) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> St
     )
 }
 
-/// What is to be said of the commits beside their names, and what can be done about it.
+/// A remark on the commits of a change, and its remedy.
 pub(super) fn remark(changed: &SeriesChange<'_>) -> Option<(String, &'static str)> {
     let SeriesChange { series, change, commits } = changed;
     let result = |at: usize| &series.entries[at].result;
@@ -247,7 +238,7 @@ pub(super) fn remark(changed: &SeriesChange<'_>) -> Option<(String, &'static str
     }
 }
 
-/// For who reads intervals: `1.0310 (1.0290 to 1.0330), p 0.001`.
+/// Ratio, interval and p: `1.0310 (1.0290 to 1.0330), p 0.001`.
 pub(super) fn numbers(change: &Change) -> String {
     let RatioInterval { ratio, lo, hi } = change.ratio;
     let number = |ratio: f64| uncertain::fixed(ratio, 4);
@@ -255,11 +246,7 @@ pub(super) fn numbers(change: &Change) -> String {
     format!("{} ({} to {}), p {p}", number(ratio), number(lo), number(hi))
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
-}
-
-/// `+3.1 %`.
+/// The size of a change: `+3.1 %`.
 pub(super) fn signed(ratio: RatioInterval) -> String {
     let sign = if ratio.ratio > 1.0 { "+" } else { "-" };
     format!("{sign}{}", percent((ratio.ratio - 1.0).abs()))
@@ -275,13 +262,13 @@ pub(super) fn revision(result: &BenchmarkResult) -> String {
     revision.chars().take(REVISION_MAX).collect()
 }
 
-/// In the unit that fits all values of the series.
+/// A value in the unit of its series.
 pub(super) fn value(series: &Series, value: f64, err: Option<f64>) -> String {
     let (unit, name) = unit(series);
     format!("{} {name}", unit.uncertain(value, err)).trim_end().to_owned()
 }
 
-/// The unit that fits all values of the series, and its name: of a unit that is none of ours, the file's.
+/// The unit that fits all values of the series, and its name. A unit that Stillwell does not know keeps the file's name.
 pub(super) fn unit(series: &Series) -> (DisplayUnit, String) {
     let unit = match &series.unit[..] {
         "ns" => ResultUnit::Time,
@@ -298,7 +285,7 @@ pub(super) fn unit(series: &Series) -> (DisplayUnit, String) {
     (fitting, name)
 }
 
-/// The newest values as blocks, lowest to highest.
+/// A sparkline of the newest values, scaled from the lowest to the highest.
 fn line(values: &[f64]) -> String {
     let newest = &values[values.len().saturating_sub(LINE_MAX)..];
     let lo = newest.iter().copied().fold(f64::INFINITY, f64::min);

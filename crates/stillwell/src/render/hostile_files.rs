@@ -1,4 +1,4 @@
-//! Files of other programs that are changed at random: read, and written again in every format.
+//! Randomly damaged files of other programs: every reader and writer has to survive them.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::render::{bmf, pyperf, values};
 use crate::values::FileFormat;
 
 proptest! {
-    /// Whatever happens to a file, there is an answer or an error, and what is read holds together.
+    /// A reader returns consistent results or an error for any damage.
     #[test]
     fn nothing_panics(
         which in 0..ALL.len() + 1,
@@ -42,7 +42,7 @@ proptest! {
         }
     }
 
-    /// Also as the wrong format.
+    /// A reader refuses the files of every other format.
     #[test]
     fn any_file_as_any_format(which in 0..ALL.len(), other in 0..ALL.len()) {
         let (format, files) = (ALL[other].0, ALL[which].1);

@@ -1,8 +1,7 @@
-//! hyperfine's JSON: schema 2 and that of its versions 1.x, each a superset with our fields under `stillwell`.
+//! hyperfine's JSON: schema 2, and the schema of its versions 1.x. Our own fields are under `stillwell`.
 //!
-//! As in hyperfine, wall times are net of the shell: t0 of the control is subtracted from all of them (and never
-//! clamped); `stillwell.subtracted` has the value. CPU times are net of its mean CPU times;
-//! memory is as measured.
+//! As in hyperfine, wall times are net of the shell: t0 of the control is subtracted from each, without clamping.
+//! `stillwell.subtracted` has the value. CPU times are net of the control's mean CPU times. Memory is as measured.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,30 +19,30 @@ use crate::render::json::pretty;
 use crate::values::Order;
 use crate::values::metric::Metric;
 
-/// The version of hyperfine whose schema 2 this is; ours follows as build metadata.
+/// hyperfine's version with this schema 2. Our version follows as build metadata.
 const HYPERFINE_VERSION: &str = "2.0.0";
 const PRIMARY: &str = "time_wall_clock";
 
-/// Writes schema 2. Rows are written one by one, never kept in memory as JSON.
+/// Writes schema 2. It writes the rows one by one, so memory use does not grow with them.
 ///
 /// # Errors
 /// `to` cannot be written.
 pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document<'a> {
+    struct DocumentV2<'a> {
         schema_version: u32,
         metadata: HyperfineMetadata<'a>,
         primary_metric: &'static str,
         results: Vec<ResultV2<'a>>,
         stillwell: SessionFields<'a>,
     }
-    let metrics = exported::known_to_hyperfine(record, analysis);
+    let metrics = exported::hyperfine_metrics(record, analysis);
     let rows = RowsByArm::new(record);
     let series = |arm: &ArmSummary| ArmRuns { record, rows: &rows, arm: arm.arm };
     let results = results(analysis)
         .map(|summary| ResultV2::new(series(summary), summary, &metrics))
         .collect();
-    let document = Document {
+    let document = DocumentV2 {
         schema_version: 2,
         metadata: HyperfineMetadata::of(record),
         primary_metric: PRIMARY,
@@ -59,7 +58,7 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
 /// `to` cannot be written.
 pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document<'a> {
+    struct DocumentV1<'a> {
         results: Vec<ResultV1<'a>>,
         stillwell: SessionFields<'a>,
     }
@@ -69,7 +68,7 @@ pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
     let results = results(analysis)
         .filter_map(|summary| ResultV1::new(series(summary), summary, &wall))
         .collect();
-    pretty(to, &Document { results, stillwell: SessionFields::of(record, analysis) })
+    pretty(to, &DocumentV1 { results, stillwell: SessionFields::of(record, analysis) })
 }
 
 #[derive(Serialize)]
@@ -99,23 +98,23 @@ impl<'a> HyperfineMetadata<'a> {
     }
 }
 
-/// The start in UTC and whole seconds, as hyperfine writes it.
+/// The start time in UTC and whole seconds, as hyperfine writes it.
 fn utc(created: &str) -> String {
     let parsed = created.parse::<jiff::Timestamp>();
     parsed.map_or_else(|_| created.into(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
-/// Our fields of the whole document.
+/// Our fields of the document.
 #[derive(Serialize)]
 struct SessionFields<'a> {
     tool: &'a str,
     created: &'a str,
     seed: u64,
     order: Order,
-    /// What was subtracted from every wall time.
+    /// The time subtracted from every wall time.
     #[serde(skip_serializing_if = "Option::is_none")]
     subtracted: Option<SubtractedTime<'a>>,
-    /// Arms are numbered as in `results[].stillwell.arm`.
+    /// Arms have the numbers of `results[].stillwell.arm`.
     comparisons: &'a [Comparison],
 }
 
@@ -161,7 +160,7 @@ impl Seconds {
     }
 }
 
-/// Our fields of one result; the lists go with the measurements, one element for each.
+/// Our fields of one result. The lists have one element for each measurement.
 #[derive(Serialize)]
 struct ResultFields<'a> {
     arm: usize,
@@ -207,7 +206,7 @@ impl<'a> ArmRuns<'a> {
     }
 }
 
-/// One value of each run, written as an array without being collected.
+/// One value of each run. Serialization streams the array.
 struct RunColumn<'a, F = fn(&Row) -> RunCell> {
     series: ArmRuns<'a>,
     cell: F,
@@ -281,7 +280,7 @@ impl<'a> ResultV2<'a> {
     }
 }
 
-/// One object for each run, written without being collected.
+/// One object for each run. Serialization streams the array.
 struct RunObjects<'a> {
     series: ArmRuns<'a>,
     metrics: &'a [ExportMetric],
@@ -309,7 +308,7 @@ impl Serialize for RunObject<'_> {
         }
         let mut map = serializer.serialize_map(None)?;
         for metric in self.metrics {
-            // A value that was not measured is left out, never zero.
+            // A missing value is left out; 0 would look like a measurement.
             if let Some(value) = metric.value(&self.row) {
                 map.serialize_entry(metric.key, &MetricValue { value, unit: metric.unit })?;
             }
@@ -339,7 +338,7 @@ struct ResultV1<'a> {
 }
 
 impl<'a> ResultV1<'a> {
-    /// `None` for an arm without wall times, which this schema cannot say.
+    /// `None` for an arm without wall times, since this schema requires them.
     fn new(series: ArmRuns<'a>, summary: &ArmSummary, wall: &'a ExportMetric) -> Option<Self> {
         let arm = series.planned();
         let ExportSummary { mean, stddev, median, min, max, .. } = wall.summary(summary)?;
@@ -374,7 +373,7 @@ impl<'a> ResultV1<'a> {
     }
 }
 
-/// The wall times, net of the control, s.
+/// Wall times net of the control, s.
 struct NetWallTimes<'a> {
     series: ArmRuns<'a>,
     wall: &'a ExportMetric,

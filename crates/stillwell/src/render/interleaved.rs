@@ -1,4 +1,4 @@
-//! How to get a verdict on two programs of which only separate sessions are known: the command line that times both.
+//! Advice for two programs with separate sessions only: the command line that times both in one session.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::render::columns::{one_line, wrap};
 
 const INDENT: usize = 8;
 
-/// Appends the command line; it is on one line of its own, however long, to be copied.
+/// Appends the command line. It has a line of its own, however long, so that the user can copy it.
 pub(super) fn offer(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
     let indent = " ".repeat(INDENT);
     match because {
@@ -29,7 +29,7 @@ pub(super) fn offer(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
     }
 }
 
-/// A command as one word of a shell; `None` if a terminal would not print it as it is.
+/// A command as one word of a shell; `None` if it has characters that the output escapes.
 fn word(command: &str) -> Option<String> {
     (one_line(command) == command).then(|| shell_words::quote(command).into_owned())
 }

@@ -1,4 +1,4 @@
-//! `--json`: everything that is known, as one document. Numbers that are not finite are null.
+//! Output of `--json`: one document with all results. Numbers that are not finite are null.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -71,7 +71,7 @@ struct ArmStatistics<'a> {
     launches: Option<&'a ValueSeries>,
 }
 
-/// Writes all that `stats` shows; times are in ns.
+/// Writes the statistics of `stats`; times are in ns.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -95,7 +95,7 @@ pub fn stats(to: &mut impl Write, record: &Record, found: Statistics<'_>) -> io:
     pretty(to, &document)
 }
 
-/// Any document, indented, with a newline at its end.
+/// Writes a document as indented JSON with a final newline.
 pub fn pretty(to: &mut impl Write, document: &impl Serialize) -> io::Result<()> {
     let mut to = BufWriter::new(to);
     serde_json::to_writer_pretty(&mut to, document)?;

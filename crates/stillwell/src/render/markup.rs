@@ -1,4 +1,4 @@
-//! Tables for documents: Markdown, AsciiDoc and org-mode. One table, three ways to write it.
+//! Tables for documents, in Markdown, AsciiDoc or org-mode.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::render::uncertain;
 use crate::render::units::{DisplayUnit, unit_of_walls};
 use crate::verdict::Judgement;
 
-/// A way to write a table.
+/// A markup language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
     /// GitHub's Markdown.
@@ -25,12 +25,12 @@ const N_COLUMNS: usize = 6;
 
 struct MarkupTable {
     headings: [String; N_COLUMNS],
-    /// The command is not marked up yet; the other cells are numbers.
+    /// The first cell is a command without markup, the others are numbers.
     rows: Vec<[String; N_COLUMNS]>,
 }
 
-/// The candidates with t0, mean, smallest and largest time and the ratio to the reference. Times are net of the
-/// control: its t0 is subtracted from all.
+/// A table of the candidates: t0, mean, smallest and largest time, and the ratio to the reference. Times are net of the
+/// control's t0.
 pub fn table(
     markup: Markup,
     record: &Record,
@@ -94,7 +94,7 @@ fn with_err(unit: DisplayUnit, value: UncertainValue) -> String {
     }
 }
 
-/// The ratio of each arm, by its index.
+/// Ratio of each arm, by the arm's index.
 fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<Option<UncertainValue>> {
     let mut found = vec![None; analysis.arms.len()];
     for (comparison, judgement) in analysis.comparisons.iter().zip(judgements) {
@@ -113,12 +113,12 @@ fn markdown(table: &MarkupTable) -> String {
     out
 }
 
-/// A code span. A pipe ends the cell even there, and a fence must be longer than any run of backticks inside.
+/// A command as a code span. A pipe ends the cell even there. The fence is longer than any run of backticks inside.
 pub(super) fn markdown_code(command: &str) -> String {
     let line = one_line(command).replace('|', "\\|");
     let longest = line.split(|char| char != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A space is taken off again on both sides, if both are there and the rest is not all spaces.
+    // Markdown strips one space on both sides, if both are there and the rest is not all spaces.
     let needs_space = line.starts_with('`')
         || line.ends_with('`')
         || (line.starts_with(' ') && line.ends_with(' '));
@@ -136,7 +136,7 @@ fn asciidoc(table: &MarkupTable) -> String {
     out
 }
 
-/// Literal monospace; a pipe would begin the next cell.
+/// A command as literal monospace. A bare pipe would begin the next cell.
 fn asciidoc_code(command: &str) -> String {
     let line = one_line(command).replace('|', "\\|");
     let is_plain =
@@ -152,8 +152,8 @@ fn org(table: &MarkupTable) -> String {
     out
 }
 
-/// Verbatim text. A pipe ends the cell even there, and its entity `\vert{}` only works outside, so the text is verbatim
-/// between pipes.
+/// A command as verbatim text between pipes. A pipe ends the cell even in verbatim text, and its entity `\vert{}` only
+/// works outside.
 fn org_code(command: &str) -> String {
     let line = one_line(command);
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Analysis → bytes. Pure: no clock, no files, no statistics; every number that is shown was computed by `analysis`.
+//! Analysis → bytes. These functions are pure: no clock, no files, no statistics. `analysis` computed every number.
 
 pub mod across;
 pub mod bmf;

@@ -1,14 +1,14 @@
-//! Outliers in words: how many, the largest, and what took their time.
+//! Outliers in words: their number, the largest ones, and the causes of their lost time.
 
 use crate::analysis::{Cause, CountName, ExcessTime, Outlier, Outliers, RecordCheck};
 use crate::plan::Plan;
 use crate::render::columns::wrap;
 use crate::render::uncertain;
-use crate::render::units::{DisplayUnit, UnitKind, asked, short_time};
+use crate::render::units::{DisplayUnit, UnitKind, requested_unit, short_time};
 
 const INDENT: usize = 3;
 
-/// Appends how many outliers there are, what they lost in all, and the largest in a table.
+/// Appends the number of outliers, their total excess time, and a table of the largest.
 pub(super) fn block(out: &mut String, plan: &Plan, found: &Outliers, n_runs: usize) {
     if found.n == 0 {
         out.push_str("   outliers: none\n");
@@ -37,7 +37,7 @@ pub(super) fn block(out: &mut String, plan: &Plan, found: &Outliers, n_runs: usi
     table(out, plan, &found.largest);
 }
 
-/// Where the time went, each beyond what the median run has; only what was added.
+/// The parts of the excess time, each relative to the median run. Parts of at most 1 % are left out.
 fn parts(lost: &ExcessTime) -> Vec<String> {
     let named = [
         (lost.preempted_ns, "preempted"),
@@ -49,10 +49,10 @@ fn parts(lost: &ExcessTime) -> Vec<String> {
     parts.map(|(ns, what)| format!("{} {what}", short_time(ns))).collect()
 }
 
-/// Run, block, time, excess and cause, one line each; a long cause goes on below itself.
+/// Appends one line for each outlier: run, block, time, excess and cause. A long cause wraps below itself.
 fn table(out: &mut String, plan: &Plan, outliers: &[Outlier]) {
     let walls = outliers.iter().map(|outlier| outlier.wall_ns);
-    let unit = DisplayUnit::choose(UnitKind::Time, asked(&plan.metrics, "wall"), walls);
+    let unit = DisplayUnit::choose(UnitKind::Time, requested_unit(&plan.metrics, "wall"), walls);
     let cells = |outlier: &Outlier| {
         [
             outlier.run.to_string(),
@@ -82,7 +82,7 @@ fn table(out: &mut String, plan: &Plan, outliers: &[Outlier]) {
 fn causes(outlier: &Outlier) -> String {
     let excess_ns = outlier.lost.excess_ns;
     let amount = |ns: f64| {
-        // Preemption adds up over all threads, and can be more than the whole.
+        // Preemption is a sum over all threads, so it can exceed the run's excess.
         let of = if ns > excess_ns { " over all threads" } else { "" };
         format!("{} of the {}{of}", short_time(ns), short_time(excess_ns))
     };
@@ -110,7 +110,7 @@ fn causes(outlier: &Outlier) -> String {
     format!("no cause recorded{own}")
 }
 
-/// Appends what would have named causes and was not recorded, if there are outliers.
+/// Appends the missing evidence that would name causes, if there are outliers.
 pub(super) fn not_recorded(out: &mut String, plan: &Plan, found: &RecordCheck) {
     let has_outliers =
         found.arms.iter().any(|arm| arm.outliers.as_ref().is_some_and(|outliers| outliers.n > 0));

@@ -1,5 +1,5 @@
-//! Results → pyperf's JSON, version "1.0", by its own rules: values above 0, names that differ, metadata of one line, and
-//! what is common to all runs only once.
+//! Results → pyperf's JSON, version "1.0". pyperf's rules: values are above 0, names differ, metadata is of one line, and
+//! the common metadata of all runs is written once.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -13,14 +13,14 @@ use crate::convert::pyperf::calibration_entry;
 use crate::results::{BenchmarkValues, LaunchView, MetaValue, Metadata, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
-/// Up to here a double is a whole number exactly.
+/// 2^53: doubles up to here hold every whole number exactly.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
-/// What is written from the benchmark itself.
+/// Metadata keys that come from the benchmark's own fields.
 const OURS: [&str; 4] = ["name", "unit", "loops", "inner_loops"];
 
 type PyperfMetadata = BTreeMap<String, Value>;
 
-// The members in the order of their names, as pyperf writes them.
+// Members are in the order of their names, as pyperf writes them.
 #[derive(Serialize)]
 struct PyperfSuite {
     benchmarks: Vec<PyperfBenchmark>,
@@ -56,13 +56,13 @@ enum PyperfNumber {
 /// Writes a suite.
 ///
 /// # Errors
-/// pyperf has no way to say it (a rate, a time of 0, a summary without values), or `to` cannot be written.
+/// pyperf's format cannot hold it (a rate, a time of 0, a summary without values), or `to` cannot be written.
 pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
     serde_json::to_writer(&mut *to, &suite(results)?)?;
     Ok(to.write_all(b"\n")?)
 }
 
-/// The same, indented by four spaces, as `pyperf convert --indent` does.
+/// Writes a suite with an indent of four spaces, as `pyperf convert --indent` does.
 ///
 /// # Errors
 /// As [`write`].
@@ -117,7 +117,7 @@ fn series(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Result
         else {
             continue;
         };
-        // What the run says itself is the same as outside, or comes before it.
+        // A run keeps only the metadata that differs from its benchmark's.
         run.metadata.retain(|key, value| outer.get(key) != Some(value));
         runs.push(run);
     }
@@ -126,7 +126,8 @@ fn series(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Result
     Ok(PyperfBenchmark { metadata, runs })
 }
 
-/// What all runs say goes to the benchmark; what only some say stays with them, and comes before what is outside.
+/// The benchmark's metadata, with the common metadata of all runs moved into it. A run's own metadata stays with the run
+/// and overrides the benchmark's.
 fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata {
     let shared = common(runs.iter().map(|run| &run.metadata));
     for run in &mut *runs {
@@ -136,7 +137,7 @@ fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata 
     outer
 }
 
-/// Nothing if the launch has neither values nor warm-ups.
+/// A run; `None` if the launch has neither values nor warm-ups.
 fn run(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> Result<Option<PyperfRun>, String> {
     let number = |value: f64| match benchmark.unit {
         ResultUnit::Time => PyperfNumber::Float(seconds(value)),
@@ -153,7 +154,7 @@ fn run(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> Result<Option<Py
     }
     let metadata = launch.info.metadata.as_deref().map(Cow::Borrowed).unwrap_or_default();
     let mut metadata: PyperfMetadata = cleaned(&metadata).collect();
-    // pyperf knows one number of loops for a run.
+    // A pyperf run has one number of loops.
     let range = launch.first_value..launch.first_value + launch.values.len();
     let loops = match benchmark.loops.get(range).unwrap_or_default() {
         [first, rest @ ..] if rest.iter().all(|loops| loops == first) => Some(*first),
@@ -173,8 +174,8 @@ fn run(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> Result<Option<Py
     }))
 }
 
-/// The number of seconds that is `ns` when it is read again. Where two neighbours are, the one with fewer digits is what
-/// somebody wrote.
+/// Seconds that give exactly `ns` when a reader multiplies them. If two neighbouring doubles do, the one with fewer
+/// digits is more likely the original.
 pub(crate) fn seconds(ns: f64) -> f64 {
     let value = ns / SECOND_NS;
     let near = [value, value.next_down(), value.next_up()];
@@ -183,7 +184,7 @@ pub(crate) fn seconds(ns: f64) -> f64 {
     near.into_iter().filter(is_same).min_by_key(n_digits).unwrap_or(value)
 }
 
-/// What all of them say alike.
+/// Metadata that all of them share.
 fn common<'a>(mut all: impl Iterator<Item = &'a PyperfMetadata>) -> PyperfMetadata {
     let mut common = all.next().cloned().unwrap_or_default();
     all.for_each(|said| common.retain(|key, value| said.get(key) == Some(value)));
@@ -194,7 +195,7 @@ fn cleaned(metadata: &Metadata) -> impl Iterator<Item = (String, Value)> {
     metadata.iter().filter_map(|(key, value)| clean(key, value))
 }
 
-/// By pyperf's rules for metadata; what it would refuse is left out, since it would refuse the file.
+/// Metadata by pyperf's rules. pyperf refuses a whole file for one bad entry, so bad entries are left out.
 fn clean(key: &str, value: &MetaValue) -> Option<(String, Value)> {
     let is_loops = matches!(key, "calibrate_loops" | "recalibrate_loops");
     let is_warmups = matches!(key, "calibrate_warmups" | "recalibrate_warmups");

@@ -1,4 +1,4 @@
-//! Results as text: each launch with its values, what is known beside them, summaries without values, the slowest.
+//! Results as text: launches with their values, metadata, summaries, and the slowest benchmarks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use crate::results::{
     SummaryStatistics,
 };
 
-/// Further off the mean than this, a value is marked with its distance.
+/// A value further from the mean is marked with its distance, as a fraction of the mean.
 const FAR: f64 = 0.05;
 
-/// What the values of a benchmark measure.
+/// The kind of a benchmark's values.
 pub fn kind(unit: &ResultUnit) -> UnitKind {
     match unit {
         ResultUnit::Time => UnitKind::Time,
@@ -35,13 +35,13 @@ pub fn value(unit: &ResultUnit, value: f64) -> String {
     }
 }
 
-/// `2^14` where it is one, else the number.
+/// A number of loops; a large power of two as `2^14`.
 pub fn loops(n: u64) -> String {
     const PLAIN_MAX: u64 = 8192;
     if n > PLAIN_MAX && n.is_power_of_two() { format!("2^{}", n.ilog2()) } else { n.to_string() }
 }
 
-/// Each launch of each benchmark: what it was for, its warm-ups and its values. `raw`: the times of all loops together.
+/// Writes each launch of each benchmark: its purpose, warm-ups and values. `raw`: times are of all loops together.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -65,7 +65,7 @@ pub fn launches(to: &mut impl Write, results: &Results, raw: bool) -> io::Result
     Ok(())
 }
 
-/// One line for each launch with values: how many, and their mean.
+/// One line for each launch with values: their mean, range and number.
 pub fn processes(results: &Results) -> String {
     let labels = results.labels();
     let mut out = String::new();
@@ -124,7 +124,7 @@ fn one_launch(
     Ok(())
 }
 
-/// `1 warm-up, 3 values, 2^14 loops`.
+/// The contents of a launch: `1 warm-up, 3 values, 2^14 loops`.
 fn launch_heading(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> String {
     let again = |what: &str, n: String| format!("calibration of the {what}: {n}");
     match launch.info.calibration {
@@ -168,7 +168,7 @@ fn summary_text(unit: &ResultUnit, summary: &SummaryStatistics) -> String {
     shown.chain(count).collect::<Vec<_>>().join(", ")
 }
 
-/// What there is of a file that has summaries and no values.
+/// The summaries of a file without values.
 pub fn summaries(results: &Results) -> String {
     let mut out = String::new();
     for (benchmark, label) in results.benchmarks.iter().zip(results.labels()) {
@@ -180,14 +180,14 @@ pub fn summaries(results: &Results) -> String {
     out
 }
 
-/// What cannot be claimed.
+/// Appends notes on the limits of the results.
 pub fn notes(out: &mut String, notes: &[String]) {
     for note in notes {
         wrap(out, "note: ", 6, note);
     }
 }
 
-/// What is known: of all benchmarks, then of each.
+/// The metadata: first what all benchmarks share, then the rest of each.
 pub fn metadata(results: &Results) -> String {
     let (common, each) = divided(results);
     let labels = results.labels();
@@ -221,7 +221,7 @@ fn section(out: &mut String, heading: &str, said: &BTreeMap<String, String>) {
     }
 }
 
-/// The same as data: `tool`, `common` and `benchmarks`.
+/// The metadata as JSON: `tool`, `metadata`, `notes` and `benchmarks`.
 pub fn metadata_json(results: &Results) -> serde_json::Value {
     let labels = results.labels();
     let benchmarks: Vec<_> = results
@@ -239,8 +239,8 @@ pub fn metadata_json(results: &Results) -> serde_json::Value {
 
 type MetadataTexts = BTreeMap<String, String>;
 
-/// What all benchmarks say alike, and what each says beside that. Of what the launches of a benchmark say differently
-/// there is the range, or the number of different texts.
+/// Metadata that all benchmarks share, and the rest of each. If the launches of a benchmark differ in an entry, it is
+/// their range or the number of different texts.
 pub(super) fn divided(results: &Results) -> (MetadataTexts, Vec<MetadataTexts>) {
     let of = |benchmark: &BenchmarkValues| {
         let mut said: MetadataTexts = in_words(&results.metadata);
@@ -322,18 +322,18 @@ fn several(key: &str, all: &[&MetaValue]) -> String {
     }
 }
 
-/// A benchmark with what it took, for `slowest`.
+/// The duration of a benchmark, for `slowest`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkDuration {
-    /// The file, if there are several, and the benchmark.
+    /// The benchmark's name, with the file's if there are several.
     pub name: String,
-    /// How long it took, ns.
+    /// Its duration, ns.
     pub took_ns: f64,
-    /// Values.
+    /// Number of its values.
     pub n_values: usize,
 }
 
-/// The list of `slowest`, which comes in its order.
+/// The output of `slowest`. `list` is already sorted.
 pub fn slowest(list: &[BenchmarkDuration]) -> String {
     let rows = list.iter().enumerate().map(|(index, took)| {
         let values =

@@ -1,4 +1,4 @@
-//! The verb `stats`: every statistic, the arms side by side.
+//! Output of the verb `stats`: every statistic, with the arms side by side.
 
 mod launches;
 
@@ -13,21 +13,24 @@ use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::text::ratio_text;
 use crate::render::uncertain;
 use crate::render::units::{
-    DisplayUnit, UnitKind, asked, kind_of, kind_of_unit, percent, unit_of_values,
+    DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_values,
 };
 use crate::values::TimShape;
 
-/// A label above its numbers is not wider, so that several arms fit.
+/// Widest label of an arm, columns: several arms have to fit side by side.
 const LABEL_COLUMNS: usize = 20;
 const GAP: usize = 2;
 
-/// One statistic: its name and its value for each arm, empty where there is none.
+/// One statistic: its name and its value for each arm. A missing value is empty.
 struct StatisticLine {
     name: String,
     cells: Vec<String>,
 }
 
-/// What the table shows. Both lists have one element for each arm of the plan.
+/// A value of one part of a summary.
+type Field<From, To> = fn(&From) -> To;
+
+/// Input of the table. The lists have one element for each arm of the plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics<'a> {
     /// The plan of the record.
@@ -36,13 +39,13 @@ pub struct Statistics<'a> {
     pub arms: &'a [ArmSummary],
     /// The estimators of their wall times.
     pub estimators: &'a [Option<Estimators>],
-    /// How the numbers of tim were taken, if they were.
+    /// The shape of tim's estimator, if the user asked for it.
     pub tim: Option<TimShape>,
-    /// What their launches say, where that is not all here already.
+    /// The series of their launches, if the benchmark has launches.
     pub series: &'a [Option<ValueSeries>],
 }
 
-/// All statistics of all arms, controls included, as measured; as many arms beside each other as 80 columns hold.
+/// All statistics of all arms and controls, as measured. As many arms are side by side as fit in 80 columns.
 pub fn stats(statistics: Statistics<'_>) -> String {
     let Statistics { plan, arms, .. } = statistics;
     if !plan.has_benchmarks() {
@@ -64,7 +67,7 @@ pub fn stats(statistics: Statistics<'_>) -> String {
     out
 }
 
-/// The arms of one benchmark, or all.
+/// The table of one benchmark's arms, or of all arms.
 fn of_arms(statistics: Statistics<'_>) -> String {
     let Statistics { plan, arms, .. } = statistics;
     let has_others = arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_some();
@@ -103,7 +106,7 @@ fn label(plan: &Plan, arm: &ArmSummary, has_others: bool) -> String {
     format!("{number}{}{mark}", shorten(&arm.label, LABEL_COLUMNS - number.len() - mark.len()))
 }
 
-/// How many arms from this one on fit; at least one.
+/// Number of arms from this one on that fit; at least one.
 fn n_fitting(lines: &[StatisticLine], from: usize, columns: usize) -> usize {
     let n_arms = lines.first().map_or(0, |line| line.cells.len());
     let widest =
@@ -139,7 +142,7 @@ impl Statistics<'_> {
         self.estimators.get(arm.arm)?.as_ref()
     }
 
-    /// Every time with an error that the table shows: one unit for all.
+    /// Every time with an error in the table: they share one unit.
     fn uncertain(&self) -> impl Iterator<Item = UncertainValue> {
         self.arms.iter().flat_map(|arm| {
             let walls =
@@ -161,14 +164,12 @@ fn add(
     lines.push(StatisticLine { name: name.into(), cells });
 }
 
-type EstimatorField = fn(&Estimators) -> UncertainValue;
-
 /// t0, the estimators, and the same minus the control's.
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let Statistics { plan, arms, tim, .. } = statistics;
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
     add(lines, arms, unit.heading("t0"), |arm| text(arm.wall.as_ref()?.t0));
-    let estimators: [(&str, EstimatorField); 6] = [
+    let estimators: [(&str, Field<Estimators, UncertainValue>); 6] = [
         ("min", |found| found.min),
         ("fan", |found| found.fan),
         ("fan, raw", |found| found.fan_raw),
@@ -198,7 +199,7 @@ fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, u
     }
 }
 
-/// Of the slices, where an arm has them: the estimators are of its processes.
+/// An estimate from all slices of an arm. The estimators are of its processes.
 fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
     let wall = arm.wall.as_ref().filter(|_| arm.sliced.is_some())?;
     match name {
@@ -209,15 +210,13 @@ fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
     }
 }
 
-type RatioField = fn(&Ratios) -> Option<UncertainValue>;
-
-/// Ratios to the reference, of net times where there is a control.
+/// Adds the ratios to the reference. With a control they are of net times.
 fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let Statistics { arms, tim, .. } = statistics;
     if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
         return;
     }
-    let ratios: [(&str, RatioField); 4] = [
+    let ratios: [(&str, Field<Ratios, Option<UncertainValue>>); 4] = [
         ("t0 ratio", |ratios| ratios.t0),
         ("median ratio", |ratios| ratios.median),
         ("mean ratio", |ratios| ratios.mean),
@@ -232,7 +231,7 @@ fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     }
 }
 
-/// The test for a finite floor.
+/// Adds the test for a finite floor.
 fn floor_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let arms = statistics.arms;
     let floor = |arm: &ArmSummary| statistics.estimators(arm).map(|found| found.floor);
@@ -250,8 +249,6 @@ fn floor_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     });
     add(lines, arms, "  k", |arm| Some(floor(arm)?.k.to_string()));
 }
-
-type Field<From, To> = fn(&From) -> To;
 
 fn time_lines(lines: &mut Vec<StatisticLine>, arms: &[ArmSummary], unit: DisplayUnit) {
     let single: [(&str, Field<TimeSummary, f64>); 5] = [
@@ -285,7 +282,7 @@ fn number(unit: DisplayUnit, arm: &ArmSummary, value_ns: f64) -> Option<String> 
     Some(unit.number(value_ns, unit.decimals(t0.value, t0.err)))
 }
 
-/// Every metric that some arm has, but for wall time.
+/// Names of all metrics of the arms but wall time.
 fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for metric in arms.iter().flat_map(|arm| &arm.metrics) {
@@ -296,14 +293,12 @@ fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
     names
 }
 
-type MetricField = fn(&MetricSummary) -> f64;
-
 fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary], name: &str) {
     let find = |arm: &'_ ArmSummary| arm.metrics.iter().find(|metric| metric.name == name).cloned();
     let found: Vec<Option<MetricSummary>> = arms.iter().map(find).collect();
     let means = found.iter().flatten().map(|metric| metric.mean);
-    let unit = DisplayUnit::choose(kind_of(name), asked(&plan.metrics, name), means);
-    let statistics: [(String, MetricField); 4] = [
+    let unit = DisplayUnit::choose(kind_of(name), requested_unit(&plan.metrics, name), means);
+    let statistics: [(String, Field<MetricSummary, f64>); 4] = [
         (unit.heading(&format!("{name} mean")), |metric| metric.mean),
         ("  median".into(), |metric| metric.median),
         ("  min".into(), |metric| metric.min),
@@ -369,7 +364,7 @@ mod tests {
     #[test]
     fn the_largest_value_chooses_the_unit() {
         let record = record(&["a"]);
-        // The mean is 1002 µs, with t0 below a thousand.
+        // The mean is 1002 µs, but t0 is below 1000 µs.
         let arms = analysis(&record, &[982_500.0]).arms;
         let text = table(&record.header.plan, &arms, None);
         assert!(text.contains("t0 [ms]"), "{text}");

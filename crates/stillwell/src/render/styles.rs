@@ -1,27 +1,26 @@
-//! Colours, only where they carry meaning.
+//! Colours of the text output. Each carries a meaning.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::verdict::Verdict;
 
-/// How the parts of the text output look. Whoever prints the text takes colours out where they are not wanted
-/// (anstream).
+/// Styles of the text output. anstream removes the colours when the terminal does not want them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Styles {
-    /// The number that counts.
+    /// The main number of a block.
     pub headline: Style,
-    /// Verdict: it takes more time.
+    /// The verdict SLOWER.
     pub slower: Style,
-    /// Verdict: it takes less time.
+    /// The verdict FASTER.
     pub faster: Style,
-    /// Verdict: no difference that counts.
+    /// The verdict SAME.
     pub same: Style,
-    /// No verdict, or something that went wrong.
+    /// No verdict, or a problem.
     pub attention: Style,
 }
 
 impl Styles {
-    /// With colours.
+    /// Styles with colours.
     pub fn colored() -> Self {
         let bold = |color: AnsiColor| color.on_default().bold();
         Self {
@@ -33,7 +32,7 @@ impl Styles {
         }
     }
 
-    /// Without any.
+    /// Styles without colours.
     #[cfg(test)]
     pub fn plain() -> Self {
         Self::default()

@@ -1,11 +1,11 @@
-//! Small tables: for a terminal, and as reStructuredText and Markdown.
+//! Small tables as plain text, reStructuredText or Markdown.
 
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::render::columns::width;
 use crate::spec::convert::TableStyle;
 
-/// Rows without lines around them. `right`: the columns with numbers.
+/// A table without rules. `right`: the right-aligned columns.
 pub fn plain(rows: Vec<Vec<String>>, right: &[usize]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -19,7 +19,12 @@ pub fn plain(rows: Vec<Vec<String>>, right: &[usize]) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Rows under a heading, in a style. All columns but the first are numbers.
+/// A row of these texts.
+pub fn cells(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
+
+/// A table with a heading, in a style. All columns but the first hold numbers.
 pub fn styled(style: TableStyle, heading: Vec<String>, rows: Vec<Vec<String>>) -> String {
     match style {
         TableStyle::Text => {

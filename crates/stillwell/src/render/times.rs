@@ -9,9 +9,9 @@ use crate::values::metric::Metric;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Writes one line for each finished run, in the order of execution, warm-ups included: tim, too, keeps them, and leaves
-/// out as many again when it reads. Times are in seconds, to the nanosecond, as measured. Runs that were ended by the
-/// timeout have no time, and the twin of the reference is no command of its own.
+/// Writes one line for each finished run, in the order of execution. Warm-ups are included, since tim keeps them too and
+/// skips them when it reads. Times are in seconds, to the nanosecond, as measured. Runs that the timeout ended have no
+/// time. The twin of the reference is left out: it is no command of its own.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -28,8 +28,8 @@ pub fn write(to: &mut impl Write, record: &Record) -> io::Result<()> {
     to.flush()
 }
 
-/// What tells the arms apart in the file: their commands, on one line each. The empty shell is the empty command, as tim
-/// writes its overhead. Of several arms with the same command all but the first get a number, as a comment of the shell.
+/// Names of the arms in the file: their commands, on one line each. The empty shell is the empty command, as tim writes
+/// its overhead. If several arms have one command, all but the first get a number, as a shell comment.
 fn names(plan: &Plan) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names = Vec::new();

@@ -1,33 +1,32 @@
-//! A number and its error as text (statistics.md §4): the error has two digits, the number as many as the error
-//! allows.
+//! A number and its error as text (statistics.md §4). The error has two digits; the number is rounded to the same place.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Between a number and its error, in plain text.
 const PLUS_MINUS: &str = " +- ";
-/// The same in documents, and in text if the user wants it.
+/// The sign of documents, and of plain text with `--unicode`.
 pub const PLUS_MINUS_SIGN: &str = " ± ";
-/// Set once, before anything is written, as anstream's choice of colours is: a property of the terminal.
+/// Set once, before any output: a property of the terminal, as anstream's choice of colours is.
 static IS_UNICODE: AtomicBool = AtomicBool::new(false);
 
-/// Decimal exponents of numbers that are written without a power of ten.
+/// Decimal exponents of numbers without a power of ten.
 const PLAIN_EXPONENTS: std::ops::RangeInclusive<i32> = -2..=4;
-/// Digits that tell a tie from its neighbours: the exact value of a double that is no tie differs from it far earlier.
+/// Digits that distinguish a tie from its neighbours. The exact value of any other double differs far earlier.
 const DIGITS_OF_TIE: usize = 40;
 
-/// `1254.8 +- 6.2`. Both are rounded half to even, on the exact value of the double. Without an error, or with one
-/// that says nothing (0, infinite, NaN), everything is written at full precision.
+/// A value with its error: `1254.8 +- 6.2`. Both are rounded half to even, from the exact value of the double. Without a
+/// usable error (none, 0, infinite, NaN) the value has full precision.
 pub fn format(value: f64, err: Option<f64>) -> String {
     let is_unicode = IS_UNICODE.load(Ordering::Relaxed);
     format_with(value, err, if is_unicode { PLUS_MINUS_SIGN } else { PLUS_MINUS })
 }
 
-/// Makes [`format`] write `±`: the output of `--unicode`.
+/// Makes [`format`] write `±`, for `--unicode`.
 pub fn use_unicode() {
     IS_UNICODE.store(true, Ordering::Relaxed);
 }
 
-/// The same with another sign between the two.
+/// A value with its error, as [`format`], with another sign between them.
 pub fn format_with(value: f64, err: Option<f64>, plus_minus: &str) -> String {
     let Some(err) = err else { return full(value) };
     if !has_digits(value, err) {
@@ -40,13 +39,13 @@ pub fn format_with(value: f64, err: Option<f64>, plus_minus: &str) -> String {
     format!("({}{plus_minus}{})e{exponent:+03}", value.text(exponent), err.text(exponent))
 }
 
-/// A value as far as [`format`] shows it: rounded where its error has its second digit.
+/// A value rounded as [`format`] does: to the second digit of its error.
 pub fn as_shown(value: f64, err: Option<f64>) -> f64 {
     let Some(err) = err.filter(|&err| has_digits(value, err)) else { return value };
     rounded(value, err).0.text(0).parse().unwrap_or(value)
 }
 
-/// How many decimals [`format`] gives this number; `None` when it does not write it plainly.
+/// Number of decimals in the output of [`format`]; `None` if that has a power of ten or no usable error.
 pub fn decimals(value: f64, err: Option<f64>) -> Option<usize> {
     let err = err.filter(|&err| has_digits(value, err))?;
     let (value, _, exponent) = rounded(value, err);
@@ -67,13 +66,13 @@ pub fn significant(value: f64, n_digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return full(value);
     }
-    // Of the rounded number, so that 9.996 becomes 10.00 and not 10.000.
+    // The exponent is that of the rounded number: 9.996 becomes 10.00, not 10.000.
     let exponent =
         Decimal::with_digits(value, usize::try_from(n_digits).unwrap_or(1)).exponent().unwrap_or(0);
     fixed(value, usize::try_from(n_digits - 1 - exponent).unwrap_or(0))
 }
 
-/// The same without zeros at its end: `0.0005`, `99`.
+/// A number with this many significant digits, without trailing zeros: `0.0005`, `99`.
 pub fn trimmed(value: f64, n_digits: i32) -> String {
     let text = significant(value, n_digits);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
@@ -83,7 +82,7 @@ fn has_digits(value: f64, err: f64) -> bool {
     err != 0.0 && err.is_finite() && value.is_finite()
 }
 
-/// Value and error, rounded to the same place, and the decimal exponent that decides how they are written.
+/// Value and error, rounded to the same place, and their decimal exponent.
 fn rounded(value: f64, err: f64) -> (Decimal, Decimal, i32) {
     let err = Decimal::with_digits(err.abs(), 2);
     let value = Decimal::at_place(value, err.place);
@@ -149,7 +148,7 @@ impl Decimal {
                 exponent -= 1;
                 continue;
             }
-            // 9.996 rounded up to 10.00: one digit more than was asked for.
+            // 9.996 rounded up to 10.00: one more digit than requested.
             for _ in place..decimal.place {
                 decimal.digits.push('0');
             }
@@ -286,7 +285,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is written is within half a last place of what was given.
+        /// The text is within half a last place of the number.
         #[test]
         fn the_text_is_the_number(value in -1e6..1e6f64, err in 1e-6..1e4f64) {
             let text = format(value, Some(err));

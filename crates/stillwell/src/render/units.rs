@@ -1,4 +1,4 @@
-//! Units: one for a whole table, so that its numbers can be compared by looking at them.
+//! Units of the output. A table has one unit, so that its numbers can be compared at a glance.
 
 use crate::analysis::UncertainValue;
 use crate::plan::Plan;
@@ -6,23 +6,23 @@ use crate::render::uncertain;
 use crate::values::MetricChoice;
 use crate::values::metric::{Metric, Quantity};
 
-/// What a unit measures.
+/// The kind of quantity that a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitKind {
-    /// Base unit ns.
+    /// A time; the base unit is ns.
     Time,
-    /// Base unit byte.
+    /// An amount of memory; the base unit is byte.
     Memory,
-    /// Base unit one piece.
+    /// A count; the base unit is 1.
     Count,
 }
 
-/// A unit of a table.
+/// A unit of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DisplayUnit {
-    /// As it is written; empty for pieces.
+    /// Its symbol; empty for counts.
     pub name: &'static str,
-    /// Base units in one of it.
+    /// Its size in base units.
     pub size: f64,
 }
 
@@ -53,7 +53,7 @@ const BINARY_MEMORY: [DisplayUnit; 5] = [
 const DECIMAL_MEMORY: [DisplayUnit; 4] =
     [unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9), unit("TB", 1e12)];
 const COUNTS: [DisplayUnit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6), unit("B", 1e9)];
-/// Below this a count is written out.
+/// Counts below this have no prefix.
 const PLAIN_COUNT_MAX: f64 = 1e5;
 
 impl DisplayUnit {
@@ -67,17 +67,22 @@ impl DisplayUnit {
         *units.iter().find(fits).unwrap_or(&units[units.len() - 1])
     }
 
-    /// The unit that was asked for, as `--metrics` writes it.
+    /// The unit with the symbol that `--metrics` accepts.
     pub fn named(kind: UnitKind, name: &str) -> Option<Self> {
         let name = if name == "us" { "µs" } else { name };
         let more: &[Self] = if kind == UnitKind::Memory { &DECIMAL_MEMORY } else { &[] };
         units(kind).iter().chain(more).find(|unit| unit.name == name).copied()
     }
 
-    /// The unit asked for, or else the one that fits the largest of these values.
-    pub fn choose(kind: UnitKind, asked: Option<&str>, values: impl Iterator<Item = f64>) -> Self {
-        let asked = asked.and_then(|name| Self::named(kind, name));
-        asked.unwrap_or_else(|| Self::for_largest(kind, values.map(f64::abs).fold(0.0, f64::max)))
+    /// The requested unit, else the one that fits the largest of these values.
+    pub fn choose(
+        kind: UnitKind,
+        requested: Option<&str>,
+        values: impl Iterator<Item = f64>,
+    ) -> Self {
+        let requested = requested.and_then(|name| Self::named(kind, name));
+        requested
+            .unwrap_or_else(|| Self::for_largest(kind, values.map(f64::abs).fold(0.0, f64::max)))
     }
 
     /// A value and its error without the unit.
@@ -88,7 +93,7 @@ impl DisplayUnit {
         }
     }
 
-    /// A value without an error and without the unit: as many decimals as asked for, or else four digits.
+    /// A value without error and unit, with this many decimals, else four significant digits.
     pub fn number(self, value: f64, decimals: Option<usize>) -> String {
         match decimals {
             Some(decimals) => uncertain::fixed(value / self.size, decimals),
@@ -97,7 +102,7 @@ impl DisplayUnit {
         }
     }
 
-    /// Decimals that a value with this error is written with.
+    /// Decimals of a value with this error.
     pub fn decimals(self, value: f64, err: Option<f64>) -> Option<usize> {
         uncertain::decimals(value / self.size, err.map(|err| err / self.size))
     }
@@ -121,7 +126,7 @@ fn units(kind: UnitKind) -> &'static [DisplayUnit] {
     }
 }
 
-/// What the metric of this name measures; `cpu` is a time that no column holds.
+/// The kind of the metric with this name. `cpu` is a time without a column of its own.
 pub fn kind_of(name: &str) -> UnitKind {
     match Metric::from_name(name).map(|metric| metric.info().quantity) {
         Some(Quantity::Time { .. } | Quantity::Picoseconds) | None => UnitKind::Time,
@@ -130,7 +135,7 @@ pub fn kind_of(name: &str) -> UnitKind {
     }
 }
 
-/// What values of this unit measure.
+/// The kind of values in this unit.
 pub fn kind_of_unit(unit: crate::values::ValueUnit) -> UnitKind {
     use crate::values::ValueUnit;
     match unit {
@@ -140,34 +145,34 @@ pub fn kind_of_unit(unit: crate::values::ValueUnit) -> UnitKind {
     }
 }
 
-/// The unit of a table of wall times: the one asked for, or else that of the largest value as it is shown.
+/// The unit of a table of wall times: the requested one, else that of the largest value after rounding.
 pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = UncertainValue>) -> DisplayUnit {
     let kind = plan.arms.get(plan.reference).map_or(UnitKind::Time, |arm| kind_of_unit(arm.unit));
     unit_of_values(plan, kind, values)
 }
 
-/// The same of values of some kind.
+/// The unit of a table of values of one kind: the requested one, else that of the largest value after rounding.
 pub fn unit_of_values(
     plan: &Plan,
     kind: UnitKind,
     values: impl Iterator<Item = UncertainValue>,
 ) -> DisplayUnit {
     let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
-    DisplayUnit::choose(kind, asked(&plan.metrics, "wall"), shown)
+    DisplayUnit::choose(kind, requested_unit(&plan.metrics, "wall"), shown)
 }
 
-/// The unit that was asked for a metric.
-pub fn asked<'a>(shown: &'a [MetricChoice], name: &str) -> Option<&'a str> {
+/// The unit that the user requested for a metric.
+pub fn requested_unit<'a>(shown: &'a [MetricChoice], name: &str) -> Option<&'a str> {
     shown.iter().find(|shown| shown.name == name)?.unit.as_deref()
 }
 
-/// A time on its own, with three digits and its unit.
+/// A time with three digits in the unit that fits it.
 pub fn short_time(time_ns: f64) -> String {
     let unit = DisplayUnit::for_largest(UnitKind::Time, time_ns);
     unit.label(&uncertain::significant(time_ns / unit.size, 3))
 }
 
-/// `1 file`, `2 files`.
+/// A number with its noun: `1 file`, `2 files`.
 pub fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

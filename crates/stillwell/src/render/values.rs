@@ -1,4 +1,4 @@
-//! Results as values: one line of CSV for each value, in the base unit; and a table of Markdown for people.
+//! Results as values: CSV with one line for each value in the base unit, and a Markdown table.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -14,7 +14,8 @@ use crate::results::{BenchmarkValues, ResultUnit, Results};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 
-/// Launches and values are counted from 1; `loops` are outer times inner ones. Warm-ups and calibrations are not written.
+/// Writes one line for each value. Launches and values count from 1; `loops` are outer times inner loops. Warm-ups and
+/// calibrations are left out.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -38,7 +39,7 @@ pub fn write_csv(to: &mut impl Write, results: &Results) -> Result<()> {
     Ok(table.flush()?)
 }
 
-/// One row for each benchmark; each in the unit that fits it.
+/// A Markdown table with one row for each benchmark, each in the unit that fits it.
 pub fn markdown(results: &Results) -> String {
     let mut out = String::from("| Benchmark | Values | Median | Mean | Min | Max | Unit |\n");
     out.push_str("|:---|---:|---:|---:|---:|---:|:---|\n");

@@ -1,4 +1,4 @@
-//! What `compare` prints of one record: its comparisons, and the deciles if they are asked for.
+//! Output of `compare` for one record: its comparisons, and the deciles on request.
 
 use std::fmt::Write as _;
 use std::io;
@@ -12,10 +12,10 @@ use crate::render::columns::{COLUMNS, shorten};
 use crate::render::exported::net_t0;
 use crate::render::json::pretty;
 use crate::render::text::comparison;
-use crate::render::units::{DisplayUnit, UnitKind, asked};
+use crate::render::units::{DisplayUnit, UnitKind, requested_unit};
 use crate::render::{Styles, closing, distributions};
 
-/// t0 on both sides and the comparison, for each pair; then what `show` closes with.
+/// t0 of both arms and the comparison, for each pair; then the closing lines of `show`.
 pub fn text(
     record: &Record,
     analysis: &Analysis,
@@ -24,7 +24,7 @@ pub fn text(
 ) -> String {
     let plan = &record.header.plan;
     let t0s = analysis.arms.iter().filter_map(|arm| Some(net_t0(arm)?.value));
-    let unit = DisplayUnit::choose(UnitKind::Time, asked(&plan.metrics, "wall"), t0s);
+    let unit = DisplayUnit::choose(UnitKind::Time, requested_unit(&plan.metrics, "wall"), t0s);
     let mut out = String::new();
     for pair in pairs {
         for arm in pair.old.iter().copied().chain([pair.new]) {
@@ -57,7 +57,7 @@ fn heading(out: &mut String, arm: &ArmSummary, is_reference: bool) {
         .ok();
 }
 
-/// Writes everything that is known of the pairs, as one document.
+/// Writes the pairs as one JSON document.
 ///
 /// # Errors
 /// `to` cannot be written.

@@ -44,7 +44,7 @@ fn v1(record: &Record, analysis: &Analysis) -> Value {
     serde_json::from_slice(&out).unwrap()
 }
 
-/// Every key path with the type of its value; elements of arrays share one path.
+/// Every key path with the type of its value. Elements of an array share one path.
 fn shape(value: &Value, path: &str, into: &mut BTreeSet<(String, &'static str)>) {
     let kind = match value {
         Value::Null => "null",
@@ -73,7 +73,7 @@ fn check_superset(ours: &Value, sample: &str) {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// What hyperfine 2.0.0 wrote, shortened to one measurement.
+/// Output of hyperfine 2.0.0, shortened to one measurement.
 const SAMPLE_V2: &str = r#"{"schema_version": 2, "metadata": {"hyperfine_version": "2.0.0",
 "start_time": "2026-11-21T19:50:06Z", "platform": {"os": "Linux", "architecture": "x86_64"}},
 "primary_metric": "time_wall_clock", "results": [{"command": "ls /usr", "name": "list", "measurements": [{
@@ -85,7 +85,7 @@ const SAMPLE_V2: &str = r#"{"schema_version": 2, "metadata": {"hyperfine_version
 "median": 0.0006, "min": 0.0006, "max": 0.0007}, "time_wall_clock": {"unit": "second", "count": 5, "mean": 0.00041,
 "stddev": 0.00007, "median": 0.00039, "min": 0.00035, "max": 0.00051}}, "parameters": {"n": {"value": "1"}}}]}"#;
 
-/// What hyperfine 1.20 wrote, shortened to one run; parameters as 1.15 wrote them.
+/// Output of hyperfine 1.20, shortened to one run. The parameters are as 1.15 wrote them.
 const SAMPLE_V1: &str = r#"{"results": [{"command": "ls /usr", "mean": 0.00071, "stddev": 0.00005, "median": 0.00067,
 "user": 0.00058, "system": 0.000137, "min": 0.00067, "max": 0.00079, "times": [0.00075],
 "memory_usage_byte": [2981888], "exit_codes": [0], "parameters": {"n": "1"}}]}"#;

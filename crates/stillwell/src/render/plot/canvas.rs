@@ -1,14 +1,14 @@
-//! Points on a terminal: eight dots of braille in each character, or a digit for the series that is there.
+//! Points on a terminal: each character holds eight braille dots, or the digit of a series.
 
 use crate::render::styles::paint;
 use anstyle::{AnsiColor, Style};
 
-/// Dots of a character of braille, across and down.
+/// Dots of a braille character, across and down.
 const DOTS: [usize; 2] = [2, 4];
-/// Bits of the dots, by column and row (Unicode block 2800).
+/// Bits of the dots, by column and row (Unicode block U+2800).
 const BITS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 const BRAILLE: u32 = 0x2800;
-/// Colours of the series, one after another.
+/// Colours of the series, in their order.
 const COLORS: [AnsiColor; 6] = [
     AnsiColor::Blue,
     AnsiColor::Yellow,
@@ -18,21 +18,21 @@ const COLORS: [AnsiColor; 6] = [
     AnsiColor::Cyan,
 ];
 
-/// How a point is drawn.
+/// The character of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marks {
-    /// A dot of braille in the colour of its series.
+    /// A braille dot in the colour of its series.
     Braille,
-    /// The last digit of the number of its series: they can be told without colours.
+    /// The last digit of its series' number: readable without colours.
     Digits,
 }
 
-/// The style of a series, by its place.
+/// The style of a series, by its index.
 pub fn style(series: usize) -> Style {
     COLORS[series % COLORS.len()].on_default()
 }
 
-/// What is drawn: of each character the dots, and the series that was there last.
+/// A grid of characters. Each holds its dots and the series drawn there last.
 pub(super) struct Canvas {
     marks: Marks,
     columns: usize,
@@ -44,13 +44,13 @@ impl Canvas {
         Self { marks, columns, cells: vec![None; columns * lines] }
     }
 
-    /// Points across and down.
+    /// Size in points, across and down.
     pub(super) fn size(&self) -> [usize; 2] {
         let [across, down] = if self.marks == Marks::Braille { DOTS } else { [1, 1] };
         [self.columns * across, self.cells.len() / self.columns * down]
     }
 
-    /// Draws a point; `y` counts from above. What is outside is left out.
+    /// Draws a point; `y` counts from above. Points outside the canvas are ignored.
     pub(super) fn dot(&mut self, x: usize, y: usize, series: usize) {
         let [width, height] = self.size();
         if x >= width || y >= height {
@@ -62,7 +62,7 @@ impl Canvas {
         *cell = Some((series, before | BITS[x % across][y % down]));
     }
 
-    /// One text for each line.
+    /// The lines as text; `numbers` are those of the series.
     pub(super) fn lines(&self, numbers: &[usize]) -> Vec<String> {
         let text = |cells: &[Option<(usize, u32)>]| {
             let shown = cells.iter().map(|cell| match cell {

@@ -1,4 +1,4 @@
-//! Charts on a terminal: points or steps, with both axes.
+//! Charts on a terminal: points or steps between two axes.
 
 mod canvas;
 
@@ -12,62 +12,62 @@ use crate::render::units::DisplayUnit;
 use canvas::Canvas;
 pub use canvas::{Marks, style};
 
-/// Narrower or lower pictures show nothing.
+/// A smaller chart would be unreadable.
 pub const COLUMNS_MIN: usize = 30;
 pub const LINES_MIN: usize = 4;
 
-/// What is drawn.
+/// A chart.
 #[derive(Clone, Debug)]
 pub struct TerminalChart {
-    /// Above it.
+    /// The line above the chart.
     pub title: String,
     /// One or more.
     pub series: Vec<ChartSeries>,
-    /// From left to right.
+    /// The axis from left to right.
     pub x: Axis,
-    /// Upwards.
+    /// The axis from below to above.
     pub y: Axis,
 }
 
-/// Points of one kind.
+/// Points of one arm or metric.
 #[derive(Clone, Debug)]
 pub struct ChartSeries {
-    /// As the other outputs number it, from 1.
+    /// Its number in the other outputs, from 1.
     pub number: usize,
-    /// What it is.
+    /// Its name in the legend.
     pub label: String,
-    /// In the order of x, where they are joined.
+    /// Points as `[x, y]`; those of steps are in the order of x.
     pub points: Vec<[f64; 2]>,
-    /// Whether they are steps of one line: a value holds until the next.
+    /// Whether the points are steps: a value holds until the next one.
     pub is_stepped: bool,
 }
 
-/// A scale.
+/// An axis with its scale.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows.
+    /// Its name.
     pub label: String,
-    /// Ends; points beyond them are drawn at the edge, and counted.
+    /// Its ends. Points beyond them are drawn at the edge and counted.
     pub ends: [f64; 2],
-    /// Whether equal ratios are equally wide.
+    /// Whether the scale is logarithmic.
     pub is_log: bool,
     /// DisplayUnit of the numbers at the axis.
     pub unit: DisplayUnit,
 }
 
-/// Its size and what it is made of.
+/// The size of a chart and the marks of its points.
 #[derive(Clone, Copy, Debug)]
 pub struct ChartSize {
-    /// Columns in all.
+    /// Columns of the whole chart.
     pub columns: usize,
-    /// Lines of the picture itself.
+    /// Lines between the axes.
     pub lines: usize,
-    /// What points are made of.
+    /// Characters of the points.
     pub marks: Marks,
 }
 
 impl Axis {
-    /// Where a value is, from 0 to 1; `None` if it has no place.
+    /// Position of a value on the axis, from 0 to 1; `None` if it has none (log of 0).
     fn share(&self, value: f64) -> Option<f64> {
         let scale = |value: f64| if self.is_log { value.ln() } else { value };
         let [lo, hi] = self.ends.map(scale);
@@ -75,7 +75,7 @@ impl Axis {
         if hi > lo { Some(share).filter(|share| share.is_finite()) } else { Some(0.5) }
     }
 
-    /// The value at a share of the axis.
+    /// The value at a position from 0 to 1.
     fn at(&self, share: f64) -> f64 {
         let [lo, hi] = self.ends;
         if self.is_log { lo * (hi / lo).powf(share) } else { lo + (hi - lo) * share }
@@ -96,7 +96,7 @@ impl Axis {
     }
 }
 
-/// The chart as text, at most so wide.
+/// The chart as text, at most `size.columns` wide.
 pub fn text(chart: &TerminalChart, size: ChartSize) -> String {
     let ticks: Vec<String> = (0..size.lines)
         .map(|line| {
@@ -133,7 +133,7 @@ pub fn text(chart: &TerminalChart, size: ChartSize) -> String {
     out
 }
 
-/// Above, in the middle and below.
+/// Whether a line has a tick: the first, the middle and the last one do.
 fn shows_tick(line: usize, n_lines: usize) -> bool {
     line == 0 || line + 1 == n_lines || line == n_lines / 2
 }
@@ -142,7 +142,7 @@ fn y_number(chart: &TerminalChart, line: usize, n_lines: usize) -> String {
     chart.y.number(1.0 - line as f64 / (n_lines - 1) as f64)
 }
 
-/// The numbers at both ends and in the middle, with what they are.
+/// The numbers at both ends and in the middle, and the axis' name.
 fn x_numbers(axis: &Axis, columns: usize) -> String {
     let [left, middle, right] = [0.0, 0.5, 1.0].map(|share| axis.number(share));
     let label = axis.heading();
@@ -160,7 +160,7 @@ fn x_numbers(axis: &Axis, columns: usize) -> String {
     line
 }
 
-/// Draws all series; returns how many points had no place in the frame.
+/// Draws all series. Returns the number of points outside the frame.
 fn draw(canvas: &mut Canvas, chart: &TerminalChart) -> usize {
     let [width, height] = canvas.size();
     let place = |axis: &Axis, value: f64, n: usize| {
@@ -193,7 +193,7 @@ fn draw(canvas: &mut Canvas, chart: &TerminalChart) -> usize {
     n_beyond
 }
 
-/// What a terminal without Unicode can show of it.
+/// A text in ASCII, for terminals without Unicode.
 pub fn ascii(text: &str) -> String {
     let of = |char: char| match char {
         '│' | '┤' => '|',

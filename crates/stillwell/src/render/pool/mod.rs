@@ -1,4 +1,4 @@
-//! What `pool` prints.
+//! Output of the verb `pool`.
 
 mod result;
 
@@ -16,12 +16,12 @@ use crate::render::units::counted;
 
 pub use result::{Collection, collected, collected_json};
 
-/// Columns of the name of a benchmark, a variant or a node.
+/// Widest name of a benchmark, a variant or a node, columns.
 const NAME_MAX: usize = 24;
-/// Tasks, jobs, benchmarks or nodes that are named; of more, the number.
+/// Longest list of tasks, jobs, benchmarks or nodes by name. The output counts a longer one.
 const NAMED_MAX: usize = 8;
 
-/// What was submitted, so many jobs, and how to go on.
+/// The message after submitting: the tasks, the jobs and the next commands.
 pub fn submitted(pool: &Pool, n_jobs: usize, submissions: &[Submission]) -> String {
     let mut out = String::new();
     let manifest = &pool.manifest;
@@ -40,7 +40,7 @@ pub fn submitted(pool: &Pool, n_jobs: usize, submissions: &[Submission]) -> Stri
     out
 }
 
-/// `12 tasks: 3 benchmarks × 4 repetitions, 3 blocks each`.
+/// The size of a pool: `12 tasks: 3 benchmarks × 4 repetitions, 3 blocks each`.
 fn tasks(manifest: &PoolManifest) -> String {
     let n_benchmarks = manifest.benchmarks.len();
     let n_repetitions = manifest.tasks.len() / n_benchmarks.max(1);
@@ -53,7 +53,7 @@ fn tasks(manifest: &PoolManifest) -> String {
     )
 }
 
-/// What was taken from the queue.
+/// The message after cancelling.
 pub fn cancelled(n_jobs: usize, n_done: usize) -> String {
     format!(
         "{} taken from the queue; {} done and kept\n",
@@ -62,7 +62,7 @@ pub fn cancelled(n_jobs: usize, n_done: usize) -> String {
     )
 }
 
-/// How far a pool is.
+/// The progress of a pool: tasks by state, nodes, reasons to wait and the last failure.
 pub fn status(pool: &Pool, found: &PoolProgress) -> String {
     let mut out = String::new();
     writeln!(out, "{}", tasks(&pool.manifest)).ok();
@@ -85,7 +85,7 @@ pub fn status(pool: &Pool, found: &PoolProgress) -> String {
     out
 }
 
-/// `7 done, 2 running, 3 queued`.
+/// Numbers of tasks by state: `7 done, 2 in running jobs, 3 queued`.
 pub fn counts(found: &PoolProgress) -> String {
     let named = [
         (TaskState::Done, "done"),
@@ -133,10 +133,10 @@ struct StatusDocument<'a> {
     submissions: Vec<Submission>,
 }
 
-/// How far a pool is, as JSON.
+/// Writes the progress of a pool as JSON.
 ///
 /// # Errors
-/// It cannot be written.
+/// `to` cannot be written.
 pub fn status_json(to: &mut impl io::Write, pool: &Pool, found: &PoolProgress) -> io::Result<()> {
     let document = StatusDocument {
         pool: &pool.folder,

@@ -1,4 +1,4 @@
-//! What `pool collect` prints.
+//! Output of `pool collect`.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,18 +19,18 @@ use crate::render::units::{counted, percent};
 use crate::render::{Styles, table, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
-/// With fewer nodes, more of them help an interval most.
+/// With fewer nodes, more nodes narrow an interval more than more repetitions do.
 const NODES_FEW: usize = 5;
 
-/// What `collect` shows.
+/// The results of a pool.
 pub struct Collection<'a> {
     /// The pool.
     pub pool: &'a Pool,
-    /// Tasks that are done.
+    /// Number of finished tasks.
     pub n_done: usize,
-    /// Tasks that are not.
+    /// Unfinished tasks.
     pub missing: &'a [usize],
-    /// Tasks whose record is not what it should be, and why.
+    /// Tasks with a damaged record, and the damage.
     pub damaged: &'a [(usize, String)],
     /// The variants.
     pub lines: &'a [PoolLine],
@@ -38,7 +38,7 @@ pub struct Collection<'a> {
     pub judgements: &'a [Judgement],
 }
 
-/// The variants, what holds for them across the nodes, and what a reader should know.
+/// The table of variants with their ratios across the nodes, then the remarks.
 pub fn collected(found: &Collection<'_>, by_node: bool, styles: &Styles) -> String {
     let mut out = String::new();
     let nodes = nodes(found.lines);
@@ -72,13 +72,9 @@ fn nodes(lines: &[PoolLine]) -> Vec<&str> {
     nodes
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
-}
-
 fn variants(found: &Collection<'_>) -> String {
     let heading = ["benchmark", "variant", "ratio", "verdict", "slower on", "sign p", "pairs"];
-    let mut rows = vec![words(&heading)];
+    let mut rows = vec![table::cells(&heading)];
     for (line, judgement) in found.lines.iter().zip(found.judgements) {
         let (ratio, slower, sign) = match &line.evidence {
             PoolEvidence::Pooled(pooled) => (
@@ -113,7 +109,7 @@ fn verdict(line: &PoolLine, judgement: &Judgement) -> String {
     }
 }
 
-/// With half of its interval. One that is wider than the ratio says that nothing is known yet.
+/// A ratio with half of its interval. An interval wider than the ratio carries no information yet.
 fn shown_ratio(ratio: RatioInterval) -> String {
     let half_width = (ratio.hi - ratio.lo) / 2.0;
     if half_width < ratio.ratio {
@@ -124,7 +120,7 @@ fn shown_ratio(ratio: RatioInterval) -> String {
 }
 
 fn each_node(lines: &[PoolLine]) -> String {
-    let mut rows = vec![words(&["benchmark", "variant", "node", "pairs", "ratio", ""])];
+    let mut rows = vec![table::cells(&["benchmark", "variant", "node", "pairs", "ratio", ""])];
     for line in lines {
         for NodeRatio { node, n_pairs, ratio, is_outlier, .. } in &line.nodes {
             rows.push(vec![
@@ -140,7 +136,7 @@ fn each_node(lines: &[PoolLine]) -> String {
     table::plain(rows, &[3])
 }
 
-/// What the table means, and what is wrong with it.
+/// Appends the meaning of the table and its limits.
 fn remarks(out: &mut String, found: &Collection<'_>) {
     let pooled: Vec<&PooledRatio> = found.lines.iter().filter_map(|line| pooled(line)).collect();
     if !pooled.is_empty() {
@@ -281,10 +277,10 @@ struct VariantDocument<'a> {
     judgement: &'a Judgement,
 }
 
-/// Everything that was found, as JSON.
+/// Writes the results as JSON.
 ///
 /// # Errors
-/// It cannot be written.
+/// `to` cannot be written.
 pub fn collected_json(to: &mut impl io::Write, found: &Collection<'_>) -> io::Result<()> {
     let manifest = &found.pool.manifest;
     let variants = found.lines.iter().zip(found.judgements);

@@ -24,7 +24,7 @@ fn written(results: &Results) -> Vec<u8> {
     out
 }
 
-/// Equal, but for the last bit of a number: seconds and nanoseconds have not the same doubles.
+/// Asserts equality but for the last bit of a number: seconds and nanoseconds do not have the same doubles.
 fn is_same(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(one), Value::Number(two)) => {
@@ -78,7 +78,7 @@ fn other_sources() {
     let names: Vec<_> = results.benchmarks.iter().map(|it| &*it.name).collect();
     assert_eq!(names[0], "x.B.sum n=10 mode=avgt");
     assert_eq!(results.benchmarks[0].metadata["parameter_n"], "10".into());
-    // The repetitions had different numbers of loops, which a run of pyperf cannot say.
+    // The repetitions had different numbers of loops, and a pyperf run has only one number.
     let results = read(FileFormat::Pyperf, &written(&read(FileFormat::Go, GO)));
     assert_eq!(results.benchmarks[0].launches().next().unwrap().info.loops, None);
 }

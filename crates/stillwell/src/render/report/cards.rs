@@ -1,4 +1,4 @@
-//! Verdicts in words: a sentence for everybody, and the line of numbers for who reads intervals.
+//! Cards of verdicts: a plain sentence, and a line of numbers with the interval.
 
 use serde::Serialize;
 
@@ -14,20 +14,20 @@ use crate::verdict::{Judgement, Verdict};
 /// Columns of a command in a sentence.
 const LABEL_MAX: usize = 60;
 
-/// A verdict.
+/// The card of a verdict, or of a command without a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct VerdictCard {
-    /// Class of its colour.
+    /// CSS class of the colour.
     pub class: &'static str,
-    /// The word.
+    /// The verdict as a word.
     pub word: &'static str,
-    /// `2 vs 1`.
+    /// For example `2 vs 1`.
     pub heading: String,
-    /// For everybody.
+    /// The verdict as a plain sentence.
     pub sentence: String,
-    /// For who reads intervals.
+    /// Ratio, interval, level and p in one line.
     pub numbers: Option<String>,
-    /// What else is known.
+    /// Further sentences.
     pub details: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// All classes in the order in which they are listed, with their words.
+/// All classes with their words, in the order of the page.
 pub(super) const CLASSES: [(&str, &str); 5] = [
     ("slower", "slower"),
     ("faster", "faster"),
@@ -62,7 +62,7 @@ pub(super) const CLASSES: [(&str, &str); 5] = [
     ("none", "no verdict"),
 ];
 
-/// A comparison; `place` is said first, if several records or benchmarks are shown.
+/// The card of a comparison. `place` names the record or benchmark, if the page shows several.
 pub(super) fn card(
     plan: &Plan,
     arms: &[ArmSummary],
@@ -78,7 +78,7 @@ pub(super) fn card(
     let details = match evidence {
         Evidence::Paired(paired) => {
             let all = sentences(paired, shown_ratio(paired, judgement), judgement, plan);
-            // The first says what the verdict means, as the sentence does.
+            // The first sentence repeats the card's own.
             let n_said = usize::from(judgement.verdict != Verdict::Undecided);
             all.into_iter().skip(n_said).collect()
         }
@@ -136,7 +136,7 @@ fn sentence(
     }
 }
 
-/// A command that nothing is compared with.
+/// The card of a command without a comparison.
 pub(super) fn alone(arm: &ArmSummary, unit: DisplayUnit, place: Option<&str>) -> VerdictCard {
     let label = shorten(&arm.label, LABEL_MAX);
     let said = match net_t0(arm) {

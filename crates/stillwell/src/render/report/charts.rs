@@ -1,10 +1,10 @@
-//! Which charts a group has, and what is said of them.
+//! The charts of a group, with their titles and captions.
 
 use serde::Serialize;
 
 use crate::analysis::report::{ReportGroup, Timeline};
 
-/// A chart; the scripts draw it.
+/// A chart that the scripts draw.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ReportChart {
     kind: &'static str,
@@ -13,7 +13,7 @@ pub(super) struct ReportChart {
     is_wide: bool,
 }
 
-/// The charts for which the group has something, in the order in which they are read.
+/// The charts for which the group has data, in the order of the page.
 pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
     let mut charts = Vec::new();
     let mut add = |kind, title, caption, is_wide, is_there: bool| {

@@ -7,10 +7,10 @@ use crate::render::exported::net_t0;
 use crate::render::report::{ReportRecord, records};
 use crate::render::text::ratio_text;
 use crate::render::uncertain::PLUS_MINUS_SIGN;
-use crate::render::units::{DisplayUnit, asked, kind_of_unit};
+use crate::render::units::{DisplayUnit, kind_of_unit, requested_unit};
 use crate::verdict::Judgement;
 
-/// A group with all that is said of it.
+/// A group with its record, title, file and unit.
 pub(super) struct GroupContext<'a> {
     pub group: &'a ReportGroup,
     pub reported: ReportRecord<'a>,
@@ -31,8 +31,8 @@ impl<'a> GroupContext<'a> {
             None => "Commands".into(),
         };
         let t0s = group.arms.iter().filter_map(|arm| Some(arm.t0?.value));
-        let asked = asked(&record.header.plan.metrics, "wall");
-        let unit = DisplayUnit::choose(kind_of_unit(group.unit), asked, t0s);
+        let requested = requested_unit(&record.header.plan.metrics, "wall");
+        let unit = DisplayUnit::choose(kind_of_unit(group.unit), requested, t0s);
         Self { group, reported, title: one_line(&title), file, unit }
     }
 
@@ -55,12 +55,12 @@ impl<'a> GroupContext<'a> {
     }
 }
 
-/// A document has the sign.
+/// A text with `±` instead of the terminal's `+-`.
 pub(in crate::render) fn signs(text: &str) -> String {
     text.replace(" +- ", PLUS_MINUS_SIGN)
 }
 
-/// The ratio of an estimate.
+/// The ratio against another record, if there is an estimate.
 pub(super) fn estimate(same: &NameMatch) -> Option<String> {
     match &same.evidence {
         Evidence::Unpaired { ratio, .. } => Some(signs(&ratio_text(ratio.value, ratio.err))),

@@ -1,4 +1,4 @@
-//! The index of a suite: one line for each benchmark, to be sorted and filtered.
+//! The index of a suite: a table with one row for each benchmark. The reader can sort and filter it.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use crate::render::report::cards;
 use crate::render::report::group::{GroupContext, estimate, signs};
 use crate::render::text::ratio_text;
 
-/// Times of so many arms have a column.
+/// Arms with a column of times, at most.
 const TIMES_MAX: usize = 3;
 
-/// The table.
+/// The index table.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct BenchmarkIndex {
     classes: Vec<VerdictClass>,
@@ -37,7 +37,7 @@ struct IndexColumn {
     sorts: bool,
 }
 
-/// Keys are numbers to sort by; empty where there is none.
+/// A row of the index. Keys are numbers to sort by; a missing one is empty.
 #[derive(Clone, Debug, Serialize)]
 struct IndexRow {
     id: String,
@@ -58,7 +58,7 @@ struct IndexTime {
     key: String,
 }
 
-/// What a group's line says of its comparisons: that of the weightiest verdict, or an estimate against another record.
+/// The verdict in a group's row: the weightiest of its comparisons, or an estimate against another record.
 struct IndexVerdict {
     class: &'static str,
     word: &'static str,
@@ -98,7 +98,7 @@ pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> Benchmark
             }
         })
         .collect();
-    // What several records have is together.
+    // Rows of one benchmark in several records are adjacent.
     let mut first: HashMap<String, usize> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         first.entry(row.name.clone()).or_insert(at);

@@ -1,8 +1,8 @@
-//! A report as one HTML file that needs no network: text and tables are made here, charts are drawn by the page's own
-//! scripts from data that `analysis::report` computed.
+//! A report as one HTML file that needs no network. This module writes text and tables; the page's own scripts draw the
+//! charts from the data of `analysis::report`.
 //!
-//! Commands and names of files are hostile input. What is text goes through the template's escaping, what is data into
-//! a JSON element in which no `<` is left, and the page's policy runs no script but those that are in it.
+//! Commands and names of files are hostile input. The template escapes all text. Data is in a JSON element without any
+//! `<`. The page's Content-Security-Policy allows only the page's own scripts.
 
 mod cards;
 mod charts;
@@ -33,7 +33,7 @@ pub(super) const D3: &str = include_str!("../../../assets/vendor/d3-7.9.0.min.js
 pub(super) const PLOT: &str = include_str!("../../../assets/vendor/plot-0.6.17.min.js");
 pub(super) const DRAW: &str = include_str!("../../../assets/report/draw.js");
 pub(super) const FIGURES: &str = include_str!("../../../assets/report/figures.js");
-/// In the order in which they build on each other.
+/// Each script may use those before it.
 const SCRIPTS: [&str; 7] = [
     D3,
     PLOT,
@@ -43,15 +43,15 @@ const SCRIPTS: [&str; 7] = [
     FIGURES,
     include_str!("../../../assets/report/page.js"),
 ];
-/// Name of the template: its end turns escaping on.
+/// Name of the template. minijinja escapes the output of templates that end in `.html`.
 const NAME: &str = "page.html";
 
-/// A record with what follows from it.
+/// A record with its analysis and judgements.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportRecord<'a> {
     /// The record and its analysis.
     pub input: ReportInput<'a>,
-    /// One for each of its comparisons.
+    /// One for each comparison of the analysis.
     pub judgements: &'a [Judgement],
 }
 
@@ -82,7 +82,7 @@ pub fn write(
     Ok(to.write_all(html.as_bytes())?)
 }
 
-/// What the template is given.
+/// Input of the template.
 #[derive(Serialize)]
 struct ReportTemplate<'a> {
     policy: String,
@@ -93,7 +93,7 @@ struct ReportTemplate<'a> {
     page: &'a page::ReportPage,
 }
 
-/// What the scripts are given.
+/// Input of the scripts.
 #[derive(Serialize)]
 struct ReportScriptData<'a> {
     data: &'a ReportData,
@@ -105,7 +105,7 @@ struct ReportTexts<'a> {
     groups: &'a [page::GroupText],
 }
 
-/// Nothing but what is in the page, and of that only these scripts and this style sheet; no address is ever asked.
+/// The Content-Security-Policy: the browser runs these scripts, uses this style sheet and loads nothing else.
 fn policy() -> String {
     let hash =
         |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
@@ -116,7 +116,7 @@ fn policy() -> String {
     )
 }
 
-/// JSON that can be in a script element: nothing in it ends the element or begins another.
+/// JSON for a script element: no character in it can end the element or begin another.
 pub(super) fn embedded(data: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string(data).context("the data of the report")?;
     let mut safe = String::with_capacity(json.len());

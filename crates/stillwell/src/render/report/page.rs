@@ -1,4 +1,4 @@
-//! What the template of a report is given: texts and tables, in the order in which they are shown.
+//! Texts and tables of a report for its template, in the order of the page.
 
 use serde::Serialize;
 
@@ -17,16 +17,16 @@ use crate::render::report::tables::{self, MetricTable};
 use crate::render::report::{ReportRecord, charts};
 use crate::values::ValueUnit;
 
-/// More verdicts than this are counted, not told.
+/// More verdicts than this are counted instead of listed.
 const HEADLINES_MAX: usize = 3;
-/// More groups than this are folded, and have an index.
+/// More groups than this are folded, and the page has an index.
 pub(super) const OPEN_GROUPS_MAX: usize = 4;
-/// More ratios than this are in the index only.
+/// More ratios than this have no chart at the top of the page.
 const FOREST_MAX: usize = 60;
-/// Columns of a label.
+/// Widest label, columns.
 const LABEL_MAX: usize = 72;
 
-/// The page.
+/// The page, as the template reads it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ReportPage {
     title: String,
@@ -40,7 +40,7 @@ pub(super) struct ReportPage {
     groups: Vec<GroupSection>,
     folded: bool,
     records: Vec<RecordText>,
-    /// For the scripts.
+    /// Texts of each group's charts, for the scripts.
     #[serde(skip)]
     pub words: Vec<GroupText>,
 }
@@ -76,7 +76,7 @@ struct GroupSection {
     word: Option<&'static str>,
     arms: Vec<ArmRow>,
     headings: Vec<String>,
-    /// Empty where they are headlines.
+    /// Empty if the cards are the page's headlines.
     cards: Vec<VerdictCard>,
     are_folded: bool,
     charts: Vec<charts::ReportChart>,
@@ -91,7 +91,7 @@ struct ArmRow {
     cells: Vec<String>,
 }
 
-/// What the scripts call things.
+/// Texts of a group's charts.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct GroupText {
     pub title: String,
@@ -100,7 +100,7 @@ pub(super) struct GroupText {
     numbers: Vec<String>,
     comparisons: Vec<ComparisonText>,
     series: Vec<String>,
-    /// Of the entries of each ledger.
+    /// The entries of each ledger.
     ledgers: Vec<Vec<PartText>>,
 }
 
@@ -108,7 +108,7 @@ pub(super) struct GroupText {
 #[derive(Clone, Debug, Serialize)]
 struct PartText {
     name: String,
-    /// What removes it; empty if nothing does.
+    /// Advice that removes it; may be empty.
     advice: String,
 }
 
@@ -144,7 +144,7 @@ fn with_signs(mut card: VerdictCard) -> VerdictCard {
     card
 }
 
-/// Everything that is said.
+/// Builds the page.
 pub(super) fn page(
     records: &[ReportRecord<'_>],
     data: &ReportData,
@@ -187,11 +187,11 @@ pub(super) fn page(
     }
 }
 
-/// All verdicts, or none if there are too many; without any, what is known of the commands.
+/// The cards at the top: all verdicts, unless they are too many. Without verdicts: the times of the commands.
 fn headlines(groups: &[GroupContext<'_>], mut all: Vec<VerdictCard>) -> Vec<VerdictCard> {
     if !all.is_empty() {
         if groups.len() > 1 {
-            // Each section has its own.
+            // Each section repeats its own details.
             all.iter_mut().for_each(|card| card.details.clear());
         }
         return if all.len() <= HEADLINES_MAX { all } else { Vec::new() };
@@ -296,7 +296,7 @@ fn group_page(index: usize, context: &GroupContext<'_>, is_one: bool) -> GroupSe
     }
 }
 
-/// As the terminal numbers it.
+/// The number of an arm in the text output.
 fn number(context: &GroupContext<'_>, place: usize) -> String {
     (context.group.arms[place].arm + 1).to_string()
 }

@@ -1,4 +1,4 @@
-//! How a record was measured, in words: command line, seed, notes, gaps, machine.
+//! Description of a record's measurement: command line, seed, notes, gaps, machine.
 
 use serde::Serialize;
 
@@ -11,15 +11,15 @@ use crate::render::report::ReportRecord;
 use crate::render::{notes, results};
 use crate::values::Order;
 
-/// Commands that are listed.
+/// Commands on the page, at most.
 const COMMANDS_MAX: usize = 500;
 
-/// A record.
+/// The description of a record.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RecordText {
     file: String,
     how: String,
-    /// None for what another program measured.
+    /// `None` if another program measured the times.
     command_line: Option<String>,
     commands: Vec<String>,
     notes: Vec<NoteText>,
@@ -46,13 +46,13 @@ struct RecordFact {
     value: String,
 }
 
-/// Name of the file that a record is from.
+/// Path of a record's file.
 pub(super) fn file(record: &Record) -> String {
     let imported = record.header.imported.as_ref().map(|imported| imported.file.clone());
     one_line(&imported.unwrap_or_else(|| record.path.display().to_string()))
 }
 
-/// Names of the files of several records: without the directories that all of them are in.
+/// Paths of the records' files, without their common directory.
 pub(super) fn file_names(records: &[ReportRecord<'_>]) -> Vec<String> {
     let files: Vec<String> = records.iter().map(|it| file(it.input.record)).collect();
     let directory = |file: &str| file.rfind('/').map_or(0, |at| at + 1);
@@ -92,7 +92,7 @@ pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordText {
     }
 }
 
-/// What is missing for the same reason is said together.
+/// The gaps; those with the same reason and remedy share an entry.
 fn gaps(header: &Header) -> Vec<GapText> {
     let mut said: Vec<GapText> = Vec::new();
     for gap in &header.gaps {
@@ -138,7 +138,7 @@ fn how(record: &Record, analysis: &Analysis) -> String {
     ))
 }
 
-/// The command line that does it again, with the seed that was drawn.
+/// The command line that repeats the session, with its seed.
 fn command_line(header: &Header) -> String {
     let words = &header.command_line;
     let has_seed = words.iter().any(|word| word == "--seed" || word.starts_with("--seed="));

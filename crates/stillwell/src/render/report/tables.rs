@@ -1,4 +1,4 @@
-//! The tables of a group: its arms, and all that was measured beside the headline.
+//! Tables of a group: the times of its arms, and their other metrics.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::analysis::{ArmSummary, MetricSummary};
 use crate::render::exported::net_t0;
 use crate::render::units::{DisplayUnit, kind_of, percent};
 
-/// With more arms than this, arms are the rows.
+/// With more arms than this, the arms are rows instead of columns.
 const COLUMNS_MAX: usize = 4;
 
 /// A table of metrics.
@@ -37,7 +37,7 @@ pub(super) fn headings(unit: DisplayUnit, is_net: bool) -> Vec<String> {
     headings
 }
 
-/// The times of an arm: t0 net of the control, all others as measured.
+/// The times of an arm: t0 is net of the control, the others are as measured.
 pub(super) fn times(arm: &ArmSummary, unit: DisplayUnit) -> Vec<String> {
     let Some(wall) = &arm.wall else { return vec!["no finished run".into()] };
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
@@ -60,7 +60,7 @@ fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
     arm.metrics.iter().find(|metric| metric.name == name)
 }
 
-/// Every metric that an arm of the group has; `None` where that is nothing but wall time.
+/// Every metric that an arm of the group has; `None` if wall time is the only one.
 pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
     let mut names: Vec<&str> = Vec::new();
     for metric in arms.iter().flat_map(|(_, arm)| &arm.metrics) {

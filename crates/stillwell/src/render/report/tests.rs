@@ -74,7 +74,7 @@ fn the_policy_allows_what_is_in_the_page_and_nothing_else() {
     assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"), "{policy}");
     assert_eq!(policy.matches("'sha256-").count(), SCRIPTS.len() + 1);
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
-    // Nothing is fetched: what is not in the page has no address in it.
+    // The page loads nothing: it has no address of another file.
     let content = content(&html);
     for attribute in ["src=", "href=\"http", "url(", "@import"] {
         let own = content.replace(&HOSTILE.replace('\'', "&#x27;"), "");

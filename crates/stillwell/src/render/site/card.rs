@@ -1,4 +1,4 @@
-//! A change in words.
+//! The card of a change: its size, its place and its commits in words.
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
@@ -7,21 +7,21 @@ use crate::history::series::Series;
 use crate::render::columns::one_line;
 use crate::render::history::{SeriesChange, numbers, remark, revision, signed, together};
 
-/// A change.
+/// The card of a change.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ChangeCard {
     pub class: &'static str,
     word: &'static str,
-    /// `+3.1 %`.
+    /// For example `+3.1 %`.
     pub size: String,
-    /// For who reads intervals.
+    /// Ratio, interval and p.
     numbers: String,
     name: String,
-    /// The benchmark's page, from the directory of the site; and the change's section on it.
+    /// Path of the benchmark's page, from the directory of the site. `section` is the anchor on it.
     href: String,
     section: String,
     machine: String,
-    /// The last result before it, and the first one after.
+    /// The last result before the change, and the first one after it.
     sides: [ChangeSide; 2],
     also: Vec<String>,
     together: Option<String>,
@@ -37,7 +37,7 @@ struct ChangeSide {
     record: i64,
 }
 
-/// A series' section is called by its place on the page.
+/// The anchor of a series' section, from its place on the page.
 pub(super) fn section(place: usize) -> String {
     format!("s{place}")
 }
@@ -69,7 +69,7 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
     }
 }
 
-/// How many commits a change may be of.
+/// The commits that may have caused a change: a subject, a number, or the revisions around it.
 pub(super) fn commits_between(changed: &SeriesChange<'_>) -> String {
     match &changed.commits {
         Some(between) if between.n == 1 => between.newest[0].clone(),
@@ -82,13 +82,13 @@ pub(super) fn commits_between(changed: &SeriesChange<'_>) -> String {
     }
 }
 
-/// The same day for everybody who reads the site.
+/// The day in UTC: every reader of the site sees the same one.
 pub(super) fn day(time_s: i64) -> String {
     let time = Timestamp::from_second(time_s).unwrap_or_default();
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
 }
 
-/// The newest of a series.
+/// Time of the newest result of a series, s since 1970.
 pub(super) fn newest_s(series: &Series) -> i64 {
     series.entries.iter().map(|entry| entry.origin.measured_s).max().unwrap_or(0)
 }

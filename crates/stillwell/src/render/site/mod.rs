@@ -1,8 +1,9 @@
-//! A history as a site of static pages that need no network: an index, a page for each benchmark, and beside them, once, the style
-//! sheet and the scripts. Text and tables are made here, charts are drawn by the scripts from data that `history::chart` chose.
+//! A history as a site of static pages: an index and one page for each benchmark. The pages share one style sheet and
+//! one set of scripts, and need no network. This module writes text and tables; the scripts draw the charts from the
+//! data of `history::chart`.
 //!
-//! Names, revisions and subjects of commits are hostile input: see `render::report`. Names of files are made of ASCII letters, digits,
-//! `-` and a digest of the benchmark's name, so that no two are the same and none leaves its directory.
+//! Names, revisions and subjects of commits are hostile input: see `render::report`. A file name has only ASCII
+//! letters, digits, `-` and a digest of the benchmark's name. So no two are equal, and none leaves its directory.
 
 mod card;
 mod page;
@@ -23,9 +24,9 @@ use crate::render::units::counted;
 use crate::values::Estimate;
 
 const TEMPLATE: &str = include_str!("../../../assets/report/site.html");
-/// Name of the template: its end turns escaping on.
+/// Name of the template. minijinja escapes the output of templates that end in `.html`.
 const NAME: &str = "site.html";
-/// In the order in which they build on each other.
+/// Each script may use those before it.
 const SCRIPTS: [(&str, &str); 5] = [
     ("d3-7.9.0", D3),
     ("plot-0.6.17", PLOT),
@@ -37,27 +38,27 @@ const LICENCES: [(&str, &str); 2] = [
     ("d3", include_str!("../../../assets/vendor/d3.LICENSE")),
     ("plot", include_str!("../../../assets/vendor/plot.LICENSE")),
 ];
-/// Nothing but what is beside the page. `file:` is for who opens it from a disk with a browser for which that is nobody's origin.
+/// The pages load only their own files. `file:` is for browsers that give a page on a disk no origin.
 const POLICY: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; base-uri 'none'; form-action 'none'";
 
-/// The page that the others are reached from.
+/// The page that links to all others.
 pub const INDEX: &str = "index.html";
 /// Directories of the site.
 pub const ASSETS: &str = "assets";
 pub const PAGES: &str = "b";
-/// Longest readable part of a file's name.
+/// Longest readable part of a file's name, characters.
 const SLUG_MAX: usize = 60;
-/// Digits of a digest: of a benchmark's name it has to keep them apart, of a script its versions.
+/// Digits of a digest. That of a name keeps benchmarks apart; that of a script keeps its versions apart.
 const NAME_DIGITS: usize = 12;
 const SCRIPT_DIGITS: usize = 8;
 
 /// A history, ready to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct HistorySite<'a> {
-    /// Those of one benchmark are next to each other.
+    /// Series of one benchmark are adjacent.
     pub series: &'a [Series],
     pub changes: &'a [SeriesChange<'a>],
-    /// Which number of a result the series are of.
+    /// The estimate of each result that the series hold.
     pub estimate: Estimate,
     pub title: Option<&'a str>,
 }
@@ -71,14 +72,14 @@ pub struct SiteFile {
 }
 
 impl HistorySite<'_> {
-    /// The names of all pages.
+    /// Paths of all pages, from the directory of the site.
     pub fn pages(&self) -> impl Iterator<Item = String> {
         let benchmarks = self.series.chunk_by(|a, b| a.benchmark == b.benchmark);
         benchmarks.map(|series| page_of(&series[0].benchmark)).chain([INDEX.to_owned()])
     }
 }
 
-/// What all pages share. The digest in a name keeps a page from getting the script of another version.
+/// Files that all pages share. The digest in a file's name keeps a page from loading another version of a script.
 pub fn assets() -> Vec<SiteFile> {
     let scripts = SCRIPTS.iter().map(|(name, text)| (name, "js", *text));
     let files = scripts.chain([(&"style", "css", STYLE)]);
@@ -93,7 +94,7 @@ pub fn assets() -> Vec<SiteFile> {
     hashed.chain(licences).collect()
 }
 
-/// The pages, the index last: what it links to is there before it is.
+/// All pages. The index comes last, so its links work from the start.
 ///
 /// # Errors
 /// The template has a mistake.
@@ -119,7 +120,7 @@ pub fn pages<'a>(site: HistorySite<'a>) -> Result<impl Iterator<Item = Result<Si
     Ok(benchmarks.chain(index))
 }
 
-/// What the scripts are given.
+/// Input of the scripts.
 #[derive(Serialize)]
 struct SiteScriptData<D, W> {
     data: D,
@@ -141,7 +142,7 @@ struct SeriesTexts {
     series: Vec<page::ChartText>,
 }
 
-/// What the template is given.
+/// Input of the template.
 #[derive(Serialize)]
 struct SiteTemplate<'a> {
     policy: &'static str,
@@ -154,7 +155,7 @@ struct SiteTemplate<'a> {
     page: &'a page::SitePage,
 }
 
-/// The template, and the names of what all pages share.
+/// The template, and the paths of the shared style sheet and scripts.
 struct PageFrame {
     environment: Environment<'static>,
     style: String,

@@ -1,4 +1,4 @@
-//! What the template of a site is given.
+//! Texts and tables of a page of the site, for its template.
 
 use clap::ValueEnum as _;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::render::site::{HistorySite, page_of};
 use crate::render::units::counted;
 use crate::values::Estimate;
 
-/// Changes that are open on the index; the others are folded.
+/// Changes that the index shows unfolded.
 const OPEN_MAX: usize = 8;
 
 /// A page: the index, or one of a benchmark.
@@ -20,17 +20,17 @@ const OPEN_MAX: usize = 8;
 pub(super) struct SitePage {
     title: String,
     tool: &'static str,
-    /// What is in it, in a line.
+    /// Numbers of benchmarks, results, machines and changes, in one line.
     counts: String,
     is_index: bool,
     index: Option<SeriesIndex>,
     sections: Vec<SeriesSection>,
-    /// Of the index, newest first.
+    /// Changes on the index, newest first.
     newest: Vec<ChangeCard>,
     older: Vec<ChangeCard>,
 }
 
-/// A line for each series.
+/// The table of the index: one row for each series.
 #[derive(Clone, Debug, Serialize)]
 struct SeriesIndex {
     classes: Vec<(&'static str, &'static str)>,
@@ -39,7 +39,7 @@ struct SeriesIndex {
     rows: Vec<SeriesRow>,
 }
 
-/// Keys are numbers to sort by; empty where there is none.
+/// A row of the index. Keys are numbers to sort by; a missing one is empty.
 #[derive(Clone, Debug, Serialize)]
 struct SeriesRow {
     name: String,
@@ -67,12 +67,12 @@ struct SeriesSection {
     changes: Vec<ChangeCard>,
 }
 
-/// What the scripts say of a series.
+/// Texts of a series' chart.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ChartText {
     unit: SeriesUnit,
     estimate: String,
-    /// Of each change.
+    /// The size of each change: `+3.1 %`.
     sizes: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ pub(super) fn index(site: HistorySite<'_>) -> SitePage {
         rows.push(row(site, series, place, own.last().copied()));
         cards.extend(own.iter().map(|it| (series.time_s(it.change.at), card(it, place))));
     }
-    // Those of one day by name, as the series are.
+    // The sort is stable: changes of one day stay in the order of the series, by name.
     cards.sort_by_key(|(time_s, _)| std::cmp::Reverse(*time_s));
     let mut cards: Vec<ChangeCard> = cards.into_iter().map(|(_, card)| card).collect();
     let older = cards.split_off(cards.len().min(OPEN_MAX));

@@ -8,7 +8,7 @@ use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, fixture};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
 
-/// Forty results that become 5 % slower at the given one.
+/// Forty results; from index `change` on they are 5 % slower.
 fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<StoredResult> {
     let entry = |i: i64| StoredResult {
         record: i + 1,

@@ -1,4 +1,4 @@
-//! What the launches of a benchmark say beside its values.
+//! Lines of `stats` about the launches of a benchmark.
 
 use crate::analysis::ArmSummary;
 use crate::analysis::series::{ValueRange, ValueSeries};
@@ -8,7 +8,7 @@ use crate::render::units::{DisplayUnit, short_time};
 
 type SeriesCell = fn(&ValueSeries) -> Option<String>;
 
-/// What the launches say: how many, how long, when.
+/// Adds the launches: their number, durations and dates.
 pub(super) fn lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let arms = statistics.arms;
     let of = |arm: &ArmSummary| statistics.series.get(arm.arm)?.as_ref();

@@ -1,4 +1,4 @@
-//! The block of one arm.
+//! The block of one arm in the summary.
 
 use std::fmt::Write as _;
 
@@ -12,15 +12,15 @@ use crate::render::units::{DisplayUnit, kind_of, percent};
 
 const INDENT: usize = 3;
 
-/// The metrics beside wall time that the plan shows, each with one unit for all arms.
+/// The plan's metrics but for wall time, each with one unit for all arms.
 pub(super) struct MetricUnits(Vec<(String, DisplayUnit)>);
 
 impl MetricUnits {
     pub(super) fn new(page: &SummaryContext<'_>) -> Self {
         let shown = page.plan.metrics.iter().filter(|shown| shown.name != "wall");
-        let unit_of = |name: &str, asked: Option<&str>| {
+        let unit_of = |name: &str, requested: Option<&str>| {
             let means = page.candidates().filter_map(|arm| Some(find(arm, name)?.mean));
-            DisplayUnit::choose(kind_of(name), asked, means)
+            DisplayUnit::choose(kind_of(name), requested, means)
         };
         Self(
             shown
@@ -73,7 +73,7 @@ fn heading(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     writeln!(out, "{number}{label}{mark}").ok();
 }
 
-/// t0, minus the control's if there is one.
+/// Appends t0; with a control, t0 net of the control's.
 fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &TimeSummary) {
     let t0 = arm.net.map_or(wall.t0, |net| net.t0);
     let text = page.unit.label(&format!("t0 {}", page.unit.uncertain(t0.value, t0.err)));
@@ -126,7 +126,7 @@ fn spread(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &
     flow(out, INDENT, &items);
 }
 
-/// What the slices say: how many, their CPU time, the wait for a CPU, the empty loop.
+/// Appends the slices: their number, CPU time, wait for a CPU and the empty loop.
 fn slices(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, found: &SliceSummary) {
     let per_process = found.n_slices as f64 / arm.n_runs.max(1) as f64;
     let (process, slices) = match (page.plan.workers.is_some(), arm.n_runs) {
@@ -157,13 +157,13 @@ fn slices(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, found: 
     flow(out, INDENT, &items);
 }
 
-/// A counter of the user's.
+/// A counter that the user's worker reports.
 pub(super) fn counted((name, per_loop): &(String, f64)) -> String {
     format!("{name} {} per loop", uncertain::significant(*per_loop, 4))
 }
 
-/// The mean of a metric (of CPU times, which are counted in ticks, the median says little, and only means add up);
-/// with the number of runs that have it, if some have not.
+/// The mean of a metric, with the number of runs that have it, if some have not. The kernel counts CPU times in ticks,
+/// so their median says little; and only means add up.
 fn value(arm: &ArmSummary, name: &str, unit: DisplayUnit) -> Option<String> {
     let metric = find(arm, name)?;
     let text = unit.label(&format!("{name} {}", unit.number(metric.mean, None)));

@@ -1,22 +1,21 @@
-//! Several benchmarks: a line for each, with one column for each program.
+//! The summary of several benchmarks: one line for each, one column for each program.
 
 use std::fmt::Write as _;
-
-use comfy_table::{CellAlignment, Table, presets};
 
 use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
+use crate::render::table;
 use crate::render::text::comparison::{no_test, ratio_text, verdict_word};
 use crate::render::text::{SummaryContext, arms};
 use crate::render::units::{DisplayUnit, kind_of_unit};
 use crate::verdict::Judgement;
 
-/// Columns of a name, at most.
+/// Widest name, columns.
 const NAME_MAX: usize = 30;
 
 /// Appends the programs, if there are several, and the table.
-pub(super) fn table(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
+pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
     let programs = programs(page);
     let is_compared = !page.analysis.comparisons.is_empty();
     if is_compared {
@@ -67,7 +66,7 @@ pub(super) fn table(out: &mut String, page: &SummaryContext<'_>, judgements: &[J
     out.push('\n');
 }
 
-/// The labels of the variants, each once, in the order of the plan.
+/// Distinct labels of the variants, in the order of the plan.
 fn programs(page: &SummaryContext<'_>) -> Vec<String> {
     let mut programs: Vec<String> = Vec::new();
     for arm in page.candidates() {
@@ -141,20 +140,10 @@ fn not_compared(page: &SummaryContext<'_>) -> Vec<Vec<String>> {
     alone.map(|arm| vec![name(page, arm.arm).to_owned()]).collect()
 }
 
-fn draw(out: &mut String, headings: &[&str], rows: Vec<Vec<String>>) {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.add_row(headings.iter().copied());
-    table.add_rows(rows);
+fn draw(out: &mut String, headings: &[&str], mut rows: Vec<Vec<String>>) {
     let last = headings.len() - 1;
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index > 0 && (index < last || headings[last] == "n") {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for line in table.lines() {
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
+    let is_right = |column: &usize| *column < last || headings[last] == "n";
+    let right: Vec<usize> = (1..=last).filter(is_right).collect();
+    rows.insert(0, headings.iter().map(ToString::to_string).collect());
+    out.push_str(&table::plain(rows, &right));
 }

@@ -1,4 +1,4 @@
-//! The block of one comparison.
+//! The block of one comparison in the summary.
 
 use std::fmt::Write as _;
 
@@ -15,11 +15,11 @@ use crate::render::{Styles, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
 const INDENT: usize = 8;
-/// Decimals of a ratio whose error says nothing, and digits of one that is out of all proportion.
+/// Decimals of a ratio without a usable error, and digits of a very large or small one.
 const RATIO_DECIMALS: usize = 4;
 
-/// One comparison: its heading (`2 vs 1`), the verdict, the ratio (new ÷ reference) with its interval, and what it
-/// means in words.
+/// One comparison: its heading (`2 vs 1`), the verdict, the ratio (new ÷ reference) with its interval, and the meaning in
+/// words.
 pub(in crate::render) fn comparison(
     heading: &str,
     evidence: &Evidence,
@@ -61,7 +61,7 @@ pub(in crate::render) fn comparison(
     out
 }
 
-/// The numbers of a comparison in one line, for who reads intervals: ratio, interval, level, statistic and p.
+/// The numbers of a comparison in one line: ratio, interval, level, statistic and p.
 pub(in crate::render) fn numbers_line(
     evidence: &Evidence,
     judgement: &Judgement,
@@ -79,7 +79,7 @@ pub(in crate::render) fn numbers_line(
     }
 }
 
-/// The ratio of the CPU times, beside that of the wall times: an interval of its own, no verdict.
+/// The ratio of the CPU times with its own interval. It has no verdict.
 pub(super) fn by_cpu(paired: &PairedTest) -> String {
     let mut out = String::new();
     let level = percent_of_level(paired.alpha);
@@ -87,7 +87,7 @@ pub(super) fn by_cpu(paired: &PairedTest) -> String {
     out
 }
 
-/// The self-check: how the reference compares with itself.
+/// The self-check: the comparison of the reference with itself.
 pub(super) fn self_check(
     evidence: &Evidence,
     judgement: &Judgement,
@@ -132,7 +132,7 @@ fn head(out: &mut String, heading: &str, word: &str, style: anstyle::Style) {
     write!(out, "{heading:<INDENT$}{}", paint(style, word)).ok();
 }
 
-/// On the line of the verdict if it fits, else on the next.
+/// Appends a text to the line of the verdict if it fits, else to the next line.
 fn wrap_after(out: &mut String, text: &str) {
     let visible = width(&anstream::adapter::strip_str(out).to_string());
     if visible + 2 + width(text) <= COLUMNS {
@@ -170,7 +170,7 @@ fn percent_of_level(alpha: f64) -> String {
     format!("{} %", uncertain::trimmed((1.0 - alpha) * 100.0, 6))
 }
 
-/// A ratio, with an error if that says anything.
+/// A ratio, with its error if that is finite and not 0.
 pub(in crate::render) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
     match err.filter(|err| err.is_finite() && *err != 0.0) {
         Some(err) => uncertain::format(ratio, Some(err)),
@@ -203,7 +203,7 @@ fn ratio_and_interval(interval: RatioInterval) -> String {
     )
 }
 
-/// An end that is not 1 is not to be written as 1: it is what the verdict rests on.
+/// The end of an interval with enough decimals to differ from 1: the verdict depends on that difference.
 fn apart(end: f64, text: String) -> String {
     let n_decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let is_one = |text: &str| text.parse() == Ok(1.0);
@@ -214,7 +214,7 @@ fn apart(end: f64, text: String) -> String {
     longer.into_iter().find(|longer| !is_one(longer)).unwrap_or(text)
 }
 
-/// What a verdict of pairs means, and what else is known of it, one sentence each.
+/// The meaning of a paired verdict and the facts around it, one sentence each.
 pub(in crate::render) fn sentences(
     paired: &PairedTest,
     shown: RatioInterval,
@@ -252,7 +252,7 @@ pub(in crate::render) fn sentences(
     out
 }
 
-/// The verdict in plain words.
+/// The verdict as a sentence.
 fn meaning(
     paired: &PairedTest,
     shown: RatioInterval,
@@ -284,8 +284,8 @@ fn meaning(
     }
 }
 
-/// How to ask for so many blocks, where they do not fit. They have to be new ones: those that were seen have spent their
-/// share of errors.
+/// Options that make room for so many blocks. The blocks have to be new: the interim analyses of this session have spent
+/// the error rate of its own.
 fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
     let DecisionEstimate { n_pairs, time_ns } = to_decide;
     let audience = Audience::of(plan);
@@ -299,11 +299,11 @@ fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
         Audience::Run | Audience::Machine => {
             longer.map(|time| format!("--budget {time}")).into_iter().chain(beyond).collect()
         }
-        // A number of processes and a budget do not go together.
+        // The options exclude each other: a number of processes, or a budget.
         Audience::Workers => {
             beyond.or(longer.map(|time| format!("--budget {time}"))).into_iter().collect()
         }
-        // The time of all benchmarks ends each of them as well.
+        // The suite's own budget ends each benchmark as well.
         Audience::Suite => {
             let own = longer.map(|time| format!("`policy.budget = \"{time}\"`"));
             own.into_iter().chain(beyond).chain(["a longer `budget` of the suite".into()]).collect()
@@ -313,7 +313,7 @@ fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
     if options.is_empty() { String::new() } else { format!(" ({})", options.join(between)) }
 }
 
-/// A time as a budget is given.
+/// A time as `--budget` reads it.
 fn budget(time_ns: f64) -> String {
     let time_s = time_ns / 1e9;
     match time_s {
@@ -323,13 +323,13 @@ fn budget(time_ns: f64) -> String {
     }
 }
 
-/// The margin as it was given: `1 %`.
+/// The margin of the decision rule: `1 %`.
 pub(in crate::render) fn margin(policy: DecisionRule) -> String {
     format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
 }
 
-/// A ratio in words: percentages of slower times, `takes 30 % less time` for faster ones (which "30 % faster" does not
-/// say for certain), factors for large ones.
+/// A ratio in words: `5 % slower`, `takes 30 % less time`, and factors for large ones. "30 % faster" would be ambiguous:
+/// it may be of the speed or of the time.
 pub(in crate::render) fn change(ratio: f64) -> String {
     match ratio {
         2.0.. => format!("takes {} times as long", uncertain::significant(ratio, 3)),
@@ -352,7 +352,7 @@ fn shape_text(shape: UnevenShape) -> String {
     )
 }
 
-/// Why there is no test, in words.
+/// The reason for a missing test, in words.
 pub(in crate::render) fn no_test(because: NoTest, policy: DecisionRule) -> String {
     match because {
         NoTest::Sequential => {

@@ -1,27 +1,27 @@
-//! One line for each arm, when there are too many for blocks.
-
-use comfy_table::{CellAlignment, Table, presets};
+//! The summary of many arms: a table with one line for each.
 
 use crate::analysis::{ArmSummary, Evidence, UncertainValue};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
+use crate::render::table;
 use crate::render::text::SummaryContext;
 use crate::render::text::comparison::{margin, no_test, ratio_text, verdict_word};
 use crate::render::units::percent;
 use crate::verdict::Judgement;
 
-/// Columns of the label, before the numbers take what they need.
+/// Least width of a label, columns.
 const LABEL_MIN: usize = 12;
 
 /// Appends the table.
-pub(super) fn table(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
+pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
     let found = by_arm(page, judgements);
     let rows: Vec<[String; 5]> = page.candidates().map(|arm| row(page, arm, &found)).collect();
     let headings = ["", "command", &page.unit.heading("t0"), "ratio", ""].map(String::from);
     let mut rows_and_headings = rows;
     rows_and_headings.insert(0, headings);
     fit_labels(&mut rows_and_headings);
-    draw(out, rows_and_headings);
+    let rows = rows_and_headings.into_iter().map(Vec::from).collect();
+    out.push_str(&table::plain(rows, &[0, 2, 3]));
     if let Some(text) = visible(page) {
         wrap(out, "", 0, &text);
     }
@@ -36,7 +36,7 @@ pub(super) fn table(out: &mut String, page: &SummaryContext<'_>, judgements: &[J
     out.push('\n');
 }
 
-/// The smallest differences that could have been seen, over all comparisons.
+/// The range of the smallest visible differences of all comparisons.
 fn visible(page: &SummaryContext<'_>) -> Option<String> {
     let of = page.analysis.comparisons.iter().filter_map(|found| match &found.evidence {
         Evidence::Paired(paired) => Some(paired.smallest_visible),
@@ -50,12 +50,12 @@ fn visible(page: &SummaryContext<'_>) -> Option<String> {
     Some(format!("smallest difference this run could have seen: {range}"))
 }
 
-/// The ratio and the verdict of each arm, by its index.
+/// Ratio and verdict of each arm, by the arm's index.
 fn by_arm(page: &SummaryContext<'_>, judgements: &[Judgement]) -> Vec<Option<(String, String)>> {
     let mut found = vec![None; page.analysis.arms.len()];
     for (comparison, judgement) in page.analysis.comparisons.iter().zip(judgements) {
         let ratio = ratio(&comparison.evidence, judgement);
-        // An error of half the ratio and more says that nothing is known yet.
+        // An error of half the ratio or more carries no information yet.
         let is_known = |ratio: &UncertainValue| ratio.err.is_none_or(|err| err < 0.5 * ratio.value);
         let ratio = ratio
             .filter(is_known)
@@ -92,11 +92,11 @@ fn row(
         None if arm.arm == page.plan.reference => (String::new(), "reference".into()),
         None => Default::default(),
     };
-    // Not longer than a line, so that widths need not be found of megabytes.
+    // A label of megabytes would make finding the widths slow.
     [(arm.arm + 1).to_string(), shorten(&arm.label, COLUMNS), t0, ratio, verdict]
 }
 
-/// Shortens the labels to what the other columns leave.
+/// Shortens the labels to the room that the other columns leave.
 fn fit_labels(rows: &mut [[String; 5]]) {
     let widest =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -104,21 +104,5 @@ fn fit_labels(rows: &mut [[String; 5]]) {
     let label = COLUMNS.saturating_sub(others + 4 * 2).max(LABEL_MIN);
     for row in rows {
         row[1] = shorten(&row[1], label);
-    }
-}
-
-fn draw(out: &mut String, rows: Vec<[String; 5]>) {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.add_rows(rows);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if matches!(index, 0 | 2 | 3) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for line in table.lines() {
-        out.push_str(line.trim_end());
-        out.push('\n');
     }
 }

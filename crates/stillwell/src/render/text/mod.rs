@@ -1,4 +1,4 @@
-//! What `run` and `show` print.
+//! The summary that `run` and `show` print.
 
 mod arms;
 mod benchmarks;
@@ -21,10 +21,10 @@ pub(super) use comparison::{
     change, comparison, margin, no_test, numbers_line, ratio_text, sentences, verdict_word,
 };
 
-/// With more arms than this, each gets one line of a table.
+/// With more arms than this, each arm is one line of a table.
 const BLOCKS_MAX: usize = 12;
 
-/// What all parts of the page need.
+/// Shared input of all parts of the summary.
 struct SummaryContext<'a> {
     plan: &'a Plan,
     analysis: &'a Analysis,
@@ -39,8 +39,8 @@ impl SummaryContext<'_> {
     }
 }
 
-/// The summary: arms, comparisons, notes, and where the record is. At most 80 columns wide, but for the path of the
-/// record. `judgements` belong to the analysis' comparisons, in their order.
+/// The summary: arms, comparisons, notes and the path of the record. All lines but the path are at most 80 columns wide.
+/// `judgements` belong to the analysis' comparisons, in their order.
 pub fn summary(
     record: &Record,
     analysis: &Analysis,
@@ -52,9 +52,9 @@ pub fn summary(
     let page = SummaryContext { plan, analysis, unit: wall_unit(plan, analysis), styles };
     let mut out = String::new();
     if plan.has_benchmarks() {
-        benchmarks::table(&mut out, &page, judgements);
+        benchmarks::append(&mut out, &page, judgements);
     } else if page.candidates().count() > BLOCKS_MAX {
-        many::table(&mut out, &page, judgements);
+        many::append(&mut out, &page, judgements);
     } else {
         blocks(&mut out, &page, judgements, histogram);
     }
@@ -68,7 +68,7 @@ pub fn summary(
     out
 }
 
-/// What the error rate is a rate of, where there are several comparisons.
+/// Appends the meaning of the error rate, if several comparisons share it.
 fn family(out: &mut String, page: &SummaryContext<'_>) {
     let family = page.analysis.comparisons.iter().find_map(|found| match &found.evidence {
         Evidence::Paired(paired) if paired.family > 1 => Some(paired.family),
@@ -111,7 +111,7 @@ fn blocks(
     }
 }
 
-/// One unit for the wall times of all arms and what is subtracted from them.
+/// The unit of all wall times, that of the control included.
 fn wall_unit(plan: &Plan, analysis: &Analysis) -> DisplayUnit {
     let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0));
     unit_of_walls(plan, t0s)
