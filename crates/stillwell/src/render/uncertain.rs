@@ -1,4 +1,4 @@
-//! A number and its error as text (statistics.md §4): the error has two digits, the number as many as the error
+//! A number and its error as text (docs/methodology.md, "How numbers are written"): the error has two digits, the number as many as the error
 //! allows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
