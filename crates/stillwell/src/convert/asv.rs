@@ -45,7 +45,7 @@ struct AsvBenchmarkInfo {
 /// Reads a result file; `benchmarks.json` may come second.
 ///
 /// # Errors
-/// What is wrong with one of them, with its place.
+/// A file does not match the format; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let text = json::without_bare_words(files[0].bytes);
     let document: AsvDocument = json::read(&text)?;
@@ -83,7 +83,7 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     Ok(results)
 }
 
-/// A row that may end early.
+/// The cells of a benchmark. The row may end before the last column.
 #[derive(Clone, Copy)]
 struct AsvRow<'a> {
     names: &'a [String],
@@ -113,7 +113,7 @@ impl<'a> AsvRow<'a> {
     }
 }
 
-/// What all combinations of parameters of a benchmark share.
+/// The part that all combinations of parameters of a benchmark share.
 struct AsvBenchmark<'a> {
     name: &'a str,
     unit: ResultUnit,

@@ -1,4 +1,4 @@
-//! What BenchmarkTools.jl saves: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A trial
+//! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A trial
 //! is of one process: one launch.
 
 use std::fmt;
@@ -97,7 +97,7 @@ impl<'de> Visitor<'de> for TrialNodeVisitor {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The file does not match the format; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let BenchmarkToolsDocument(versions, nodes) = json::read(files[0].bytes)?;
     let tools = json::text(&versions.tools);

@@ -1,4 +1,4 @@
-//! What all results must be, and what their benchmarks are called.
+//! The rules that all results keep, and the labels of their benchmarks.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use crate::results::{BenchmarkValues, MetaValue, Results, SummaryStatistics};
 
 impl Results {
-    /// Refuses what no writer and no analysis can use.
+    /// Refuses results that no writer and no analysis can use.
     ///
     /// # Errors
     /// There is no benchmark, one has no name or nothing measured, or two cannot be told from one another.
@@ -34,7 +34,7 @@ impl Results {
         Ok(self)
     }
 
-    /// What is said under a key of all benchmarks alike.
+    /// The value of a key if all benchmarks have the same.
     pub fn agreed(&self, key: &str) -> Option<&MetaValue> {
         let mut all = self
             .benchmarks

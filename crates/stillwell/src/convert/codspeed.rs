@@ -53,7 +53,7 @@ struct CodspeedStats {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The file does not match the format; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document: CodspeedDocument = json::read(files[0].bytes)?;
     let instrument = &document.instrument.r#type;

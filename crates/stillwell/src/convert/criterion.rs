@@ -1,4 +1,4 @@
-//! What criterion keeps in `target/criterion`: a directory for each benchmark, with one for each saved sample in it
+//! The directory `target/criterion`: a directory for each benchmark, with one for each saved sample in it
 //! (`new`, `base`, or the name of a baseline). A sample is of one process: one launch.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Which format a file has: from what is in it, never from its name.
+//! The format of a file: from its content, never from its name.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ const N_LINES_MAX: usize = 10_000;
 /// only near its end.
 ///
 /// # Errors
-/// It is none that is known; the message lists those.
+/// The format is unknown; the message lists the known ones.
 pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
     ensure!(!bytes.starts_with(&GZIP), "it is compressed; unpack it first");
     ensure!(!bytes.iter().all(u8::is_ascii_whitespace), "the file is empty");
@@ -158,7 +158,7 @@ impl<'de> Visitor<'de> for KeyLevel<'_> {
         Ok(())
     }
 
-    // What is neither a list nor an object says nothing.
+    // Scalars do not tell formats apart.
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Changes to results: what `convert` can do beside changing the format. None leaves results without a value.
+//! The edits of `convert` beside the change of format. No edit leaves results without a value.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::results::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 use crate::values::LaunchNumbers;
 
-/// What must be the same in all launches of a benchmark, by pyperf's rule: with one of these changed it is another
+/// Metadata that must be the same in all launches of a benchmark. The list is pyperf's: another value makes it another
 /// measurement.
 const FIXED: [&str; 9] = [
     "aslr",
@@ -146,7 +146,7 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     Ok(())
 }
 
-/// What is said of all benchmarks and not shared is said of one.
+/// Moves the metadata of all benchmarks that is not shared to one benchmark.
 fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
     for (key, value) in outer {
         if !shared.contains_key(key) {
@@ -172,7 +172,7 @@ fn merge(known: &mut BenchmarkValues, added: &mut BenchmarkValues) -> Result<()>
     }
     let inner = |it: &BenchmarkValues| it.launches().map(|launch| launch.inner_loops()).next();
     ensure!(inner(known) == inner(added), "{name:?} is in both, with other inner loops");
-    // What is not the same goes to the launches.
+    // Metadata that differs moves to the launches.
     let shared: Metadata = known
         .metadata
         .iter()

@@ -1,4 +1,4 @@
-//! What `go test -bench` prints (golang.org/design/14313-benchmark-format). Lines of one benchmark are values of one
+//! Output of `go test -bench` (golang.org/design/14313-benchmark-format). Lines of one benchmark are values of one
 //! launch: `-count` repeats in one process.
 
 use std::collections::HashMap;

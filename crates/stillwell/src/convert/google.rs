@@ -49,7 +49,7 @@ const NOT_COUNTERS: [&str; 3] = ["family_index", "per_family_instance_index", "r
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The file does not match the format; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let document: GoogleDocument = json::read(files[0].bytes)?;
     let mut results = Results { tool: "Google Benchmark".into(), ..Results::default() };

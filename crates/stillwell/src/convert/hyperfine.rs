@@ -21,7 +21,7 @@ const WALL: &str = "time_wall_clock";
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The file does not match the format; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document: HyperfineDocument = json::read(files[0].bytes)?;
     ensure!(
@@ -46,7 +46,7 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     Ok(results)
 }
 
-/// What holds for the CSV as well: numbers for commands that were measured twice, and the notes.
+/// Numbers the commands that were measured twice, and adds the notes. The CSV needs both as well.
 pub(super) fn finish(results: &mut Results) {
     let mut counts: BTreeMap<(String, Vec<(String, String)>), u32> = BTreeMap::new();
     let mut twice = None;
@@ -221,7 +221,7 @@ fn extra_name(key: &str) -> &str {
     }
 }
 
-/// Also what the CSV calls it.
+/// Unit and scale of a name in the JSON or the CSV.
 pub(super) fn unit_of(name: &str) -> (ResultUnit, f64) {
     match name {
         "second" | "s" => (ResultUnit::Time, SECOND_NS),

@@ -9,14 +9,14 @@ use crate::results::{
     BenchmarkValues, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics,
 };
 
-/// What version 2 puts before the names of version 1.
+/// Prefix of the column names of version 2; version 1 has none.
 const WALL: &str = "time_wall_clock_";
 const PARAMETER: &str = "parameter_";
 
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its line and column.
+/// The file does not match the format; the message has line and column.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let mut table = ::csv::Reader::from_reader(files[0].bytes);
     let header = table.headers().context("line 1")?.clone();

@@ -54,7 +54,7 @@ enum JmhScore {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The file does not match the format; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document: Vec<JmhBenchmark> = json::read(files[0].bytes)?;
     let mut results = Results::default();

@@ -51,7 +51,7 @@ pub(super) enum Sign {
 
 impl Sign {
     /// # Errors
-    /// What a number must be, if this one is not that.
+    /// The rule that the number breaks.
     pub(super) fn check(self, value: f64) -> Result<f64, String> {
         let (is_right, rule) = match self {
             Self::Positive => (value > 0.0, "a value must be above 0"),

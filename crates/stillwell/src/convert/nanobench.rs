@@ -46,7 +46,7 @@ struct NanobenchEpoch {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The file does not match the format; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let document: NanobenchDocument = json::read(files[0].bytes)?;
     let mut results = Results { tool: "nanobench".into(), ..Results::default() };

@@ -1,7 +1,7 @@
-//! A record → results, for other programs and for what is done with all files alike.
+//! A record → results, for other programs and for the verbs that treat all files alike.
 //!
-//! A process is a launch: of `run` each with one value, of workers with one for each slice. Whatever was only there to be
-//! subtracted, or as the twin of the reference, is no benchmark; a run that the timeout ended, or that failed, has no value.
+//! A process is a launch. A launch of `run` has one value, a launch of a worker has one for each slice. Controls and the
+//! twin of the reference are no benchmarks. A run that failed or timed out has no value.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -51,7 +51,7 @@ pub fn results(record: &Record) -> Results {
     results
 }
 
-/// What each arm is called where all arms are benchmarks: as its benchmark, if that has no other arm.
+/// Name of an arm among benchmarks: that of its benchmark, if no other arm has the same benchmark.
 pub fn name(record: &Record, arm: usize) -> String {
     let plan = &record.header.plan;
     let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
@@ -102,10 +102,10 @@ fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
     record.header.plan.arms.iter().enumerate().map(of_arm).collect()
 }
 
-/// What the commit is called that was measured.
+/// Metadata key of the measured commit.
 const REVISION: &str = "git_revision";
 
-/// The commit of all that was measured, if it is one.
+/// The commit of all arms, if they share one.
 fn revision_of_all(record: &Record) -> Option<&str> {
     let candidates = record.header.plan.candidates();
     let mut revisions = candidates.map(|(arm, _)| Some(&*record.header.git_of(arm)?.revision));
@@ -113,7 +113,7 @@ fn revision_of_all(record: &Record) -> Option<&str> {
     revisions.all(|revision| revision == Some(first)).then_some(first)
 }
 
-/// What an arm is, by pyperf's names.
+/// Metadata of an arm, by pyperf's names.
 fn arm_metadata(arm: &Arm) -> Metadata {
     let mut metadata = Metadata::new();
     let mut say = |key: &str, text: &str| {
@@ -137,8 +137,7 @@ fn arm_metadata(arm: &Arm) -> Metadata {
     metadata
 }
 
-/// What the workers said of themselves, but for words of the protocol, and for the seed of the hashes, which is another one
-/// in each block.
+/// Metadata of the workers. Words of the protocol are left out, and the seed of the hashes, which differs in each block.
 fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
     let mut metadata = BTreeMap::new();
     for event in &record.events {
@@ -157,7 +156,7 @@ fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
     metadata
 }
 
-/// What is known of the machine, by pyperf's names where it has one.
+/// Facts about the machine, by pyperf's names where it has one.
 fn facts(record: &Record) -> Metadata {
     let (header, plan) = (&record.header, &record.header.plan);
     let facts = &header.facts;
@@ -208,7 +207,7 @@ fn local(created: &str) -> String {
     time.replace('T', " ")
 }
 
-/// What an imported record says of a launch.
+/// A launch of an imported record.
 struct ImportedLaunch<'a> {
     arm: usize,
     n_warmups: u32,
@@ -234,7 +233,7 @@ fn imported_launches(record: &Record) -> Vec<ImportedLaunch<'_>> {
     launches.collect()
 }
 
-/// The launches as they were imported: so many rows of their arm each.
+/// Restores the launches of an imported record; each has a number of rows of its arm.
 fn by_import(
     made: &mut [Option<BenchmarkValues>],
     launches: &[ImportedLaunch<'_>],
@@ -298,13 +297,13 @@ fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, 
     }
 }
 
-/// The process of an arm that was only pilot, before the first block.
+/// The process before the first block in which the loops of an arm were found.
 struct PilotProcess {
     loops: u64,
     n_slices: usize,
 }
 
-/// Ends a launch of ours. What comes before the warm-ups of the first one is of the process that was only pilot.
+/// Ends a launch of our own session. The first slices of an arm are those of its pilot process.
 fn end_own(benchmark: &mut BenchmarkValues, pilot: Option<&PilotProcess>, inner_loops: u64) {
     let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
     let info = LaunchInfo { inner_loops, ..LaunchInfo::default() };
@@ -321,7 +320,7 @@ fn end_own(benchmark: &mut BenchmarkValues, pilot: Option<&PilotProcess>, inner_
     end(benchmark, info);
 }
 
-/// Ends a launch; its loops are said of all its values at once, if they are the same.
+/// Ends a launch. If all its values have the same loops, the launch has them.
 fn end(benchmark: &mut BenchmarkValues, mut info: LaunchInfo) {
     let from = benchmark.n_ended().0.min(benchmark.loops.len());
     if let [loops, rest @ ..] = &benchmark.loops[from..]

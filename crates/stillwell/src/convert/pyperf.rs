@@ -1,6 +1,6 @@
 //! pyperf JSON: version "1.0", and the integers 5 and 6 of before. A process is a launch.
 //!
-//! What a run says comes before what its benchmark says, and that before what the suite says. Keys come in any order
+//! Metadata of a run overrides that of its benchmark, which overrides that of the suite. Keys come in any order
 //! (pyperf sorts them, so `version` is last): units and loop counts are applied when all has been read.
 
 mod metadata;
@@ -23,7 +23,7 @@ const SECOND_NS: f64 = 1e9;
 /// Reads a suite.
 ///
 /// # Errors
-/// What pyperf would refuse as well, with its place.
+/// pyperf would refuse the file too; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     match options.detail {
         Detail::Values => finish(json::read::<SuiteDocument<false>>(files[0].bytes)?),
@@ -65,7 +65,7 @@ struct SuiteDocument<const ALL: bool> {
 #[serde(bound = "")]
 struct BenchmarkDocument<const ALL: bool> {
     metadata: Option<PyperfMetadata<true>>,
-    /// What version 5 calls it.
+    /// Name of `metadata` in version 5.
     common_metadata: Option<PyperfMetadata<true>>,
     runs: RunList<ALL>,
 }

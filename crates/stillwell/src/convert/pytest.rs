@@ -52,7 +52,7 @@ struct PytestStats {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The file does not match the format; the message has the place.
 pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let document: PytestDocument = json::read(files[0].bytes)?;
     let version = document.version.as_deref().unwrap_or_default();

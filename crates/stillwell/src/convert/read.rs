@@ -36,12 +36,12 @@ impl FileFormat {
         }
     }
 
-    /// For messages.
+    /// Name in messages.
     pub fn name(self) -> &'static str {
         self.entry().0
     }
 
-    /// As `--format` names it.
+    /// Name in `--format`.
     pub fn key(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(|| self.name().into(), |value| value.get_name().to_owned())
@@ -58,7 +58,7 @@ impl FileFormat {
     /// Reads a file, decompressed if it must be.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// The file does not match the format; the message has the place.
     pub fn read(self, files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
         let unpacked: Vec<Cow<'_, [u8]>> =
             files.iter().map(|file| unpacked(file.bytes)).collect::<Result<_>>()?;
@@ -78,7 +78,7 @@ pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// A small file can unpack to any size; more than this is not a benchmark's.
 const UNPACKED_BYTES_MAX: u64 = 1 << 31;
 
-/// What is in a gzip file, or the bytes themselves. The name plays no part.
+/// The content of a gzip file, or the bytes themselves. The name of the file has no effect.
 ///
 /// # Errors
 /// It is damaged, or unpacks to more than 2 GiB.

@@ -52,7 +52,7 @@ pub(super) fn read_results(files: &[SourceFile<'_>], options: ReadOptions<'_>) -
     Ok(results)
 }
 
-/// An empty command is what the program tim writes for its overhead, which is subtracted from the others.
+/// tim writes an empty command for its own overhead, which is subtracted from the others.
 fn new_benchmark(command: &str) -> BenchmarkValues {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
@@ -61,8 +61,7 @@ fn new_benchmark(command: &str) -> BenchmarkValues {
     made
 }
 
-/// A time in ns. What is written with decimals of a second is whole nanoseconds mostly; a product of doubles may miss that
-/// by its last bit.
+/// A time in ns. Decimals of a second are mostly whole nanoseconds; a product of doubles may differ in its last bit.
 fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     let ns = value * unit.ns();
     ensure!((0.0..=NS_MAX).contains(&ns), "a time is between 0 and 100 years");
@@ -70,7 +69,7 @@ fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     Ok(if is_whole { ns.round() } else { ns })
 }
 
-/// What a line says.
+/// The content of a line.
 struct TimedCommand<'a> {
     command: &'a str,
     /// As it is written.

@@ -1,4 +1,4 @@
-//! Results of other programs → a record, as if we had measured them, and no more certain than the file is.
+//! Results of other programs → a record, with no more certainty than the file has.
 //!
 //! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are slices.
 
@@ -19,7 +19,7 @@ use crate::spec::groups::LayoutOptions;
 use crate::values::metric::Metric;
 use crate::values::{Order, Padding, ValueUnit};
 
-/// What a record says beside what the file says.
+/// The parts of a record that the file does not determine.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     /// The file, as it was given.
@@ -30,9 +30,9 @@ pub struct ImportOptions {
     pub created: String,
     /// The words of our command line.
     pub command_line: Vec<String>,
-    /// So many runs of each command at its beginning are warm-ups.
+    /// Number of runs at the beginning of each command that are warm-ups.
     pub n_warmups: u32,
-    /// What the others are compared with, if it is not the first.
+    /// The reference of the comparisons, if it is not the first arm.
     pub reference: Option<String>,
     /// Whether every value is a run of its own, so that none is summarised with others.
     pub is_flat: bool,
@@ -104,7 +104,7 @@ fn arms_of(results: &Results) -> Vec<usize> {
     arm_of
 }
 
-/// What the source says of the machine.
+/// Facts about the machine in the file.
 fn facts(results: &Results) -> Facts {
     let said = |key: &str| match results.agreed(key)? {
         MetaValue::Text(text) => Some(text.clone()),
@@ -137,14 +137,14 @@ fn imported(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Imp
     }
 }
 
-/// JSON has no number that is not finite.
+/// Drops numbers that are not finite: JSON has none.
 fn finite(metadata: &Metadata) -> Metadata {
     let is_finite = |value: &MetaValue| !matches!(value, MetaValue::Float(x) if !x.is_finite());
     let kept = metadata.iter().filter(|(_, value)| is_finite(value));
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// All that a plan says of how to measure is not known; what it says of how to judge is as in any other session.
+/// A plan whose settings of measurement are unknown and whose settings of analysis are those of any session.
 fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
     let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
@@ -319,7 +319,7 @@ impl RecordBuilder<'_> {
     }
 }
 
-/// What else was measured, where a record has a column for it.
+/// Sets the other quantities for which a record has a column.
 fn extras(row: &mut Row, benchmark: &BenchmarkValues, at: usize, loops: u64) {
     let of = |name: &str| benchmark.extra(name).and_then(|values| *values.get(at)?);
     let whole = |value: f64| (0.0..9e18).contains(&value).then(|| value.round() as u64);

@@ -9,7 +9,7 @@ use crate::measure::switches::SwitchLog;
 use crate::record::Row;
 use crate::values::metric::{Metric, MetricSource};
 
-/// The events that are open, and what each said before the run.
+/// The open events, with their counts before the run.
 pub struct Counters {
     counters: Vec<OpenCounter>,
     switches: Option<SwitchLog>,
@@ -130,7 +130,7 @@ impl Counters {
         }
         if let Some(switches) = &mut self.switches {
             let switched = switches.add_up();
-            // What did not fit is still in the buffers.
+            // Records that did not fit are still in the buffers.
             self.is_stale |= switched.is_none();
             row.set(Metric::PreemptedNs, switched.map(|sums| sums.preempted_ns));
             row.set(Metric::Migrations, switched.map(|sums| sums.migrations));

@@ -34,23 +34,23 @@ pub struct ExecRunner<'a> {
     _captured: Option<NamedTempFile>,
 }
 
-/// What the launcher can collect.
+/// Metrics that the launcher can collect on this machine.
 #[derive(Debug)]
 pub struct MetricSupport {
     /// Metrics beyond those that are always there.
     pub metrics: Vec<Metric>,
-    /// What it cannot collect.
+    /// Metrics that it cannot collect.
     pub gaps: Vec<Gap>,
 }
 
-/// What a job of a batch was for.
+/// Purpose of a job of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum JobPurpose {
     Hook(Hook),
     Run,
 }
 
-/// A job's step, by its index, and what it does for it.
+/// The step that a job belongs to, by its index, and the purpose of the job.
 #[derive(Clone, Copy)]
 struct JobOrigin<'a> {
     index: usize,
@@ -59,7 +59,7 @@ struct JobOrigin<'a> {
 }
 
 impl<'a> ExecRunner<'a> {
-    /// Starts the launcher. `enter` puts it where its runs are to be, by its process id, before it does anything.
+    /// Starts the launcher. `enter` moves the process with this id to the place of its runs before its first request.
     ///
     /// # Errors
     /// It cannot be started, or not with what the plan asks for.
@@ -107,7 +107,7 @@ impl<'a> ExecRunner<'a> {
         self.process.id()
     }
 
-    /// Says where the rows go.
+    /// Sets the record that the rows go to.
     ///
     /// # Errors
     /// The launcher cannot open the record.
@@ -148,7 +148,7 @@ impl<'a> ExecRunner<'a> {
         }
     }
 
-    /// Sends part of the jobs of some steps and says how it went.
+    /// Runs part of the jobs of some steps.
     fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(JobPurpose) -> bool) -> Result<Outcome> {
         let (outcome, open_step) = match self.batch(steps, wanted) {
             Ok((batch, origins)) => self.send(batch, steps, &origins, InterruptTolerance::None)?,
@@ -190,7 +190,7 @@ impl<'a> ExecRunner<'a> {
         Ok((batch, origins))
     }
 
-    /// Has a batch run. The second value is the step that was under way when it stopped, if its conclude hook is due.
+    /// Runs a batch. The second value is the step that was interrupted, if its conclude hook is still to run.
     fn send(
         &mut self,
         batch: Batch,
@@ -222,7 +222,7 @@ impl<'a> ExecRunner<'a> {
         Ok((outcome, is_due.then_some(step)))
     }
 
-    /// What a stop means; `None` for one that was asked for.
+    /// The failure behind a stop; `None` after an interrupt.
     fn failure(
         &self,
         step: &Step,
@@ -333,7 +333,7 @@ fn job(step: &Step, purpose: JobPurpose, command: u32) -> Job {
     }
 }
 
-/// As the kernel takes it.
+/// The scheduling policy with the numbers of the kernel.
 pub(super) fn policy(sched: Sched) -> crate::sys::SchedulingPolicy {
     let (policy, priority) = policy_numbers(sched);
     crate::sys::SchedulingPolicy { policy, priority }
@@ -348,7 +348,7 @@ fn policy_numbers(sched: Sched) -> (i32, i32) {
     }
 }
 
-/// A child that never came to run its program: what it was doing, why it failed, what to do.
+/// The message for a child that failed before it executed its program: step, cause and remedy.
 fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
     let cause = std::io::Error::from_raw_os_error(errno);
     let process = &plan.process;

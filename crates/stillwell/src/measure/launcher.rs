@@ -44,11 +44,11 @@ pub fn is_requested() -> bool {
 /// Serves the front end, whose socket is standard input, until it hangs up.
 pub fn serve() {
     sys::install_launcher_signals();
-    // What ps and top show; the file is /proc/self/exe.
+    // The name in ps and top; the file is /proc/self/exe.
     rustix::thread::set_name(c"stillwell-run").ok();
     let front_end = sys::parent();
     sys::signal_me_when_my_parent_ends(Signal::TERM);
-    // What goes wrong here the front end sees as a closed socket; there is nobody else to tell.
+    // The front end sees an error here as a closed socket.
     serve_requests(front_end).ok();
 }
 
@@ -100,7 +100,7 @@ struct LauncherLoop {
     launcher: sys::Launcher,
 }
 
-/// What one child did.
+/// Result of one child.
 struct ChildRun {
     launched: LaunchedChild,
     ended_ns: u64,
@@ -140,7 +140,7 @@ impl LauncherLoop {
             schedstat,
             reading_time: ReadingTime::new(open.evidence),
             attributes: Attributes {
-                // What the launcher has itself its children inherit; hooks get back what it had before.
+                // Children inherit the mask of the launcher; hooks get the original mask back.
                 affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
                 nice: open.nice,
                 policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),

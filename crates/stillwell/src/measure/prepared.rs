@@ -41,7 +41,7 @@ pub fn environment(entries: &[Bytes]) -> CStrings {
     CStrings::new(entries.iter().map(|entry| c_string(entry)))
 }
 
-/// What tells a run its number.
+/// The variables with the number of the run.
 pub fn iteration_variables(job: &Job) -> impl Iterator<Item = CString> {
     let value = job.iteration.iter();
     value.flat_map(|value| {

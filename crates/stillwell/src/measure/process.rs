@@ -25,12 +25,12 @@ const REPEAT: Duration = Duration::from_millis(100);
 /// Requests without an answer before the launcher is killed: ten seconds of them, five times what it gives a run.
 const REQUESTS_MAX: u32 = 100;
 
-/// How many times ^C or SIGTERM may come before what is running is ended.
+/// Number of interrupts (^C or SIGTERM) that the running command survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterruptTolerance {
     /// A run ends at the first.
     None = 0,
-    /// What tidies up may finish; it ends at the second.
+    /// A hook that cleans up may finish; it ends at the second.
     Once = 1,
 }
 
@@ -43,7 +43,7 @@ pub struct LauncherProcess {
 }
 
 impl LauncherProcess {
-    /// Starts it, and has `enter` put it where its runs are to be.
+    /// Starts the launcher; `enter` moves it to the place of its runs.
     ///
     /// # Errors
     /// The program cannot execute itself, or the launcher refuses what was asked of it.
@@ -80,7 +80,7 @@ impl LauncherProcess {
         self.child.id()
     }
 
-    /// Says where the rows go.
+    /// Sets the record that the rows go to.
     ///
     /// # Errors
     /// The launcher cannot open the record.

@@ -39,7 +39,7 @@ pub struct Switch {
     cpu: usize,
 }
 
-/// What the switches of a run add up to.
+/// Sums over the switches of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwitchTotals {
     /// Time between being preempted and running again, over all threads.
@@ -103,7 +103,7 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
     builder.build()?.sampled(RING_BYTES)
 }
 
-/// An event that counts nothing and whose records are switches, as [`switch`] reads them. Without the kernel anybody may open it.
+/// An event that counts nothing and whose records are switches, as [`switch`] reads them. Every user may open it, since it excludes the kernel.
 pub fn switches() -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
     builder

@@ -1,5 +1,5 @@
-//! What the front end and the launcher say to each other: length-prefixed postcard frames over one socket, one
-//! request outstanding at a time.
+//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, one request outstanding
+//! at a time.
 
 use std::io::{self, Read, Write};
 
@@ -21,7 +21,7 @@ pub enum LauncherRequest {
     Batch(Batch),
 }
 
-/// What stays the same for a whole session.
+/// Settings of a whole session.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LauncherSettings {
     /// Limit for one run.
@@ -40,7 +40,7 @@ pub struct LauncherSettings {
     pub no_aslr: bool,
     /// Soft limits of the runs.
     pub rlimits: Vec<(u32, u64)>,
-    /// Whom runs and hooks run as, if not as we are.
+    /// User of runs and hooks, if it is not our own.
     pub run_as: Option<User>,
 }
 
@@ -51,7 +51,7 @@ pub struct RowDestination {
     pub record: Bytes,
     /// Names of its columns.
     pub columns: Vec<String>,
-    /// What `started_ns` is relative to.
+    /// Origin of `started_ns`.
     pub clock_origin_ns: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct Batch {
     pub environments: Vec<Vec<Bytes>>,
     /// Commands, referred to by index.
     pub commands: Vec<Command>,
-    /// What to run, in this order.
+    /// The jobs in their order.
     pub jobs: Vec<Job>,
 }
 
@@ -134,7 +134,7 @@ impl ExitRule {
 pub struct Job {
     /// Index of the command.
     pub command: u32,
-    /// What the row is for; `None` for a hook, which gets no row.
+    /// The row of a run; `None` for a hook, which has no row.
     pub row: Option<RowId>,
     /// Value of the iteration variables; `None` leaves them out.
     pub iteration: Option<String>,
@@ -166,7 +166,7 @@ pub enum LauncherReply {
     Done(BatchResult),
 }
 
-/// What the launcher found when it opened.
+/// Metrics that the launcher can and cannot collect.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LauncherReport {
     /// Columns of the metrics that can be collected beyond those that always are.
@@ -206,7 +206,7 @@ pub enum BatchStop {
     },
     /// The child did not come as far as running the program.
     Launch {
-        /// What it was doing.
+        /// The step that failed.
         stage: Stage,
         /// Why not.
         errno: i32,

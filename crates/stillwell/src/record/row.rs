@@ -5,7 +5,7 @@ use serde::de::{Deserializer as _, SeqAccess, Visitor};
 use crate::record::describe;
 use crate::values::metric::{METRICS, Metric};
 
-/// What was measured in one step. A value that this machine cannot give is `None`, never zero.
+/// Measurements of one step. A value that the machine cannot measure is `None`, never zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Position of the step in the order of execution, from 0.
@@ -22,9 +22,9 @@ pub struct Row {
     pub exit: i32,
     /// Whether the run was ended because it took longer than `--timeout`.
     pub timed_out: bool,
-    /// Whether it failed and so ended its session: what it took is no measurement. Not in the file: it follows from the plan.
+    /// Whether the run failed and ended its session; its time is no measurement. Derived from the plan, not in the file.
     pub is_rejected: bool,
-    /// What is compared, in the base unit of the arm, where it is no integer of a metric: a time per loop in ns, say.
+    /// The compared value in the base unit of the arm, if it is no integer metric: for example a time per loop in ns.
     pub value: Option<f64>,
     /// The metrics, indexed by [`Metric`].
     pub values: [Option<u64>; METRICS.len()],
@@ -47,7 +47,7 @@ impl Row {
         }
     }
 
-    /// What is compared: the value of its own, or else the wall time, ns.
+    /// The compared value: `value`, or else the wall time in ns.
     pub fn headline(&self) -> Option<f64> {
         self.value.or_else(|| self.get(Metric::WallNs).map(|ns| ns as f64))
     }
@@ -85,7 +85,7 @@ pub struct Layout {
     cells: Vec<CellKind>,
 }
 
-/// What a cell after the fixed ones holds.
+/// Content of a cell after the fixed ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellKind {
     Metric(Metric),
@@ -175,7 +175,7 @@ impl Layout {
     /// Reads a row from its line.
     ///
     /// # Errors
-    /// What is wrong with the line, naming the column.
+    /// The line is wrong; the message names the column.
     pub fn decode(&self, line: &[u8]) -> Result<Row, String> {
         let mut json = serde_json::Deserializer::from_slice(line);
         let value_at = self.cells.iter().position(|cell| *cell == CellKind::Value);
@@ -224,7 +224,7 @@ fn required<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<T, S
     optional(cells, index)?.ok_or_else(|| format!("column {} is null", FIXED_COLUMNS[index]))
 }
 
-/// A cell on its way into a line.
+/// A cell to write.
 #[derive(Clone, Copy, serde::Serialize)]
 #[serde(untagged)]
 enum CellNumber {
@@ -238,7 +238,7 @@ struct CellsVisitor {
     value_at: Option<usize>,
 }
 
-/// What was read.
+/// The cells of a line.
 struct ParsedCells {
     cells: [Option<i64>; CELLS_MAX],
     n_cells: usize,

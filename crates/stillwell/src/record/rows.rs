@@ -114,7 +114,7 @@ impl Rows {
         !self.own.is_empty()
     }
 
-    /// What is compared: the row's own value, or else its wall time, ns.
+    /// The compared value: the row's own, or else its wall time in ns.
     pub fn headline(&self, index: usize) -> Option<f64> {
         self.own(index).or_else(|| self.get(index, Metric::WallNs).map(|ns| ns as f64))
     }

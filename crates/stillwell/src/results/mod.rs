@@ -1,5 +1,5 @@
-//! What a file of results holds, whoever measured it. All readers make it, all edits are on it, the writers in `render`
-//! start from it.
+//! Results of any benchmark program, as the content of one file. Readers make them, edits change them, and the writers in
+//! `render` start from them.
 //!
 //! The values of a benchmark are in one vector, whatever number of launches they are from: a file may have 200 000
 //! launches of five values.
@@ -13,10 +13,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// What is known beside the values, by its key.
+/// Facts beside the values, by key.
 pub type Metadata = BTreeMap<String, MetaValue>;
 
-/// One thing that is known.
+/// One value of metadata.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum MetaValue {
@@ -43,7 +43,7 @@ impl From<&str> for MetaValue {
     }
 }
 
-/// What the values of a benchmark are.
+/// Unit of the values of a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ResultUnit {
     /// Nanoseconds per loop.
@@ -73,15 +73,15 @@ impl ResultUnit {
 pub struct Results {
     /// Format and version, for example `pyperf 1.0`.
     pub tool: String,
-    /// Of all benchmarks. What a benchmark or a launch says of the same key comes before it.
+    /// Metadata of all benchmarks. The same key of a benchmark or launch overrides it.
     pub metadata: Metadata,
     /// In the order of the file.
     pub benchmarks: Vec<BenchmarkValues>,
-    /// What cannot be claimed from this source, and why.
+    /// Limits of this source, with the reason.
     pub notes: Vec<String>,
     /// Whether these are commands, which were measured to be compared with one another.
     pub are_commands: bool,
-    /// Which benchmark each launch is of, in the order of measurement; empty where the source does not say.
+    /// Index of the benchmark of each launch, in the order of measurement; empty if the source does not have it.
     pub order: Vec<u32>,
 }
 
@@ -101,11 +101,11 @@ pub struct BenchmarkValues {
     pub warmups: Vec<(u64, f64)>,
     /// Outer loops of each value, where they differ within a launch; otherwise empty.
     pub loops: Vec<u64>,
-    /// What else was measured with each value.
+    /// Other quantities that were measured with each value.
     pub extras: Vec<Extra>,
-    /// If the source has only this and no values.
+    /// Summary of a source without values.
     pub summary: Option<SummaryStatistics>,
-    /// Whether it is there to be subtracted from the others: the empty command.
+    /// Whether it is the empty command, which is subtracted from the others.
     pub is_control: bool,
     launches: Vec<Launch>,
 }
@@ -127,7 +127,7 @@ pub const EXIT_CODE: &str = "exit_code";
 /// Name of the extra that is the peak of the resident memory.
 pub const PEAK_MEMORY: &str = "peak_memory";
 
-/// What a source says of values that it does not keep, in the base unit.
+/// Summary of values that the source does not keep, in the base unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SummaryStatistics {
@@ -143,7 +143,7 @@ pub struct SummaryStatistics {
     pub max: Option<f64>,
 }
 
-/// What a launch without values was for.
+/// Purpose of a launch without values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Calibration {
@@ -153,7 +153,7 @@ pub enum Calibration {
     WarmupsAgain(u64),
 }
 
-/// What a launch is beside its values.
+/// Facts about a launch beside its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LaunchInfo {
     /// Outer loops of each value, if the source says so.
@@ -161,7 +161,7 @@ pub struct LaunchInfo {
     /// Inner loops in each outer one, if the source says so.
     pub inner_loops: Option<NonZeroU64>,
     pub calibration: Option<Calibration>,
-    /// None if it has none, or if it was not wanted.
+    /// `None` if the source has none, or if the reader left it out.
     pub metadata: Option<Box<Metadata>>,
 }
 
@@ -256,7 +256,7 @@ impl BenchmarkValues {
         })
     }
 
-    /// What the launches are beside their values.
+    /// Facts about the launches beside their values.
     pub fn infos_mut(&mut self) -> impl Iterator<Item = &mut LaunchInfo> {
         self.launches.iter_mut().map(|launch| &mut launch.info)
     }
@@ -346,7 +346,7 @@ impl BenchmarkValues {
         self.launches.iter_mut().for_each(|launch| launch.warmups_end = 0);
     }
 
-    /// A value may become too large when its unit is applied.
+    /// Whether all numbers are finite: the scale of a unit can overflow.
     pub(super) fn is_finite(&self) -> bool {
         let summary = self.summary.unwrap_or_default();
         let SummaryStatistics { count: _, mean, stddev, min, q1, median, q3, max } = summary;

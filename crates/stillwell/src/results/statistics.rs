@@ -1,4 +1,4 @@
-//! What the writers and the tables need of a benchmark: computed from its values, or what the source says if it has none.
+//! Summary of a benchmark for writers and tables: computed from its values, or the summary of the file if it has none.
 
 use crate::results::{BenchmarkValues, SummaryStatistics};
 

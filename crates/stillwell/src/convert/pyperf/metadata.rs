@@ -1,4 +1,4 @@
-//! What the metadata of a suite, of a benchmark or of a run says.
+//! Metadata of a suite, a benchmark or a run.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -27,7 +27,7 @@ impl From<PyUnit> for ResultUnit {
     }
 }
 
-/// What is needed to understand the values; the rest only if `ALL`.
+/// The keys that decide the meaning of the values; the others only if `ALL`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PyperfMetadata<const ALL: bool> {
     pub(super) name: Option<String>,
@@ -49,7 +49,7 @@ pub fn calibration_entry(calibration: Calibration) -> (&'static str, u64) {
 }
 
 impl<const ALL: bool> PyperfMetadata<ALL> {
-    /// What is left when the values are understood. A calibration that was not of a run without values is left too.
+    /// The other keys. A calibration stays among them if it belongs to no run without values.
     pub(super) fn take_rest(&mut self) -> Metadata {
         let mut rest = std::mem::take(&mut self.rest);
         if let Some((key, n)) = self.calibration.map(calibration_entry).filter(|_| ALL) {
@@ -59,7 +59,7 @@ impl<const ALL: bool> PyperfMetadata<ALL> {
     }
 }
 
-/// What the runs say that say it: it must be the same everywhere.
+/// The value of a key in the runs that have it: it must be the same in all of them.
 #[derive(Clone, Debug)]
 pub(super) struct CommonValue<T> {
     value: Option<T>,
@@ -89,10 +89,10 @@ impl<T: PartialEq + Clone + fmt::Debug> CommonValue<T> {
         }
     }
 
-    /// What holds for all runs, if those that say nothing have the value of the suite or benchmark around them.
+    /// The value of all runs. Runs without it have that of the benchmark or suite.
     ///
     /// # Errors
-    /// Nobody says it, or a run says something else.
+    /// Neither the runs nor the benchmark nor the suite has the key, or the values differ.
     pub(super) fn agree(self, outer: Option<&T>, n_runs: usize) -> Result<T> {
         let is_outer_used = self.n_runs < n_runs;
         let chosen = self.value.as_ref().or(outer).context("nothing says it")?;

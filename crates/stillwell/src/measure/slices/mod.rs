@@ -1,6 +1,6 @@
 //! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on the
-//! same CPU, and take turns in slices of about a millisecond, in random order; so whatever is slower than a few
-//! milliseconds meets all arms alike. docs/methodology.md, "Slices".
+//! same CPU, and take turns in slices of about a millisecond, in random order. Disturbances that are slower than a few
+//! milliseconds therefore affect all arms alike. docs/methodology.md, "Slices".
 
 mod generation;
 mod pace;
@@ -46,7 +46,7 @@ pub struct SliceRunner<'a> {
     paces: Paces,
 }
 
-/// What a runner has found out about its benchmarks, by their names.
+/// The paces of the benchmarks, by name.
 #[derive(Debug, Default)]
 pub struct Paces(HashMap<Option<String>, Pace>);
 
@@ -69,7 +69,7 @@ pub const SLICE_METRICS: [Metric; 8] = [
     Metric::EmptyLoopPs,
 ];
 
-/// Where workers come from.
+/// Source of the workers.
 #[derive(Debug)]
 pub enum WorkerFactory {
     /// They are programs, which run as this user if not as we are.
@@ -149,18 +149,18 @@ impl<'a> SliceRunner<'a> {
         })
     }
 
-    /// With what an earlier runner of the same plan has found out.
+    /// Sets the paces that an earlier runner of the same plan found.
     pub fn knowing(mut self, paces: Paces) -> Self {
         self.paces = paces;
         self
     }
 
-    /// What it has found out.
+    /// The paces that this runner found.
     pub fn into_paces(self) -> Paces {
         self.paces
     }
 
-    /// Says where the rows go, and the step of the first.
+    /// Sets the record of the rows and the step of the first row.
     ///
     /// # Errors
     /// The record cannot be opened.

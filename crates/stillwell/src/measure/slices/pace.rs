@@ -35,7 +35,7 @@ const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=10.0;
 /// The shortest of so many slices counts: others have met what else the machine does.
 const TRIES: u32 = 3;
 /// The slice of the slowest arm is at most so many times as long as a slice should be: of arms that differ by more, the
-/// fast one's slices are short, but nobody needs to know such a ratio closely.
+/// fast one's slices are short, but such a ratio needs no precision.
 const LONGER_MAX: u64 = 50;
 const LOOPS_MAX: u64 = 1 << 40;
 
@@ -50,7 +50,7 @@ pub(super) struct Pace {
     launches_ns: Vec<u64>,
 }
 
-/// What one arm has shown.
+/// Result of the trial of one arm.
 struct PaceTrial {
     per_loop_ns: f64,
     n_slices: usize,
@@ -144,7 +144,7 @@ impl SliceRunner<'_> {
         })
     }
 
-    /// Says in the record what the worker says of itself, and how it warmed up.
+    /// Appends the metadata of the worker and its warm-up to the record.
     fn note(
         &mut self,
         member: &mut TeamWorker,
@@ -194,7 +194,7 @@ impl Pace {
             ns if ns >= LONG_NS => 1,
             ns => (PROCESS_NS / ns.max(1)).clamp(*SLICES_RANGE.start(), *SLICES_RANGE.end()),
         };
-        // What takes long, and showed no warm-up, needs none.
+        // Long slices without a visible warm-up need none.
         let n_warmups = if slice_ns as u64 >= LONG_NS && shown == 0 { 0 } else { n_warmups };
         Self {
             loops: wanted,

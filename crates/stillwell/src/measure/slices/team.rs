@@ -127,7 +127,7 @@ fn empty_loop_ps_of(worker: &mut Worker) -> Result<u64, WorkerFailure> {
     Ok(least_ps)
 }
 
-/// How the worker of a step is started: the same environment for all arms of a block, another for each block.
+/// The launch of the worker of a step. All arms of a block have the same environment; each block has another.
 fn launch(plan: &Plan, workers: &Workers, step: &Step) -> WorkerLaunch {
     let inherited = inherited_environment();
     let arm = &plan.arms[step.arm as usize];
@@ -175,7 +175,7 @@ fn directory(arm: &Arm, block: Option<u32>) -> Option<CString> {
     arm.directory(block).map(|directory| c_string(directory.as_bytes()))
 }
 
-/// How a program is started to be asked for its benchmarks.
+/// The launch of a program that lists its benchmarks.
 pub(super) fn launch_to_list(program: &Arm) -> WorkerLaunch {
     let inherited = inherited_environment().into_iter();
     let entry = |(name, value): (Bytes, Bytes)| [name, b"=".to_vec(), value].concat();

@@ -1,11 +1,11 @@
-//! Lines of a worker → what they say. Strict: what the protocol does not allow is an error.
+//! Parser of the lines of a worker. It is strict: a line that the protocol does not allow is an error.
 
 use crate::measure::worker::text;
 
 /// The version of the protocol that is spoken here.
 pub const VERSION: &str = "1";
 
-/// What a worker says of itself in its first line. A fact that it does not give is unknown, not false.
+/// Facts in the first line of a worker. A missing fact is unknown, not false.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerFacts {
     /// Names and values, in the worker's order.
@@ -46,7 +46,7 @@ pub struct TimeAnswer {
     pub counters: Vec<(String, u64)>,
 }
 
-/// What can be wrong with a first line.
+/// Errors of a first line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum GreetingError {
     /// Not of the protocol.
@@ -108,7 +108,7 @@ pub fn number(line: &[u8], name: &[u8]) -> Option<u64> {
     words.next().is_none().then_some(value)
 }
 
-/// The text of `error TEXT`. A worker that says badly what went wrong has still said it.
+/// The text of `error TEXT`. A text with wrong escapes is taken literally.
 pub fn error(line: &[u8]) -> Option<String> {
     let text = line.strip_prefix(b"error ")?;
     Some(text::unescape(text).unwrap_or_else(|| String::from_utf8_lossy(text).into_owned()))

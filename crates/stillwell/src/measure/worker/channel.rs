@@ -27,7 +27,7 @@ const ASK_AGAIN_NS: u64 = 2_000_000;
 pub struct Channel {
     requests: OwnedFd,
     answers: OwnedFd,
-    /// What has been read; what comes before `start` has been taken.
+    /// Bytes that were read; those before `start` were returned already.
     buffer: Vec<u8>,
     start: usize,
 }
@@ -41,7 +41,7 @@ pub struct WorkerPipes {
     pub answers: OwnedFd,
 }
 
-/// What ends a wait other than an answer.
+/// Events other than an answer that end a wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WaitLimits<'a> {
     /// CLOCK_MONOTONIC.
@@ -61,7 +61,7 @@ pub enum ChannelError {
     System(Errno),
 }
 
-/// What has happened when a wait is over; nothing, when it was only time to look.
+/// Events that ended a wait; none after a periodic wake-up.
 #[derive(Debug, Default)]
 struct Wakeup {
     interrupted: bool,
@@ -77,7 +77,7 @@ impl WaitLimits<'_> {
         WaitLimits { deadline_ns, interrupt }
     }
 
-    /// What is left until the deadline.
+    /// Time until the deadline.
     pub fn left(&self) -> Option<Timespec> {
         let left_ns = self.deadline_ns?.saturating_sub(monotonic_ns());
         Timespec::try_from(Duration::from_nanos(left_ns)).ok()
@@ -85,7 +85,8 @@ impl WaitLimits<'_> {
 }
 
 impl Wakeup {
-    /// Whether to give up. ^C is taken only now: one that comes with an answer is for the next wait.
+    /// The error that ends the wait, if any. The interrupt is consumed only here, so one that comes with an answer ends
+    /// the next wait.
     fn check(&self, limits: &WaitLimits<'_>) -> Result<(), ChannelError> {
         if self.interrupted {
             limits.interrupt.map(Interrupt::take);

@@ -1,5 +1,4 @@
-//! What can go wrong with a worker, with everything that a message needs. It is put into words in
-//! `cmd::measuring::worker_failure`.
+//! Failures of a worker, with everything that a message needs. `render::failure::worker` writes the messages.
 
 use std::time::Duration;
 
@@ -14,9 +13,9 @@ const SHOWN_CHARS_MAX: usize = 200;
 pub struct WorkerFailure {
     /// The request; `None` while the worker's first line was awaited, or before.
     pub request: Option<String>,
-    /// What went wrong.
+    /// The cause.
     pub what: FailureCause,
-    /// The end of what the process wrote to its standard output and error.
+    /// Last lines of standard output and error of the process.
     pub output_tail: OutputTail,
 }
 
@@ -34,14 +33,14 @@ pub enum FailureCause {
     },
     /// The process ended.
     Died {
-        /// Exit status, or minus the signal; `None` if nobody can know (a forked worker whose server is gone).
+        /// Exit status, or minus the signal; `None` if it is unknown (a forked worker whose server is gone).
         exit: Option<i32>,
     },
     /// It closed its pipe and went on. It was killed.
     HungUp,
     /// It did not answer in time. It was killed.
     TimedOut(Duration),
-    /// It answered what is not an answer to the request.
+    /// The line is no answer to the request.
     Rubbish {
         /// The beginning of the line, escaped.
         line: String,
@@ -62,7 +61,7 @@ pub enum FailureCause {
     Interrupted,
     /// The system refused something here.
     System {
-        /// What could not be done.
+        /// The operation that failed.
         what: &'static str,
         /// The error.
         errno: i32,

@@ -36,7 +36,7 @@ use crate::measure::worker::{EXIT_LIMIT, LIMIT, RequestLimits, Worker, answer, t
 #[derive(Debug)]
 pub struct ForkServer {
     socket: OwnedFd,
-    /// What has been read of the next line.
+    /// The bytes of the next line so far.
     buffer: RefCell<Vec<u8>>,
     /// Whether an answer is missing. What comes next could be that one, so nothing more is asked.
     lost: Cell<bool>,
@@ -136,7 +136,7 @@ impl ForkServer {
                 return Err(ChannelError::Rubbish(buffer.clone(), AnswerFault::TooLong));
             }
             let mut chunk = [0; 1024];
-            // MSG_DONTWAIT and not O_NONBLOCK, which whoever gave us the socket would have as well.
+            // MSG_DONTWAIT and not O_NONBLOCK, which would apply to the owner of the socket as well.
             match recv(&self.socket, &mut chunk, RecvFlags::DONTWAIT) {
                 Ok((0, _)) | Err(Errno::CONNRESET) => return Err(ChannelError::Gone),
                 Ok((n_bytes, _)) => buffer.extend_from_slice(&chunk[..n_bytes]),

@@ -45,7 +45,7 @@ pub use slice::Slice;
 
 /// The argument that makes a program a worker.
 const ARGUMENT: &str = "--stillwell-worker=";
-/// How long a request may take that is none of the user's code, and the start: nobody waits longer for a program that
+/// Time limit of the start, and of requests that run none of the user's code. It also ends the wait for a program that
 /// is no worker.
 const LIMIT: Duration = Duration::from_secs(60);
 /// How long a worker may take to end after `quit`.
@@ -60,7 +60,7 @@ pub struct WorkerLaunch {
     pub argv: Vec<Bytes>,
     /// `NAME=VALUE`, all of it, the padding included.
     pub environment: Vec<Bytes>,
-    /// What the process sets on itself.
+    /// Attributes that the process sets on itself.
     pub attributes: Attributes,
 }
 
@@ -73,20 +73,20 @@ pub struct RequestLimits {
     pub interrupt: Option<Rc<Interrupt>>,
 }
 
-/// How a worker ended that was asked to.
+/// The end of a worker after `quit`.
 #[derive(Debug)]
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "what was measured before is as good whatever it ended with")
 )]
 pub struct WorkerExit {
-    /// Exit status, or minus the signal; `None` if nobody can know.
+    /// Exit status, or minus the signal; `None` if it is unknown.
     pub exit: Option<i32>,
     /// Whether it did not end in time and was killed.
     pub killed: bool,
-    /// What wait4 says of it. Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
+    /// Resources it used, from wait4(2). Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
     pub usage: Option<Usage>,
-    /// The end of what it wrote.
+    /// Last lines of its output.
     pub output_tail: OutputTail,
 }
 
@@ -169,7 +169,7 @@ impl Worker {
         Ok(self.facts.as_ref().expect("set just now"))
     }
 
-    /// What the kernel says of the process as a whole.
+    /// Counts of the whole process from the kernel.
     pub fn status(&self) -> ProcStatus {
         self.files.status()
     }
@@ -267,7 +267,7 @@ impl Worker {
         self.end_by(request, FailureCause::Rubbish { line: failure::shown(line), why })
     }
 
-    /// What it means that no answer came.
+    /// The failure for a missing answer.
     fn broken(
         &mut self,
         request: Option<&str>,

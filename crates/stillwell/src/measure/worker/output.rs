@@ -1,9 +1,8 @@
 //! Standard output and error of a worker: two files in memory, of which only the end is kept.
 //!
-//! Files and not pipes, so that nobody has to read along: a worker never blocks in a write, whatever the parent is
-//! waiting for, so the two cannot wait for each other; and output during a slice wakes no parent up, which would take
-//! the CPU from the worker where they share one. In return something must keep the files short: the parent looks at
-//! their lengths when an answer has come, and now and then while it waits for one.
+//! Files need no reader, unlike pipes. A worker never blocks in a write, so worker and parent cannot wait for each other.
+//! Output during a slice does not wake the parent, which would take the CPU from the worker. The parent keeps the files
+//! short: it checks their lengths after each answer, and every 50 ms while it waits.
 
 use std::fs::File;
 use std::io;
@@ -45,7 +44,7 @@ impl WorkerOutput {
         })
     }
 
-    /// What the child gets as standard output and error.
+    /// Standard output and error of the child.
     pub fn fds(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
         (self.stdout.file.as_fd(), self.stderr.file.as_fd())
     }
@@ -56,7 +55,7 @@ impl WorkerOutput {
         self.stderr.trim();
     }
 
-    /// The ends of both.
+    /// The last bytes of both.
     pub fn output_tail(&self) -> OutputTail {
         let text = |captured: &TailFile| String::from_utf8_lossy(&captured.end()).into_owned();
         OutputTail { stdout: text(&self.stdout), stderr: text(&self.stderr) }

@@ -1,4 +1,4 @@
-//! What `/proc` says of a worker. The files stay open and are read anew at offset 0, which makes the kernel write them
+//! Counts of a worker in `/proc`. The files stay open and are read anew at offset 0, which makes the kernel write them
 //! anew (fs/seq_file.c, `seq_read_iter`); nothing is allocated.
 //!
 //! Measured on Linux 6.18 in a virtual machine: schedstat 0.7, stat 2.8, status 6.2, sched 4.9 µs. Before and after a
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 
-/// The open files of one process. A file that cannot be opened says nothing.
+/// The open files of one process. Without a file its values are `None`.
 #[derive(Debug)]
 pub struct ProcFiles {
     schedstat: Option<OwnedFd>,
@@ -17,7 +17,7 @@ pub struct ProcFiles {
     status: Option<OwnedFd>,
 }
 
-/// What `status` says.
+/// Fields of `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcStatus {
     /// `VmHWM`: peak resident set since exec, KiB.
@@ -51,7 +51,7 @@ impl ProcFiles {
         read::<1024, _>(self.stat.as_ref(), cpu)
     }
 
-    /// What status says (proc_pid_status(5)).
+    /// The fields of status (proc_pid_status(5)).
     pub fn status(&self) -> ProcStatus {
         // The switches come after the allowed CPUs: with 8192 CPUs 2.3 kB of mask and up to 20 kB of list.
         read::<32768, _>(self.status.as_ref(), |text| Some(status(text))).unwrap_or_default()
@@ -82,7 +82,7 @@ fn cpu(stat: &[u8]) -> Option<u32> {
 
 fn status(status: &[u8]) -> ProcStatus {
     let mut found = ProcStatus::default();
-    // What is looked for comes after the name, in which a newline is escaped.
+    // The fields come after the name, in which the kernel escapes newlines.
     for line in status.split_inclusive(|&byte| byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else { break };
         let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };

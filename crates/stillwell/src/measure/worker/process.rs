@@ -39,9 +39,9 @@ enum ProcessOrigin {
 /// How a process ended.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessEnd {
-    /// Exit status, or minus the signal; `None` if nobody can know.
+    /// Exit status, or minus the signal; `None` if it is unknown.
     pub exit: Option<i32>,
-    /// What wait4 says of it.
+    /// Resources it used, from wait4(2).
     pub usage: Option<Usage>,
 }
 
@@ -61,13 +61,13 @@ impl WorkerProcess {
         self.pid
     }
 
-    /// What can be polled for its end.
+    /// The descriptor to poll for its end.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(|pidfd| pidfd.as_fd())
     }
 
-    /// Whether it has ended; it may still have to be reaped. Of a forked one without a pidfd nobody can know: there only
-    /// the end of its answers tells.
+    /// Whether it has ended; it may still have to be reaped. The end of a forked
+    /// process without a pidfd is visible only as the end of its answers.
     pub fn has_ended(&self) -> bool {
         self.end.is_some()
             || match (&self.origin, &self.pidfd) {
@@ -84,7 +84,7 @@ impl WorkerProcess {
         }
     }
 
-    /// The end of what it wrote.
+    /// Last lines of its output.
     pub fn output_tail(&self) -> OutputTail {
         match &self.origin {
             ProcessOrigin::Child(output) => output.output_tail(),
@@ -93,7 +93,7 @@ impl WorkerProcess {
     }
 
     /// Ends the whole group, if there is anything left of it, and reaps. As long as the leader is not reaped, the
-    /// group's number cannot be anybody else's.
+    /// kernel gives the number of the group to no other process.
     pub fn finish(&mut self) -> ProcessEnd {
         if let Some(end) = self.end {
             return end;
@@ -122,7 +122,7 @@ fn reap(pid: i32) -> ProcessEnd {
         match sys::reap(pid) {
             Ok((exit, usage)) => return ProcessEnd { exit: Some(exit), usage: Some(usage) },
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // Cannot be: it is a child of ours that nobody else reaps. No reason to panic in drop.
+            // Impossible for a child that only this function reaps; drop must not panic.
             Err(_) => return ProcessEnd { exit: None, usage: None },
         }
     }

@@ -71,7 +71,7 @@ impl Worker {
         self.ok("collect", b"", Some(LIMIT))
     }
 
-    /// What the worker knows of itself. Finding it out may disturb measurements.
+    /// Metadata of the worker. Collecting it may disturb measurements.
     ///
     /// # Errors
     /// As for every request.

@@ -4,7 +4,7 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
 use crate::measure::worker::{Worker, answer};
 
-/// What one slice measured. `None`: this kernel cannot say; never zero instead.
+/// Measurements of one slice. `None` if the kernel does not have the value; never zero instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// CLOCK_MONOTONIC when the request was sent.
