@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::analysis::{RecordCheck, Steadiness, check_record};
 use crate::cmd::print::print;
 use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::render::{Styles, check as shown};
 use crate::spec::CheckVerb;
 use crate::values::exit_code;

@@ -12,8 +12,8 @@ use crate::cmd::open::{FileContent, InputFile, open};
 use crate::cmd::output_file::{directory_of, write_new, write_one};
 use crate::cmd::print::print;
 use crate::convert::edit;
-use crate::convert::read::Detail;
-use crate::convert::to_record::About;
+use crate::convert::source::Detail;
+use crate::convert::to_record::ImportOptions;
 use crate::plan::defaults;
 use crate::record::{Event, Layout, Record, Writer};
 use crate::render::{bmf, pyperf, values};
@@ -88,13 +88,13 @@ fn to(verb: &ConvertVerb) -> WriteFormat {
     })
 }
 
-fn about(verb: &ConvertVerb, is_flat: bool) -> About {
-    About {
+fn about(verb: &ConvertVerb, is_flat: bool) -> ImportOptions {
+    ImportOptions {
         n_warmups: verb.warmup.unwrap_or(defaults::CONVERT_WARMUPS),
         reference: verb.reference.clone(),
         is_flat,
         with_launches: !is_flat,
-        ..About::default()
+        ..ImportOptions::default()
     }
 }
 

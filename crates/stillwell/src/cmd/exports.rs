@@ -9,7 +9,7 @@ use clap::ValueEnum as _;
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::{open, report};
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::convert::{edit, of_record};
 use crate::render::markup::{self, Markup};
 use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};

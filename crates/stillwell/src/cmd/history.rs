@@ -10,7 +10,7 @@ use crate::cmd::open::{self, FileBytes, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
 use crate::cmd::site::Folder;
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::history::commits::Commits;
 use crate::history::detection::{self, DetectionSettings};
 use crate::history::series::{self, Series};

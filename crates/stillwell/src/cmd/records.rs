@@ -12,7 +12,7 @@ use crate::cmd::exports;
 use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::print::print;
 use crate::convert::of_record;
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::histogram::HistogramSeries;

@@ -11,11 +11,11 @@ use crate::analysis::walls::Walls;
 use crate::analysis::watch::SessionComparisons;
 use crate::host::shield;
 use crate::measure::clock::monotonic_ns;
-use crate::measure::worker::What;
-use crate::measure::{Failure, Hook, Outcome, Runner};
+use crate::measure::worker::FailureCause;
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::noise::{RunInterval, RunTracer};
 use crate::plan::{Plan, Stopping};
-use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
+use crate::record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
 use crate::schedule::{Schedule, Step};
 use crate::session::progress::ProgressLine;
 use crate::values::metric::Metric;
@@ -31,7 +31,7 @@ pub struct SessionEnd {
     /// Its reason.
     pub reason: EndReason,
     /// The failure of a run, of a worker or of the record, if there was one.
-    pub failure: Option<Failure>,
+    pub failure: Option<MeasurementFailure>,
 }
 
 /// The state of a session: its rows so far, and all that its decisions depend on.
@@ -73,7 +73,7 @@ impl SessionState {
     pub(super) fn follow(
         &mut self,
         plan: &Plan,
-        tail: &mut Tail,
+        tail: &mut RecordTail,
         mut each: impl FnMut(&Row),
     ) -> Result<()> {
         let Self { live, walls, watch, launches, next_step, next_block, ended_ns, .. } = self;
@@ -87,7 +87,7 @@ impl SessionState {
             }
         };
         tail.follow(|line| {
-            let Line::Row(mut row) = line else { return Ok(()) };
+            let RecordLine::Row(mut row) = line else { return Ok(()) };
             row.is_rejected = plan.rejects(row.arm, row.shell_exit());
             *next_step = row.step + 1;
             *next_block = row.block.map_or(*next_block, |block| block + 1);
@@ -137,7 +137,7 @@ pub struct Session<'a> {
     pub(super) plan: &'a Plan,
     pub(super) runner: &'a mut dyn Runner,
     writer: Writer,
-    tail: Tail,
+    tail: RecordTail,
     pub(super) state: SessionState,
     pub(super) progress: ProgressLine,
     /// Traces the programs that take CPU time from the runs.
@@ -154,7 +154,7 @@ impl<'a> Session<'a> {
         plan: &'a Plan,
         runner: &'a mut dyn Runner,
         writer: Writer,
-        tail: Tail,
+        tail: RecordTail,
         progress: ProgressLine,
     ) -> Self {
         Self {
@@ -318,13 +318,15 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn note_failure(&mut self, failure: Option<&Failure>) -> Result<()> {
+    pub fn note_failure(&mut self, failure: Option<&MeasurementFailure>) -> Result<()> {
         match failure {
-            Some(Failure::Run { step, stderr, .. }) => {
+            Some(MeasurementFailure::Run { step, stderr, .. }) => {
                 self.writer.append_event(&Event::Failure { step: *step, stderr: stderr.clone() })
             }
             // The row that did not fit may fit now.
-            Some(Failure::Record { line, .. }) if !line.is_empty() => self.writer.append(line),
+            Some(MeasurementFailure::Record { line, .. }) if !line.is_empty() => {
+                self.writer.append(line)
+            }
             _ => Ok(()),
         }
     }
@@ -335,11 +337,13 @@ pub(super) fn end_of(outcome: Outcome) -> Option<SessionEnd> {
     let reason = match &outcome.failure {
         _ if outcome.interrupted => EndReason::Interrupted,
         None => return None,
-        Some(Failure::Run { timed_out: true, .. }) => EndReason::TimedOut,
-        Some(Failure::Worker { failure, .. }) if matches!(failure.what, What::TimedOut(_)) => {
+        Some(MeasurementFailure::Run { timed_out: true, .. }) => EndReason::TimedOut,
+        Some(MeasurementFailure::Worker { failure, .. })
+            if matches!(failure.what, FailureCause::TimedOut(_)) =>
+        {
             EndReason::TimedOut
         }
-        Some(Failure::Record { .. }) => EndReason::RecordFull,
+        Some(MeasurementFailure::Record { .. }) => EndReason::RecordFull,
         Some(_) => EndReason::Failed,
     };
     // The complaint of a command that ^C cut short is no failure.

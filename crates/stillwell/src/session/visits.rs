@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::measure::Hook;
 use crate::plan::Plan;
-use crate::record::{EndReason, Tail};
+use crate::record::{EndReason, RecordTail};
 use crate::schedule::Schedule;
 use crate::session::steps::{Session, SessionEnd, SessionState, end_of};
 
@@ -24,7 +24,7 @@ impl SessionState {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn of_record(plan: &Plan, tail: &mut Tail) -> Result<Self> {
+    pub fn of_record(plan: &Plan, tail: &mut RecordTail) -> Result<Self> {
         let mut state = Self::new(plan);
         state.follow(plan, tail, |_| ())?;
         state.look()?;

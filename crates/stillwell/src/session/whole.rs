@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use anyhow::Result;
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::{Failure, Hook};
+use crate::measure::{Hook, MeasurementFailure};
 use crate::record::EndReason;
 use crate::schedule::{Schedule, n_blocks};
 use crate::session::steps::{Session, SessionEnd, end_of};
@@ -33,7 +33,7 @@ impl Session<'_> {
         let closed = self.note_failure(end.failure.as_ref()).and_then(|()| self.close(end.reason));
         if let Err(error) = closed {
             let error = format!("{error:#}");
-            end.failure.get_or_insert(Failure::Record { error, line: Vec::new() });
+            end.failure.get_or_insert(MeasurementFailure::Record { error, line: Vec::new() });
             end.reason = EndReason::RecordFull;
         }
         Ok(end)

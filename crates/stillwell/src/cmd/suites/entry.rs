@@ -6,10 +6,22 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::end_reason;
 use crate::measure::slices::Paces;
-use crate::measure::{ExecRunner, Failure, Hook, Runner};
+use crate::measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use crate::plan::suite::SuiteMember;
-use crate::record::{EndReason, Event, Record, Tail, Writer};
-use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};
+use crate::record::EndReason;
+use crate::record::Event;
+use crate::record::Record;
+use crate::record::RecordTail;
+use crate::record::RecordTail;
+use crate::record::Writer;
+use crate::session::Ended;
+use crate::session::Progress;
+use crate::session::ProgressLine;
+use crate::session::Seen;
+use crate::session::Session;
+use crate::session::SessionEnd;
+use crate::session::SessionState;
+use crate::session::Visit;
 use crate::sys::User;
 
 /// A benchmark of a suite during the session.
@@ -29,7 +41,7 @@ pub struct SuiteEntry<'a> {
     /// The reason of its end; `None` while it is open.
     pub end: Option<EndReason>,
     /// Its failure.
-    pub failure: Option<Failure>,
+    pub failure: Option<MeasurementFailure>,
     /// Whether the end is in its record.
     is_closed: bool,
 }
@@ -63,7 +75,7 @@ impl<'a> SuiteEntry<'a> {
         entry.is_closed = entry.end.is_some();
         if !entry.is_closed {
             Writer::go_on(&entry.path)?;
-            let (mut tail, _) = Tail::open(&entry.path)?;
+            let (mut tail, _) = RecordTail::open(&entry.path)?;
             entry.state = Some(SessionState::of_record(&member.plan, &mut tail)?);
         }
         Ok(entry)
@@ -101,12 +113,12 @@ impl<'a> SuiteEntry<'a> {
     /// It cannot be written.
     pub fn keep(
         &self,
-        create: impl FnOnce(&Path) -> Result<(Writer, Tail, Vec<String>)>,
-    ) -> Result<(Writer, Tail, Vec<String>)> {
+        create: impl FnOnce(&Path) -> Result<(Writer, RecordTail, Vec<String>)>,
+    ) -> Result<(Writer, RecordTail, Vec<String>)> {
         if self.state.is_none() {
             return create(&self.path);
         }
-        let (mut tail, header) = Tail::open(&self.path)?;
+        let (mut tail, header) = RecordTail::open(&self.path)?;
         tail.follow(|_| Ok(()))?;
         Ok((Writer::open(&self.path)?, tail, header.columns))
     }
@@ -119,7 +131,7 @@ impl<'a> SuiteEntry<'a> {
         &mut self,
         runner: &mut dyn Runner,
         writer: Writer,
-        tail: Tail,
+        tail: RecordTail,
         progress: ProgressLine,
         visit: Visit,
     ) -> Result<Option<SessionEnd>> {
