@@ -7,12 +7,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use crate::cmd::assessment::Assessment;
-use crate::cmd::judged::Judged;
-use crate::cmd::open::InputFile;
-use crate::cmd::open::Opened;
-use crate::cmd::open::records;
+use crate::cmd::open::{InputFile, records};
 use crate::cmd::print::print;
-use crate::convert::read::Detail;
 use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;

@@ -6,12 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::report::{ReportInput, report as report_data};
 use crate::cmd::assessment::Assessment;
-use crate::cmd::exports;
-use crate::cmd::judged::Judged;
-use crate::cmd::output_file::check_path;
-use crate::cmd::output_file::write_one;
+use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;
-use crate::convert::read::Detail;
 use crate::convert::source::Detail;
 use crate::render::report as page;
 use crate::render::report::ReportRecord;

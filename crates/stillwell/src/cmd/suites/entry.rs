@@ -8,20 +8,8 @@ use crate::analysis::end_reason;
 use crate::measure::slices::Paces;
 use crate::measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use crate::plan::suite::SuiteMember;
-use crate::record::EndReason;
-use crate::record::Event;
-use crate::record::Record;
-use crate::record::RecordTail;
-use crate::record::RecordTail;
-use crate::record::Writer;
-use crate::session::Ended;
-use crate::session::Progress;
-use crate::session::ProgressLine;
-use crate::session::Seen;
-use crate::session::Session;
-use crate::session::SessionEnd;
-use crate::session::SessionState;
-use crate::session::Visit;
+use crate::record::{EndReason, Event, Record, RecordTail, Writer};
+use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};
 use crate::sys::User;
 
 /// A benchmark of a suite during the session.
