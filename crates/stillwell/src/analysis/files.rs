@@ -8,7 +8,7 @@ use stats::PointEstimate;
 
 use crate::analysis::summary::UncertainValue;
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, MetaValue, ResultUnit, Results};
+use crate::results::{BenchmarkValues, MetaValue, ResultUnit, Results};
 use crate::values::Average;
 
 /// A benchmark in one file.
@@ -160,7 +160,7 @@ fn cells(file: &Results, by: Average) -> Vec<Option<FileCell>> {
     file.benchmarks.iter().map(|benchmark| cell(benchmark, by)).collect()
 }
 
-fn cell(benchmark: &Benchmark, by: Average) -> Option<FileCell> {
+fn cell(benchmark: &BenchmarkValues, by: Average) -> Option<FileCell> {
     let summary = summary(benchmark);
     let value = match by {
         Average::Mean => summary.mean,
@@ -212,7 +212,7 @@ pub fn geometric_mean<'a>(
     Some(UncertainValue { value, err: sum.map(|sum| value * sum.sqrt() / n) })
 }
 
-fn tags(file: &Results, benchmark: &Benchmark) -> Vec<String> {
+fn tags(file: &Results, benchmark: &BenchmarkValues) -> Vec<String> {
     match benchmark.metadata.get("tags").or_else(|| file.metadata.get("tags")) {
         Some(MetaValue::List(tags)) => tags.clone(),
         Some(MetaValue::Text(tag)) => vec![tag.clone()],
@@ -222,9 +222,9 @@ fn tags(file: &Results, benchmark: &Benchmark) -> Vec<String> {
 
 fn differences(files: &[Results]) -> Vec<Difference> {
     let said = |file: &Results, key: &str| -> BTreeSet<String> {
-        let of = |it: &Benchmark| {
+        let of = |it: &BenchmarkValues| {
             let in_launch = |launch: crate::results::LaunchView<'_>| {
-                launch.about.metadata.as_ref()?.get(key).map(ToString::to_string)
+                launch.info.metadata.as_ref()?.get(key).map(ToString::to_string)
             };
             let outer = it.metadata.get(key).or_else(|| file.metadata.get(key));
             let outer = outer.map(ToString::to_string);
@@ -250,16 +250,16 @@ fn differences(files: &[Results]) -> Vec<Difference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::About;
+    use crate::results::LaunchInfo;
 
     fn file(benchmarks: &[(&str, &[&[f64]])], host: &str) -> Results {
         let mut results = Results::default();
         results.metadata.insert("hostname".into(), host.into());
         for (name, launches) in benchmarks {
-            let mut made = Benchmark::new(name, ResultUnit::Time);
+            let mut made = BenchmarkValues::new(name, ResultUnit::Time);
             for values in *launches {
                 made.values.extend(*values);
-                made.end_launch(About::default());
+                made.end_launch(LaunchInfo::default());
             }
             results.benchmarks.push(made);
         }

@@ -1,5 +1,5 @@
 //! Slices → runs. A worker process has many rows that share its memory layout and hash seed, so they are not
-//! independent. The comparison uses one value of each process; statistics.md §2.7.
+//! independent. The comparison uses one value of each process; docs/methodology.md, "Slices".
 
 use std::collections::HashMap;
 

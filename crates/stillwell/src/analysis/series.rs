@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::results::{Benchmark, LaunchView, MetaValue, ResultUnit, Results};
+use crate::results::{BenchmarkValues, LaunchView, MetaValue, ResultUnit, Results};
 
 /// The smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -49,7 +49,7 @@ pub struct ValueSeries {
 const FENCES: f64 = 1.5;
 
 /// Counts a benchmark of these results.
-pub fn series(results: &Results, benchmark: &Benchmark) -> ValueSeries {
+pub fn series(results: &Results, benchmark: &BenchmarkValues) -> ValueSeries {
     let with_values = || benchmark.launches().filter(|launch| !launch.values.is_empty());
     let n_launches = with_values().count();
     let sorted = SortedSample::new(&benchmark.values).ok();
@@ -81,7 +81,7 @@ fn range<T: Copy + Ord + Default>(values: impl Iterator<Item = T>) -> ValueRange
 }
 
 /// Outer loops, inner loops and value of each.
-fn raw(benchmark: &Benchmark) -> impl Iterator<Item = (u64, u64, f64)> {
+fn raw(benchmark: &BenchmarkValues) -> impl Iterator<Item = (u64, u64, f64)> {
     let of = move |launch: LaunchView<'_>| {
         let (first, loops, inner) = (launch.first_value, launch.loops(), launch.inner_loops());
         let values = launch.values.to_vec();
@@ -92,7 +92,7 @@ fn raw(benchmark: &Benchmark) -> impl Iterator<Item = (u64, u64, f64)> {
     benchmark.launches().flat_map(of)
 }
 
-fn raw_range(benchmark: &Benchmark) -> Option<ValueRange<f64>> {
+fn raw_range(benchmark: &BenchmarkValues) -> Option<ValueRange<f64>> {
     if benchmark.unit != ResultUnit::Time {
         return None;
     }
@@ -104,7 +104,7 @@ fn raw_range(benchmark: &Benchmark) -> Option<ValueRange<f64>> {
 }
 
 /// Time of all values and warm-ups, ns; none if the values are no times.
-pub fn measured_ns(benchmark: &Benchmark) -> Option<f64> {
+pub fn measured_ns(benchmark: &BenchmarkValues) -> Option<f64> {
     if benchmark.unit != ResultUnit::Time {
         return None;
     }
@@ -119,7 +119,7 @@ pub fn measured_ns(benchmark: &Benchmark) -> Option<f64> {
 }
 
 /// Sum of the durations under pyperf's key.
-pub fn duration_ns(results: &Results, benchmark: &Benchmark) -> Option<f64> {
+pub fn duration_ns(results: &Results, benchmark: &BenchmarkValues) -> Option<f64> {
     let mut total_ns = 0.0;
     for launch in benchmark.launches() {
         let seconds = match said(results, benchmark, &launch, "duration")? {
@@ -134,16 +134,16 @@ pub fn duration_ns(results: &Results, benchmark: &Benchmark) -> Option<f64> {
 
 fn said<'a>(
     results: &'a Results,
-    benchmark: &'a Benchmark,
+    benchmark: &'a BenchmarkValues,
     launch: &LaunchView<'a>,
     key: &str,
 ) -> Option<&'a MetaValue> {
-    let inner = launch.about.metadata.as_ref().and_then(|metadata| metadata.get(key));
+    let inner = launch.info.metadata.as_ref().and_then(|metadata| metadata.get(key));
     inner.or_else(|| benchmark.metadata.get(key)).or_else(|| results.metadata.get(key))
 }
 
 /// Dates are texts that sort as they follow one another.
-fn dates(results: &Results, benchmark: &Benchmark) -> Option<ValueRange<String>> {
+fn dates(results: &Results, benchmark: &BenchmarkValues) -> Option<ValueRange<String>> {
     let mut found: Option<(&str, &str)> = None;
     for launch in benchmark.launches() {
         let Some(MetaValue::Text(date)) = said(results, benchmark, &launch, "date") else {

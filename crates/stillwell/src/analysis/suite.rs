@@ -1,5 +1,5 @@
 //! The records of a suite's benchmarks → one record and one analysis. Each benchmark has the interim analyses of its
-//! session; all comparisons form one family (statistics.md §2.10).
+//! session; all comparisons form one family (docs/methodology.md, "Suites").
 
 use std::mem::discriminant;
 use std::path::Path;

@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::suites;
 use crate::host::Host;
-use crate::measure::slices::{Maker, list_benchmarks};
-use crate::measure::worker::Failure;
+use crate::measure::slices::{WorkerFactory, list_benchmarks};
+use crate::measure::worker::WorkerFailure;
 use crate::plan::Arm;
 use crate::plan::programs::{decide_bench, names, programs};
 use crate::render::failure::worker::explain as explain_worker;
@@ -27,7 +27,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     let commands = programs(spec)?;
     let workers = &spec.session.workers;
-    let maker = Maker::new(spec.fork_server, user_of_workers(&workers.tuning))?;
+    let maker = WorkerFactory::new(spec.fork_server, user_of_workers(&workers.tuning))?;
     if spec.list {
         return Guard::default().hold(|guard| measure(verb, &commands, maker, guard));
     }
@@ -35,7 +35,12 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         .hold(|guard| measure(verb, &commands, maker, guard))
 }
 
-fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker, guard: &mut Guard) -> Result<u8> {
+fn measure(
+    verb: &BenchVerb,
+    commands: &[Arm],
+    mut maker: WorkerFactory,
+    guard: &mut Guard,
+) -> Result<u8> {
     let spec = &verb.spec;
     let survey = guard.survey(&Host::new(&verb.host_root));
     let found = list_benchmarks(&mut maker, commands, spec.session.workers.timeout, None);
@@ -57,7 +62,7 @@ fn measure(verb: &BenchVerb, commands: &[Arm], mut maker: Maker, guard: &mut Gua
     Ok(code)
 }
 
-fn not_listed(program: &Arm, index: usize, failure: &Failure) -> anyhow::Error {
+fn not_listed(program: &Arm, index: usize, failure: &WorkerFailure) -> anyhow::Error {
     let program = format!("program {} ({:?})", index + 1, program.label());
     anyhow!("{}", explain_worker(&program, "nothing was measured", failure, Audience::Workers))
 }

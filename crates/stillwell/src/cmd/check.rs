@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::analysis::{RecordCheck, Steadiness, check_record};
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::render::{Styles, check as shown};
 use crate::spec::CheckVerb;
 

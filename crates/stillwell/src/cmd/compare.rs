@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Opened, records};
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::files::{BenchmarkFile, ComparisonLayout};

@@ -10,8 +10,8 @@ use crate::cmd::exports::{self, directory_of, export_as};
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, open};
 use crate::convert::edit;
-use crate::convert::read::Detail;
-use crate::convert::to_record::About;
+use crate::convert::source::Detail;
+use crate::convert::to_record::ImportOptions;
 use crate::plan::defaults;
 use crate::record::{Event, Layout, Record, Writer};
 use crate::render::{bmf, pyperf, values};
@@ -85,13 +85,13 @@ fn to(verb: &ConvertVerb) -> WriteFormat {
     })
 }
 
-fn about(verb: &ConvertVerb, is_flat: bool) -> About {
-    About {
+fn about(verb: &ConvertVerb, is_flat: bool) -> ImportOptions {
+    ImportOptions {
         n_warmups: verb.warmup.unwrap_or(defaults::CONVERT_WARMUPS),
         reference: verb.reference.clone(),
         is_flat,
         with_launches: !is_flat,
-        ..About::default()
+        ..ImportOptions::default()
     }
 }
 

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::cmd::judged::Judged;
 use crate::cmd::{open, report};
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::convert::{edit, of_record};
 use crate::host::with_their_files;
 use crate::render::markup::{self, Markup};

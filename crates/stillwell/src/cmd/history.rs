@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::cmd::exports::write_new;
 use crate::cmd::open::{self, Content, Named, Opened};
 use crate::cmd::site::Folder;
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::history::commits::Commits;
 use crate::history::detection::{self, DetectionSettings};
 use crate::history::series::{self, Series};

@@ -8,7 +8,7 @@ use crate::analysis;
 use crate::analysis::ledger::of_record;
 use crate::cmd::exports::{check_path, write_one};
 use crate::cmd::open::records;
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::host::{self, Gap, Host};
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, MachineVerdict, NoVerdict, NoiseRequest, NoiseResult};

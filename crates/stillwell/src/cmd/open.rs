@@ -11,11 +11,12 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::analysis::suite::merge;
 use crate::analysis::{launches, select};
-use crate::convert::read::{self, Detail, Options};
-use crate::convert::to_record::{self, About};
+use crate::convert::read::unpacked;
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
+use crate::convert::to_record::{self, ImportOptions};
 use crate::convert::{criterion, detect, edit, of_record};
 use crate::plan::defaults::CRITERION_SIDE;
-use crate::record::{self, Manifest, Record, START};
+use crate::record::{self, Record, START, SuiteManifest};
 use crate::results::Results;
 use crate::spec::input::InputOptions;
 use crate::values::FileFormat;
@@ -81,11 +82,11 @@ impl Opened {
     /// # Errors
     /// There are no values in it.
     pub fn into_record(self) -> Result<Record> {
-        self.into_record_with(About::default())
+        self.into_record_with(ImportOptions::default())
     }
 
     /// The same; `about` says how the launches become rows.
-    pub fn into_record_with(self, about: About) -> Result<Record> {
+    pub fn into_record_with(self, about: ImportOptions) -> Result<Record> {
         match self.content {
             Content::Own(record) => Ok(launches::gather(*record)),
             Content::Foreign(results, format) => {
@@ -141,7 +142,7 @@ impl Opened {
                 Ok((launches::gather(*record), results))
             }
             Content::Foreign(results, format) => {
-                let (path, about) = (&self.path, About::default());
+                let (path, about) = (&self.path, ImportOptions::default());
                 Ok((imported(path, self.created, &results, format, about)?, results))
             }
         }
@@ -177,9 +178,9 @@ fn imported(
     created: String,
     results: &Results,
     format: Option<FileFormat>,
-    about: About,
+    about: ImportOptions,
 ) -> Result<Record> {
-    let about = About {
+    let about = ImportOptions {
         file: path.display().to_string(),
         from: format.map_or_else(|| "stillwell".into(), FileFormat::key),
         created,
@@ -200,9 +201,9 @@ fn command_line() -> Vec<String> {
 /// # Errors
 /// One of its files cannot be read.
 pub fn whole_suite(path: &Path) -> Result<Option<Record>> {
-    let manifest = Manifest::read(path)?;
+    let manifest = SuiteManifest::read(path)?;
     let parts = manifest.records(path)?.into_iter().map(launches::gather).collect();
-    let Manifest { suite, created, command_line, .. } = manifest;
+    let SuiteManifest { suite, created, command_line, .. } = manifest;
     let whole = merge(path, suite.seed, parts).filter(|whole| whole.rows.len() > 0);
     Ok(whole.map(|mut whole| {
         // Of the beginning, not of whoever went on with it.
@@ -250,7 +251,7 @@ fn of_bytes(
     options: &InputOptions,
     detail: Detail,
 ) -> Result<Content> {
-    let bytes = match read::unpacked(&bytes)? {
+    let bytes = match unpacked(&bytes)? {
         std::borrow::Cow::Owned(unpacked) => unpacked,
         std::borrow::Cow::Borrowed(_) => bytes,
     };
@@ -274,19 +275,19 @@ fn of_bytes(
             Some((path.display().to_string(), std::fs::read(path).ok()?))
         })
         .collect();
-    let mut files = vec![read::File { path: &name, bytes: &bytes }];
-    files.extend(beside.iter().map(|(path, bytes)| read::File { path, bytes }));
+    let mut files = vec![SourceFile { path: &name, bytes: &bytes }];
+    files.extend(beside.iter().map(|(path, bytes)| SourceFile { path, bytes }));
     read_files(format, &files, options, detail)
 }
 
 fn read_files(
     format: FileFormat,
-    files: &[read::File<'_>],
+    files: &[SourceFile<'_>],
     options: &InputOptions,
     detail: Detail,
 ) -> Result<Content> {
     let side = options.kind.side.as_deref().unwrap_or(CRITERION_SIDE);
-    let options = Options { detail, unit: options.kind.unit.unwrap_or_default(), side };
+    let options = ReadOptions { detail, unit: options.kind.unit.unwrap_or_default(), side };
     Ok(Content::Foreign(format.read(files, options)?, Some(format)))
 }
 
@@ -328,7 +329,7 @@ pub fn below(path: &Path) -> Result<Vec<String>> {
 fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Content> {
     let shown = path.display();
     if let Some(read) = criterion_files(path, options)? {
-        let files: Vec<_> = read.iter().map(|(path, bytes)| read::File { path, bytes }).collect();
+        let files: Vec<_> = read.iter().map(|(path, bytes)| SourceFile { path, bytes }).collect();
         let results = read_files(FileFormat::Criterion, &files, options, detail);
         return results.with_context(|| shown.to_string());
     }

@@ -10,7 +10,7 @@ use crate::analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of,
 use crate::analysis::walls::Walls;
 use crate::analysis::{Comparison, Evidence};
 use crate::cmd::judged::Judged;
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};

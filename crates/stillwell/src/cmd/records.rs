@@ -11,7 +11,7 @@ use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::cmd::open::{Content, Opened, records};
 use crate::convert::of_record;
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::histogram::HistogramSeries;

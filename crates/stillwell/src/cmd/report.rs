@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::analysis::report::{ReportInput, report as report_data};
 use crate::cmd::exports;
 use crate::cmd::judged::Judged;
-use crate::convert::read::Detail;
+use crate::convert::source::Detail;
 use crate::render::report as page;
 use crate::render::report::ReportRecord;
 use crate::spec::ReportVerb;

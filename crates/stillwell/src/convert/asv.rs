@@ -12,9 +12,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
-use crate::convert::read::{File, Options, file_name};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, Summary,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -22,7 +23,7 @@ const SECOND_NS: f64 = 1e9;
 const N_COMBINATIONS_MAX: usize = 1_000_000;
 
 #[derive(Deserialize)]
-struct Document {
+struct AsvDocument {
     version: u64,
     commit_hash: Option<String>,
     env_name: Option<String>,
@@ -34,7 +35,7 @@ struct Document {
 }
 
 #[derive(Deserialize)]
-struct Described {
+struct AsvBenchmarkInfo {
     r#type: Option<String>,
     unit: Option<String>,
     #[serde(default)]
@@ -44,13 +45,13 @@ struct Described {
 /// Reads a result file; `benchmarks.json` may come second.
 ///
 /// # Errors
-/// What is wrong with one of them, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+/// A file does not match the format; the message has the place.
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let text = json::without_bare_words(files[0].bytes);
-    let document: Document = json::read(&text)?;
+    let document: AsvDocument = json::read(&text)?;
     ensure!(document.version == 2, "version: {} is not known, only 2", document.version);
     let mut described: BTreeMap<String, Value> = BTreeMap::new();
-    for file in files.iter().skip(1).filter(|file| file_name(file) == "benchmarks.json").take(1) {
+    for file in files.iter().skip(1).filter(|file| file.name() == "benchmarks.json").take(1) {
         let text = json::without_bare_words(file.bytes);
         described = json::read(&text).with_context(|| file.path.to_owned())?;
     }
@@ -66,13 +67,13 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
         results.metadata.insert("commit_date".into(), date.to_string().as_str().into());
     }
     for (name, cells) in &document.results {
-        let about = described.get(name).map(Described::deserialize).transpose();
-        let about = about.with_context(|| format!("benchmarks.json: {name}"))?;
+        let info = described.get(name).map(AsvBenchmarkInfo::deserialize).transpose();
+        let info = info.with_context(|| format!("benchmarks.json: {name}"))?;
         let place = || format!("results.{name}");
-        let columns = Columns { names: &document.result_columns, cells };
-        let (unit, scale) = unit_of(name, about.as_ref()).with_context(place)?;
-        let parameter_names = about.map(|it| it.param_names).unwrap_or_default();
-        let series = Series { name, unit, scale, parameter_names };
+        let columns = AsvRow { names: &document.result_columns, cells };
+        let (unit, scale) = unit_of(name, info.as_ref()).with_context(place)?;
+        let parameter_names = info.map(|it| it.param_names).unwrap_or_default();
+        let series = AsvBenchmark { name, unit, scale, parameter_names };
         add(&mut results, &series, columns).with_context(place)?;
     }
     results.note("the file does not say which process made which value");
@@ -82,14 +83,14 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
     Ok(results)
 }
 
-/// A row that may end early.
+/// The cells of a benchmark. The row may end before the last column.
 #[derive(Clone, Copy)]
-struct Columns<'a> {
+struct AsvRow<'a> {
     names: &'a [String],
     cells: &'a [Value],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> AsvRow<'a> {
     fn get(self, name: &str) -> Option<&'a Value> {
         let index = self.names.iter().position(|it| it == name)?;
         self.cells.get(index).filter(|cell| !cell.is_null())
@@ -112,15 +113,15 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What all combinations of parameters of a benchmark share.
-struct Series<'a> {
+/// The part that all combinations of parameters of a benchmark share.
+struct AsvBenchmark<'a> {
     name: &'a str,
     unit: ResultUnit,
     scale: f64,
     parameter_names: Vec<String>,
 }
 
-fn add(results: &mut Results, series: &Series<'_>, columns: Columns<'_>) -> Result<()> {
+fn add(results: &mut Results, series: &AsvBenchmark<'_>, columns: AsvRow<'_>) -> Result<()> {
     let Some(found) = columns.list("result")? else {
         results.note(format!("{} has no result: it failed", series.name));
         return Ok(());
@@ -137,7 +138,7 @@ fn add(results: &mut Results, series: &Series<'_>, columns: Columns<'_>) -> Resu
             results.note(format!("{} has results that failed or were skipped", series.name));
             continue;
         };
-        let mut made = Benchmark::new(series.name, series.unit.clone());
+        let mut made = BenchmarkValues::new(series.name, series.unit.clone());
         made.parameters = parameters;
         fill(&mut made, result, columns, index, series)?;
         if made.summary.is_some() {
@@ -149,11 +150,11 @@ fn add(results: &mut Results, series: &Series<'_>, columns: Columns<'_>) -> Resu
 }
 
 fn fill(
-    made: &mut Benchmark,
+    made: &mut BenchmarkValues,
     result: f64,
-    columns: Columns<'_>,
+    columns: AsvRow<'_>,
     index: usize,
-    series: &Series<'_>,
+    series: &AsvBenchmark<'_>,
 ) -> Result<()> {
     let is_time = series.unit == ResultUnit::Time;
     let sign = if is_time { Sign::Positive } else { Sign::Any };
@@ -180,12 +181,12 @@ fn fill(
         let result = result.with_context(|| format!("result[{index}]"))?;
         if is_time {
             let repeat = columns.number("stats_repeat", index, 1.0)?;
-            made.summary = Some(Summary {
+            made.summary = Some(SummaryStatistics {
                 count: repeat.filter(|it| it.fract() == 0.0 && *it >= 0.0).map(|it| it as u64),
                 q1: columns.number("stats_q_25", index, series.scale)?,
                 median: Some(result),
                 q3: columns.number("stats_q_75", index, series.scale)?,
-                ..Summary::default()
+                ..SummaryStatistics::default()
             });
             if let Some(loops) = loops {
                 made.metadata.insert("loops".into(), MetaValue::Int(loops.get().cast_signed()));
@@ -194,12 +195,12 @@ fn fill(
         }
         made.values.push(result);
     }
-    made.end_launch(About { loops, ..About::default() });
+    made.end_launch(LaunchInfo { loops, ..LaunchInfo::default() });
     Ok(())
 }
 
 /// All combinations, the last parameter fastest.
-fn parameters(columns: Columns<'_>, names: &[String]) -> Result<Vec<Vec<(String, String)>>> {
+fn parameters(columns: AsvRow<'_>, names: &[String]) -> Result<Vec<Vec<(String, String)>>> {
     let mut all = vec![Vec::new()];
     for (index, values) in columns.list("params")?.into_iter().flatten().enumerate() {
         let values =
@@ -224,14 +225,14 @@ fn parameters(columns: Columns<'_>, names: &[String]) -> Result<Vec<Vec<(String,
     Ok(all)
 }
 
-fn unit_of(name: &str, about: Option<&Described>) -> Result<(ResultUnit, f64)> {
+fn unit_of(name: &str, info: Option<&AsvBenchmarkInfo>) -> Result<(ResultUnit, f64)> {
     let short = name.rsplit('.').next().unwrap_or(name);
     let prefix = short.split('_').next().unwrap_or(short);
-    let kind = about.and_then(|it| it.r#type.as_deref()).unwrap_or(prefix);
+    let kind = info.and_then(|it| it.r#type.as_deref()).unwrap_or(prefix);
     Ok(match kind {
         "time" | "timeraw" => (ResultUnit::Time, SECOND_NS),
         "mem" | "peakmem" | "memory" | "peakmemory" => (ResultUnit::Bytes, 1.0),
-        "track" => match about.and_then(|it| it.unit.as_deref()) {
+        "track" => match info.and_then(|it| it.unit.as_deref()) {
             Some("seconds") => (ResultUnit::Time, SECOND_NS),
             Some("bytes") => (ResultUnit::Bytes, 1.0),
             None | Some("" | "unit" | "items" | "count") => (ResultUnit::Count, 1.0),

@@ -1,4 +1,4 @@
-//! What BenchmarkTools.jl saves: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A trial
+//! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A trial
 //! is of one process: one launch.
 
 use std::fmt;
@@ -10,19 +10,19 @@ use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
-use crate::convert::read::{File, Options, file_name};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
 };
 
 /// Name of the extra that is the time of the garbage collector.
 const GC: &str = "gc";
 
 #[derive(Deserialize)]
-struct Document(Versions, Vec<Node>);
+struct BenchmarkToolsDocument(ToolVersions, Vec<TrialNode>);
 
 #[derive(Deserialize)]
-struct Versions {
+struct ToolVersions {
     #[serde(rename = "Julia")]
     julia: String,
     #[serde(rename = "BenchmarkTools")]
@@ -30,20 +30,20 @@ struct Versions {
 }
 
 /// A pair of the type's name and its fields.
-enum Node {
+enum TrialNode {
     Trial(Box<Trial>),
-    Group(Group),
+    Group(TrialGroup),
     Other(String),
 }
 
 #[derive(Deserialize)]
-struct Group {
+struct TrialGroup {
     data: serde_json::Map<String, Value>,
 }
 
 #[derive(Deserialize)]
 struct Trial {
-    params: Parameters,
+    params: TrialParameters,
     times: Vec<Positive>,
     #[serde(default)]
     gctimes: Vec<NotNegative>,
@@ -51,40 +51,40 @@ struct Trial {
     allocs: Option<u64>,
 }
 
-/// `["BenchmarkTools.Parameters", {…}]`.
+/// `["BenchmarkTools.TrialParameters", {…}]`.
 #[derive(Deserialize)]
-struct Parameters(#[expect(dead_code, reason = "the type's name")] String, Fields);
+struct TrialParameters(#[expect(dead_code, reason = "the type's name")] String, ParameterFields);
 
 #[derive(Deserialize)]
-struct Fields {
+struct ParameterFields {
     evals: NonZeroU64,
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for TrialNode {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_seq(Pair)
+        from.deserialize_seq(TrialNodeVisitor)
     }
 }
 
-struct Pair;
+struct TrialNodeVisitor;
 
-impl<'de> Visitor<'de> for Pair {
-    type Value = Node;
+impl<'de> Visitor<'de> for TrialNodeVisitor {
+    type Value = TrialNode;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("a pair of a type and its fields")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<TrialNode, A::Error> {
         let kind: String =
             pair.next_element()?.ok_or_else(|| de::Error::invalid_length(0, &self))?;
         let is_missing = || de::Error::invalid_length(1, &self);
         let node = match kind.rsplit('.').next().unwrap_or(&kind) {
-            "Trial" => Node::Trial(pair.next_element()?.ok_or_else(is_missing)?),
-            "BenchmarkGroup" => Node::Group(pair.next_element()?.ok_or_else(is_missing)?),
+            "Trial" => TrialNode::Trial(pair.next_element()?.ok_or_else(is_missing)?),
+            "BenchmarkGroup" => TrialNode::Group(pair.next_element()?.ok_or_else(is_missing)?),
             _ => {
                 pair.next_element::<IgnoredAny>()?.ok_or_else(is_missing)?;
-                Node::Other(kind)
+                TrialNode::Other(kind)
             }
         };
         if pair.next_element::<IgnoredAny>()?.is_some() {
@@ -97,16 +97,16 @@ impl<'de> Visitor<'de> for Pair {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
-    let Document(versions, nodes) = json::read(files[0].bytes)?;
+/// The file does not match the format; the message has the place.
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
+    let BenchmarkToolsDocument(versions, nodes) = json::read(files[0].bytes)?;
     let tools = json::text(&versions.tools);
     let mut results = Results { tool: format!("BenchmarkTools.jl {tools}"), ..Results::default() };
     results.metadata.insert("julia_version".into(), versions.julia.as_str().into());
-    let (n_nodes, file) = (nodes.len(), file_name(&files[0]));
+    let (n_nodes, file) = (nodes.len(), files[0].name());
     for (index, node) in nodes.into_iter().enumerate() {
         let name = match &node {
-            Node::Group(_) if n_nodes == 1 => String::new(),
+            TrialNode::Group(_) if n_nodes == 1 => String::new(),
             _ if n_nodes == 1 => file.to_owned(),
             _ => format!("{file}[{index}]"),
         };
@@ -119,31 +119,31 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
     Ok(results)
 }
 
-fn add(results: &mut Results, name: &str, node: Node) -> Result<()> {
+fn add(results: &mut Results, name: &str, node: TrialNode) -> Result<()> {
     match node {
-        Node::Trial(trial) => {
+        TrialNode::Trial(trial) => {
             if trial.times.is_empty() {
                 anyhow::bail!("{name}: times: there is none");
             }
             results.benchmarks.push(benchmark(name, &trial));
         }
-        Node::Group(group) => {
+        TrialNode::Group(group) => {
             for (key, value) in group.data {
                 let name = if name.is_empty() { key } else { format!("{name}/{key}") };
-                let node =
-                    Node::deserialize(value).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
+                let node = TrialNode::deserialize(value)
+                    .map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
                 add(results, &name, node)?;
             }
         }
-        Node::Other(kind) => {
+        TrialNode::Other(kind) => {
             results.note(format!("{name} is a {kind}, not a Trial: it has no times"))
         }
     }
     Ok(())
 }
 
-fn benchmark(name: &str, trial: &Trial) -> Benchmark {
-    let mut found = Benchmark::new(name, ResultUnit::Time);
+fn benchmark(name: &str, trial: &Trial) -> BenchmarkValues {
+    let mut found = BenchmarkValues::new(name, ResultUnit::Time);
     for (index, time) in trial.times.iter().enumerate() {
         found.values.push(time.0);
         if let Some(gc) = trial.gctimes.get(index) {
@@ -155,6 +155,6 @@ fn benchmark(name: &str, trial: &Trial) -> Benchmark {
             found.metadata.insert(key.into(), MetaValue::Int(value.cast_signed()));
         }
     }
-    found.end_launch(About { loops: Some(trial.params.1.evals), ..About::default() });
+    found.end_launch(LaunchInfo { loops: Some(trial.params.1.evals), ..LaunchInfo::default() });
     found
 }

@@ -1,13 +1,13 @@
-//! What all results must be, and what their benchmarks are called.
+//! The rules that all results keep, and the labels of their benchmarks.
 
 use std::collections::HashMap;
 
 use anyhow::{Result, bail, ensure};
 
-use crate::results::{Benchmark, MetaValue, Results, Summary};
+use crate::results::{BenchmarkValues, MetaValue, Results, SummaryStatistics};
 
 impl Results {
-    /// Refuses what no writer and no analysis can use.
+    /// Refuses results that no writer and no analysis can use.
     ///
     /// # Errors
     /// There is no benchmark, one has no name or nothing measured, or two cannot be told from one another.
@@ -18,7 +18,8 @@ impl Results {
             benchmark.fill_extras();
             let name = &benchmark.name;
             ensure!(!name.trim().is_empty(), "benchmarks[{index}]: it has no name");
-            let has_summary = benchmark.summary.is_some_and(|it| it != Summary::default());
+            let has_summary =
+                benchmark.summary.is_some_and(|it| it != SummaryStatistics::default());
             let is_empty = benchmark.n_launches() == 0 && !has_summary;
             ensure!(
                 !is_empty,
@@ -33,7 +34,7 @@ impl Results {
         Ok(self)
     }
 
-    /// What is said under a key of all benchmarks alike.
+    /// The value of a key if all benchmarks have the same.
     pub fn agreed(&self, key: &str) -> Option<&MetaValue> {
         let mut all = self
             .benchmarks
@@ -46,9 +47,9 @@ impl Results {
     /// One name for each benchmark, each different: its name if that is enough, with its parameters and its unit if not.
     pub fn labels(&self) -> Vec<String> {
         let mut labels: Vec<String> = self.benchmarks.iter().map(|it| it.name.clone()).collect();
-        for longer in
-            [Benchmark::label, |it: &Benchmark| format!("{} ({})", it.label(), it.unit.name())]
-        {
+        for longer in [BenchmarkValues::label, |it: &BenchmarkValues| {
+            format!("{} ({})", it.label(), it.unit.name())
+        }] {
             let mut counts: HashMap<&str, usize> = HashMap::new();
             labels.iter().for_each(|label| *counts.entry(label).or_default() += 1);
             let is_taken: Vec<bool> = labels.iter().map(|label| counts[&**label] > 1).collect();

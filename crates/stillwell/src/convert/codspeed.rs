@@ -5,39 +5,40 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, ResultUnit, Results, Summary,
+    BenchmarkValues, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 #[derive(Deserialize)]
-struct Document {
-    creator: Creator,
+struct CodspeedDocument {
+    creator: CodspeedCreator,
     python: Option<Value>,
-    instrument: Instrument,
-    benchmarks: Vec<Measured>,
+    instrument: CodspeedInstrument,
+    benchmarks: Vec<CodspeedBenchmark>,
 }
 
 #[derive(Deserialize)]
-struct Creator {
+struct CodspeedCreator {
     name: String,
     version: String,
 }
 
 #[derive(Deserialize)]
-struct Instrument {
+struct CodspeedInstrument {
     r#type: String,
 }
 
 #[derive(Deserialize)]
-struct Measured {
+struct CodspeedBenchmark {
     name: String,
     uri: Option<String>,
-    stats: Stats,
+    stats: CodspeedStats,
 }
 
 #[derive(Deserialize)]
-struct Stats {
+struct CodspeedStats {
     min_ns: Positive,
     max_ns: Positive,
     mean_ns: Positive,
@@ -52,12 +53,12 @@ struct Stats {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+/// The file does not match the format; the message has the place.
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
+    let document: CodspeedDocument = json::read(files[0].bytes)?;
     let instrument = &document.instrument.r#type;
     ensure!(instrument == "walltime", "instrument.type: {instrument:?} does not measure time");
-    let Creator { name, version } = document.creator;
+    let CodspeedCreator { name, version } = document.creator;
     let mut results = Results { tool: format!("{name} {version}"), ..Results::default() };
     if let Some(python) = &document.python {
         json::flatten("python", python, &mut results.metadata);
@@ -65,12 +66,12 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
     for measured in document.benchmarks {
         let stats = measured.stats;
         let mut found =
-            Benchmark::new(measured.uri.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
+            BenchmarkValues::new(measured.uri.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
         found.metadata.insert("short_name".into(), measured.name.as_str().into());
         if let Some(loops) = stats.iter_per_round {
             found.metadata.insert("iter_per_round".into(), MetaValue::Int(loops.cast_signed()));
         }
-        found.summary = Some(Summary {
+        found.summary = Some(SummaryStatistics {
             count: Some(stats.rounds),
             mean: Some(stats.mean_ns.0),
             stddev: Some(stats.stdev_ns.0),

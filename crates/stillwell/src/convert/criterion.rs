@@ -1,4 +1,4 @@
-//! What criterion keeps in `target/criterion`: a directory for each benchmark, with one for each saved sample in it
+//! The directory `target/criterion`: a directory for each benchmark, with one for each saved sample in it
 //! (`new`, `base`, or the name of a baseline). A sample is of one process: one launch.
 
 use std::collections::BTreeMap;
@@ -8,13 +8,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Positive};
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, Summary,
+    BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
-/// The sample of the last run.
-pub const NEW: &str = "new";
 const BENCHMARK: &str = "benchmark.json";
 const SAMPLE: &str = "sample.json";
 const ESTIMATES: &str = "estimates.json";
@@ -27,7 +26,7 @@ pub fn wants(path: &str, side: &str) -> bool {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct CriterionBenchmark {
     group_id: String,
     function_id: Option<String>,
     value_str: Option<String>,
@@ -36,21 +35,21 @@ struct Named {
 }
 
 #[derive(Deserialize)]
-struct Sample {
+struct CriterionSample {
     sampling_mode: Option<String>,
     iters: Vec<Positive>,
     times: Vec<Positive>,
 }
 
 #[derive(Deserialize)]
-struct Estimates {
-    mean: Estimate,
-    median: Estimate,
-    std_dev: Option<Estimate>,
+struct CriterionEstimates {
+    mean: CriterionEstimate,
+    median: CriterionEstimate,
+    std_dev: Option<CriterionEstimate>,
 }
 
 #[derive(Deserialize)]
-struct Estimate {
+struct CriterionEstimate {
     point_estimate: Finite,
 }
 
@@ -58,7 +57,7 @@ struct Estimate {
 ///
 /// # Errors
 /// There are none, or what is wrong with one, with its path.
-pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let mut directories: BTreeMap<&str, BTreeMap<&str, &[u8]>> = BTreeMap::new();
     for file in files.iter().filter(|file| wants(file.path, options.side)) {
         let (directory, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
@@ -90,35 +89,36 @@ fn shown(directory: &str) -> &str {
     if directory.is_empty() { "." } else { directory }
 }
 
-fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<Benchmark> {
-    let about = files.get(BENCHMARK).with_context(|| format!("{BENCHMARK} is not there"))?;
-    let about: Named = json::read(about).context(BENCHMARK)?;
-    let parts = [Some(&about.group_id), about.function_id.as_ref(), about.value_str.as_ref()];
+fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkValues> {
+    let info = files.get(BENCHMARK).with_context(|| format!("{BENCHMARK} is not there"))?;
+    let info: CriterionBenchmark = json::read(info).context(BENCHMARK)?;
+    let parts = [Some(&info.group_id), info.function_id.as_ref(), info.value_str.as_ref()];
     let joined = parts.into_iter().flatten().cloned().collect::<Vec<_>>().join("/");
-    let mut found = Benchmark::new(about.full_id.as_deref().unwrap_or(&joined), ResultUnit::Time);
-    if let Some(throughput) = &about.throughput {
+    let mut found =
+        BenchmarkValues::new(info.full_id.as_deref().unwrap_or(&joined), ResultUnit::Time);
+    if let Some(throughput) = &info.throughput {
         json::flatten("throughput", throughput, &mut found.metadata);
     }
     if let Some(sample) = files.get(SAMPLE) {
-        let sample: Sample = json::read(sample).context(SAMPLE)?;
+        let sample: CriterionSample = json::read(sample).context(SAMPLE)?;
         values(&mut found, &sample).context(SAMPLE)?;
         return Ok(found);
     }
     let estimates = files
         .get(ESTIMATES)
         .with_context(|| format!("neither {SAMPLE} nor {ESTIMATES} is there"))?;
-    let estimates: Estimates = json::read(estimates).context(ESTIMATES)?;
-    found.summary = Some(Summary {
+    let estimates: CriterionEstimates = json::read(estimates).context(ESTIMATES)?;
+    found.summary = Some(SummaryStatistics {
         mean: Some(estimates.mean.point_estimate.0),
         median: Some(estimates.median.point_estimate.0),
         stddev: estimates.std_dev.map(|it| it.point_estimate.0),
-        ..Summary::default()
+        ..SummaryStatistics::default()
     });
     Ok(found)
 }
 
 /// A time is of all iterations of a sample, in ns.
-fn values(found: &mut Benchmark, sample: &Sample) -> Result<()> {
+fn values(found: &mut BenchmarkValues, sample: &CriterionSample) -> Result<()> {
     let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
     ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");
     ensure!(n_times > 0, "times: there is none");
@@ -133,6 +133,6 @@ fn values(found: &mut Benchmark, sample: &Sample) -> Result<()> {
     if let Some(mode) = &sample.sampling_mode {
         found.metadata.insert("sampling_mode".into(), mode.as_str().into());
     }
-    found.end_launch(About::default());
+    found.end_launch(LaunchInfo::default());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Which format a file has: from what is in it, never from its name.
+//! The format of a file: from its content, never from its name.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ const N_LINES_MAX: usize = 10_000;
 /// only near its end.
 ///
 /// # Errors
-/// It is none that is known; the message lists those.
+/// The format is unknown; the message lists the known ones.
 pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
     ensure!(!bytes.starts_with(&GZIP), "it is compressed; unpack it first");
     ensure!(!bytes.iter().all(u8::is_ascii_whitespace), "the file is empty");
@@ -59,16 +59,16 @@ fn detect_text(bytes: &[u8]) -> Option<FileFormat> {
 }
 
 fn detect_json(bytes: &[u8]) -> Option<FileFormat> {
-    let mut keys = Keys::default();
+    let mut keys = FormatKeys::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
     // It ends with an error as soon as the format is known, or where the first part of the file ends.
-    drop(Level { keys: &mut keys, place: Place::Root }.deserialize(&mut json));
+    drop(KeyLevel { keys: &mut keys, place: KeyPlace::Root }.deserialize(&mut json));
     keys.format
 }
 
 /// Where a key is.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum KeyPlace {
     Root,
     /// In the first object of a list at the root.
     RootList,
@@ -81,52 +81,52 @@ enum Place {
 }
 
 /// A key that only one format has at its place. Keys that several share are not here.
-const TELLING: [(Place, &str, FileFormat); 20] = [
-    (Place::Benchmarks, "runs", FileFormat::Pyperf),
-    (Place::Results, "command", FileFormat::Hyperfine),
-    (Place::Results, "times", FileFormat::Hyperfine),
-    (Place::Benchmarks, "run_name", FileFormat::GoogleBenchmark),
-    (Place::Benchmarks, "run_type", FileFormat::GoogleBenchmark),
-    (Place::Benchmarks, "real_time", FileFormat::GoogleBenchmark),
-    (Place::Benchmarks, "cpu_time", FileFormat::GoogleBenchmark),
-    (Place::RootList, "jmhVersion", FileFormat::Jmh),
-    (Place::RootList, "primaryMetric", FileFormat::Jmh),
-    (Place::Root, "machine_info", FileFormat::Pytest),
-    (Place::Benchmarks, "fullname", FileFormat::Pytest),
-    (Place::Benchmarks, "extra_info", FileFormat::Pytest),
-    (Place::Root, "result_columns", FileFormat::Asv),
-    (Place::Results, "title", FileFormat::Nanobench),
-    (Place::Results, "epochs", FileFormat::Nanobench),
-    (Place::Results, "complexityN", FileFormat::Nanobench),
-    (Place::RootList, "Julia", FileFormat::BenchmarkTools),
-    (Place::RootList, "BenchmarkTools", FileFormat::BenchmarkTools),
-    (Place::Root, "instrument", FileFormat::Codspeed),
-    (Place::Benchmarks, "uri", FileFormat::Codspeed),
+const TELLING: [(KeyPlace, &str, FileFormat); 20] = [
+    (KeyPlace::Benchmarks, "runs", FileFormat::Pyperf),
+    (KeyPlace::Results, "command", FileFormat::Hyperfine),
+    (KeyPlace::Results, "times", FileFormat::Hyperfine),
+    (KeyPlace::Benchmarks, "run_name", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "run_type", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "real_time", FileFormat::GoogleBenchmark),
+    (KeyPlace::Benchmarks, "cpu_time", FileFormat::GoogleBenchmark),
+    (KeyPlace::RootList, "jmhVersion", FileFormat::Jmh),
+    (KeyPlace::RootList, "primaryMetric", FileFormat::Jmh),
+    (KeyPlace::Root, "machine_info", FileFormat::Pytest),
+    (KeyPlace::Benchmarks, "fullname", FileFormat::Pytest),
+    (KeyPlace::Benchmarks, "extra_info", FileFormat::Pytest),
+    (KeyPlace::Root, "result_columns", FileFormat::Asv),
+    (KeyPlace::Results, "title", FileFormat::Nanobench),
+    (KeyPlace::Results, "epochs", FileFormat::Nanobench),
+    (KeyPlace::Results, "complexityN", FileFormat::Nanobench),
+    (KeyPlace::RootList, "Julia", FileFormat::BenchmarkTools),
+    (KeyPlace::RootList, "BenchmarkTools", FileFormat::BenchmarkTools),
+    (KeyPlace::Root, "instrument", FileFormat::Codspeed),
+    (KeyPlace::Benchmarks, "uri", FileFormat::Codspeed),
 ];
 
 #[derive(Default)]
-struct Keys {
+struct FormatKeys {
     format: Option<FileFormat>,
 }
 
 /// An object or a list at a place.
-struct Level<'a> {
-    keys: &'a mut Keys,
-    place: Place,
+struct KeyLevel<'a> {
+    keys: &'a mut FormatKeys,
+    place: KeyPlace,
 }
 
-impl<'de> DeserializeSeed<'de> for Level<'_> {
+impl<'de> DeserializeSeed<'de> for KeyLevel<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
         match self.place {
-            Place::Elsewhere => from.deserialize_ignored_any(IgnoredAny).map(drop),
+            KeyPlace::Elsewhere => from.deserialize_ignored_any(IgnoredAny).map(drop),
             _ => from.deserialize_any(self),
         }
     }
 }
 
-impl<'de> Visitor<'de> for Level<'_> {
+impl<'de> Visitor<'de> for KeyLevel<'_> {
     type Value = ();
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,23 +142,23 @@ impl<'de> Visitor<'de> for Level<'_> {
                 return Err(de::Error::custom("known"));
             }
             let place = match (self.place, &*key) {
-                (Place::Root, "benchmarks") => Place::Benchmarks,
-                (Place::Root, "results") => Place::Results,
-                _ => Place::Elsewhere,
+                (KeyPlace::Root, "benchmarks") => KeyPlace::Benchmarks,
+                (KeyPlace::Root, "results") => KeyPlace::Results,
+                _ => KeyPlace::Elsewhere,
             };
-            map.next_value_seed(Level { keys: self.keys, place })?;
+            map.next_value_seed(KeyLevel { keys: self.keys, place })?;
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let place = if self.place == Place::Root { Place::RootList } else { self.place };
-        list.next_element_seed(Level { keys: self.keys, place })?;
+        let place = if self.place == KeyPlace::Root { KeyPlace::RootList } else { self.place };
+        list.next_element_seed(KeyLevel { keys: self.keys, place })?;
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }
 
-    // What is neither a list nor an object says nothing.
+    // Scalars do not tell formats apart.
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {
         Ok(())
     }

@@ -1,13 +1,13 @@
-//! Changes to results: what `convert` can do beside changing the format. None leaves results without a value.
+//! The edits of `convert` beside the change of format. No edit leaves results without a value.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::results::{Benchmark, MetaValue, Metadata, ResultUnit, Results};
+use crate::results::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 use crate::values::LaunchNumbers;
 
-/// What must be the same in all launches of a benchmark, by pyperf's rule: with one of these changed it is another
+/// Metadata that must be the same in all launches of a benchmark. The list is pyperf's: another value makes it another
 /// measurement.
 const FIXED: [&str; 9] = [
     "aslr",
@@ -45,7 +45,7 @@ pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()>
 }
 
 /// By its name alone, or with its parameters.
-fn is_named(benchmark: &Benchmark, names: &[String]) -> bool {
+fn is_named(benchmark: &BenchmarkValues, names: &[String]) -> bool {
     names.contains(&benchmark.name) || names.contains(&benchmark.label())
 }
 
@@ -125,7 +125,7 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     merged.iter_mut().for_each(|it| lower(&ours, &shared, &mut it.metadata));
     for mut benchmark in other.benchmarks {
         lower(&theirs, &shared, &mut benchmark.metadata);
-        let is_same = |it: &&mut Benchmark| {
+        let is_same = |it: &&mut BenchmarkValues| {
             it.name == benchmark.name
                 && it.parameters == benchmark.parameters
                 && it.unit == benchmark.unit
@@ -146,7 +146,7 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     Ok(())
 }
 
-/// What is said of all benchmarks and not shared is said of one.
+/// Moves the metadata of all benchmarks that is not shared to one benchmark.
 fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
     for (key, value) in outer {
         if !shared.contains_key(key) {
@@ -155,7 +155,7 @@ fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
     }
 }
 
-fn merge(known: &mut Benchmark, added: &mut Benchmark) -> Result<()> {
+fn merge(known: &mut BenchmarkValues, added: &mut BenchmarkValues) -> Result<()> {
     let name = &known.name;
     let has_summary = known.summary.is_some() || added.summary.is_some();
     ensure!(!has_summary, "{name:?} is in both, and summaries cannot be added to one another");
@@ -170,9 +170,9 @@ fn merge(known: &mut Benchmark, added: &mut Benchmark) -> Result<()> {
             );
         }
     }
-    let inner = |it: &Benchmark| it.launches().map(|launch| launch.inner_loops()).next();
+    let inner = |it: &BenchmarkValues| it.launches().map(|launch| launch.inner_loops()).next();
     ensure!(inner(known) == inner(added), "{name:?} is in both, with other inner loops");
-    // What is not the same goes to the launches.
+    // Metadata that differs moves to the launches.
     let shared: Metadata = known
         .metadata
         .iter()
@@ -184,8 +184,8 @@ fn merge(known: &mut Benchmark, added: &mut Benchmark) -> Result<()> {
         if outer.len() == shared.len() {
             continue;
         }
-        for about in benchmark.abouts_mut() {
-            lower(&outer, &shared, about.metadata.get_or_insert_default());
+        for info in benchmark.infos_mut() {
+            lower(&outer, &shared, info.metadata.get_or_insert_default());
         }
     }
     known.append(added);
@@ -210,13 +210,13 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
     let mut extracted = Vec::with_capacity(results.benchmarks.len());
     for benchmark in &results.benchmarks {
         let outer = benchmark.metadata.get(key).or_else(|| results.metadata.get(key));
-        let mut made = Benchmark::new(&benchmark.name, unit.clone());
+        let mut made = BenchmarkValues::new(&benchmark.name, unit.clone());
         made.parameters.clone_from(&benchmark.parameters);
         made.metadata.clone_from(&benchmark.metadata);
         for (index, launch) in
             benchmark.launches().enumerate().filter(|(_, launch)| !launch.values.is_empty())
         {
-            let inner = launch.about.metadata.as_ref().and_then(|metadata| metadata.get(key));
+            let inner = launch.info.metadata.as_ref().and_then(|metadata| metadata.get(key));
             let place = || format!("{:?}, run {}", benchmark.name, index + 1);
             let value = match inner.or(outer) {
                 Some(&MetaValue::Int(number)) => number as f64,
@@ -227,7 +227,7 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
                 None => bail!("{}: it has no {key}", place()),
             };
             made.values.push(value * scale);
-            made.end_launch(launch.about.clone());
+            made.end_launch(launch.info.clone());
         }
         ensure!(!made.values.is_empty(), "{:?} has no run with values", benchmark.name);
         extracted.push(made);
@@ -257,8 +257,8 @@ pub fn update_metadata(results: &mut Results, key: &str, value: &str) -> Result<
     }
     for benchmark in &mut results.benchmarks {
         benchmark.metadata.remove(key);
-        for about in benchmark.abouts_mut() {
-            about.metadata.as_mut().map(|metadata| metadata.remove(key));
+        for info in benchmark.infos_mut() {
+            info.metadata.as_mut().map(|metadata| metadata.remove(key));
         }
     }
     results.metadata.insert(key.into(), value.into());
@@ -270,7 +270,7 @@ pub fn remove_all_metadata(results: &mut Results) {
     results.metadata.clear();
     for benchmark in &mut results.benchmarks {
         benchmark.metadata.clear();
-        benchmark.abouts_mut().for_each(|about| about.metadata = None);
+        benchmark.infos_mut().for_each(|info| info.metadata = None);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `go test -bench` prints (golang.org/design/14313-benchmark-format). Lines of one benchmark are values of one
+//! Output of `go test -bench` (golang.org/design/14313-benchmark-format). Lines of one benchmark are values of one
 //! launch: `-count` repeats in one process.
 
 use std::collections::HashMap;
@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::json::Sign;
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit,
+    Results,
 };
 
 const PREFIX: &str = "Benchmark";
@@ -18,13 +19,13 @@ const TIME: &str = "ns/op";
 ///
 /// # Errors
 /// The first wrong result line, with its number.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let text = str::from_utf8(files[0].bytes).map_err(|error| {
         let line =
             files[0].bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
         anyhow::anyhow!("line {line}: not UTF-8")
     })?;
-    let mut log = Log::default();
+    let mut log = GoLog::default();
     for (index, line) in text.lines().enumerate() {
         log.line(line).with_context(|| format!("line {}", index + 1))?;
     }
@@ -32,14 +33,14 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
 }
 
 /// Name, unit and parameters of a benchmark, so that its next line is found.
-type Identity = (String, String);
+type GoIdentity = (String, String);
 
 #[derive(Default)]
-struct Log {
+struct GoLog {
     /// As the lines so far have set it.
     config: Metadata,
-    benchmarks: Vec<Benchmark>,
-    indices: HashMap<Identity, usize>,
+    benchmarks: Vec<BenchmarkValues>,
+    indices: HashMap<GoIdentity, usize>,
 }
 
 /// Whether a line is a result: a name that begins as they all do, and a number.
@@ -51,7 +52,7 @@ pub(super) fn is_result(line: &str) -> bool {
         && words.next().is_some()
 }
 
-impl Log {
+impl GoLog {
     fn line(&mut self, line: &str) -> Result<()> {
         if let Some((key, value)) = line.split_once(':')
             && key.starts_with(|first: char| first.is_lowercase())
@@ -101,7 +102,7 @@ impl Log {
             _ => String::new(),
         };
         let index = *self.indices.entry((name.into(), package)).or_insert_with(|| {
-            let mut found = Benchmark::new(name, unit.clone());
+            let mut found = BenchmarkValues::new(name, unit.clone());
             found.parameters = parameters(name);
             found.metadata.clone_from(&self.config);
             self.benchmarks.push(found);
@@ -138,7 +139,7 @@ impl Log {
             {
                 found.name = format!("{package}.{}", found.name);
             }
-            found.end_launch(About::default());
+            found.end_launch(LaunchInfo::default());
             found.fill_extras();
         }
         results.note(NOTE_ONE_PROCESS);

@@ -7,20 +7,20 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Sign};
-use crate::convert::read::{Detail, File, Options};
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, CPU, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit,
-    Results,
+    BenchmarkValues, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
+    ResultUnit, Results,
 };
 
 #[derive(Deserialize)]
-struct Document {
+struct GoogleDocument {
     context: Value,
-    benchmarks: Vec<Entry>,
+    benchmarks: Vec<GoogleRun>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct GoogleRun {
     name: String,
     run_name: Option<String>,
     run_type: Option<String>,
@@ -49,9 +49,9 @@ const NOT_COUNTERS: [&str; 3] = ["family_index", "per_family_instance_index", "r
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+/// The file does not match the format; the message has the place.
+pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
+    let document: GoogleDocument = json::read(files[0].bytes)?;
     let mut results = Results { tool: "Google Benchmark".into(), ..Results::default() };
     json::flatten("", &document.context, &mut results.metadata);
     if let Some(MetaValue::Text(version)) = results.metadata.get("library_version") {
@@ -82,7 +82,7 @@ pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> 
     Ok(results)
 }
 
-fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
+fn add(results: &mut Results, entry: &GoogleRun, detail: Detail) -> Result<()> {
     let name = entry.run_name.as_ref().unwrap_or(&entry.name);
     if entry.error_occurred || entry.skipped {
         let why = entry.error_message.as_ref().or(entry.skip_message.as_ref());
@@ -91,7 +91,7 @@ fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
     }
     let known = results.benchmarks.iter().position(|it| it.name == *name);
     let index = known.unwrap_or_else(|| {
-        results.benchmarks.push(Benchmark::new(name, ResultUnit::Time));
+        results.benchmarks.push(BenchmarkValues::new(name, ResultUnit::Time));
         results.benchmarks.len() - 1
     });
     let found = &mut results.benchmarks[index];
@@ -102,7 +102,7 @@ fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
     }
 }
 
-fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()> {
+fn repetition(found: &mut BenchmarkValues, entry: &GoogleRun, detail: Detail) -> Result<()> {
     let index_expected = found.values.len() as u64;
     let is_next = entry.repetition_index.is_none_or(|index| index == index_expected);
     ensure!(is_next, "repetition_index: repetition {index_expected} was expected");
@@ -136,7 +136,7 @@ fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()
 }
 
 /// Used if there are no repetitions beside it (`--benchmark_report_aggregates_only`).
-fn aggregate(found: &mut Benchmark, entry: &Entry) -> Result<()> {
+fn aggregate(found: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };
     let summary = found.summary.get_or_insert_default();
@@ -152,16 +152,16 @@ fn aggregate(found: &mut Benchmark, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-fn finish(found: &mut Benchmark) {
+fn finish(found: &mut BenchmarkValues) {
     if found.values.is_empty() {
         return;
     }
     found.summary = None;
-    found.end_launch(About::default());
+    found.end_launch(LaunchInfo::default());
     found.fill_extras();
 }
 
-fn scale(entry: &Entry) -> Result<f64> {
+fn scale(entry: &GoogleRun) -> Result<f64> {
     Ok(match entry.time_unit.as_deref() {
         Some("ns") => 1.0,
         Some("us") => 1e3,

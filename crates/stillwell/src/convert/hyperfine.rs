@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, NotNegative};
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, CPU, EXIT_CODE, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, PEAK_MEMORY,
-    ResultUnit, Results, Summary,
+    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
+    PEAK_MEMORY, ResultUnit, Results, SummaryStatistics,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -21,9 +21,9 @@ const WALL: &str = "time_wall_clock";
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+/// The file does not match the format; the message has the place.
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
+    let document: HyperfineDocument = json::read(files[0].bytes)?;
     ensure!(
         document.schema_version.is_none_or(|version| version == 2),
         "schema_version: only 2 is known"
@@ -46,7 +46,7 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
     Ok(results)
 }
 
-/// What holds for the CSV as well: numbers for commands that were measured twice, and the notes.
+/// Numbers the commands that were measured twice, and adds the notes. The CSV needs both as well.
 pub(super) fn finish(results: &mut Results) {
     let mut counts: BTreeMap<(String, Vec<(String, String)>), u32> = BTreeMap::new();
     let mut twice = None;
@@ -76,14 +76,14 @@ pub(super) fn finish(results: &mut Results) {
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct HyperfineDocument {
     schema_version: Option<u64>,
     metadata: Option<Value>,
-    results: Vec<Measured>,
+    results: Vec<HyperfineResult>,
 }
 
 #[derive(Deserialize)]
-struct Measured {
+struct HyperfineResult {
     command: String,
     name: Option<String>,
     mean: Option<NotNegative>,
@@ -97,27 +97,27 @@ struct Measured {
     memory_usage_byte: Option<Vec<NotNegative>>,
     exit_codes: Option<Vec<Option<i32>>>,
     #[serde(default)]
-    parameters: BTreeMap<String, Scalar>,
-    measurements: Option<Vec<BTreeMap<String, Measurement>>>,
+    parameters: BTreeMap<String, HyperfineParameter>,
+    measurements: Option<Vec<BTreeMap<String, HyperfineQuantity>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Scalar {
+enum HyperfineParameter {
     Text(String),
     Number(serde_json::Number),
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Measurement {
+enum HyperfineQuantity {
     Quantity { value: Option<Finite>, unit: String },
     Code(Option<i32>),
 }
 
-fn benchmark(result: Measured) -> Result<Benchmark> {
+fn benchmark(result: HyperfineResult) -> Result<BenchmarkValues> {
     let name = result.name.as_deref().unwrap_or(&result.command);
-    let mut found = Benchmark::new(name, ResultUnit::Time);
+    let mut found = BenchmarkValues::new(name, ResultUnit::Time);
     if name != result.command {
         found.metadata.insert("command".into(), result.command.as_str().into());
     }
@@ -125,8 +125,8 @@ fn benchmark(result: Measured) -> Result<Benchmark> {
         .parameters
         .iter()
         .map(|(name, value)| match value {
-            Scalar::Text(text) => (name.clone(), text.clone()),
-            Scalar::Number(number) => (name.clone(), number.to_string()),
+            HyperfineParameter::Text(text) => (name.clone(), text.clone()),
+            HyperfineParameter::Number(number) => (name.clone(), number.to_string()),
         })
         .collect();
     if let Some(measurements) = &result.measurements {
@@ -145,20 +145,24 @@ fn benchmark(result: Measured) -> Result<Benchmark> {
         Some(times) => runs(&mut found, times, &result)?,
         None => {
             let ns = |value: Option<NotNegative>| value.map(|value| value.0 * SECOND_NS);
-            found.summary = Some(Summary {
+            found.summary = Some(SummaryStatistics {
                 mean: Some(ns(result.mean).context("it has neither times nor a mean")?),
                 stddev: ns(result.stddev),
                 min: ns(result.min),
                 median: ns(result.median),
                 max: ns(result.max),
-                ..Summary::default()
+                ..SummaryStatistics::default()
             });
         }
     }
     Ok(found)
 }
 
-fn runs(found: &mut Benchmark, times: &[NotNegative], result: &Measured) -> Result<()> {
+fn runs(
+    found: &mut BenchmarkValues,
+    times: &[NotNegative],
+    result: &HyperfineResult,
+) -> Result<()> {
     ensure!(!times.is_empty(), "times: there is none");
     let n_runs = times.len();
     let n_memory = result.memory_usage_byte.as_ref().map_or(n_runs, Vec::len);
@@ -173,16 +177,19 @@ fn runs(found: &mut Benchmark, times: &[NotNegative], result: &Measured) -> Resu
         if let Some(code) = result.exit_codes.as_ref().and_then(|codes| codes[index]) {
             found.push_extra(EXIT_CODE, &ResultUnit::Count, f64::from(code));
         }
-        found.end_launch(About::default());
+        found.end_launch(LaunchInfo::default());
     }
     found.fill_extras();
     Ok(())
 }
 
 /// A run of version 2.
-fn run(found: &mut Benchmark, measurement: &BTreeMap<String, Measurement>) -> Result<()> {
+fn run(
+    found: &mut BenchmarkValues,
+    measurement: &BTreeMap<String, HyperfineQuantity>,
+) -> Result<()> {
     let wall = measurement.get(WALL).context("it has no time_wall_clock")?;
-    let Measurement::Quantity { value: Some(value), unit } = wall else {
+    let HyperfineQuantity::Quantity { value: Some(value), unit } = wall else {
         anyhow::bail!("{WALL}: it has no value");
     };
     let (unit, scale) = unit_of(unit);
@@ -191,17 +198,17 @@ fn run(found: &mut Benchmark, measurement: &BTreeMap<String, Measurement>) -> Re
     found.values.push(value.0 * scale);
     for (key, measured) in measurement {
         match measured {
-            Measurement::Quantity { value: Some(value), unit } if key != WALL => {
+            HyperfineQuantity::Quantity { value: Some(value), unit } if key != WALL => {
                 let (unit, scale) = unit_of(unit);
                 found.push_extra(extra_name(key), &unit, value.0 * scale);
             }
-            Measurement::Code(Some(code)) => {
+            HyperfineQuantity::Code(Some(code)) => {
                 found.push_extra(extra_name(key), &ResultUnit::Count, f64::from(*code))
             }
             _ => {}
         }
     }
-    found.end_launch(About::default());
+    found.end_launch(LaunchInfo::default());
     Ok(())
 }
 
@@ -214,7 +221,7 @@ fn extra_name(key: &str) -> &str {
     }
 }
 
-/// Also what the CSV calls it.
+/// Unit and scale of a name in the JSON or the CSV.
 pub(super) fn unit_of(name: &str) -> (ResultUnit, f64) {
     match name {
         "second" | "s" => (ResultUnit::Time, SECOND_NS),

@@ -4,18 +4,20 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
-use crate::convert::read::{File, Options};
-use crate::results::{Benchmark, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, Summary};
+use crate::convert::source::{ReadOptions, SourceFile};
+use crate::results::{
+    BenchmarkValues, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics,
+};
 
-/// What version 2 puts before the names of version 1.
+/// Prefix of the column names of version 2; version 1 has none.
 const WALL: &str = "time_wall_clock_";
 const PARAMETER: &str = "parameter_";
 
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its line and column.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
+/// The file does not match the format; the message has line and column.
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
     let mut table = ::csv::Reader::from_reader(files[0].bytes);
     let header = table.headers().context("line 1")?.clone();
     let prefix = if header.iter().any(|name| name.starts_with(WALL)) { WALL } else { "" };
@@ -38,7 +40,7 @@ fn benchmark(
     header: &::csv::StringRecord,
     line: &::csv::StringRecord,
     prefix: &str,
-) -> Result<Benchmark> {
+) -> Result<BenchmarkValues> {
     let cell = |wanted: &str| {
         let index = header.iter().position(|name| name.strip_prefix(prefix) == Some(wanted));
         index.and_then(|index| line.get(index)).filter(|cell| !cell.is_empty())
@@ -53,14 +55,14 @@ fn benchmark(
         let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
         checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
     };
-    let mut found = Benchmark::new(&line[0], ResultUnit::Time);
-    found.summary = Some(Summary {
+    let mut found = BenchmarkValues::new(&line[0], ResultUnit::Time);
+    found.summary = Some(SummaryStatistics {
         mean: Some(number("mean")?.with_context(|| format!("{prefix}mean: it is empty"))?),
         stddev: number("stddev")?,
         median: number("median")?,
         min: number("min")?,
         max: number("max")?,
-        ..Summary::default()
+        ..SummaryStatistics::default()
     });
     for (key, wanted) in [("mean_user_s", "user"), ("mean_system_s", "system")] {
         if let Some(ns) = number(wanted)? {

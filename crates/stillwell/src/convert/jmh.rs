@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, Summary,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 /// A histogram is written out; one with more times is not a file that JMH wrote.
@@ -15,7 +16,7 @@ const N_TIMES_MAX: u64 = 100_000_000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Measured {
+struct JmhBenchmark {
     jmh_version: String,
     benchmark: String,
     mode: String,
@@ -26,26 +27,26 @@ struct Measured {
     vm_version: Option<String>,
     jvm_args: Option<Vec<String>>,
     params: Option<std::collections::BTreeMap<String, String>>,
-    primary_metric: Metric,
+    primary_metric: JmhMetric,
     secondary_metrics: Option<std::collections::BTreeMap<String, Value>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metric {
-    score: Score,
+struct JmhMetric {
+    score: JmhScore,
     score_unit: String,
     raw_data: Option<Vec<Vec<Finite>>>,
-    raw_data_histogram: Option<Vec<Vec<Histogram>>>,
+    raw_data_histogram: Option<Vec<Vec<JmhHistogram>>>,
 }
 
 /// Times, and how often each was measured.
-type Histogram = Vec<(Finite, u64)>;
+type JmhHistogram = Vec<(Finite, u64)>;
 
 /// A number; what is not one is a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Score {
+enum JmhScore {
     Number(f64),
     Text(String),
 }
@@ -53,9 +54,9 @@ enum Score {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
-    let document: Vec<Measured> = json::read(files[0].bytes)?;
+/// The file does not match the format; the message has the place.
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
+    let document: Vec<JmhBenchmark> = json::read(files[0].bytes)?;
     let mut results = Results::default();
     let mut n_times = 0;
     for (index, measured) in document.iter().enumerate() {
@@ -84,11 +85,11 @@ fn is_more(name: &str) -> bool {
     last.strip_prefix('p').is_none_or(|number| number.parse::<f64>().is_err())
 }
 
-fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
+fn benchmark(measured: &JmhBenchmark, n_times: &mut u64) -> Result<BenchmarkValues> {
     let metric = &measured.primary_metric;
     let (unit, scale) = unit_of(&metric.score_unit);
     let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::NotNegative };
-    let mut found = Benchmark::new(&measured.benchmark, unit);
+    let mut found = BenchmarkValues::new(&measured.benchmark, unit);
     found.parameters =
         measured.params.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
     found.parameters.push(("mode".into(), measured.mode.clone()));
@@ -101,7 +102,7 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
                     let place = || format!("primaryMetric.rawData[{fork}][{index}]");
                     found.values.push(value(number.0).with_context(place)?);
                 }
-                found.end_launch(About::default());
+                found.end_launch(LaunchInfo::default());
             }
         }
         (None, Some(forks)) => {
@@ -113,18 +114,19 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
                     let number = value(number.0).with_context(place)?;
                     found.values.extend(std::iter::repeat_n(number, usize::try_from(*count)?));
                 }
-                found.end_launch(About::default());
+                found.end_launch(LaunchInfo::default());
             }
         }
         (Some(_), Some(_)) => bail!("primaryMetric: it has rawData and rawDataHistogram"),
         (None, None) => {
             let score = match &metric.score {
-                Score::Number(score) => value(*score).context("primaryMetric.score")?,
-                Score::Text(text) => {
+                JmhScore::Number(score) => value(*score).context("primaryMetric.score")?,
+                JmhScore::Text(text) => {
                     bail!("primaryMetric.score: {text:?} is not a number, and there is no rawData")
                 }
             };
-            found.summary = Some(Summary { mean: Some(score), ..Summary::default() });
+            found.summary =
+                Some(SummaryStatistics { mean: Some(score), ..SummaryStatistics::default() });
             return Ok(found);
         }
     }
@@ -132,7 +134,7 @@ fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
     Ok(found)
 }
 
-fn metadata(found: &mut Benchmark, measured: &Measured) {
+fn metadata(found: &mut BenchmarkValues, measured: &JmhBenchmark) {
     let texts = [
         ("jvm", measured.jvm.as_ref()),
         ("jdk_version", measured.jdk_version.as_ref()),

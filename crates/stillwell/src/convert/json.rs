@@ -51,7 +51,7 @@ pub(super) enum Sign {
 
 impl Sign {
     /// # Errors
-    /// What a number must be, if this one is not that.
+    /// The rule that the number breaks.
     pub(super) fn check(self, value: f64) -> Result<f64, String> {
         let (is_right, rule) = match self {
             Self::Positive => (value > 0.0, "a value must be above 0"),
@@ -64,12 +64,12 @@ impl Sign {
 
 /// A finite number of a sign, times `scale`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Number {
+pub(super) struct ScaledNumber {
     pub(super) sign: Sign,
     pub(super) scale: f64,
 }
 
-impl<'de> DeserializeSeed<'de> for Number {
+impl<'de> DeserializeSeed<'de> for ScaledNumber {
     type Value = f64;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<f64, D::Error> {
@@ -80,12 +80,12 @@ impl<'de> DeserializeSeed<'de> for Number {
 }
 
 /// A list of numbers, appended to others.
-pub(super) struct Numbers<'a> {
+pub(super) struct NumberList<'a> {
     pub(super) to: &'a mut Vec<f64>,
-    pub(super) number: Number,
+    pub(super) number: ScaledNumber,
 }
 
-impl<'de> DeserializeSeed<'de> for Numbers<'_> {
+impl<'de> DeserializeSeed<'de> for NumberList<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -93,7 +93,7 @@ impl<'de> DeserializeSeed<'de> for Numbers<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Numbers<'_> {
+impl<'de> Visitor<'de> for NumberList<'_> {
     type Value = ();
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,7 +126,7 @@ impl<'de, const N: i8> Deserialize<'de> for Signed<N> {
             0 => Sign::NotNegative,
             _ => Sign::Any,
         };
-        Number { sign, scale: 1.0 }.deserialize(from).map(Self)
+        ScaledNumber { sign, scale: 1.0 }.deserialize(from).map(Self)
     }
 }
 
@@ -137,13 +137,13 @@ pub(super) fn values<const N: i8>(list: &[Signed<N>]) -> impl Iterator<Item = f6
 
 impl<'de> Deserialize<'de> for MetaValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(AnyMeta)
+        from.deserialize_any(MetaValueVisitor)
     }
 }
 
-struct AnyMeta;
+struct MetaValueVisitor;
 
-impl<'de> Visitor<'de> for AnyMeta {
+impl<'de> Visitor<'de> for MetaValueVisitor {
     type Value = MetaValue;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,5 +23,6 @@ pub mod of_record;
 pub mod pyperf;
 mod pytest;
 pub mod read;
+pub mod source;
 mod times;
 pub mod to_record;

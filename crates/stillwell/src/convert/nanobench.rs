@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, Positive};
-use crate::convert::read::{Detail, File, Options};
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -22,21 +22,21 @@ const COUNTERS: [&str; 6] = [
 ];
 
 #[derive(Deserialize)]
-struct Document {
-    results: Vec<Measured>,
+struct NanobenchDocument {
+    results: Vec<NanobenchResult>,
 }
 
 #[derive(Deserialize)]
-struct Measured {
+struct NanobenchResult {
     title: String,
     name: String,
     unit: Option<String>,
     batch: Option<Positive>,
-    measurements: Vec<Epoch>,
+    measurements: Vec<NanobenchEpoch>,
 }
 
 #[derive(Deserialize)]
-struct Epoch {
+struct NanobenchEpoch {
     iterations: u64,
     elapsed: Positive,
     #[serde(flatten)]
@@ -46,9 +46,9 @@ struct Epoch {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+/// The file does not match the format; the message has the place.
+pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
+    let document: NanobenchDocument = json::read(files[0].bytes)?;
     let mut results = Results { tool: "nanobench".into(), ..Results::default() };
     let title = document.results.first().map(|first| first.title.clone());
     let has_titles = document.results.iter().any(|it| Some(&it.title) != title.as_ref());
@@ -58,7 +58,7 @@ pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> 
         } else {
             measured.name.clone()
         };
-        let mut found = Benchmark::new(&name, ResultUnit::Time);
+        let mut found = BenchmarkValues::new(&name, ResultUnit::Time);
         ensure!(!measured.measurements.is_empty(), "results[{index}].measurements: there is none");
         for (epoch_index, epoch) in measured.measurements.iter().enumerate() {
             let place = format!("results[{index}].measurements[{epoch_index}].iterations");
@@ -78,7 +78,7 @@ pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> 
         if let Some(batch) = measured.batch {
             found.metadata.insert("batch".into(), MetaValue::Float(batch.0));
         }
-        found.end_launch(About::default());
+        found.end_launch(LaunchInfo::default());
         found.fill_extras();
         results.benchmarks.push(found);
     }
@@ -89,7 +89,7 @@ pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> 
     Ok(results)
 }
 
-fn counters(found: &mut Benchmark, epoch: &Epoch) {
+fn counters(found: &mut BenchmarkValues, epoch: &NanobenchEpoch) {
     for key in COUNTERS {
         let value = epoch.counters.get(key).and_then(Value::as_f64);
         if let Some(value) = value.filter(|&value| value > 0.0) {

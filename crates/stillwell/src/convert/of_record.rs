@@ -1,7 +1,7 @@
-//! A record → results, for other programs and for what is done with all files alike.
+//! A record → results, for other programs and for the verbs that treat all files alike.
 //!
-//! A process is a launch: of `run` each with one value, of workers with one for each slice. Whatever was only there to be
-//! subtracted, or as the twin of the reference, is no benchmark; a run that the timeout ended, or that failed, has no value.
+//! A process is a launch. A launch of `run` has one value, a launch of a worker has one for each slice. Controls and the
+//! twin of the reference are no benchmarks. A run that failed or timed out has no value.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -10,8 +10,8 @@ use crate::analysis::launches::{SliceRule, slice_rule};
 use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
 use crate::results::{
-    About, Benchmark, CPU, Calibration, EXIT_CODE, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
-    Results,
+    BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
+    ResultUnit, Results,
 };
 use crate::values::metric::Metric;
 use crate::values::{Order, ValueUnit};
@@ -22,11 +22,11 @@ pub fn results(record: &Record) -> Results {
     let rule = slice_rule(plan);
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let mut made = benchmarks(record);
-    let launches = launches_said(record);
+    let launches = imported_launches(record);
     if launches.is_empty() {
         by_block(&mut made, record, rows, &rule);
     } else {
-        as_said(&mut made, &launches, rows, &rule);
+        by_import(&mut made, &launches, rows, &rule);
     }
     let mut results = Results {
         tool: record.header.tool.clone(),
@@ -41,7 +41,8 @@ pub fn results(record: &Record) -> Results {
     } else if plan.order == Order::Sequential {
         results.note("the order was sequential: drift counts as a difference");
     }
-    let is_kept = |benchmark: &Benchmark| benchmark.n_launches() > 0 || benchmark.summary.is_some();
+    let is_kept =
+        |benchmark: &BenchmarkValues| benchmark.n_launches() > 0 || benchmark.summary.is_some();
     results.benchmarks = made.into_iter().flatten().filter(is_kept).collect();
     for benchmark in &mut results.benchmarks {
         benchmark.fill_extras();
@@ -50,7 +51,7 @@ pub fn results(record: &Record) -> Results {
     results
 }
 
-/// What each arm is called where all arms are benchmarks: as its benchmark, if that has no other arm.
+/// Name of an arm among benchmarks: that of its benchmark, if no other arm has the same benchmark.
 pub fn name(record: &Record, arm: usize) -> String {
     let plan = &record.header.plan;
     let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
@@ -68,8 +69,8 @@ pub fn name(record: &Record, arm: usize) -> String {
 }
 
 /// A benchmark for each arm, without a launch; none for what is hidden.
-fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
-    let workers = workers_said(record);
+fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
+    let workers = worker_metadata(record);
     let common = revision_of_all(record);
     let of_arm = |(index, arm): (usize, &Arm)| {
         let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(index));
@@ -83,14 +84,14 @@ fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
                 .and_then(|it| it.unit_name.clone())
                 .map_or(ResultUnit::Count, ResultUnit::Other),
         };
-        let mut made = Benchmark::new(&name(record, index), unit);
+        let mut made = BenchmarkValues::new(&name(record, index), unit);
         made.parameters.clone_from(&arm.parameters);
         made.is_control = arm.role.is_control();
         if let Some(imported) = imported {
             made.metadata.clone_from(&imported.metadata);
             made.summary = imported.summary;
         } else {
-            made.metadata = described(arm);
+            made.metadata = arm_metadata(arm);
             let own = record.header.git_of(index).map(|git| git.revision.as_str());
             let own = own.filter(|_| common.is_none());
             made.metadata.extend(own.map(|revision| (REVISION.into(), revision.into())));
@@ -101,10 +102,10 @@ fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
     record.header.plan.arms.iter().enumerate().map(of_arm).collect()
 }
 
-/// What the commit is called that was measured.
+/// Metadata key of the measured commit.
 const REVISION: &str = "git_revision";
 
-/// The commit of all that was measured, if it is one.
+/// The commit of all arms, if they share one.
 fn revision_of_all(record: &Record) -> Option<&str> {
     let candidates = record.header.plan.candidates();
     let mut revisions = candidates.map(|(arm, _)| Some(&*record.header.git_of(arm)?.revision));
@@ -112,12 +113,12 @@ fn revision_of_all(record: &Record) -> Option<&str> {
     revisions.all(|revision| revision == Some(first)).then_some(first)
 }
 
-/// What an arm is, by pyperf's names.
-fn described(arm: &Arm) -> Metadata {
-    let mut said = Metadata::new();
+/// Metadata of an arm, by pyperf's names.
+fn arm_metadata(arm: &Arm) -> Metadata {
+    let mut metadata = Metadata::new();
     let mut say = |key: &str, text: &str| {
         if !text.trim().is_empty() {
-            said.insert(key.into(), text.into());
+            metadata.insert(key.into(), text.into());
         }
     };
     if let Some(source) = &arm.source {
@@ -133,36 +134,35 @@ fn described(arm: &Arm) -> Metadata {
     if arm.name.as_ref().is_some_and(|name| *name != arm.command) && arm.benchmark.is_some() {
         say("arm", arm.label());
     }
-    said
+    metadata
 }
 
-/// What the workers said of themselves, but for words of the protocol, and for the seed of the hashes, which is another one
-/// in each block.
-fn workers_said(record: &Record) -> BTreeMap<usize, Metadata> {
-    let mut said = BTreeMap::new();
+/// Metadata of the workers. Words of the protocol are left out, and the seed of the hashes, which differs in each block.
+fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
+    let mut metadata = BTreeMap::new();
     for event in &record.events {
         let Event::Worker { arm, values, .. } = event else { continue };
         let has_names = values.contains_key("python_version");
         let is_shown = |key: &str| {
-            let is_said_better =
+            let is_redundant =
                 has_names && matches!(key, "language" | "implementation" | "version");
-            !is_said_better
+            !is_redundant
                 && !matches!(key, "source" | "gc" | "tracemalloc" | "protocol" | "python_hash_seed")
         };
         let shown = values.iter().filter(|(key, _)| is_shown(key));
         let entry = |(key, value): (&String, &String)| (key.clone(), value.as_str().into());
-        said.insert(*arm as usize, shown.map(entry).collect());
+        metadata.insert(*arm as usize, shown.map(entry).collect());
     }
-    said
+    metadata
 }
 
-/// What is known of the machine, by pyperf's names where it has one.
+/// Facts about the machine, by pyperf's names where it has one.
 fn facts(record: &Record) -> Metadata {
     let (header, plan) = (&record.header, &record.header.plan);
     let facts = &header.facts;
-    let mut said = Metadata::new();
+    let mut metadata = Metadata::new();
     let mut say = |key: &str, value: Option<MetaValue>| {
-        said.extend(value.map(|value| (key.to_owned(), value)));
+        metadata.extend(value.map(|value| (key.to_owned(), value)));
     };
     let text = |fact: &Option<String>| {
         fact.as_deref().filter(|fact| !fact.trim().is_empty()).map(MetaValue::from)
@@ -198,7 +198,7 @@ fn facts(record: &Record) -> Metadata {
     );
     say("stillwell_seed", Some(plan.seed.to_string().as_str().into()));
     say(REVISION, revision_of_all(record).map(MetaValue::from));
-    said
+    metadata
 }
 
 /// RFC 3339 → as pyperf writes it: local time, without the offset.
@@ -207,63 +207,68 @@ fn local(created: &str) -> String {
     time.replace('T', " ")
 }
 
-/// What an imported record says of a launch.
-struct Said<'a> {
+/// A launch of an imported record.
+struct ImportedLaunch<'a> {
     arm: usize,
     n_warmups: u32,
     n_values: u32,
-    about: About,
+    info: LaunchInfo,
     metadata: &'a Metadata,
 }
 
-fn launches_said(record: &Record) -> Vec<Said<'_>> {
-    let said = record.events.iter().filter_map(|event| match event {
+fn imported_launches(record: &Record) -> Vec<ImportedLaunch<'_>> {
+    let launches = record.events.iter().filter_map(|event| match event {
         Event::Launch { arm, n_warmups, n_values, loops, inner_loops, calibration, metadata } => {
-            let about = About {
+            let info = LaunchInfo {
                 loops: *loops,
                 inner_loops: *inner_loops,
                 calibration: *calibration,
                 metadata: None,
             };
             let (n_warmups, n_values) = (*n_warmups, *n_values);
-            Some(Said { arm: *arm as usize, n_warmups, n_values, about, metadata })
+            Some(ImportedLaunch { arm: *arm as usize, n_warmups, n_values, info, metadata })
         }
         _ => None,
     });
-    said.collect()
+    launches.collect()
 }
 
-/// The launches as they were imported: so many rows of their arm each.
-fn as_said(made: &mut [Option<Benchmark>], launches: &[Said<'_>], rows: &Rows, rule: &SliceRule) {
+/// Restores the launches of an imported record; each has a number of rows of its arm.
+fn by_import(
+    made: &mut [Option<BenchmarkValues>],
+    launches: &[ImportedLaunch<'_>],
+    rows: &Rows,
+    rule: &SliceRule,
+) {
     let mut of_arm: Vec<Vec<usize>> = vec![Vec::new(); made.len()];
     (0..rows.len()).for_each(|index| of_arm[rows.arm(index)].push(index));
     let mut next = vec![0; made.len()];
-    for said in launches {
-        let Some(benchmark) = made.get_mut(said.arm).and_then(Option::as_mut) else { continue };
-        let from = next[said.arm];
-        let n_rows = (said.n_warmups + said.n_values) as usize;
-        next[said.arm] += n_rows;
-        let indices = of_arm[said.arm].iter().skip(from).take(n_rows);
+    for launch in launches {
+        let Some(benchmark) = made.get_mut(launch.arm).and_then(Option::as_mut) else { continue };
+        let from = next[launch.arm];
+        let n_rows = (launch.n_warmups + launch.n_values) as usize;
+        next[launch.arm] += n_rows;
+        let indices = of_arm[launch.arm].iter().skip(from).take(n_rows);
         for (at, &index) in indices.enumerate() {
-            take(benchmark, &rows.row(index), rule, at < said.n_warmups as usize);
+            take(benchmark, &rows.row(index), rule, at < launch.n_warmups as usize);
         }
-        let mut about = said.about.clone();
-        about.metadata = (!said.metadata.is_empty()).then(|| Box::new(said.metadata.clone()));
-        benchmark.end_launch(about);
+        let mut info = launch.info.clone();
+        info.metadata = (!launch.metadata.is_empty()).then(|| Box::new(launch.metadata.clone()));
+        benchmark.end_launch(info);
     }
 }
 
 /// The launches of our own sessions: the rows of one arm in one block. Warm-ups are of the launch that follows them;
 /// those before the first were to find the loops.
-fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: &SliceRule) {
+fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
-    let tried: BTreeMap<usize, Tried> = record
+    let pilot: BTreeMap<usize, PilotProcess> = record
         .events
         .iter()
         .filter_map(|event| match event {
             Event::Worker { arm, loops, n_slices, .. } if in_slices => {
-                Some((*arm as usize, Tried { loops: *loops, n_slices: *n_slices as usize }))
+                Some((*arm as usize, PilotProcess { loops: *loops, n_slices: *n_slices as usize }))
             }
             _ => None,
         })
@@ -280,54 +285,54 @@ fn by_block(made: &mut [Option<Benchmark>], record: &Record, rows: &Rows, rule: 
             }
         };
         if is_new {
-            end_own(benchmark, tried.get(&arm), record.header.plan.arms[arm].inner_loops);
+            end_own(benchmark, pilot.get(&arm), record.header.plan.arms[arm].inner_loops);
         }
         take(benchmark, &rows.row(index), rule, block.is_none());
         open[arm] = Some(block);
     }
     for (arm, benchmark) in made.iter_mut().enumerate() {
         if let Some(benchmark) = benchmark.as_mut().filter(|_| open[arm].is_some()) {
-            end_own(benchmark, tried.get(&arm), record.header.plan.arms[arm].inner_loops);
+            end_own(benchmark, pilot.get(&arm), record.header.plan.arms[arm].inner_loops);
         }
     }
 }
 
-/// The process of an arm that was only tried, before the first block.
-struct Tried {
+/// The process before the first block in which the loops of an arm were found.
+struct PilotProcess {
     loops: u64,
     n_slices: usize,
 }
 
-/// Ends a launch of ours. What comes before the warm-ups of the first one is of the process that was only tried.
-fn end_own(benchmark: &mut Benchmark, tried: Option<&Tried>, inner_loops: u64) {
+/// Ends a launch of our own session. The first slices of an arm are those of its pilot process.
+fn end_own(benchmark: &mut BenchmarkValues, pilot: Option<&PilotProcess>, inner_loops: u64) {
     let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
-    let about = About { inner_loops, ..About::default() };
-    let calibration = tried.and_then(|tried| NonZeroU64::new(tried.loops)).map(Calibration::Loops);
-    if let Some(tried) = tried.filter(|tried| tried.n_slices > 0 && benchmark.n_launches() == 0) {
-        let n_tried = tried.n_slices.min(benchmark.warmups.len());
-        let own = benchmark.warmups.split_off(n_tried);
+    let info = LaunchInfo { inner_loops, ..LaunchInfo::default() };
+    let calibration = pilot.and_then(|pilot| NonZeroU64::new(pilot.loops)).map(Calibration::Loops);
+    if let Some(pilot) = pilot.filter(|pilot| pilot.n_slices > 0 && benchmark.n_launches() == 0) {
+        let n_pilot = pilot.n_slices.min(benchmark.warmups.len());
+        let own = benchmark.warmups.split_off(n_pilot);
         let (values, counts) =
             (std::mem::take(&mut benchmark.values), std::mem::take(&mut benchmark.loops));
-        benchmark.end_launch(About { calibration, ..about.clone() });
+        benchmark.end_launch(LaunchInfo { calibration, ..info.clone() });
         (benchmark.values, benchmark.loops) = (values, counts);
         benchmark.warmups.extend(own);
     }
-    end(benchmark, about);
+    end(benchmark, info);
 }
 
-/// Ends a launch; its loops are said of all its values at once, if they are the same.
-fn end(benchmark: &mut Benchmark, mut about: About) {
+/// Ends a launch. If all its values have the same loops, the launch has them.
+fn end(benchmark: &mut BenchmarkValues, mut info: LaunchInfo) {
     let from = benchmark.n_ended().0.min(benchmark.loops.len());
     if let [loops, rest @ ..] = &benchmark.loops[from..]
         && rest.iter().all(|other| other == loops)
-        && about.loops.is_none()
+        && info.loops.is_none()
     {
-        about.loops = NonZeroU64::new(*loops).filter(|loops| loops.get() > 1);
+        info.loops = NonZeroU64::new(*loops).filter(|loops| loops.get() > 1);
     }
-    benchmark.end_launch(about);
+    benchmark.end_launch(info);
 }
 
-fn take(benchmark: &mut Benchmark, row: &Row, rule: &SliceRule, is_warmup: bool) {
+fn take(benchmark: &mut BenchmarkValues, row: &Row, rule: &SliceRule, is_warmup: bool) {
     let Some((loops, value)) = rule.slice(row).filter(|_| row.is_time()) else { return };
     if is_warmup {
         benchmark.warmups.push((loops, value));

@@ -7,35 +7,36 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::{
-    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, Summary,
+    BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 const SECOND_NS: f64 = 1e9;
 
 #[derive(Deserialize)]
-struct Document {
+struct PytestDocument {
     machine_info: Option<Value>,
     commit_info: Option<Value>,
     datetime: Option<String>,
     version: Option<String>,
-    benchmarks: Vec<Measured>,
+    benchmarks: Vec<PytestBenchmark>,
 }
 
 #[derive(Deserialize)]
-struct Measured {
+struct PytestBenchmark {
     name: String,
     fullname: Option<String>,
     group: Option<String>,
     params: Option<serde_json::Map<String, Value>>,
     extra_info: Option<Value>,
     options: Option<Value>,
-    stats: Stats,
+    stats: PytestStats,
 }
 
 #[derive(Deserialize)]
-struct Stats {
+struct PytestStats {
     min: Positive,
     max: Positive,
     mean: Positive,
@@ -51,9 +52,9 @@ struct Stats {
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
-pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
-    let document: Document = json::read(files[0].bytes)?;
+/// The file does not match the format; the message has the place.
+pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Results> {
+    let document: PytestDocument = json::read(files[0].bytes)?;
     let version = document.version.as_deref().unwrap_or_default();
     let tool = format!("pytest-benchmark {version}").trim_end().to_owned();
     let mut results = Results { tool, ..Results::default() };
@@ -78,9 +79,11 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
     Ok(results)
 }
 
-fn benchmark(measured: &Measured) -> Result<Benchmark> {
-    let mut found =
-        Benchmark::new(measured.fullname.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
+fn benchmark(measured: &PytestBenchmark) -> Result<BenchmarkValues> {
+    let mut found = BenchmarkValues::new(
+        measured.fullname.as_ref().unwrap_or(&measured.name),
+        ResultUnit::Time,
+    );
     let parameters = measured.params.iter().flatten();
     found.parameters = parameters.map(|(key, value)| (key.clone(), json::text(value))).collect();
     if let Some(group) = &measured.group {
@@ -93,7 +96,7 @@ fn benchmark(measured: &Measured) -> Result<Benchmark> {
     let data = stats.data.as_deref().unwrap_or_default();
     if data.is_empty() {
         let ns = |value: Positive| Some(value.0 * SECOND_NS);
-        found.summary = Some(Summary {
+        found.summary = Some(SummaryStatistics {
             count: Some(stats.rounds),
             mean: ns(stats.mean),
             stddev: Some(stats.stddev.0 * SECOND_NS),
@@ -108,6 +111,6 @@ fn benchmark(measured: &Measured) -> Result<Benchmark> {
     let (n_values, n_rounds) = (data.len(), stats.rounds);
     ensure!(n_values as u64 == n_rounds, "stats.data: {n_values} values, but {n_rounds} rounds");
     found.values.extend(json::values(data).map(|value| value * SECOND_NS));
-    found.end_launch(About { loops: stats.iterations, ..About::default() });
+    found.end_launch(LaunchInfo { loops: stats.iterations, ..LaunchInfo::default() });
     Ok(found)
 }

@@ -6,49 +6,16 @@ use std::io::Read as _;
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum as _;
 
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::convert::{
     asv, benchmark_tools, codspeed, criterion, go, google, hyperfine, hyperfine_csv, jmh,
     nanobench, pyperf, pytest, times,
 };
 use crate::results::Results;
-use crate::values::{FileFormat, TimeUnit};
-
-/// How much of a file is wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Detail {
-    /// Values, and what belongs to all launches of a benchmark.
-    Values,
-    /// The metadata of every launch and all counters as well.
-    #[default]
-    Everything,
-}
-
-/// A file as it is on the disk.
-#[derive(Clone, Copy, Debug)]
-pub struct File<'a> {
-    /// For criterion, from the directory that was given.
-    pub path: &'a str,
-    pub bytes: &'a [u8],
-}
-
-/// What a reader is told beside the files.
-#[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
-    pub detail: Detail,
-    /// Unit of times, if the format does not say.
-    pub unit: TimeUnit,
-    /// Which of criterion's saved samples: `new`, `base` or the name of a baseline.
-    pub side: &'a str,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Self { detail: Detail::Everything, unit: TimeUnit::S, side: criterion::NEW }
-    }
-}
+use crate::values::FileFormat;
 
 /// The first file is read; the others are what [`FileFormat::wants_beside`] asked for.
-type Reader = fn(&[File<'_>], Options<'_>) -> Result<Results>;
+type Reader = fn(&[SourceFile<'_>], ReadOptions<'_>) -> Result<Results>;
 
 impl FileFormat {
     const fn entry(self) -> (&'static str, Reader) {
@@ -69,12 +36,12 @@ impl FileFormat {
         }
     }
 
-    /// For messages.
+    /// Name in messages.
     pub fn name(self) -> &'static str {
         self.entry().0
     }
 
-    /// As `--format` names it.
+    /// Name in `--format`.
     pub fn key(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(|| self.name().into(), |value| value.get_name().to_owned())
@@ -91,14 +58,14 @@ impl FileFormat {
     /// Reads a file, decompressed if it must be.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
-    pub fn read(self, files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+    /// The file does not match the format; the message has the place.
+    pub fn read(self, files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
         let unpacked: Vec<Cow<'_, [u8]>> =
             files.iter().map(|file| unpacked(file.bytes)).collect::<Result<_>>()?;
-        let files: Vec<File<'_>> = files
+        let files: Vec<SourceFile<'_>> = files
             .iter()
             .zip(&unpacked)
-            .map(|(file, bytes)| File { path: file.path, bytes })
+            .map(|(file, bytes)| SourceFile { path: file.path, bytes })
             .collect();
         ensure!(!files.is_empty(), "there is no file");
         let results = self.entry().1(&files, options).and_then(Results::checked);
@@ -111,7 +78,7 @@ pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// A small file can unpack to any size; more than this is not a benchmark's.
 const UNPACKED_BYTES_MAX: u64 = 1 << 31;
 
-/// What is in a gzip file, or the bytes themselves. The name plays no part.
+/// The content of a gzip file, or the bytes themselves. The name of the file has no effect.
 ///
 /// # Errors
 /// It is damaged, or unpacks to more than 2 GiB.
@@ -124,9 +91,4 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     gzip.take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut out).context("cannot unpack gzip")?;
     ensure!(out.len() as u64 <= UNPACKED_BYTES_MAX, "it unpacks to more than 2 GiB");
     Ok(Cow::Owned(out))
-}
-
-/// Last part of a path, for series that have no name of their own.
-pub(super) fn file_name<'a>(file: &File<'a>) -> &'a str {
-    file.path.rsplit('/').next().unwrap_or(file.path)
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::convert::read::{File, Options, file_name};
-use crate::results::{About, Benchmark, NOTE_ORDER, ResultUnit, Results};
+use crate::convert::source::{ReadOptions, SourceFile};
+use crate::results::{BenchmarkValues, LaunchInfo, NOTE_ORDER, ResultUnit, Results};
 use crate::values::TimeUnit;
 
 /// 100 years.
@@ -23,12 +23,12 @@ const SHOWN_CHARS: usize = 40;
 ///
 /// # Errors
 /// The first line that cannot be understood, with its number.
-pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<Results> {
+pub(super) fn read_results(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let mut results = Results { tool: "times".into(), are_commands: true, ..Results::default() };
     let mut indices = HashMap::new();
     for (index, line) in files[0].bytes.split(|&byte| byte == b'\n').enumerate() {
-        let parsed = parse_line(line, file_name(&files[0])).and_then(|parsed| {
-            let Some(Run { command, time, value }) = parsed else { return Ok(None) };
+        let parsed = parse_line(line, files[0].name()).and_then(|parsed| {
+            let Some(TimedCommand { command, time, value }) = parsed else { return Ok(None) };
             Ok(Some((command, ns(value, options.unit).with_context(|| time.to_owned())?)))
         });
         let Some((command, ns)) = parsed.with_context(|| format!("line {}", index + 1))? else {
@@ -39,7 +39,7 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
             results.benchmarks.len() - 1
         });
         results.benchmarks[at].values.push(ns);
-        results.benchmarks[at].end_launch(About::default());
+        results.benchmarks[at].end_launch(LaunchInfo::default());
         results.order.push(u32::try_from(at)?);
     }
     ensure!(!results.benchmarks.is_empty(), "there is no time in it");
@@ -52,17 +52,16 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
     Ok(results)
 }
 
-/// An empty command is what the program tim writes for its overhead, which is subtracted from the others.
-fn new_benchmark(command: &str) -> Benchmark {
+/// tim writes an empty command for its own overhead, which is subtracted from the others.
+fn new_benchmark(command: &str) -> BenchmarkValues {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
-    let mut made = Benchmark::new(name, ResultUnit::Time);
+    let mut made = BenchmarkValues::new(name, ResultUnit::Time);
     made.is_control = is_control;
     made
 }
 
-/// A time in ns. What is written with decimals of a second is whole nanoseconds mostly; a product of doubles may miss that
-/// by its last bit.
+/// A time in ns. Decimals of a second are mostly whole nanoseconds; a product of doubles may differ in its last bit.
 fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     let ns = value * unit.ns();
     ensure!((0.0..=NS_MAX).contains(&ns), "a time is between 0 and 100 years");
@@ -70,8 +69,8 @@ fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     Ok(if is_whole { ns.round() } else { ns })
 }
 
-/// What a line says.
-struct Run<'a> {
+/// The content of a line.
+struct TimedCommand<'a> {
     command: &'a str,
     /// As it is written.
     time: &'a str,
@@ -79,7 +78,7 @@ struct Run<'a> {
 }
 
 /// The command and its time, or none if it is a line without one.
-fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<Run<'a>>> {
+fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<TimedCommand<'a>>> {
     ensure!(line.len() <= LINE_BYTES_MAX, "longer than {LINE_BYTES_MAX} bytes");
     let line = str::from_utf8(line).context("not UTF-8")?;
     let line = line.strip_suffix('\n').unwrap_or(line);
@@ -92,7 +91,7 @@ fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<Run<'a>>> {
         let shown: String = time.chars().take(SHOWN_CHARS).collect();
         bail!("{shown:?} is not a time; a line is TIME, or TIME, a tab and the command");
     };
-    Ok(Some(Run { command, time, value }))
+    Ok(Some(TimedCommand { command, time, value }))
 }
 
 #[cfg(test)]
@@ -100,8 +99,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &[u8]) -> Result<Results> {
-        let files = [File { path: "file.txt", bytes: text }];
-        read_results(&files, Options { unit: TimeUnit::Ms, ..Options::default() })
+        let files = [SourceFile { path: "file.txt", bytes: text }];
+        read_results(&files, ReadOptions { unit: TimeUnit::Ms, ..ReadOptions::default() })
     }
 
     #[track_caller]

@@ -1,4 +1,4 @@
-//! Results of other programs → a record, as if we had measured them, and no more certain than the file is.
+//! Results of other programs → a record, with no more certainty than the file has.
 //!
 //! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are slices.
 
@@ -8,19 +8,20 @@ use crate::host::{Facts, Gap};
 use crate::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, Arms, Control, Plan, Role, ShellReason, decide};
 use crate::record::{
-    EndReason, Event, FORMAT, Header, Imported, ImportedBenchmark, Layout, Record, Row, Rows,
+    EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
     VERSION,
 };
 use crate::results::{
-    Benchmark, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit, Results,
+    BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
+    Results,
 };
 use crate::spec::groups::LayoutOptions;
 use crate::values::metric::Metric;
 use crate::values::{Order, Padding, ValueUnit};
 
-/// What a record says beside what the file says.
+/// The parts of a record that the file does not determine.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct ImportOptions {
     /// The file, as it was given.
     pub file: String,
     /// Its format, as `--from` names it.
@@ -29,9 +30,9 @@ pub struct About {
     pub created: String,
     /// The words of our command line.
     pub command_line: Vec<String>,
-    /// So many runs of each command at its beginning are warm-ups.
+    /// Number of runs at the beginning of each command that are warm-ups.
     pub n_warmups: u32,
-    /// What the others are compared with, if it is not the first.
+    /// The reference of the comparisons, if it is not the first arm.
     pub reference: Option<String>,
     /// Whether every value is a run of its own, so that none is summarised with others.
     pub is_flat: bool,
@@ -43,34 +44,35 @@ pub struct About {
 ///
 /// # Errors
 /// There is no value, a command has nothing but warm-ups, or the reference is not there.
-pub fn record(results: &Results, about: &About) -> Result<Record> {
+pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
     let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
     ensure!(
         n_values > 0,
         "there are no values in it, only summaries: a record needs the values themselves; `show` has what there is"
     );
     let arm_of = arms_of(results);
-    let plan = plan(results, &arm_of, about)?;
-    let mut made = Making { about, rows: Rows::default(), events: Vec::new(), started_ns: 0 };
+    let plan = plan(results, &arm_of, options)?;
+    let mut made =
+        RecordBuilder { options, rows: Rows::default(), events: Vec::new(), started_ns: 0 };
     made.all(results, &arm_of)?;
-    let Making { rows, mut events, .. } = made;
+    let RecordBuilder { rows, mut events, .. } = made;
     events.push(Event::End { reason: EndReason::Complete });
     let layout = layout(&rows);
     let header = Header {
         format: FORMAT.into(),
         version: VERSION,
         tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
-        created: about.created.clone(),
-        command_line: about.command_line.clone(),
+        created: options.created.clone(),
+        command_line: options.command_line.clone(),
         clock_origin_ns: 0,
         columns: layout.names(),
         facts: facts(results),
-        gaps: vec![gap(&about.file)],
+        gaps: vec![gap(&options.file)],
         isolation: None,
-        imported: Some(imported(results, &arm_of, about)),
+        imported: Some(imported(results, &arm_of, options)),
         plan,
     };
-    let path = about.file.clone().into();
+    let path = options.file.clone().into();
     Ok(Record { path, header, rows, slices: None, events, torn_bytes: 0, parts: Vec::new() })
 }
 
@@ -102,7 +104,7 @@ fn arms_of(results: &Results) -> Vec<usize> {
     arm_of
 }
 
-/// What the source says of the machine.
+/// Facts about the machine in the file.
 fn facts(results: &Results) -> Facts {
     let said = |key: &str| match results.agreed(key)? {
         MetaValue::Text(text) => Some(text.clone()),
@@ -111,7 +113,7 @@ fn facts(results: &Results) -> Facts {
     Facts { host: said("hostname"), cpu_model: said("cpu_model_name"), ..Facts::default() }
 }
 
-fn imported(results: &Results, arm_of: &[usize], about: &About) -> Imported {
+fn imported(results: &Results, arm_of: &[usize], options: &ImportOptions) -> ImportedFile {
     let mut benchmarks = vec![ImportedBenchmark::default(); arm_of.len()];
     for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
         let unit_name = match &benchmark.unit {
@@ -125,9 +127,9 @@ fn imported(results: &Results, arm_of: &[usize], about: &About) -> Imported {
             summary: benchmark.summary,
         };
     }
-    Imported {
-        file: about.file.clone(),
-        from: about.from.clone(),
+    ImportedFile {
+        file: options.file.clone(),
+        from: options.from.clone(),
         tool: results.tool.clone(),
         notes: results.notes.clone(),
         metadata: finite(&results.metadata),
@@ -135,20 +137,20 @@ fn imported(results: &Results, arm_of: &[usize], about: &About) -> Imported {
     }
 }
 
-/// JSON has no number that is not finite.
+/// Drops numbers that are not finite: JSON has none.
 fn finite(metadata: &Metadata) -> Metadata {
     let is_finite = |value: &MetaValue| !matches!(value, MetaValue::Float(x) if !x.is_finite());
     let kept = metadata.iter().filter(|(_, value)| is_finite(value));
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// All that a plan says of how to measure is not known; what it says of how to judge is as in any other session.
-fn plan(results: &Results, arm_of: &[usize], about: &About) -> Result<Plan> {
-    let n_blocks = results.benchmarks.iter().map(Benchmark::n_launches).max().unwrap_or(1);
+/// A plan whose settings of measurement are unknown and whose settings of analysis are those of any session.
+fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
+    let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
     let request = SessionRequest {
         length: LengthRequest {
-            n_warmups: Some(about.n_warmups),
+            n_warmups: Some(options.n_warmups),
             n_blocks: Some(u32::try_from(n_blocks)?.max(1)),
             order: Some(Order::Sequential),
             ..LengthRequest::default()
@@ -172,8 +174,8 @@ fn plan(results: &Results, arm_of: &[usize], about: &About) -> Result<Plan> {
         }
     }
     plan.in_slices =
-        !about.is_flat && results.benchmarks.iter().any(|it| it.values.len() > n_with_values(it));
-    if let Some(reference) = &about.reference {
+        !options.is_flat && results.benchmarks.iter().any(|it| it.values.len() > n_with_values(it));
+    if let Some(reference) = &options.reference {
         let is_it = |arm: &Arm| {
             arm.role == Role::Candidate && [arm.label(), &arm.command].contains(&&**reference)
         };
@@ -184,11 +186,11 @@ fn plan(results: &Results, arm_of: &[usize], about: &About) -> Result<Plan> {
     Ok(plan)
 }
 
-fn n_with_values(benchmark: &Benchmark) -> usize {
+fn n_with_values(benchmark: &BenchmarkValues) -> usize {
     benchmark.launches().filter(|launch| !launch.values.is_empty()).count()
 }
 
-fn arm(results: &Results, benchmark: &Benchmark, label: &str) -> Arm {
+fn arm(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Arm {
     let role = if benchmark.is_control { Role::EmptyShell } else { Role::Candidate };
     let command = if benchmark.is_control { "" } else { label };
     let unit = match benchmark.unit {
@@ -208,22 +210,22 @@ fn arm(results: &Results, benchmark: &Benchmark, label: &str) -> Arm {
 }
 
 /// Rows and events that are being made.
-struct Making<'a> {
-    about: &'a About,
+struct RecordBuilder<'a> {
+    options: &'a ImportOptions,
     rows: Rows,
     events: Vec<Event>,
     started_ns: u64,
 }
 
-impl Making<'_> {
+impl RecordBuilder<'_> {
     fn all(&mut self, results: &Results, arm_of: &[usize]) -> Result<()> {
         for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
             let n_runs = n_with_values(benchmark);
             ensure!(
-                self.about.n_warmups == 0 || n_runs > self.about.n_warmups as usize,
+                self.options.n_warmups == 0 || n_runs > self.options.n_warmups as usize,
                 "{:?} has {n_runs} runs, of which --warmup {} leaves none",
                 if benchmark.is_control { "" } else { &benchmark.name },
-                self.about.n_warmups
+                self.options.n_warmups
             );
             ensure!(benchmark.values.len() < u32::MAX as usize, "arm {arm} has too many values");
         }
@@ -250,21 +252,21 @@ impl Making<'_> {
     /// `n_done`: launches of this benchmark with values, so far.
     fn launch(
         &mut self,
-        benchmark: &Benchmark,
+        benchmark: &BenchmarkValues,
         arm: usize,
         launch: LaunchView<'_>,
         n_done: &mut u32,
     ) -> Result<()> {
         let arm = u32::try_from(arm)?;
-        if self.about.with_launches {
+        if self.options.with_launches {
             self.events.push(Event::Launch {
                 arm,
                 n_warmups: u32::try_from(launch.warmups.len())?,
                 n_values: u32::try_from(launch.values.len())?,
-                loops: launch.about.loops,
-                inner_loops: launch.about.inner_loops,
-                calibration: launch.about.calibration,
-                metadata: launch.about.metadata.as_deref().map(finite).unwrap_or_default(),
+                loops: launch.info.loops,
+                inner_loops: launch.info.inner_loops,
+                calibration: launch.info.calibration,
+                metadata: launch.info.metadata.as_deref().map(finite).unwrap_or_default(),
             });
         }
         let inner_loops = launch.inner_loops();
@@ -277,8 +279,8 @@ impl Making<'_> {
         for (index, &value) in launch.values.iter().enumerate() {
             let at = launch.first_value + index;
             let loops = benchmark.loops.get(at).copied().unwrap_or_else(|| launch.loops());
-            let block = if self.about.is_flat { u32::try_from(at)? } else { *n_done };
-            let block = block.checked_sub(self.about.n_warmups);
+            let block = if self.options.is_flat { u32::try_from(at)? } else { *n_done };
+            let block = block.checked_sub(self.options.n_warmups);
             let mut row = Row::new(0, arm, block, 0);
             extras(&mut row, benchmark, at, loops.saturating_mul(inner_loops));
             self.value(benchmark, row, value, loops, inner_loops)?;
@@ -290,7 +292,7 @@ impl Making<'_> {
     /// The time of all loops is what the clock showed; the value per loop is kept beside it, where it is not the same.
     fn value(
         &mut self,
-        benchmark: &Benchmark,
+        benchmark: &BenchmarkValues,
         mut row: Row,
         value: f64,
         loops: u64,
@@ -317,8 +319,8 @@ impl Making<'_> {
     }
 }
 
-/// What else was measured, where a record has a column for it.
-fn extras(row: &mut Row, benchmark: &Benchmark, at: usize, loops: u64) {
+/// Sets the other quantities for which a record has a column.
+fn extras(row: &mut Row, benchmark: &BenchmarkValues, at: usize, loops: u64) {
     let of = |name: &str| benchmark.extra(name).and_then(|values| *values.get(at)?);
     let whole = |value: f64| (0.0..9e18).contains(&value).then(|| value.round() as u64);
     if let Some(code) = of(EXIT_CODE).filter(|code| (-64.0..256.0).contains(code)) {
@@ -334,7 +336,7 @@ fn usable_order(results: &Results) -> Option<&[u32]> {
     for &at in &results.order {
         *counts.get_mut(at as usize)? += 1;
     }
-    let is_right = |(benchmark, &n): (&Benchmark, &usize)| benchmark.n_launches() == n;
+    let is_right = |(benchmark, &n): (&BenchmarkValues, &usize)| benchmark.n_launches() == n;
     let is_usable =
         !results.order.is_empty() && results.benchmarks.iter().zip(&counts).all(is_right);
     is_usable.then_some(&results.order)

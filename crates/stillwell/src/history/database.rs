@@ -57,8 +57,8 @@ pub fn to_read(path: &Path) -> Result<Connection> {
         let mut connection = connect(&file, WRITES)?;
         let mut is_current = schema::is_current(&connection);
         if is_current.as_ref().is_err_and(is_refused) && !log_of(&file).exists() {
-            // Even readers in write-ahead mode write to files beside the database. Without a log no writer is active, so
-            // the database can be read as immutable.
+            // Even readers in write-ahead mode write to files beside the database. Without a log no writer is active,
+            // so the database can be read as immutable.
             connection = connect(Path::new(&immutable(&file)), READS)?;
             is_current = schema::is_current(&connection);
         }

@@ -17,8 +17,8 @@ use crate::values::Estimate;
 pub const ALPHA_MIN: f64 = 1e-5;
 /// Random orders at first, for an alpha of 1 % or more.
 const N_ORDERS: usize = 999;
-/// Results on either side that the size of a change is computed from. The time grows with their square, and more results
-/// hardly narrow the interval.
+/// Results on either side that the size of a change is computed from. The time grows with their square, and more
+/// results hardly narrow the interval.
 const SIDE_MAX: usize = 300;
 
 /// Settings of the detection.
@@ -81,10 +81,10 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
 
 /// Draws more random orders for the series whose p is the smallest possible one.
 ///
-/// After 999 orders p is at least 0.001. Among more than 50 series, the rule of Benjamini and Hochberg rejects no single
-/// series at that p. `k` such series of `m` need `m / (k false_discovery)` orders each, so their total is the same for any
-/// `k`; this function draws twice as many. Only series at the smallest p go on, so a final p is never smaller than that of
-/// the longer draw alone. The error rate of each series holds.
+/// After 999 orders p is at least 0.001. Among more than 50 series, the rule of Benjamini and Hochberg rejects no
+/// single series at that p. `k` such series of `m` need `m / (k false_discovery)` orders each, so their total is the
+/// same for any `k`; this function draws twice as many. Only series at the smallest p go on, so a final p is never
+/// smaller than that of the longer draw alone. The error rate of each series holds.
 fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
     let n_tested = all.iter().filter(|(_, p)| p.is_some()).count() as f64;
     let mut n_orders = options(policy).n_orders;

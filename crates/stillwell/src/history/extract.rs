@@ -8,7 +8,7 @@ use crate::analysis::{Analysis, ArmSummary};
 use crate::history::{BenchmarkResult, RecordOrigin};
 use crate::host::Facts;
 use crate::record::Record;
-use crate::results::{Benchmark, MetaValue, Metadata, Results, Summary};
+use crate::results::{BenchmarkValues, MetaValue, Metadata, Results, SummaryStatistics};
 use crate::values::ValueUnit;
 
 /// The result of every arm with a run, except controls and twins.
@@ -98,9 +98,9 @@ pub fn imported_origin(results: &Results, created: &str, file: &str) -> RecordOr
         ..Facts::default()
     };
     let mut origin = origin_of(file, &facts, &results.tool, created, lookup);
-    let launches = results.benchmarks.iter().flat_map(Benchmark::launches);
+    let launches = results.benchmarks.iter().flat_map(BenchmarkValues::launches);
     let dates =
-        launches.filter_map(|it| parse_time(&text(it.about.metadata.as_ref()?.get("date")?)?));
+        launches.filter_map(|it| parse_time(&text(it.info.metadata.as_ref()?.get("date")?)?));
     if let (None, Some(measured_s)) = (lookup("date"), dates.min()) {
         origin.measured_s = measured_s;
     }
@@ -117,7 +117,7 @@ pub fn imported_results(
     let mut found =
         record.map_or_else(Vec::new, |(record, analysis)| self::results(record, analysis));
     let labels = results.labels();
-    let of_summary = |(benchmark, label): (&Benchmark, &String)| {
+    let of_summary = |(benchmark, label): (&BenchmarkValues, &String)| {
         let is_wanted = benchmark.values.is_empty() && !benchmark.is_control;
         let result = summary_result(label, benchmark.unit.name(), &benchmark.summary?)?;
         let (revision, committed_s) = commit(&[Some(&benchmark.metadata), Some(&results.metadata)]);
@@ -132,7 +132,7 @@ pub fn imported_results(
 }
 
 /// Result of a summary without values. The minimum stands in for the noise-free time.
-fn summary_result(label: &str, unit: &str, summary: &Summary) -> Option<BenchmarkResult> {
+fn summary_result(label: &str, unit: &str, summary: &SummaryStatistics) -> Option<BenchmarkResult> {
     let median = summary.median.or(summary.mean)?;
     Some(BenchmarkResult {
         benchmark: label.into(),
@@ -183,7 +183,8 @@ fn origin_of(
     }
 }
 
-/// Revision and commit time in the metadata of a file of another program: those of the benchmark first, then of the file.
+/// Revision and commit time in the metadata of a file of another program: those of the benchmark first, then of the
+/// file.
 fn commit(about: &[Option<&Metadata>]) -> (Option<String>, Option<i64>) {
     let lookup = |key: &str| about.iter().flatten().find_map(|about| text(about.get(key)?));
     let committed = first(&COMMITTED_KEYS, lookup);

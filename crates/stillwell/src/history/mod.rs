@@ -1,11 +1,11 @@
 //! Results over months: one SQLite file with all records, and the changes in the level of each benchmark.
 //!
-//! `extract` makes the results of a record, and `store` keeps them. Of the store, `database` opens the file, `schema` has
-//! the tables, and `session` finds the records of one session.
+//! `extract` makes the results of a record, and `store` keeps them. Of the store, `database` opens the file, `schema`
+//! has the tables, and `session` finds the records of one session.
 //!
-//! `detection` puts results in `series` and finds the changes. `relative` removes the common movement of a machine first,
-//! if the user asks for it. `concurrent` counts the other series that changed at the same time. `commits` executes git,
-//! and `chart` makes the data of a page.
+//! `detection` puts results in `series` and finds the changes. `relative` removes the common movement of a machine
+//! first, if the user asks for it. `concurrent` counts the other series that changed at the same time. `commits`
+//! executes git, and `chart` makes the data of a page.
 
 pub mod chart;
 pub mod commits;

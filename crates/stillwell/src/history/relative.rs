@@ -1,9 +1,9 @@
 //! Removes from each series the movement that the other series of its machine share: drift of the machine, a new
 //! compiler. Pure.
 //!
-//! If a machine drifts from week to week, its sessions are not exchangeable, and the error rate of the detection does not
-//! hold. Relative to the other benchmarks of the same sessions, they are exchangeable. The correction also hides a real
-//! change of all benchmarks, so it runs only on request.
+//! If a machine drifts from week to week, its sessions are not exchangeable, and the error rate of the detection does
+//! not hold. Relative to the other benchmarks of the same sessions, they are exchangeable. The correction also hides a
+//! real change of all benchmarks, so it runs only on request.
 
 use std::collections::HashMap;
 
@@ -91,8 +91,8 @@ fn keep<T>(all: &mut Vec<T>, common: &[Option<f64>]) {
 /// Divides each result by the common movement of the other series of its machine. It drops results with too few others.
 /// `own_changes` finds the changes of a series.
 ///
-/// A change of a single series biases the common movement, and so all other series. Therefore each round attributes only
-/// the largest remaining changes of a machine to single series, and then estimates the common movement again.
+/// A change of a single series biases the common movement, and so all other series. Therefore each round attributes
+/// only the largest remaining changes of a machine to single series, and then estimates the common movement again.
 pub fn relative(
     groups: Vec<ResultSequence>,
     own_changes: impl Fn(ResultSequence) -> Vec<OwnChange> + Sync,
@@ -137,8 +137,8 @@ struct Deviations<'a> {
     measured_s: Vec<i64>,
 }
 
-/// Common movement at each result, as a logarithm: the median deviation of the other series of the machine. Each of them
-/// counts with its result nearest in time. `None` with fewer than [`OTHERS_MIN`] others.
+/// Common movement at each result, as a logarithm: the median deviation of the other series of the machine. Each of
+/// them counts with its result nearest in time. `None` with fewer than [`OTHERS_MIN`] others.
 fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
     let mut machines: HashMap<&str, Vec<(usize, DeviationTimeline)>> = HashMap::new();
     let is_fit = |series: &Deviations<'_>| series.moves.iter().all(|it| it.is_finite());

@@ -45,8 +45,8 @@ pub struct Change {
     /// Position of the first result after it.
     pub at: usize,
     pub p: f64,
-    /// After ÷ before, at 95 %; above 1 is slower. The search picks the place with the largest difference, so the ratio is
-    /// biased away from 1.
+    /// After ÷ before, at 95 %; above 1 is slower. The search picks the place with the largest difference, so the ratio
+    /// is biased away from 1.
     pub ratio: RatioInterval,
     /// Surroundings that differ between the two results: name, before, after.
     pub also_changed: Vec<(String, String, String)>,

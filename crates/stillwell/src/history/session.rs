@@ -1,5 +1,5 @@
-//! Identity of sessions. A user may add the record of an interrupted suite, continue the suite and add the record again.
-//! The two files are states of one session and count as one result. Pure.
+//! Identity of sessions. A user may add the record of an interrupted suite, continue the suite and add the record
+//! again. The two files are states of one session and count as one result. Pure.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

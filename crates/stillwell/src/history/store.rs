@@ -68,8 +68,8 @@ impl HistoryStore {
     }
 
     fn try_add(&mut self, new: &NewRecord) -> Result<AddOutcome> {
-        // The digest is that of the plain file, so a compressed copy is the same record. Older histories have the digests
-        // of the files as added.
+        // The digest is that of the plain file, so a compressed copy is the same record. Older histories have the
+        // digests of the files as added.
         let as_is = hex(&Sha256::digest(&new.bytes));
         let text = unpacked(&new.bytes)?;
         let digest = hex(&Sha256::digest(&text));
@@ -193,7 +193,8 @@ impl HistoryStore {
     }
 }
 
-/// The stored record of the same session, and the order of the new one to it. Skips records that parted from the new one.
+/// The stored record of the same session, and the order of the new one to it. Skips records that parted from the new
+/// one.
 fn find(transaction: &Transaction<'_>, new: &SessionKey<'_>) -> Result<Option<(i64, StateOrder)>> {
     let mut select =
         transaction.prepare("SELECT id, packed FROM record WHERE session = ?1 ORDER BY id")?;

@@ -1,8 +1,8 @@
 //! Permutation of the arguments of a link command.
 //!
-//! A linker accepts objects in any order. But it searches a library only for the symbols that the objects *before* it lack,
-//! and many options apply to the arguments after them. So objects only change places within a row without libraries or
-//! such options.
+//! A linker accepts objects in any order. But it searches a library only for the symbols that the objects *before* it
+//! lack, and many options apply to the arguments after them. So objects only change places within a row without
+//! libraries or such options.
 
 use stats::Stream;
 

@@ -15,8 +15,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use super::command;
 use super::response::{self, Word};
 
-/// Environment variable for the children of a link. Their compiler may find our `ld` in PATH, and a second shuffle could
-/// undo the first.
+/// Environment variable for the children of a link. Their compiler may find our `ld` in PATH, and a second shuffle
+/// could undo the first.
 const IS_DONE: &str = "STILLWELL_LINK_ORDER";
 
 /// Largest `@file` that is read; larger ones stay as they are.

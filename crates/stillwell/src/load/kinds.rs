@@ -1,5 +1,5 @@
-//! The kinds of load. Each runs without an end and is always ready to run, so each process adds one to the run queue. (A
-//! process that waits for the disk is not on the run queue, but the load average counts it.)
+//! The kinds of load. Each runs without an end and is always ready to run, so each process adds one to the run queue.
+//! (A process that waits for the disk is not on the run queue, but the load average counts it.)
 
 use std::fs::File;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use rustix::time::{
     timerfd_settime,
 };
 
-use crate::load::{ARGV0, END};
+use crate::load::arguments::{ARGV0, END};
 use crate::spec::load::LoadKind;
 
 /// Bytes to copy: more than the caches of one core hold.

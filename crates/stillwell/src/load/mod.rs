@@ -1,7 +1,8 @@
-//! Load on purpose: processes that are always ready to run. Each is another instance of this program. The kernel kills it
-//! when its parent ends (PR_SET_PDEATHSIG).
-#![expect(clippy::disallowed_methods, reason = "this room makes the busy processes")]
+//! Load on purpose: processes that are always ready to run. Each is another instance of this program. The kernel kills
+//! it when its parent ends (PR_SET_PDEATHSIG).
+#![expect(clippy::disallowed_methods, reason = "this module starts the busy processes")]
 
+mod arguments;
 mod kinds;
 
 use std::ffi::{OsStr, OsString};
@@ -13,18 +14,13 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+use crate::load::arguments::{ARGV0, BUSY, END};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::{self, LOOK_NS, wait_for};
 use crate::spec::load::LoadKind;
 use crate::sys;
 use crate::values::{format_cpu_list, parse_cpu_list};
-
-/// `argv[0]` that makes this program a busy process.
-const ARGV0: &str = "stillwell-load";
-/// First argument: run a load, or exit at once.
-const BUSY: &str = "busy";
-const END: &str = "end";
 
 /// Whether this process is a busy process.
 pub fn is_requested() -> bool {

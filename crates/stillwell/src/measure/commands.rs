@@ -1,4 +1,4 @@
-//! Plan → what is executed: programs found, environments put together, streams chosen.
+//! Plan → commands: finds programs, builds environments, chooses streams.
 #![expect(clippy::disallowed_methods, reason = "looks at files and reads the environment")]
 
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::host;
 use crate::measure::programs;
-use crate::measure::wire::{Accept, Bytes, Command, ErrorOutput, Output};
+use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use crate::plan::{Arm, Plan};
 use crate::values::OutputTarget;
 
@@ -27,12 +27,12 @@ pub struct Commands {
     stdin: Option<Bytes>,
     hook_shell: Vec<String>,
     loud: Vec<bool>,
-    /// Where standard output goes instead, when it is to be validated.
+    /// File for the standard output of runs that are validated.
     captured_stdout: Option<Bytes>,
 }
 
 impl Commands {
-    /// Puts together what all arms need; programs are looked for later, because a setup hook may build them.
+    /// Builds the environments of all arms. Programs are looked for later, because a setup hook may build them.
     pub fn new(plan: &Plan, captured_stdout: Option<&Path>) -> Self {
         let inherited: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let mut distinct: Vec<&[(String, String)]> = Vec::new();
@@ -64,7 +64,7 @@ impl Commands {
         &self.environments
     }
 
-    /// Stop keeping the standard error of this arm: there is too much of it.
+    /// Stops keeping the standard error of this arm: it is too long.
     pub fn mark_loud(&mut self, arm: usize) {
         self.loud[arm] = true;
     }
@@ -92,18 +92,18 @@ impl Commands {
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: self.stdin.clone(),
             stdout: match (captured, output) {
-                (Some(path), _) => Output::File(path.clone()),
-                (None, OutputTarget::Null) => Output::Null,
-                (None, OutputTarget::Pipe) => Output::Pipe,
-                (None, OutputTarget::Inherit) => Output::Inherit,
-                (None, OutputTarget::File(path)) => Output::File(path.clone().into_bytes()),
+                (Some(path), _) => StdoutTarget::File(path.clone()),
+                (None, OutputTarget::Null) => StdoutTarget::Null,
+                (None, OutputTarget::Pipe) => StdoutTarget::Pipe,
+                (None, OutputTarget::Inherit) => StdoutTarget::Inherit,
+                (None, OutputTarget::File(path)) => StdoutTarget::File(path.clone().into_bytes()),
             },
             stderr: match output {
-                OutputTarget::Inherit => ErrorOutput::Inherit,
-                _ if self.loud[arm] => ErrorOutput::Null,
-                _ => ErrorOutput::Keep,
+                OutputTarget::Inherit => StderrTarget::Inherit,
+                _ if self.loud[arm] => StderrTarget::Null,
+                _ => StderrTarget::Keep,
             },
-            accept: accept.clone().map_or(Accept::Any, Accept::Statuses),
+            accept: accept.clone().map_or(ExitRule::Any, ExitRule::Statuses),
         })
     }
 
@@ -127,9 +127,9 @@ impl Commands {
             environment,
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: None,
-            stdout: if inherit { Output::Inherit } else { Output::Null },
-            stderr: if inherit { ErrorOutput::Inherit } else { ErrorOutput::Keep },
-            accept: Accept::Statuses(vec![0]),
+            stdout: if inherit { StdoutTarget::Inherit } else { StdoutTarget::Null },
+            stderr: if inherit { StderrTarget::Inherit } else { StderrTarget::Keep },
+            accept: ExitRule::Statuses(vec![0]),
         })
     }
 
@@ -152,7 +152,7 @@ impl Commands {
     }
 }
 
-/// The file of whoever asked for root is theirs, even if a command of root's writes it.
+/// Creates the output file as the user who called sudo, so that the user owns it even if a root command writes it.
 fn make_for_user(path: &str) -> io::Result<()> {
     if host::invoking_user().is_none() || Path::new(path).exists() {
         return Ok(());

@@ -9,9 +9,9 @@ use crate::measure::switches::SwitchLog;
 use crate::record::Row;
 use crate::values::metric::{Metric, MetricSource};
 
-/// The events that are open, and what each said before the run.
+/// The open events, with their counts before the run.
 pub struct Counters {
-    counters: Vec<Open>,
+    counters: Vec<OpenCounter>,
     switches: Option<SwitchLog>,
     /// Whether something has run since the counts were read.
     is_stale: bool,
@@ -21,14 +21,14 @@ pub struct Counters {
     _anchor: Option<Counter>,
 }
 
-struct Open {
+struct OpenCounter {
     metric: Metric,
     counter: Counter,
-    before: Reading,
+    before: CounterReading,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Reading {
+struct CounterReading {
     count: u64,
     enabled_ns: u64,
     running_ns: u64,
@@ -130,7 +130,7 @@ impl Counters {
         }
         if let Some(switches) = &mut self.switches {
             let switched = switches.add_up();
-            // What did not fit is still in the buffers.
+            // Records that did not fit are still in the buffers.
             self.is_stale |= switched.is_none();
             row.set(Metric::PreemptedNs, switched.map(|sums| sums.preempted_ns));
             row.set(Metric::Migrations, switched.map(|sums| sums.migrations));
@@ -142,7 +142,7 @@ fn try_open(
     metric: Metric,
     event: impl Event + Clone,
     needs_kernel: bool,
-    counters: &mut Vec<Open>,
+    counters: &mut Vec<OpenCounter>,
     gaps: &mut Vec<CounterGap>,
 ) {
     // With the kernel if we may, without it otherwise: a user's own time is better than nothing.
@@ -151,7 +151,7 @@ fn try_open(
     for &with_kernel in attempts {
         match build(event.clone(), with_kernel) {
             Ok(counter) => {
-                counters.push(Open { metric, counter, before: Reading::default() });
+                counters.push(OpenCounter { metric, counter, before: CounterReading::default() });
                 return;
             }
             Err(cause) => error = Some(cause),
@@ -174,10 +174,10 @@ fn build(event: impl Event, with_kernel: bool) -> std::io::Result<Counter> {
     builder.build()
 }
 
-fn read(counter: &mut Counter) -> Option<Reading> {
+fn read(counter: &mut Counter) -> Option<CounterReading> {
     let data = counter.read_full().ok()?;
     let ns = |time: Option<std::time::Duration>| time.map_or(0, |time| time.as_nanos() as u64);
-    Some(Reading {
+    Some(CounterReading {
         count: data.count(),
         enabled_ns: ns(data.time_enabled()),
         running_ns: ns(data.time_running()),

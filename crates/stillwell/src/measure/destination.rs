@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::measure::wire::{Keep, Stop};
+use crate::measure::wire::{BatchStop, RowDestination};
 use crate::record::{Layout, Row, Writer};
 
 /// Where rows go.
@@ -23,7 +23,7 @@ impl Destination {
     ///
     /// # Errors
     /// It cannot be opened, or a column is unknown.
-    pub fn open(keep: &Keep) -> Result<Self> {
+    pub fn open(keep: &RowDestination) -> Result<Self> {
         Ok(Self {
             writer: Writer::open(Path::new(OsStr::from_bytes(&keep.record)))?,
             layout: Layout::from_names(&keep.columns).map_err(anyhow::Error::msg)?,
@@ -36,10 +36,10 @@ impl Destination {
     ///
     /// # Errors
     /// It could not be written whole; the front end keeps the line then.
-    pub fn append(&mut self, row: &Row) -> Result<(), Stop> {
+    pub fn append(&mut self, row: &Row) -> Result<(), BatchStop> {
         self.line.clear();
         self.layout.encode(row, &mut self.line);
-        self.writer.append(&self.line).map_err(|error| Stop::Record {
+        self.writer.append(&self.line).map_err(|error| BatchStop::Record {
             error: format!("{error:#}"),
             line: std::mem::take(&mut self.line),
         })

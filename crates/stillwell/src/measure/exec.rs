@@ -10,9 +10,11 @@ use tempfile::NamedTempFile;
 
 use crate::host::{self, Gap};
 use crate::measure::commands::Commands;
-use crate::measure::process::{LauncherProcess, Patience};
-use crate::measure::wire::{Batch, Command, Job, Keep, Open, RowId, Stop};
-use crate::measure::{Failure, Hook, Outcome, Runner};
+use crate::measure::process::{InterruptTolerance, LauncherProcess};
+use crate::measure::wire::{
+    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId,
+};
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::Plan;
 use crate::record::Event;
 use crate::schedule::Step;
@@ -32,32 +34,32 @@ pub struct ExecRunner<'a> {
     _captured: Option<NamedTempFile>,
 }
 
-/// What the launcher can collect.
+/// Metrics that the launcher can collect on this machine.
 #[derive(Debug)]
-pub struct Evidence {
+pub struct MetricSupport {
     /// Metrics beyond those that are always there.
     pub metrics: Vec<Metric>,
-    /// What it cannot collect.
+    /// Metrics that it cannot collect.
     pub gaps: Vec<Gap>,
 }
 
-/// What a job of a batch was for.
+/// Purpose of a job of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Purpose {
+enum JobPurpose {
     Hook(Hook),
     Run,
 }
 
-/// A job's step, by its index, and what it does for it.
+/// The step that a job belongs to, by its index, and the purpose of the job.
 #[derive(Clone, Copy)]
-struct Origin<'a> {
+struct JobOrigin<'a> {
     index: usize,
-    purpose: Purpose,
+    purpose: JobPurpose,
     hook: &'a str,
 }
 
 impl<'a> ExecRunner<'a> {
-    /// Starts the launcher. `enter` puts it where its runs are to be, by its process id, before it does anything.
+    /// Starts the launcher. `enter` moves the process with this id to the place of its runs before its first request.
     ///
     /// # Errors
     /// It cannot be started, or not with what the plan asks for.
@@ -65,12 +67,12 @@ impl<'a> ExecRunner<'a> {
         plan: &'a Plan,
         run_as: Option<User>,
         enter: impl FnOnce(u32) -> Result<()>,
-    ) -> Result<(Self, Evidence)> {
+    ) -> Result<(Self, MetricSupport)> {
         let captured = plan.validate.as_ref();
         let captured = captured.map(|_| host::with_their_files(NamedTempFile::new)).transpose();
         let captured = captured.context("cannot make a temporary file for ⟦validate⟧")?;
         let process = &plan.process;
-        let open = Open {
+        let open = LauncherSettings {
             timeout_ns: plan.timeout_ns,
             evidence: plan.evidence,
             launcher_cpus: process.launcher_cpus.clone(),
@@ -83,7 +85,7 @@ impl<'a> ExecRunner<'a> {
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
         let commands = Commands::new(plan, captured.as_ref().map(NamedTempFile::path));
-        let evidence = Evidence {
+        let evidence = MetricSupport {
             metrics: opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect(),
             gaps: opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix }).collect(),
         };
@@ -105,7 +107,7 @@ impl<'a> ExecRunner<'a> {
         self.process.id()
     }
 
-    /// Says where the rows go.
+    /// Sets the record that the rows go to.
     ///
     /// # Errors
     /// The launcher cannot open the record.
@@ -116,17 +118,17 @@ impl<'a> ExecRunner<'a> {
         clock_origin_ns: u64,
     ) -> Result<()> {
         let record = record.as_os_str().as_bytes().to_vec();
-        self.process.keep(Keep { record, columns, clock_origin_ns })
+        self.process.keep(RowDestination { record, columns, clock_origin_ns })
     }
 
     /// The jobs of one step, with the commands of the hooks.
-    fn jobs(&self, step: &Step) -> Vec<(Purpose, &'a str)> {
+    fn jobs(&self, step: &Step) -> Vec<(JobPurpose, &'a str)> {
         let arm = &self.plan.arms[step.arm as usize];
         let validate = self.plan.validate.as_deref().filter(|_| !arm.role.is_control());
-        let hook = |hook, command: Option<&'a str>| Some((Purpose::Hook(hook), command?));
+        let hook = |hook, command: Option<&'a str>| Some((JobPurpose::Hook(hook), command?));
         [
             hook(Hook::Prepare, arm.prepare.as_deref()),
-            Some((Purpose::Run, "")),
+            Some((JobPurpose::Run, "")),
             hook(Hook::Validate, validate),
             hook(Hook::Conclude, arm.conclude.as_deref()),
         ]
@@ -135,22 +137,22 @@ impl<'a> ExecRunner<'a> {
         .collect()
     }
 
-    fn command(&self, step: &Step, purpose: Purpose, hook: &str) -> Result<Command, String> {
+    fn command(&self, step: &Step, purpose: JobPurpose, hook: &str) -> Result<Command, String> {
         let (plan, arm) = (self.plan, step.arm as usize);
         match purpose {
-            Purpose::Run => self.commands.of_arm(plan, arm, step.block),
-            Purpose::Hook(Hook::Validate) => {
+            JobPurpose::Run => self.commands.of_arm(plan, arm, step.block),
+            JobPurpose::Hook(Hook::Validate) => {
                 self.commands.of_validator(plan, (arm, step.block), hook)
             }
-            Purpose::Hook(_) => self.commands.of_hook(plan, (arm, step.block), hook),
+            JobPurpose::Hook(_) => self.commands.of_hook(plan, (arm, step.block), hook),
         }
     }
 
-    /// Sends part of the jobs of some steps and says how it went.
-    fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(Purpose) -> bool) -> Result<Outcome> {
+    /// Runs part of the jobs of some steps.
+    fn run_jobs(&mut self, steps: &[Step], wanted: impl Fn(JobPurpose) -> bool) -> Result<Outcome> {
         let (outcome, open_step) = match self.batch(steps, wanted) {
-            Ok((batch, origins)) => self.send(batch, steps, &origins, Patience::None)?,
-            Err(why) => (Outcome::failed(Failure::Start { why }), None),
+            Ok((batch, origins)) => self.send(batch, steps, &origins, InterruptTolerance::None)?,
+            Err(why) => (Outcome::failed(MeasurementFailure::Start { why }), None),
         };
         match open_step {
             Some(step) => self.conclude(step, outcome),
@@ -162,12 +164,12 @@ impl<'a> ExecRunner<'a> {
     fn batch(
         &self,
         steps: &[Step],
-        wanted: impl Fn(Purpose) -> bool,
-    ) -> Result<(Batch, Vec<Origin<'a>>), String> {
+        wanted: impl Fn(JobPurpose) -> bool,
+    ) -> Result<(Batch, Vec<JobOrigin<'a>>), String> {
         let mut batch =
             Batch { environments: self.commands.environments().to_vec(), ..Batch::default() };
         let mut origins = Vec::new();
-        let mut known: HashMap<(u32, Option<&str>, Purpose), u32> = HashMap::new();
+        let mut known: HashMap<(u32, Option<&str>, JobPurpose), u32> = HashMap::new();
         for (index, step) in steps.iter().enumerate() {
             for (purpose, hook) in
                 self.jobs(step).into_iter().filter(|(purpose, _)| wanted(*purpose))
@@ -182,26 +184,26 @@ impl<'a> ExecRunner<'a> {
                     }
                 };
                 batch.jobs.push(job(step, purpose, command));
-                origins.push(Origin { index, purpose, hook });
+                origins.push(JobOrigin { index, purpose, hook });
             }
         }
         Ok((batch, origins))
     }
 
-    /// Has a batch run. The second value is the step that was under way when it stopped, if its conclude hook is due.
+    /// Runs a batch. The second value is the step that was interrupted, if its conclude hook is still to run.
     fn send(
         &mut self,
         batch: Batch,
         steps: &[Step],
-        origins: &[Origin<'_>],
-        patience: Patience,
+        origins: &[JobOrigin<'_>],
+        tolerance: InterruptTolerance,
     ) -> Result<(Outcome, Option<Step>)> {
         let arm_of_command: HashMap<u32, usize> = batch
             .jobs
             .iter()
             .filter_map(|job| Some((job.command, job.row?.arm as usize)))
             .collect();
-        let (done, interrupted) = self.process.run(batch, patience)?;
+        let (done, interrupted) = self.process.run(batch, tolerance)?;
         self.maxrss_floor_kib = done.maxrss_floor_kib;
         self.evidence_ns = done.evidence_ns;
         for command in &done.loud_commands {
@@ -212,7 +214,7 @@ impl<'a> ExecRunner<'a> {
         };
         let origin = origins[done.n_done as usize];
         let step = steps[origin.index];
-        let is_due = origin.purpose != Purpose::Hook(Hook::Conclude);
+        let is_due = origin.purpose != JobPurpose::Hook(Hook::Conclude);
         let outcome = match self.failure(&step, origin, stop) {
             Some(failure) => Outcome { interrupted, failure: Some(failure) },
             None => Outcome { interrupted: true, failure: None },
@@ -220,39 +222,58 @@ impl<'a> ExecRunner<'a> {
         Ok((outcome, is_due.then_some(step)))
     }
 
-    /// What a stop means; `None` for one that was asked for.
-    fn failure(&self, step: &Step, origin: Origin<'_>, stop: Stop) -> Option<Failure> {
+    /// The failure behind a stop; `None` after an interrupt.
+    fn failure(
+        &self,
+        step: &Step,
+        origin: JobOrigin<'_>,
+        stop: BatchStop,
+    ) -> Option<MeasurementFailure> {
         let arm = step.arm as usize;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Some(match (stop, origin.purpose) {
-            (Stop::Interrupted, _) => return None,
-            (Stop::Failed { exit, timed_out, stderr }, Purpose::Run) => {
-                Failure::Run { step: step.step, arm, exit, timed_out, stderr: text(stderr) }
+            (BatchStop::Interrupted, _) => return None,
+            (BatchStop::Failed { exit, timed_out, stderr }, JobPurpose::Run) => {
+                MeasurementFailure::Run {
+                    step: step.step,
+                    arm,
+                    exit,
+                    timed_out,
+                    stderr: text(stderr),
+                }
             }
-            (Stop::Failed { exit, stderr, .. }, Purpose::Hook(hook)) => {
-                Failure::Hook { hook, arm, command: origin.hook.into(), exit, stderr: text(stderr) }
+            (BatchStop::Failed { exit, stderr, .. }, JobPurpose::Hook(hook)) => {
+                MeasurementFailure::Hook {
+                    hook,
+                    arm,
+                    command: origin.hook.into(),
+                    exit,
+                    stderr: text(stderr),
+                }
             }
-            (Stop::Launch { stage, errno }, _) => {
+            (BatchStop::Launch { stage, errno }, _) => {
                 let program = &self.plan.arms[arm].argv[0];
-                Failure::Start { why: explain_launch(self.plan, program, stage, errno) }
+                MeasurementFailure::Start { why: explain_launch(self.plan, program, stage, errno) }
             }
-            (Stop::Record { error, line }, _) => Failure::Record { error, line },
+            (BatchStop::Record { error, line }, _) => MeasurementFailure::Record { error, line },
         })
     }
 
     /// After a failure or ^C the conclude hook of the step that was under way is still due.
     fn conclude(&mut self, step: Step, outcome: Outcome) -> Result<Outcome> {
-        let is_conclude = |purpose| purpose == Purpose::Hook(Hook::Conclude);
+        let is_conclude = |purpose| purpose == JobPurpose::Hook(Hook::Conclude);
         let concluded = match self.batch(&[step], is_conclude) {
-            Ok((batch, origins)) => self.send(batch, &[step], &origins, Patience::Once)?.0,
-            Err(why) => Outcome::failed(Failure::Start { why }),
+            Ok((batch, origins)) => {
+                self.send(batch, &[step], &origins, InterruptTolerance::Once)?.0
+            }
+            Err(why) => Outcome::failed(MeasurementFailure::Start { why }),
         };
         Ok(Outcome { failure: outcome.failure.or(concluded.failure), ..outcome })
     }
 
     fn run_cold(&mut self, step: &Step) -> Result<Outcome> {
         let steps = std::slice::from_ref(step);
-        let is_prepare = |purpose| purpose == Purpose::Hook(Hook::Prepare);
+        let is_prepare = |purpose| purpose == JobPurpose::Hook(Hook::Prepare);
         let prepared = self.run_jobs(steps, is_prepare)?;
         if prepared.is_end() {
             return Ok(prepared);
@@ -286,7 +307,7 @@ impl Runner for ExecRunner<'_> {
     fn hook(&mut self, hook: Hook, command: &str) -> Result<Outcome> {
         let command_line = match self.commands.of_hook(self.plan, (0, None), command) {
             Ok(command_line) => command_line,
-            Err(why) => return Ok(Outcome::failed(Failure::Start { why })),
+            Err(why) => return Ok(Outcome::failed(MeasurementFailure::Start { why })),
         };
         let batch = Batch {
             environments: self.commands.environments().to_vec(),
@@ -294,27 +315,28 @@ impl Runner for ExecRunner<'_> {
             jobs: vec![Job { command: 0, row: None, iteration: None, padding_bytes: None }],
         };
         let step = Step { step: 0, arm: 0, block: None, round: 0, padding_bytes: None };
-        let origin = Origin { index: 0, purpose: Purpose::Hook(hook), hook: command };
-        let patience = if hook == Hook::Cleanup { Patience::Once } else { Patience::None };
-        Ok(self.send(batch, &[step], &[origin], patience)?.0)
+        let origin = JobOrigin { index: 0, purpose: JobPurpose::Hook(hook), hook: command };
+        let tolerance =
+            if hook == Hook::Cleanup { InterruptTolerance::Once } else { InterruptTolerance::None };
+        Ok(self.send(batch, &[step], &[origin], tolerance)?.0)
     }
 }
 
-fn job(step: &Step, purpose: Purpose, command: u32) -> Job {
+fn job(step: &Step, purpose: JobPurpose, command: u32) -> Job {
     let row = RowId { step: step.step, arm: step.arm, block: step.block };
     let prefix = if step.block.is_some() { "" } else { "warmup-" };
     Job {
         command,
-        row: matches!(purpose, Purpose::Run).then_some(row),
+        row: matches!(purpose, JobPurpose::Run).then_some(row),
         iteration: Some(format!("{prefix}{}", step.round)),
         padding_bytes: step.padding_bytes,
     }
 }
 
-/// As the kernel takes it.
-pub(super) fn policy(sched: Sched) -> crate::sys::Policy {
+/// The scheduling policy with the numbers of the kernel.
+pub(super) fn policy(sched: Sched) -> crate::sys::SchedulingPolicy {
     let (policy, priority) = policy_numbers(sched);
-    crate::sys::Policy { policy, priority }
+    crate::sys::SchedulingPolicy { policy, priority }
 }
 
 fn policy_numbers(sched: Sched) -> (i32, i32) {
@@ -326,7 +348,7 @@ fn policy_numbers(sched: Sched) -> (i32, i32) {
     }
 }
 
-/// A child that never came to run its program: what it was doing, why it failed, what to do.
+/// The message for a child that failed before it executed its program: step, cause and remedy.
 fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
     let cause = std::io::Error::from_raw_os_error(errno);
     let process = &plan.process;

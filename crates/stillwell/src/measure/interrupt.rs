@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::sys;
 
-/// What the signals do when nobody waits for them, and how many do.
+/// The default action of the signals while no [`Interrupt`] lives, and the number of living ones.
 static CATCHERS: Mutex<Option<Catchers>> = Mutex::new(None);
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Interrupt {
     pub fn catch() -> Result<Self> {
         let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
         pipe.set_nonblocking(true).context("cannot set up the pipe for signals")?;
-        // Who ignores a signal on purpose, as nohup does, is not to be ended by it.
+        // An ignored signal stays ignored: nohup(1) counts on that.
         let wanted: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
             .into_iter()
             .filter(|&signal| !sys::is_ignored(signal))

@@ -17,16 +17,19 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::destination::Destination;
-use crate::measure::prepared::{PADDING_VARIABLE, Prepared, environment, iteration_variables};
+use crate::measure::prepared::{
+    PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
+};
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
-    self, Batch, Done, ErrorOutput, Job, Open, Opened, Output, Reply, Request, RowId, Stop,
+    self, Batch, BatchResult, BatchStop, Job, LauncherReply, LauncherReport, LauncherRequest,
+    LauncherSettings, RowId, StderrTarget, StdoutTarget,
 };
 use crate::record::Row;
 use crate::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError,
-    Launched, Policy, Usage,
+    LaunchedChild, SchedulingPolicy, Usage,
 };
 use crate::values::metric::Metric;
 
@@ -41,25 +44,25 @@ pub fn is_requested() -> bool {
 /// Serves the front end, whose socket is standard input, until it hangs up.
 pub fn serve() {
     sys::install_launcher_signals();
-    // What ps and top show; the file is /proc/self/exe.
+    // The name in ps and top; the file is /proc/self/exe.
     rustix::thread::set_name(c"stillwell-run").ok();
     let front_end = sys::parent();
     sys::signal_me_when_my_parent_ends(Signal::TERM);
-    // What goes wrong here the front end sees as a closed socket; there is nobody else to tell.
+    // The front end sees an error here as a closed socket.
     serve_requests(front_end).ok();
 }
 
 fn serve_requests(front_end: i32) -> Result<()> {
     let stdin = io::stdin();
     let mut socket = std::fs::File::from(stdin.as_fd().try_clone_to_owned()?);
-    let Request::Open(open) = wire::receive(&mut socket)? else { return Ok(()) };
-    let mut session = match Session::open(open, front_end) {
+    let LauncherRequest::Open(open) = wire::receive(&mut socket)? else { return Ok(()) };
+    let mut session = match LauncherLoop::open(open, front_end) {
         Ok((session, opened)) => {
-            wire::send(&mut socket, &Reply::Opened(opened))?;
+            wire::send(&mut socket, &LauncherReply::Opened(opened))?;
             session
         }
         Err(error) => {
-            wire::send(&mut socket, &Reply::Refused(format!("{error:#}")))?;
+            wire::send(&mut socket, &LauncherReply::Refused(format!("{error:#}")))?;
             return Ok(());
         }
     };
@@ -67,22 +70,24 @@ fn serve_requests(front_end: i32) -> Result<()> {
     let mut variables = Environment::new(PADDING_VARIABLE);
     loop {
         let reply = match wire::receive(&mut socket)? {
-            Request::Open(_) => Reply::Refused("opened twice".into()),
-            Request::Keep(keep) => match Destination::open(&keep) {
+            LauncherRequest::Open(_) => LauncherReply::Refused("opened twice".into()),
+            LauncherRequest::Keep(keep) => match Destination::open(&keep) {
                 Ok(destination) => {
                     session.destination = Some(destination);
-                    Reply::Ready
+                    LauncherReply::Ready
                 }
-                Err(error) => Reply::Refused(format!("{error:#}")),
+                Err(error) => LauncherReply::Refused(format!("{error:#}")),
             },
-            Request::Batch(batch) => Reply::Done(session.run(&batch, &mut variables)),
+            LauncherRequest::Batch(batch) => {
+                LauncherReply::Done(session.run(&batch, &mut variables))
+            }
         };
         wire::send(&mut socket, &reply)?;
     }
 }
 
 /// Everything that lives from one batch to the next.
-struct Session {
+struct LauncherLoop {
     front_end: i32,
     destination: Option<Destination>,
     timeout: Option<Duration>,
@@ -95,9 +100,9 @@ struct Session {
     launcher: sys::Launcher,
 }
 
-/// What one child did.
-struct Ran {
-    launched: Launched,
+/// Result of one child.
+struct ChildRun {
+    launched: LaunchedChild,
     ended_ns: u64,
     exit: i32,
     timed_out: bool,
@@ -107,8 +112,8 @@ struct Ran {
     stderr_bytes: u64,
 }
 
-impl Session {
-    fn open(open: Open, front_end: i32) -> Result<(Self, Opened)> {
+impl LauncherLoop {
+    fn open(open: LauncherSettings, front_end: i32) -> Result<(Self, LauncherReport)> {
         let allowed = allowed_cpus()?;
         if let Some(cpus) = &open.launcher_cpus {
             pin_myself(cpus)
@@ -135,10 +140,10 @@ impl Session {
             schedstat,
             reading_time: ReadingTime::new(open.evidence),
             attributes: Attributes {
-                // What the launcher has itself its children inherit; hooks get back what it had before.
+                // Children inherit the mask of the launcher; hooks get the original mask back.
                 affinity: open.affinity.filter(|_| !is_with_runs).as_deref().map(CpuMask::new),
                 nice: open.nice,
-                policy: open.policy.map(|(policy, priority)| Policy { policy, priority }),
+                policy: open.policy.map(|(policy, priority)| SchedulingPolicy { policy, priority }),
                 no_aslr: open.no_aslr,
                 rlimits: open.rlimits,
                 run_as: open.run_as.clone(),
@@ -155,19 +160,20 @@ impl Session {
         };
         sys::shrink_resident_set();
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
-        Ok((session, Opened { metrics, gaps }))
+        Ok((session, LauncherReport { metrics, gaps }))
     }
 
-    fn run(&mut self, batch: &Batch, variables: &mut Environment) -> Done {
-        let mut done = Done::default();
+    fn run(&mut self, batch: &Batch, variables: &mut Environment) -> BatchResult {
+        let mut done = BatchResult::default();
         sys::take_stop_request();
         if sys::parent() != self.front_end {
             // It died after it had sent this, and the signal of that was taken just now.
-            return Done { stop: Some(Stop::Interrupted), ..done };
+            return BatchResult { stop: Some(BatchStop::Interrupted), ..done };
         }
         let environments: Vec<CStrings> =
             batch.environments.iter().map(|entries| environment(entries)).collect();
-        let commands: Vec<Prepared<'_>> = batch.commands.iter().map(Prepared::new).collect();
+        let commands: Vec<PreparedCommand<'_>> =
+            batch.commands.iter().map(PreparedCommand::new).collect();
         for job in &batch.jobs {
             let prepared = &commands[job.command as usize];
             let base = &environments[prepared.command.environment as usize];
@@ -185,11 +191,11 @@ impl Session {
 
     fn run_job(
         &mut self,
-        prepared: &Prepared<'_>,
+        prepared: &PreparedCommand<'_>,
         job: &Job,
         envp: Envp<'_>,
         loud: &mut Vec<u32>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), BatchStop> {
         let command = prepared.command;
         if job.row.is_some() {
             let start_ns = self.reading_time.start();
@@ -203,7 +209,7 @@ impl Session {
         let stopped = sys::take_stop_request();
         // A run that had finished by itself when the request came is kept; one that was cut short is not.
         if stopped && (ran.exit < 0 || !accepted) {
-            return Err(Stop::Interrupted);
+            return Err(BatchStop::Interrupted);
         }
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
             let mut row = row_of(&ran, id, destination.clock_origin_ns);
@@ -216,32 +222,32 @@ impl Session {
             loud.push(job.command);
         }
         if stopped {
-            return Err(Stop::Interrupted);
+            return Err(BatchStop::Interrupted);
         }
         if accepted {
             return Ok(());
         }
-        Err(Stop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
+        Err(BatchStop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
     }
 
     /// Starts a child, waits for its end and collects what the kernel says about it.
     fn run_child(
         &mut self,
-        prepared: &Prepared<'_>,
+        prepared: &PreparedCommand<'_>,
         envp: Envp<'_>,
         row: Option<RowId>,
-    ) -> Result<Ran, Stop> {
+    ) -> Result<ChildRun, BatchStop> {
         let command = prepared.command;
         let is_timed = row.is_some_and(|id| id.block.is_some());
-        let failed = |stage, error: io::Error| Stop::Launch {
+        let failed = |stage, error: io::Error| BatchStop::Launch {
             stage,
             errno: error.raw_os_error().unwrap_or(0),
         };
-        let stdout_pipe = (command.stdout == Output::Pipe)
+        let stdout_pipe = (command.stdout == StdoutTarget::Pipe)
             .then(pipe)
             .transpose()
             .map_err(|error| failed(sys::Stage::Stdout, error))?;
-        let stderr_pipe = (command.stderr == ErrorOutput::Keep && !is_timed)
+        let stderr_pipe = (command.stderr == StderrTarget::Keep && !is_timed)
             .then(pipe)
             .transpose()
             .map_err(|error| failed(sys::Stage::Stderr, error))?;
@@ -250,14 +256,14 @@ impl Session {
             match (&command.stdout, &prepared.stdout, &stdout_pipe) {
                 (_, Some(path), _) => ChildStdio::Write(path),
                 (_, _, Some((_, writer))) => ChildStdio::Fd(writer.as_fd()),
-                (Output::Inherit, _, _) => ChildStdio::Inherit,
+                (StdoutTarget::Inherit, _, _) => ChildStdio::Inherit,
                 _ => ChildStdio::Fd(self.streams.null()),
             },
             match (command.stderr, &stderr_pipe) {
                 (_, Some((_, writer))) => ChildStdio::Fd(writer.as_fd()),
-                (ErrorOutput::Inherit, _) => ChildStdio::Inherit,
-                (ErrorOutput::Keep, _) => ChildStdio::Fd(self.streams.kept_stderr()),
-                (ErrorOutput::Null, _) => ChildStdio::Fd(self.streams.null()),
+                (StderrTarget::Inherit, _) => ChildStdio::Inherit,
+                (StderrTarget::Keep, _) => ChildStdio::Fd(self.streams.kept_stderr()),
+                (StderrTarget::Null, _) => ChildStdio::Fd(self.streams.null()),
             },
         ];
         let attributes = if row.is_some() { &mut self.attributes } else { &mut self.plain };
@@ -265,7 +271,7 @@ impl Session {
         let launched = self
             .launcher
             .launch(&prepared.path, &prepared.argv, envp, stdio, attributes)
-            .map_err(|LaunchError { stage, errno }| Stop::Launch { stage, errno })?;
+            .map_err(|LaunchError { stage, errno }| BatchStop::Launch { stage, errno })?;
         let pipes = Pipes::new(
             stdout_pipe.map(|(reader, _)| reader),
             stderr_pipe.map(|(reader, _)| reader),
@@ -273,7 +279,7 @@ impl Session {
         Ok(self.await_child(launched, pipes, row.is_some()))
     }
 
-    fn await_child(&mut self, launched: Launched, mut pipes: Pipes, is_run: bool) -> Ran {
+    fn await_child(&mut self, launched: LaunchedChild, mut pipes: Pipes, is_run: bool) -> ChildRun {
         let alarm = Alarm::arm(launched.pid, self.timeout.filter(|_| is_run));
         if !pipes.is_empty() {
             let pidfd = pidfd(launched.pid).ok();
@@ -313,11 +319,20 @@ impl Session {
         if stderr_bytes == 0 {
             (stderr, stderr_bytes) = self.streams.take_kept_stderr();
         }
-        Ran { launched, ended_ns, exit, timed_out, usage, run_queue_wait_ns, stderr, stderr_bytes }
+        ChildRun {
+            launched,
+            ended_ns,
+            exit,
+            timed_out,
+            usage,
+            run_queue_wait_ns,
+            stderr,
+            stderr_bytes,
+        }
     }
 }
 
-fn row_of(ran: &Ran, id: RowId, clock_origin_ns: u64) -> Row {
+fn row_of(ran: &ChildRun, id: RowId, clock_origin_ns: u64) -> Row {
     let started_ns = ran.launched.exec_ns.saturating_sub(clock_origin_ns);
     let mut row = Row {
         cpu: Some(ran.launched.cpu),

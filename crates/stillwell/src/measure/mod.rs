@@ -1,4 +1,4 @@
-//! Steps → rows. A [`Runner`] executes; its rows go straight into the record.
+//! Steps → rows. A [`Runner`] executes the steps and writes their rows into the record.
 
 pub mod clock;
 mod commands;
@@ -32,7 +32,7 @@ pub trait Runner {
     /// Runs steps in order, each with its hooks. Their rows are in the record when this returns.
     ///
     /// # Errors
-    /// The runner itself cannot go on. What a command does wrong is not an error but part of the outcome.
+    /// The runner itself cannot go on. The failure of a command is no error but part of the outcome.
     fn run(&mut self, steps: &[Step]) -> Result<Outcome>;
 
     /// Executes a command that belongs to the whole session.
@@ -41,7 +41,7 @@ pub trait Runner {
     /// As [`Runner::run`].
     fn hook(&mut self, hook: Hook, command: &str) -> Result<Outcome>;
 
-    /// What the parent of the runs says of itself at the end.
+    /// Counts of the parent of the runs at the end of the session.
     fn last_words(&self) -> Option<Event> {
         None
     }
@@ -62,13 +62,13 @@ pub enum Hook {
 pub struct Outcome {
     /// Whether ^C or SIGTERM came.
     pub interrupted: bool,
-    /// What went wrong.
-    pub failure: Option<Failure>,
+    /// The failure.
+    pub failure: Option<MeasurementFailure>,
 }
 
 impl Outcome {
-    /// It went wrong.
-    pub fn failed(failure: Failure) -> Self {
+    /// An outcome with a failure.
+    pub fn failed(failure: MeasurementFailure) -> Self {
         Self { interrupted: false, failure: Some(failure) }
     }
 
@@ -78,9 +78,9 @@ impl Outcome {
     }
 }
 
-/// What can go wrong with a command.
+/// Failures that end a session.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum MeasurementFailure {
     /// A run ended as it should not.
     Run {
         /// Its step.
@@ -98,8 +98,8 @@ pub enum Failure {
     Worker {
         /// Its arm.
         arm: usize,
-        /// What went wrong.
-        failure: Box<worker::Failure>,
+        /// The failure.
+        failure: Box<worker::WorkerFailure>,
     },
     /// A hook failed.
     Hook {
@@ -116,7 +116,7 @@ pub enum Failure {
     },
     /// A command could not be started.
     Start {
-        /// What could not be done, and why.
+        /// The operation that failed, and why.
         why: String,
     },
     /// The record could not be written.

@@ -3,7 +3,7 @@
 
 use std::ffi::CString;
 
-use crate::measure::wire::{Bytes, Command, Job, Output};
+use crate::measure::wire::{Bytes, Command, Job, StdoutTarget};
 use crate::sys::CStrings;
 
 /// Names of the variable that carries the number of the run; the second is the one that hyperfine sets.
@@ -11,7 +11,7 @@ const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERAT
 pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
 
 /// A command with its strings made ready, once for a batch.
-pub struct Prepared<'a> {
+pub struct PreparedCommand<'a> {
     pub command: &'a Command,
     pub path: CString,
     pub argv: CStrings,
@@ -20,7 +20,7 @@ pub struct Prepared<'a> {
     pub stdout: Option<CString>,
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedCommand<'a> {
     pub fn new(command: &'a Command) -> Self {
         Self {
             command,
@@ -29,7 +29,7 @@ impl<'a> Prepared<'a> {
             directory: command.directory.as_deref().map(c_string),
             stdin: command.stdin.as_deref().map(c_string),
             stdout: match &command.stdout {
-                Output::File(path) => Some(c_string(path)),
+                StdoutTarget::File(path) => Some(c_string(path)),
                 _ => None,
             },
         }
@@ -41,7 +41,7 @@ pub fn environment(entries: &[Bytes]) -> CStrings {
     CStrings::new(entries.iter().map(|entry| c_string(entry)))
 }
 
-/// What tells a run its number.
+/// The variables with the number of the run.
 pub fn iteration_variables(job: &Job) -> impl Iterator<Item = CString> {
     let value = job.iteration.iter();
     value.flat_map(|value| {

@@ -13,7 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::measure::interrupt::Interrupt;
 use crate::measure::launcher::ARGV0;
-use crate::measure::wire::{self, Batch, Done, Keep, Open, Opened, Reply, Request};
+use crate::measure::wire::{
+    self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings,
+    RowDestination,
+};
 use crate::sys;
 
 /// How often a request to stop is repeated until the launcher answers: the first may come between two runs.
@@ -22,12 +25,12 @@ const REPEAT: Duration = Duration::from_millis(100);
 /// Requests without an answer before the launcher is killed: ten seconds of them, five times what it gives a run.
 const REQUESTS_MAX: u32 = 100;
 
-/// How many times ^C or SIGTERM may come before what is running is ended.
+/// Number of interrupts (^C or SIGTERM) that the running command survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum InterruptTolerance {
     /// A run ends at the first.
     None = 0,
-    /// What tidies up may finish; it ends at the second.
+    /// A hook that cleans up may finish; it ends at the second.
     Once = 1,
 }
 
@@ -40,11 +43,14 @@ pub struct LauncherProcess {
 }
 
 impl LauncherProcess {
-    /// Starts it, and has `enter` put it where its runs are to be.
+    /// Starts the launcher; `enter` moves it to the place of its runs.
     ///
     /// # Errors
     /// The program cannot execute itself, or the launcher refuses what was asked of it.
-    pub fn start(open: Open, enter: impl FnOnce(u32) -> Result<()>) -> Result<(Self, Opened)> {
+    pub fn start(
+        open: LauncherSettings,
+        enter: impl FnOnce(u32) -> Result<()>,
+    ) -> Result<(Self, LauncherReport)> {
         let interrupt = Interrupt::catch()?;
         // The launcher inherits it.
         sys::stop_ignoring_children();
@@ -60,10 +66,12 @@ impl LauncherProcess {
             .context("cannot start the launcher (/proc/self/exe)")?;
         let mut process = Self { child, socket, interrupt };
         enter(process.child.id())?;
-        match process.ask(&Request::Open(open), Patience::None)?.0 {
-            Reply::Opened(opened) => Ok((process, opened)),
-            Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
-            Reply::Done(_) | Reply::Ready => bail!("the launcher answered out of turn"),
+        match process.ask(&LauncherRequest::Open(open), InterruptTolerance::None)?.0 {
+            LauncherReply::Opened(opened) => Ok((process, opened)),
+            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            LauncherReply::Done(_) | LauncherReply::Ready => {
+                bail!("the launcher answered out of turn")
+            }
         }
     }
 
@@ -72,15 +80,17 @@ impl LauncherProcess {
         self.child.id()
     }
 
-    /// Says where the rows go.
+    /// Sets the record that the rows go to.
     ///
     /// # Errors
     /// The launcher cannot open the record.
-    pub fn keep(&mut self, keep: Keep) -> Result<()> {
-        match self.ask(&Request::Keep(keep), Patience::None)?.0 {
-            Reply::Ready => Ok(()),
-            Reply::Refused(why) => bail!("the launcher cannot start: {why}"),
-            Reply::Done(_) | Reply::Opened(_) => bail!("the launcher answered out of turn"),
+    pub fn keep(&mut self, keep: RowDestination) -> Result<()> {
+        match self.ask(&LauncherRequest::Keep(keep), InterruptTolerance::None)?.0 {
+            LauncherReply::Ready => Ok(()),
+            LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
+            LauncherReply::Done(_) | LauncherReply::Opened(_) => {
+                bail!("the launcher answered out of turn")
+            }
         }
     }
 
@@ -88,14 +98,22 @@ impl LauncherProcess {
     ///
     /// # Errors
     /// The launcher is gone.
-    pub fn run(&mut self, batch: Batch, patience: Patience) -> Result<(Done, bool)> {
-        match self.ask(&Request::Batch(batch), patience)? {
-            (Reply::Done(done), interrupted) => Ok((done, interrupted)),
+    pub fn run(
+        &mut self,
+        batch: Batch,
+        tolerance: InterruptTolerance,
+    ) -> Result<(BatchResult, bool)> {
+        match self.ask(&LauncherRequest::Batch(batch), tolerance)? {
+            (LauncherReply::Done(done), interrupted) => Ok((done, interrupted)),
             _ => bail!("the launcher answered out of turn"),
         }
     }
 
-    fn ask(&mut self, request: &Request, patience: Patience) -> Result<(Reply, bool)> {
+    fn ask(
+        &mut self,
+        request: &LauncherRequest,
+        tolerance: InterruptTolerance,
+    ) -> Result<(LauncherReply, bool)> {
         let sent = wire::send(&self.socket, request);
         sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
         let (mut n_interrupts, mut n_requests) = (0, 0);
@@ -105,7 +123,7 @@ impl LauncherProcess {
                 PollFd::from_borrowed_fd(self.interrupt.as_fd(), PollFlags::IN),
             ];
             let timeout = Timespec::try_from(REPEAT).expect("100 ms fit");
-            let is_ending = n_interrupts > patience as u32;
+            let is_ending = n_interrupts > tolerance as u32;
             match poll(&mut fds, is_ending.then_some(&timeout)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error).context("cannot wait for the launcher"),
@@ -117,7 +135,7 @@ impl LauncherProcess {
                 let reply = reply.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
                 return Ok((reply, n_interrupts > 0));
             }
-            if n_interrupts > patience as u32 {
+            if n_interrupts > tolerance as u32 {
                 let signal = if n_requests < REQUESTS_MAX { Signal::TERM } else { Signal::KILL };
                 kill_process(Pid::from_child(&self.child), signal).ok();
                 n_requests += 1;

@@ -1,4 +1,4 @@
-//! Where a program is, as execvp(3) finds it.
+//! The search for a program, as execvp(3) does it.
 #![expect(clippy::disallowed_methods, reason = "looks for programs")]
 
 use std::ffi::{OsStr, OsString};
@@ -24,7 +24,7 @@ pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
 /// Looks for a program in the PATH of the environment that it will have.
 ///
 /// # Errors
-/// What cannot be executed, and why.
+/// The program cannot be executed; the message says why.
 pub fn find(program: &[u8], environment: &[Bytes]) -> Result<Bytes, String> {
     let shown = String::from_utf8_lossy(program);
     if program.contains(&b'/') {
@@ -48,7 +48,7 @@ pub fn find(program: &[u8], environment: &[Bytes]) -> Result<Bytes, String> {
 
 /// The interpreter behind a version manager's shim (pyenv, asdf), which is a shell script that takes several times as long
 /// as the interpreter to start: the interpreter is asked where it is. `None` for anything that is no shim.
-/// It is asked as whoever the workers run as.
+/// The interpreter runs as the user of the workers.
 pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let entry = [b"PATH=", path.as_bytes()].concat();

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
-use crate::measure::{Failure, Hook, Outcome, Runner};
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::Plan;
 use crate::record::{Layout, Row, Writer};
 use crate::schedule::Step;
@@ -31,13 +31,13 @@ pub struct ScriptRunner<'a> {
 
 #[derive(Debug)]
 struct Script {
-    arms: Vec<Vec<Turn>>,
+    arms: Vec<Vec<ScriptedRun>>,
     /// Empty: no weather.
     at: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Turn {
+struct ScriptedRun {
     wall_ns: u64,
     exit: i32,
 }
@@ -94,20 +94,20 @@ impl Script {
         clippy::cast_sign_loss,
         reason = "positive; above u64 it saturates"
     )]
-    fn run(&self, arm: usize, n_taken: usize, step: u32) -> Turn {
+    fn run(&self, arm: usize, n_taken: usize, step: u32) -> ScriptedRun {
         let turn = self.arms[arm][n_taken % self.arms[arm].len()];
         if self.at.is_empty() {
             return turn;
         }
         let factor = self.at[step as usize % self.at.len()];
-        Turn { wall_ns: (turn.wall_ns as f64 * factor).round() as u64, ..turn }
+        ScriptedRun { wall_ns: (turn.wall_ns as f64 * factor).round() as u64, ..turn }
     }
 }
 
-fn turn(word: &str) -> Result<Turn> {
+fn turn(word: &str) -> Result<ScriptedRun> {
     let (span, exit) = word.split_once('!').unwrap_or((word, "0"));
     let span: TimeSpan = span.parse().map_err(|error: String| anyhow!(error))?;
-    Ok(Turn {
+    Ok(ScriptedRun {
         wall_ns: span.ns,
         exit: exit.parse().with_context(|| format!("exit status {exit:?}"))?,
     })
@@ -146,7 +146,8 @@ impl Runner for ScriptRunner<'_> {
                 accepted.as_ref().is_none_or(|list| !timed_out && list.contains(&row.shell_exit()));
             if !is_fine {
                 let (step, exit) = (step.step, row.exit);
-                let failure = Failure::Run { step, arm, exit, timed_out, stderr: String::new() };
+                let failure =
+                    MeasurementFailure::Run { step, arm, exit, timed_out, stderr: String::new() };
                 return Ok(Outcome { interrupted: false, failure: Some(failure) });
             }
         }

@@ -1,6 +1,6 @@
-//! A command of the user's that this program waits for, as nice(1) or timeout(1) would: it has the terminal, its status is
-//! passed on, and the kernel ends it with this program, whatever ends that. In between is this program executed again:
-//! what a child must do to itself is done there.
+//! A command of the user that this program waits for, as nice(1) does. The command has the terminal, and Stillwell passes
+//! its status on. The kernel ends the command when this program ends. Between the two this program is executed again, for
+//! the calls that a child must make on itself.
 #![expect(clippy::disallowed_methods, reason = "this module starts a command")]
 
 use std::ffi::{OsStr, OsString};
@@ -27,9 +27,9 @@ const ARGV0: &str = "stillwell-become";
 /// The command is executed as the user who called sudo.
 const AS_CALLER: &str = "as-caller";
 const AS_WE_ARE: &str = "as-we-are";
-/// How often the caller may look at what it does meanwhile, ns.
+/// Longest time between two calls of `look`, ns.
 pub const LOOK_NS: u64 = 1_000_000_000;
-/// The same where the kernel (before 5.3) cannot tell of the end of a child.
+/// The same without pidfds (Linux before 5.3), when the end of the child has to be polled.
 const LOOK_WITHOUT_PIDFD_NS: u64 = 10_000_000;
 
 /// Whether this process was started to become a command.
@@ -37,7 +37,7 @@ pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
 
-/// Becomes it; only comes back when that fails.
+/// Becomes the command; returns only on failure.
 pub fn serve() -> ExitCode {
     let failed = become_command(std::env::args_os().skip(1));
     writeln!(anstream::stderr(), "stillwell: {failed:#}").ok();

@@ -34,14 +34,14 @@ pub struct Switch {
     /// Of which thread.
     pub thread: u32,
     /// Onto the CPU or off it.
-    pub kind: Kind,
+    pub kind: SwitchKind,
     /// Index of the ring buffer, and so of the CPU.
     cpu: usize,
 }
 
-/// What the switches of a run add up to.
+/// Sums over the switches of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Switched {
+pub struct SwitchTotals {
     /// Time between being preempted and running again, over all threads.
     pub preempted_ns: u64,
     /// Times a thread went on on another CPU than it had stopped on.
@@ -49,7 +49,7 @@ pub struct Switched {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum SwitchKind {
     /// It goes on.
     In,
     /// It waits for something.
@@ -79,7 +79,7 @@ impl SwitchLog {
     }
 
     /// Adds up the run; `None` when the ring buffer was too small for all its switches.
-    pub fn add_up(&mut self) -> Option<Switched> {
+    pub fn add_up(&mut self) -> Option<SwitchTotals> {
         self.events.clear();
         for (cpu, ring) in self.rings.iter_mut().enumerate() {
             while let Some(record) = ring.next_record() {
@@ -103,7 +103,7 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
     builder.build()?.sampled(RING_BYTES)
 }
 
-/// An event that counts nothing and whose records are switches, as [`switch`] reads them. Without the kernel anybody may open it.
+/// An event that counts nothing and whose records are switches, as [`switch`] reads them. Every user may open it, since it excludes the kernel.
 pub fn switches() -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
     builder
@@ -124,27 +124,27 @@ pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<Switch> {
     Some(Switch { time_ns, thread, kind: kind(misc), cpu })
 }
 
-fn kind(misc: u16) -> Kind {
+fn kind(misc: u16) -> SwitchKind {
     if misc & SWITCH_OUT == 0 {
-        Kind::In
+        SwitchKind::In
     } else if misc & SWITCH_OUT_PREEMPT != 0 {
-        Kind::Preempted
+        SwitchKind::Preempted
     } else {
-        Kind::Out
+        SwitchKind::Out
     }
 }
 
 /// Switches in order of time → their sums.
-fn add_up(switches: &[Switch]) -> Switched {
+fn add_up(switches: &[Switch]) -> SwitchTotals {
     let mut stopped: Vec<Switch> = Vec::new();
-    let mut sums = Switched::default();
+    let mut sums = SwitchTotals::default();
     for switch in switches {
-        if switch.kind != Kind::In {
+        if switch.kind != SwitchKind::In {
             stopped.push(*switch);
         } else if let Some(index) = stopped.iter().position(|out| out.thread == switch.thread) {
             let out = stopped.swap_remove(index);
             sums.migrations += u64::from(out.cpu != switch.cpu);
-            if out.kind == Kind::Preempted {
+            if out.kind == SwitchKind::Preempted {
                 sums.preempted_ns += switch.time_ns - out.time_ns;
             }
         }
@@ -158,18 +158,18 @@ mod tests {
 
     /// Time, thread, kind and CPU of each switch.
     #[track_caller]
-    fn check(switches: &[(u64, u32, Kind, usize)], preempted_ns: u64, migrations: u64) {
+    fn check(switches: &[(u64, u32, SwitchKind, usize)], preempted_ns: u64, migrations: u64) {
         let mut switches: Vec<Switch> = switches
             .iter()
             .map(|&(time_ns, thread, kind, cpu)| Switch { time_ns, thread, kind, cpu })
             .collect();
         switches.sort_unstable();
-        assert_eq!(add_up(&switches), Switched { preempted_ns, migrations });
+        assert_eq!(add_up(&switches), SwitchTotals { preempted_ns, migrations });
     }
 
     #[test]
     fn only_time_after_a_preemption_counts() {
-        use Kind::{In, Out, Preempted};
+        use SwitchKind::{In, Out, Preempted};
         check(&[], 0, 0);
         check(&[(10, 1, Preempted, 0), (25, 1, In, 0)], 15, 0);
         check(&[(10, 1, Out, 0), (25, 1, In, 0)], 0, 0);
@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn the_header_says_what_kind_of_switch_it_was() {
-        assert_eq!(kind(0), Kind::In);
-        assert_eq!(kind(SWITCH_OUT), Kind::Out);
-        assert_eq!(kind(SWITCH_OUT | SWITCH_OUT_PREEMPT), Kind::Preempted);
+        assert_eq!(kind(0), SwitchKind::In);
+        assert_eq!(kind(SWITCH_OUT), SwitchKind::Out);
+        assert_eq!(kind(SWITCH_OUT | SWITCH_OUT_PREEMPT), SwitchKind::Preempted);
     }
 }

@@ -1,5 +1,5 @@
-//! What the front end and the launcher say to each other: length-prefixed postcard frames over one socket, one
-//! request outstanding at a time.
+//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, one request outstanding
+//! at a time.
 
 use std::io::{self, Read, Write};
 
@@ -12,18 +12,18 @@ pub type Bytes = Vec<u8>;
 
 /// From the front end.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Request {
+pub enum LauncherRequest {
     /// Once, first.
-    Open(Open),
+    Open(LauncherSettings),
     /// Once, second: where the rows go.
-    Keep(Keep),
+    Keep(RowDestination),
     /// Run these jobs one after the other.
     Batch(Batch),
 }
 
-/// What stays the same for a whole session.
+/// Settings of a whole session.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Open {
+pub struct LauncherSettings {
     /// Limit for one run.
     pub timeout_ns: Option<u64>,
     /// Whether to read `/proc/PID/schedstat` and to open perf events.
@@ -40,18 +40,18 @@ pub struct Open {
     pub no_aslr: bool,
     /// Soft limits of the runs.
     pub rlimits: Vec<(u32, u64)>,
-    /// Whom runs and hooks run as, if not as we are.
+    /// User of runs and hooks, if it is not our own.
     pub run_as: Option<User>,
 }
 
 /// The record that the launcher appends rows to.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Keep {
+pub struct RowDestination {
     /// Its path.
     pub record: Bytes,
     /// Names of its columns.
     pub columns: Vec<String>,
-    /// What `started_ns` is relative to.
+    /// Origin of `started_ns`.
     pub clock_origin_ns: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct Batch {
     pub environments: Vec<Vec<Bytes>>,
     /// Commands, referred to by index.
     pub commands: Vec<Command>,
-    /// What to run, in this order.
+    /// The jobs in their order.
     pub jobs: Vec<Job>,
 }
 
@@ -80,16 +80,16 @@ pub struct Command {
     /// Standard input; `None` is /dev/null.
     pub stdin: Option<Bytes>,
     /// Standard output.
-    pub stdout: Output,
+    pub stdout: StdoutTarget,
     /// Standard error.
-    pub stderr: ErrorOutput,
+    pub stderr: StderrTarget,
     /// Which exits are fine.
-    pub accept: Accept,
+    pub accept: ExitRule,
 }
 
 /// Where standard output goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Output {
+pub enum StdoutTarget {
     Null,
     Pipe,
     Inherit,
@@ -98,7 +98,7 @@ pub enum Output {
 
 /// Where standard error goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ErrorOutput {
+pub enum StderrTarget {
     /// /dev/null.
     Null,
     /// Kept until the run has ended, so that a failure can show its last lines.
@@ -109,14 +109,14 @@ pub enum ErrorOutput {
 
 /// Which exits of a run count as success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Accept {
+pub enum ExitRule {
     /// Every one, signals and timeouts included.
     Any,
     /// These statuses; a signal is written as 128 + its number.
     Statuses(Vec<i32>),
 }
 
-impl Accept {
+impl ExitRule {
     /// Whether a run that ended so is fine.
     pub fn allows(&self, exit: i32, timed_out: bool) -> bool {
         match self {
@@ -134,7 +134,7 @@ impl Accept {
 pub struct Job {
     /// Index of the command.
     pub command: u32,
-    /// What the row is for; `None` for a hook, which gets no row.
+    /// The row of a run; `None` for a hook, which has no row.
     pub row: Option<RowId>,
     /// Value of the iteration variables; `None` leaves them out.
     pub iteration: Option<String>,
@@ -155,20 +155,20 @@ pub struct RowId {
 
 /// From the launcher.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Reply {
+pub enum LauncherReply {
     /// The evidence is open.
-    Opened(Opened),
+    Opened(LauncherReport),
     /// The record is open, the session can begin.
     Ready,
     /// It cannot.
     Refused(String),
     /// The batch is done, or as much of it as could be done.
-    Done(Done),
+    Done(BatchResult),
 }
 
-/// What the launcher found when it opened.
+/// Metrics that the launcher can and cannot collect.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Opened {
+pub struct LauncherReport {
     /// Columns of the metrics that can be collected beyond those that always are.
     pub metrics: Vec<String>,
     /// Evidence that this machine does not give: what, why, what to do.
@@ -177,7 +177,7 @@ pub struct Opened {
 
 /// How far a batch came.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Done {
+pub struct BatchResult {
     /// Jobs that ran to their end; the next one is the one that `stop` speaks of.
     pub n_done: u32,
     /// Commands whose standard error was too long to keep on every run.
@@ -187,12 +187,12 @@ pub struct Done {
     /// Time spent so far on reading what the kernel counts, between the runs; `None` when nothing of it is read.
     pub evidence_ns: Option<u64>,
     /// Why the rest was not done.
-    pub stop: Option<Stop>,
+    pub stop: Option<BatchStop>,
 }
 
 /// Why a batch stopped early.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Stop {
+pub enum BatchStop {
     /// The front end asked for it; the run it cut short has no row.
     Interrupted,
     /// The exit was not acceptable. The row, if the job has one, is in the record.
@@ -206,7 +206,7 @@ pub enum Stop {
     },
     /// The child did not come as far as running the program.
     Launch {
-        /// What it was doing.
+        /// The step that failed.
         stage: Stage,
         /// Why not.
         errno: i32,

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::host::{Gap, Host};
 use crate::ledger::NoiseSource;
-use crate::measure::switches::{self, Kind, RECORD_LOST, RECORD_SWITCH};
+use crate::measure::switches::{self, RECORD_LOST, RECORD_SWITCH, SwitchKind};
 use crate::noise::points::Points;
 use crate::noise::sampler::LoopThread;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
@@ -240,7 +240,9 @@ impl CpuBuffers {
                     let found = switches::switch(self.cpu, record.misc(), &record.to_contiguous());
                     trace.events.extend(found.map(|switch| CpuEvent {
                         time_ns: switch.time_ns,
-                        kind: CpuEventKind::Switch((switch.kind != Kind::In).then_some(others)),
+                        kind: CpuEventKind::Switch(
+                            (switch.kind != SwitchKind::In).then_some(others),
+                        ),
                     }));
                 }
                 RECORD_LOST => trace.n_lost += lost(&record.to_contiguous()),

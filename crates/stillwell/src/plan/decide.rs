@@ -15,7 +15,7 @@ const BLOCKS_MIN_ONE: u32 = 24;
 const BLOCKS_MIN_SEVERAL: u32 = 10;
 /// A trimmed mean needs some pairs more than the fewest that could decide.
 const FAMILY_BLOCKS_MORE: u32 = 4;
-/// More pairs than this sharpen an interval by little; statistics.md §2.1.
+/// More pairs than this sharpen an interval by little; docs/methodology.md, "Many pairs".
 const BLOCKS_MAX_SEVERAL: u32 = 500;
 const PRECISION_ONE_PCT: f64 = 0.5;
 const ALPHA_PCT: f64 = 1.0;

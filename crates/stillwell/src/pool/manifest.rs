@@ -113,8 +113,8 @@ pub struct Submission {
     pub jobs: String,
 }
 
-/// All tasks of a pool, each with a seed of its own, in rounds. A round has each benchmark once, in random order. So the
-/// tasks of a benchmark are spread out, and a node measures most benchmarks.
+/// All tasks of a pool, each with a seed of its own, in rounds. A round has each benchmark once, in random order. So
+/// the tasks of a benchmark are spread out, and a node measures most benchmarks.
 pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<BenchmarkTask>> {
     let n_tasks = n_benchmarks.saturating_mul(n_repetitions as usize);
     ensure!(

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::pool::manifest::Pool;
 use crate::pool::queue::QueuedJob;
-use crate::record::Tail;
+use crate::record::RecordTail;
 
 /// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -124,7 +124,7 @@ impl PoolProgress {
 /// Number of finished tasks by node.
 fn nodes(pool: &Pool, done: &BTreeSet<usize>) -> BTreeMap<String, usize> {
     let node = |task: &usize| {
-        let header = Tail::open(&pool.record(*task)).ok()?.1;
+        let header = RecordTail::open(&pool.record(*task)).ok()?.1;
         Some(node_name(header.facts.host))
     };
     let found: Vec<String> = done.par_iter().filter_map(node).collect();

@@ -50,10 +50,10 @@ pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
         output => output.with_context(|| format!("cannot execute {program}"))?,
     };
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().lines().next_back().unwrap_or_default().to_owned();
-        let said = said.strip_prefix(&format!("{program}: ")).unwrap_or(&said);
-        bail!("{program} failed: {said}");
+        let answer = String::from_utf8_lossy(&output.stderr);
+        let answer = answer.trim().lines().next_back().unwrap_or_default().to_owned();
+        let answer = answer.strip_prefix(&format!("{program}: ")).unwrap_or(&answer);
+        bail!("{program} failed: {answer}");
     }
     String::from_utf8(output.stdout).with_context(|| format!("{program} wrote something strange"))
 }
@@ -63,8 +63,8 @@ pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
 /// # Errors
 /// Slurm does not answer.
 pub fn array_max() -> Result<usize> {
-    let said = ask("scontrol", &["show".into(), "config".into()])?;
-    Ok(parse_array_max(&said).unwrap_or(ARRAY_MAX))
+    let answer = ask("scontrol", &["show".into(), "config".into()])?;
+    Ok(parse_array_max(&answer).unwrap_or(ARRAY_MAX))
 }
 
 fn parse_array_max(config: &str) -> Option<usize> {
@@ -143,10 +143,10 @@ pub fn cancel(manifest: &PoolManifest) -> Result<usize> {
 ///
 /// # Errors
 /// The text is no id.
-pub fn parse_id(said: &str) -> Result<String> {
-    let id = said.trim().split(';').next().unwrap_or_default();
+pub fn parse_id(answer: &str) -> Result<String> {
+    let id = answer.trim().split(';').next().unwrap_or_default();
     let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
-    ensure!(is_number, "sbatch wrote {:?} instead of a number", said.trim());
+    ensure!(is_number, "sbatch wrote {:?} instead of a number", answer.trim());
     Ok(id.into())
 }
 

@@ -18,8 +18,8 @@ const SCRIPT: &str = "{script}";
 /// Name of the job's script in the folder.
 const NAME: &str = "job.sh";
 
-/// Writes the script of all jobs. Its arguments are the number of the job, or `array` and the number of the array's first
-/// job.
+/// Writes the script of all jobs. Its arguments are the number of the job, or `array` and the number of the array's
+/// first job.
 ///
 /// # Errors
 /// A path is not UTF-8, or the script cannot be written.
@@ -146,16 +146,16 @@ fn submit_one(pool: &Pool, template: &[String], job: usize) -> Result<String> {
     let output = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).output();
     let output = output.with_context(shown)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().lines().next_back().unwrap_or_default();
-        anyhow::bail!("{}: {}: {said}", shown(), output.status);
+        let message = String::from_utf8_lossy(&output.stderr);
+        let message = message.trim().lines().next_back().unwrap_or_default();
+        anyhow::bail!("{}: {}: {message}", shown(), output.status);
     }
     let first = output.stdout.split(|&byte| byte == b'\n').next().unwrap_or_default();
     Ok(OsStr::from_bytes(first).to_string_lossy().trim().to_owned())
 }
 
-/// Replaces the placeholder. A word that is only the placeholder becomes two words, the script and its argument. Within a
-/// longer word, both are quoted for a shell.
+/// Replaces the placeholder. A word that is only the placeholder becomes two words, the script and its argument. Within
+/// a longer word, both are quoted for a shell.
 fn in_place(template: &[String], script: &str, job: usize) -> Vec<String> {
     let job = job.to_string();
     let mut words = Vec::new();

@@ -24,7 +24,7 @@ use crate::pool::manifest::{Pool, PoolManifest};
 use crate::record::{EndReason, Record};
 
 /// Suffix of the file with the output of a task.
-const SAID: &str = ".txt";
+const LOG_SUFFIX: &str = ".txt";
 
 /// End of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,22 +58,22 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
         }
         let (name, out) = new_part(&pool.part(), task, node)?;
         let part = pool.part().join(format!("{name}.swell"));
-        let said = pool.part().join(format!("{name}{SAID}"));
+        let log = pool.part().join(format!("{name}{LOG_SUFFIX}"));
         let mut is_interrupted = false;
         let ended = measure(pool, task, &part, out, &interrupt, &mut is_interrupted);
         let ended = ended.and_then(|status| finish(pool, task, &part, status));
         if let Err(error) = ended {
             if is_interrupted {
                 std::fs::remove_file(&part).ok();
-                std::fs::remove_file(&said).ok();
+                std::fs::remove_file(&log).ok();
                 return Ok(JobEnd::Interrupted);
             }
             n_failed += 1;
-            keep_failure(pool, &name, &said, &error);
+            keep_failure(pool, &name, &log, &error);
         }
         // A partial record is of no use, and may not exist.
         std::fs::remove_file(&part).ok();
-        std::fs::remove_file(&said).ok();
+        std::fs::remove_file(&log).ok();
     }
     Ok(if n_failed > 0 { JobEnd::Failed(n_failed) } else { JobEnd::Done })
 }
@@ -83,10 +83,10 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
 fn new_part(folder: &Path, task: usize, node: &str) -> Result<(String, File)> {
     let prefix = format!("{task}.{}.{}.", for_file(node), std::process::id());
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(SAID).permissions(Permissions::from_mode(0o644));
+    builder.prefix(&prefix).suffix(LOG_SUFFIX).permissions(Permissions::from_mode(0o644));
     let made = || anyhow::Ok(builder.tempfile_in(folder)?.keep()?);
     let (file, path) = made().with_context(|| format!("cannot write to {}", folder.display()))?;
-    let name = path.file_name().and_then(OsStr::to_str).and_then(|it| it.strip_suffix(SAID));
+    let name = path.file_name().and_then(OsStr::to_str).and_then(|it| it.strip_suffix(LOG_SUFFIX));
     Ok((name.context("it has lost its name")?.to_owned(), file))
 }
 
@@ -104,13 +104,13 @@ fn check_suite(manifest: &PoolManifest) -> Result<()> {
 
 /// The command that measures a task.
 fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Vec<OsString> {
-    let it = manifest.tasks[task];
+    let planned = manifest.tasks[task];
     let mut words: Vec<OsString> = vec![manifest.program.clone().into(), "bench".into()];
     words.push(manifest.suite.clone().into());
     // One word for each option and its value, because a name may begin with a dash.
-    words.push(format!("--only={}", manifest.benchmarks[it.benchmark].name).into());
+    words.push(format!("--only={}", manifest.benchmarks[planned.benchmark].name).into());
     words.push(format!("--blocks={}", manifest.n_blocks).into());
-    words.push(seed_option(it.seed).into());
+    words.push(seed_option(planned.seed).into());
     words.extend(manifest.arms.iter().map(|arms| format!("--arms={arms}").into()));
     let pins = manifest.commits.iter();
     words.extend(pins.map(|(name, commit)| format!("--pin={name}={commit}").into()));
@@ -176,9 +176,9 @@ fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// Keeps the output of a failed task and appends the error.
-fn keep_failure(pool: &Pool, name: &str, said: &Path, error: &anyhow::Error) {
-    let kept: PathBuf = pool.failed().join(format!("{name}{SAID}"));
-    std::fs::rename(said, &kept).ok();
+fn keep_failure(pool: &Pool, name: &str, log: &Path, error: &anyhow::Error) {
+    let kept: PathBuf = pool.failed().join(format!("{name}{LOG_SUFFIX}"));
+    std::fs::rename(log, &kept).ok();
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&kept);
     if let Ok(mut file) = file {
         writeln!(file, "stillwell pool: {error:#}").ok();
@@ -205,7 +205,7 @@ mod tests {
         assert!(names[0] != names[1] && names[1] != names[2] && names[0] != names[2]);
         for name in names {
             assert!(name.starts_with(&format!("7.a_b.{}.", std::process::id())), "{name}");
-            assert!(folder.path().join(name + SAID).exists());
+            assert!(folder.path().join(name + LOG_SUFFIX).exists());
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::host::with_their_files;
 use crate::plan::suite::Suite;
 use crate::record::Record;
 
-/// What every `suite.json` says it is.
+/// `format` of every `suite.json`.
 pub const SUITE_FORMAT: &str = "stillwell-suite";
 const SUITE_VERSION: u32 = 1;
 const MANIFEST: &str = "suite.json";
@@ -20,7 +20,7 @@ const NAME_MAX: usize = 60;
 
 /// `suite.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct SuiteManifest {
     /// [`SUITE_FORMAT`].
     pub format: String,
     /// Version of the format.
@@ -42,8 +42,8 @@ pub struct Manifest {
     pub copies: Vec<PathBuf>,
 }
 
-impl Manifest {
-    /// Of a suite that starts now.
+impl SuiteManifest {
+    /// The manifest of a suite that starts now.
     pub fn new(created: String, file: String, text: String, suite: Suite) -> Self {
         let words = std::env::args_os();
         Self {
@@ -93,7 +93,7 @@ impl Manifest {
     /// Reads that of a directory.
     ///
     /// # Errors
-    /// It is not there, or is none of ours.
+    /// The file is missing, or is no `suite.json` of Stillwell.
     pub fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(MANIFEST);
         let shown = path.display();
@@ -116,10 +116,10 @@ impl Manifest {
         std::fs::remove_dir(directory).ok();
     }
 
-    /// Keeps others from measuring into the same directory, as long as the value lives.
+    /// Keeps other processes from measuring into the same directory, as long as the value lives.
     ///
     /// # Errors
-    /// Somebody does already.
+    /// Another process does already.
     pub fn lock(directory: &Path) -> Result<std::fs::File> {
         let path = directory.join(MANIFEST);
         let file = std::fs::File::open(&path);

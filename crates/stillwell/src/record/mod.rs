@@ -21,18 +21,18 @@ use serde::{Deserialize, Serialize};
 use crate::host::shield::Isolation;
 use crate::host::{Facts, Gap, Git};
 use crate::plan::Plan;
-use crate::results::{Calibration, Metadata, Summary};
+use crate::results::{Calibration, Metadata, SummaryStatistics};
 
-pub use folder::{Manifest, is_suite};
+pub use folder::{SuiteManifest, is_suite};
 pub use place::{builds_path, history_path, new_path, newest, pools_path};
-pub use read::{Line, Record, Tail};
+pub use read::{Record, RecordLine, RecordTail};
 pub use row::{FIXED_COLUMNS, Layout, Row};
 pub use rows::Rows;
 pub use write::{Writer, kept_len};
 
-/// What the first line of every record says it is.
+/// `format` of every record.
 pub const FORMAT: &str = "stillwell";
-/// How every record begins.
+/// First bytes of every record.
 pub const START: &str = "{\"format\":\"stillwell\"";
 /// Version of the format that this program writes; it reads this one and all earlier ones.
 pub const VERSION: u32 = 1;
@@ -56,21 +56,20 @@ pub struct Header {
     pub columns: Vec<String>,
     /// Everything that was decided, defaults included.
     pub plan: Plan,
-    /// What the machine is.
+    /// Facts about the machine.
     pub facts: Facts,
-    /// What the machine cannot do, and why.
+    /// Measurements that the machine cannot make, and why.
     pub gaps: Vec<Gap>,
-    /// What kept other programs off the CPUs of the runs, as the machine said before the first run.
+    /// Isolation of the CPUs of the runs, read from the machine before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     /// Where the times are from, if another program has measured them; absent in a record of `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported: Option<Imported>,
+    pub imported: Option<ImportedFile>,
 }
 
 impl Header {
-    /// The commit that an arm is of. Records of suites did not say it once: what ran somewhere else than we were is of nobody knows
-    /// which.
+    /// The commit of an arm. Early records of suites lack it; then the commit of an arm in another directory is unknown.
     pub fn git_of(&self, arm: usize) -> Option<&Git> {
         let arm = &self.plan.arms[arm];
         let here = self.facts.directory.as_ref().map(Path::new);
@@ -83,26 +82,26 @@ impl Header {
 
 /// The file that a record was converted from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Imported {
+pub struct ImportedFile {
     /// Its path, as it was given.
     pub file: String,
-    /// What it was, as `convert --from` names it.
+    /// Its format, as `convert --from` names it.
     pub from: String,
     /// The program that wrote it, and its version if the file says it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// What cannot be claimed from such a file, and why.
+    /// Limits of such a file, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What the file says of all its benchmarks.
+    /// Metadata of all its benchmarks.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
-    /// What it says of each, in the order of the arms.
+    /// Each of its benchmarks, in the order of the arms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub benchmarks: Vec<ImportedBenchmark>,
 }
 
-/// What a file says of a benchmark beside its values.
+/// A benchmark of an imported file, without its values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedBenchmark {
     /// Its name there.
@@ -115,10 +114,10 @@ pub struct ImportedBenchmark {
     pub metadata: Metadata,
     /// Where the file has this instead of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Summary>,
+    pub summary: Option<SummaryStatistics>,
 }
 
-/// What is wrong with a line. serde counts lines too, but each of ours is a document of its own to it.
+/// The message of a JSON error without its line number: each line of a record is a document of its own.
 fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" at line ") {
@@ -131,7 +130,7 @@ fn describe(error: &serde_json::Error) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// What the launcher says of itself at the end.
+    /// Counts of the launcher at the end.
     Launcher {
         /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.
         maxrss_floor_kib: u64,
@@ -141,14 +140,14 @@ pub enum Event {
     },
     /// The shield was found not to hold any more. It was there at the last look, before the run of `first_step`.
     IsolationLost {
-        /// First step of which nobody knows.
+        /// First step whose isolation is unknown.
         first_step: u32,
         /// First step after it was found out.
         step: u32,
-        /// What became of it.
+        /// The change that was found.
         why: String,
     },
-    /// Who took the CPU from a run, by a trace (`--attribute`).
+    /// Programs that took the CPU from a run, by a trace (`--attribute`).
     Taken {
         /// Step of its row.
         step: u32,
@@ -162,7 +161,7 @@ pub enum Event {
         /// Last lines of its standard error.
         stderr: String,
     },
-    /// What a worker says of itself, and how its benchmark warmed up. From a process of its own, before the first block.
+    /// Metadata of a worker and the warm-up of its benchmark, from a process of its own before the first block.
     Worker {
         /// Index of the arm.
         arm: u32,
@@ -205,10 +204,10 @@ pub enum Event {
         /// Inner loops in each outer one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inner_loops: Option<NonZeroU64>,
-        /// What it was for, if it has no values.
+        /// Its purpose, if it has no values.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         calibration: Option<Calibration>,
-        /// What the source says of it.
+        /// Its metadata in the source.
         #[serde(default, skip_serializing_if = "Metadata::is_empty")]
         metadata: Metadata,
     },

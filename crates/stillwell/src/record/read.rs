@@ -33,7 +33,7 @@ impl Record {
     /// # Errors
     /// The file cannot be read, is not a record, is of a later version, or has a damaged line before its end.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::follow(path, Tail::open(path)?)
+        Self::follow(path, RecordTail::open(path)?)
     }
 
     /// Reads a whole record from its bytes; `path` is for messages.
@@ -41,12 +41,12 @@ impl Record {
     /// # Errors
     /// As [`Record::read`].
     pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self> {
-        Self::follow(path, Tail::of(path, Cursor::new(bytes))?)
+        Self::follow(path, RecordTail::of(path, Cursor::new(bytes))?)
     }
 
     fn follow<R: BufRead + Seek>(
         path: &Path,
-        (mut tail, header): (Tail<R>, Header),
+        (mut tail, header): (RecordTail<R>, Header),
     ) -> Result<Self> {
         let mut rows = Rows::default();
         let mut events = Vec::new();
@@ -55,14 +55,14 @@ impl Record {
         let torn_bytes = tail.follow(|line| {
             ensure!(!has_ended, "there is something after the end of the session");
             match line {
-                Line::Row(mut row) => {
+                RecordLine::Row(mut row) => {
                     row.is_rejected = header.plan.rejects(row.arm, row.shell_exit());
                     ensure!(row.step >= next_step, "step {} is out of order", row.step);
                     next_step = row.step.saturating_add(1);
                     ensure!((row.arm as usize) < n_arms, "arm {} of {n_arms}", row.arm);
                     rows.push(&row);
                 }
-                Line::Event(event) => {
+                RecordLine::Event(event) => {
                     has_ended = matches!(event, Event::End { .. });
                     events.push(event);
                 }
@@ -87,7 +87,7 @@ impl Record {
     clippy::large_enum_variant,
     reason = "one at a time, on the stack; a box would be made for every row"
 )]
-pub enum Line {
+pub enum RecordLine {
     /// A run.
     Row(Row),
     /// Anything else.
@@ -96,7 +96,7 @@ pub enum Line {
 
 /// A reader that remembers how far it has read, for following a record while it grows.
 #[derive(Debug)]
-pub struct Tail<R = BufReader<File>> {
+pub struct RecordTail<R = BufReader<File>> {
     reader: R,
     path: PathBuf,
     layout: Layout,
@@ -104,7 +104,7 @@ pub struct Tail<R = BufReader<File>> {
     line: Vec<u8>,
 }
 
-impl Tail {
+impl RecordTail {
     /// Opens a record and reads its header.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Tail {
     }
 }
 
-impl<R: BufRead + Seek> Tail<R> {
+impl<R: BufRead + Seek> RecordTail<R> {
     fn of(path: &Path, mut reader: R) -> Result<(Self, Header)> {
         let shown = path.display();
         let header = read_header(&mut reader).with_context(|| format!("{shown}"))?;
@@ -131,7 +131,7 @@ impl<R: BufRead + Seek> Tail<R> {
     ///
     /// # Errors
     /// A line is damaged, or `each` refuses it; the message has the file and the line number.
-    pub fn follow(&mut self, mut each: impl FnMut(Line) -> Result<()>) -> Result<usize> {
+    pub fn follow(&mut self, mut each: impl FnMut(RecordLine) -> Result<()>) -> Result<usize> {
         loop {
             self.line.clear();
             let n_bytes = self.reader.read_until(b'\n', &mut self.line);
@@ -150,12 +150,12 @@ impl<R: BufRead + Seek> Tail<R> {
     }
 }
 
-fn parse_line(line: &[u8], layout: &Layout) -> Result<Line> {
+fn parse_line(line: &[u8], layout: &Layout) -> Result<RecordLine> {
     if line.starts_with(b"[") {
-        return Ok(Line::Row(layout.decode(line).map_err(anyhow::Error::msg)?));
+        return Ok(RecordLine::Row(layout.decode(line).map_err(anyhow::Error::msg)?));
     }
     let event = serde_json::from_slice(line);
-    Ok(Line::Event(
+    Ok(RecordLine::Event(
         event.map_err(|error| anyhow!("neither a row nor an event: {}", describe(&error)))?,
     ))
 }
@@ -165,7 +165,7 @@ const HEADER_BYTES_MAX: u64 = 256 << 20;
 
 fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     #[derive(serde::Deserialize)]
-    struct Probe {
+    struct HeaderProbe {
         format: String,
         version: u32,
     }
@@ -174,7 +174,7 @@ fn read_header(reader: &mut impl BufRead) -> Result<Header> {
     ensure!(!line.is_empty(), "the file is empty, not a Stillwell record");
     let is_ours = line.starts_with(START.as_bytes());
     ensure!(!is_ours || line.ends_with(b"\n"), "the header is cut off; no run had finished");
-    let Ok(probe) = serde_json::from_slice::<Probe>(&line) else {
+    let Ok(probe) = serde_json::from_slice::<HeaderProbe>(&line) else {
         bail!(
             "not a Stillwell record: its first line is not a header with \"format\":\"{FORMAT}\"; \
              records are the *.swell files that `stillwell run` writes"

@@ -5,7 +5,7 @@ use serde::de::{Deserializer as _, SeqAccess, Visitor};
 use crate::record::describe;
 use crate::values::metric::{METRICS, Metric};
 
-/// What was measured in one step. A value that this machine cannot give is `None`, never zero.
+/// Measurements of one step. A value that the machine cannot measure is `None`, never zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Position of the step in the order of execution, from 0.
@@ -22,9 +22,9 @@ pub struct Row {
     pub exit: i32,
     /// Whether the run was ended because it took longer than `--timeout`.
     pub timed_out: bool,
-    /// Whether it failed and so ended its session: what it took is no measurement. Not in the file: it follows from the plan.
+    /// Whether the run failed and ended its session; its time is no measurement. Derived from the plan, not in the file.
     pub is_rejected: bool,
-    /// What is compared, in the base unit of the arm, where it is no integer of a metric: a time per loop in ns, say.
+    /// The compared value in the base unit of the arm, if it is no integer metric: for example a time per loop in ns.
     pub value: Option<f64>,
     /// The metrics, indexed by [`Metric`].
     pub values: [Option<u64>; METRICS.len()],
@@ -47,7 +47,7 @@ impl Row {
         }
     }
 
-    /// What is compared: the value of its own, or else the wall time, ns.
+    /// The compared value: `value`, or else the wall time in ns.
     pub fn headline(&self) -> Option<f64> {
         self.value.or_else(|| self.get(Metric::WallNs).map(|ns| ns as f64))
     }
@@ -82,12 +82,12 @@ const CELLS_MAX: usize = 64;
 /// The columns of a record: which metric each cell after the fixed ones holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    cells: Vec<Cell>,
+    cells: Vec<CellKind>,
 }
 
-/// What a cell after the fixed ones holds.
+/// Content of a cell after the fixed ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cell {
+enum CellKind {
     Metric(Metric),
     /// The row's own value, which is no integer.
     Value,
@@ -101,12 +101,12 @@ const VALUE: &str = "value";
 impl Layout {
     /// The layout that stores these metrics.
     pub fn new(metrics: &[Metric]) -> Self {
-        Self { cells: metrics.iter().copied().map(Cell::Metric).collect() }
+        Self { cells: metrics.iter().copied().map(CellKind::Metric).collect() }
     }
 
     /// The layout that stores a value of each row's own as well.
     pub fn with_value(mut self) -> Self {
-        self.cells.push(Cell::Value);
+        self.cells.push(CellKind::Value);
         self
     }
 
@@ -125,9 +125,9 @@ impl Layout {
             return Err(format!("{} columns; this version reads at most {CELLS_MAX}", names.len()));
         }
         let cell = |name: &String| match Metric::from_column(name) {
-            Some(metric) => Cell::Metric(metric),
-            None if name == VALUE => Cell::Value,
-            None => Cell::Unknown,
+            Some(metric) => CellKind::Metric(metric),
+            None if name == VALUE => CellKind::Value,
+            None => CellKind::Unknown,
         };
         Ok(Self { cells: names[FIXED_COLUMNS.len()..].iter().map(cell).collect() })
     }
@@ -135,16 +135,16 @@ impl Layout {
     /// The names of all columns, for the header.
     pub fn names(&self) -> Vec<String> {
         let names = self.cells.iter().filter_map(|cell| match cell {
-            Cell::Metric(metric) => Some(metric.info().column),
-            Cell::Value => Some(VALUE),
-            Cell::Unknown => None,
+            CellKind::Metric(metric) => Some(metric.info().column),
+            CellKind::Value => Some(VALUE),
+            CellKind::Unknown => None,
         });
         FIXED_COLUMNS.into_iter().chain(names).map(String::from).collect()
     }
 
     /// Appends a row as one line, with its newline.
     pub fn encode(&self, row: &Row, line: &mut Vec<u8>) {
-        let mut cells = [Number::Integer(None); CELLS_MAX];
+        let mut cells = [CellNumber::Integer(None); CELLS_MAX];
         let fixed = [
             Some(i64::from(row.step)),
             Some(i64::from(row.arm)),
@@ -155,14 +155,16 @@ impl Layout {
             Some(i64::from(row.timed_out)),
         ];
         for (cell, value) in cells.iter_mut().zip(fixed) {
-            *cell = Number::Integer(value);
+            *cell = CellNumber::Integer(value);
         }
         let n_cells = FIXED_COLUMNS.len() + self.cells.len();
         for (cell, kind) in cells[FIXED_COLUMNS.len()..].iter_mut().zip(&self.cells) {
             *cell = match kind {
-                Cell::Metric(metric) => Number::Integer(row.get(*metric).map(u64::cast_signed)),
-                Cell::Value => Number::Real(row.value),
-                Cell::Unknown => Number::Integer(None),
+                CellKind::Metric(metric) => {
+                    CellNumber::Integer(row.get(*metric).map(u64::cast_signed))
+                }
+                CellKind::Value => CellNumber::Real(row.value),
+                CellKind::Unknown => CellNumber::Integer(None),
             };
         }
         serde_json::to_writer(&mut *line, &cells[..n_cells])
@@ -173,13 +175,13 @@ impl Layout {
     /// Reads a row from its line.
     ///
     /// # Errors
-    /// What is wrong with the line, naming the column.
+    /// The line is wrong; the message names the column.
     pub fn decode(&self, line: &[u8]) -> Result<Row, String> {
         let mut json = serde_json::Deserializer::from_slice(line);
-        let value_at = self.cells.iter().position(|cell| *cell == Cell::Value);
-        let cells = Cells { value_at: value_at.map(|at| at + FIXED_COLUMNS.len()) };
+        let value_at = self.cells.iter().position(|cell| *cell == CellKind::Value);
+        let cells = CellsVisitor { value_at: value_at.map(|at| at + FIXED_COLUMNS.len()) };
         let found = json.deserialize_seq(cells).map_err(|error| describe(&error))?;
-        let Read { cells, n_cells, value } = found;
+        let ParsedCells { cells, n_cells, value } = found;
         json.end().map_err(|error| describe(&error))?;
         let n_columns = FIXED_COLUMNS.len() + self.cells.len();
         if n_cells != n_columns {
@@ -198,7 +200,7 @@ impl Layout {
             values: [None; METRICS.len()],
         };
         for (index, cell) in self.cells.iter().enumerate() {
-            if let Cell::Metric(metric) = cell {
+            if let CellKind::Metric(metric) = cell {
                 row.set(*metric, optional(&cells, FIXED_COLUMNS.len() + index)?);
             }
         }
@@ -222,36 +224,36 @@ fn required<T: TryFrom<i64>>(cells: &[Option<i64>], index: usize) -> Result<T, S
     optional(cells, index)?.ok_or_else(|| format!("column {} is null", FIXED_COLUMNS[index]))
 }
 
-/// A cell on its way into a line.
+/// A cell to write.
 #[derive(Clone, Copy, serde::Serialize)]
 #[serde(untagged)]
-enum Number {
+enum CellNumber {
     Integer(Option<i64>),
     Real(Option<f64>),
 }
 
 /// Reads a JSON array of integers and nulls, and one cell that may be any number, without allocating: a record can have
 /// millions of these lines.
-struct Cells {
+struct CellsVisitor {
     value_at: Option<usize>,
 }
 
-/// What was read.
-struct Read {
+/// The cells of a line.
+struct ParsedCells {
     cells: [Option<i64>; CELLS_MAX],
     n_cells: usize,
     value: Option<f64>,
 }
 
-impl<'de> Visitor<'de> for Cells {
-    type Value = Read;
+impl<'de> Visitor<'de> for CellsVisitor {
+    type Value = ParsedCells;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "an array of integers and nulls")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut read = Read { cells: [None; CELLS_MAX], n_cells: 0, value: None };
+        let mut read = ParsedCells { cells: [None; CELLS_MAX], n_cells: 0, value: None };
         loop {
             if self.value_at == Some(read.n_cells) {
                 let Some(value) = seq.next_element::<Option<f64>>()? else { return Ok(read) };

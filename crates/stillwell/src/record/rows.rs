@@ -6,14 +6,14 @@ use crate::values::metric::{METRICS, Metric};
 
 /// Values of one column; the largest integer of the width stands for "absent" and is never let out.
 #[derive(Debug, Default)]
-enum Column {
+enum PackedColumn {
     #[default]
     Absent,
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
 }
 
-impl Column {
+impl PackedColumn {
     /// Appends to a column that has `len` values so far.
     fn push(&mut self, len: usize, value: Option<u64>) {
         match (&mut *self, value) {
@@ -50,16 +50,16 @@ impl Column {
 pub struct Rows {
     step: Vec<u32>,
     arm: Vec<u32>,
-    block: Column,
-    started_ns: Column,
-    cpu: Column,
+    block: PackedColumn,
+    started_ns: PackedColumn,
+    cpu: PackedColumn,
     exit: Vec<i16>,
     timed_out: Vec<bool>,
     /// Which rows failed, in their order; hardly ever any.
     rejected: Vec<usize>,
     /// NaN where there is none; empty where no row has one.
     own: Vec<f64>,
-    values: [Column; METRICS.len()],
+    values: [PackedColumn; METRICS.len()],
 }
 
 impl Rows {
@@ -114,7 +114,7 @@ impl Rows {
         !self.own.is_empty()
     }
 
-    /// What is compared: the row's own value, or else its wall time, ns.
+    /// The compared value: the row's own, or else its wall time in ns.
     pub fn headline(&self, index: usize) -> Option<f64> {
         self.own(index).or_else(|| self.get(index, Metric::WallNs).map(|ns| ns as f64))
     }
@@ -171,7 +171,7 @@ impl Rows {
 
     /// Whether any row has this metric.
     pub fn has(&self, metric: Metric) -> bool {
-        !matches!(self.values[metric as usize], Column::Absent)
+        !matches!(self.values[metric as usize], PackedColumn::Absent)
     }
 
     /// All rows in order.

@@ -1,4 +1,4 @@
-//! Appending to a record. Nothing is buffered: what `append` returned from is in the file, whoever is killed next.
+//! Appending to a record. Nothing is buffered: a line is in the file when `append` returns, even if the process is killed.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -10,7 +10,8 @@ use rustix::fs::{Mode, OFlags};
 use crate::host::with_their_files;
 use crate::record::{Event, Header};
 
-/// How much of a record is kept when its session goes on: all but a line that is not whole and the line that says how it was cut short.
+/// Bytes of a record to keep when its session resumes: all but an unfinished line and the end line of the interrupted
+/// session.
 pub fn kept_len(bytes: &[u8]) -> usize {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let before = bytes[..whole.saturating_sub(1)].iter().rposition(|&byte| byte == b'\n');

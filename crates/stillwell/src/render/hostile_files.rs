@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::convert::detect::detect;
 use crate::convert::file_tests::samples::{ALL, CRITERION};
-use crate::convert::read::{Detail, Options};
+use crate::convert::source::{Detail, ReadOptions};
 use crate::render::{bmf, pyperf, values};
 use crate::values::FileFormat;
 
@@ -29,7 +29,7 @@ proptest! {
         changed[0].bytes = &bytes;
         detect(&bytes).ok();
         for detail in [Detail::Values, Detail::Everything] {
-            if let Ok(results) = format.read(&changed, Options { detail, ..Options::default() }) {
+            if let Ok(results) = format.read(&changed, ReadOptions { detail, ..ReadOptions::default() }) {
                 for benchmark in &results.benchmarks {
                     prop_assert!(benchmark.values.iter().all(|value| value.is_finite()));
                     prop_assert_eq!(benchmark.launches().map(|it| it.values.len()).sum::<usize>(), benchmark.values.len());
@@ -47,6 +47,6 @@ proptest! {
     fn any_file_as_any_format(which in 0..ALL.len(), other in 0..ALL.len()) {
         let (format, files) = (ALL[other].0, ALL[which].1);
         let is_right = ALL[which].0 == format;
-        prop_assert_eq!(format.read(files, Options::default()).is_ok(), is_right);
+        prop_assert_eq!(format.read(files, ReadOptions::default()).is_ok(), is_right);
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::convert::pyperf::calibration_entry;
-use crate::results::{Benchmark, LaunchView, MetaValue, Metadata, ResultUnit, Results};
+use crate::results::{BenchmarkValues, LaunchView, MetaValue, Metadata, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 /// 2^53: doubles up to here hold every whole number exactly.
@@ -89,7 +89,7 @@ fn suite(results: &Results) -> Result<PyperfSuite> {
     Ok(PyperfSuite { benchmarks, metadata: common, version: "1.0" })
 }
 
-fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<PyperfBenchmark> {
+fn series(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Result<PyperfBenchmark> {
     let unit = match &benchmark.unit {
         ResultUnit::Time => "second",
         ResultUnit::Bytes => "byte",
@@ -138,7 +138,7 @@ fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata 
 }
 
 /// A run; `None` if the launch has neither values nor warm-ups.
-fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<PyperfRun>, String> {
+fn run(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> Result<Option<PyperfRun>, String> {
     let number = |value: f64| match benchmark.unit {
         ResultUnit::Time => PyperfNumber::Float(seconds(value)),
         _ if value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) => {
@@ -152,17 +152,17 @@ fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<PyperfRu
     if launch.values.is_empty() && launch.warmups.is_empty() {
         return Ok(None);
     }
-    let metadata = launch.about.metadata.as_deref().map(Cow::Borrowed).unwrap_or_default();
+    let metadata = launch.info.metadata.as_deref().map(Cow::Borrowed).unwrap_or_default();
     let mut metadata: PyperfMetadata = cleaned(&metadata).collect();
     // A pyperf run has one number of loops.
     let range = launch.first_value..launch.first_value + launch.values.len();
     let loops = match benchmark.loops.get(range).unwrap_or_default() {
         [first, rest @ ..] if rest.iter().all(|loops| loops == first) => Some(*first),
         [_, ..] => None,
-        [] => launch.about.loops.map(std::num::NonZeroU64::get),
+        [] => launch.info.loops.map(std::num::NonZeroU64::get),
     };
-    let inner_loops = launch.about.inner_loops.map(std::num::NonZeroU64::get);
-    let calibration = launch.about.calibration.map(calibration_entry);
+    let inner_loops = launch.info.inner_loops.map(std::num::NonZeroU64::get);
+    let calibration = launch.info.calibration.map(calibration_entry);
     let numbers = [("loops", loops), ("inner_loops", inner_loops)];
     let numbers = numbers.into_iter().filter_map(|(key, number)| Some((key, number?)));
     metadata

@@ -9,7 +9,8 @@ use crate::render::units::{DisplayUnit, UnitKind, short_time};
 use crate::render::{table, uncertain};
 use crate::results::statistics::summary;
 use crate::results::{
-    Benchmark, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results, Summary,
+    BenchmarkValues, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results,
+    SummaryStatistics,
 };
 
 /// A value further from the mean is marked with its distance, as a fraction of the mean.
@@ -86,7 +87,7 @@ pub fn processes(results: &Results) -> String {
 
 fn one_launch(
     to: &mut impl Write,
-    benchmark: &Benchmark,
+    benchmark: &BenchmarkValues,
     launch: &LaunchView<'_>,
     number: usize,
     mean: Option<f64>,
@@ -124,9 +125,9 @@ fn one_launch(
 }
 
 /// The contents of a launch: `1 warm-up, 3 values, 2^14 loops`.
-fn launch_heading(benchmark: &Benchmark, launch: &LaunchView<'_>) -> String {
+fn launch_heading(benchmark: &BenchmarkValues, launch: &LaunchView<'_>) -> String {
     let again = |what: &str, n: String| format!("calibration of the {what}: {n}");
-    match launch.about.calibration {
+    match launch.info.calibration {
         Some(Calibration::Loops(n)) => return again("loops", loops(n.get())),
         Some(Calibration::LoopsAgain(n)) => return again("loops, again", loops(n.get())),
         Some(Calibration::Warmups(n)) => return again("warm-ups", n.to_string()),
@@ -152,7 +153,7 @@ fn launch_heading(benchmark: &Benchmark, launch: &LaunchView<'_>) -> String {
     items.join(", ")
 }
 
-fn summary_text(unit: &ResultUnit, summary: &Summary) -> String {
+fn summary_text(unit: &ResultUnit, summary: &SummaryStatistics) -> String {
     let items = [
         ("mean", summary.mean),
         ("sd", summary.stddev),
@@ -241,7 +242,7 @@ type MetadataTexts = BTreeMap<String, String>;
 /// Metadata that all benchmarks share, and the rest of each. If the launches of a benchmark differ in an entry, it is
 /// their range or the number of different texts.
 pub(super) fn divided(results: &Results) -> (MetadataTexts, Vec<MetadataTexts>) {
-    let of = |benchmark: &Benchmark| {
+    let of = |benchmark: &BenchmarkValues| {
         let mut said: MetadataTexts = in_words(&results.metadata);
         said.extend(in_words(&benchmark.metadata));
         said.extend(of_launches(benchmark));
@@ -275,14 +276,14 @@ fn meta_in_words(key: &str, value: &MetaValue) -> String {
     }
 }
 
-fn of_launches(benchmark: &Benchmark) -> MetadataTexts {
+fn of_launches(benchmark: &BenchmarkValues) -> MetadataTexts {
     let mut said: BTreeMap<&str, Vec<&MetaValue>> = BTreeMap::new();
     let mut counts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for launch in benchmark.launches() {
-        for (key, value) in launch.about.metadata.iter().flat_map(|metadata| metadata.iter()) {
+        for (key, value) in launch.info.metadata.iter().flat_map(|metadata| metadata.iter()) {
             said.entry(key).or_default().push(value);
         }
-        let numbers = [("loops", launch.about.loops), ("inner_loops", launch.about.inner_loops)];
+        let numbers = [("loops", launch.info.loops), ("inner_loops", launch.info.inner_loops)];
         for (key, n) in numbers {
             if let Some(n) = n.filter(|_| !launch.values.is_empty()) {
                 counts.entry(key).or_default().insert(n.get());

@@ -1,4 +1,5 @@
-//! A number and its error as text (statistics.md §4). The error has two digits; the number is rounded to the same place.
+//! A number and its error as text (docs/methodology.md, "How numbers are
+//! written"). The error has two digits; the number is rounded to the same place.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

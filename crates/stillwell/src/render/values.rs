@@ -10,7 +10,7 @@ use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
 use crate::render::units::{self, UnitKind};
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, ResultUnit, Results};
+use crate::results::{BenchmarkValues, ResultUnit, Results};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 
@@ -59,7 +59,7 @@ pub fn markdown(results: &Results) -> String {
     out
 }
 
-fn unit(benchmark: &Benchmark, values: impl Iterator<Item = f64>) -> units::DisplayUnit {
+fn unit(benchmark: &BenchmarkValues, values: impl Iterator<Item = f64>) -> units::DisplayUnit {
     match benchmark.unit {
         ResultUnit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
         ResultUnit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),

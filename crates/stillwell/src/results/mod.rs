@@ -1,5 +1,5 @@
-//! What a file of results holds, whoever measured it. All readers make it, all edits are on it, the writers in `render`
-//! start from it.
+//! Results of any benchmark program, as the content of one file. Readers make them, edits change them, and the writers in
+//! `render` start from them.
 //!
 //! The values of a benchmark are in one vector, whatever number of launches they are from: a file may have 200 000
 //! launches of five values.
@@ -13,10 +13,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// What is known beside the values, by its key.
+/// Facts beside the values, by key.
 pub type Metadata = BTreeMap<String, MetaValue>;
 
-/// One thing that is known.
+/// One value of metadata.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum MetaValue {
@@ -43,7 +43,7 @@ impl From<&str> for MetaValue {
     }
 }
 
-/// What the values of a benchmark are.
+/// Unit of the values of a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ResultUnit {
     /// Nanoseconds per loop.
@@ -73,21 +73,21 @@ impl ResultUnit {
 pub struct Results {
     /// Format and version, for example `pyperf 1.0`.
     pub tool: String,
-    /// Of all benchmarks. What a benchmark or a launch says of the same key comes before it.
+    /// Metadata of all benchmarks. The same key of a benchmark or launch overrides it.
     pub metadata: Metadata,
     /// In the order of the file.
-    pub benchmarks: Vec<Benchmark>,
-    /// What cannot be claimed from this source, and why.
+    pub benchmarks: Vec<BenchmarkValues>,
+    /// Limits of this source, with the reason.
     pub notes: Vec<String>,
     /// Whether these are commands, which were measured to be compared with one another.
     pub are_commands: bool,
-    /// Which benchmark each launch is of, in the order of measurement; empty where the source does not say.
+    /// Index of the benchmark of each launch, in the order of measurement; empty if the source does not have it.
     pub order: Vec<u32>,
 }
 
 /// A series of values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Benchmark {
+pub struct BenchmarkValues {
     /// As the source calls it. Name, parameters and unit together are unique in a file.
     pub name: String,
     pub unit: ResultUnit,
@@ -101,11 +101,11 @@ pub struct Benchmark {
     pub warmups: Vec<(u64, f64)>,
     /// Outer loops of each value, where they differ within a launch; otherwise empty.
     pub loops: Vec<u64>,
-    /// What else was measured with each value.
+    /// Other quantities that were measured with each value.
     pub extras: Vec<Extra>,
-    /// If the source has only this and no values.
-    pub summary: Option<Summary>,
-    /// Whether it is there to be subtracted from the others: the empty command.
+    /// Summary of a source without values.
+    pub summary: Option<SummaryStatistics>,
+    /// Whether it is the empty command, which is subtracted from the others.
     pub is_control: bool,
     launches: Vec<Launch>,
 }
@@ -127,10 +127,10 @@ pub const EXIT_CODE: &str = "exit_code";
 /// Name of the extra that is the peak of the resident memory.
 pub const PEAK_MEMORY: &str = "peak_memory";
 
-/// What a source says of values that it does not keep, in the base unit.
+/// Summary of values that the source does not keep, in the base unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Summary {
+pub struct SummaryStatistics {
     /// Number of values.
     pub count: Option<u64>,
     pub mean: Option<f64>,
@@ -143,7 +143,7 @@ pub struct Summary {
     pub max: Option<f64>,
 }
 
-/// What a launch without values was for.
+/// Purpose of a launch without values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Calibration {
@@ -153,22 +153,22 @@ pub enum Calibration {
     WarmupsAgain(u64),
 }
 
-/// What a launch is beside its values.
+/// Facts about a launch beside its values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct About {
+pub struct LaunchInfo {
     /// Outer loops of each value, if the source says so.
     pub loops: Option<NonZeroU64>,
     /// Inner loops in each outer one, if the source says so.
     pub inner_loops: Option<NonZeroU64>,
     pub calibration: Option<Calibration>,
-    /// None if it has none, or if it was not wanted.
+    /// `None` if the source has none, or if the reader left it out.
     pub metadata: Option<Box<Metadata>>,
 }
 
 /// A process, or what comes nearest to it in the source.
 #[derive(Clone, Debug, PartialEq)]
 struct Launch {
-    about: About,
+    info: LaunchInfo,
     /// Where its values end in the benchmark's.
     values_end: usize,
     /// Where its warm-ups end in the benchmark's.
@@ -178,7 +178,7 @@ struct Launch {
 /// A launch with its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaunchView<'a> {
-    pub about: &'a About,
+    pub info: &'a LaunchInfo,
     pub values: &'a [f64],
     pub warmups: &'a [(u64, f64)],
     /// Index of its first value in the benchmark's.
@@ -188,16 +188,16 @@ pub struct LaunchView<'a> {
 impl LaunchView<'_> {
     /// Outer loops of each value; 1 if the source does not say.
     pub fn loops(&self) -> u64 {
-        self.about.loops.map_or(1, NonZeroU64::get)
+        self.info.loops.map_or(1, NonZeroU64::get)
     }
 
     /// Inner loops; 1 if the source does not say.
     pub fn inner_loops(&self) -> u64 {
-        self.about.inner_loops.map_or(1, NonZeroU64::get)
+        self.info.inner_loops.map_or(1, NonZeroU64::get)
     }
 }
 
-impl Benchmark {
+impl BenchmarkValues {
     /// Without a value.
     pub fn new(name: &str, unit: ResultUnit) -> Self {
         Self {
@@ -216,9 +216,9 @@ impl Benchmark {
     }
 
     /// The values and warm-ups that were pushed since the last call are those of one launch.
-    pub fn end_launch(&mut self, about: About) {
+    pub fn end_launch(&mut self, info: LaunchInfo) {
         let (values_end, warmups_end) = (self.values.len(), self.warmups.len());
-        self.launches.push(Launch { about, values_end, warmups_end });
+        self.launches.push(Launch { info, values_end, warmups_end });
     }
 
     /// Number of launches, those for calibration too.
@@ -248,7 +248,7 @@ impl Benchmark {
         self.launches.iter().enumerate().map(|(index, launch)| {
             let (values, warmups) = self.ranges(index);
             LaunchView {
-                about: &launch.about,
+                info: &launch.info,
                 first_value: values.start,
                 values: &self.values[values],
                 warmups: &self.warmups[warmups],
@@ -256,9 +256,9 @@ impl Benchmark {
         })
     }
 
-    /// What the launches are beside their values.
-    pub fn abouts_mut(&mut self) -> impl Iterator<Item = &mut About> {
-        self.launches.iter_mut().map(|launch| &mut launch.about)
+    /// Facts about the launches beside their values.
+    pub fn infos_mut(&mut self) -> impl Iterator<Item = &mut LaunchInfo> {
+        self.launches.iter_mut().map(|launch| &mut launch.info)
     }
 
     fn ranges(&self, index: usize) -> (Range<usize>, Range<usize>) {
@@ -336,7 +336,7 @@ impl Benchmark {
         }
         self.values.extend(launch.values);
         self.warmups.extend(launch.warmups);
-        self.end_launch(launch.about.clone());
+        self.end_launch(launch.info.clone());
     }
 
     /// No launch has warm-ups any more; a launch with nothing else is gone.
@@ -346,10 +346,10 @@ impl Benchmark {
         self.launches.iter_mut().for_each(|launch| launch.warmups_end = 0);
     }
 
-    /// A value may become too large when its unit is applied.
+    /// Whether all numbers are finite: the scale of a unit can overflow.
     pub(super) fn is_finite(&self) -> bool {
         let summary = self.summary.unwrap_or_default();
-        let Summary { count: _, mean, stddev, min, q1, median, q3, max } = summary;
+        let SummaryStatistics { count: _, mean, stddev, min, q1, median, q3, max } = summary;
         let of_summary = [mean, stddev, min, q1, median, q3, max];
         let of_extras = self.extras.iter().flat_map(|extra| &extra.values);
         let optional = of_summary.iter().chain(of_extras).flatten();

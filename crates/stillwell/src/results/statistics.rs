@@ -1,11 +1,11 @@
-//! What the writers and the tables need of a benchmark: computed from its values, or what the source says if it has none.
+//! Summary of a benchmark for writers and tables: computed from its values, or the summary of the file if it has none.
 
-use crate::results::{Benchmark, Summary};
+use crate::results::{BenchmarkValues, SummaryStatistics};
 
 /// Summary of a benchmark; quartiles are of Hyndman & Fan's definition 7.
 ///
 /// Values of all launches count alike, as in the tools that the formats are of.
-pub fn summary(benchmark: &Benchmark) -> Summary {
+pub fn summary(benchmark: &BenchmarkValues) -> SummaryStatistics {
     match benchmark.values.is_empty() {
         true => benchmark.summary.unwrap_or_default(),
         false => of_values(&benchmark.values),
@@ -13,11 +13,11 @@ pub fn summary(benchmark: &Benchmark) -> Summary {
 }
 
 /// Summary of these values; nothing of none.
-pub fn of_values(values: &[f64]) -> Summary {
+pub fn of_values(values: &[f64]) -> SummaryStatistics {
     let (Ok(sorted), Ok(mean)) = (stats::SortedSample::new(values), stats::mean(values)) else {
-        return Summary::default();
+        return SummaryStatistics::default();
     };
-    Summary {
+    SummaryStatistics {
         count: Some(values.len() as u64),
         mean: Some(mean),
         stddev: stats::sample_sd(values).ok(),

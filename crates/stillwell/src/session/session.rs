@@ -12,11 +12,11 @@ use crate::analysis::walls::Walls;
 use crate::analysis::watch::SessionComparisons;
 use crate::host::shield;
 use crate::measure::clock::monotonic_ns;
-use crate::measure::worker::What;
-use crate::measure::{Failure, Hook, Outcome, Runner};
+use crate::measure::worker::FailureCause;
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::noise::{RunInterval, RunTracer};
 use crate::plan::{Plan, Stopping};
-use crate::record::{EndReason, Event, Line, Row, Tail, Writer};
+use crate::record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
 use crate::schedule::{Schedule, Step};
 use crate::session::progress::Progress;
 use crate::values::metric::Metric;
@@ -32,7 +32,7 @@ pub struct Ended {
     /// Why.
     pub reason: EndReason,
     /// What went wrong, when something did.
-    pub failure: Option<Failure>,
+    pub failure: Option<MeasurementFailure>,
 }
 
 /// What has been seen of a session so far: all that is decided by.
@@ -74,7 +74,7 @@ impl Seen {
     pub(super) fn follow(
         &mut self,
         plan: &Plan,
-        tail: &mut Tail,
+        tail: &mut RecordTail,
         mut each: impl FnMut(&Row),
     ) -> Result<()> {
         let Self { live, walls, watch, launches, next_step, next_block, ended_ns, .. } = self;
@@ -88,7 +88,7 @@ impl Seen {
             }
         };
         tail.follow(|line| {
-            let Line::Row(mut row) = line else { return Ok(()) };
+            let RecordLine::Row(mut row) = line else { return Ok(()) };
             row.is_rejected = plan.rejects(row.arm, row.shell_exit());
             *next_step = row.step + 1;
             *next_block = row.block.map_or(*next_block, |block| block + 1);
@@ -138,7 +138,7 @@ pub struct Session<'a> {
     pub(super) plan: &'a Plan,
     pub(super) runner: &'a mut dyn Runner,
     writer: Writer,
-    tail: Tail,
+    tail: RecordTail,
     pub(super) seen: Seen,
     pub(super) progress: Progress,
     /// Watches who takes the CPU from the runs.
@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
         plan: &'a Plan,
         runner: &'a mut dyn Runner,
         writer: Writer,
-        tail: Tail,
+        tail: RecordTail,
         progress: Progress,
     ) -> Self {
         Self {
@@ -317,13 +317,15 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn note_failure(&mut self, failure: Option<&Failure>) -> Result<()> {
+    pub fn note_failure(&mut self, failure: Option<&MeasurementFailure>) -> Result<()> {
         match failure {
-            Some(Failure::Run { step, stderr, .. }) => {
+            Some(MeasurementFailure::Run { step, stderr, .. }) => {
                 self.writer.append_event(&Event::Failure { step: *step, stderr: stderr.clone() })
             }
             // There may be room for the row that did not fit before.
-            Some(Failure::Record { line, .. }) if !line.is_empty() => self.writer.append(line),
+            Some(MeasurementFailure::Record { line, .. }) if !line.is_empty() => {
+                self.writer.append(line)
+            }
             _ => Ok(()),
         }
     }
@@ -334,11 +336,13 @@ pub(super) fn ended(outcome: Outcome) -> Option<Ended> {
     let reason = match &outcome.failure {
         _ if outcome.interrupted => EndReason::Interrupted,
         None => return None,
-        Some(Failure::Run { timed_out: true, .. }) => EndReason::TimedOut,
-        Some(Failure::Worker { failure, .. }) if matches!(failure.what, What::TimedOut(_)) => {
+        Some(MeasurementFailure::Run { timed_out: true, .. }) => EndReason::TimedOut,
+        Some(MeasurementFailure::Worker { failure, .. })
+            if matches!(failure.what, FailureCause::TimedOut(_)) =>
+        {
             EndReason::TimedOut
         }
-        Some(Failure::Record { .. }) => EndReason::RecordFull,
+        Some(MeasurementFailure::Record { .. }) => EndReason::RecordFull,
         Some(_) => EndReason::Failed,
     };
     // What a command that was cut short complains about is not a failure.

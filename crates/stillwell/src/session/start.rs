@@ -13,13 +13,13 @@ use jiff::Zoned;
 
 use crate::host::{Host, Survey};
 use crate::measure::clock::monotonic_ns;
-use crate::measure::exec::Evidence;
-use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
+use crate::measure::exec::MetricSupport;
+use crate::measure::slices::{SLICE_METRICS, SliceRunner, WorkerFactory};
 use crate::measure::{ExecRunner, ScriptRunner};
 use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
-use crate::record::{self, FORMAT, Header, Layout, Record, Tail, VERSION, Writer};
+use crate::record::{self, FORMAT, Header, Layout, Record, RecordTail, VERSION, Writer};
 use crate::render::remedies::Audience;
 use crate::session::guard::Guard;
 use crate::session::progress::Progress;
@@ -47,7 +47,7 @@ pub struct SessionStart<'a> {
     /// Times to play instead of running anything, for tests.
     pub script: Option<&'a Path>,
     /// The maker of the workers, if it has listed their benchmarks already.
-    pub maker: Option<Maker>,
+    pub maker: Option<WorkerFactory>,
     /// Whether to trace the programs that take CPU time from the runs.
     pub attribute: bool,
 }
@@ -128,7 +128,7 @@ impl<'a> SessionStart<'a> {
         let text = std::fs::read_to_string(script)
             .with_context(|| format!("cannot read {}", script.display()))?;
         let mut runner = ScriptRunner::new(plan, &text)?;
-        let evidence = Evidence { metrics: Vec::new(), gaps: Vec::new() };
+        let evidence = MetricSupport { metrics: Vec::new(), gaps: Vec::new() };
         let (writer, tail, columns) = self.create(path, evidence, 0)?;
         let layout = Layout::from_names(&columns).map_err(anyhow::Error::msg)?;
         runner.keep(path, layout)?;
@@ -141,7 +141,7 @@ impl<'a> SessionStart<'a> {
         let plan = self.plan;
         let maker = match self.maker.take() {
             Some(maker) => maker,
-            None => Maker::new(None, self.guard.user().cloned())?,
+            None => WorkerFactory::new(None, self.guard.user().cloned())?,
         };
         let mut runner = SliceRunner::new(plan, workers, maker)?;
         let clock_origin_ns = monotonic_ns();
@@ -160,9 +160,9 @@ impl<'a> SessionStart<'a> {
     pub fn create(
         mut self,
         path: &Path,
-        evidence: Evidence,
+        evidence: MetricSupport,
         clock_origin_ns: u64,
-    ) -> Result<(Writer, Tail, Vec<String>)> {
+    ) -> Result<(Writer, RecordTail, Vec<String>)> {
         self.survey.gaps.extend(evidence.gaps);
         self.create_record(path, metrics_of(&evidence.metrics), clock_origin_ns)
     }
@@ -177,7 +177,7 @@ impl<'a> SessionStart<'a> {
         path: &Path,
         metrics: Vec<Metric>,
         clock_origin_ns: u64,
-    ) -> Result<(Writer, Tail, Vec<String>)> {
+    ) -> Result<(Writer, RecordTail, Vec<String>)> {
         let layout = Layout::new(&metrics);
         let has_value = self.plan.workers.as_ref().is_some_and(|workers| workers.headline.is_own());
         let columns = if has_value { layout.with_value() } else { layout }.names();
@@ -200,7 +200,7 @@ impl<'a> SessionStart<'a> {
             imported: None,
         };
         let writer = Writer::create(path, &header)?;
-        let (tail, _) = Tail::open(path)?;
+        let (tail, _) = RecordTail::open(path)?;
         Ok((writer, tail, columns))
     }
 }

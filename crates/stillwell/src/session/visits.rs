@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::measure::Hook;
 use crate::plan::Plan;
-use crate::record::{EndReason, Tail};
+use crate::record::{EndReason, RecordTail};
 use crate::schedule::Schedule;
 use crate::session::session::{Ended, Seen, Session, ended};
 
@@ -25,7 +25,7 @@ impl Seen {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn of_record(plan: &Plan, tail: &mut Tail) -> Result<Self> {
+    pub fn of_record(plan: &Plan, tail: &mut RecordTail) -> Result<Self> {
         let mut seen = Self::new(plan);
         seen.follow(plan, tail, |_| ())?;
         seen.look()?;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use anyhow::Result;
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::{Failure, Hook};
+use crate::measure::{Hook, MeasurementFailure};
 use crate::record::EndReason;
 use crate::schedule::{Schedule, n_blocks};
 use crate::session::session::{Ended, Session, ended};
@@ -34,7 +34,7 @@ impl Session<'_> {
             self.note_failure(ended.failure.as_ref()).and_then(|()| self.close(ended.reason));
         if let Err(error) = closed {
             let error = format!("{error:#}");
-            ended.failure.get_or_insert(Failure::Record { error, line: Vec::new() });
+            ended.failure.get_or_insert(MeasurementFailure::Record { error, line: Vec::new() });
             ended.reason = EndReason::RecordFull;
         }
         Ok(ended)

@@ -29,7 +29,7 @@ pub use signals::{
     stop_ignoring_children, take_stop_request,
 };
 pub use spawn::{
-    Attributes, ChildStdio, LaunchError, Launched, Launcher, Policy, Stage, User,
+    Attributes, ChildStdio, LaunchError, LaunchedChild, Launcher, SchedulingPolicy, Stage, User,
     become_user_for_good,
 };
 pub use strings::{CStrings, Environment, Envp};

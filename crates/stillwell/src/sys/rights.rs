@@ -9,8 +9,8 @@ use crate::sys::User;
 /// the user does not have fails. The other rights of the thread stay (setfsuid(2)). Other threads do not change.
 pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
     /// Restores the rights, also if `act` panics.
-    struct Back(Vec<rustix::fs::Gid>);
-    impl Drop for Back {
+    struct GroupsGuard(Vec<rustix::fs::Gid>);
+    impl Drop for GroupsGuard {
         fn drop(&mut self) {
             // SAFETY: system calls that take integers only. They cannot fail: the ids are those of the thread.
             unsafe {
@@ -20,7 +20,7 @@ pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
             set_thread_groups(&self.0).ok();
         }
     }
-    let _back = Back(getgroups().unwrap_or_default());
+    let _back = GroupsGuard(getgroups().unwrap_or_default());
     let groups: Vec<_> =
         user.groups.iter().map(|&group| rustix::fs::Gid::from_raw(group)).collect();
     // It fails without root, as the next calls do: nothing changes then.

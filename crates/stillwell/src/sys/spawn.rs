@@ -15,7 +15,7 @@ use crate::sys::strings::{CStrings, Envp};
 
 /// A scheduling policy for a child.
 #[derive(Clone, Copy, Debug)]
-pub struct Policy {
+pub struct SchedulingPolicy {
     /// `SCHED_OTHER`, `SCHED_BATCH`, `SCHED_FIFO` or `SCHED_RR`.
     pub policy: c_int,
     /// Real-time priority, 0 where there is none.
@@ -41,7 +41,7 @@ pub struct Attributes {
     /// Nice level.
     pub nice: Option<i32>,
     /// Scheduling policy.
-    pub policy: Option<Policy>,
+    pub policy: Option<SchedulingPolicy>,
     /// Whether to switch address space randomisation off.
     pub no_aslr: bool,
     /// Soft limits: resource number and value.
@@ -94,7 +94,7 @@ pub struct LaunchError {
 
 /// A child that has passed exec.
 #[derive(Clone, Copy, Debug)]
-pub struct Launched {
+pub struct LaunchedChild {
     /// Its process id, which is also the number of its process group.
     pub pid: i32,
     /// CLOCK_MONOTONIC just before clone.
@@ -164,7 +164,7 @@ impl Launcher {
         envp: Envp<'_>,
         stdio: [ChildStdio<'_>; 3],
         attributes: &Attributes,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedChild, LaunchError> {
         self.launch_with(path, argv, envp, stdio, attributes, &[])
     }
 
@@ -181,7 +181,7 @@ impl Launcher {
         stdio: [ChildStdio<'_>; 3],
         attributes: &Attributes,
         kept: &[BorrowedFd<'_>],
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedChild, LaunchError> {
         let mut shared = Shared { exec_ns: 0, cpu: 0, failure: None };
         let mut job = ChildJob {
             path,
@@ -214,7 +214,7 @@ impl Launcher {
             while super::reap(pid).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
             return Err(failure);
         }
-        Ok(Launched { pid, cloned_ns, exec_ns: shared.exec_ns, cpu: shared.cpu })
+        Ok(LaunchedChild { pid, cloned_ns, exec_ns: shared.exec_ns, cpu: shared.cpu })
     }
 }
 

@@ -23,8 +23,8 @@ impl FromStr for Cpus {
 /// and not 800 GB of memory.
 pub const CPUS_MAX: usize = 8192;
 
-/// Parses a list like `0-3,6` into CPUs, ascending, each once. `0-7:1/2` takes the first of every two. White space around
-/// items is ignored. An empty text is an empty list, as the kernel writes it when no CPU is isolated.
+/// Parses a list like `0-3,6` into CPUs, ascending, each once. `0-7:1/2` takes the first of every two. White space
+/// around items is ignored. An empty text is an empty list, as the kernel writes it when no CPU is isolated.
 ///
 /// # Errors
 /// The mistake in the list, as a sentence.

@@ -252,8 +252,8 @@ pub static METRICS: [MetricInfo; 23] = {
 };
 
 impl MetricInfo {
-    /// Converts a stored integer to the base unit: ns, bytes or pieces. A hardware event that shared its register counted
-    /// for only `running_ppm` of the time, so its count is scaled up.
+    /// Converts a stored integer to the base unit: ns, bytes or pieces. A hardware event that shared its register
+    /// counted for only `running_ppm` of the time, so its count is scaled up.
     pub fn in_base_unit(&self, stored: u64, running_ppm: Option<u64>) -> f64 {
         let stored = stored as f64;
         match self.quantity {

@@ -40,8 +40,8 @@ pub enum Estimand {
     Mean,
 }
 
-/// Range of significance levels, in percent. A smaller one needs too many relabellings: a permutation test needs ten for
-/// each false verdict that the level allows.
+/// Range of significance levels, in percent. A smaller one needs too many relabellings: a permutation test needs ten
+/// for each false verdict that the level allows.
 pub const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 
 /// Average of a file's values that a ratio compares.

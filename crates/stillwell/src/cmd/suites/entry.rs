@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::end_reason;
 use crate::measure::slices::Paces;
-use crate::measure::{ExecRunner, Failure, Hook, Runner};
+use crate::measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use crate::plan::suite::SuiteMember;
-use crate::record::{EndReason, Event, Record, Tail, Writer};
+use crate::record::{EndReason, Event, Record, RecordTail, Writer};
 use crate::session::{Ended, Progress, Seen, Session, Visit};
 use crate::sys::User;
 
@@ -29,7 +29,7 @@ pub struct Entry<'a> {
     /// Why it is over, once it is.
     pub end: Option<EndReason>,
     /// What went wrong.
-    pub failure: Option<Failure>,
+    pub failure: Option<MeasurementFailure>,
     /// Whether its record says so.
     is_closed: bool,
 }
@@ -63,7 +63,7 @@ impl<'a> Entry<'a> {
         entry.is_closed = entry.end.is_some();
         if !entry.is_closed {
             Writer::go_on(&entry.path)?;
-            let (mut tail, _) = Tail::open(&entry.path)?;
+            let (mut tail, _) = RecordTail::open(&entry.path)?;
             entry.seen = Some(Seen::of_record(&member.plan, &mut tail)?);
         }
         Ok(entry)
@@ -101,12 +101,12 @@ impl<'a> Entry<'a> {
     /// It cannot be written.
     pub fn keep(
         &self,
-        create: impl FnOnce(&Path) -> Result<(Writer, Tail, Vec<String>)>,
-    ) -> Result<(Writer, Tail, Vec<String>)> {
+        create: impl FnOnce(&Path) -> Result<(Writer, RecordTail, Vec<String>)>,
+    ) -> Result<(Writer, RecordTail, Vec<String>)> {
         if self.seen.is_none() {
             return create(&self.path);
         }
-        let (mut tail, header) = Tail::open(&self.path)?;
+        let (mut tail, header) = RecordTail::open(&self.path)?;
         tail.follow(|_| Ok(()))?;
         Ok((Writer::open(&self.path)?, tail, header.columns))
     }
@@ -119,7 +119,7 @@ impl<'a> Entry<'a> {
         &mut self,
         runner: &mut dyn Runner,
         writer: Writer,
-        tail: Tail,
+        tail: RecordTail,
         progress: Progress,
         visit: Visit,
     ) -> Result<Option<Ended>> {

@@ -17,8 +17,8 @@ use crate::host::Survey;
 use crate::measure::ExecRunner;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::slices::{Maker, SLICE_METRICS, SliceRunner};
-use crate::record::{EndReason, Layout, Manifest, Record};
+use crate::measure::slices::{SLICE_METRICS, SliceRunner, WorkerFactory};
+use crate::record::{EndReason, Layout, Record, SuiteManifest};
 use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
 use crate::session::{EXIT_INTERRUPTED, EXIT_TIMEOUT, Guard, Screen, Seen, SessionStart, Visit};
@@ -33,11 +33,11 @@ const VISIT_STREAM: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 /// A record cannot be kept, or nothing be shown.
 pub fn measure(
     spec: &BenchSpec,
-    manifest: &Manifest,
+    manifest: &SuiteManifest,
     directory: &Path,
     (survey, guard): (&Survey, &mut Guard),
 ) -> Result<u8> {
-    let _lock = Manifest::lock(directory)?;
+    let _lock = SuiteManifest::lock(directory)?;
     let screen = Screen::new(&spec.session.output, Some(&spec.session.pyperf));
     let suite = &manifest.suite;
     let paths = manifest.paths(directory).into_iter();
@@ -75,7 +75,7 @@ pub fn measure(
 /// All of them.
 struct SuiteSession<'a> {
     entries: Vec<Entry<'a>>,
-    manifest: &'a Manifest,
+    manifest: &'a SuiteManifest,
     survey: &'a Survey,
     guard: &'a mut Guard,
     interrupt: Interrupt,
@@ -184,7 +184,7 @@ impl SuiteSession<'_> {
                 entry.go(&mut runner, writer, tail, progress, visit)
             }
             Some(workers) => {
-                let maker = Maker::new(None, user)?;
+                let maker = WorkerFactory::new(None, user)?;
                 let paces = std::mem::take(&mut entry.paces);
                 let mut runner = SliceRunner::new(plan, workers, maker)?.knowing(paces);
                 let (writer, tail, columns) = entry.keep(|path| {

@@ -16,13 +16,13 @@ use jiff::Zoned;
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
 use crate::host::{self, Facts, Host, Survey};
-use crate::measure::slices::{Maker, list_benchmarks};
-use crate::measure::worker::What;
+use crate::measure::slices::{WorkerFactory, list_benchmarks};
+use crate::measure::worker::FailureCause;
 use crate::plan::programs::ProgramBenchmark;
 use crate::plan::suite::{
     BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
 };
-use crate::record::{self, Manifest};
+use crate::record::{self, SuiteManifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
 use crate::session::{EXIT_INTERRUPTED, Guard, SessionStart, drawn_seed, user_of_workers};
@@ -60,7 +60,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     let survey = host::look(&Host::new(&verb.host_root));
     if let Some(directory) = &spec.suite.resume {
         refuse_with_resume(verb)?;
-        let manifest = Manifest::read(directory)?;
+        let manifest = SuiteManifest::read(directory)?;
         return guarded(verb, |guard| {
             measuring::measure(spec, &manifest, directory, (&survey, guard))
         });
@@ -114,7 +114,7 @@ fn measured(
         None => record::new_path(&now)?.with_extension("suite"),
     };
     let created = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
-    let mut manifest = Manifest::new(created, path.display().to_string(), text, suite);
+    let mut manifest = SuiteManifest::new(created, path.display().to_string(), text, suite);
     manifest.copies = copies.to_vec();
     manifest.create(&directory)?;
     // Measuring takes them away when it is done.
@@ -305,11 +305,11 @@ fn listed(
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
     let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
-    let mut maker = Maker::new(None, user_of_workers(&workers.tuning))?;
+    let mut maker = WorkerFactory::new(None, user_of_workers(&workers.tuning))?;
     let timeout = workers.timeout.or(candidate.policy.timeout);
     list_benchmarks(&mut maker, arms, timeout, Some(builder.interrupt())).map_err(
         |(index, failure)| {
-            if failure.what == What::Interrupted {
+            if failure.what == FailureCause::Interrupted {
                 builder.note_interrupt();
             }
             let arm = &arms[index];

@@ -1,5 +1,5 @@
 use super::*;
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::results::statistics::summary;
 use crate::values::FileFormat;
 
@@ -19,7 +19,7 @@ fn changed(from: &str, to: &str) -> Results {
     let text = SUITE.replace(from, to);
     let text = if from.is_empty() { SUITE } else { &text };
     FileFormat::Pyperf
-        .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
+        .read(&[SourceFile { path: "", bytes: text.as_bytes() }], ReadOptions::default())
         .unwrap()
 }
 
@@ -121,7 +121,7 @@ fn one_added_to_another() {
 fn added_extras_keep_their_places() {
     let of = |text: &str| {
         FileFormat::Go
-            .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
+            .read(&[SourceFile { path: "", bytes: text.as_bytes() }], ReadOptions::default())
             .unwrap()
     };
     let mut results = of("BenchmarkA 10 1 ns/op\n");
@@ -181,8 +181,9 @@ fn metadata_changed() {
 /// `--remove-warmups` ends with a ValueError here: the file has calibrations, which are warm-ups and nothing else.
 #[test]
 fn as_pyperf_does() {
-    let file =
-        |bytes| FileFormat::Pyperf.read(&[File { path: "", bytes }], Options::default()).unwrap();
+    let file = |bytes| {
+        FileFormat::Pyperf.read(&[SourceFile { path: "", bytes }], ReadOptions::default()).unwrap()
+    };
     let reference = || file(include_bytes!("../../../tests/samples/results/pyperf_suite_ref.json"));
     let changed = file(include_bytes!("../../../tests/samples/results/pyperf_suite_changed.json"));
     let check = |results: &Results, n_runs: [usize; 4], means: [f64; 4]| {

@@ -4,16 +4,17 @@ use serde_json::Value;
 
 use crate::convert::detect::{detect, is_criterion};
 use crate::convert::file_tests::samples::*;
-use crate::convert::read::{Detail, File, Options, unpacked};
+use crate::convert::read::unpacked;
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
+use crate::results::{BenchmarkValues, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
 use crate::values::FileFormat;
 
 #[track_caller]
-fn read(files: &[File<'_>]) -> Results {
+fn read(files: &[SourceFile<'_>]) -> Results {
     let bytes = unpacked(files[0].bytes).unwrap();
     let format = detect(&bytes).unwrap_or_else(|error| panic!("{}: {error}", files[0].path));
-    let results = format.read(files, Options::default());
+    let results = format.read(files, ReadOptions::default());
     results.unwrap_or_else(|error| panic!("{}: {error:#}", files[0].path))
 }
 
@@ -24,11 +25,11 @@ fn check(what: &str, ours: Option<f64>, theirs: f64) {
 }
 
 #[track_caller]
-fn json(file: File<'_>) -> Value {
+fn json(file: SourceFile<'_>) -> Value {
     serde_json::from_slice(file.bytes).unwrap()
 }
 
-fn named<'a>(results: &'a Results, name: &str) -> &'a Benchmark {
+fn named<'a>(results: &'a Results, name: &str) -> &'a BenchmarkValues {
     results.benchmarks.iter().find(|it| it.name == name).unwrap()
 }
 
@@ -54,10 +55,10 @@ fn every_format_is_recognised() {
 }
 
 /// `python3 -m pyperf` 2.10.0: get_nrun(), get_nvalue(), mean(), median(), stdev(), min and max of get_values().
-type OfPyperf = (usize, &'static str, usize, usize, [f64; 5]);
+type PyperfFigures = (usize, &'static str, usize, usize, [f64; 5]);
 
 #[rustfmt::skip]
-const OF_PYPERF: [OfPyperf; 11] = [
+const OF_PYPERF: [PyperfFigures; 11] = [
     (0, "timeit", 21, 60, [5.933684441121525e-06, 5.667418334964758e-06, 7.756993031779166e-07, 5.025701782228331e-06, 7.897026794434492e-06]),
     (1, "list_mul", 6, 15, [1.6748086832679236e-06, 1.135742675781315e-06, 1.124998298947309e-06, 8.647508544928906e-07, 3.923991333008164e-06]),
     (1, "dict_get", 6, 15, [1.5206995086670718e-08, 1.3661649322493224e-08, 2.7962789792067526e-09, 1.308150405889344e-08, 2.083418350218996e-08]),
@@ -89,13 +90,13 @@ fn pyperf_says_the_same() {
 #[test]
 fn without_the_metadata_of_runs_the_values_are_the_same() {
     for file in PYPERF {
-        let options = Options { detail: Detail::Values, ..Options::default() };
+        let options = ReadOptions { detail: Detail::Values, ..ReadOptions::default() };
         let fewer = FileFormat::Pyperf.read(&[file], options).unwrap();
         let mut all = read(&[file]);
         all.benchmarks
             .iter_mut()
-            .flat_map(Benchmark::abouts_mut)
-            .for_each(|about| about.metadata = None);
+            .flat_map(BenchmarkValues::infos_mut)
+            .for_each(|info| info.metadata = None);
         assert_eq!(fewer, all, "{}", file.path);
     }
 }
@@ -135,7 +136,7 @@ fn hyperfine_says_the_same() {
     check("mean", summary(&csv.benchmarks[0]).mean, 419_653.32);
     check("max", summary(&csv.benchmarks[1]).max, 10_746_818.52);
     assert_eq!(csv.benchmarks[0].n_launches(), 0);
-    let old = File {
+    let old = SourceFile {
         path: "",
         bytes:
             b"command,mean,stddev,median,user,system,min,max,parameter_n\na,1,,2,3,4,0.5,2.5,7\n",
@@ -164,7 +165,7 @@ fn google_benchmark_says_the_same() {
             continue;
         };
         let cpu: Vec<f64> = ours.extra(CPU).unwrap().iter().map(|value| value.unwrap()).collect();
-        let mut of_cpu = Benchmark::new("cpu", ResultUnit::Time);
+        let mut of_cpu = BenchmarkValues::new("cpu", ResultUnit::Time);
         of_cpu.values = cpu;
         for (series, key) in [(ours, "real_time"), (&of_cpu, "cpu_time")] {
             let summary = summary(series);
@@ -190,14 +191,14 @@ fn google_benchmark_says_the_same() {
     assert_eq!(results.benchmarks[1].extra("len").unwrap(), [Some(4096.0); 3]);
 }
 
-fn named_or_none<'a>(results: &'a Results, name: &str) -> Option<&'a Benchmark> {
+fn named_or_none<'a>(results: &'a Results, name: &str) -> Option<&'a BenchmarkValues> {
     results.benchmarks.iter().find(|it| it.name == name)
 }
 
 #[test]
 fn criterion_says_the_same() {
     for side in ["new", "base"] {
-        let options = Options { side, ..Options::default() };
+        let options = ReadOptions { side, ..ReadOptions::default() };
         let results = FileFormat::Criterion.read(&CRITERION, options).unwrap();
         assert_eq!(results.benchmarks.len(), if side == "new" { 2 } else { 1 });
         for ours in &results.benchmarks {
@@ -222,11 +223,11 @@ fn criterion_says_the_same() {
     }
     // One saved sample, given as the directory.
     let one = [
-        File { path: "benchmark.json", ..CRITERION[0] },
-        File { path: "sample.json", ..CRITERION[2] },
+        SourceFile { path: "benchmark.json", ..CRITERION[0] },
+        SourceFile { path: "sample.json", ..CRITERION[2] },
     ];
     assert_eq!(
-        FileFormat::Criterion.read(&one, Options::default()).unwrap().benchmarks[0].name,
+        FileFormat::Criterion.read(&one, ReadOptions::default()).unwrap().benchmarks[0].name,
         "grp/sum/64"
     );
 }
@@ -291,7 +292,7 @@ fn pytest_says_the_same() {
         benchmark["stats"].as_object_mut().unwrap().remove("data");
     }
     let bytes = serde_json::to_vec(&short).unwrap();
-    let results = read(&[File { path: "", bytes: &bytes }]);
+    let results = read(&[SourceFile { path: "", bytes: &bytes }]);
     let q3 = document["benchmarks"][0]["stats"]["q3"].as_f64().unwrap();
     check("q3", summary(&results.benchmarks[0]).q3, q3 * 1e9);
     assert!(results.notes.iter().any(|note| note.contains("summaries")));

@@ -2,12 +2,13 @@
 
 use crate::convert::detect::detect;
 use crate::convert::file_tests::samples::BENCHMARK_TOOLS;
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::values::FileFormat;
 
 #[track_caller]
 fn check(format: FileFormat, text: &str, expected: &str) {
-    let read = format.read(&[File { path: "file", bytes: text.as_bytes() }], Options::default());
+    let read =
+        format.read(&[SourceFile { path: "file", bytes: text.as_bytes() }], ReadOptions::default());
     let error = format!("{:#}", read.expect_err(text));
     assert!(error.contains(expected), "{error:?} does not say {expected:?}");
 }
@@ -140,8 +141,9 @@ fn hyperfine() {
 #[test]
 fn a_command_that_was_measured_twice_is_numbered() {
     let text = br#"{"results":[{"command":"a","times":[0,1]},{"command":"a","times":[1]}]}"#;
-    let results =
-        FileFormat::Hyperfine.read(&[File { path: "", bytes: text }], Options::default()).unwrap();
+    let results = FileFormat::Hyperfine
+        .read(&[SourceFile { path: "", bytes: text }], ReadOptions::default())
+        .unwrap();
     assert_eq!(results.benchmarks[1].name, "a (2)");
     assert!(results.notes.iter().any(|note| note.contains("numbered")));
     assert!(results.notes.iter().any(|note| note.contains("1 times are 0")));
@@ -181,10 +183,11 @@ fn google_benchmark() {
 
 #[test]
 fn criterion() {
-    let about = File { path: "x/new/benchmark.json", bytes: br#"{"group_id":"g"}"# };
+    let info = SourceFile { path: "x/new/benchmark.json", bytes: br#"{"group_id":"g"}"# };
     let bad = |sample: &str, expected: &str| {
-        let sample = File { path: "x/new/sample.json", bytes: sample.as_bytes() };
-        let error = FileFormat::Criterion.read(&[about, sample], Options::default()).unwrap_err();
+        let sample = SourceFile { path: "x/new/sample.json", bytes: sample.as_bytes() };
+        let error =
+            FileFormat::Criterion.read(&[info, sample], ReadOptions::default()).unwrap_err();
         let error = format!("{error:#}");
         assert!(error.contains(expected), "{error:?} does not say {expected:?}");
     };
@@ -193,10 +196,10 @@ fn criterion() {
     bad(r#"{"iters":[1.5],"times":[1]}"#, "iters[0]: 1.5 is not a number of iterations");
     bad(r#"{"iters":[],"times":[]}"#, "times: there is none");
     let error = FileFormat::Criterion
-        .read(&[about], Options { side: "base", ..Options::default() })
+        .read(&[info], ReadOptions { side: "base", ..ReadOptions::default() })
         .unwrap_err();
     assert!(format!("{error:#}").contains("there is no */base/benchmark.json"));
-    let error = FileFormat::Criterion.read(&[about], Options::default()).unwrap_err();
+    let error = FileFormat::Criterion.read(&[info], ReadOptions::default()).unwrap_err();
     assert!(format!("{error:#}").contains("neither sample.json nor estimates.json"));
 }
 
@@ -218,8 +221,9 @@ fn go() {
     );
     check(FileFormat::Go, "PASS\nok x 1.0s\n", "there is no benchmark");
     let two = b"pkg: a\nBenchmarkA 1 2 ns/op\npkg: b\nBenchmarkA 1 2 ns/op\n";
-    let results =
-        FileFormat::Go.read(&[File { path: "", bytes: two }], Options::default()).unwrap();
+    let results = FileFormat::Go
+        .read(&[SourceFile { path: "", bytes: two }], ReadOptions::default())
+        .unwrap();
     assert_eq!(results.labels(), ["a.BenchmarkA", "b.BenchmarkA"]);
 }
 
@@ -322,7 +326,7 @@ fn what_is_not_known() {
         assert!(error.contains(expected), "{text:?}: {error}");
     }
     assert!(detect(b"\x1f\x8b\x08").unwrap_err().to_string().contains("compressed"));
-    let damaged = File { path: "", bytes: b"\x1f\x8b\x08\x00\x00" };
-    let error = FileFormat::Pyperf.read(&[damaged], Options::default()).unwrap_err();
+    let damaged = SourceFile { path: "", bytes: b"\x1f\x8b\x08\x00\x00" };
+    let error = FileFormat::Pyperf.read(&[damaged], ReadOptions::default()).unwrap_err();
     assert!(format!("{error:#}").contains("cannot unpack gzip"), "{error:#}");
 }

@@ -6,37 +6,37 @@ use std::num::NonZeroU64;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::convert::json::{NotNegative, Number, Numbers, Sign};
-use crate::convert::pyperf::said::{Agreed, PyUnit, Said};
-use crate::results::{About, Benchmark, ResultUnit};
+use crate::convert::json::{NotNegative, NumberList, ScaledNumber, Sign};
+use crate::convert::pyperf::metadata::{CommonValue, PyUnit, PyperfMetadata};
+use crate::results::{BenchmarkValues, LaunchInfo, ResultUnit};
 
 /// All runs of a benchmark.
-pub(super) struct Runs<const ALL: bool> {
+pub(super) struct RunList<const ALL: bool> {
     /// In the unit of the file; name, unit and what is around the runs are not applied yet.
-    pub(super) found: Benchmark,
-    pub(super) name: Agreed<String>,
-    pub(super) unit: Agreed<PyUnit>,
+    pub(super) found: BenchmarkValues,
+    pub(super) name: CommonValue<String>,
+    pub(super) unit: CommonValue<PyUnit>,
     pub(super) has_values: bool,
     pub(super) has_samples: bool,
 }
 
-impl<'de, const ALL: bool> Deserialize<'de> for Runs<ALL> {
+impl<'de, const ALL: bool> Deserialize<'de> for RunList<ALL> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut runs = Self {
-            found: Benchmark::new("", ResultUnit::Time),
-            name: Agreed::default(),
-            unit: Agreed::default(),
+            found: BenchmarkValues::new("", ResultUnit::Time),
+            name: CommonValue::default(),
+            unit: CommonValue::default(),
             has_values: false,
             has_samples: false,
         };
-        from.deserialize_seq(List(&mut runs))?;
+        from.deserialize_seq(RunListVisitor(&mut runs))?;
         Ok(runs)
     }
 }
 
-struct List<'a, const ALL: bool>(&'a mut Runs<ALL>);
+struct RunListVisitor<'a, const ALL: bool>(&'a mut RunList<ALL>);
 
-impl<'de, const ALL: bool> Visitor<'de> for List<'_, ALL> {
+impl<'de, const ALL: bool> Visitor<'de> for RunListVisitor<'_, ALL> {
     type Value = ();
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,14 +44,14 @@ impl<'de, const ALL: bool> Visitor<'de> for List<'_, ALL> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Run(self.0))?.is_some() {}
+        while list.next_element_seed(RunSeed(self.0))?.is_some() {}
         Ok(())
     }
 }
 
-struct Run<'a, const ALL: bool>(&'a mut Runs<ALL>);
+struct RunSeed<'a, const ALL: bool>(&'a mut RunList<ALL>);
 
-impl<'de, const ALL: bool> DeserializeSeed<'de> for Run<'_, ALL> {
+impl<'de, const ALL: bool> DeserializeSeed<'de> for RunSeed<'_, ALL> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -61,7 +61,7 @@ impl<'de, const ALL: bool> DeserializeSeed<'de> for Run<'_, ALL> {
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
-enum Member {
+enum RunField {
     Metadata,
     Values,
     Samples,
@@ -70,7 +70,7 @@ enum Member {
     Other,
 }
 
-impl<'de, const ALL: bool> Visitor<'de> for Run<'_, ALL> {
+impl<'de, const ALL: bool> Visitor<'de> for RunSeed<'_, ALL> {
     type Value = ();
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,24 +80,26 @@ impl<'de, const ALL: bool> Visitor<'de> for Run<'_, ALL> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let runs = self.0;
         let (n_values, n_warmups) = (runs.found.values.len(), runs.found.warmups.len());
-        let mut said = None;
+        let mut fields = None;
         let (mut has_values, mut has_warmups) = (false, false);
         while let Some(member) = map.next_key()? {
             let is_twice = match member {
-                Member::Metadata => said.replace(map.next_value::<Said<ALL>>()?).is_some(),
-                Member::Values | Member::Samples => {
-                    let number = Number { sign: Sign::Positive, scale: 1.0 };
-                    map.next_value_seed(Numbers { to: &mut runs.found.values, number })?;
-                    let is_old = matches!(member, Member::Samples);
+                RunField::Metadata => {
+                    fields.replace(map.next_value::<PyperfMetadata<ALL>>()?).is_some()
+                }
+                RunField::Values | RunField::Samples => {
+                    let number = ScaledNumber { sign: Sign::Positive, scale: 1.0 };
+                    map.next_value_seed(NumberList { to: &mut runs.found.values, number })?;
+                    let is_old = matches!(member, RunField::Samples);
                     runs.has_samples |= is_old;
                     runs.has_values |= !is_old;
                     std::mem::replace(&mut has_values, true)
                 }
-                Member::Warmups => {
-                    map.next_value_seed(Warmups(&mut runs.found.warmups))?;
+                RunField::Warmups => {
+                    map.next_value_seed(WarmupList(&mut runs.found.warmups))?;
                     std::mem::replace(&mut has_warmups, true)
                 }
-                Member::Other => {
+                RunField::Other => {
                     map.next_value::<IgnoredAny>()?;
                     false
                 }
@@ -110,22 +112,22 @@ impl<'de, const ALL: bool> Visitor<'de> for Run<'_, ALL> {
         if !has_values && runs.found.warmups.len() == n_warmups {
             return Err(de::Error::custom("a run has values or warmups; this one has neither"));
         }
-        let mut said = said.unwrap_or_default();
-        runs.name.say(said.name.take()).map_err(de::Error::custom)?;
-        runs.unit.say(said.unit.take()).map_err(de::Error::custom)?;
-        let calibration = if has_values { None } else { said.calibration.take() };
-        let rest = said.take_rest();
+        let mut fields = fields.unwrap_or_default();
+        runs.name.say(fields.name.take()).map_err(de::Error::custom)?;
+        runs.unit.say(fields.unit.take()).map_err(de::Error::custom)?;
+        let calibration = if has_values { None } else { fields.calibration.take() };
+        let rest = fields.take_rest();
         let metadata = (!rest.is_empty()).then(|| Box::new(rest));
-        let Said { loops, inner_loops, .. } = said;
-        runs.found.end_launch(About { loops, inner_loops, calibration, metadata });
+        let PyperfMetadata { loops, inner_loops, .. } = fields;
+        runs.found.end_launch(LaunchInfo { loops, inner_loops, calibration, metadata });
         Ok(())
     }
 }
 
 /// Pairs of loops and value.
-struct Warmups<'a>(&'a mut Vec<(u64, f64)>);
+struct WarmupList<'a>(&'a mut Vec<(u64, f64)>);
 
-impl<'de> DeserializeSeed<'de> for Warmups<'_> {
+impl<'de> DeserializeSeed<'de> for WarmupList<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -133,7 +135,7 @@ impl<'de> DeserializeSeed<'de> for Warmups<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Warmups<'_> {
+impl<'de> Visitor<'de> for WarmupList<'_> {
     type Value = ();
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,14 +3,14 @@
 use std::num::NonZeroU64;
 
 use crate::analysis::series::{ValueRange, series};
-use crate::convert::read::{Detail, File, Options};
+use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{Calibration, LaunchView, MetaValue, ResultUnit, Results};
 use crate::values::FileFormat;
 
 #[track_caller]
 fn read(text: &str) -> Results {
     FileFormat::Pyperf
-        .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
+        .read(&[SourceFile { path: "", bytes: text.as_bytes() }], ReadOptions::default())
         .unwrap()
 }
 
@@ -39,7 +39,7 @@ fn all_versions() {
         let text = of(version, outer, "4", values);
         assert!(
             FileFormat::Pyperf
-                .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
+                .read(&[SourceFile { path: "", bytes: text.as_bytes() }], ReadOptions::default())
                 .is_err()
         );
     }
@@ -63,7 +63,7 @@ fn what_a_run_says_comes_first() {
         (&*benchmark.name, &benchmark.unit, benchmark.values[0]),
         ("a", &ResultUnit::Bytes, 1.0)
     );
-    let of_run = launches(&results)[0].about.metadata.as_ref().unwrap();
+    let of_run = launches(&results)[0].info.metadata.as_ref().unwrap();
     let all =
         [&**of_run, &benchmark.metadata, &results.metadata].map(|metadata| metadata["x"].clone());
     assert_eq!(all, [1, 2, 3].map(MetaValue::Int));
@@ -82,32 +82,32 @@ fn calibrations() {
     );
     let launches = launches(&results);
     let eight = Calibration::Loops(NonZeroU64::new(8).unwrap());
-    let found: Vec<_> = launches.iter().map(|it| it.about.calibration).collect();
+    let found: Vec<_> = launches.iter().map(|it| it.info.calibration).collect();
     assert_eq!(found, [Some(eight), Some(Calibration::WarmupsAgain(0)), None, None]);
     // A run with values is no calibration, whatever it says.
-    assert_eq!(launches[3].about.metadata.as_ref().unwrap()["calibrate_loops"], MetaValue::Int(9));
+    assert_eq!(launches[3].info.metadata.as_ref().unwrap()["calibrate_loops"], MetaValue::Int(9));
 }
 
 #[test]
 fn only_what_is_wanted() {
     let text = r#"{"benchmarks":[{"metadata":{"name":"a"},"runs":[{"values":[1],"metadata":{"x":[{}],"loops":2}}]}],
         "version":"1.0"}"#;
-    let file = [File { path: "", bytes: text.as_bytes() }];
+    let file = [SourceFile { path: "", bytes: text.as_bytes() }];
     let fewer = FileFormat::Pyperf
-        .read(&file, Options { detail: Detail::Values, ..Options::default() })
+        .read(&file, ReadOptions { detail: Detail::Values, ..ReadOptions::default() })
         .unwrap();
     let launch = fewer.benchmarks[0].launches().next().unwrap();
-    assert_eq!((launch.loops(), &launch.about.metadata), (2, &None));
+    assert_eq!((launch.loops(), &launch.info.metadata), (2, &None));
     // pyperf would refuse that metadata; who asks for it is told.
-    assert!(FileFormat::Pyperf.read(&file, Options::default()).is_err());
+    assert!(FileFormat::Pyperf.read(&file, ReadOptions::default()).is_err());
 }
 
 /// What `python3 -m pyperf stats` (2.10.0) says of this file, to its digits.
 #[test]
 fn the_numbers_of_pyperf() {
     let bytes = include_bytes!("../../../tests/samples/results/pyperf_timeit.json");
-    let files = [File { path: "pyperf_timeit.json", bytes }];
-    let results = FileFormat::Pyperf.read(&files, Options::default()).unwrap();
+    let files = [SourceFile { path: "pyperf_timeit.json", bytes }];
+    let results = FileFormat::Pyperf.read(&files, ReadOptions::default()).unwrap();
     let found = series(&results, &results.benchmarks[0]);
     assert_eq!((found.n_calibrations, found.n_launches, found.n_values), (1, 20, 60));
     assert_eq!(found.values_per_launch, ValueRange { min: 3, max: 3 });

@@ -1,9 +1,10 @@
 //! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on the
-//! same CPU, and take turns in slices of about a millisecond, in random order; so whatever is slower than a few
-//! milliseconds meets all arms alike. docs/methodology.md, "Slices".
+//! same CPU, and take turns in slices of about a millisecond, in random order. Disturbances that are slower than a few
+//! milliseconds therefore affect all arms alike. docs/methodology.md, "Slices".
 
 mod generation;
 mod pace;
+mod team;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,10 +16,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use stats::Stream;
 
-use crate::measure::commands::inherited_environment;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::worker::{self, ForkServer, Launch, Patience, Worker};
-use crate::measure::{Failure, Hook, Outcome, Runner};
+use crate::measure::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::programs::ProgramBenchmark;
 use crate::plan::workers::Workers;
 use crate::plan::{Arm, Plan};
@@ -28,8 +28,8 @@ use crate::sys::{self, Launcher, User};
 use crate::values::TimeSpan;
 use crate::values::metric::Metric;
 
-use generation::Team;
 use pace::Pace;
+use team::WorkerTeam;
 
 /// Separates the stream of the order of slices from those of the schedule.
 const SLICE_STREAM: u64 = 0x2545_f491_4f6c_dd1d;
@@ -39,14 +39,14 @@ const SLICE_STREAM: u64 = 0x2545_f491_4f6c_dd1d;
 pub struct SliceRunner<'a> {
     plan: &'a Plan,
     workers: &'a Workers,
-    maker: Maker,
-    patience: Patience,
-    record: Option<Keep>,
+    maker: WorkerFactory,
+    request_limits: RequestLimits,
+    record: Option<RecordOutput>,
     orders: Stream,
     paces: Paces,
 }
 
-/// What a runner has found out about its benchmarks, by their names.
+/// The paces of the benchmarks, by name.
 #[derive(Debug, Default)]
 pub struct Paces(HashMap<Option<String>, Pace>);
 
@@ -69,16 +69,16 @@ pub const SLICE_METRICS: [Metric; 8] = [
     Metric::EmptyLoopPs,
 ];
 
-/// Where workers come from.
+/// Source of the workers.
 #[derive(Debug)]
-pub enum Maker {
+pub enum WorkerFactory {
     /// They are programs, which run as this user if not as we are.
     Programs(Launcher, Option<User>),
     /// A running program forks them.
     Forks(Rc<ForkServer>),
 }
 
-impl Maker {
+impl WorkerFactory {
     /// From the socket of a running program, or of their own.
     ///
     /// # Errors
@@ -96,23 +96,23 @@ impl Maker {
 
     fn make(
         &mut self,
-        mut launch: Launch,
+        mut launch: WorkerLaunch,
         arm: usize,
-        patience: &Patience,
-    ) -> Result<Worker, worker::Failure> {
+        request_limits: &RequestLimits,
+    ) -> Result<Worker, worker::WorkerFailure> {
         match self {
             Self::Programs(launcher, run_as) => {
                 launch.attributes.run_as.clone_from(run_as);
-                Worker::start(launcher, &launch, patience)
+                Worker::start(launcher, &launch, request_limits)
             }
-            Self::Forks(server) => server.fork(&arm.to_string(), patience),
+            Self::Forks(server) => server.fork(&arm.to_string(), request_limits),
         }
     }
 }
 
 /// Where the rows go.
 #[derive(Debug)]
-struct Keep {
+struct RecordOutput {
     file: File,
     layout: Layout,
     clock_origin_ns: u64,
@@ -121,9 +121,9 @@ struct Keep {
 
 /// Why a block is not complete.
 #[derive(Debug)]
-enum Broken {
+enum SliceError {
     /// A worker, by its arm.
-    Worker(usize, worker::Failure),
+    Worker(usize, worker::WorkerFailure),
     /// The record could not be written; the row that did not fit.
     Record(std::io::Error, Vec<u8>),
 }
@@ -133,13 +133,13 @@ impl<'a> SliceRunner<'a> {
     ///
     /// # Errors
     /// ^C cannot be caught.
-    pub fn new(plan: &'a Plan, workers: &'a Workers, maker: Maker) -> Result<Self> {
+    pub fn new(plan: &'a Plan, workers: &'a Workers, maker: WorkerFactory) -> Result<Self> {
         let interrupt = Interrupt::catch().context("cannot catch ^C")?;
         Ok(Self {
             plan,
             workers,
             maker,
-            patience: Patience {
+            request_limits: RequestLimits {
                 timeout: plan.timeout_ns.map(Duration::from_nanos),
                 interrupt: Some(Rc::new(interrupt)),
             },
@@ -149,18 +149,18 @@ impl<'a> SliceRunner<'a> {
         })
     }
 
-    /// With what an earlier runner of the same plan has found out.
+    /// Sets the paces that an earlier runner of the same plan found.
     pub fn knowing(mut self, paces: Paces) -> Self {
         self.paces = paces;
         self
     }
 
-    /// What it has found out.
+    /// The paces that this runner found.
     pub fn into_paces(self) -> Paces {
         self.paces
     }
 
-    /// Says where the rows go, and the step of the first.
+    /// Sets the record of the rows and the step of the first row.
     ///
     /// # Errors
     /// The record cannot be opened.
@@ -173,12 +173,12 @@ impl<'a> SliceRunner<'a> {
     ) -> Result<()> {
         let file = File::options().append(true).open(record);
         let file = file.with_context(|| format!("cannot append to {}", record.display()))?;
-        self.record = Some(Keep { file, layout, clock_origin_ns, next_step });
+        self.record = Some(RecordOutput { file, layout, clock_origin_ns, next_step });
         Ok(())
     }
 
     /// One benchmark of one block.
-    fn benchmark(&mut self, steps: &[Step]) -> Result<(), Broken> {
+    fn benchmark(&mut self, steps: &[Step]) -> Result<(), SliceError> {
         let benchmark = &self.plan.arms[steps[0].arm as usize].benchmark;
         if steps[0].block.is_none() {
             let pace = self.find_pace(steps)?;
@@ -194,25 +194,25 @@ impl<'a> SliceRunner<'a> {
         measured
     }
 
-    fn team(&mut self, steps: &[Step]) -> Result<Team, Broken> {
-        Team::start(self.plan, self.workers, &mut self.maker, &self.patience, steps)
+    fn team(&mut self, steps: &[Step]) -> Result<WorkerTeam, SliceError> {
+        WorkerTeam::start(self.plan, self.workers, &mut self.maker, &self.request_limits, steps)
     }
 
-    fn append(&mut self, row: &mut Row) -> Result<(), Broken> {
+    fn append(&mut self, row: &mut Row) -> Result<(), SliceError> {
         let Some(keep) = &mut self.record else { return Ok(()) };
         row.step = keep.next_step;
         row.started_ns = row.started_ns.saturating_sub(keep.clock_origin_ns);
         keep.next_step += 1;
         let mut line = Vec::with_capacity(160);
         keep.layout.encode(row, &mut line);
-        keep.file.write_all(&line).map_err(|error| Broken::Record(error, line))
+        keep.file.write_all(&line).map_err(|error| SliceError::Record(error, line))
     }
 
-    fn append_event(&mut self, event: &Event) -> Result<(), Broken> {
+    fn append_event(&mut self, event: &Event) -> Result<(), SliceError> {
         let Some(keep) = &mut self.record else { return Ok(()) };
         let mut line = serde_json::to_vec(event).expect("events serialise into memory");
         line.push(b'\n');
-        keep.file.write_all(&line).map_err(|error| Broken::Record(error, line))
+        keep.file.write_all(&line).map_err(|error| SliceError::Record(error, line))
     }
 }
 
@@ -244,20 +244,20 @@ impl Runner for SliceRunner<'_> {
 /// # Errors
 /// One is no benchmark program, or cannot be started.
 pub fn list_benchmarks(
-    maker: &mut Maker,
+    maker: &mut WorkerFactory,
     programs: &[Arm],
     timeout: Option<TimeSpan>,
     interrupt: Option<Rc<Interrupt>>,
-) -> Result<Vec<Vec<ProgramBenchmark>>, (usize, worker::Failure)> {
+) -> Result<Vec<Vec<ProgramBenchmark>>, (usize, worker::WorkerFailure)> {
     let timeout = timeout.map(|time| Duration::from_nanos(time.ns));
-    let patience = Patience { timeout, interrupt };
+    let request_limits = RequestLimits { timeout, interrupt };
     let mut list = |(index, program): (usize, &Arm)| {
-        let launch = generation::launch_to_list(program);
-        let mut worker = maker.make(launch, index, &patience)?;
+        let launch = team::launch_to_list(program);
+        let mut worker = maker.make(launch, index, &request_limits)?;
         worker.hello()?;
         let found = worker.list()?;
         worker.quit()?;
-        let listed = |found: worker::Benchmark| ProgramBenchmark {
+        let listed = |found: worker::WorkerBenchmark| ProgramBenchmark {
             has_own_timer: found.pairs.iter().any(|(key, value)| key == "timer" && value == "own"),
             name: found.name,
             inner_loops: found.inner_loops,
@@ -268,30 +268,17 @@ pub fn list_benchmarks(
     numbered.map(|arm| list(arm).map_err(|failure| (arm.0, failure))).collect()
 }
 
-fn outcome(broken: Broken) -> Outcome {
+fn outcome(broken: SliceError) -> Outcome {
     match broken {
-        Broken::Worker(_, failure) if failure.what == worker::What::Interrupted => {
+        SliceError::Worker(_, failure) if failure.what == worker::FailureCause::Interrupted => {
             Outcome { interrupted: true, failure: None }
         }
-        Broken::Worker(arm, failure) => {
-            Outcome::failed(Failure::Worker { arm, failure: Box::new(failure) })
+        SliceError::Worker(arm, failure) => {
+            Outcome::failed(MeasurementFailure::Worker { arm, failure: Box::new(failure) })
         }
-        Broken::Record(error, line) => {
+        SliceError::Record(error, line) => {
             let error = format!("cannot write the record: {error}");
-            Outcome::failed(Failure::Record { error, line })
+            Outcome::failed(MeasurementFailure::Record { error, line })
         }
     }
-}
-
-/// How a worker of this arm is started in this step.
-fn launch(plan: &Plan, workers: &Workers, step: &Step) -> Launch {
-    generation::launch(plan, workers, step, inherited_environment())
-}
-
-/// Ends workers that have done their work.
-fn quit(workers: impl IntoIterator<Item = (usize, Worker)>) -> Result<(), Broken> {
-    for (arm, worker) in workers {
-        worker.quit().map_err(|failure| Broken::Worker(arm, failure))?;
-    }
-    Ok(())
 }

@@ -7,8 +7,8 @@ use stats::two_level::{TwoLevel, two_level};
 use stats::warmup::{prefix, steady_from};
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::slices::generation::Member;
-use crate::measure::slices::{Broken, SliceRunner};
+use crate::measure::slices::team::TeamWorker;
+use crate::measure::slices::{SliceError, SliceRunner};
 use crate::plan::workers::Workers;
 use crate::record::Event;
 use crate::schedule::Step;
@@ -35,7 +35,7 @@ const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=10.0;
 /// The shortest of so many slices counts: others have met what else the machine does.
 const TRIES: u32 = 3;
 /// The slice of the slowest arm is at most so many times as long as a slice should be: of arms that differ by more, the
-/// fast one's slices are short, but nobody needs to know such a ratio closely.
+/// fast one's slices are short, but such a ratio needs no precision.
 const LONGER_MAX: u64 = 50;
 const LOOPS_MAX: u64 = 1 << 40;
 
@@ -50,8 +50,8 @@ pub(super) struct Pace {
     launches_ns: Vec<u64>,
 }
 
-/// What one arm has shown.
-struct Tried {
+/// Result of the trial of one arm.
+struct PaceTrial {
     per_loop_ns: f64,
     n_slices: usize,
     n_warmups: usize,
@@ -61,7 +61,7 @@ struct Tried {
 impl SliceRunner<'_> {
     /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their slices
     /// are in the record as warm-ups.
-    pub(super) fn find_pace(&mut self, steps: &[Step]) -> Result<Pace, Broken> {
+    pub(super) fn find_pace(&mut self, steps: &[Step]) -> Result<Pace, SliceError> {
         let loops = match self.workers.loops {
             Some(loops) => loops,
             None => self.find_loops(steps)?,
@@ -78,7 +78,7 @@ impl SliceRunner<'_> {
     }
 
     /// Loops that make the slice of the fastest arm long enough, if that of the slowest is not out of all proportion then.
-    fn find_loops(&mut self, steps: &[Step]) -> Result<u64, Broken> {
+    fn find_loops(&mut self, steps: &[Step]) -> Result<u64, SliceError> {
         let mut team = self.team(steps)?;
         let mut found = Vec::new();
         for member in &mut team.members {
@@ -90,7 +90,7 @@ impl SliceRunner<'_> {
         Ok(most.min(fewest.saturating_mul(LONGER_MAX)))
     }
 
-    fn loops_of(&mut self, member: &mut Member) -> Result<u64, Broken> {
+    fn loops_of(&mut self, member: &mut TeamWorker) -> Result<u64, SliceError> {
         let target_ns = self.workers.slice_ns as f64;
         let mut loops = 1;
         loop {
@@ -113,14 +113,14 @@ impl SliceRunner<'_> {
     }
 
     /// Time of a slice without the waits for a CPU.
-    fn busy_ns(&mut self, member: &mut Member, loops: u64) -> Result<f64, Broken> {
+    fn busy_ns(&mut self, member: &mut TeamWorker, loops: u64) -> Result<f64, SliceError> {
         let slice = member.slice(loops)?;
         let waited_ns = slice.run_queue_wait_ns.unwrap_or(0);
         Ok(slice.wall_ns.saturating_sub(waited_ns).max(slice.cpu_ns.min(slice.wall_ns)) as f64)
     }
 
     /// Runs a fresh process until it is steady.
-    fn try_out(&mut self, member: &mut Member, loops: u64) -> Result<Tried, Broken> {
+    fn try_out(&mut self, member: &mut TeamWorker, loops: u64) -> Result<PaceTrial, SliceError> {
         let jit = usize::from(member.is_jit);
         let started_ns = monotonic_ns();
         let mut times = Vec::new();
@@ -136,7 +136,7 @@ impl SliceRunner<'_> {
         };
         let from = steady.unwrap_or(times.len() * 4 / 5);
         let rest = stats::SortedSample::new(&times[from.min(times.len() - 1)..]);
-        Ok(Tried {
+        Ok(PaceTrial {
             per_loop_ns: rest.map_or(1.0, |rest| rest.min()) / loops as f64,
             n_slices: times.len(),
             n_warmups: from,
@@ -144,12 +144,17 @@ impl SliceRunner<'_> {
         })
     }
 
-    /// Says in the record what the worker says of itself, and how it warmed up.
-    fn note(&mut self, member: &mut Member, tried: &Tried, loops: u64) -> Result<(), Broken> {
+    /// Appends the metadata of the worker and its warm-up to the record.
+    fn note(
+        &mut self,
+        member: &mut TeamWorker,
+        tried: &PaceTrial,
+        loops: u64,
+    ) -> Result<(), SliceError> {
         let arm = u32::try_from(member.arm).expect("arms are counted in u32");
         let told = member.worker.hello().map(|facts| facts.pairs.clone());
         let told = told.and_then(|facts| Ok([facts, member.worker.metadata()?].concat()));
-        let values = told.map_err(|failure| Broken::Worker(member.arm, failure))?;
+        let values = told.map_err(|failure| SliceError::Worker(member.arm, failure))?;
         let n_threads = member.worker.n_threads();
         self.append_event(&Event::Worker {
             arm,
@@ -171,7 +176,7 @@ fn steady_slice(logs: &[f64]) -> Option<usize> {
 }
 
 impl Pace {
-    fn of(workers: &Workers, loops: u64, tried: &[Tried]) -> Self {
+    fn of(workers: &Workers, loops: u64, tried: &[PaceTrial]) -> Self {
         let fastest_ns = tried.iter().map(|tried| tried.per_loop_ns).fold(f64::INFINITY, f64::min);
         // A compiler may have made it faster since the loops were counted.
         let needed = (workers.slice_ns as f64 / fastest_ns.max(1e-3)).ceil() as u64;
@@ -189,7 +194,7 @@ impl Pace {
             ns if ns >= LONG_NS => 1,
             ns => (PROCESS_NS / ns.max(1)).clamp(*SLICES_RANGE.start(), *SLICES_RANGE.end()),
         };
-        // What takes long, and showed no warm-up, needs none.
+        // Long slices without a visible warm-up need none.
         let n_warmups = if slice_ns as u64 >= LONG_NS && shown == 0 { 0 } else { n_warmups };
         Self {
             loops: wanted,
@@ -252,8 +257,8 @@ mod tests {
         Workers { slice_ns: 1_000_000, ..Workers::default() }
     }
 
-    fn tried(per_loop_ns: f64, n_warmups: usize) -> Tried {
-        Tried { per_loop_ns, n_slices: 40, n_warmups, is_steady: true }
+    fn tried(per_loop_ns: f64, n_warmups: usize) -> PaceTrial {
+        PaceTrial { per_loop_ns, n_slices: 40, n_warmups, is_steady: true }
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! Lines of a worker → what they say. Strict: what the protocol does not allow is an error.
+//! Parser of the lines of a worker. It is strict: a line that the protocol does not allow is an error.
 
 use crate::measure::worker::text;
 
 /// The version of the protocol that is spoken here.
 pub const VERSION: &str = "1";
 
-/// What a worker says of itself in its first line. A fact that it does not give is unknown, not false.
+/// Facts in the first line of a worker. A missing fact is unknown, not false.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct WorkerFacts {
     /// Names and values, in the worker's order.
     pub pairs: Vec<(String, String)>,
 }
 
-impl Facts {
+impl WorkerFacts {
     /// The value of a fact.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
@@ -26,7 +26,7 @@ impl Facts {
 
 /// One benchmark of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Benchmark {
+pub struct WorkerBenchmark {
     /// Its name.
     pub name: String,
     /// How many times the code is repeated in one loop.
@@ -37,7 +37,7 @@ pub struct Benchmark {
 
 /// The answer to `run`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Time {
+pub struct TimeAnswer {
     /// CLOCK_MONOTONIC around the loop.
     pub wall_ns: u64,
     /// CPU time of the process around the same.
@@ -46,9 +46,9 @@ pub struct Time {
     pub counters: Vec<(String, u64)>,
 }
 
-/// What can be wrong with a first line.
+/// Errors of a first line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NoHello {
+pub enum GreetingError {
     /// Not of the protocol.
     Rubbish,
     /// Of another version of it.
@@ -56,23 +56,23 @@ pub enum NoHello {
 }
 
 /// The first line.
-pub fn hello(line: &[u8]) -> Result<Facts, NoHello> {
+pub fn hello(line: &[u8]) -> Result<WorkerFacts, GreetingError> {
     let mut words = words(line);
     if words.next() != Some(b"stillwell") {
-        return Err(NoHello::Rubbish);
+        return Err(GreetingError::Rubbish);
     }
-    let version = words.next().ok_or(NoHello::Rubbish)?;
+    let version = words.next().ok_or(GreetingError::Rubbish)?;
     if version != VERSION.as_bytes() {
         // Another version may have other facts, but it has a number.
-        let version = text::integer(version).ok_or(NoHello::Rubbish)?;
-        return Err(NoHello::Version(version.to_string()));
+        let version = text::integer(version).ok_or(GreetingError::Rubbish)?;
+        return Err(GreetingError::Version(version.to_string()));
     }
-    let pairs = words.map(text::pair).collect::<Option<_>>().ok_or(NoHello::Rubbish)?;
-    Ok(Facts { pairs })
+    let pairs = words.map(text::pair).collect::<Option<_>>().ok_or(GreetingError::Rubbish)?;
+    Ok(WorkerFacts { pairs })
 }
 
 /// `benchmark NAME [KEY=VALUE…]`.
-pub fn benchmark(line: &[u8]) -> Option<Benchmark> {
+pub fn benchmark(line: &[u8]) -> Option<WorkerBenchmark> {
     let mut words = after(line, b"benchmark")?;
     let name = text::unescape(words.next()?)?;
     let mut pairs = words.map(text::pair).collect::<Option<Vec<_>>>()?;
@@ -80,7 +80,7 @@ pub fn benchmark(line: &[u8]) -> Option<Benchmark> {
     if let Some(at) = pairs.iter().position(|(key, _)| key == "inner_loops") {
         inner_loops = text::integer(pairs.remove(at).1.as_bytes()).filter(|&loops| loops > 0)?;
     }
-    Some(Benchmark { name, inner_loops, pairs })
+    Some(WorkerBenchmark { name, inner_loops, pairs })
 }
 
 /// `meta NAME VALUE`.
@@ -91,14 +91,14 @@ pub fn meta(line: &[u8]) -> Option<(String, String)> {
 }
 
 /// `time WALL_NS CPU_NS [NAME=COUNT…]`.
-pub fn time(line: &[u8]) -> Option<Time> {
+pub fn time(line: &[u8]) -> Option<TimeAnswer> {
     let mut words = after(line, b"time")?;
     let (wall_ns, cpu_ns) = (text::integer(words.next()?)?, text::integer(words.next()?)?);
     let count = |word| {
         let (name, value) = text::pair(word)?;
         Some((name, text::integer(value.as_bytes())?))
     };
-    Some(Time { wall_ns, cpu_ns, counters: words.map(count).collect::<Option<_>>()? })
+    Some(TimeAnswer { wall_ns, cpu_ns, counters: words.map(count).collect::<Option<_>>()? })
 }
 
 /// `NAME INTEGER`.
@@ -108,7 +108,7 @@ pub fn number(line: &[u8], name: &[u8]) -> Option<u64> {
     words.next().is_none().then_some(value)
 }
 
-/// The text of `error TEXT`. A worker that says badly what went wrong has still said it.
+/// The text of `error TEXT`. A text with wrong escapes is taken literally.
 pub fn error(line: &[u8]) -> Option<String> {
     let text = line.strip_prefix(b"error ")?;
     Some(text::unescape(text).unwrap_or_else(|| String::from_utf8_lossy(text).into_owned()))
@@ -134,12 +134,12 @@ mod tests {
         assert_eq!(facts.get("language"), Some("python"));
         assert_eq!(facts.get("note"), Some(""));
         assert!(facts.is("gc") && !facts.is("jit"));
-        assert_eq!(hello(b"stillwell 1"), Ok(Facts::default()));
-        assert_eq!(hello(b"stillwell 2 new things"), Err(NoHello::Version("2".into())));
+        assert_eq!(hello(b"stillwell 1"), Ok(WorkerFacts::default()));
+        assert_eq!(hello(b"stillwell 2 new things"), Err(GreetingError::Version("2".into())));
         for line in
             ["", "stillwell", "Stillwell 1", "stillwell 1 ", "stillwell 1 a", "stillwell one"]
         {
-            assert_eq!(hello(line.as_bytes()), Err(NoHello::Rubbish), "{line:?}");
+            assert_eq!(hello(line.as_bytes()), Err(GreetingError::Rubbish), "{line:?}");
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
     fn times() {
         let found = time(b"time 10 9 misses=3 a\\x20b=0").unwrap();
         let counters = vec![("misses".to_owned(), 3), ("a b".into(), 0)];
-        assert_eq!(found, Time { wall_ns: 10, cpu_ns: 9, counters });
+        assert_eq!(found, TimeAnswer { wall_ns: 10, cpu_ns: 9, counters });
         for line in ["time", "time 1", "time -1 2", "time 1  2", "time 1 2 x", "time 1 2 x=y", "ok"]
         {
             assert_eq!(time(line.as_bytes()), None, "{line:?}");

@@ -12,8 +12,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::worker::failure::Why;
-use crate::measure::worker::process::Process;
+use crate::measure::worker::failure::AnswerFault;
+use crate::measure::worker::process::WorkerProcess;
 
 /// A line, with its end, may have this many bytes.
 pub const LINE_BYTES_MAX: usize = 65_536;
@@ -27,23 +27,23 @@ const ASK_AGAIN_NS: u64 = 2_000_000;
 pub struct Channel {
     requests: OwnedFd,
     answers: OwnedFd,
-    /// What has been read; what comes before `start` has been taken.
+    /// Bytes that were read; those before `start` were returned already.
     buffer: Vec<u8>,
     start: usize,
 }
 
 /// The worker's ends.
 #[derive(Debug)]
-pub struct WorkerEnds {
+pub struct WorkerPipes {
     /// Where it reads requests.
     pub requests: OwnedFd,
     /// Where it writes answers.
     pub answers: OwnedFd,
 }
 
-/// What ends a wait other than an answer.
+/// Events other than an answer that end a wait.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limits<'a> {
+pub struct WaitLimits<'a> {
     /// CLOCK_MONOTONIC.
     pub deadline_ns: Option<u64>,
     /// ^C and the like.
@@ -52,49 +52,50 @@ pub struct Limits<'a> {
 
 /// Why no answer came.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum ChannelError {
     /// The process has ended, or closed its end.
     Gone,
     TimedOut,
     Interrupted,
-    Rubbish(Vec<u8>, Why),
+    Rubbish(Vec<u8>, AnswerFault),
     System(Errno),
 }
 
-/// What has happened when a wait is over; nothing, when it was only time to look.
+/// Events that ended a wait; none after a periodic wake-up.
 #[derive(Debug, Default)]
-struct Woken {
+struct Wakeup {
     interrupted: bool,
     ended: bool,
     late: bool,
 }
 
-impl Limits<'_> {
+impl WaitLimits<'_> {
     /// Within this time, if it is limited.
-    pub fn new(limit: Option<Duration>, interrupt: Option<&Interrupt>) -> Limits<'_> {
+    pub fn new(limit: Option<Duration>, interrupt: Option<&Interrupt>) -> WaitLimits<'_> {
         let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = limit.map(|limit| monotonic_ns().saturating_add(ns(limit)));
-        Limits { deadline_ns, interrupt }
+        WaitLimits { deadline_ns, interrupt }
     }
 
-    /// What is left until the deadline.
+    /// Time until the deadline.
     pub fn left(&self) -> Option<Timespec> {
         let left_ns = self.deadline_ns?.saturating_sub(monotonic_ns());
         Timespec::try_from(Duration::from_nanos(left_ns)).ok()
     }
 }
 
-impl Woken {
-    /// Whether to give up. ^C is taken only now: one that comes with an answer is for the next wait.
-    fn check(&self, limits: &Limits<'_>) -> Result<(), Broken> {
+impl Wakeup {
+    /// The error that ends the wait, if any. The interrupt is consumed only here, so one that comes with an answer ends
+    /// the next wait.
+    fn check(&self, limits: &WaitLimits<'_>) -> Result<(), ChannelError> {
         if self.interrupted {
             limits.interrupt.map(Interrupt::take);
-            return Err(Broken::Interrupted);
+            return Err(ChannelError::Interrupted);
         }
         if self.ended {
-            return Err(Broken::Gone);
+            return Err(ChannelError::Gone);
         }
-        if self.late { Err(Broken::TimedOut) } else { Ok(()) }
+        if self.late { Err(ChannelError::TimedOut) } else { Ok(()) }
     }
 }
 
@@ -103,23 +104,23 @@ impl Channel {
     ///
     /// # Errors
     /// There are no descriptors left.
-    pub fn open() -> io::Result<(Self, WorkerEnds)> {
+    pub fn open() -> io::Result<(Self, WorkerPipes)> {
         let (their_requests, requests) = pipe_with(PipeFlags::CLOEXEC)?;
         let (answers, their_answers) = pipe_with(PipeFlags::CLOEXEC)?;
         // O_NONBLOCK belongs to one end, not to the pipe: the worker's ends block.
         fcntl_setfl(&requests, OFlags::NONBLOCK)?;
         fcntl_setfl(&answers, OFlags::NONBLOCK)?;
         let channel = Self { requests, answers, buffer: Vec::new(), start: 0 };
-        Ok((channel, WorkerEnds { requests: their_requests, answers: their_answers }))
+        Ok((channel, WorkerPipes { requests: their_requests, answers: their_answers }))
     }
 
     /// Sends all of it.
     pub fn send(
         &mut self,
         mut bytes: &[u8],
-        process: &mut Process,
-        limits: &Limits<'_>,
-    ) -> Result<(), Broken> {
+        process: &mut WorkerProcess,
+        limits: &WaitLimits<'_>,
+    ) -> Result<(), ChannelError> {
         while !bytes.is_empty() {
             match rustix::io::write(&self.requests, bytes) {
                 Ok(n_written) => bytes = &bytes[n_written..],
@@ -128,15 +129,19 @@ impl Channel {
                     let fd = Some((self.requests.as_fd(), PollFlags::OUT));
                     wait(fd, process, limits)?.check(limits)?;
                 }
-                Err(Errno::PIPE) => return Err(Broken::Gone),
-                Err(error) => return Err(Broken::System(error)),
+                Err(Errno::PIPE) => return Err(ChannelError::Gone),
+                Err(error) => return Err(ChannelError::System(error)),
             }
         }
         Ok(())
     }
 
     /// The next line, without its end. One that has come is returned even if its sender has ended since.
-    pub fn line(&mut self, process: &mut Process, limits: &Limits<'_>) -> Result<Vec<u8>, Broken> {
+    pub fn line(
+        &mut self,
+        process: &mut WorkerProcess,
+        limits: &WaitLimits<'_>,
+    ) -> Result<Vec<u8>, ChannelError> {
         loop {
             if let Some(line) = self.take_line()? {
                 return Ok(line);
@@ -152,17 +157,17 @@ impl Channel {
     }
 
     /// Checks that nothing has come that was not asked for.
-    pub fn silence(&mut self) -> Result<(), Broken> {
+    pub fn silence(&mut self) -> Result<(), ChannelError> {
         let open = self.read_what_is_there();
         self.nothing_left()?;
         open
     }
 
     /// Checks that nothing came together with the last line.
-    pub fn nothing_left(&mut self) -> Result<(), Broken> {
+    pub fn nothing_left(&mut self) -> Result<(), ChannelError> {
         match &self.buffer[self.start..] {
             [] => Ok(()),
-            rest => Err(Broken::Rubbish(rest.to_vec(), Why::Unasked)),
+            rest => Err(ChannelError::Rubbish(rest.to_vec(), AnswerFault::Unasked)),
         }
     }
 
@@ -173,14 +178,14 @@ impl Channel {
         [&self.requests, &self.answers].map(stat).map(|it| (it.st_dev, it.st_ino)).to_vec()
     }
 
-    fn take_line(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    fn take_line(&mut self) -> Result<Option<Vec<u8>>, ChannelError> {
         let rest = &self.buffer[self.start..];
         let line = rest.iter().take(LINE_BYTES_MAX).position(|&byte| byte == b'\n');
         let Some(n_bytes) = line else {
             return if rest.len() < LINE_BYTES_MAX {
                 Ok(None)
             } else {
-                Err(Broken::Rubbish(rest.to_vec(), Why::TooLong))
+                Err(ChannelError::Rubbish(rest.to_vec(), AnswerFault::TooLong))
             };
         };
         let line = rest[..n_bytes].to_vec();
@@ -193,23 +198,23 @@ impl Channel {
     }
 
     /// Reads until there is nothing more, or more than enough.
-    fn read_what_is_there(&mut self) -> Result<(), Broken> {
+    fn read_what_is_there(&mut self) -> Result<(), ChannelError> {
         self.buffer.drain(..std::mem::take(&mut self.start));
         let mut chunk = [0; 8192];
         while self.buffer.len() <= LINE_BYTES_MAX {
             match rustix::io::read(&self.answers, &mut chunk) {
-                Ok(0) => return Err(Broken::Gone),
+                Ok(0) => return Err(ChannelError::Gone),
                 Ok(n_bytes) => self.buffer.extend_from_slice(&chunk[..n_bytes]),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(Broken::System(error)),
+                Err(error) => return Err(ChannelError::System(error)),
             }
         }
         Ok(())
     }
 }
 
-impl WorkerEnds {
+impl WorkerPipes {
     /// Both, in the order of the worker's argument.
     pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
         [self.requests.as_fd(), self.answers.as_fd()]
@@ -217,11 +222,14 @@ impl WorkerEnds {
 }
 
 /// Waits for the end of the process: whether it came in time.
-pub fn wait_for_end(process: &mut Process, limits: &Limits<'_>) -> Result<bool, Broken> {
+pub fn wait_for_end(
+    process: &mut WorkerProcess,
+    limits: &WaitLimits<'_>,
+) -> Result<bool, ChannelError> {
     while !process.has_ended() {
         match wait(None, process, limits)?.check(limits) {
-            Err(Broken::TimedOut) => return Ok(false),
-            Err(Broken::Interrupted) => return Err(Broken::Interrupted),
+            Err(ChannelError::TimedOut) => return Ok(false),
+            Err(ChannelError::Interrupted) => return Err(ChannelError::Interrupted),
             _ => {}
         }
     }
@@ -231,9 +239,9 @@ pub fn wait_for_end(process: &mut Process, limits: &Limits<'_>) -> Result<bool, 
 /// Waits until something happens.
 fn wait(
     fd: Option<(BorrowedFd<'_>, PollFlags)>,
-    process: &mut Process,
-    limits: &Limits<'_>,
-) -> Result<Woken, Broken> {
+    process: &mut WorkerProcess,
+    limits: &WaitLimits<'_>,
+) -> Result<Wakeup, ChannelError> {
     let now_ns = monotonic_ns();
     let look_ns = if process.pidfd().is_some() { LOOK_NS } else { ASK_AGAIN_NS };
     let left_ns = limits.deadline_ns.map_or(look_ns, |deadline| deadline.saturating_sub(now_ns));
@@ -245,7 +253,7 @@ fn wait(
     let n_ready = match poll(&mut fds, Some(&timeout.expect("50 ms fit"))) {
         Ok(n_ready) => n_ready,
         Err(Errno::INTR) => 0,
-        Err(error) => return Err(Broken::System(error)),
+        Err(error) => return Err(ChannelError::System(error)),
     };
     let interrupted = limits.interrupt.is_some() && !fds[0].revents().is_empty();
     drop(fds);
@@ -253,5 +261,5 @@ fn wait(
         process.trim_output();
     }
     let late = limits.deadline_ns.is_some_and(|deadline| monotonic_ns() >= deadline);
-    Ok(Woken { interrupted, ended: process.has_ended(), late })
+    Ok(Wakeup { interrupted, ended: process.has_ended(), late })
 }

@@ -1,5 +1,4 @@
-//! What can go wrong with a worker, with everything that a message needs. It is put into words in
-//! `cmd::measuring::worker_failure`.
+//! Failures of a worker, with everything that a message needs. `render::failure::worker` writes the messages.
 
 use std::time::Duration;
 
@@ -8,21 +7,21 @@ use crate::sys::Stage;
 /// Characters of a line or a request that are kept for a message.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// A request that was not answered as it should have been. Except after [`What::ErrorAnswer`] the process is gone, with
+/// A request that was not answered as it should have been. Except after [`FailureCause::ErrorAnswer`] the process is gone, with
 /// its whole group, and the worker takes no further requests.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct WorkerFailure {
     /// The request; `None` while the worker's first line was awaited, or before.
     pub request: Option<String>,
-    /// What went wrong.
-    pub what: What,
-    /// The end of what the process wrote to its standard output and error.
-    pub said: Said,
+    /// The cause.
+    pub what: FailureCause,
+    /// Last lines of standard output and error of the process.
+    pub output_tail: OutputTail,
 }
 
 /// The ways in which it can go wrong.
 #[derive(Debug, PartialEq, Eq)]
-pub enum What {
+pub enum FailureCause {
     /// There is no such program, or it cannot be executed: the whole reason.
     NoProgram(String),
     /// The process could not be set up as asked, or not execute the program.
@@ -34,19 +33,19 @@ pub enum What {
     },
     /// The process ended.
     Died {
-        /// Exit status, or minus the signal; `None` if nobody can know (a forked worker whose server is gone).
+        /// Exit status, or minus the signal; `None` if it is unknown (a forked worker whose server is gone).
         exit: Option<i32>,
     },
     /// It closed its pipe and went on. It was killed.
     HungUp,
     /// It did not answer in time. It was killed.
     TimedOut(Duration),
-    /// It answered what is not an answer to the request.
+    /// The line is no answer to the request.
     Rubbish {
         /// The beginning of the line, escaped.
         line: String,
         /// Why it is none.
-        why: Why,
+        why: AnswerFault,
     },
     /// It speaks another version of the protocol.
     WrongVersion(String),
@@ -62,7 +61,7 @@ pub enum What {
     Interrupted,
     /// The system refused something here.
     System {
-        /// What could not be done.
+        /// The operation that failed.
         what: &'static str,
         /// The error.
         errno: i32,
@@ -73,7 +72,7 @@ pub enum What {
 
 /// Why a line is rubbish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum AnswerFault {
     /// It is not of the form that the protocol says.
     Form,
     /// It is longer than the protocol allows, or there are too many lines.
@@ -86,7 +85,7 @@ pub enum Why {
 
 /// The end of what a process wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct OutputTail {
     /// To standard output.
     pub stdout: String,
     /// To standard error.

@@ -25,16 +25,18 @@ use rustix::net::{
 };
 
 use crate::measure::interrupt::Interrupt;
-use crate::measure::worker::channel::{Broken, Channel, LINE_BYTES_MAX, Limits, WorkerEnds};
-use crate::measure::worker::failure::{self, Failure, Said, What, Why};
-use crate::measure::worker::process::Process;
-use crate::measure::worker::{EXIT_LIMIT, LIMIT, Patience, Worker, answer, text};
+use crate::measure::worker::channel::{
+    Channel, ChannelError, LINE_BYTES_MAX, WaitLimits, WorkerPipes,
+};
+use crate::measure::worker::failure::{self, AnswerFault, FailureCause, OutputTail, WorkerFailure};
+use crate::measure::worker::process::{Reaper, WorkerProcess};
+use crate::measure::worker::{EXIT_LIMIT, LIMIT, RequestLimits, Worker, answer, text};
 
 /// The program that forks. It must outlive its workers: they keep it.
 #[derive(Debug)]
 pub struct ForkServer {
     socket: OwnedFd,
-    /// What has been read of the next line.
+    /// The bytes of the next line so far.
     buffer: RefCell<Vec<u8>>,
     /// Whether an answer is missing. What comes next could be that one, so nothing more is asked.
     lost: Cell<bool>,
@@ -50,64 +52,62 @@ impl ForkServer {
     ///
     /// # Errors
     /// The program is gone, refuses, or does not answer.
-    pub fn fork(self: &Rc<Self>, arm: &str, patience: &Patience) -> Result<Worker, Failure> {
+    pub fn fork(
+        self: &Rc<Self>,
+        arm: &str,
+        request_limits: &RequestLimits,
+    ) -> Result<Worker, WorkerFailure> {
         let request = format!("fork {}", text::escape(arm));
-        let failed = |what| Failure {
+        let failed = |what| WorkerFailure {
             request: Some(failure::shown(request.as_bytes())),
             what,
-            said: Said::default(),
+            output_tail: OutputTail::default(),
         };
         if self.lost.get() {
-            return Err(failed(What::Over));
+            return Err(failed(FailureCause::Over));
         }
         let (channel, theirs) = Channel::open().map_err(|error| {
-            failed(What::System { what: "make pipes", errno: error.raw_os_error().unwrap_or(0) })
+            failed(FailureCause::System {
+                what: "make pipes",
+                errno: error.raw_os_error().unwrap_or(0),
+            })
         })?;
-        let limit = patience.timeout.or(Some(LIMIT));
-        let limits = Limits::new(limit, patience.interrupt.as_deref());
+        let limit = request_limits.timeout.or(Some(LIMIT));
+        let limits = WaitLimits::new(limit, request_limits.interrupt.as_deref());
         let answer = self.send_ends(&request, &theirs).and_then(|()| self.line(&limits));
         // Its copies keep the pipes open from here on.
         drop(theirs);
         let line = answer.map_err(|broken| {
             self.lost.set(true);
             failed(match broken {
-                Broken::Gone => What::Died { exit: None },
-                Broken::TimedOut => What::TimedOut(limit.unwrap_or_default()),
-                Broken::Interrupted => What::Interrupted,
-                Broken::Rubbish(line, why) => What::Rubbish { line: failure::shown(&line), why },
-                Broken::System(error) => {
-                    What::System { what: "talk to it", errno: error.raw_os_error() }
+                ChannelError::Gone => FailureCause::Died { exit: None },
+                ChannelError::TimedOut => FailureCause::TimedOut(limit.unwrap_or_default()),
+                ChannelError::Interrupted => FailureCause::Interrupted,
+                ChannelError::Rubbish(line, why) => {
+                    FailureCause::Rubbish { line: failure::shown(&line), why }
+                }
+                ChannelError::System(error) => {
+                    FailureCause::System { what: "talk to it", errno: error.raw_os_error() }
                 }
             })
         })?;
         if let Some(text) = answer::error(&line) {
-            return Err(failed(What::ErrorAnswer(text)));
+            return Err(failed(FailureCause::ErrorAnswer(text)));
         }
         let pid = answer::number(&line, b"pid").and_then(|pid| i32::try_from(pid).ok());
         // To kill 0 or 1, or minus those, would kill ourselves or everything (kill(2)).
         let Some(pid) = pid.filter(|&pid| pid > 1) else {
             let line = failure::shown(&line);
-            return Err(failed(What::Rubbish { line, why: Why::Form }));
+            return Err(failed(FailureCause::Rubbish { line, why: AnswerFault::Form }));
         };
-        Ok(Worker::new(channel, Process::forked(pid, Rc::clone(self)), patience))
+        Ok(Worker::new(
+            channel,
+            WorkerProcess::forked(pid, Rc::<Self>::clone(self)),
+            request_limits,
+        ))
     }
 
-    /// Waits for the end of a worker that has been killed or has ended: exit status, or minus the signal. `None` if the
-    /// program does not say.
-    pub(super) fn reap(&self, pid: i32) -> Option<i32> {
-        let request = format!("reap {pid}\n");
-        if self.lost.get() {
-            return None;
-        }
-        send(&self.socket, request.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok()?;
-        let line = self.line(&Limits::new(Some(EXIT_LIMIT), None));
-        let line = line.inspect_err(|_| self.lost.set(true)).ok()?;
-        let status = line.strip_prefix(b"status ")?;
-        let (sign, digits) = status.strip_prefix(b"-").map_or((1, status), |rest| (-1, rest));
-        i32::try_from(text::integer(digits)?).ok().map(|value| sign * value)
-    }
-
-    fn send_ends(&self, request: &str, ends: &WorkerEnds) -> Result<(), Broken> {
+    fn send_ends(&self, request: &str, ends: &WorkerPipes) -> Result<(), ChannelError> {
         let fds = [ends.requests.as_fd(), ends.answers.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -118,13 +118,13 @@ impl ForkServer {
         match sendmsg(&self.socket, &[IoSlice::new(&line)], &mut control, flags) {
             // A line is far shorter than a socket's buffer, which is empty: one request is outstanding at a time.
             Ok(n_sent) if n_sent == line.len() => Ok(()),
-            Ok(_) => Err(Broken::System(Errno::MSGSIZE)),
-            Err(Errno::PIPE | Errno::CONNRESET) => Err(Broken::Gone),
-            Err(error) => Err(Broken::System(error)),
+            Ok(_) => Err(ChannelError::System(Errno::MSGSIZE)),
+            Err(Errno::PIPE | Errno::CONNRESET) => Err(ChannelError::Gone),
+            Err(error) => Err(ChannelError::System(error)),
         }
     }
 
-    fn line(&self, limits: &Limits<'_>) -> Result<Vec<u8>, Broken> {
+    fn line(&self, limits: &WaitLimits<'_>) -> Result<Vec<u8>, ChannelError> {
         let mut buffer = self.buffer.borrow_mut();
         loop {
             if let Some(at) = buffer.iter().position(|&byte| byte == b'\n') {
@@ -133,33 +133,48 @@ impl ForkServer {
                 return Ok(line);
             }
             if buffer.len() >= LINE_BYTES_MAX {
-                return Err(Broken::Rubbish(buffer.clone(), Why::TooLong));
+                return Err(ChannelError::Rubbish(buffer.clone(), AnswerFault::TooLong));
             }
             let mut chunk = [0; 1024];
-            // MSG_DONTWAIT and not O_NONBLOCK, which whoever gave us the socket would have as well.
+            // MSG_DONTWAIT and not O_NONBLOCK, which would apply to the owner of the socket as well.
             match recv(&self.socket, &mut chunk, RecvFlags::DONTWAIT) {
-                Ok((0, _)) | Err(Errno::CONNRESET) => return Err(Broken::Gone),
+                Ok((0, _)) | Err(Errno::CONNRESET) => return Err(ChannelError::Gone),
                 Ok((n_bytes, _)) => buffer.extend_from_slice(&chunk[..n_bytes]),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.wait(limits)?,
-                Err(error) => return Err(Broken::System(error)),
+                Err(error) => return Err(ChannelError::System(error)),
             }
         }
     }
 
-    fn wait(&self, limits: &Limits<'_>) -> Result<(), Broken> {
+    fn wait(&self, limits: &WaitLimits<'_>) -> Result<(), ChannelError> {
         let timeout = limits.left();
         let mut fds = vec![PollFd::new(&self.socket, PollFlags::IN)];
         fds.extend(limits.interrupt.map(|it| PollFd::from_borrowed_fd(it.as_fd(), PollFlags::IN)));
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) if !fds[0].revents().is_empty() => Ok(()),
-            Ok(0) => Err(Broken::TimedOut),
+            Ok(0) => Err(ChannelError::TimedOut),
             Ok(_) => {
                 limits.interrupt.map(Interrupt::take);
-                Err(Broken::Interrupted)
+                Err(ChannelError::Interrupted)
             }
             Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(Broken::System(error)),
+            Err(error) => Err(ChannelError::System(error)),
         }
+    }
+}
+
+impl Reaper for ForkServer {
+    fn reap(&self, pid: i32) -> Option<i32> {
+        let request = format!("reap {pid}\n");
+        if self.lost.get() {
+            return None;
+        }
+        send(&self.socket, request.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).ok()?;
+        let line = self.line(&WaitLimits::new(Some(EXIT_LIMIT), None));
+        let line = line.inspect_err(|_| self.lost.set(true)).ok()?;
+        let status = line.strip_prefix(b"status ")?;
+        let (sign, digits) = status.strip_prefix(b"-").map_or((1, status), |rest| (-1, rest));
+        i32::try_from(text::integer(digits)?).ok().map(|value| sign * value)
     }
 }

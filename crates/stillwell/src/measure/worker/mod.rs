@@ -31,21 +31,21 @@ use crate::measure::programs;
 use crate::measure::wire::Bytes;
 use crate::sys::{Attributes, CStrings, ChildStdio, Environment, LaunchError, Launcher, Usage};
 
-use channel::{Broken, Channel, Limits, wait_for_end};
-use output::Output;
+use channel::{Channel, ChannelError, WaitLimits, wait_for_end};
+use output::WorkerOutput;
 use proc_files::ProcFiles;
-use process::Process;
+use process::WorkerProcess;
 
-pub use answer::{Benchmark, Facts};
-pub use failure::{Failure, Said, What, Why};
+pub use answer::{WorkerBenchmark, WorkerFacts};
+pub use failure::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 pub use fork_server::ForkServer;
-pub use proc_files::Status;
-pub use requests::Part;
+pub use proc_files::ProcStatus;
+pub use requests::CodePart;
 pub use slice::Slice;
 
 /// The argument that makes a program a worker.
 const ARGUMENT: &str = "--stillwell-worker=";
-/// How long a request may take that is none of the user's code, and the start: nobody waits longer for a program that
+/// Time limit of the start, and of requests that run none of the user's code. It also ends the wait for a program that
 /// is no worker.
 const LIMIT: Duration = Duration::from_secs(60);
 /// How long a worker may take to end after `quit`.
@@ -55,49 +55,49 @@ const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
 /// How a worker is to be started.
 #[derive(Debug)]
-pub struct Launch {
+pub struct WorkerLaunch {
     /// Program and arguments. The program is looked for in the PATH of `environment`; the worker's argument is added.
     pub argv: Vec<Bytes>,
     /// `NAME=VALUE`, all of it, the padding included.
     pub environment: Vec<Bytes>,
-    /// What the process sets on itself.
+    /// Attributes that the process sets on itself.
     pub attributes: Attributes,
 }
 
 /// How long an answer may take, and what ends the wait before.
 #[derive(Clone, Debug, Default)]
-pub struct Patience {
+pub struct RequestLimits {
     /// Limit for each request. Without one, only what runs the user's code may take more than a minute.
     pub timeout: Option<Duration>,
     /// ^C and the like. One that comes while no worker is asked anything ends the next request.
     pub interrupt: Option<Rc<Interrupt>>,
 }
 
-/// How a worker ended that was asked to.
+/// The end of a worker after `quit`.
 #[derive(Debug)]
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "what was measured before is as good whatever it ended with")
 )]
-pub struct Ended {
-    /// Exit status, or minus the signal; `None` if nobody can know.
+pub struct WorkerExit {
+    /// Exit status, or minus the signal; `None` if it is unknown.
     pub exit: Option<i32>,
     /// Whether it did not end in time and was killed.
     pub killed: bool,
-    /// What wait4 says of it. Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
+    /// Resources it used, from wait4(2). Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
     pub usage: Option<Usage>,
-    /// The end of what it wrote.
-    pub said: Said,
+    /// Last lines of its output.
+    pub output_tail: OutputTail,
 }
 
 /// A running worker. When this is dropped, its process group is killed.
 #[derive(Debug)]
 pub struct Worker {
     channel: Channel,
-    process: Process,
+    process: WorkerProcess,
     files: ProcFiles,
-    facts: Option<Facts>,
-    patience: Patience,
+    facts: Option<WorkerFacts>,
+    request_limits: RequestLimits,
     /// Whether it has failed, and is gone.
     over: bool,
 }
@@ -109,17 +109,18 @@ impl Worker {
     /// It cannot be started.
     pub fn start(
         launcher: &mut Launcher,
-        launch: &Launch,
-        patience: &Patience,
-    ) -> Result<Self, Failure> {
-        let failed = |what| Failure { request: None, what, said: Said::default() };
+        launch: &WorkerLaunch,
+        request_limits: &RequestLimits,
+    ) -> Result<Self, WorkerFailure> {
+        let failed =
+            |what| WorkerFailure { request: None, what, output_tail: OutputTail::default() };
         let refused = |what, error: std::io::Error| {
-            failed(What::System { what, errno: error.raw_os_error().unwrap_or(0) })
+            failed(FailureCause::System { what, errno: error.raw_os_error().unwrap_or(0) })
         };
         let path = programs::find(&launch.argv[0], &launch.environment)
-            .map_err(|why| failed(What::NoProgram(why)))?;
+            .map_err(|why| failed(FailureCause::NoProgram(why)))?;
         let (channel, theirs) = Channel::open().map_err(|e| refused("make pipes", e))?;
-        let output = Output::open().map_err(|e| refused("make files for its output", e))?;
+        let output = WorkerOutput::open().map_err(|e| refused("make files for its output", e))?;
         let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| refused("open /dev/null", error.into()))?;
         let kept = theirs.fds();
@@ -134,14 +135,14 @@ impl Worker {
         let stdio = [null.as_fd(), stdout, stderr].map(ChildStdio::Fd);
         let launched = launcher
             .launch_with(&c_string(&path), &argv, all, stdio, &launch.attributes, &kept)
-            .map_err(|LaunchError { stage, errno }| failed(What::Start { stage, errno }))?;
-        Ok(Self::new(channel, Process::child(launched.pid, output), patience))
+            .map_err(|LaunchError { stage, errno }| failed(FailureCause::Start { stage, errno }))?;
+        Ok(Self::new(channel, WorkerProcess::child(launched.pid, output), request_limits))
     }
 
-    fn new(channel: Channel, process: Process, patience: &Patience) -> Self {
+    fn new(channel: Channel, process: WorkerProcess, request_limits: &RequestLimits) -> Self {
         let files = ProcFiles::open(process.pid());
-        let patience = patience.clone();
-        Self { channel, process, files, facts: None, patience, over: false }
+        let request_limits = request_limits.clone();
+        Self { channel, process, files, facts: None, request_limits, over: false }
     }
 
     /// Its process id.
@@ -154,20 +155,22 @@ impl Worker {
     ///
     /// # Errors
     /// It does not come, or is not what it should be.
-    pub fn hello(&mut self) -> Result<&Facts, Failure> {
+    pub fn hello(&mut self) -> Result<&WorkerFacts, WorkerFailure> {
         if self.facts.is_none() {
             let line = self.exchange(None, b"", Some(LIMIT), true)?;
             let facts = answer::hello(&line).map_err(|error| match error {
-                answer::NoHello::Rubbish => self.rubbish(None, &line, Why::Form),
-                answer::NoHello::Version(version) => self.end_by(None, What::WrongVersion(version)),
+                answer::GreetingError::Rubbish => self.rubbish(None, &line, AnswerFault::Form),
+                answer::GreetingError::Version(version) => {
+                    self.end_by(None, FailureCause::WrongVersion(version))
+                }
             })?;
             self.facts = Some(facts);
         }
         Ok(self.facts.as_ref().expect("set just now"))
     }
 
-    /// What the kernel says of the process as a whole.
-    pub fn status(&self) -> Status {
+    /// Counts of the whole process from the kernel.
+    pub fn status(&self) -> ProcStatus {
         self.files.status()
     }
 
@@ -181,29 +184,34 @@ impl Worker {
     ///
     /// # Errors
     /// ^C came, or it answered rubbish; it has ended then, too.
-    pub fn quit(mut self) -> Result<Ended, Failure> {
+    pub fn quit(mut self) -> Result<WorkerExit, WorkerFailure> {
         if self.over {
-            return Err(self.end_by(Some("quit"), What::Over));
+            return Err(self.end_by(Some("quit"), FailureCause::Over));
         }
-        let limits = Limits::new(Some(QUIT_LIMIT), self.patience.interrupt.as_deref());
+        let limits = WaitLimits::new(Some(QUIT_LIMIT), self.request_limits.interrupt.as_deref());
         let process = &mut self.process;
         let asked = self.channel.silence();
         let asked = asked.and_then(|()| self.channel.send(b"quit\n", process, &limits));
         let answer = asked.and_then(|()| self.channel.line(process, &limits));
         let answer = match answer {
             Ok(line) if line == b"bye" => self.channel.silence(),
-            Ok(line) => Err(Broken::Rubbish(line, Why::Form)),
+            Ok(line) => Err(ChannelError::Rubbish(line, AnswerFault::Form)),
             Err(broken) => Err(broken),
         };
         let in_time = match answer {
-            Ok(()) | Err(Broken::Gone) => wait_for_end(process, &limits),
-            Err(Broken::TimedOut) => Ok(false),
+            Ok(()) | Err(ChannelError::Gone) => wait_for_end(process, &limits),
+            Err(ChannelError::TimedOut) => Ok(false),
             Err(broken) => Err(broken),
         };
         let in_time =
             in_time.map_err(|broken| self.broken(Some("quit"), broken, Some(QUIT_LIMIT)))?;
         let end = self.process.finish();
-        Ok(Ended { exit: end.exit, killed: !in_time, usage: end.usage, said: self.process.said() })
+        Ok(WorkerExit {
+            exit: end.exit,
+            killed: !in_time,
+            usage: end.usage,
+            output_tail: self.process.output_tail(),
+        })
     }
 
     /// Sends a request, `None` for the one that is never sent, and returns the first line of the answer.
@@ -213,12 +221,12 @@ impl Worker {
         payload: &[u8],
         limit: Option<Duration>,
         is_one_line: bool,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Vec<u8>, WorkerFailure> {
         if self.over {
-            return Err(self.end_by(request, What::Over));
+            return Err(self.end_by(request, FailureCause::Over));
         }
-        let limit = self.patience.timeout.or(limit);
-        let limits = Limits::new(limit, self.patience.interrupt.as_deref());
+        let limit = self.request_limits.timeout.or(limit);
+        let limits = WaitLimits::new(limit, self.request_limits.interrupt.as_deref());
         let (channel, process) = (&mut self.channel, &mut self.process);
         let sent = request.map_or(Ok(()), |request| {
             let bytes = [request.as_bytes(), b"\n", payload].concat();
@@ -236,78 +244,84 @@ impl Worker {
         &mut self,
         request: Option<&str>,
         limit: Option<Duration>,
-    ) -> Result<Vec<u8>, Failure> {
-        let limit = self.patience.timeout.or(limit);
-        let limits = Limits::new(limit, self.patience.interrupt.as_deref());
+    ) -> Result<Vec<u8>, WorkerFailure> {
+        let limit = self.request_limits.timeout.or(limit);
+        let limits = WaitLimits::new(limit, self.request_limits.interrupt.as_deref());
         let line = self.channel.line(&mut self.process, &limits);
         let line = line.map_err(|broken| self.broken(request, broken, limit))?;
         self.without_error(request, line)
     }
 
-    fn without_error(&self, request: Option<&str>, line: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    fn without_error(
+        &self,
+        request: Option<&str>,
+        line: Vec<u8>,
+    ) -> Result<Vec<u8>, WorkerFailure> {
         match answer::error(&line) {
-            Some(text) => Err(self.failure(request, What::ErrorAnswer(text))),
+            Some(text) => Err(self.failure(request, FailureCause::ErrorAnswer(text))),
             None => Ok(line),
         }
     }
 
-    fn rubbish(&mut self, request: Option<&str>, line: &[u8], why: Why) -> Failure {
-        self.end_by(request, What::Rubbish { line: failure::shown(line), why })
+    fn rubbish(&mut self, request: Option<&str>, line: &[u8], why: AnswerFault) -> WorkerFailure {
+        self.end_by(request, FailureCause::Rubbish { line: failure::shown(line), why })
     }
 
-    /// What it means that no answer came.
+    /// The failure for a missing answer.
     fn broken(
         &mut self,
         request: Option<&str>,
-        broken: Broken,
+        broken: ChannelError,
         limit: Option<Duration>,
-    ) -> Failure {
+    ) -> WorkerFailure {
         let what = match broken {
-            Broken::Interrupted => What::Interrupted,
-            Broken::TimedOut => What::TimedOut(limit.unwrap_or_default()),
-            Broken::Rubbish(line, why) => return self.rubbish(request, &line, why),
-            Broken::System(error) => {
-                What::System { what: "talk to it", errno: error.raw_os_error() }
+            ChannelError::Interrupted => FailureCause::Interrupted,
+            ChannelError::TimedOut => FailureCause::TimedOut(limit.unwrap_or_default()),
+            ChannelError::Rubbish(line, why) => return self.rubbish(request, &line, why),
+            ChannelError::System(error) => {
+                FailureCause::System { what: "talk to it", errno: error.raw_os_error() }
             }
-            Broken::Gone => {
-                let limits = Limits::new(Some(EXIT_LIMIT), None);
+            ChannelError::Gone => {
+                let limits = WaitLimits::new(Some(EXIT_LIMIT), None);
                 if wait_for_end(&mut self.process, &limits) == Ok(true) {
                     self.how_it_died()
                 } else {
-                    What::HungUp
+                    FailureCause::HungUp
                 }
             }
         };
         self.end_by(request, what)
     }
 
-    fn how_it_died(&mut self) -> What {
+    fn how_it_died(&mut self) -> FailureCause {
         let exit = self.process.finish().exit;
         match exit {
-            Some(status) if self.facts.is_none() && is_no_worker(status, &self.process.said()) => {
-                What::NotAWorker { exit: status }
+            Some(status)
+                if self.facts.is_none() && is_no_worker(status, &self.process.output_tail()) =>
+            {
+                FailureCause::NotAWorker { exit: status }
             }
-            _ => What::Died { exit },
+            _ => FailureCause::Died { exit },
         }
     }
 
     /// Ends the process and says why.
-    fn end_by(&mut self, request: Option<&str>, what: What) -> Failure {
+    fn end_by(&mut self, request: Option<&str>, what: FailureCause) -> WorkerFailure {
         self.process.finish();
         self.over = true;
         self.failure(request, what)
     }
 
-    fn failure(&self, request: Option<&str>, what: What) -> Failure {
+    fn failure(&self, request: Option<&str>, what: FailureCause) -> WorkerFailure {
         let request = request.map(|request| failure::shown(request.as_bytes()));
-        Failure { request, what, said: self.process.said() }
+        WorkerFailure { request, what, output_tail: self.process.output_tail() }
     }
 }
 
 /// Whether a process that ended before its first line looks as if it never wanted to be a worker: it did what it always
 /// does, or it did not know the argument.
-fn is_no_worker(status: i32, said: &Said) -> bool {
-    let lines = || said.stderr.lines().chain(said.stdout.lines());
+fn is_no_worker(status: i32, output_tail: &OutputTail) -> bool {
+    let lines = || output_tail.stderr.lines().chain(output_tail.stdout.lines());
     let is_usage = |line: &str| {
         let line = line.trim_start().to_ascii_lowercase();
         line.starts_with("usage") || line.contains(ARGUMENT.trim_end_matches('='))

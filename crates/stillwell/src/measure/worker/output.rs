@@ -1,9 +1,8 @@
 //! Standard output and error of a worker: two files in memory, of which only the end is kept.
 //!
-//! Files and not pipes, so that nobody has to read along: a worker never blocks in a write, whatever the parent is
-//! waiting for, so the two cannot wait for each other; and output during a slice wakes no parent up, which would take
-//! the CPU from the worker where they share one. In return something must keep the files short: the parent looks at
-//! their lengths when an answer has come, and now and then while it waits for one.
+//! Files need no reader, unlike pipes. A worker never blocks in a write, so worker and parent cannot wait for each other.
+//! Output during a slice does not wake the parent, which would take the CPU from the worker. The parent keeps the files
+//! short: it checks their lengths after each answer, and every 50 ms while it waits.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +11,7 @@ use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 
-use crate::measure::worker::failure::Said;
+use crate::measure::worker::failure::OutputTail;
 
 /// How much of the end is shown.
 const TAIL_BYTES: usize = 4 << 10;
@@ -21,31 +20,31 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Both streams.
 #[derive(Debug)]
-pub struct Output {
-    stdout: Captured,
-    stderr: Captured,
+pub struct WorkerOutput {
+    stdout: TailFile,
+    stderr: TailFile,
 }
 
 #[derive(Debug)]
-struct Captured {
+struct TailFile {
     file: File,
     /// The end of what was in it when it was emptied.
     before: Vec<u8>,
 }
 
-impl Output {
+impl WorkerOutput {
     /// Makes the files.
     ///
     /// # Errors
     /// There is no memfd (Linux before 3.17), or no descriptor left.
     pub fn open() -> io::Result<Self> {
         Ok(Self {
-            stdout: Captured::open("stillwell-stdout")?,
-            stderr: Captured::open("stillwell-stderr")?,
+            stdout: TailFile::open("stillwell-stdout")?,
+            stderr: TailFile::open("stillwell-stderr")?,
         })
     }
 
-    /// What the child gets as standard output and error.
+    /// Standard output and error of the child.
     pub fn fds(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
         (self.stdout.file.as_fd(), self.stderr.file.as_fd())
     }
@@ -56,14 +55,14 @@ impl Output {
         self.stderr.trim();
     }
 
-    /// The ends of both.
-    pub fn said(&self) -> Said {
-        let text = |captured: &Captured| String::from_utf8_lossy(&captured.end()).into_owned();
-        Said { stdout: text(&self.stdout), stderr: text(&self.stderr) }
+    /// The last bytes of both.
+    pub fn output_tail(&self) -> OutputTail {
+        let text = |captured: &TailFile| String::from_utf8_lossy(&captured.end()).into_owned();
+        OutputTail { stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
 }
 
-impl Captured {
+impl TailFile {
     fn open(name: &str) -> io::Result<Self> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
         // Appending, so that the program goes on at the new end when the file is emptied.
@@ -103,14 +102,14 @@ mod tests {
 
     #[test]
     fn only_the_end_is_kept() {
-        let mut output = Output::open().unwrap();
+        let mut output = WorkerOutput::open().unwrap();
         let mut file = output.stdout.file.try_clone().unwrap();
         file.write_all(&vec![b'x'; FILE_BYTES_MAX as usize]).unwrap();
         file.write_all(b"before").unwrap();
         output.trim();
         assert_eq!(output.stdout.n_bytes(), 0);
         file.write_all(b"after").unwrap();
-        let Said { stdout, stderr } = output.said();
+        let OutputTail { stdout, stderr } = output.output_tail();
         assert!(stdout.len() == TAIL_BYTES && stdout.ends_with("xbeforeafter"), "{stdout}");
         assert_eq!(stderr, "");
     }

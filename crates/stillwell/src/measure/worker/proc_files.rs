@@ -1,4 +1,4 @@
-//! What `/proc` says of a worker. The files stay open and are read anew at offset 0, which makes the kernel write them
+//! Counts of a worker in `/proc`. The files stay open and are read anew at offset 0, which makes the kernel write them
 //! anew (fs/seq_file.c, `seq_read_iter`); nothing is allocated.
 //!
 //! Measured on Linux 6.18 in a virtual machine: schedstat 0.7, stat 2.8, status 6.2, sched 4.9 µs. Before and after a
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 
-/// The open files of one process. A file that cannot be opened says nothing.
+/// The open files of one process. Without a file its values are `None`.
 #[derive(Debug)]
 pub struct ProcFiles {
     schedstat: Option<OwnedFd>,
@@ -17,9 +17,9 @@ pub struct ProcFiles {
     status: Option<OwnedFd>,
 }
 
-/// What `status` says.
+/// Fields of `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct ProcStatus {
     /// `VmHWM`: peak resident set since exec, KiB.
     pub maxrss_kib: Option<u64>,
     /// `voluntary_ctxt_switches` of the main thread.
@@ -51,8 +51,8 @@ impl ProcFiles {
         read::<1024, _>(self.stat.as_ref(), cpu)
     }
 
-    /// What status says (proc_pid_status(5)).
-    pub fn status(&self) -> Status {
+    /// The fields of status (proc_pid_status(5)).
+    pub fn status(&self) -> ProcStatus {
         // The switches come after the allowed CPUs: with 8192 CPUs 2.3 kB of mask and up to 20 kB of list.
         read::<32768, _>(self.status.as_ref(), |text| Some(status(text))).unwrap_or_default()
     }
@@ -80,9 +80,9 @@ fn cpu(stat: &[u8]) -> Option<u32> {
     number(field)?.try_into().ok()
 }
 
-fn status(status: &[u8]) -> Status {
-    let mut found = Status::default();
-    // What is looked for comes after the name, in which a newline is escaped.
+fn status(status: &[u8]) -> ProcStatus {
+    let mut found = ProcStatus::default();
+    // The fields come after the name, in which the kernel escapes newlines.
     for line in status.split_inclusive(|&byte| byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else { break };
         let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(cpu(stat), Some(36));
         let text = b"Name:\tsh\\nVmHWM:\t1\nVmHWM:\t    3456 kB\nThreads:\t2\nvoluntary_ctxt_switches:\t20\n\
             nonvoluntary_ctxt_switches:\t6";
-        let expected = Status {
+        let expected = ProcStatus {
             maxrss_kib: Some(3456),
             voluntary_switches: Some(20),
             involuntary_switches: None,
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(status(text), expected, "the last line was cut off");
         assert_eq!(
             (run_queue_wait_ns(b""), cpu(b""), status(b"")),
-            (None, None, Status::default())
+            (None, None, ProcStatus::default())
         );
     }
 

@@ -1,53 +1,59 @@
 //! The process behind a worker: made, watched, ended with its whole group, reaped.
 
+use std::fmt::Debug;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-use crate::measure::worker::failure::Said;
-use crate::measure::worker::fork_server::ForkServer;
-use crate::measure::worker::output::Output;
+use crate::measure::worker::failure::OutputTail;
+use crate::measure::worker::output::WorkerOutput;
 use crate::sys::{self, Usage};
 
 /// A process of which the last trace goes when this is dropped.
 #[derive(Debug)]
-pub struct Process {
+pub struct WorkerProcess {
     pid: i32,
     /// Becomes readable when the process ends. Linux before 5.3 has none; there the end is asked for now and then.
     pidfd: Option<OwnedFd>,
-    origin: Origin,
-    end: Option<End>,
+    origin: ProcessOrigin,
+    end: Option<ProcessEnd>,
 }
 
-/// Whose child it is.
+/// The parent of forked workers, which alone can reap them (wait4(2)).
+pub trait Reaper: Debug {
+    /// Waits for the end of a child: exit status, or minus the signal. `None` if the parent does not answer.
+    fn reap(&self, pid: i32) -> Option<i32>;
+}
+
+/// The parent of a process.
 #[derive(Debug)]
-enum Origin {
+enum ProcessOrigin {
     /// Ours, with its output.
-    Child(Output),
+    Child(WorkerOutput),
     /// Of another program, which reaps it when it is asked to.
-    Forked(Rc<ForkServer>),
+    Forked(Rc<dyn Reaper>),
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
-    /// Exit status, or minus the signal; `None` if nobody can know.
+pub struct ProcessEnd {
+    /// Exit status, or minus the signal; `None` if it is unknown.
     pub exit: Option<i32>,
-    /// What wait4 says of it.
+    /// Resources it used, from wait4(2).
     pub usage: Option<Usage>,
 }
 
-impl Process {
+impl WorkerProcess {
     /// Takes a child of ours that leads its own process group.
-    pub fn child(pid: i32, output: Output) -> Self {
-        Self { pid, pidfd: pidfd(pid), origin: Origin::Child(output), end: None }
+    pub fn child(pid: i32, output: WorkerOutput) -> Self {
+        Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Child(output), end: None }
     }
 
     /// Takes a process that another program has forked and will not reap by itself.
-    pub fn forked(pid: i32, server: Rc<ForkServer>) -> Self {
-        Self { pid, pidfd: pidfd(pid), origin: Origin::Forked(server), end: None }
+    pub fn forked(pid: i32, server: Rc<dyn Reaper>) -> Self {
+        Self { pid, pidfd: pidfd(pid), origin: ProcessOrigin::Forked(server), end: None }
     }
 
     /// Its process id.
@@ -55,69 +61,69 @@ impl Process {
         self.pid
     }
 
-    /// What can be polled for its end.
+    /// The descriptor to poll for its end.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(|pidfd| pidfd.as_fd())
     }
 
-    /// Whether it has ended; it may still have to be reaped. Of a forked one without a pidfd nobody can know: there only
-    /// the end of its answers tells.
+    /// Whether it has ended; it may still have to be reaped. The end of a forked
+    /// process without a pidfd is visible only as the end of its answers.
     pub fn has_ended(&self) -> bool {
         self.end.is_some()
             || match (&self.origin, &self.pidfd) {
-                (Origin::Child(_), _) => sys::has_exited(self.pid),
-                (Origin::Forked(_), Some(pidfd)) => is_readable(pidfd),
-                (Origin::Forked(_), None) => false,
+                (ProcessOrigin::Child(_), _) => sys::has_exited(self.pid),
+                (ProcessOrigin::Forked(_), Some(pidfd)) => is_readable(pidfd),
+                (ProcessOrigin::Forked(_), None) => false,
             }
     }
 
     /// Keeps its output short.
     pub fn trim_output(&mut self) {
-        if let Origin::Child(output) = &mut self.origin {
+        if let ProcessOrigin::Child(output) = &mut self.origin {
             output.trim();
         }
     }
 
-    /// The end of what it wrote.
-    pub fn said(&self) -> Said {
+    /// Last lines of its output.
+    pub fn output_tail(&self) -> OutputTail {
         match &self.origin {
-            Origin::Child(output) => output.said(),
-            Origin::Forked(_) => Said::default(),
+            ProcessOrigin::Child(output) => output.output_tail(),
+            ProcessOrigin::Forked(_) => OutputTail::default(),
         }
     }
 
     /// Ends the whole group, if there is anything left of it, and reaps. As long as the leader is not reaped, the
-    /// group's number cannot be anybody else's.
-    pub fn finish(&mut self) -> End {
+    /// kernel gives the number of the group to no other process.
+    pub fn finish(&mut self) -> ProcessEnd {
         if let Some(end) = self.end {
             return end;
         }
         sys::signal_group(self.pid, libc::SIGKILL);
         let end = match &self.origin {
-            Origin::Child(_) => reap(self.pid),
-            Origin::Forked(server) => {
+            ProcessOrigin::Child(_) => reap(self.pid),
+            ProcessOrigin::Forked(server) => {
                 // It need not lead a group.
                 Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
-                End { exit: server.reap(self.pid), usage: None }
+                ProcessEnd { exit: server.reap(self.pid), usage: None }
             }
         };
         *self.end.insert(end)
     }
 }
 
-impl Drop for Process {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-fn reap(pid: i32) -> End {
+fn reap(pid: i32) -> ProcessEnd {
     loop {
         match sys::reap(pid) {
-            Ok((exit, usage)) => return End { exit: Some(exit), usage: Some(usage) },
+            Ok((exit, usage)) => return ProcessEnd { exit: Some(exit), usage: Some(usage) },
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // Cannot be: it is a child of ours that nobody else reaps. No reason to panic in drop.
-            Err(_) => return End { exit: None, usage: None },
+            // Impossible for a child that only this function reaps; drop must not panic.
+            Err(_) => return ProcessEnd { exit: None, usage: None },
         }
     }
 }

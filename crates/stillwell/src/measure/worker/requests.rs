@@ -1,9 +1,9 @@
-//! The requests, one method each. All may fail as [`What`](super::What) says.
+//! The requests, one method each. All may fail as [`FailureCause`](super::What) says.
 
 use std::time::Duration;
 
-use crate::measure::worker::answer::{self, Benchmark};
-use crate::measure::worker::failure::{Failure, Why};
+use crate::measure::worker::answer::{self, WorkerBenchmark};
+use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
 use crate::measure::worker::{LIMIT, Worker, text};
 
 /// All lines of one answer together.
@@ -11,7 +11,7 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// A part of the code of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CodePart {
     Setup,
     Statement,
     Teardown,
@@ -21,8 +21,8 @@ impl Worker {
     /// The benchmarks of the program. A program that makes its benchmarks while it runs ends afterwards.
     ///
     /// # Errors
-    /// As for every request: see [`What`].
-    pub fn list(&mut self) -> Result<Vec<Benchmark>, Failure> {
+    /// As for every request: see [`FailureCause`].
+    pub fn list(&mut self) -> Result<Vec<WorkerBenchmark>, WorkerFailure> {
         self.lines("list", None, answer::benchmark)
     }
 
@@ -30,7 +30,7 @@ impl Worker {
     ///
     /// # Errors
     /// As for every request.
-    pub fn select(&mut self, name: &str) -> Result<(), Failure> {
+    pub fn select(&mut self, name: &str) -> Result<(), WorkerFailure> {
         self.ok(&format!("select {}", text::escape(name)), b"", None)
     }
 
@@ -38,11 +38,11 @@ impl Worker {
     ///
     /// # Errors
     /// As for every request.
-    pub fn source(&mut self, part: Part, code: &str) -> Result<(), Failure> {
+    pub fn source(&mut self, part: CodePart, code: &str) -> Result<(), WorkerFailure> {
         let part = match part {
-            Part::Setup => "setup",
-            Part::Statement => "statement",
-            Part::Teardown => "teardown",
+            CodePart::Setup => "setup",
+            CodePart::Statement => "statement",
+            CodePart::Teardown => "teardown",
         };
         self.ok(&format!("source {part} {}", code.len()), code.as_bytes(), Some(LIMIT))
     }
@@ -51,7 +51,7 @@ impl Worker {
     ///
     /// # Errors
     /// As for every request.
-    pub fn compile(&mut self, duplicate: u64) -> Result<(), Failure> {
+    pub fn compile(&mut self, duplicate: u64) -> Result<(), WorkerFailure> {
         self.ok(&format!("compile {duplicate}"), b"", Some(LIMIT))
     }
 
@@ -59,7 +59,7 @@ impl Worker {
     ///
     /// # Errors
     /// As for every request.
-    pub fn gc(&mut self, on: bool) -> Result<(), Failure> {
+    pub fn gc(&mut self, on: bool) -> Result<(), WorkerFailure> {
         self.ok(if on { "gc on" } else { "gc off" }, b"", Some(LIMIT))
     }
 
@@ -67,15 +67,15 @@ impl Worker {
     ///
     /// # Errors
     /// As for every request.
-    pub fn collect(&mut self) -> Result<(), Failure> {
+    pub fn collect(&mut self) -> Result<(), WorkerFailure> {
         self.ok("collect", b"", Some(LIMIT))
     }
 
-    /// What the worker knows of itself. Finding it out may disturb measurements.
+    /// Metadata of the worker. Collecting it may disturb measurements.
     ///
     /// # Errors
     /// As for every request.
-    pub fn metadata(&mut self) -> Result<Vec<(String, String)>, Failure> {
+    pub fn metadata(&mut self) -> Result<Vec<(String, String)>, WorkerFailure> {
         self.lines("metadata", Some(LIMIT), answer::meta)
     }
 
@@ -83,11 +83,11 @@ impl Worker {
     ///
     /// # Errors
     /// As for every request; an error answer where the worker does not know this one.
-    pub fn tracemalloc(&mut self, loops: u64) -> Result<u64, Failure> {
+    pub fn tracemalloc(&mut self, loops: u64) -> Result<u64, WorkerFailure> {
         let request = format!("tracemalloc {loops}");
         let line = self.exchange(Some(&request), b"", None, true)?;
         answer::number(&line, b"memory")
-            .ok_or_else(|| self.rubbish(Some(&request), &line, Why::Form))
+            .ok_or_else(|| self.rubbish(Some(&request), &line, AnswerFault::Form))
     }
 
     /// A request that is answered by `ok`.
@@ -96,9 +96,13 @@ impl Worker {
         request: &str,
         payload: &[u8],
         limit: Option<Duration>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WorkerFailure> {
         let line = self.exchange(Some(request), payload, limit, true)?;
-        if line == b"ok" { Ok(()) } else { Err(self.rubbish(Some(request), &line, Why::Form)) }
+        if line == b"ok" {
+            Ok(())
+        } else {
+            Err(self.rubbish(Some(request), &line, AnswerFault::Form))
+        }
     }
 
     /// A request that is answered by many lines and `end`. Each line has its own time limit.
@@ -107,18 +111,18 @@ impl Worker {
         request: &str,
         limit: Option<Duration>,
         parse: impl Fn(&[u8]) -> Option<T>,
-    ) -> Result<Vec<T>, Failure> {
+    ) -> Result<Vec<T>, WorkerFailure> {
         let mut line = self.exchange(Some(request), b"", limit, false)?;
         let mut found = Vec::new();
         let mut n_bytes = 0;
         while line != b"end" {
             n_bytes += line.len();
             if n_bytes > ANSWER_BYTES_MAX {
-                return Err(self.rubbish(Some(request), &line, Why::TooLong));
+                return Err(self.rubbish(Some(request), &line, AnswerFault::TooLong));
             }
             match parse(&line) {
                 Some(one) => found.push(one),
-                None => return Err(self.rubbish(Some(request), &line, Why::Form)),
+                None => return Err(self.rubbish(Some(request), &line, AnswerFault::Form)),
             }
             line = self.next_line(Some(request), limit)?;
         }

@@ -1,10 +1,10 @@
 //! One slice: the loops that a worker runs at one request, timed by itself and watched from outside.
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::worker::failure::{Failure, Why};
+use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
 use crate::measure::worker::{Worker, answer};
 
-/// What one slice measured. `None`: this kernel cannot say; never zero instead.
+/// Measurements of one slice. `None` if the kernel does not have the value; never zero instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// CLOCK_MONOTONIC when the request was sent.
@@ -37,7 +37,7 @@ impl Worker {
     /// # Errors
     /// As for every request. Also when the worker says that the loops took longer than it had: then it answers an older
     /// request, or its clock is another one.
-    pub fn run_loops(&mut self, loops: u64) -> Result<Slice, Failure> {
+    pub fn run_loops(&mut self, loops: u64) -> Result<Slice, WorkerFailure> {
         let request = format!("run {loops}");
         let status_before = self.files.status();
         let wait_before_ns = self.files.run_queue_wait_ns();
@@ -47,10 +47,10 @@ impl Worker {
         let wait_after_ns = self.files.run_queue_wait_ns();
         let status = self.files.status();
         let Some(time) = answer::time(&line) else {
-            return Err(self.rubbish(Some(&request), &line, Why::Form));
+            return Err(self.rubbish(Some(&request), &line, AnswerFault::Form));
         };
         if time.wall_ns > longest_ns(round_trip_ns) {
-            return Err(self.rubbish(Some(&request), &line, Why::LongerThanPossible));
+            return Err(self.rubbish(Some(&request), &line, AnswerFault::LongerThanPossible));
         }
         let grown = |after: Option<u64>, before: Option<u64>| after?.checked_sub(before?);
         Ok(Slice {

@@ -61,33 +61,33 @@ while True:
         say('error unknown\\\\x20request')
 ";
 
-fn launch(argv: &[&str]) -> Launch {
+fn launch(argv: &[&str]) -> WorkerLaunch {
     use std::os::unix::ffi::OsStrExt as _;
     let entry = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         [name.as_bytes(), b"=", value.as_bytes()].concat()
     };
-    Launch {
+    WorkerLaunch {
         argv: argv.iter().map(|word| word.as_bytes().to_vec()).collect(),
         environment: std::env::vars_os().map(entry).collect(),
         attributes: Attributes::default(),
     }
 }
 
-fn start(argv: &[&str], patience: &Patience) -> Result<Worker, Failure> {
+fn start(argv: &[&str], request_limits: &RequestLimits) -> Result<Worker, WorkerFailure> {
     crate::sys::stop_ignoring_children();
-    Worker::start(&mut Launcher::default(), &launch(argv), patience)
+    Worker::start(&mut Launcher::default(), &launch(argv), request_limits)
 }
 
-fn shell_with(script: &str, patience: &Patience) -> Worker {
-    start(&["/bin/sh", "-c", &format!("{SHELL}{script}"), "sh"], patience).unwrap()
+fn shell_with(script: &str, request_limits: &RequestLimits) -> Worker {
+    start(&["/bin/sh", "-c", &format!("{SHELL}{script}"), "sh"], request_limits).unwrap()
 }
 
 fn shell(script: &str) -> Worker {
-    shell_with(script, &Patience::default())
+    shell_with(script, &RequestLimits::default())
 }
 
 fn python(script: &str) -> Worker {
-    start(&["python3", "-c", &format!("{PYTHON}{script}")], &Patience::default()).unwrap()
+    start(&["python3", "-c", &format!("{PYTHON}{script}")], &RequestLimits::default()).unwrap()
 }
 
 /// That neither the process is there nor its zombie.
@@ -99,17 +99,17 @@ fn check_gone(pid: i32) {
 
 /// What goes wrong before or at the first line.
 #[track_caller]
-fn check_hello(mut worker: Worker) -> Failure {
+fn check_hello(mut worker: Worker) -> WorkerFailure {
     let failure = worker.hello().unwrap_err();
     assert_eq!(failure.request, None);
     check_gone(worker.pid());
-    assert_eq!(worker.collect().unwrap_err().what, What::Over);
+    assert_eq!(worker.collect().unwrap_err().what, FailureCause::Over);
     failure
 }
 
 /// What goes wrong in `run 7`.
 #[track_caller]
-fn check_run(mut worker: Worker) -> Failure {
+fn check_run(mut worker: Worker) -> WorkerFailure {
     worker.hello().unwrap();
     let failure = worker.run_loops(7).unwrap_err();
     assert_eq!(failure.request.as_deref(), Some("run 7"));
@@ -126,9 +126,9 @@ fn everything_that_can_be_asked() {
     let found: Vec<_> = benchmarks.iter().map(|it| (it.name.as_str(), it.inner_loops)).collect();
     assert_eq!(found, [("a", 1), ("b c", 10)]);
     worker.select("b c\\ü").unwrap();
-    worker.source(Part::Setup, "").unwrap();
+    worker.source(CodePart::Setup, "").unwrap();
     // More than a pipe takes.
-    worker.source(Part::Statement, &"x + y\n".repeat(100_000)).unwrap();
+    worker.source(CodePart::Statement, &"x + y\n".repeat(100_000)).unwrap();
     worker.compile(3).unwrap();
     worker.gc(false).unwrap();
     worker.collect().unwrap();
@@ -141,7 +141,7 @@ fn everything_that_can_be_asked() {
     assert!(second.voluntary_switches.is_some() && second.involuntary_switches.is_some());
     assert_eq!(worker.n_threads(), Some(1));
     let failure = worker.tracemalloc(5).unwrap_err();
-    assert_eq!(failure.what, What::ErrorAnswer("unknown request".into()));
+    assert_eq!(failure.what, FailureCause::ErrorAnswer("unknown request".into()));
     // It serves on.
     let metadata = worker.metadata().unwrap();
     let expected = [("chosen", "b c\\ü"), ("bytes", "600000")];
@@ -155,71 +155,75 @@ fn everything_that_can_be_asked() {
 #[test]
 fn a_program_that_is_no_worker() {
     let failure = check_hello(shell("exit 0"));
-    assert_eq!(failure.what, What::NotAWorker { exit: 0 });
+    assert_eq!(failure.what, FailureCause::NotAWorker { exit: 0 });
     let failure = check_hello(shell("echo 'Usage: sh FILE' >&2; exit 2"));
-    assert_eq!(failure.what, What::NotAWorker { exit: 2 });
+    assert_eq!(failure.what, FailureCause::NotAWorker { exit: 2 });
     let failure = check_hello(shell("echo \"unknown option $1\"; exit 64"));
-    assert_eq!(failure.what, What::NotAWorker { exit: 64 });
+    assert_eq!(failure.what, FailureCause::NotAWorker { exit: 64 });
 }
 
 #[test]
 fn a_program_that_fails_before_its_first_line() {
     let failure = check_hello(python("import no_such_module_at_all"));
-    assert_eq!(failure.what, What::Died { exit: Some(1) });
-    let last = failure.said.stderr.lines().last().unwrap().to_owned();
+    assert_eq!(failure.what, FailureCause::Died { exit: Some(1) });
+    let last = failure.output_tail.stderr.lines().last().unwrap().to_owned();
     assert!(last.contains("No module named 'no_such_module_at_all'"), "{last}");
     let failure = check_hello(shell("printf 'stillwell 1' >&4; kill -SEGV $$"));
-    assert_eq!(failure.what, What::Died { exit: Some(-libc::SIGSEGV) });
+    assert_eq!(failure.what, FailureCause::Died { exit: Some(-libc::SIGSEGV) });
 }
 
 #[test]
 fn first_lines_that_are_none() {
     let failure = check_hello(shell("say '{\"hello\":\"wörld\"}'; ask"));
-    let What::Rubbish { line, why: Why::Form } = failure.what else { panic!("{failure:?}") };
+    let FailureCause::Rubbish { line, why: AnswerFault::Form } = failure.what else {
+        panic!("{failure:?}")
+    };
     assert_eq!(line, "{\\\"hello\\\":\\\"wörld\\\"}");
     let failure = check_hello(shell("say stillwell 2 all=new; ask"));
-    assert_eq!(failure.what, What::WrongVersion("2".into()));
+    assert_eq!(failure.what, FailureCause::WrongVersion("2".into()));
     let failure = check_hello(shell("printf 'stillwell 1\\nok\\n' >&4; ask"));
-    let expected = What::Rubbish { line: "ok\\n".into(), why: Why::Unasked };
+    let expected = FailureCause::Rubbish { line: "ok\\n".into(), why: AnswerFault::Unasked };
     assert_eq!(failure.what, expected);
 }
 
 #[test]
 fn a_worker_that_dies_in_the_middle() {
     let failure = check_run(shell("say stillwell 1; ask; echo out; echo err >&2; kill -KILL $$"));
-    assert_eq!(failure.what, What::Died { exit: Some(-libc::SIGKILL) });
-    assert_eq!(failure.said, Said { stdout: "out\n".into(), stderr: "err\n".into() });
+    assert_eq!(failure.what, FailureCause::Died { exit: Some(-libc::SIGKILL) });
+    assert_eq!(failure.output_tail, OutputTail { stdout: "out\n".into(), stderr: "err\n".into() });
     let failure = check_run(shell("say stillwell 1; ask; exit 0"));
-    assert_eq!(failure.what, What::Died { exit: Some(0) });
+    assert_eq!(failure.what, FailureCause::Died { exit: Some(0) });
     // It had ended before it was asked, and said something.
     let mut worker = shell("say stillwell 1; echo over >&2; exit 3");
     worker.hello().unwrap();
-    assert_eq!(wait_for_end(&mut worker.process, &Limits::default()), Ok(true));
+    assert_eq!(wait_for_end(&mut worker.process, &WaitLimits::default()), Ok(true));
     let failure = worker.run_loops(7).unwrap_err();
-    assert_eq!(failure.what, What::Died { exit: Some(3) });
-    assert_eq!(failure.said.stderr, "over\n");
+    assert_eq!(failure.what, FailureCause::Died { exit: Some(3) });
+    assert_eq!(failure.output_tail.stderr, "over\n");
 }
 
 #[test]
 fn a_traceback_is_kept() {
     let failure = check_run(python("say('stillwell 1')\nask()\n1 / 0"));
-    assert_eq!(failure.what, What::Died { exit: Some(1) });
-    assert!(failure.said.stderr.contains("Traceback"));
-    assert!(failure.said.stderr.trim_end().ends_with("ZeroDivisionError: division by zero"));
+    assert_eq!(failure.what, FailureCause::Died { exit: Some(1) });
+    assert!(failure.output_tail.stderr.contains("Traceback"));
+    assert!(failure.output_tail.stderr.trim_end().ends_with("ZeroDivisionError: division by zero"));
 }
 
 #[test]
 fn answers_that_are_none() {
     for (script, expected) in [
-        ("say time 1", Why::Form),
-        ("say ok", Why::Form),
-        ("say time 1 1 a=b", Why::Form),
-        ("printf 'time 1 1\\ntime 1 1\\n' >&4", Why::Unasked),
-        ("say time 9000000000000000000 1", Why::LongerThanPossible),
-        ("head -c 70000 /dev/zero | tr '\\0' x >&4", Why::TooLong),
+        ("say time 1", AnswerFault::Form),
+        ("say ok", AnswerFault::Form),
+        ("say time 1 1 a=b", AnswerFault::Form),
+        ("printf 'time 1 1\\ntime 1 1\\n' >&4", AnswerFault::Unasked),
+        ("say time 9000000000000000000 1", AnswerFault::LongerThanPossible),
+        ("head -c 70000 /dev/zero | tr '\\0' x >&4", AnswerFault::TooLong),
     ] {
         let failure = check_run(shell(&format!("say stillwell 1; ask; {script}; ask")));
-        let What::Rubbish { line, why } = failure.what else { panic!("{script}: {failure:?}") };
+        let FailureCause::Rubbish { line, why } = failure.what else {
+            panic!("{script}: {failure:?}")
+        };
         assert_eq!(why, expected, "{script}");
         assert!(line.len() <= 200);
     }
@@ -236,7 +240,10 @@ fn a_second_answer_that_comes_late_is_not_taken_for_the_next() {
     }
     let what = first.unwrap_err().what;
     assert!(
-        matches!(what, What::Rubbish { why: Why::Unasked, .. } | What::Died { .. }),
+        matches!(
+            what,
+            FailureCause::Rubbish { why: AnswerFault::Unasked, .. } | FailureCause::Died { .. }
+        ),
         "{what:?}"
     );
     check_gone(worker.pid());
@@ -247,7 +254,7 @@ fn a_list_without_end_ends() {
     let mut worker = shell("say stillwell 1; ask; exec yes benchmark x >&4");
     worker.hello().unwrap();
     let what = worker.list().unwrap_err().what;
-    assert!(matches!(what, What::Rubbish { why: Why::TooLong, .. }), "{what:?}");
+    assert!(matches!(what, FailureCause::Rubbish { why: AnswerFault::TooLong, .. }), "{what:?}");
 }
 
 #[test]
@@ -257,7 +264,7 @@ fn an_error_answer_leaves_the_worker_usable() {
     worker.hello().unwrap();
     let failure = worker.select("a b").unwrap_err();
     assert_eq!(failure.request.as_deref(), Some("select a\\\\x20b"));
-    assert_eq!(failure.what, What::ErrorAnswer("NameError: x".into()));
+    assert_eq!(failure.what, FailureCause::ErrorAnswer("NameError: x".into()));
     worker.collect().unwrap();
     assert_eq!(worker.quit().unwrap().exit, Some(0));
 }
@@ -269,9 +276,9 @@ fn a_worker_that_hangs_is_killed_with_all_its_children() {
     let mut worker = shell("sleep 1000 & say stillwell 1 child=$!; ask; wait");
     let child: i32 = worker.hello().unwrap().get("child").unwrap().parse().unwrap();
     let child = pidfd_open(Pid::from_raw(child).unwrap(), PidfdFlags::empty());
-    worker.patience.timeout = Some(timeout);
+    worker.request_limits.timeout = Some(timeout);
     let failure = check_run(worker);
-    assert_eq!(failure.what, What::TimedOut(timeout));
+    assert_eq!(failure.what, FailureCause::TimedOut(timeout));
     if let Ok(child) = child {
         // Returns when it has ended.
         poll(&mut [PollFd::new(&child, PollFlags::IN)], None).unwrap();
@@ -281,14 +288,14 @@ fn a_worker_that_hangs_is_killed_with_all_its_children() {
 #[test]
 fn a_dead_worker_is_noticed_though_its_child_holds_the_pipe() {
     let failure = check_run(shell("say stillwell 1; ask; sleep 1000 & exit 4"));
-    assert_eq!(failure.what, What::Died { exit: Some(4) });
+    assert_eq!(failure.what, FailureCause::Died { exit: Some(4) });
 }
 
 #[test]
 fn a_worker_that_closes_its_pipe_and_stays() {
     let failure =
         check_run(python("import signal\nsay('stillwell 1')\nask()\nos.close(w)\nsignal.pause()"));
-    assert_eq!(failure.what, What::HungUp);
+    assert_eq!(failure.what, FailureCause::HungUp);
 }
 
 #[test]
@@ -296,9 +303,9 @@ fn a_worker_that_reads_nothing_is_timed_out() {
     let timeout = Duration::from_millis(300);
     let mut worker = shell("say stillwell 1; sleep 1000");
     worker.hello().unwrap();
-    worker.patience.timeout = Some(timeout);
-    let failure = worker.source(Part::Statement, &"x".repeat(1 << 20)).unwrap_err();
-    assert_eq!(failure.what, What::TimedOut(timeout));
+    worker.request_limits.timeout = Some(timeout);
+    let failure = worker.source(CodePart::Statement, &"x".repeat(1 << 20)).unwrap_err();
+    assert_eq!(failure.what, FailureCause::TimedOut(timeout));
     check_gone(worker.pid());
 }
 
@@ -315,16 +322,18 @@ say('bye')";
     worker.run_loops(1).unwrap();
     worker.run_loops(1).unwrap();
     let ended = worker.quit().unwrap();
-    assert!(ended.said.stdout.ends_with("x\nlast\n") && ended.said.stderr.ends_with('y'));
-    assert!(ended.said.stdout.len() <= 4096);
+    assert!(
+        ended.output_tail.stdout.ends_with("x\nlast\n") && ended.output_tail.stderr.ends_with('y')
+    );
+    assert!(ended.output_tail.stdout.len() <= 4096);
 }
 
 #[test]
 fn an_interrupt_ends_the_wait_and_is_then_over() {
     let (interrupt, mut signals) = Interrupt::by_hand();
-    let patience = Patience { timeout: None, interrupt: Some(Rc::new(interrupt)) };
-    let worker = shell_with("say stillwell 1; ask; ask", &patience);
-    let mut other = shell_with("say stillwell 1; ask; say bye", &patience);
+    let request_limits = RequestLimits { timeout: None, interrupt: Some(Rc::new(interrupt)) };
+    let worker = shell_with("say stillwell 1; ask; ask", &request_limits);
+    let mut other = shell_with("say stillwell 1; ask; say bye", &request_limits);
     other.hello().unwrap();
     let ask = |mut worker: Worker, signals: &mut UnixStream| {
         worker.hello().unwrap();
@@ -333,7 +342,7 @@ fn an_interrupt_ends_the_wait_and_is_then_over() {
         check_gone(worker.pid());
         failure
     };
-    assert_eq!(ask(worker, &mut signals).what, What::Interrupted);
+    assert_eq!(ask(worker, &mut signals).what, FailureCause::Interrupted);
     assert!(!other.quit().unwrap().killed, "the same signal does not count twice");
 }
 
@@ -348,13 +357,13 @@ fn what_ends_by_itself_after_the_list_is_fine() {
 
 #[test]
 fn programs_that_cannot_be_started() {
-    let failure = start(&["no-such-program-anywhere"], &Patience::default()).unwrap_err();
-    assert!(matches!(failure.what, What::NoProgram(_)), "{failure:?}");
+    let failure = start(&["no-such-program-anywhere"], &RequestLimits::default()).unwrap_err();
+    assert!(matches!(failure.what, FailureCause::NoProgram(_)), "{failure:?}");
     let mut launcher = Launcher::default();
     let mut launch = launch(&["true"]);
     launch.attributes.affinity = Some(CpuMask::default());
-    let failure = Worker::start(&mut launcher, &launch, &Patience::default()).unwrap_err();
-    let expected = What::Start { stage: crate::sys::Stage::Affinity, errno: libc::EINVAL };
+    let failure = Worker::start(&mut launcher, &launch, &RequestLimits::default()).unwrap_err();
+    let expected = FailureCause::Start { stage: crate::sys::Stage::Affinity, errno: libc::EINVAL };
     assert_eq!(failure.what, expected);
 }
 

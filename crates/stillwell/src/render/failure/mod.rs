@@ -3,7 +3,7 @@
 mod exit;
 pub mod worker;
 
-use crate::measure::{Failure, Hook};
+use crate::measure::{Hook, MeasurementFailure};
 use crate::record::Record;
 use crate::render::remedies::Audience;
 use crate::render::shorten;
@@ -13,7 +13,7 @@ pub use exit::{LINE_MAX, exit_in_words};
 /// Lines of standard error that are shown.
 const STDERR_LINES_MAX: usize = 10;
 /// The message for the end of the output.
-pub fn explain(record: &Record, failure: &Failure) -> String {
+pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
     let plan = &record.header.plan;
     let audience = Audience::of(plan);
     let shown = record.path.display();
@@ -24,7 +24,7 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
         _ => format!("no run had succeeded; what is known of this one is in {shown}"),
     };
     match failure {
-        Failure::Run { arm, exit, timed_out, stderr, .. } => {
+        MeasurementFailure::Run { arm, exit, timed_out, stderr, .. } => {
             let command = plan.arms[*arm].label();
             let how = if *timed_out {
                 match audience {
@@ -37,12 +37,12 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
             let advice = advice(audience, *exit, *timed_out);
             format!("command {} ({command:?}) {how}; {advice}; {kept}{}", arm + 1, tail(stderr))
         }
-        Failure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
+        MeasurementFailure::Hook { hook: Hook::Validate, arm, command, exit, stderr } => {
             let (label, how) = (plan.arms[*arm].label(), exit_in_words(*exit));
             let what = format!("the output of command {} ({label:?}) is not valid", arm + 1);
             format!("{what}: {command:?} {how}; {kept}{}", tail(stderr))
         }
-        Failure::Hook { hook, command, exit, stderr, .. } => {
+        MeasurementFailure::Hook { hook, command, exit, stderr, .. } => {
             let option = match hook {
                 Hook::Setup => audience.key("--setup", "setup"),
                 Hook::Prepare => audience.key("--prepare", "prepare"),
@@ -55,14 +55,14 @@ pub fn explain(record: &Record, failure: &Failure) -> String {
                 tail(stderr)
             )
         }
-        Failure::Worker { arm, failure } => {
+        MeasurementFailure::Worker { arm, failure } => {
             let label = plan.arms[*arm].label();
             let kind = if plan.arms[*arm].source.is_some() { "statement" } else { "program" };
             let arm = format!("{kind} {} ({label:?})", arm + 1);
             worker::explain(&arm, &kept, failure, audience)
         }
-        Failure::Start { why } => audience.words(why),
-        Failure::Record { error, .. } => format!("{error}; {kept}"),
+        MeasurementFailure::Start { why } => audience.words(why),
+        MeasurementFailure::Record { error, .. } => format!("{error}; {kept}"),
     }
 }
 

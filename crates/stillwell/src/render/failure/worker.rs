@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::measure::worker::{Failure, Said, What, Why};
+use crate::measure::worker::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
 use crate::render::failure::exit::{LINE_MAX, exit_in_words};
 use crate::render::remedies::Audience;
 use crate::render::shorten;
@@ -14,62 +14,64 @@ const LINES_MAX: usize = 10;
 /// The message for the end of the output. `arm` is what to call the arm, for example `command 2 ("./bench")`, and
 /// `kept` says where what was measured before is. `audience` decides what
 /// remedies are called.
-pub fn explain(arm: &str, kept: &str, failure: &Failure, audience: Audience) -> String {
+pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audience) -> String {
     let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
     let request = request.unwrap_or_default();
     let (what, advice) = in_words(&failure.what);
     let advice = advice.map(|advice| audience.words(&format!("; {advice}"))).unwrap_or_default();
-    format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.said))
+    format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.output_tail))
 }
 
 /// What happened, as what follows the arm, and what to do about it.
-fn in_words(what: &What) -> (String, Option<&'static str>) {
+fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
     const PROTOCOL: &str = "docs/worker-protocol.md says what a worker answers";
     match what {
-        What::NoProgram(why) => {
+        FailureCause::NoProgram(why) => {
             (format!("was not started: {why}"), Some("check its path, or PATH"))
         }
-        What::Start { stage, errno } => {
+        FailureCause::Start { stage, errno } => {
             let (step, advice) = step(*stage);
             (format!("was not started: cannot {step}: {}", cause(*errno)), Some(advice))
         }
-        What::Died { exit: Some(exit) } => (exit_in_words(*exit), None),
-        What::Died { exit: None } => ("ended".into(), None),
-        What::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL)),
-        What::TimedOut(limit) => (
+        FailureCause::Died { exit: Some(exit) } => (exit_in_words(*exit), None),
+        FailureCause::Died { exit: None } => ("ended".into(), None),
+        FailureCause::HungUp => ("closed its pipe to Stillwell and went on".into(), Some(PROTOCOL)),
+        FailureCause::TimedOut(limit) => (
             format!("did not answer within {limit:?}"),
             Some("allow more with ⟦timeout⟧, or see what it waits for"),
         ),
-        What::Rubbish { line, why } => {
+        FailureCause::Rubbish { line, why } => {
             let why = match why {
-                Why::Form => "answered what is no answer",
-                Why::TooLong => "answered more than an answer may be",
-                Why::Unasked => "said something that it was not asked for",
-                Why::LongerThanPossible => "answered a time longer than it had taken to answer",
+                AnswerFault::Form => "answered what is no answer",
+                AnswerFault::TooLong => "answered more than an answer may be",
+                AnswerFault::Unasked => "said something that it was not asked for",
+                AnswerFault::LongerThanPossible => {
+                    "answered a time longer than it had taken to answer"
+                }
             };
             let shown = if line.is_empty() { "an empty line".into() } else { format!("'{line}'") };
             (format!("{why}: {shown}"), Some(PROTOCOL))
         }
-        What::WrongVersion(version) => (
+        FailureCause::WrongVersion(version) => (
             format!(
                 "speaks version {version} of the worker protocol, and this Stillwell version 1"
             ),
             Some("use worker and Stillwell of the same release"),
         ),
-        What::ErrorAnswer(text) => (format!("failed: {text}"), None),
-        What::NotAWorker { exit } => (
+        FailureCause::ErrorAnswer(text) => (format!("failed: {text}"), None),
+        FailureCause::NotAWorker { exit } => (
             format!("{} without having offered any benchmark", exit_in_words(*exit)),
             Some(
                 "a benchmark program makes a stillwell.Runner (Python) or includes stillwell.h (C, C++); other programs \
                  are timed as a whole by `stillwell run`",
             ),
         ),
-        What::Interrupted => ("was interrupted".into(), None),
-        What::System { what, errno } => (
+        FailureCause::Interrupted => ("was interrupted".into(), None),
+        FailureCause::System { what, errno } => (
             format!("cannot be used: cannot {what}: {}", cause(*errno)),
             Some("check the limits on open files and memory (ulimit -a)"),
         ),
-        What::Over => ("cannot be asked any more: it has failed before".into(), None),
+        FailureCause::Over => ("cannot be asked any more: it has failed before".into(), None),
     }
 }
 
@@ -108,9 +110,11 @@ fn cause(errno: i32) -> io::Error {
 }
 
 /// The last lines of both streams. A program that said nothing needs no words for that: it was not asked to.
-fn end_of(said: &Said) -> String {
+fn end_of(output_tail: &OutputTail) -> String {
     let mut shown = String::new();
-    for (text, stream) in [(&said.stdout, "standard output"), (&said.stderr, "standard error")] {
+    for (text, stream) in
+        [(&output_tail.stdout, "standard output"), (&output_tail.stderr, "standard error")]
+    {
         let lines: Vec<&str> = text.trim_end().lines().collect();
         let last = &lines[lines.len().saturating_sub(LINES_MAX)..];
         if !last.is_empty() {
@@ -126,8 +130,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(request: Option<&str>, what: What, said: Said, expected: &str) {
-        let failure = Failure { request: request.map(Into::into), what, said };
+    fn check(request: Option<&str>, what: FailureCause, output_tail: OutputTail, expected: &str) {
+        let failure = WorkerFailure { request: request.map(Into::into), what, output_tail };
         let found =
             explain("command 1 (\"./b\")", "nothing was measured", &failure, Audience::Workers);
         assert_eq!(found, expected);
@@ -135,34 +139,36 @@ mod tests {
 
     #[test]
     fn failures_in_words() {
-        let said =
-            |stdout: &str, stderr: &str| Said { stdout: stdout.into(), stderr: stderr.into() };
+        let output_tail = |stdout: &str, stderr: &str| OutputTail {
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        };
         check(
             Some("run 10"),
-            What::Died { exit: Some(-11) },
-            said("", "a\nb\n"),
+            FailureCause::Died { exit: Some(-11) },
+            output_tail("", "a\nb\n"),
             "command 1 (\"./b\") (asked to \"run 10\") was ended by signal 11 (SIGSEGV); nothing was measured; \
              its standard error ended with:\n  | a\n  | b",
         );
         check(
             None,
-            What::NotAWorker { exit: 0 },
-            said("42\n", ""),
+            FailureCause::NotAWorker { exit: 0 },
+            output_tail("42\n", ""),
             "command 1 (\"./b\") exited with 0 without having offered any benchmark; a benchmark program makes a \
              stillwell.Runner (Python) or includes stillwell.h (C, C++); other programs are timed as a whole by \
              `stillwell run`; nothing was measured; its standard output ended with:\n  | 42",
         );
         check(
             Some("collect"),
-            What::Rubbish { line: "oh".into(), why: Why::Form },
-            said("", ""),
+            FailureCause::Rubbish { line: "oh".into(), why: AnswerFault::Form },
+            output_tail("", ""),
             "command 1 (\"./b\") (asked to \"collect\") answered what is no answer: 'oh'; docs/worker-protocol.md says \
              what a worker answers; nothing was measured",
         );
         check(
             None,
-            What::Start { stage: Stage::Exec, errno: libc::ENOEXEC },
-            said("", ""),
+            FailureCause::Start { stage: Stage::Exec, errno: libc::ENOEXEC },
+            output_tail("", ""),
             "command 1 (\"./b\") was not started: cannot execute it: Exec format error (os error 8); check that it is \
              a binary for this machine, or a script whose #! line names a program that exists; nothing was measured",
         );
@@ -171,7 +177,7 @@ mod tests {
     #[test]
     fn only_the_last_lines_are_shown() {
         let stdout: String = (0..30).map(|line| format!("line {line}\n")).collect();
-        let shown = end_of(&Said { stdout, stderr: String::new() });
+        let shown = end_of(&OutputTail { stdout, stderr: String::new() });
         assert!(shown.starts_with("; its standard output ended with:\n  | line 20\n"), "{shown}");
         assert!(shown.ends_with("line 29"), "{shown}");
     }

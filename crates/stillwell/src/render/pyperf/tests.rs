@@ -1,5 +1,5 @@
 use super::*;
-use crate::convert::read::{File, Options};
+use crate::convert::source::{ReadOptions, SourceFile};
 use crate::render::{bmf, values};
 use crate::values::FileFormat;
 
@@ -15,7 +15,7 @@ const CODSPEED: &[u8] =
     include_bytes!("../../../tests/samples/results/pytest_codspeed_walltime.json");
 
 fn read(format: FileFormat, bytes: &[u8]) -> Results {
-    format.read(&[File { path: "", bytes }], Options::default()).unwrap()
+    format.read(&[SourceFile { path: "", bytes }], ReadOptions::default()).unwrap()
 }
 
 fn written(results: &Results) -> Vec<u8> {
@@ -80,7 +80,7 @@ fn other_sources() {
     assert_eq!(results.benchmarks[0].metadata["parameter_n"], "10".into());
     // The repetitions had different numbers of loops, and a pyperf run has only one number.
     let results = read(FileFormat::Pyperf, &written(&read(FileFormat::Go, GO)));
-    assert_eq!(results.benchmarks[0].launches().next().unwrap().about.loops, None);
+    assert_eq!(results.benchmarks[0].launches().next().unwrap().info.loops, None);
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn run(
     script: &str,
     attributes: &Attributes,
     kept: &[BorrowedFd<'_>],
-) -> Result<(Launched, String), LaunchError> {
+) -> Result<(LaunchedChild, String), LaunchError> {
     stop_ignoring_children();
     let c = |text: &str| CString::new(text).unwrap();
     let output = rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC).unwrap();

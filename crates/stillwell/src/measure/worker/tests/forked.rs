@@ -43,13 +43,13 @@ fn fork_server(code: &str) -> (std::process::Child, Rc<ForkServer>) {
 #[test]
 fn forked_workers_are_workers() {
     let (mut child, server) = fork_server(SERVE);
-    let mut workers = [0, 1].map(|_| server.fork("fine", &Patience::default()).unwrap());
+    let mut workers = [0, 1].map(|_| server.fork("fine", &RequestLimits::default()).unwrap());
     for worker in &mut workers {
         assert!(worker.hello().unwrap().is("source"));
         assert_eq!(worker.run_loops(100).unwrap().counters[0].1, 100);
     }
-    let failure = server.fork("other", &Patience::default()).unwrap_err();
-    assert_eq!(failure.what, What::ErrorAnswer("no such arm".into()));
+    let failure = server.fork("other", &RequestLimits::default()).unwrap_err();
+    assert_eq!(failure.what, FailureCause::ErrorAnswer("no such arm".into()));
     for worker in workers {
         let ended = worker.quit().unwrap();
         assert!(ended.exit == Some(5) && !ended.killed && ended.usage.is_none());
@@ -67,18 +67,18 @@ say('stillwell 1')
 if ask()[1] == '1': os.kill(os.getpid(), signal.SIGSEGV)
 signal.pause()",
     );
-    let patience = Patience { timeout: Some(Duration::from_secs(2)), interrupt: None };
-    let mut worker = server.fork("fine", &Patience::default()).unwrap();
+    let request_limits = RequestLimits { timeout: Some(Duration::from_secs(2)), interrupt: None };
+    let mut worker = server.fork("fine", &RequestLimits::default()).unwrap();
     worker.hello().unwrap();
     let failure = worker.run_loops(1).unwrap_err();
-    assert_eq!(failure.what, What::Died { exit: Some(-libc::SIGSEGV) });
+    assert_eq!(failure.what, FailureCause::Died { exit: Some(-libc::SIGSEGV) });
     drop(worker);
-    let mut worker = server.fork("fine", &patience).unwrap();
+    let mut worker = server.fork("fine", &request_limits).unwrap();
     worker.hello().unwrap();
     let failure = worker.run_loops(2).unwrap_err();
-    assert_eq!(failure.what, What::TimedOut(Duration::from_secs(2)));
+    assert_eq!(failure.what, FailureCause::TimedOut(Duration::from_secs(2)));
     // A third one is dropped in the middle; the program reaps it, or could not go on to its own end.
-    server.fork("fine", &patience).unwrap().hello().unwrap();
+    server.fork("fine", &request_limits).unwrap().hello().unwrap();
     drop((worker, server));
     assert!(child.wait().unwrap().success());
 }
@@ -88,7 +88,7 @@ fn a_fork_server_that_is_gone() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     drop(theirs);
     let server = ForkServer::new(ours.into());
-    let ask = || server.fork("fine", &Patience::default()).unwrap_err().what;
-    assert_eq!(ask(), What::Died { exit: None });
-    assert_eq!(ask(), What::Over);
+    let ask = || server.fork("fine", &RequestLimits::default()).unwrap_err().what;
+    assert_eq!(ask(), FailureCause::Died { exit: None });
+    assert_eq!(ask(), FailureCause::Over);
 }

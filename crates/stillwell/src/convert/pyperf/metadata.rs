@@ -1,11 +1,11 @@
-//! What the metadata of a suite, of a benchmark or of a run says.
+//! Metadata of a suite, a benchmark or a run.
 
 use std::fmt;
+use std::num::NonZeroU64;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::convert::pyperf::Count;
 use crate::results::{Calibration, MetaValue, Metadata, ResultUnit};
 
 /// The units of pyperf.
@@ -27,13 +27,13 @@ impl From<PyUnit> for ResultUnit {
     }
 }
 
-/// What is needed to understand the values; the rest only if `ALL`.
+/// The keys that decide the meaning of the values; the others only if `ALL`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Said<const ALL: bool> {
+pub(super) struct PyperfMetadata<const ALL: bool> {
     pub(super) name: Option<String>,
     pub(super) unit: Option<PyUnit>,
-    pub(super) loops: Option<Count>,
-    pub(super) inner_loops: Option<Count>,
+    pub(super) loops: Option<NonZeroU64>,
+    pub(super) inner_loops: Option<NonZeroU64>,
     pub(super) calibration: Option<Calibration>,
     rest: Metadata,
 }
@@ -48,8 +48,8 @@ pub fn calibration_entry(calibration: Calibration) -> (&'static str, u64) {
     }
 }
 
-impl<const ALL: bool> Said<ALL> {
-    /// What is left when the values are understood. A calibration that was not of a run without values is left too.
+impl<const ALL: bool> PyperfMetadata<ALL> {
+    /// The other keys. A calibration stays among them if it belongs to no run without values.
     pub(super) fn take_rest(&mut self) -> Metadata {
         let mut rest = std::mem::take(&mut self.rest);
         if let Some((key, n)) = self.calibration.map(calibration_entry).filter(|_| ALL) {
@@ -59,25 +59,25 @@ impl<const ALL: bool> Said<ALL> {
     }
 }
 
-/// What the runs say that say it: it must be the same everywhere.
+/// The value of a key in the runs that have it: it must be the same in all of them.
 #[derive(Clone, Debug)]
-pub(super) struct Agreed<T> {
+pub(super) struct CommonValue<T> {
     value: Option<T>,
     n_runs: usize,
 }
 
-impl<T> Default for Agreed<T> {
+impl<T> Default for CommonValue<T> {
     fn default() -> Self {
         Self { value: None, n_runs: 0 }
     }
 }
 
-impl<T: PartialEq + Clone + fmt::Debug> Agreed<T> {
+impl<T: PartialEq + Clone + fmt::Debug> CommonValue<T> {
     /// # Errors
-    /// Another run said something else.
-    pub(super) fn say(&mut self, said: Option<T>) -> Result<(), String> {
-        self.n_runs += usize::from(said.is_some());
-        match (&self.value, said) {
+    /// Another run has something else.
+    pub(super) fn say(&mut self, metadata: Option<T>) -> Result<(), String> {
+        self.n_runs += usize::from(metadata.is_some());
+        match (&self.value, metadata) {
             (Some(before), Some(now)) if *before != now => {
                 Err(format!("this run is of {now:?}, another of the benchmark is of {before:?}"))
             }
@@ -89,10 +89,10 @@ impl<T: PartialEq + Clone + fmt::Debug> Agreed<T> {
         }
     }
 
-    /// What holds for all runs, if those that say nothing have what is said around them.
+    /// The value of all runs. Runs without it have that of the benchmark or suite.
     ///
     /// # Errors
-    /// Nobody says it, or a run says something else.
+    /// Neither the runs nor the benchmark nor the suite has the key, or the values differ.
     pub(super) fn agree(self, outer: Option<&T>, n_runs: usize) -> Result<T> {
         let is_outer_used = self.n_runs < n_runs;
         let chosen = self.value.as_ref().or(outer).context("nothing says it")?;
@@ -101,7 +101,7 @@ impl<T: PartialEq + Clone + fmt::Debug> Agreed<T> {
     }
 }
 
-enum Key {
+enum MetadataKey {
     Name,
     Unit,
     Loops,
@@ -114,78 +114,82 @@ enum Key {
     Other(Option<String>),
 }
 
-struct KeyOf<const ALL: bool>;
+struct MetadataKeySeed<const ALL: bool>;
 
-impl<'de, const ALL: bool> de::DeserializeSeed<'de> for KeyOf<ALL> {
-    type Value = Key;
+impl<'de, const ALL: bool> de::DeserializeSeed<'de> for MetadataKeySeed<ALL> {
+    type Value = MetadataKey;
 
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Key, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<MetadataKey, D::Error> {
         from.deserialize_identifier(self)
     }
 }
 
-impl<const ALL: bool> Visitor<'_> for KeyOf<ALL> {
-    type Value = Key;
+impl<const ALL: bool> Visitor<'_> for MetadataKeySeed<ALL> {
+    type Value = MetadataKey;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("a key")
     }
 
-    fn visit_str<E: de::Error>(self, key: &str) -> Result<Key, E> {
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<MetadataKey, E> {
         Ok(match key {
-            "name" => Key::Name,
-            "unit" => Key::Unit,
-            "loops" => Key::Loops,
-            "inner_loops" => Key::InnerLoops,
-            "calibrate_loops" => Key::CalibrateLoops,
-            "recalibrate_loops" => Key::RecalibrateLoops,
-            "calibrate_warmups" => Key::CalibrateWarmups,
-            "recalibrate_warmups" => Key::RecalibrateWarmups,
-            _ => Key::Other(ALL.then(|| key.into())),
+            "name" => MetadataKey::Name,
+            "unit" => MetadataKey::Unit,
+            "loops" => MetadataKey::Loops,
+            "inner_loops" => MetadataKey::InnerLoops,
+            "calibrate_loops" => MetadataKey::CalibrateLoops,
+            "recalibrate_loops" => MetadataKey::RecalibrateLoops,
+            "calibrate_warmups" => MetadataKey::CalibrateWarmups,
+            "recalibrate_warmups" => MetadataKey::RecalibrateWarmups,
+            _ => MetadataKey::Other(ALL.then(|| key.into())),
         })
     }
 }
 
-struct Members<const ALL: bool>;
+struct MetadataVisitor<const ALL: bool>;
 
-impl<'de, const ALL: bool> Visitor<'de> for Members<ALL> {
-    type Value = Said<ALL>;
+impl<'de, const ALL: bool> Visitor<'de> for MetadataVisitor<ALL> {
+    type Value = PyperfMetadata<ALL>;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("an object with metadata")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Said<ALL>, A::Error> {
-        let mut said = Said::default();
-        while let Some(key) = map.next_key_seed(KeyOf::<ALL>)? {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PyperfMetadata<ALL>, A::Error> {
+        let mut metadata = PyperfMetadata::default();
+        while let Some(key) = map.next_key_seed(MetadataKeySeed::<ALL>)? {
             match key {
-                Key::Name => once("name", &mut said.name, name(map.next_value::<String>()?)?)?,
-                Key::Unit => once("unit", &mut said.unit, map.next_value()?)?,
-                Key::Loops => once("loops", &mut said.loops, map.next_value()?)?,
-                Key::InnerLoops => once("inner_loops", &mut said.inner_loops, map.next_value()?)?,
+                MetadataKey::Name => {
+                    once("name", &mut metadata.name, name(map.next_value::<String>()?)?)?
+                }
+                MetadataKey::Unit => once("unit", &mut metadata.unit, map.next_value()?)?,
+                MetadataKey::Loops => once("loops", &mut metadata.loops, map.next_value()?)?,
+                MetadataKey::InnerLoops => {
+                    once("inner_loops", &mut metadata.inner_loops, map.next_value()?)?
+                }
                 // Calibrations of several kinds in one run mean no more than the last.
-                Key::CalibrateLoops => {
-                    said.calibration = Some(Calibration::Loops(map.next_value()?))
+                MetadataKey::CalibrateLoops => {
+                    metadata.calibration = Some(Calibration::Loops(map.next_value()?))
                 }
-                Key::RecalibrateLoops => {
-                    said.calibration = Some(Calibration::LoopsAgain(map.next_value()?))
+                MetadataKey::RecalibrateLoops => {
+                    metadata.calibration = Some(Calibration::LoopsAgain(map.next_value()?))
                 }
-                Key::CalibrateWarmups => {
-                    said.calibration = Some(Calibration::Warmups(map.next_value()?))
+                MetadataKey::CalibrateWarmups => {
+                    metadata.calibration = Some(Calibration::Warmups(map.next_value()?))
                 }
-                Key::RecalibrateWarmups => {
-                    said.calibration = Some(Calibration::WarmupsAgain(map.next_value()?))
+                MetadataKey::RecalibrateWarmups => {
+                    metadata.calibration = Some(Calibration::WarmupsAgain(map.next_value()?))
                 }
-                Key::Other(None) => drop(map.next_value::<IgnoredAny>()?),
-                Key::Other(Some(key)) => {
+                MetadataKey::Other(None) => drop(map.next_value::<IgnoredAny>()?),
+                MetadataKey::Other(Some(key)) => {
                     let value = map.next_value()?;
-                    if said.rest.insert(key.clone(), value).is_some() {
+                    if metadata.rest.insert(key.clone(), value).is_some() {
                         return Err(de::Error::custom(format!("{key:?} is there twice")));
                     }
                 }
             }
         }
-        Ok(said)
+        Ok(metadata)
     }
 }
 
@@ -198,8 +202,8 @@ fn name<E: de::Error>(name: String) -> Result<String, E> {
     if trimmed.is_empty() { Err(E::custom("the name is empty")) } else { Ok(trimmed.into()) }
 }
 
-impl<'de, const ALL: bool> Deserialize<'de> for Said<ALL> {
+impl<'de, const ALL: bool> Deserialize<'de> for PyperfMetadata<ALL> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(Members::<ALL>)
+        from.deserialize_map(MetadataVisitor::<ALL>)
     }
 }
