@@ -169,7 +169,7 @@ impl Store {
     /// It cannot be removed.
     pub fn remove(&mut self) -> Result<()> {
         self.journal = Journal::default();
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         match rustix::fs::unlinkat(&self.directory, NAME, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error).context("cannot remove the journal"),
@@ -180,18 +180,18 @@ impl Store {
     fn append(&mut self, entry: Entry) -> Result<()> {
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         let written = self.open_for_appending().and_then(|file| {
             let mut file = std::fs::File::from(file);
             // Only tests can be killed in the middle of a line on purpose.
             let (first, second) = line.split_at(if cfg!(test) { line.len() / 2 } else { 0 });
             file.write_all(first)?;
-            crate::host::kill_point();
+            crate::host::kill::kill_point();
             file.write_all(second)?;
             file.sync_all()
         });
         written.with_context(|| format!("cannot write the journal in {}", self.shown.display()))?;
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         self.journal.take(entry)
     }
 

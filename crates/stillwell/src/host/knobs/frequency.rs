@@ -1,6 +1,7 @@
 //! Turbo, governor, limits of the frequency (Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst).
 
 use crate::host::Host;
+use crate::host::knobs::knob::distinct;
 use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
 
 const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
@@ -273,7 +274,7 @@ fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
             let (min, max) = (mhz(policy, "scaling_min_freq")?, mhz(policy, "scaling_max_freq")?);
             Some(format!("{min} to {max} MHz"))
         });
-        let now = super::distinct(ranges.collect::<Vec<_>>().iter());
+        let now = distinct(ranges.collect::<Vec<_>>().iter());
         if now.is_empty() {
             return Reading::absent("the limits of the frequency are not shown");
         }

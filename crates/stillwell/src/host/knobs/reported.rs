@@ -1,5 +1,6 @@
 //! What can only be shown: it is set when the machine boots, or by hand.
 
+use crate::host::knobs::knob::distinct;
 use crate::host::knobs::{Group, Knob, Machine, Reading, Sure};
 
 const fn row(
@@ -206,10 +207,10 @@ fn hybrid(_: &Knob, machine: &Machine<'_>) -> Reading {
     let capacities = machine.cpu_directories();
     let capacities = capacities.filter_map(|cpu| host.read(format!("{cpu}/cpu_capacity")));
     let capacities: Vec<String> = capacities.collect();
-    let distinct = super::distinct(capacities.iter());
-    if distinct.contains(", ") {
+    let kinds = distinct(capacities.iter());
+    if kinds.contains(", ") {
         return Reading::reported(
-            format!("capacities {distinct}"),
+            format!("capacities {kinds}"),
             Some("choose ⟦affinity⟧ of one kind"),
         );
     }
