@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, knobs};
 use crate::host::restore::restore;
-use crate::host::shield::{self, Isolation, Raised, Watch};
+use crate::host::shield::{self, Isolation, ShieldPlan, Watch};
 use crate::host::{Host, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
@@ -32,8 +32,8 @@ pub fn shield(verb: &ShieldVerb) -> Result<u8> {
     }
 }
 
-fn request(options: &ShieldOptions) -> shield::Request {
-    shield::Request {
+fn request(options: &ShieldOptions) -> shield::ShieldRequest {
+    shield::ShieldRequest {
         cpus: options.cpus.as_ref().map(|cpus| cpus.0.clone()),
         kernel_threads: options.kthreads,
         balanced: options.balance,
@@ -117,7 +117,7 @@ fn status(verb: &SystemRoot) -> Result<u8> {
         // Whoever may not read the journal may still look at the groups.
         Err(_) => (shield::strays(&host).pop(), None),
     };
-    let raised: Option<Raised> = raised.or_else(|| shield::strays(&host).pop());
+    let raised: Option<ShieldPlan> = raised.or_else(|| shield::strays(&host).pop());
     let Some(raised) = raised.filter(|raised| raised.how.is_shield()) else {
         super::print("there is no shield\n")?;
         return Ok(NOT_ALL);

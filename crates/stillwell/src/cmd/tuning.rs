@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
 use crate::host::restore::restore;
-use crate::host::tune::{self, Turned};
+use crate::host::tune::{self, KnobResult};
 use crate::render::system::tuned as shown;
 use crate::spec::{SystemRoot, SystemTune};
 
@@ -36,7 +36,7 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
     }
     text += &shown::turned(&turned);
     super::print(&text)?;
-    Ok(if turned.iter().all(Turned::is_good) { DONE } else { NOT_ALL })
+    Ok(if turned.iter().all(KnobResult::is_good) { DONE } else { NOT_ALL })
 }
 
 /// What somebody who was killed has left is put back before anything else is changed.

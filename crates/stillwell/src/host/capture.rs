@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::host::files::Touched;
+use crate::host::files::PathLog;
 use crate::host::knobs::bench_cpus;
 use crate::host::processes::{Process, pid_of};
 use crate::host::{CommandLine, Host, SystemReport, boot, look, read_cpu_table, recommend};
@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Looks at everything that `run`, `system show` and `system boot` look at, and writes down what was there, in the form of
 /// `tests/hosts`.
 pub fn capture(host: &Host, date: &str) -> String {
-    let touched = Touched::default();
+    let touched = PathLog::default();
     let host = Host { touched: Some(touched.clone()), ..host.clone() };
     drop(look(&host));
     let table = read_cpu_table(&host, None);

@@ -15,7 +15,7 @@ use crate::values::CPUS_MAX;
 pub struct Host {
     pub(super) root: PathBuf,
     /// Where the paths are noted that are looked at.
-    pub(super) touched: Option<Touched>,
+    pub(super) touched: Option<PathLog>,
     /// How the kernel of a machine of captured files answers a write.
     #[cfg(test)]
     pub(super) kernel: Option<Kernel>,
@@ -102,9 +102,9 @@ pub(super) fn read_capped(path: &Path, bytes_max: u64) -> Option<String> {
 
 /// The paths that were looked at.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Touched(Arc<Mutex<BTreeSet<PathBuf>>>);
+pub(super) struct PathLog(Arc<Mutex<BTreeSet<PathBuf>>>);
 
-impl Touched {
+impl PathLog {
     pub(super) fn add(&self, path: &Path) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
     }

@@ -18,7 +18,7 @@ pub struct Knob {
     /// What writing it needs.
     pub needs: &'static str,
     /// How sure we are that it helps and is put back.
-    pub sure: Sure,
+    pub sure: Confidence,
     /// Whether `tune` turns it without being asked for it by name. A row that is not wanted by default is no reason to
     /// call a machine "not tuned".
     pub by_default: bool,
@@ -43,7 +43,7 @@ pub enum Group {
 /// How sure we are of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sure {
+pub enum Confidence {
     /// Seen on a machine.
     Tested,
     /// Read in the kernel's source or documentation.

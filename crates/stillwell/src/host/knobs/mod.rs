@@ -15,7 +15,7 @@ mod power;
 mod reported;
 
 pub use format::Format;
-pub use knob::{File, Group, Knob, Reading, Setting, State, Sure, Undo};
+pub use knob::{Confidence, File, Group, Knob, Reading, Setting, State, Undo};
 pub use machine::{Machine, bench_cpus};
 
 /// All knobs in the order in which they are turned.

@@ -1,7 +1,7 @@
 //! What can only be shown: it is set when the machine boots, or by hand.
 
 use crate::host::knobs::knob::distinct;
-use crate::host::knobs::{Group, Knob, Machine, Reading, Sure};
+use crate::host::knobs::{Confidence, Group, Knob, Machine, Reading};
 
 const fn row(
     name: &'static str,
@@ -15,7 +15,7 @@ const fn row(
         noise,
         files: &[],
         needs: "cannot be set while the machine runs",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: false,
         look,
     }

@@ -7,7 +7,7 @@ use crate::host::shield::tasks::Masks;
 /// What keeps others off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum ShieldKind {
     /// A partition of version 2 control groups, directly below the root.
     Partition,
     /// The same in a service of systemd's that is delegated to us.
@@ -20,7 +20,7 @@ pub enum How {
     Affinity,
 }
 
-impl How {
+impl ShieldKind {
     /// In a sentence: the CPUs are kept free by …
     pub fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl How {
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct ShieldRequest {
     /// The CPUs, whole cores if possible; `None`: the recommended ones.
     pub cpus: Option<Vec<usize>>,
     /// Whether kernel threads that can be moved are moved with version 1. A partition moves them by itself.
@@ -55,9 +55,9 @@ pub struct Request {
 /// A shield as the journal has it: what was about to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Raised {
+pub struct ShieldPlan {
     /// Of what.
-    pub how: How,
+    pub how: ShieldKind,
     /// The CPUs.
     pub cpus: Vec<usize>,
     /// The CPUs that commands are to have.
@@ -76,7 +76,7 @@ pub struct Raised {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
     /// What keeps others off.
-    pub how: How,
+    pub how: ShieldKind,
     /// CPUs that are kept free, as a list.
     pub cpus: String,
     /// CPUs of these that the commands have.
@@ -99,7 +99,7 @@ impl Isolation {
     /// There is none, because.
     pub fn none(why: String) -> Self {
         Self {
-            how: How::Affinity,
+            how: ShieldKind::Affinity,
             cpus: String::new(),
             bound: String::new(),
             partition: None,

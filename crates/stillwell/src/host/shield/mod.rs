@@ -24,7 +24,7 @@ use crate::values::format_cpu_list;
 
 pub use explain::no_shield_without_rights;
 pub use force::{put_in_force, strays, take_down};
-pub use isolation::{How, Isolation, Raised, Request};
+pub use isolation::{Isolation, ShieldKind, ShieldPlan, ShieldRequest};
 pub use place::{Placement, place};
 pub use site::{Site, find};
 pub use verify::{expected_partition, verify};
@@ -36,10 +36,14 @@ use tasks::Masks;
 pub const KNOBS: &[&str] = &["irqbalance", "irqs", "workqueues", "watchdog-cpus"];
 
 /// What is to be made for these CPUs. Nothing is written yet. The second value says why it is not something better.
-pub fn plan(host: &Host, placement: &Placement, request: &Request) -> (Raised, Vec<String>) {
+pub fn plan(
+    host: &Host,
+    placement: &Placement,
+    request: &ShieldRequest,
+) -> (ShieldPlan, Vec<String>) {
     let site = find(host);
     let (how, mut why) = site.how(&placement.shielded);
-    let mut raised = Raised {
+    let mut raised = ShieldPlan {
         how,
         cpus: placement.shielded.clone(),
         bound: placement.bound.clone(),
@@ -48,7 +52,7 @@ pub fn plan(host: &Host, placement: &Placement, request: &Request) -> (Raised, V
         masks: Masks::default(),
         knobs: Vec::new(),
     };
-    if how == How::Cpusets {
+    if how == ShieldKind::Cpusets {
         version1::plan(host, &site, &mut raised, request.kernel_threads);
     } else {
         prepare(host, &mut raised);
@@ -58,12 +62,12 @@ pub fn plan(host: &Host, placement: &Placement, request: &Request) -> (Raised, V
 }
 
 /// Finds out what a partition will have to undo.
-fn prepare(host: &Host, raised: &mut Raised) {
+fn prepare(host: &Host, raised: &mut ShieldPlan) {
     let site = find(host);
     match raised.how {
-        How::Partition => version2::plan(host, &site, raised),
-        How::DelegatedPartition => version2::plan_delegated(host, &site, raised),
-        How::Cpusets | How::Boot | How::Affinity => {}
+        ShieldKind::Partition => version2::plan(host, &site, raised),
+        ShieldKind::DelegatedPartition => version2::plan_delegated(host, &site, raised),
+        ShieldKind::Cpusets | ShieldKind::Boot | ShieldKind::Affinity => {}
     }
 }
 
@@ -71,24 +75,28 @@ fn prepare(host: &Host, raised: &mut Raised) {
 ///
 /// # Errors
 /// Why it cannot be had; what was made until then is taken away by [`lower`].
-pub fn raise(host: &Host, raised: &Raised, kernel_threads: bool) -> Result<Vec<String>, String> {
+pub fn raise(
+    host: &Host,
+    raised: &ShieldPlan,
+    kernel_threads: bool,
+) -> Result<Vec<String>, String> {
     let site = find(host);
     match raised.how {
-        How::Partition => version2::raise(host, &site, raised),
-        How::DelegatedPartition => version2::raise_delegated(host, &site, raised),
-        How::Cpusets => version1::raise(host, &site, raised, kernel_threads),
-        How::Boot | How::Affinity => Ok(Vec::new()),
+        ShieldKind::Partition => version2::raise(host, &site, raised),
+        ShieldKind::DelegatedPartition => version2::raise_delegated(host, &site, raised),
+        ShieldKind::Cpusets => version1::raise(host, &site, raised, kernel_threads),
+        ShieldKind::Boot | ShieldKind::Affinity => Ok(Vec::new()),
     }
 }
 
 /// Takes it away, as far as there is something of it. Returns what is left of it, and why.
-pub fn lower(host: &Host, raised: &Raised) -> Vec<(String, String)> {
+pub fn lower(host: &Host, raised: &ShieldPlan) -> Vec<(String, String)> {
     let site = find(host);
     match raised.how {
-        How::Partition => version2::lower(host, &site, raised),
-        How::DelegatedPartition => version2::lower_delegated(host, &site, raised),
-        How::Cpusets => version1::lower(host, &site, raised),
-        How::Boot | How::Affinity => Vec::new(),
+        ShieldKind::Partition => version2::lower(host, &site, raised),
+        ShieldKind::DelegatedPartition => version2::lower_delegated(host, &site, raised),
+        ShieldKind::Cpusets => version1::lower(host, &site, raised),
+        ShieldKind::Boot | ShieldKind::Affinity => Vec::new(),
     }
 }
 
@@ -96,7 +104,7 @@ pub fn lower(host: &Host, raised: &Raised) -> Vec<(String, String)> {
 ///
 /// # Errors
 /// The kernel's answer, in words.
-pub fn enter(host: &Host, raised: &Raised, pid: i32) -> Result<(), String> {
+pub fn enter(host: &Host, raised: &ShieldPlan, pid: i32) -> Result<(), String> {
     let site = find(host);
     let Some(path) = group_of(&site, raised.how) else { return Ok(()) };
     let procs = format!("{path}/cgroup.procs");
@@ -106,11 +114,11 @@ pub fn enter(host: &Host, raised: &Raised, pid: i32) -> Result<(), String> {
 }
 
 /// The directory of the group that commands are in.
-fn group_of(site: &Site, how: How) -> Option<String> {
+fn group_of(site: &Site, how: ShieldKind) -> Option<String> {
     match how {
-        How::Partition => Some(version2::local(site)?),
-        How::DelegatedPartition => Some(version2::delegated(site)?),
-        How::Cpusets => Some(version1::user(site)?),
-        How::Boot | How::Affinity => None,
+        ShieldKind::Partition => Some(version2::local(site)?),
+        ShieldKind::DelegatedPartition => Some(version2::delegated(site)?),
+        ShieldKind::Cpusets => Some(version1::user(site)?),
+        ShieldKind::Boot | ShieldKind::Affinity => None,
     }
 }
