@@ -11,7 +11,7 @@ use crate::cmd::judged::Judged;
 use crate::cmd::open::{Opened, records};
 use crate::convert::read::Detail;
 use crate::record::Record;
-use crate::render::files::{Shown, Side};
+use crate::render::files::{BenchmarkFile, ComparisonLayout};
 use crate::render::{Styles, across, files as shown_files, within};
 use crate::results::Results;
 use crate::spec::CompareVerb;
@@ -58,7 +58,7 @@ fn across_files(verb: &CompareVerb, opened: Vec<Opened>) -> Result<u8> {
     for opened in opened {
         let file = opened.path.display().to_string();
         let results = opened.into_results();
-        sides.push(Side { file, tool: results.tool.clone() });
+        sides.push(BenchmarkFile { file, tool: results.tool.clone() });
         all.push(results);
     }
     let found = files::compare(&all, verb.table.by);
@@ -69,7 +69,7 @@ fn across_files(verb: &CompareVerb, opened: Vec<Opened>) -> Result<u8> {
     if verb.json {
         shown_files::json(&mut std::io::stdout().lock(), &sides, &found)?;
     } else {
-        let shown = Shown {
+        let shown = ComparisonLayout {
             table: verb.table.table,
             group_by_speed: verb.table.group_by_speed,
             less_than: verb.table.min_speed.map_or(0.0, |pct| pct.0 / 100.0),
@@ -100,7 +100,7 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
     };
     let found = analysis.comparisons.iter().zip(judgements).zip(distributions);
     let pairs: Vec<_> = found
-        .map(|((comparison, &judgement), distributions)| across::Pair {
+        .map(|((comparison, &judgement), distributions)| across::ArmPair {
             old: vec![&analysis.arms[comparison.reference]],
             new: &analysis.arms[comparison.arm],
             comparison: comparison.clone(),
@@ -134,7 +134,13 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
         let last = old.last().zip(past.last()).filter(|_| verb.distributions);
         let distributions = last
             .and_then(|(last, arm)| distributions::across(&last.0, arm.arm, &new.0, new_arm.arm));
-        pairs.push(across::Pair { old: past, new: new_arm, comparison, judgement, distributions });
+        pairs.push(across::ArmPair {
+            old: past,
+            new: new_arm,
+            comparison,
+            judgement,
+            distributions,
+        });
     }
     if pairs.is_empty() {
         bail!(

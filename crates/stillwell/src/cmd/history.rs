@@ -14,7 +14,7 @@ use crate::history::commits::Commits;
 use crate::history::series::{self, Policy, Series};
 use crate::history::store::{Added, NewRecord, Store};
 use crate::history::{Entry, Origin, Taken, taken};
-use crate::render::site::{self, Site};
+use crate::render::site::{self, HistorySite};
 use crate::render::{Styles, history as shown};
 use crate::spec::input::InputOptions;
 use crate::spec::{
@@ -58,7 +58,7 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut store = Store::open(&database(&verb.file)?)?;
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);
-    let mut n = shown::Counts::default();
+    let mut n = shown::AddCounts::default();
     for path in files(&verb.files, &verb.input)? {
         let added = taken_from(verb, &path, revision.as_ref(), &mut commits)
             .and_then(|new| store.add(&new));
@@ -305,14 +305,14 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
 }
 
 /// The changes of all series with the commits that may be the cause.
-fn changed(all: &[Series], mut commits: Commits) -> Vec<shown::Changed<'_>> {
+fn changed(all: &[Series], mut commits: Commits) -> Vec<shown::SeriesChange<'_>> {
     all.iter()
         .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
         .map(|(series, change)| {
             let revision = |at: usize| series.entries[at].taken.revision.as_deref();
             let (old, new) = (revision(change.at - 1), revision(change.at));
             let between = old.zip(new).and_then(|(old, new)| commits.between(old, new));
-            shown::Changed { series, change, commits: between }
+            shown::SeriesChange { series, change, commits: between }
         })
         .collect()
 }
@@ -326,7 +326,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
     let mut folder = Folder::open(&verb.output)?;
     let changes = changed(&found, commits);
     let title = verb.title.as_deref();
-    let site = Site { series: &found, changes: &changes, estimate: verb.search.by, title };
+    let site = HistorySite { series: &found, changes: &changes, estimate: verb.search.by, title };
     let assets = site::assets();
     folder.announce(assets.iter().map(|file| file.path.clone()).chain(site.pages()))?;
     for file in assets {
@@ -337,7 +337,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
         folder.write(&page.path, &page.text)?;
     }
     let n_written = folder.finish()?;
-    super::print(&shown::reported(&verb.output, n_written))?;
+    super::print(&site::written_message(&verb.output, n_written))?;
     Ok(0)
 }
 

@@ -12,8 +12,8 @@ use crate::analysis::{Comparison, Evidence};
 use crate::cmd::judged::Judged;
 use crate::convert::read::Detail;
 use crate::record::Record;
-use crate::render::plot::{self, Axis, Chart, Marks, Series, Size};
-use crate::render::units::{Kind, Unit, asked, kind_of_unit};
+use crate::render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
+use crate::render::units::{DisplayUnit, UnitKind, asked, kind_of_unit};
 use crate::spec::{PlotKind, PlotVerb};
 
 /// Columns without a terminal.
@@ -52,7 +52,7 @@ pub fn plot(verb: &PlotVerb) -> Result<u8> {
     Ok(0)
 }
 
-fn size(verb: &PlotVerb, chart: &Chart, is_ascii: bool) -> Size {
+fn size(verb: &PlotVerb, chart: &TerminalChart, is_ascii: bool) -> ChartSize {
     let terminal = tcgetwinsize(std::io::stdout()).ok();
     let columns = terminal.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
     let columns = verb.width.map_or(columns.unwrap_or(COLUMNS), usize::from);
@@ -60,7 +60,7 @@ fn size(verb: &PlotVerb, chart: &Chart, is_ascii: bool) -> Size {
         anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
     // Without colours only digits tell series apart.
     let is_braille = !is_ascii && (has_colors || chart.series.len() == 1);
-    Size {
+    ChartSize {
         columns: columns.max(plot::COLUMNS_MIN),
         lines: usize::from(verb.height).max(plot::LINES_MIN),
         marks: if is_braille { Marks::Braille } else { Marks::Digits },
@@ -77,7 +77,7 @@ fn is_locale_ascii() -> bool {
     })
 }
 
-fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<Chart> {
+fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<TerminalChart> {
     let record = &judged.record;
     let plan = &record.header.plan;
     if verb.kind == PlotKind::Diff {
@@ -96,7 +96,8 @@ fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<Chart> {
         let edges = &typical.edges;
         let largest = series.iter().flatten().copied().fold(edges[BINS], f64::max);
         let hi = if verb.log { largest } else { edges[BINS] };
-        let unit = Unit::choose(kind, asked(&plan.metrics, "wall"), [edges[BINS]].into_iter());
+        let unit =
+            DisplayUnit::choose(kind, asked(&plan.metrics, "wall"), [edges[BINS]].into_iter());
         let value = Axis {
             label: "value".into(),
             ends: [edges[0], hi],
@@ -114,7 +115,7 @@ fn of_record(verb: &PlotVerb, judged: &Judged, heading: &str) -> Vec<Chart> {
     groups_of(record).into_iter().filter_map(chart).collect()
 }
 
-fn over_time(record: &Record, arms: &[usize], value: Axis, title: String) -> Chart {
+fn over_time(record: &Record, arms: &[usize], value: Axis, title: String) -> TerminalChart {
     let (Timeline::All { rows } | Timeline::Sliced { rows, .. }) =
         timeline(record, arms, usize::MAX);
     let started_s: Vec<f64> = rows.started_ns.iter().map(|&ns| ns as f64).collect();
@@ -124,15 +125,15 @@ fn over_time(record: &Record, arms: &[usize], value: Axis, title: String) -> Cha
         label: "time of the session".into(),
         ends: [lo, hi],
         is_log: false,
-        unit: Unit::for_largest(Kind::Time, hi),
+        unit: DisplayUnit::for_largest(UnitKind::Time, hi),
     };
-    let series = |(place, &arm): (usize, &usize)| Series {
+    let series = |(place, &arm): (usize, &usize)| ChartSeries {
         number: arm + 1,
         label: record.header.plan.arms[arm].label().into(),
         points: points_of(&rows, place),
         is_stepped: false,
     };
-    Chart { title, series: arms.iter().enumerate().map(series).collect(), x, y: value }
+    TerminalChart { title, series: arms.iter().enumerate().map(series).collect(), x, y: value }
 }
 
 /// The rows of an arm; warm-ups are none of the values.
@@ -148,13 +149,13 @@ fn distribution(
     values: &[Vec<f64>],
     value: Axis,
     title: String,
-) -> Chart {
+) -> TerminalChart {
     let series = arms.iter().zip(values).map(|(&arm, values)| {
         let found = cumulative(values, VALUES_MAX);
         let start = found.values.first().map(|&value| [value, 0.0]);
         let points =
             found.values.into_iter().zip(found.shares).map(|(value, share)| [value, share]);
-        Series {
+        ChartSeries {
             number: arm + 1,
             label: record.header.plan.arms[arm].label().into(),
             points: start.into_iter().chain(points).collect(),
@@ -165,14 +166,14 @@ fn distribution(
         label: "share of the values".into(),
         ends: [0.0, 1.0],
         is_log: false,
-        unit: Unit::ONE,
+        unit: DisplayUnit::ONE,
     };
-    Chart { title, series: series.collect(), x: value, y: share }
+    TerminalChart { title, series: series.collect(), x: value, y: share }
 }
 
 /// The first chart with the series of the others, if all have one unit and none is of a benchmark.
-fn on_one_scale(charts: Vec<Chart>) -> Vec<Chart> {
-    let is_one = |chart: &Chart| {
+fn on_one_scale(charts: Vec<TerminalChart>) -> Vec<TerminalChart> {
+    let is_one = |chart: &TerminalChart| {
         chart.x.unit.name.is_empty() == charts[0].x.unit.name.is_empty()
             && chart.title.starts_with("==")
     };
@@ -204,7 +205,7 @@ fn difference(
     walls: &Walls,
     found: &Comparison,
     heading: &str,
-) -> Option<Chart> {
+) -> Option<TerminalChart> {
     if matches!(found.evidence, Evidence::Unpaired { .. }) {
         // Their blocks have nothing in common.
         return None;
@@ -220,7 +221,7 @@ fn difference(
     };
     let plan = &record.header.plan;
     let points = block.iter().zip(&ratio).map(|(&block, &ratio)| [block as f64, ratio]);
-    let series = Series {
+    let series = ChartSeries {
         number: found.arm + 1,
         label: plan.arms[found.arm].label().into(),
         points: points.collect(),
@@ -229,9 +230,13 @@ fn difference(
     let benchmark = plan.arms[found.arm].benchmark.as_deref().unwrap_or_default();
     let title = format!("{heading} {benchmark} {} vs {}", found.arm + 1, found.reference + 1);
     let last = block.last().copied().unwrap_or(0) as f64;
-    let axis =
-        |label: &str, ends, is_log| Axis { label: label.into(), ends, is_log, unit: Unit::ONE };
-    Some(Chart {
+    let axis = |label: &str, ends, is_log| Axis {
+        label: label.into(),
+        ends,
+        is_log,
+        unit: DisplayUnit::ONE,
+    };
+    Some(TerminalChart {
         title: title.split_whitespace().collect::<Vec<_>>().join(" "),
         series: vec![series],
         x: axis("block", [0.0, last], false),

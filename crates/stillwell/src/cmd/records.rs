@@ -13,9 +13,9 @@ use crate::cmd::open::{Content, Opened, records};
 use crate::convert::of_record;
 use crate::convert::read::Detail;
 use crate::record::Record;
-use crate::render::histogram::Block;
+use crate::render::histogram::HistogramSeries;
 use crate::render::plot::ascii;
-use crate::render::results::Took;
+use crate::render::results::BenchmarkDuration;
 use crate::render::stats_table::{self, Statistics};
 use crate::render::{dump as dump_rows, histogram as drawn, json, results as of_results};
 use crate::results::Results;
@@ -134,7 +134,7 @@ fn series_of(record: &Record, results: &Results) -> Vec<Option<ValueSeries>> {
 
 /// `hist`: all files on one scale, each benchmark on its own.
 pub fn hist(verb: &HistVerb) -> Result<u8> {
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<HistogramSeries> = Vec::new();
     for opened in verb.files.open(Detail::Values)? {
         let opened = opened?;
         let file = opened.path.display().to_string();
@@ -145,10 +145,10 @@ pub fn hist(verb: &HistVerb) -> Result<u8> {
         for (values, arm) in histogram::series(&record).into_iter().zip(&plan.arms) {
             let number = blocks.len() + 1;
             let of_file = verb.files.are_several().then(|| file.clone());
-            blocks.push(Block::new(number, arm, of_file, values, &plan.metrics));
+            blocks.push(HistogramSeries::new(number, arm, of_file, values, &plan.metrics));
         }
     }
-    let mut groups: Vec<Vec<Block>> = Vec::new();
+    let mut groups: Vec<Vec<HistogramSeries>> = Vec::new();
     for block in blocks {
         match groups.iter_mut().find(|group| group[0].goes_with(&block)) {
             Some(group) => group.push(block),
@@ -218,7 +218,7 @@ pub fn slowest(verb: &SlowestVerb) -> Result<u8> {
             let took = duration_ns(&results, benchmark).or_else(|| measured_ns(benchmark));
             let name = if verb.files.are_several() { format!("{file}: {label}") } else { label };
             let n_values = benchmark.values.len();
-            all.extend(took.map(|took_ns| Took { name, took_ns, n_values }));
+            all.extend(took.map(|took_ns| BenchmarkDuration { name, took_ns, n_values }));
         }
     }
     all.sort_by(|a, b| b.took_ns.total_cmp(&a.took_ns));

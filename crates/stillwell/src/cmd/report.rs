@@ -9,7 +9,7 @@ use crate::cmd::exports;
 use crate::cmd::judged::Judged;
 use crate::convert::read::Detail;
 use crate::render::report as page;
-use crate::render::report::Reported;
+use crate::render::report::ReportRecord;
 use crate::spec::ReportVerb;
 
 /// `report`.
@@ -52,7 +52,7 @@ pub fn write(to: &mut dyn std::io::Write, all: &[Judged], title: Option<&str>) -
         all.iter().map(|it| ReportInput { record: &it.record, analysis: &it.analysis }).collect();
     let data = report_data(&inputs);
     let reported = inputs.iter().zip(all);
-    let reported: Vec<Reported<'_>> =
-        reported.map(|(&input, it)| Reported { input, judgements: &it.judgements }).collect();
+    let reported: Vec<ReportRecord<'_>> =
+        reported.map(|(&input, it)| ReportRecord { input, judgements: &it.judgements }).collect();
     page::write(to, &reported, &data, title)
 }

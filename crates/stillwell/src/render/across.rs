@@ -20,7 +20,7 @@ use crate::verdict::Judgement;
 
 /// Two arms that are compared: the same command in several records, or two of one record.
 #[derive(Debug, Serialize)]
-pub struct Pair<'a> {
+pub struct ArmPair<'a> {
     /// In the records of past sessions, or the one reference.
     pub old: Vec<&'a ArmSummary>,
     /// What is compared with it.
@@ -35,7 +35,7 @@ pub struct Pair<'a> {
 }
 
 /// t0 on both sides and the ratio, for each pair.
-pub fn text(old: &[&Record], new: &Record, pairs: &[Pair<'_>], styles: &Styles) -> String {
+pub fn text(old: &[&Record], new: &Record, pairs: &[ArmPair<'_>], styles: &Styles) -> String {
     let plan = &new.header.plan;
     let arms = pairs.iter().flat_map(|pair| pair.old.iter().copied().chain([pair.new]));
     let t0s = arms.filter_map(net_t0);
@@ -78,28 +78,28 @@ pub fn json(
     to: &mut impl io::Write,
     old: &[&Record],
     new: &Record,
-    pairs: &[Pair<'_>],
+    pairs: &[ArmPair<'_>],
 ) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document<'a> {
-        old: Vec<Side<'a>>,
-        new: Side<'a>,
-        pairs: &'a [Pair<'a>],
+    struct AcrossDocument<'a> {
+        old: Vec<RecordDocument<'a>>,
+        new: RecordDocument<'a>,
+        pairs: &'a [ArmPair<'a>],
     }
-    let old = old.iter().map(|record| Side::of(record)).collect();
-    pretty(to, &Document { old, new: Side::of(new), pairs })
+    let old = old.iter().map(|record| RecordDocument::of(record)).collect();
+    pretty(to, &AcrossDocument { old, new: RecordDocument::of(new), pairs })
 }
 
 /// Where one side of a comparison comes from.
 #[derive(Serialize)]
-pub(super) struct Side<'a> {
+pub(super) struct RecordDocument<'a> {
     tool: &'a str,
     record: &'a Path,
     created: &'a str,
     facts: &'a Facts,
 }
 
-impl<'a> Side<'a> {
+impl<'a> RecordDocument<'a> {
     pub(super) fn of(record: &'a Record) -> Self {
         let header = &record.header;
         Self {
@@ -149,8 +149,13 @@ mod tests {
         let comparison = Comparison { arm: 0, reference: 0, evidence };
         let judgement = judge(&comparison, &new.header.plan.policy);
         let old_arm = vec![&old_arms[0]];
-        let pairs =
-            [Pair { old: old_arm, new: &new_arms[0], comparison, judgement, distributions: None }];
+        let pairs = [ArmPair {
+            old: old_arm,
+            new: &new_arms[0],
+            comparison,
+            judgement,
+            distributions: None,
+        }];
         let text = text(&[&old], &new, &pairs, &Styles::plain());
         insta::assert_snapshot!(text);
         let mut out = Vec::new();

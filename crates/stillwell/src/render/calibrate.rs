@@ -30,10 +30,10 @@ pub fn calibration(found: &PowerCalibration, label: &str, record: &Path) -> Stri
     out
 }
 
-type OfPower = fn(&Power) -> f64;
+type PowerField = fn(&Power) -> f64;
 
 fn table(out: &mut String, found: &PowerCalibration) {
-    let tests: [(&str, OfPower); 3] = [
+    let tests: [(&str, PowerField); 3] = [
         ("Stillwell", |power| power.stillwell),
         ("Welch t, A then B", |power| power.welch),
         ("Mann-Whitney, A then B", |power| power.mann_whitney),

@@ -31,7 +31,7 @@ const MEANING: &str = "A flag means that the runs were not those of one steady m
 /// `to` cannot be written.
 pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document<'a> {
+    struct CheckDocument<'a> {
         tool: &'a str,
         record: &'a Path,
         created: &'a str,
@@ -39,7 +39,7 @@ pub fn json(to: &mut impl io::Write, record: &Record, found: &RecordCheck) -> io
     }
     let header = &record.header;
     let (tool, created) = (&header.tool, &header.created);
-    pretty(to, &Document { tool, record: &record.path, created, check: found })
+    pretty(to, &CheckDocument { tool, record: &record.path, created, check: found })
 }
 
 /// A block for each candidate, and one for a control that is not stable.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::render::exported::{self, Exported, SECOND_NS, Summary, net_t0, results};
+use crate::render::exported::{self, ExportMetric, ExportSummary, SECOND_NS, net_t0, results};
 use crate::verdict::{Judgement, Verdict};
 
 const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];
@@ -86,7 +86,7 @@ fn parameters(plan: &Plan) -> Vec<&str> {
     names
 }
 
-fn header(metrics: &[Exported], parameters: &[&str]) -> Vec<String> {
+fn header(metrics: &[ExportMetric], parameters: &[&str]) -> Vec<String> {
     let of_metrics = metrics
         .iter()
         .flat_map(|metric| STATISTICS.map(|statistic| format!("{}_{statistic}", metric.key)));
@@ -95,8 +95,8 @@ fn header(metrics: &[Exported], parameters: &[&str]) -> Vec<String> {
     std::iter::once("command".into()).chain(of_metrics).chain(ours).chain(of_parameters).collect()
 }
 
-fn statistics(metric: &Exported, summary: &ArmSummary) -> [String; STATISTICS.len()] {
-    let Some(Summary { mean, stddev, median, min, max, .. }) = metric.summary(summary) else {
+fn statistics(metric: &ExportMetric, summary: &ArmSummary) -> [String; STATISTICS.len()] {
+    let Some(ExportSummary { mean, stddev, median, min, max, .. }) = metric.summary(summary) else {
         return Default::default();
     };
     let [mean, stddev, median, min, max] =
@@ -202,16 +202,6 @@ mod tests {
         let record = record(&[&"x".repeat(100_000), "b"]);
         let analysis = analysis(&record, &[1e6, 2e6]);
         let error = write(&mut Closed, &record, &analysis, &[]).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
-        let mut long = record;
-        for _ in 0..2000 {
-            run(&mut long, 0, Some(0), 5);
-        }
-        assert_eq!(
-            crate::render::dump::csv(&mut Closed, &long).unwrap_err().kind(),
-            io::ErrorKind::BrokenPipe
-        );
-        let error = crate::render::dump::json_lines(&mut Closed, &long).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 

@@ -26,7 +26,7 @@ fn csv_rows(to: &mut impl Write, record: &Record) -> ::csv::Result<()> {
     let metrics = metrics(record);
     let mut table = ::csv::Writer::from_writer(to);
     let names = metrics.iter().map(|metric| metric.info().column);
-    let more = More::of(record);
+    let more = OptionalColumns::of(record);
     table.write_record(FIXED_COLUMNS.into_iter().chain(names).chain(more.names()))?;
     for row in record.rows.iter() {
         for cell in
@@ -49,14 +49,14 @@ fn csv_rows(to: &mut impl Write, record: &Record) -> ::csv::Result<()> {
 }
 
 /// Columns that only some records need.
-struct More<'a> {
+struct OptionalColumns<'a> {
     record: &'a Record,
     /// Whether rows have values that no metric has.
     has_value: bool,
     has_benchmarks: bool,
 }
 
-impl<'a> More<'a> {
+impl<'a> OptionalColumns<'a> {
     fn of(record: &'a Record) -> Self {
         let has_benchmarks = record.header.plan.arms.iter().any(|arm| arm.benchmark.is_some());
         Self { record, has_value: record.rows.has_own(), has_benchmarks }
@@ -98,21 +98,21 @@ fn signed(value: Option<u64>) -> Option<i128> {
 pub fn json_lines(to: &mut impl Write, record: &Record) -> io::Result<()> {
     let metrics = metrics(record);
     let mut to = BufWriter::new(to);
-    let more = More::of(record);
+    let more = OptionalColumns::of(record);
     for row in record.rows.iter() {
-        serde_json::to_writer(&mut to, &Object { more: &more, row: &row, metrics: &metrics })?;
+        serde_json::to_writer(&mut to, &RowObject { more: &more, row: &row, metrics: &metrics })?;
         to.write_all(b"\n")?;
     }
     to.flush()
 }
 
-struct Object<'a> {
-    more: &'a More<'a>,
+struct RowObject<'a> {
+    more: &'a OptionalColumns<'a>,
     row: &'a Row,
     metrics: &'a [Metric],
 }
 
-impl Serialize for Object<'_> {
+impl Serialize for RowObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, cell) in FIXED_COLUMNS.iter().zip(fixed(self.row)) {
@@ -181,5 +181,24 @@ mod tests {
             lines[0].contains(r#""block":null"#) && lines[0].contains(r#""exit":-9"#),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_closed_pipe_is_an_error_of_its_kind() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut long = record(&["a"]);
+        for _ in 0..2000 {
+            run(&mut long, 0, Some(0), 5);
+        }
+        assert_eq!(csv(&mut Closed, &long).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(json_lines(&mut Closed, &long).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -4,7 +4,7 @@ use crate::analysis::{
     Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue,
 };
 use crate::record::{Record, Row};
-use crate::render::units::{Kind, kind_of};
+use crate::render::units::{UnitKind, kind_of};
 use crate::values::CPU;
 use crate::values::metric::{METRICS, Metric};
 use crate::verdict::Judgement;
@@ -15,7 +15,7 @@ const HYPERFINE_CPU: &str = "time_cpu";
 
 /// A metric as it is exported: times in seconds, memory in bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Exported {
+pub(super) struct ExportMetric {
     /// Our name.
     pub(super) name: &'static str,
     /// hyperfine's name, or ours where it has none.
@@ -32,7 +32,7 @@ pub(super) struct Exported {
 
 /// A summary in the exported unit, net of what is subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub(super) struct Summary {
+pub(super) struct ExportSummary {
     pub(super) count: usize,
     pub(super) mean: f64,
     pub(super) stddev: Option<f64>,
@@ -41,12 +41,12 @@ pub(super) struct Summary {
     pub(super) max: f64,
 }
 
-impl Exported {
+impl ExportMetric {
     fn new(name: &'static str, key: &'static str, subtracted: f64) -> Self {
         let (unit, symbol, size) = match kind_of(name) {
-            Kind::Time => (Some("second"), "s", SECOND_NS),
-            Kind::Memory => (Some("byte"), "B", 1.0),
-            Kind::Count => (None, "", 1.0),
+            UnitKind::Time => (Some("second"), "s", SECOND_NS),
+            UnitKind::Memory => (Some("byte"), "B", 1.0),
+            UnitKind::Count => (None, "", 1.0),
         };
         Self { name, key, unit, symbol, size, subtracted }
     }
@@ -63,12 +63,12 @@ impl Exported {
     }
 
     /// The summary of one arm's runs; `None` if none has this metric.
-    pub(super) fn summary(&self, arm: &ArmSummary) -> Option<Summary> {
+    pub(super) fn summary(&self, arm: &ArmSummary) -> Option<ExportSummary> {
         if let Some(times) =
             arm.wall.as_ref().filter(|_| self.name == "wall" && arm.sliced.is_some())
         {
             let net = |base: f64| (base - self.subtracted) / self.size;
-            return Some(Summary {
+            return Some(ExportSummary {
                 count: arm.n_runs,
                 mean: net(times.mean.value),
                 stddev: times.sd.map(|sd| sd / self.size),
@@ -79,7 +79,7 @@ impl Exported {
         }
         let found: &MetricSummary = arm.metrics.iter().find(|metric| metric.name == self.name)?;
         let net = |base: f64| (base - self.subtracted) / self.size;
-        Some(Summary {
+        Some(ExportSummary {
             count: found.n,
             mean: net(found.mean),
             stddev: found.sd.map(|sd| sd / self.size),
@@ -110,26 +110,26 @@ fn control_cpu_ns(record: &Record, analysis: &Analysis, name: &str) -> f64 {
 }
 
 /// Wall time, net of the control.
-pub(super) fn wall(record: &Record, analysis: &Analysis) -> Exported {
+pub(super) fn wall(record: &Record, analysis: &Analysis) -> ExportMetric {
     let subtracted = subtracted(record, analysis).map_or(0.0, |t0| t0.value);
-    Exported::new("wall", "time_wall_clock", subtracted)
+    ExportMetric::new("wall", "time_wall_clock", subtracted)
 }
 
 /// Every metric that hyperfine has and this record has, wall time first, in hyperfine's order.
-pub(super) fn known_to_hyperfine(record: &Record, analysis: &Analysis) -> Vec<Exported> {
+pub(super) fn known_to_hyperfine(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
     let rows = &record.rows;
     let has_cpu = rows.has(Metric::UserUs) && rows.has(Metric::SysUs);
     let others =
         METRICS.iter().filter(|info| info.metric != Metric::WallNs && rows.has(info.metric));
     let cpu_ns = |name: &str| control_cpu_ns(record, analysis, name);
     let others = others
-        .filter_map(|info| Some(Exported::new(info.name, info.hyperfine?, cpu_ns(info.name))));
-    let cpu = has_cpu.then(|| Exported::new(CPU, HYPERFINE_CPU, cpu_ns(CPU)));
+        .filter_map(|info| Some(ExportMetric::new(info.name, info.hyperfine?, cpu_ns(info.name))));
+    let cpu = has_cpu.then(|| ExportMetric::new(CPU, HYPERFINE_CPU, cpu_ns(CPU)));
     std::iter::once(wall(record, analysis)).chain(cpu).chain(others).collect()
 }
 
 /// Wall time, then the other metrics that the plan shows and the record has, each once.
-pub(super) fn shown(record: &Record, analysis: &Analysis) -> Vec<Exported> {
+pub(super) fn shown(record: &Record, analysis: &Analysis) -> Vec<ExportMetric> {
     let mut list = vec![wall(record, analysis)];
     for shown in &record.header.plan.metrics {
         if list.iter().any(|exported| exported.name == shown.name) {
@@ -137,14 +137,22 @@ pub(super) fn shown(record: &Record, analysis: &Analysis) -> Vec<Exported> {
         }
         if shown.name == CPU {
             if record.rows.has(Metric::UserUs) && record.rows.has(Metric::SysUs) {
-                list.push(Exported::new(CPU, HYPERFINE_CPU, control_cpu_ns(record, analysis, CPU)));
+                list.push(ExportMetric::new(
+                    CPU,
+                    HYPERFINE_CPU,
+                    control_cpu_ns(record, analysis, CPU),
+                ));
             }
         } else if let Some(metric) =
             Metric::from_name(&shown.name).filter(|&metric| record.rows.has(metric))
         {
             let info = metric.info();
             let subtracted = control_cpu_ns(record, analysis, info.name);
-            list.push(Exported::new(info.name, info.hyperfine.unwrap_or(info.name), subtracted));
+            list.push(ExportMetric::new(
+                info.name,
+                info.hyperfine.unwrap_or(info.name),
+                subtracted,
+            ));
         }
     }
     list

@@ -13,7 +13,7 @@ use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::results::kind;
 use crate::render::text::ratio_text;
-use crate::render::units::Unit;
+use crate::render::units::DisplayUnit;
 use crate::render::{table, uncertain};
 use crate::results::Unit as ValueUnit;
 use crate::spec::convert::TableStyle;
@@ -27,7 +27,7 @@ const NO_VERDICT: &str = "they are from separate sessions: drift between them is
 
 /// A file that is compared.
 #[derive(Clone, Debug, Serialize)]
-pub struct Side {
+pub struct BenchmarkFile {
     /// Its path.
     pub file: String,
     /// What wrote it.
@@ -36,7 +36,7 @@ pub struct Side {
 
 /// How the comparison is shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shown {
+pub struct ComparisonLayout {
     pub table: Option<TableStyle>,
     pub group_by_speed: bool,
     /// Benchmarks that differ by less are left out, as a fraction.
@@ -44,7 +44,7 @@ pub struct Shown {
 }
 
 /// The files, what they differ in, the benchmarks with their ratios, and what cannot be said.
-pub fn text(sides: &[Side], found: &FilesComparison, shown: Shown) -> String {
+pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonLayout) -> String {
     let mut out = String::new();
     for (index, side) in sides.iter().enumerate() {
         let mark = if index == 0 { "  (reference)" } else { "" };
@@ -87,7 +87,7 @@ fn has_unknown(found: &FilesComparison) -> bool {
 }
 
 /// The tables: one, or one for each tag.
-fn body(out: &mut String, found: &FilesComparison, shown: Shown) {
+fn body(out: &mut String, found: &FilesComparison, shown: ComparisonLayout) {
     let mut tags: Vec<&str> = Vec::new();
     for tag in found.lines.iter().flat_map(|line| &line.tags) {
         if !tags.contains(&tag.as_str()) {
@@ -107,7 +107,12 @@ fn body(out: &mut String, found: &FilesComparison, shown: Shown) {
     part(out, found, &found.lines.iter().collect::<Vec<_>>(), shown);
 }
 
-fn part(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], shown: Shown) {
+fn part(
+    out: &mut String,
+    found: &FilesComparison,
+    lines: &[&BenchmarkLine],
+    shown: ComparisonLayout,
+) {
     let (kept, hidden): (Vec<&BenchmarkLine>, Vec<&BenchmarkLine>) =
         lines.iter().copied().partition(|line| differs(line, shown.less_than));
     let n_files = found.alone.len();
@@ -165,7 +170,7 @@ fn row(line: &BenchmarkLine) -> Vec<String> {
 
 fn middle(unit: &ValueUnit, cell: &FileCell) -> String {
     let UncertainValue { value, err } = cell.middle;
-    let shown = Unit::for_largest(kind(unit), value);
+    let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.uncertain(value, err));
     match unit {
         ValueUnit::Other(name) => format!("{number} {name}"),
@@ -225,11 +230,15 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn json(to: &mut impl io::Write, sides: &[Side], found: &FilesComparison) -> io::Result<()> {
+pub fn json(
+    to: &mut impl io::Write,
+    sides: &[BenchmarkFile],
+    found: &FilesComparison,
+) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document<'a> {
-        files: &'a [Side],
+    struct FilesDocument<'a> {
+        files: &'a [BenchmarkFile],
         comparison: &'a FilesComparison,
     }
-    pretty(to, &Document { files: sides, comparison: found })
+    pretty(to, &FilesDocument { files: sides, comparison: found })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::analysis::histogram::Histogram;
 use crate::plan::Arm;
 use crate::render::columns::{COLUMNS, shorten, width};
-use crate::render::units::{Kind, Unit, asked, kind_of_unit};
+use crate::render::units::{DisplayUnit, UnitKind, asked, kind_of_unit};
 use crate::values::Shown;
 
 const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -49,7 +49,7 @@ pub(super) fn block_of_eighths(eighths: u64) -> char {
 }
 
 /// What the two ends of a line of blocks stand for, with the unit: `12.30 … 12.80 ms`.
-pub fn axis(histogram: &Histogram, unit: Unit) -> Option<String> {
+pub fn axis(histogram: &Histogram, unit: DisplayUnit) -> Option<String> {
     let edges = shown_edges(histogram);
     let (first, last) = (edges.first()?, edges.last()?);
     let decimals = decimals(edges, unit);
@@ -62,7 +62,7 @@ fn shown_edges(histogram: &Histogram) -> &[f64] {
 }
 
 /// Decimals with which neighbouring edges differ.
-fn decimals(edges: &[f64], unit: Unit) -> Option<usize> {
+fn decimals(edges: &[f64], unit: DisplayUnit) -> Option<usize> {
     let step = (edges.get(1)? - edges.first()?) / unit.size;
     let decimals = if step > 0.0 { (1.0 - step.log10()).ceil().clamp(0.0, 9.0) } else { 0.0 };
     Some(decimals as usize)
@@ -70,20 +70,20 @@ fn decimals(edges: &[f64], unit: Unit) -> Option<usize> {
 
 /// One series of the verb `hist`.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct HistogramSeries {
     number: usize,
     /// Which file it is from, if there are several.
     file: Option<String>,
     label: String,
     benchmark: Option<String>,
-    kind: Kind,
+    kind: UnitKind,
     /// The unit that was asked for.
     asked: Option<String>,
     /// Its values, in the base unit.
     pub values: Vec<f64>,
 }
 
-impl Block {
+impl HistogramSeries {
     /// The values of an arm.
     pub fn new(
         number: usize,
@@ -120,10 +120,10 @@ impl Block {
 
 /// What `stillwell hist` prints of series on one scale: each with one row for each bin, with the lower edge of the bin, a bar
 /// and the number of values. `is_named`: the benchmark they are of is said first.
-pub fn tall(histogram: &Histogram, blocks: &[Block], is_named: bool) -> String {
-    let kind = blocks.first().map_or(Kind::Time, |block| block.kind);
+pub fn tall(histogram: &Histogram, blocks: &[HistogramSeries], is_named: bool) -> String {
+    let kind = blocks.first().map_or(UnitKind::Time, |block| block.kind);
     let asked = blocks.first().and_then(|block| block.asked.as_deref());
-    let unit = Unit::choose(kind, asked, histogram.edges.iter().copied());
+    let unit = DisplayUnit::choose(kind, asked, histogram.edges.iter().copied());
     let decimals = decimals(&histogram.edges, unit);
     let edges: Vec<String> =
         histogram.edges.iter().map(|edge| unit.number(*edge, decimals)).collect();
@@ -186,8 +186,8 @@ mod tests {
     use crate::record::fixture::record;
 
     fn tall(histogram: &Histogram, plan: &crate::plan::Plan) -> String {
-        let block = |(at, arm)| Block::new(at + 1, arm, None, Vec::new(), &plan.metrics);
-        let blocks: Vec<Block> = plan.arms.iter().enumerate().map(block).collect();
+        let block = |(at, arm)| HistogramSeries::new(at + 1, arm, None, Vec::new(), &plan.metrics);
+        let blocks: Vec<HistogramSeries> = plan.arms.iter().enumerate().map(block).collect();
         super::tall(histogram, &blocks, false)
     }
 
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn one_line_for_each_arm() {
         assert_eq!(lines(&histogram()), ["█▄▁ ▁ +12", ""]);
-        let unit = Unit::named(Kind::Time, "ms").unwrap();
+        let unit = DisplayUnit::named(UnitKind::Time, "ms").unwrap();
         assert_eq!(axis(&histogram(), unit).unwrap(), "12.30 … 12.80 ms");
     }
 
@@ -227,7 +227,7 @@ mod tests {
     fn nothing_to_show() {
         let empty = Histogram { edges: vec![], counts: vec![vec![]], n_above: vec![0] };
         assert_eq!(lines(&empty), [""]);
-        assert_eq!(axis(&empty, Unit::ONE), None);
+        assert_eq!(axis(&empty, DisplayUnit::ONE), None);
         assert_eq!(tall(&empty, &record(&["program"]).header.plan), "1  program\n");
     }
 }

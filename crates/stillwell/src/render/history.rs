@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
@@ -16,9 +15,8 @@ use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
 use crate::render::json::pretty;
 use crate::render::results::kind;
-use crate::render::site::INDEX;
 use crate::render::styles::paint;
-use crate::render::units::{Unit, counted, percent};
+use crate::render::units::{DisplayUnit, counted, percent};
 use crate::render::{Styles, table, uncertain};
 use crate::results::Unit as ValueUnit;
 
@@ -31,7 +29,7 @@ const REVISION_MAX: usize = 12;
 
 /// A change with the commits that may be the cause.
 #[derive(Clone, Debug, Serialize)]
-pub struct Changed<'a> {
+pub struct SeriesChange<'a> {
     #[serde(flatten, serialize_with = "place")]
     pub series: &'a Series,
     #[serde(flatten)]
@@ -42,7 +40,7 @@ pub struct Changed<'a> {
 
 /// The series, and the results next to a change: the rest is in `history show`.
 #[derive(Serialize)]
-struct Place<'a> {
+struct SeriesName<'a> {
     benchmark: &'a str,
     arm: &'a str,
     unit: &'a str,
@@ -51,7 +49,7 @@ struct Place<'a> {
 
 fn place<S: serde::Serializer>(series: &&Series, to: S) -> Result<S::Ok, S::Error> {
     let Series { benchmark, arm, unit, machine, .. } = series;
-    Place { benchmark, arm, unit, machine }.serialize(to)
+    SeriesName { benchmark, arm, unit, machine }.serialize(to)
 }
 
 /// Anything as JSON.
@@ -64,7 +62,7 @@ pub fn json(to: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
 
 /// What came of adding files.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct AddCounts {
     pub added: usize,
     /// Later states of sessions that were there.
     pub later: usize,
@@ -73,7 +71,7 @@ pub struct Counts {
 }
 
 /// What came of adding files.
-pub fn added(n: Counts) -> String {
+pub fn added(n: AddCounts) -> String {
     let mut out = format!("{} added", counted(n.added, "file"));
     for (n, what) in
         [(n.later, "brought up to date"), (n.known, "known already"), (n.failed, "could not be")]
@@ -83,13 +81,6 @@ pub fn added(n: Counts) -> String {
         }
     }
     out + "\n"
-}
-
-/// What came of writing a site.
-pub fn reported(path: &Path, n_written: usize) -> String {
-    let index = path.join(INDEX);
-    let files = counted(n_written, "file");
-    format!("report: {}, {files} new or changed\n", index.display())
 }
 
 /// One line for each series.
@@ -160,13 +151,13 @@ fn row(series: &Series, at: usize, entry: &Entry) -> Vec<String> {
 /// The changes, one after another. `n_left_out`: results that had too few others to be relative to.
 pub fn changes(
     all: &[Series],
-    changes: &[Changed<'_>],
+    changes: &[SeriesChange<'_>],
     n_left_out: usize,
     styles: &Styles,
 ) -> String {
     let mut out = String::new();
     for it in changes {
-        let Changed { series, change, commits } = it;
+        let SeriesChange { series, change, commits } = it;
         let style = if change.ratio.ratio > 1.0 { styles.slower } else { styles.faster };
         let (before, after) = (&series.entries[change.at - 1], &series.entries[change.at]);
         writeln!(
@@ -235,8 +226,8 @@ pub(super) fn together(Together { n, of, .. }: Together) -> String {
 }
 
 /// What is to be said of the commits beside their names, and what can be done about it.
-pub(super) fn remark(changed: &Changed<'_>) -> Option<(String, &'static str)> {
-    let Changed { series, change, commits } = changed;
+pub(super) fn remark(changed: &SeriesChange<'_>) -> Option<(String, &'static str)> {
+    let SeriesChange { series, change, commits } = changed;
     let taken = |at: usize| &series.entries[at].taken;
     let (before, after) = (taken(change.at - 1), taken(change.at));
     match commits {
@@ -291,7 +282,7 @@ pub(super) fn value(series: &Series, value: f64, err: Option<f64>) -> String {
 }
 
 /// The unit that fits all values of the series, and its name: of a unit that is none of ours, the file's.
-pub(super) fn unit(series: &Series) -> (Unit, String) {
+pub(super) fn unit(series: &Series) -> (DisplayUnit, String) {
     let unit = match &series.unit[..] {
         "ns" => ValueUnit::Time,
         "byte" => ValueUnit::Bytes,
@@ -299,7 +290,7 @@ pub(super) fn unit(series: &Series) -> (Unit, String) {
         other => ValueUnit::Other(other.into()),
     };
     let largest = series.values.iter().copied().map(f64::abs).fold(0.0, f64::max);
-    let fitting = Unit::for_largest(kind(&unit), largest);
+    let fitting = DisplayUnit::for_largest(kind(&unit), largest);
     let name = match &unit {
         ValueUnit::Other(other) => fitting.label(&one_line(other)),
         _ => fitting.name.to_owned(),

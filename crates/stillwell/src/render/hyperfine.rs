@@ -13,7 +13,9 @@ use serde::ser::{SerializeMap as _, Serializer};
 use crate::analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
 use crate::plan::Arm;
 use crate::record::{Record, Row};
-use crate::render::exported::{self, Exported, RowsByArm, SECOND_NS, Summary, net_t0, results};
+use crate::render::exported::{
+    self, ExportMetric, ExportSummary, RowsByArm, SECOND_NS, net_t0, results,
+};
 use crate::render::json::pretty;
 use crate::values::Order;
 use crate::values::metric::Metric;
@@ -30,23 +32,23 @@ pub fn write_v2(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
     #[derive(Serialize)]
     struct Document<'a> {
         schema_version: u32,
-        metadata: Metadata<'a>,
+        metadata: HyperfineMetadata<'a>,
         primary_metric: &'static str,
         results: Vec<ResultV2<'a>>,
-        stillwell: Session<'a>,
+        stillwell: SessionFields<'a>,
     }
     let metrics = exported::known_to_hyperfine(record, analysis);
     let rows = RowsByArm::new(record);
-    let series = |arm: &ArmSummary| Series { record, rows: &rows, arm: arm.arm };
+    let series = |arm: &ArmSummary| ArmRuns { record, rows: &rows, arm: arm.arm };
     let results = results(analysis)
         .map(|summary| ResultV2::new(series(summary), summary, &metrics))
         .collect();
     let document = Document {
         schema_version: 2,
-        metadata: Metadata::of(record),
+        metadata: HyperfineMetadata::of(record),
         primary_metric: PRIMARY,
         results,
-        stillwell: Session::of(record, analysis),
+        stillwell: SessionFields::of(record, analysis),
     };
     pretty(to, &document)
 }
@@ -59,31 +61,31 @@ pub fn write_v1(to: &mut impl Write, record: &Record, analysis: &Analysis) -> io
     #[derive(Serialize)]
     struct Document<'a> {
         results: Vec<ResultV1<'a>>,
-        stillwell: Session<'a>,
+        stillwell: SessionFields<'a>,
     }
     let wall = exported::wall(record, analysis);
     let rows = RowsByArm::new(record);
-    let series = |arm: &ArmSummary| Series { record, rows: &rows, arm: arm.arm };
+    let series = |arm: &ArmSummary| ArmRuns { record, rows: &rows, arm: arm.arm };
     let results = results(analysis)
         .filter_map(|summary| ResultV1::new(series(summary), summary, &wall))
         .collect();
-    pretty(to, &Document { results, stillwell: Session::of(record, analysis) })
+    pretty(to, &Document { results, stillwell: SessionFields::of(record, analysis) })
 }
 
 #[derive(Serialize)]
-struct Metadata<'a> {
+struct HyperfineMetadata<'a> {
     hyperfine_version: String,
     start_time: String,
-    platform: Platform<'a>,
+    platform: HyperfinePlatform<'a>,
 }
 
 #[derive(Serialize)]
-struct Platform<'a> {
+struct HyperfinePlatform<'a> {
     os: &'static str,
     architecture: &'a str,
 }
 
-impl<'a> Metadata<'a> {
+impl<'a> HyperfineMetadata<'a> {
     fn of(record: &'a Record) -> Self {
         let header = &record.header;
         Self {
@@ -92,7 +94,7 @@ impl<'a> Metadata<'a> {
                 header.tool.replace([' ', '+'], ".")
             ),
             start_time: utc(&header.created),
-            platform: Platform { os: "Linux", architecture: &header.facts.architecture },
+            platform: HyperfinePlatform { os: "Linux", architecture: &header.facts.architecture },
         }
     }
 }
@@ -105,20 +107,20 @@ fn utc(created: &str) -> String {
 
 /// Our fields of the whole document.
 #[derive(Serialize)]
-struct Session<'a> {
+struct SessionFields<'a> {
     tool: &'a str,
     created: &'a str,
     seed: u64,
     order: Order,
     /// What was subtracted from every wall time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    subtracted: Option<Subtracted<'a>>,
+    subtracted: Option<SubtractedTime<'a>>,
     /// Arms are numbered as in `results[].stillwell.arm`.
     comparisons: &'a [Comparison],
 }
 
 #[derive(Serialize)]
-struct Subtracted<'a> {
+struct SubtractedTime<'a> {
     command: &'a str,
     metric: &'static str,
     value: f64,
@@ -126,13 +128,13 @@ struct Subtracted<'a> {
     unit: &'static str,
 }
 
-impl<'a> Session<'a> {
+impl<'a> SessionFields<'a> {
     fn of(record: &'a Record, analysis: &'a Analysis) -> Self {
         let plan = &record.header.plan;
         let control = plan.control.and_then(|control| plan.arms.get(control.arm));
         let subtracted = control.zip(exported::subtracted(record, analysis)).map(|(arm, t0)| {
             let Seconds { value, err, unit } = Seconds::of(t0);
-            Subtracted { command: arm.label(), metric: PRIMARY, value, err, unit }
+            SubtractedTime { command: arm.label(), metric: PRIMARY, value, err, unit }
         });
         Self {
             tool: &record.header.tool,
@@ -161,36 +163,37 @@ impl Seconds {
 
 /// Our fields of one result; the lists go with the measurements, one element for each.
 #[derive(Serialize)]
-struct Extras<'a> {
+struct ResultFields<'a> {
     arm: usize,
     command: &'a str,
     t0: Option<Seconds>,
-    steps: Column<'a>,
-    blocks: Column<'a>,
+    steps: RunColumn<'a>,
+    blocks: RunColumn<'a>,
 }
 
-impl<'a> Extras<'a> {
-    fn new(series: Series<'a>, summary: &ArmSummary) -> Self {
+impl<'a> ResultFields<'a> {
+    fn new(series: ArmRuns<'a>, summary: &ArmSummary) -> Self {
         Self {
             arm: series.arm,
             command: &series.planned().command,
             t0: net_t0(summary).map(Seconds::of),
-            steps: series.column(|row| Cell::Integer(row.step.into())),
-            blocks: series
-                .column(|row| row.block.map_or(Cell::Missing, |block| Cell::Integer(block.into()))),
+            steps: series.column(|row| RunCell::Integer(row.step.into())),
+            blocks: series.column(|row| {
+                row.block.map_or(RunCell::Missing, |block| RunCell::Integer(block.into()))
+            }),
         }
     }
 }
 
 /// The measured runs of one arm.
 #[derive(Clone, Copy)]
-struct Series<'a> {
+struct ArmRuns<'a> {
     record: &'a Record,
     rows: &'a RowsByArm,
     arm: usize,
 }
 
-impl<'a> Series<'a> {
+impl<'a> ArmRuns<'a> {
     fn planned(self) -> &'a Arm {
         &self.record.header.plan.arms[self.arm]
     }
@@ -199,26 +202,26 @@ impl<'a> Series<'a> {
         self.rows.rows(self.record, self.arm)
     }
 
-    fn column(self, cell: fn(&Row) -> Cell) -> Column<'a> {
-        Column { series: self, cell }
+    fn column(self, cell: fn(&Row) -> RunCell) -> RunColumn<'a> {
+        RunColumn { series: self, cell }
     }
 }
 
 /// One value of each run, written as an array without being collected.
-struct Column<'a, F = fn(&Row) -> Cell> {
-    series: Series<'a>,
+struct RunColumn<'a, F = fn(&Row) -> RunCell> {
+    series: ArmRuns<'a>,
     cell: F,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Cell {
+enum RunCell {
     Missing,
     Integer(i64),
     Number(f64),
 }
 
-impl<F: Fn(&Row) -> Cell> Serialize for Column<'_, F> {
+impl<F: Fn(&Row) -> RunCell> Serialize for RunColumn<'_, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.series.rows().map(|row| (self.cell)(&row)))
     }
@@ -230,16 +233,16 @@ struct ResultV2<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    parameters: BTreeMap<&'a str, Parameter<'a>>,
+    parameters: BTreeMap<&'a str, ParameterValue<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     environment: BTreeMap<&'a str, &'a str>,
-    measurements: Measurements<'a>,
+    measurements: RunObjects<'a>,
     summary: BTreeMap<&'a str, SummaryV2>,
-    stillwell: Extras<'a>,
+    stillwell: ResultFields<'a>,
 }
 
 #[derive(Serialize)]
-struct Parameter<'a> {
+struct ParameterValue<'a> {
     value: &'a str,
 }
 
@@ -248,11 +251,11 @@ struct SummaryV2 {
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'static str>,
     #[serde(flatten)]
-    summary: Summary,
+    summary: ExportSummary,
 }
 
 impl<'a> ResultV2<'a> {
-    fn new(series: Series<'a>, summary: &ArmSummary, metrics: &'a [Exported]) -> Self {
+    fn new(series: ArmRuns<'a>, summary: &ArmSummary, metrics: &'a [ExportMetric]) -> Self {
         let arm = series.planned();
         let summaries = metrics.iter().filter_map(|metric| {
             let summary = metric.summary(summary)?;
@@ -264,42 +267,42 @@ impl<'a> ResultV2<'a> {
             parameters: arm
                 .parameters
                 .iter()
-                .map(|(name, value)| (name.as_str(), Parameter { value }))
+                .map(|(name, value)| (name.as_str(), ParameterValue { value }))
                 .collect(),
             environment: arm
                 .environment
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect(),
-            measurements: Measurements { series, metrics },
+            measurements: RunObjects { series, metrics },
             summary: summaries.collect(),
-            stillwell: Extras::new(series, summary),
+            stillwell: ResultFields::new(series, summary),
         }
     }
 }
 
 /// One object for each run, written without being collected.
-struct Measurements<'a> {
-    series: Series<'a>,
-    metrics: &'a [Exported],
+struct RunObjects<'a> {
+    series: ArmRuns<'a>,
+    metrics: &'a [ExportMetric],
 }
 
-impl Serialize for Measurements<'_> {
+impl Serialize for RunObjects<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let metrics = self.metrics;
-        serializer.collect_seq(self.series.rows().map(|row| Measurement { row, metrics }))
+        serializer.collect_seq(self.series.rows().map(|row| RunObject { row, metrics }))
     }
 }
 
-struct Measurement<'a> {
+struct RunObject<'a> {
     row: Row,
-    metrics: &'a [Exported],
+    metrics: &'a [ExportMetric],
 }
 
-impl Serialize for Measurement<'_> {
+impl Serialize for RunObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Value {
+        struct MetricValue {
             value: f64,
             #[serde(skip_serializing_if = "Option::is_none")]
             unit: Option<&'static str>,
@@ -308,7 +311,7 @@ impl Serialize for Measurement<'_> {
         for metric in self.metrics {
             // A value that was not measured is left out, never zero.
             if let Some(value) = metric.value(&self.row) {
-                map.serialize_entry(metric.key, &Value { value, unit: metric.unit })?;
+                map.serialize_entry(metric.key, &MetricValue { value, unit: metric.unit })?;
             }
         }
         map.serialize_entry("exit_code", &self.row.shell_exit())?;
@@ -326,28 +329,28 @@ struct ResultV1<'a> {
     system: f64,
     min: f64,
     max: f64,
-    times: Times<'a>,
+    times: NetWallTimes<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_usage_byte: Option<Column<'a>>,
-    exit_codes: Column<'a>,
+    memory_usage_byte: Option<RunColumn<'a>>,
+    exit_codes: RunColumn<'a>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     parameters: BTreeMap<&'a str, &'a str>,
-    stillwell: Extras<'a>,
+    stillwell: ResultFields<'a>,
 }
 
 impl<'a> ResultV1<'a> {
     /// `None` for an arm without wall times, which this schema cannot say.
-    fn new(series: Series<'a>, summary: &ArmSummary, wall: &'a Exported) -> Option<Self> {
+    fn new(series: ArmRuns<'a>, summary: &ArmSummary, wall: &'a ExportMetric) -> Option<Self> {
         let arm = series.planned();
-        let Summary { mean, stddev, median, min, max, .. } = wall.summary(summary)?;
+        let ExportSummary { mean, stddev, median, min, max, .. } = wall.summary(summary)?;
         let mean_s = |name: &str| {
             let found = summary.metrics.iter().find(|metric| metric.name == name);
             found.map_or(0.0, |metric| metric.mean / SECOND_NS)
         };
         let has_memory = series.record.rows.has(Metric::MaxrssKib);
         let memory = |row: &Row| match row.get(Metric::MaxrssKib) {
-            Some(kib) => Cell::Integer(i64::try_from(kib * 1024).unwrap_or(i64::MAX)),
-            None => Cell::Missing,
+            Some(kib) => RunCell::Integer(i64::try_from(kib * 1024).unwrap_or(i64::MAX)),
+            None => RunCell::Missing,
         };
         Some(Self {
             command: arm.label(),
@@ -358,29 +361,29 @@ impl<'a> ResultV1<'a> {
             system: mean_s("sys"),
             min,
             max,
-            times: Times { series, wall },
+            times: NetWallTimes { series, wall },
             memory_usage_byte: has_memory.then(|| series.column(memory)),
-            exit_codes: series.column(|row| Cell::Integer(row.shell_exit().into())),
+            exit_codes: series.column(|row| RunCell::Integer(row.shell_exit().into())),
             parameters: arm
                 .parameters
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect(),
-            stillwell: Extras::new(series, summary),
+            stillwell: ResultFields::new(series, summary),
         })
     }
 }
 
 /// The wall times, net of the control, s.
-struct Times<'a> {
-    series: Series<'a>,
-    wall: &'a Exported,
+struct NetWallTimes<'a> {
+    series: ArmRuns<'a>,
+    wall: &'a ExportMetric,
 }
 
-impl Serialize for Times<'_> {
+impl Serialize for NetWallTimes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let cell = |row: &Row| self.wall.value(row).map_or(Cell::Missing, Cell::Number);
-        Column { series: self.series, cell }.serialize(serializer)
+        let cell = |row: &Row| self.wall.value(row).map_or(RunCell::Missing, RunCell::Number);
+        RunColumn { series: self.series, cell }.serialize(serializer)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::values::TimShape;
 use crate::verdict::Judgement;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct AnalysisDocument<'a> {
     tool: &'a str,
     record: &'a Path,
     created: &'a str,
@@ -38,7 +38,7 @@ pub fn write(
     judgements: &[Judgement],
 ) -> io::Result<()> {
     let header = &record.header;
-    let document = Document {
+    let document = AnalysisDocument {
         tool: &header.tool,
         record: &record.path,
         created: &header.created,

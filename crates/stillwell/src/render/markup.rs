@@ -7,7 +7,7 @@ use crate::record::Record;
 use crate::render::columns::one_line;
 use crate::render::exported::{self, SECOND_NS, net_t0, results};
 use crate::render::uncertain;
-use crate::render::units::{Unit, unit_of_walls};
+use crate::render::units::{DisplayUnit, unit_of_walls};
 use crate::verdict::Judgement;
 
 /// A way to write a table.
@@ -23,7 +23,7 @@ pub enum Markup {
 
 const N_COLUMNS: usize = 6;
 
-struct Table {
+struct MarkupTable {
     headings: [String; N_COLUMNS],
     /// The command is not marked up yet; the other cells are numbers.
     rows: Vec<[String; N_COLUMNS]>,
@@ -45,7 +45,7 @@ pub fn table(
     }
 }
 
-fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Table {
+fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> MarkupTable {
     let plan = &record.header.plan;
     let wall = exported::wall(record, analysis);
     let t0s = results(analysis).filter_map(net_t0);
@@ -60,7 +60,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Tabl
         let ratio = if is_reference {
             Some("1.00".into())
         } else {
-            ratios[arm.arm].map(|ratio| with_err(Unit::ONE, ratio))
+            ratios[arm.arm].map(|ratio| with_err(DisplayUnit::ONE, ratio))
         };
         Some([
             plan.full_label(arm.arm),
@@ -71,7 +71,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Tabl
             ratio.unwrap_or_default(),
         ])
     };
-    Table {
+    MarkupTable {
         headings: [
             "Command".into(),
             unit.heading("t0"),
@@ -84,7 +84,7 @@ fn build(record: &Record, analysis: &Analysis, judgements: &[Judgement]) -> Tabl
     }
 }
 
-fn with_err(unit: Unit, value: UncertainValue) -> String {
+fn with_err(unit: DisplayUnit, value: UncertainValue) -> String {
     match value.err.filter(|err| err.is_finite() && *err != 0.0) {
         Some(err) => {
             let (value, err) = (value.value / unit.size, err / unit.size);
@@ -105,7 +105,7 @@ fn ratios(analysis: &Analysis, judgements: &[Judgement]) -> Vec<Option<Uncertain
     found
 }
 
-fn markdown(table: &Table) -> String {
+fn markdown(table: &MarkupTable) -> String {
     let mut out = format!("| {} |\n|:---|---:|---:|---:|---:|---:|\n", table.headings.join(" | "));
     for [command, numbers @ ..] in &table.rows {
         writeln!(out, "| {} | {} |", markdown_code(command), numbers.join(" | ")).ok();
@@ -126,7 +126,7 @@ pub(super) fn markdown_code(command: &str) -> String {
     format!("{fence}{space}{line}{space}{fence}")
 }
 
-fn asciidoc(table: &Table) -> String {
+fn asciidoc(table: &MarkupTable) -> String {
     let mut out = String::from("[cols=\"<,>,>,>,>,>\", options=\"header\"]\n|===\n");
     writeln!(out, "| {}", table.headings.join(" | ")).ok();
     for [command, numbers @ ..] in &table.rows {
@@ -144,7 +144,7 @@ fn asciidoc_code(command: &str) -> String {
     if is_plain { format!("`+{line}+`") } else { format!("`pass:c[{}]`", line.replace(']', "\\]")) }
 }
 
-fn org(table: &Table) -> String {
+fn org(table: &MarkupTable) -> String {
     let mut out = format!("| {} |\n|---+---+---+---+---+---|\n", table.headings.join(" | "));
     for [command, numbers @ ..] in &table.rows {
         writeln!(out, "| {} | {} |", org_code(command), numbers.join(" | ")).ok();

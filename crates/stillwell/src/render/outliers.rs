@@ -4,7 +4,7 @@ use crate::analysis::{Cause, CountName, ExcessTime, Outlier, Outliers, RecordChe
 use crate::plan::Plan;
 use crate::render::columns::wrap;
 use crate::render::uncertain;
-use crate::render::units::{Kind, Unit, asked, short_time};
+use crate::render::units::{DisplayUnit, UnitKind, asked, short_time};
 
 const INDENT: usize = 3;
 
@@ -52,7 +52,7 @@ fn parts(lost: &ExcessTime) -> Vec<String> {
 /// Run, block, time, excess and cause, one line each; a long cause goes on below itself.
 fn table(out: &mut String, plan: &Plan, outliers: &[Outlier]) {
     let walls = outliers.iter().map(|outlier| outlier.wall_ns);
-    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), walls);
+    let unit = DisplayUnit::choose(UnitKind::Time, asked(&plan.metrics, "wall"), walls);
     let cells = |outlier: &Outlier| {
         [
             outlier.run.to_string(),

@@ -18,37 +18,37 @@ const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 /// What is written from the benchmark itself.
 const OURS: [&str; 4] = ["name", "unit", "loops", "inner_loops"];
 
-type Said = BTreeMap<String, Value>;
+type PyperfMetadata = BTreeMap<String, Value>;
 
 // The members in the order of their names, as pyperf writes them.
 #[derive(Serialize)]
-struct Suite {
-    benchmarks: Vec<Series>,
+struct PyperfSuite {
+    benchmarks: Vec<PyperfBenchmark>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    metadata: Said,
+    metadata: PyperfMetadata,
     version: &'static str,
 }
 
 #[derive(Serialize)]
-struct Series {
+struct PyperfBenchmark {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    metadata: Said,
-    runs: Vec<Run>,
+    metadata: PyperfMetadata,
+    runs: Vec<PyperfRun>,
 }
 
 #[derive(Serialize)]
-struct Run {
+struct PyperfRun {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    metadata: Said,
+    metadata: PyperfMetadata,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    values: Vec<Number>,
+    values: Vec<PyperfNumber>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warmups: Vec<(u64, Number)>,
+    warmups: Vec<(u64, PyperfNumber)>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Number {
+enum PyperfNumber {
     Float(f64),
     Whole(u64),
 }
@@ -73,7 +73,7 @@ pub fn write_indented(to: &mut impl Write, results: &Results) -> Result<()> {
     Ok(to.write_all(b"\n")?)
 }
 
-fn suite(results: &Results) -> Result<Suite> {
+fn suite(results: &Results) -> Result<PyperfSuite> {
     ensure!(!results.benchmarks.is_empty(), "pyperf has no file without a benchmark");
     let names: Vec<String> = results.labels().iter().map(|label| one_line(label)).collect();
     let mut seen = HashSet::new();
@@ -86,10 +86,10 @@ fn suite(results: &Results) -> Result<Suite> {
     for series in &mut benchmarks {
         series.metadata.retain(|key, _| !common.contains_key(key));
     }
-    Ok(Suite { benchmarks, metadata: common, version: "1.0" })
+    Ok(PyperfSuite { benchmarks, metadata: common, version: "1.0" })
 }
 
-fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<Series> {
+fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<PyperfBenchmark> {
     let unit = match &benchmark.unit {
         Unit::Time => "second",
         Unit::Bytes => "byte",
@@ -102,7 +102,7 @@ fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<Serie
         benchmark.n_launches() > 0,
         "{label}: pyperf's files have values; there is only a summary"
     );
-    let mut outer = Said::new();
+    let mut outer = PyperfMetadata::new();
     outer.extend(cleaned(&results.metadata));
     outer.extend(cleaned(&benchmark.metadata));
     for (name, value) in &benchmark.parameters {
@@ -123,11 +123,11 @@ fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<Serie
     }
     ensure!(!runs.is_empty(), "{label}: there is no value in it");
     let metadata = hoisted(outer, &mut runs);
-    Ok(Series { metadata, runs })
+    Ok(PyperfBenchmark { metadata, runs })
 }
 
 /// What all runs say goes to the benchmark; what only some say stays with them, and comes before what is outside.
-fn hoisted(mut outer: Said, runs: &mut [Run]) -> Said {
+fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata {
     let shared = common(runs.iter().map(|run| &run.metadata));
     for run in &mut *runs {
         run.metadata.retain(|key, _| !shared.contains_key(key));
@@ -137,13 +137,13 @@ fn hoisted(mut outer: Said, runs: &mut [Run]) -> Said {
 }
 
 /// Nothing if the launch has neither values nor warm-ups.
-fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<Run>, String> {
+fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<PyperfRun>, String> {
     let number = |value: f64| match benchmark.unit {
-        Unit::Time => Number::Float(seconds(value)),
+        Unit::Time => PyperfNumber::Float(seconds(value)),
         _ if value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) => {
-            Number::Whole(value as u64)
+            PyperfNumber::Whole(value as u64)
         }
-        _ => Number::Float(value),
+        _ => PyperfNumber::Float(value),
     };
     if let Some(value) = launch.values.iter().find(|&&value| value <= 0.0) {
         return Err(format!("pyperf's values are above 0; one is {value}"));
@@ -152,7 +152,7 @@ fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<Run>, St
         return Ok(None);
     }
     let metadata = launch.about.metadata.as_deref().map(Cow::Borrowed).unwrap_or_default();
-    let mut metadata: Said = cleaned(&metadata).collect();
+    let mut metadata: PyperfMetadata = cleaned(&metadata).collect();
     // pyperf knows one number of loops for a run.
     let range = launch.first_value..launch.first_value + launch.values.len();
     let loops = match benchmark.loops.get(range).unwrap_or_default() {
@@ -166,7 +166,7 @@ fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<Run>, St
     let numbers = numbers.into_iter().filter_map(|(key, number)| Some((key, number?)));
     metadata
         .extend(numbers.chain(calibration).map(|(key, number)| (key.to_owned(), number.into())));
-    Ok(Some(Run {
+    Ok(Some(PyperfRun {
         metadata,
         values: launch.values.iter().map(|&value| number(value)).collect(),
         warmups: launch.warmups.iter().map(|&(loops, value)| (loops, number(value))).collect(),
@@ -184,7 +184,7 @@ pub(crate) fn seconds(ns: f64) -> f64 {
 }
 
 /// What all of them say alike.
-fn common<'a>(mut all: impl Iterator<Item = &'a Said>) -> Said {
+fn common<'a>(mut all: impl Iterator<Item = &'a PyperfMetadata>) -> PyperfMetadata {
     let mut common = all.next().cloned().unwrap_or_default();
     all.for_each(|said| common.retain(|key, value| said.get(key) == Some(value)));
     common

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::render::columns::{COLUMNS, shorten, wrap};
-use crate::render::units::{Kind, Unit, short_time};
+use crate::render::units::{DisplayUnit, UnitKind, short_time};
 use crate::render::{table, uncertain};
 use crate::results::statistics::summary;
 use crate::results::{
@@ -16,17 +16,17 @@ use crate::results::{
 const FAR: f64 = 0.05;
 
 /// What the values of a benchmark measure.
-pub fn kind(unit: &ValueUnit) -> Kind {
+pub fn kind(unit: &ValueUnit) -> UnitKind {
     match unit {
-        ValueUnit::Time => Kind::Time,
-        ValueUnit::Bytes => Kind::Memory,
-        ValueUnit::Count | ValueUnit::Other(_) => Kind::Count,
+        ValueUnit::Time => UnitKind::Time,
+        ValueUnit::Bytes => UnitKind::Memory,
+        ValueUnit::Count | ValueUnit::Other(_) => UnitKind::Count,
     }
 }
 
 /// A value with its unit, four digits.
 pub fn value(unit: &ValueUnit, value: f64) -> String {
-    let shown = Unit::for_largest(kind(unit), value);
+    let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.number(value, None));
     match unit {
         ValueUnit::Other(name) => format!("{number} {name}"),
@@ -236,19 +236,19 @@ pub fn metadata_json(results: &Results) -> serde_json::Value {
         "benchmarks": benchmarks })
 }
 
-type Texts = BTreeMap<String, String>;
+type MetadataTexts = BTreeMap<String, String>;
 
 /// What all benchmarks say alike, and what each says beside that. Of what the launches of a benchmark say differently
 /// there is the range, or the number of different texts.
-pub(super) fn divided(results: &Results) -> (Texts, Vec<Texts>) {
+pub(super) fn divided(results: &Results) -> (MetadataTexts, Vec<MetadataTexts>) {
     let of = |benchmark: &Benchmark| {
-        let mut said: Texts = in_words(&results.metadata);
+        let mut said: MetadataTexts = in_words(&results.metadata);
         said.extend(in_words(&benchmark.metadata));
         said.extend(of_launches(benchmark));
         said.insert("unit".into(), benchmark.unit.name().into());
         said
     };
-    let mut each: Vec<Texts> = results.benchmarks.iter().map(of).collect();
+    let mut each: Vec<MetadataTexts> = results.benchmarks.iter().map(of).collect();
     let mut common = each.first().cloned().unwrap_or_default();
     common.retain(|key, text| each.iter().all(|said| said.get(key) == Some(text)));
     each.iter_mut().for_each(|said| said.retain(|key, _| !common.contains_key(key)));
@@ -256,7 +256,7 @@ pub(super) fn divided(results: &Results) -> (Texts, Vec<Texts>) {
     (common, each)
 }
 
-fn in_words(metadata: &Metadata) -> Texts {
+fn in_words(metadata: &Metadata) -> MetadataTexts {
     metadata.iter().map(|(key, value)| (key.clone(), meta_in_words(key, value))).collect()
 }
 
@@ -275,7 +275,7 @@ fn meta_in_words(key: &str, value: &MetaValue) -> String {
     }
 }
 
-fn of_launches(benchmark: &Benchmark) -> Texts {
+fn of_launches(benchmark: &Benchmark) -> MetadataTexts {
     let mut said: BTreeMap<&str, Vec<&MetaValue>> = BTreeMap::new();
     let mut counts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for launch in benchmark.launches() {
@@ -289,7 +289,7 @@ fn of_launches(benchmark: &Benchmark) -> Texts {
             }
         }
     }
-    let mut texts: Texts =
+    let mut texts: MetadataTexts =
         said.iter().map(|(key, all)| ((*key).to_owned(), several(key, all))).collect();
     for (key, found) in counts {
         let shown: Vec<String> = found.iter().map(|&n| loops(n)).collect();
@@ -323,7 +323,7 @@ fn several(key: &str, all: &[&MetaValue]) -> String {
 
 /// A benchmark with what it took, for `slowest`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Took {
+pub struct BenchmarkDuration {
     /// The file, if there are several, and the benchmark.
     pub name: String,
     /// How long it took, ns.
@@ -333,7 +333,7 @@ pub struct Took {
 }
 
 /// The list of `slowest`, which comes in its order.
-pub fn slowest(list: &[Took]) -> String {
+pub fn slowest(list: &[BenchmarkDuration]) -> String {
     let rows = list.iter().enumerate().map(|(index, took)| {
         let values =
             format!("{} value{}", took.n_values, if took.n_values == 1 { "" } else { "s" });

@@ -12,7 +12,9 @@ use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::text::ratio_text;
 use crate::render::uncertain;
-use crate::render::units::{Kind, Unit, asked, kind_of, kind_of_unit, percent, unit_of_values};
+use crate::render::units::{
+    DisplayUnit, UnitKind, asked, kind_of, kind_of_unit, percent, unit_of_values,
+};
 use crate::values::TimShape;
 
 /// A label above its numbers is not wider, so that several arms fit.
@@ -20,7 +22,7 @@ const LABEL_COLUMNS: usize = 20;
 const GAP: usize = 2;
 
 /// One statistic: its name and its value for each arm, empty where there is none.
-struct Line {
+struct StatisticLine {
     name: String,
     cells: Vec<String>,
 }
@@ -66,11 +68,11 @@ pub fn stats(statistics: Statistics<'_>) -> String {
 fn of_arms(statistics: Statistics<'_>) -> String {
     let Statistics { plan, arms, .. } = statistics;
     let has_others = arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_some();
-    let mut lines = vec![Line {
+    let mut lines = vec![StatisticLine {
         name: String::new(),
         cells: arms.iter().map(|arm| label(plan, arm, has_others)).collect(),
     }];
-    let kind = arms.first().map_or(Kind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
+    let kind = arms.first().map_or(UnitKind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
     let unit = unit_of_values(plan, kind, statistics.uncertain());
     estimator_lines(&mut lines, statistics, unit);
     ratio_lines(&mut lines, statistics);
@@ -102,7 +104,7 @@ fn label(plan: &Plan, arm: &ArmSummary, has_others: bool) -> String {
 }
 
 /// How many arms from this one on fit; at least one.
-fn n_fitting(lines: &[Line], from: usize, columns: usize) -> usize {
+fn n_fitting(lines: &[StatisticLine], from: usize, columns: usize) -> usize {
     let n_arms = lines.first().map_or(0, |line| line.cells.len());
     let widest =
         |arm: usize| lines.iter().map(|line| width(&line.cells[arm])).max().unwrap_or(0) + GAP;
@@ -114,7 +116,7 @@ fn n_fitting(lines: &[Line], from: usize, columns: usize) -> usize {
     (from..n_arms).take_while(fits).count().max(1)
 }
 
-fn draw(out: &mut String, lines: &[Line], arms: std::ops::Range<usize>) {
+fn draw(out: &mut String, lines: &[StatisticLine], arms: std::ops::Range<usize>) {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     for line in lines {
@@ -150,23 +152,23 @@ impl Statistics<'_> {
 
 /// Adds a line with a cell for each arm.
 fn add(
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<StatisticLine>,
     arms: &[ArmSummary],
     name: impl Into<String>,
     cell: impl Fn(&ArmSummary) -> Option<String>,
 ) {
     let cells = arms.iter().map(|arm| cell(arm).unwrap_or_default()).collect();
-    lines.push(Line { name: name.into(), cells });
+    lines.push(StatisticLine { name: name.into(), cells });
 }
 
-type OfEstimators = fn(&Estimators) -> UncertainValue;
+type EstimatorField = fn(&Estimators) -> UncertainValue;
 
 /// t0, the estimators, and the same minus the control's.
-fn estimator_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit) {
+fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let Statistics { plan, arms, tim, .. } = statistics;
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
     add(lines, arms, unit.heading("t0"), |arm| text(arm.wall.as_ref()?.t0));
-    let estimators: [(&str, OfEstimators); 6] = [
+    let estimators: [(&str, EstimatorField); 6] = [
         ("min", |found| found.min),
         ("fan", |found| found.fan),
         ("fan, raw", |found| found.fan_raw),
@@ -207,15 +209,15 @@ fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
     }
 }
 
-type OfRatios = fn(&Ratios) -> Option<UncertainValue>;
+type RatioField = fn(&Ratios) -> Option<UncertainValue>;
 
 /// Ratios to the reference, of net times where there is a control.
-fn ratio_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
+fn ratio_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let Statistics { arms, tim, .. } = statistics;
     if arms.iter().filter(|arm| !arm.is_hidden).nth(1).is_none() {
         return;
     }
-    let ratios: [(&str, OfRatios); 4] = [
+    let ratios: [(&str, RatioField); 4] = [
         ("t0 ratio", |ratios| ratios.t0),
         ("median ratio", |ratios| ratios.median),
         ("mean ratio", |ratios| ratios.mean),
@@ -231,7 +233,7 @@ fn ratio_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
 }
 
 /// The test for a finite floor.
-fn floor_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
+fn floor_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>) {
     let arms = statistics.arms;
     let floor = |arm: &ArmSummary| statistics.estimators(arm).map(|found| found.floor);
     let limit = uncertain::fixed(stats::endpoint::G_STAR_LIMIT, 3);
@@ -249,10 +251,10 @@ fn floor_lines(lines: &mut Vec<Line>, statistics: Statistics<'_>) {
     add(lines, arms, "  k", |arm| Some(floor(arm)?.k.to_string()));
 }
 
-type Of<From, To> = fn(&From) -> To;
+type Field<From, To> = fn(&From) -> To;
 
-fn time_lines(lines: &mut Vec<Line>, arms: &[ArmSummary], unit: Unit) {
-    let single: [(&str, Of<TimeSummary, f64>); 5] = [
+fn time_lines(lines: &mut Vec<StatisticLine>, arms: &[ArmSummary], unit: DisplayUnit) {
+    let single: [(&str, Field<TimeSummary, f64>); 5] = [
         ("10 %", |wall| wall.quantiles[0]),
         ("25 %", |wall| wall.quantiles[1]),
         ("75 %", |wall| wall.quantiles[2]),
@@ -265,7 +267,7 @@ fn time_lines(lines: &mut Vec<Line>, arms: &[ArmSummary], unit: Unit) {
     add(lines, arms, "sd", |arm| number(unit, arm, arm.wall.as_ref()?.sd?));
     add(lines, arms, "CV", |arm| arm.wall.as_ref()?.cv.map(percent));
     add(lines, arms, "runs", |arm| Some(arm.n_runs.to_string()));
-    let counts: [(&str, Of<ArmSummary, usize>); 3] = [
+    let counts: [(&str, Field<ArmSummary, usize>); 3] = [
         ("timed out", |arm| arm.n_timed_out),
         ("failed", |arm| arm.n_failed),
         ("exit not 0", |arm| arm.n_nonzero_exits),
@@ -278,7 +280,7 @@ fn time_lines(lines: &mut Vec<Line>, arms: &[ArmSummary], unit: Unit) {
 }
 
 /// A time with as many decimals as the arm's t0.
-fn number(unit: Unit, arm: &ArmSummary, value_ns: f64) -> Option<String> {
+fn number(unit: DisplayUnit, arm: &ArmSummary, value_ns: f64) -> Option<String> {
     let t0 = arm.wall.as_ref()?.t0;
     Some(unit.number(value_ns, unit.decimals(t0.value, t0.err)))
 }
@@ -294,14 +296,14 @@ fn metric_names(arms: &[ArmSummary]) -> Vec<&str> {
     names
 }
 
-type OfMetric = fn(&MetricSummary) -> f64;
+type MetricField = fn(&MetricSummary) -> f64;
 
-fn metric_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary], name: &str) {
+fn metric_lines(lines: &mut Vec<StatisticLine>, plan: &Plan, arms: &[ArmSummary], name: &str) {
     let find = |arm: &'_ ArmSummary| arm.metrics.iter().find(|metric| metric.name == name).cloned();
     let found: Vec<Option<MetricSummary>> = arms.iter().map(find).collect();
     let means = found.iter().flatten().map(|metric| metric.mean);
-    let unit = Unit::choose(kind_of(name), asked(&plan.metrics, name), means);
-    let statistics: [(String, OfMetric); 4] = [
+    let unit = DisplayUnit::choose(kind_of(name), asked(&plan.metrics, name), means);
+    let statistics: [(String, MetricField); 4] = [
         (unit.heading(&format!("{name} mean")), |metric| metric.mean),
         ("  median".into(), |metric| metric.median),
         ("  min".into(), |metric| metric.min),
@@ -311,7 +313,7 @@ fn metric_lines(lines: &mut Vec<Line>, plan: &Plan, arms: &[ArmSummary], name: &
         let cell = |metric: &Option<MetricSummary>| {
             metric.as_ref().map_or_else(String::new, |metric| unit.number(value(metric), None))
         };
-        lines.push(Line { name, cells: found.iter().map(cell).collect() });
+        lines.push(StatisticLine { name, cells: found.iter().map(cell).collect() });
     }
 }
 

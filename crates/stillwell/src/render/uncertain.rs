@@ -192,16 +192,16 @@ mod tests {
     #[test]
     fn the_reference_vectors() {
         #[derive(serde::Deserialize)]
-        struct Vectors {
-            cases: Vec<Case>,
+        struct FormatVectors {
+            cases: Vec<FormatCase>,
         }
         #[derive(serde::Deserialize)]
-        struct Case {
+        struct FormatCase {
             value: f64,
             err: f64,
             expect: String,
         }
-        let vectors: Vectors =
+        let vectors: FormatVectors =
             serde_json::from_str(include_str!("../../tests/vectors/format.json")).unwrap();
         assert_eq!(vectors.cases.len(), 20);
         for case in vectors.cases {

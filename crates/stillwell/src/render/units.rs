@@ -8,7 +8,7 @@ use crate::values::metric::{Metric, Quantity};
 
 /// What a unit measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum UnitKind {
     /// Base unit ns.
     Time,
     /// Base unit byte.
@@ -19,23 +19,23 @@ pub enum Kind {
 
 /// A unit of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unit {
+pub struct DisplayUnit {
     /// As it is written; empty for pieces.
     pub name: &'static str,
     /// Base units in one of it.
     pub size: f64,
 }
 
-const fn unit(name: &'static str, size: f64) -> Unit {
-    Unit { name, size }
+const fn unit(name: &'static str, size: f64) -> DisplayUnit {
+    DisplayUnit { name, size }
 }
 
-impl Unit {
+impl DisplayUnit {
     /// No unit.
     pub const ONE: Self = unit("", 1.0);
 }
 
-const TIMES: [Unit; 6] = [
+const TIMES: [DisplayUnit; 6] = [
     unit("ns", 1.0),
     unit("µs", 1e3),
     unit("ms", 1e6),
@@ -43,39 +43,39 @@ const TIMES: [Unit; 6] = [
     unit("min", 60e9),
     unit("h", 3600e9),
 ];
-const BINARY_MEMORY: [Unit; 5] = [
+const BINARY_MEMORY: [DisplayUnit; 5] = [
     unit("B", 1.0),
     unit("KiB", 1024.0),
     unit("MiB", 1_048_576.0),
     unit("GiB", 1_073_741_824.0),
     unit("TiB", 1_099_511_627_776.0),
 ];
-const DECIMAL_MEMORY: [Unit; 4] =
+const DECIMAL_MEMORY: [DisplayUnit; 4] =
     [unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9), unit("TB", 1e12)];
-const COUNTS: [Unit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6), unit("B", 1e9)];
+const COUNTS: [DisplayUnit; 4] = [unit("", 1.0), unit("k", 1e3), unit("M", 1e6), unit("B", 1e9)];
 /// Below this a count is written out.
 const PLAIN_COUNT_MAX: f64 = 1e5;
 
-impl Unit {
+impl DisplayUnit {
     /// The unit in which the largest value of a table has one to three digits before the point.
-    pub fn for_largest(kind: Kind, largest: f64) -> Self {
+    pub fn for_largest(kind: UnitKind, largest: f64) -> Self {
         let units = units(kind);
-        if kind == Kind::Count && largest.abs() < PLAIN_COUNT_MAX {
+        if kind == UnitKind::Count && largest.abs() < PLAIN_COUNT_MAX {
             return COUNTS[0];
         }
-        let fits = |unit: &&Unit| largest.abs() < 1000.0 * unit.size;
+        let fits = |unit: &&DisplayUnit| largest.abs() < 1000.0 * unit.size;
         *units.iter().find(fits).unwrap_or(&units[units.len() - 1])
     }
 
     /// The unit that was asked for, as `--metrics` writes it.
-    pub fn named(kind: Kind, name: &str) -> Option<Self> {
+    pub fn named(kind: UnitKind, name: &str) -> Option<Self> {
         let name = if name == "us" { "µs" } else { name };
-        let more: &[Self] = if kind == Kind::Memory { &DECIMAL_MEMORY } else { &[] };
+        let more: &[Self] = if kind == UnitKind::Memory { &DECIMAL_MEMORY } else { &[] };
         units(kind).iter().chain(more).find(|unit| unit.name == name).copied()
     }
 
     /// The unit asked for, or else the one that fits the largest of these values.
-    pub fn choose(kind: Kind, asked: Option<&str>, values: impl Iterator<Item = f64>) -> Self {
+    pub fn choose(kind: UnitKind, asked: Option<&str>, values: impl Iterator<Item = f64>) -> Self {
         let asked = asked.and_then(|name| Self::named(kind, name));
         asked.unwrap_or_else(|| Self::for_largest(kind, values.map(f64::abs).fold(0.0, f64::max)))
     }
@@ -113,47 +113,47 @@ impl Unit {
     }
 }
 
-fn units(kind: Kind) -> &'static [Unit] {
+fn units(kind: UnitKind) -> &'static [DisplayUnit] {
     match kind {
-        Kind::Time => &TIMES,
-        Kind::Memory => &BINARY_MEMORY,
-        Kind::Count => &COUNTS,
+        UnitKind::Time => &TIMES,
+        UnitKind::Memory => &BINARY_MEMORY,
+        UnitKind::Count => &COUNTS,
     }
 }
 
 /// What the metric of this name measures; `cpu` is a time that no column holds.
-pub fn kind_of(name: &str) -> Kind {
+pub fn kind_of(name: &str) -> UnitKind {
     match Metric::from_name(name).map(|metric| metric.info().quantity) {
-        Some(Quantity::Time { .. } | Quantity::Picoseconds) | None => Kind::Time,
-        Some(Quantity::Memory { .. }) => Kind::Memory,
-        Some(Quantity::Count) => Kind::Count,
+        Some(Quantity::Time { .. } | Quantity::Picoseconds) | None => UnitKind::Time,
+        Some(Quantity::Memory { .. }) => UnitKind::Memory,
+        Some(Quantity::Count) => UnitKind::Count,
     }
 }
 
 /// What values of this unit measure.
-pub fn kind_of_unit(unit: crate::values::Unit) -> Kind {
-    use crate::values::Unit;
+pub fn kind_of_unit(unit: crate::values::Unit) -> UnitKind {
+    use crate::values::Unit as ValueUnit;
     match unit {
-        Unit::Time => Kind::Time,
-        Unit::Bytes => Kind::Memory,
-        Unit::Count => Kind::Count,
+        ValueUnit::Time => UnitKind::Time,
+        ValueUnit::Bytes => UnitKind::Memory,
+        ValueUnit::Count => UnitKind::Count,
     }
 }
 
 /// The unit of a table of wall times: the one asked for, or else that of the largest value as it is shown.
-pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = UncertainValue>) -> Unit {
-    let kind = plan.arms.get(plan.reference).map_or(Kind::Time, |arm| kind_of_unit(arm.unit));
+pub fn unit_of_walls(plan: &Plan, values: impl Iterator<Item = UncertainValue>) -> DisplayUnit {
+    let kind = plan.arms.get(plan.reference).map_or(UnitKind::Time, |arm| kind_of_unit(arm.unit));
     unit_of_values(plan, kind, values)
 }
 
 /// The same of values of some kind.
 pub fn unit_of_values(
     plan: &Plan,
-    kind: Kind,
+    kind: UnitKind,
     values: impl Iterator<Item = UncertainValue>,
-) -> Unit {
+) -> DisplayUnit {
     let shown = values.map(|value| uncertain::as_shown(value.value, value.err));
-    Unit::choose(kind, asked(&plan.metrics, "wall"), shown)
+    DisplayUnit::choose(kind, asked(&plan.metrics, "wall"), shown)
 }
 
 /// The unit that was asked for a metric.
@@ -163,7 +163,7 @@ pub fn asked<'a>(shown: &'a [Shown], name: &str) -> Option<&'a str> {
 
 /// A time on its own, with three digits and its unit.
 pub fn short_time(time_ns: f64) -> String {
-    let unit = Unit::for_largest(Kind::Time, time_ns);
+    let unit = DisplayUnit::for_largest(UnitKind::Time, time_ns);
     unit.label(&uncertain::significant(time_ns / unit.size, 3))
 }
 
@@ -182,35 +182,35 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(kind: Kind, largest: f64, expected: &str) {
-        let unit = Unit::for_largest(kind, largest);
+    fn check(kind: UnitKind, largest: f64, expected: &str) {
+        let unit = DisplayUnit::for_largest(kind, largest);
         assert_eq!(unit.label(&unit.number(largest, None)), expected);
     }
 
     #[test]
     fn the_largest_value_chooses() {
-        check(Kind::Time, 0.0, "0 ns");
-        check(Kind::Time, 999.0, "999 ns");
-        check(Kind::Time, 1000.0, "1.000 µs");
-        check(Kind::Time, 12_345_678.0, "12.35 ms");
-        check(Kind::Time, 999e9, "999.0 s");
-        check(Kind::Time, 1200e9, "20.00 min");
-        check(Kind::Time, 1e15, "277.8 h");
-        check(Kind::Time, -5e6, "-5.000 ms");
-        check(Kind::Memory, 3_411_968.0, "3.254 MiB");
-        check(Kind::Count, 99_999.0, "99999");
-        check(Kind::Count, 1_234_567.0, "1.235 M");
-        check(Kind::Count, 1e13, "10000 B");
+        check(UnitKind::Time, 0.0, "0 ns");
+        check(UnitKind::Time, 999.0, "999 ns");
+        check(UnitKind::Time, 1000.0, "1.000 µs");
+        check(UnitKind::Time, 12_345_678.0, "12.35 ms");
+        check(UnitKind::Time, 999e9, "999.0 s");
+        check(UnitKind::Time, 1200e9, "20.00 min");
+        check(UnitKind::Time, 1e15, "277.8 h");
+        check(UnitKind::Time, -5e6, "-5.000 ms");
+        check(UnitKind::Memory, 3_411_968.0, "3.254 MiB");
+        check(UnitKind::Count, 99_999.0, "99999");
+        check(UnitKind::Count, 1_234_567.0, "1.235 M");
+        check(UnitKind::Count, 1e13, "10000 B");
     }
 
     #[test]
     fn a_unit_can_be_asked_for() {
-        assert_eq!(Unit::named(Kind::Time, "us").unwrap().size, 1e3);
-        assert_eq!(Unit::named(Kind::Memory, "MB").unwrap().size, 1e6);
-        assert_eq!(Unit::named(Kind::Count, "B").unwrap().size, 1e9);
-        assert_eq!(Unit::named(Kind::Time, "MB"), None);
-        assert_eq!(Unit::choose(Kind::Time, Some("s"), [5.0].into_iter()).name, "s");
-        assert_eq!(Unit::choose(Kind::Time, None, [5.0, -7e3].into_iter()).name, "µs");
+        assert_eq!(DisplayUnit::named(UnitKind::Time, "us").unwrap().size, 1e3);
+        assert_eq!(DisplayUnit::named(UnitKind::Memory, "MB").unwrap().size, 1e6);
+        assert_eq!(DisplayUnit::named(UnitKind::Count, "B").unwrap().size, 1e9);
+        assert_eq!(DisplayUnit::named(UnitKind::Time, "MB"), None);
+        assert_eq!(DisplayUnit::choose(UnitKind::Time, Some("s"), [5.0].into_iter()).name, "s");
+        assert_eq!(DisplayUnit::choose(UnitKind::Time, None, [5.0, -7e3].into_iter()).name, "µs");
     }
 
     #[test]
@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn names_tell_the_kind() {
-        assert_eq!(kind_of("cpu"), Kind::Time);
-        assert_eq!(kind_of("maxrss"), Kind::Memory);
-        assert_eq!(kind_of("cycles"), Kind::Count);
+        assert_eq!(kind_of("cpu"), UnitKind::Time);
+        assert_eq!(kind_of("maxrss"), UnitKind::Memory);
+        assert_eq!(kind_of("cycles"), UnitKind::Count);
     }
 }

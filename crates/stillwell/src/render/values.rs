@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::render::columns::one_line;
 use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
-use crate::render::units::{self, Kind};
+use crate::render::units::{self, UnitKind};
 use crate::results::statistics::summary;
 use crate::results::{Benchmark, Results, Unit};
 
@@ -58,10 +58,10 @@ pub fn markdown(results: &Results) -> String {
     out
 }
 
-fn unit(benchmark: &Benchmark, values: impl Iterator<Item = f64>) -> units::Unit {
+fn unit(benchmark: &Benchmark, values: impl Iterator<Item = f64>) -> units::DisplayUnit {
     match benchmark.unit {
-        Unit::Time => units::Unit::choose(Kind::Time, None, values),
-        Unit::Bytes => units::Unit::choose(Kind::Memory, None, values),
-        Unit::Count | Unit::Other(_) => units::Unit::ONE,
+        Unit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
+        Unit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),
+        Unit::Count | Unit::Other(_) => units::DisplayUnit::ONE,
     }
 }

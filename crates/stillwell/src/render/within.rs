@@ -7,19 +7,24 @@ use serde::Serialize;
 
 use crate::analysis::{Analysis, ArmSummary};
 use crate::record::Record;
-use crate::render::across::{Pair, Side};
+use crate::render::across::{ArmPair, RecordDocument};
 use crate::render::columns::{COLUMNS, shorten};
 use crate::render::exported::net_t0;
 use crate::render::json::pretty;
 use crate::render::text::comparison;
-use crate::render::units::{Kind, Unit, asked};
+use crate::render::units::{DisplayUnit, UnitKind, asked};
 use crate::render::{Styles, closing, distributions};
 
 /// t0 on both sides and the comparison, for each pair; then what `show` closes with.
-pub fn text(record: &Record, analysis: &Analysis, pairs: &[Pair<'_>], styles: &Styles) -> String {
+pub fn text(
+    record: &Record,
+    analysis: &Analysis,
+    pairs: &[ArmPair<'_>],
+    styles: &Styles,
+) -> String {
     let plan = &record.header.plan;
     let t0s = analysis.arms.iter().filter_map(|arm| Some(net_t0(arm)?.value));
-    let unit = Unit::choose(Kind::Time, asked(&plan.metrics, "wall"), t0s);
+    let unit = DisplayUnit::choose(UnitKind::Time, asked(&plan.metrics, "wall"), t0s);
     let mut out = String::new();
     for pair in pairs {
         for arm in pair.old.iter().copied().chain([pair.new]) {
@@ -56,11 +61,11 @@ fn heading(out: &mut String, arm: &ArmSummary, is_reference: bool) {
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn json(to: &mut impl io::Write, record: &Record, pairs: &[Pair<'_>]) -> io::Result<()> {
+pub fn json(to: &mut impl io::Write, record: &Record, pairs: &[ArmPair<'_>]) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Document<'a> {
-        record: Side<'a>,
-        pairs: &'a [Pair<'a>],
+    struct WithinDocument<'a> {
+        record: RecordDocument<'a>,
+        pairs: &'a [ArmPair<'a>],
     }
-    pretty(to, &Document { record: Side::of(record), pairs })
+    pretty(to, &WithinDocument { record: RecordDocument::of(record), pairs })
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::render::columns::{shorten, width};
 use crate::render::styles::paint;
 use crate::render::uncertain;
-use crate::render::units::Unit;
+use crate::render::units::DisplayUnit;
 
 use canvas::Canvas;
 pub use canvas::{Marks, style};
@@ -18,11 +18,11 @@ pub const LINES_MIN: usize = 4;
 
 /// What is drawn.
 #[derive(Clone, Debug)]
-pub struct Chart {
+pub struct TerminalChart {
     /// Above it.
     pub title: String,
     /// One or more.
-    pub series: Vec<Series>,
+    pub series: Vec<ChartSeries>,
     /// From left to right.
     pub x: Axis,
     /// Upwards.
@@ -31,7 +31,7 @@ pub struct Chart {
 
 /// Points of one kind.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct ChartSeries {
     /// As the other outputs number it, from 1.
     pub number: usize,
     /// What it is.
@@ -51,13 +51,13 @@ pub struct Axis {
     pub ends: [f64; 2],
     /// Whether equal ratios are equally wide.
     pub is_log: bool,
-    /// Unit of the numbers at the axis.
-    pub unit: Unit,
+    /// DisplayUnit of the numbers at the axis.
+    pub unit: DisplayUnit,
 }
 
 /// Its size and what it is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct ChartSize {
     /// Columns in all.
     pub columns: usize,
     /// Lines of the picture itself.
@@ -97,7 +97,7 @@ impl Axis {
 }
 
 /// The chart as text, at most so wide.
-pub fn text(chart: &Chart, size: Size) -> String {
+pub fn text(chart: &TerminalChart, size: ChartSize) -> String {
     let ticks: Vec<String> = (0..size.lines)
         .map(|line| {
             if shows_tick(line, size.lines) {
@@ -138,7 +138,7 @@ fn shows_tick(line: usize, n_lines: usize) -> bool {
     line == 0 || line + 1 == n_lines || line == n_lines / 2
 }
 
-fn y_number(chart: &Chart, line: usize, n_lines: usize) -> String {
+fn y_number(chart: &TerminalChart, line: usize, n_lines: usize) -> String {
     chart.y.number(1.0 - line as f64 / (n_lines - 1) as f64)
 }
 
@@ -161,7 +161,7 @@ fn x_numbers(axis: &Axis, columns: usize) -> String {
 }
 
 /// Draws all series; returns how many points had no place in the frame.
-fn draw(canvas: &mut Canvas, chart: &Chart) -> usize {
+fn draw(canvas: &mut Canvas, chart: &TerminalChart) -> usize {
     let [width, height] = canvas.size();
     let place = |axis: &Axis, value: f64, n: usize| {
         let share = axis.share(value)?;

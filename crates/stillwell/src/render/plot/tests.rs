@@ -1,19 +1,19 @@
 use super::*;
-use crate::render::units::Kind;
+use crate::render::units::UnitKind;
 
-fn chart(points: Vec<[f64; 2]>, is_stepped: bool) -> Chart {
-    let unit = Unit::named(Kind::Time, "ms").unwrap();
+fn chart(points: Vec<[f64; 2]>, is_stepped: bool) -> TerminalChart {
+    let unit = DisplayUnit::named(UnitKind::Time, "ms").unwrap();
     let axis = |label: &str, ends, unit| Axis { label: label.into(), ends, is_log: false, unit };
-    Chart {
+    TerminalChart {
         title: "what it is".into(),
-        series: vec![Series { number: 3, label: "./prog".into(), points, is_stepped }],
-        x: axis("block", [0.0, 10.0], Unit::ONE),
+        series: vec![ChartSeries { number: 3, label: "./prog".into(), points, is_stepped }],
+        x: axis("block", [0.0, 10.0], DisplayUnit::ONE),
         y: axis("value", [1e6, 3e6], unit),
     }
 }
 
-fn plain(chart: &Chart, marks: Marks) -> String {
-    let text = text(chart, Size { columns: 40, lines: 5, marks });
+fn plain(chart: &TerminalChart, marks: Marks) -> String {
+    let text = text(chart, ChartSize { columns: 40, lines: 5, marks });
     let text = anstream::adapter::strip_str(&text).to_string();
     assert!(text.lines().all(|line| width(line) <= 40), "{text}");
     text

@@ -263,18 +263,18 @@ fn absent(out: &mut String, found: &Collection<'_>) {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct PoolDocument<'a> {
     pool: &'a Path,
     suite: &'a str,
     n_tasks: usize,
     n_done: usize,
     missing: Vec<String>,
     damaged: Vec<(String, &'a str)>,
-    variants: Vec<JudgedLine<'a>>,
+    variants: Vec<VariantDocument<'a>>,
 }
 
 #[derive(Serialize)]
-struct JudgedLine<'a> {
+struct VariantDocument<'a> {
     #[serde(flatten)]
     line: &'a PoolLine,
     policy: Policy,
@@ -288,7 +288,7 @@ struct JudgedLine<'a> {
 pub fn collected_json(to: &mut impl io::Write, found: &Collection<'_>) -> io::Result<()> {
     let manifest = &found.pool.manifest;
     let variants = found.lines.iter().zip(found.judgements);
-    let document = Document {
+    let document = PoolDocument {
         pool: &found.pool.folder,
         suite: &manifest.suite_name,
         n_tasks: manifest.tasks.len(),
@@ -300,7 +300,7 @@ pub fn collected_json(to: &mut impl io::Write, found: &Collection<'_>) -> io::Re
             .map(|(task, why)| (manifest.label(*task), &why[..]))
             .collect(),
         variants: variants
-            .map(|(line, judgement)| JudgedLine { line, policy: line.policy, judgement })
+            .map(|(line, judgement)| VariantDocument { line, policy: line.policy, judgement })
             .collect(),
     };
     pretty(to, &document)

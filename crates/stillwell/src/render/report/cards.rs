@@ -8,7 +8,7 @@ use crate::render::columns::{one_line, shorten};
 use crate::render::exported::{net_t0, shown_ratio};
 use crate::render::text::{change, margin, no_test, numbers_line, sentences, verdict_word};
 use crate::render::uncertain;
-use crate::render::units::Unit;
+use crate::render::units::DisplayUnit;
 use crate::verdict::{Judgement, Verdict};
 
 /// Columns of a command in a sentence.
@@ -16,7 +16,7 @@ const LABEL_MAX: usize = 60;
 
 /// A verdict.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Card {
+pub(super) struct VerdictCard {
     /// Class of its colour.
     pub class: &'static str,
     /// The word.
@@ -69,7 +69,7 @@ pub(super) fn card(
     comparison: &Comparison,
     judgement: &Judgement,
     place: Option<&str>,
-) -> Card {
+) -> VerdictCard {
     let evidence = &comparison.evidence;
     let (class, word) = class_and_word(evidence, judgement);
     let named = |arm: usize| format!("“{}”", shorten(&arms[arm].label, LABEL_MAX));
@@ -89,7 +89,7 @@ pub(super) fn card(
             vec![no_test(*because, plan.policy)]
         }
     };
-    Card {
+    VerdictCard {
         class,
         word,
         heading: format!("{} vs {}", comparison.arm + 1, comparison.reference + 1),
@@ -137,7 +137,7 @@ fn sentence(
 }
 
 /// A command that nothing is compared with.
-pub(super) fn alone(arm: &ArmSummary, unit: Unit, place: Option<&str>) -> Card {
+pub(super) fn alone(arm: &ArmSummary, unit: DisplayUnit, place: Option<&str>) -> VerdictCard {
     let label = shorten(&arm.label, LABEL_MAX);
     let said = match net_t0(arm) {
         Some(t0) => {
@@ -157,7 +157,7 @@ pub(super) fn alone(arm: &ArmSummary, unit: Unit, place: Option<&str>) -> Card {
         let text = format!("median {median} [{} … {}]", number(q10), number(q90));
         format!("{}{cv}, n {}", unit.label(&text), arm.n_runs)
     });
-    Card {
+    VerdictCard {
         class: "none",
         word: "t0",
         heading: (arm.arm + 1).to_string(),

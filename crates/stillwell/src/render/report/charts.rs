@@ -6,7 +6,7 @@ use crate::analysis::report::{ReportGroup, Timeline};
 
 /// A chart; the scripts draw it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Chart {
+pub(super) struct ReportChart {
     kind: &'static str,
     title: &'static str,
     caption: &'static str,
@@ -14,11 +14,11 @@ pub(super) struct Chart {
 }
 
 /// The charts for which the group has something, in the order in which they are read.
-pub(super) fn charts(group: &ReportGroup) -> Vec<Chart> {
+pub(super) fn charts(group: &ReportGroup) -> Vec<ReportChart> {
     let mut charts = Vec::new();
     let mut add = |kind, title, caption, is_wide, is_there: bool| {
         if is_there {
-            charts.push(Chart { kind, title, caption, is_wide });
+            charts.push(ReportChart { kind, title, caption, is_wide });
         }
     };
     let has_values = group.histogram.is_some();

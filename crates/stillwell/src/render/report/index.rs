@@ -8,7 +8,7 @@ use crate::analysis::Evidence;
 use crate::analysis::report::ReportData;
 use crate::render::exported::{net_t0, ratio};
 use crate::render::report::cards;
-use crate::render::report::page::{Told, estimate, signs};
+use crate::render::report::group::{GroupContext, estimate, signs};
 use crate::render::text::ratio_text;
 
 /// Times of so many arms have a column.
@@ -16,22 +16,22 @@ const TIMES_MAX: usize = 3;
 
 /// The table.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Index {
-    classes: Vec<Class>,
-    columns: Vec<Column>,
+pub(super) struct BenchmarkIndex {
+    classes: Vec<VerdictClass>,
+    columns: Vec<IndexColumn>,
     has_files: bool,
     has_verdicts: bool,
-    rows: Vec<Row>,
+    rows: Vec<IndexRow>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Class {
+struct VerdictClass {
     class: &'static str,
     word: &'static str,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Column {
+struct IndexColumn {
     name: String,
     is_number: bool,
     sorts: bool,
@@ -39,7 +39,7 @@ struct Column {
 
 /// Keys are numbers to sort by; empty where there is none.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct IndexRow {
     id: String,
     group: usize,
     name: String,
@@ -49,48 +49,52 @@ struct Row {
     verdict_key: usize,
     ratio: String,
     ratio_key: String,
-    times: Vec<Time>,
+    times: Vec<IndexTime>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
-struct Time {
+struct IndexTime {
     text: String,
     key: String,
 }
 
 /// What a group's line says of its comparisons: that of the weightiest verdict, or an estimate against another record.
-struct Verdict {
+struct IndexVerdict {
     class: &'static str,
     word: &'static str,
     ratio: String,
     key: String,
 }
 
-pub(super) fn index(told: &[Told<'_>], data: &ReportData) -> Index {
-    let n_times =
-        told.iter().map(|told| told.group.arms.len()).max().unwrap_or(1).clamp(1, TIMES_MAX);
-    let verdicts: Vec<Option<Verdict>> =
-        told.iter().enumerate().map(|(index, told)| verdict(index, told, data)).collect();
+pub(super) fn index(groups: &[GroupContext<'_>], data: &ReportData) -> BenchmarkIndex {
+    let n_times = groups
+        .iter()
+        .map(|context| context.group.arms.len())
+        .max()
+        .unwrap_or(1)
+        .clamp(1, TIMES_MAX);
+    let verdicts: Vec<Option<IndexVerdict>> =
+        groups.iter().enumerate().map(|(index, context)| verdict(index, context, data)).collect();
     let has_verdicts = verdicts.iter().any(Option::is_some);
-    let has_files = told.windows(2).any(|pair| pair[0].file != pair[1].file);
+    let has_files = groups.windows(2).any(|pair| pair[0].file != pair[1].file);
     let place = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
-    let mut rows: Vec<Row> = told
+    let mut rows: Vec<IndexRow> = groups
         .iter()
         .zip(verdicts)
         .enumerate()
-        .map(|(index, (told, verdict))| {
+        .map(|(index, (context, verdict))| {
             let (class, word) = verdict.as_ref().map_or(("none", ""), |it| (it.class, it.word));
-            Row {
+            IndexRow {
                 id: format!("group-{index}"),
                 group: index,
-                name: told.group.benchmark.clone().unwrap_or_else(|| told.title.clone()),
-                file: told.file.clone(),
+                name: context.group.benchmark.clone().unwrap_or_else(|| context.title.clone()),
+                file: context.file.clone(),
                 class,
                 word,
                 verdict_key: place(class).unwrap_or(0),
                 ratio: verdict.as_ref().map(|it| it.ratio.clone()).unwrap_or_default(),
                 ratio_key: verdict.map(|it| it.key).unwrap_or_default(),
-                times: (0..n_times).map(|place| time(told, place)).collect(),
+                times: (0..n_times).map(|place| time(context, place)).collect(),
             }
         })
         .collect();
@@ -102,8 +106,8 @@ pub(super) fn index(told: &[Told<'_>], data: &ReportData) -> Index {
     rows.sort_by_key(|row| first[&row.name]);
     let is_used = |class: &&(&str, &str)| rows.iter().any(|row| row.class == class.0);
     let classes = cards::CLASSES.iter().filter(is_used);
-    Index {
-        classes: classes.map(|&(class, word)| Class { class, word }).collect(),
+    BenchmarkIndex {
+        classes: classes.map(|&(class, word)| VerdictClass { class, word }).collect(),
         columns: columns(has_files, has_verdicts, n_times),
         has_files,
         has_verdicts,
@@ -111,8 +115,8 @@ pub(super) fn index(told: &[Told<'_>], data: &ReportData) -> Index {
     }
 }
 
-fn columns(has_files: bool, has_verdicts: bool, n_times: usize) -> Vec<Column> {
-    let column = |name: &str, is_number| Column { name: name.into(), is_number, sorts: true };
+fn columns(has_files: bool, has_verdicts: bool, n_times: usize) -> Vec<IndexColumn> {
+    let column = |name: &str, is_number| IndexColumn { name: name.into(), is_number, sorts: true };
     let mut columns = vec![column("benchmark", false)];
     columns.extend(has_files.then(|| column("record", false)));
     if has_verdicts {
@@ -120,16 +124,16 @@ fn columns(has_files: bool, has_verdicts: bool, n_times: usize) -> Vec<Column> {
     }
     let of = |place: usize| if n_times == 1 { "t0".into() } else { format!("t0 of {}", place + 1) };
     columns.extend((0..n_times).map(|place| column(&of(place), true)));
-    columns.push(Column { name: String::new(), is_number: false, sorts: false });
+    columns.push(IndexColumn { name: String::new(), is_number: false, sorts: false });
     columns
 }
 
-fn verdict(index: usize, told: &Told<'_>, data: &ReportData) -> Option<Verdict> {
+fn verdict(index: usize, context: &GroupContext<'_>, data: &ReportData) -> Option<IndexVerdict> {
     let weight = |class: &str| cards::CLASSES.iter().position(|found| found.0 == class);
-    let of = told.comparisons().map(|(found, judgement)| {
+    let of = context.comparisons().map(|(found, judgement)| {
         let (class, word) = cards::class_and_word(&found.evidence, judgement);
         let ratio = ratio(&found.evidence, judgement);
-        Verdict {
+        IndexVerdict {
             class,
             word,
             ratio: ratio.map_or_else(String::new, |it| signs(&ratio_text(it.value, it.err))),
@@ -144,14 +148,14 @@ fn verdict(index: usize, told: &Told<'_>, data: &ReportData) -> Option<Verdict> 
             Evidence::Unpaired { ratio, .. } => ratio.value.to_string(),
             _ => String::new(),
         };
-        Some(Verdict { class: "none", word: "ESTIMATE", ratio: estimate(same)?, key })
+        Some(IndexVerdict { class: "none", word: "ESTIMATE", ratio: estimate(same)?, key })
     })
 }
 
-fn time(told: &Told<'_>, place: usize) -> Time {
-    if place >= told.group.arms.len() {
-        return Time::default();
+fn time(context: &GroupContext<'_>, place: usize) -> IndexTime {
+    if place >= context.group.arms.len() {
+        return IndexTime::default();
     }
-    let key = net_t0(told.summary(place)).map(|t0| t0.value.to_string());
-    Time { text: told.t0(place), key: key.unwrap_or_default() }
+    let key = net_t0(context.summary(place)).map(|t0| t0.value.to_string());
+    IndexTime { text: context.t0(place), key: key.unwrap_or_default() }
 }

@@ -6,6 +6,7 @@
 
 mod cards;
 mod charts;
+mod group;
 mod index;
 mod page;
 mod records;
@@ -24,7 +25,7 @@ use crate::analysis::report::{ReportData, ReportInput};
 use crate::render::columns::is_invisible;
 use crate::verdict::Judgement;
 
-pub(super) use page::signs;
+pub(super) use group::signs;
 
 const TEMPLATE: &str = include_str!("../../../assets/report/page.html");
 pub(super) const STYLE: &str = include_str!("../../../assets/report/style.css");
@@ -47,7 +48,7 @@ const NAME: &str = "page.html";
 
 /// A record with what follows from it.
 #[derive(Clone, Copy, Debug)]
-pub struct Reported<'a> {
+pub struct ReportRecord<'a> {
     /// The record and its analysis.
     pub input: ReportInput<'a>,
     /// One for each of its comparisons.
@@ -60,15 +61,15 @@ pub struct Reported<'a> {
 /// `to` cannot be written.
 pub fn write(
     to: &mut dyn Write,
-    records: &[Reported<'_>],
+    records: &[ReportRecord<'_>],
     data: &ReportData,
     title: Option<&str>,
 ) -> Result<()> {
     let page = page::page(records, data, title);
-    let script_data = ScriptData { data, words: Words { groups: &page.words } };
+    let script_data = ReportScriptData { data, words: ReportTexts { groups: &page.words } };
     let mut environment = Environment::new();
     environment.add_template(NAME, TEMPLATE).context("the template of the report")?;
-    let whole = Whole {
+    let whole = ReportTemplate {
         policy: policy(),
         style: STYLE,
         scripts: &SCRIPTS,
@@ -83,25 +84,25 @@ pub fn write(
 
 /// What the template is given.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct ReportTemplate<'a> {
     policy: String,
     style: &'static str,
     scripts: &'static [&'static str],
     data: String,
     #[serde(flatten)]
-    page: &'a page::Page,
+    page: &'a page::ReportPage,
 }
 
 /// What the scripts are given.
 #[derive(Serialize)]
-struct ScriptData<'a> {
+struct ReportScriptData<'a> {
     data: &'a ReportData,
-    words: Words<'a>,
+    words: ReportTexts<'a>,
 }
 
 #[derive(Serialize)]
-struct Words<'a> {
-    groups: &'a [page::GroupWords],
+struct ReportTexts<'a> {
+    groups: &'a [page::GroupText],
 }
 
 /// Nothing but what is in the page, and of that only these scripts and this style sheet; no address is ever asked.

@@ -7,7 +7,7 @@ use crate::convert::of_record;
 use crate::plan::Role;
 use crate::record::{EndReason, Header, Record};
 use crate::render::columns::one_line;
-use crate::render::report::Reported;
+use crate::render::report::ReportRecord;
 use crate::render::{notes, results};
 use crate::values::Order;
 
@@ -16,32 +16,32 @@ const COMMANDS_MAX: usize = 500;
 
 /// A record.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct RecordWords {
+pub(super) struct RecordText {
     file: String,
     how: String,
     /// None for what another program measured.
     command_line: Option<String>,
     commands: Vec<String>,
-    notes: Vec<NoteWords>,
-    gaps: Vec<GapWords>,
-    facts: Vec<Fact>,
+    notes: Vec<NoteText>,
+    gaps: Vec<GapText>,
+    facts: Vec<RecordFact>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct NoteWords {
+struct NoteText {
     what: String,
     advice: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct GapWords {
+struct GapText {
     what: String,
     why: String,
     fix: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Fact {
+struct RecordFact {
     name: String,
     value: String,
 }
@@ -53,7 +53,7 @@ pub(super) fn file(record: &Record) -> String {
 }
 
 /// Names of the files of several records: without the directories that all of them are in.
-pub(super) fn file_names(records: &[Reported<'_>]) -> Vec<String> {
+pub(super) fn file_names(records: &[ReportRecord<'_>]) -> Vec<String> {
     let files: Vec<String> = records.iter().map(|it| file(it.input.record)).collect();
     let directory = |file: &str| file.rfind('/').map_or(0, |at| at + 1);
     let (Some(first), true) = (files.first(), files.len() > 1) else { return files };
@@ -64,21 +64,21 @@ pub(super) fn file_names(records: &[Reported<'_>]) -> Vec<String> {
     files
 }
 
-pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordWords {
+pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordText {
     let header = &record.header;
     let plan = &header.plan;
-    let found = analysis.notes.iter().map(|note| NoteWords {
+    let found = analysis.notes.iter().map(|note| NoteText {
         what: one_line(&notes::what(&note.finding, plan)),
         advice: notes::advice(&note.finding, plan),
     });
     let imported = header.imported.iter().flat_map(|imported| &imported.notes);
-    let imported = imported.map(|note| NoteWords { what: one_line(note), advice: None });
+    let imported = imported.map(|note| NoteText { what: one_line(note), advice: None });
     let (common, _) = results::divided(&of_record::results(record));
     let commands = plan.arms.iter().filter(|arm| !arm.role.is_control() && arm.role != Role::Twin);
     let mut commands: Vec<String> =
         commands.map(|arm| one_line(&arm.command)).take(COMMANDS_MAX).collect();
     commands.dedup();
-    RecordWords {
+    RecordText {
         file: file(record),
         how: how(record, analysis),
         command_line: header.imported.is_none().then(|| command_line(header)),
@@ -87,19 +87,19 @@ pub(super) fn words(record: &Record, analysis: &Analysis) -> RecordWords {
         gaps: gaps(header),
         facts: common
             .into_iter()
-            .map(|(name, value)| Fact { name: one_line(&name), value: one_line(&value) })
+            .map(|(name, value)| RecordFact { name: one_line(&name), value: one_line(&value) })
             .collect(),
     }
 }
 
 /// What is missing for the same reason is said together.
-fn gaps(header: &Header) -> Vec<GapWords> {
-    let mut said: Vec<GapWords> = Vec::new();
+fn gaps(header: &Header) -> Vec<GapText> {
+    let mut said: Vec<GapText> = Vec::new();
     for gap in &header.gaps {
         let (what, why, fix) = (one_line(&gap.what), one_line(&gap.why), one_line(&gap.fix));
         match said.iter_mut().find(|other| other.why == why && other.fix == fix) {
             Some(other) => other.what.push_str(&format!(", {what}")),
-            None => said.push(GapWords { what, why, fix }),
+            None => said.push(GapText { what, why, fix }),
         }
     }
     said

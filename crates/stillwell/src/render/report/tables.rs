@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use crate::analysis::{ArmSummary, MetricSummary};
 use crate::render::exported::net_t0;
-use crate::render::units::{Unit, kind_of, percent};
+use crate::render::units::{DisplayUnit, kind_of, percent};
 
 /// With more arms than this, arms are the rows.
 const COLUMNS_MAX: usize = 4;
 
 /// A table of metrics.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Metrics {
+pub(super) struct MetricTable {
     headings: Vec<String>,
     rows: Vec<MetricRow>,
 }
@@ -19,17 +19,17 @@ pub(super) struct Metrics {
 #[derive(Clone, Debug, Serialize)]
 struct MetricRow {
     name: String,
-    cells: Vec<Cell>,
+    cells: Vec<MetricCell>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
-struct Cell {
+struct MetricCell {
     value: String,
     spread: Option<String>,
 }
 
 /// Headings of the cells that [`times`] makes.
-pub(super) fn headings(unit: Unit, is_net: bool) -> Vec<String> {
+pub(super) fn headings(unit: DisplayUnit, is_net: bool) -> Vec<String> {
     let t0 = if is_net { "t0, net" } else { "t0" };
     let mut headings: Vec<String> =
         [t0, "median", "mean", "sd", "min", "max"].map(|name| unit.heading(name)).into();
@@ -38,7 +38,7 @@ pub(super) fn headings(unit: Unit, is_net: bool) -> Vec<String> {
 }
 
 /// The times of an arm: t0 net of the control, all others as measured.
-pub(super) fn times(arm: &ArmSummary, unit: Unit) -> Vec<String> {
+pub(super) fn times(arm: &ArmSummary, unit: DisplayUnit) -> Vec<String> {
     let Some(wall) = &arm.wall else { return vec!["no finished run".into()] };
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |value: f64| unit.number(value, decimals);
@@ -61,7 +61,7 @@ fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
 }
 
 /// Every metric that an arm of the group has; `None` where that is nothing but wall time.
-pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<Metrics> {
+pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<MetricTable> {
     let mut names: Vec<&str> = Vec::new();
     for metric in arms.iter().flat_map(|(_, arm)| &arm.metrics) {
         if !names.contains(&metric.name.as_str()) {
@@ -71,17 +71,17 @@ pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<Metrics> {
     if names.iter().all(|name| *name == "wall") {
         return None;
     }
-    let units: Vec<Unit> = names
+    let units: Vec<DisplayUnit> = names
         .iter()
         .map(|name| {
             let means = arms.iter().filter_map(|(_, arm)| Some(find(arm, name)?.mean));
-            Unit::choose(kind_of(name), None, means)
+            DisplayUnit::choose(kind_of(name), None, means)
         })
         .collect();
-    let cell = |arm: &ArmSummary, name: &str, unit: Unit| {
-        let Some(metric) = find(arm, name) else { return Cell::default() };
+    let cell = |arm: &ArmSummary, name: &str, unit: DisplayUnit| {
+        let Some(metric) = find(arm, name) else { return MetricCell::default() };
         let spread = metric.sd.filter(|sd| *sd > 0.0).map(|sd| unit.number(sd, None));
-        Cell { value: unit.number(metric.mean, None), spread }
+        MetricCell { value: unit.number(metric.mean, None), spread }
     };
     let named = || names.iter().zip(&units);
     if arms.len() <= COLUMNS_MAX {
@@ -90,12 +90,12 @@ pub(super) fn metrics(arms: &[(String, &ArmSummary)]) -> Option<Metrics> {
             cells: arms.iter().map(|(_, arm)| cell(arm, name, *unit)).collect(),
         });
         let headings = arms.iter().map(|(number, _)| number.clone()).collect();
-        return Some(Metrics { headings, rows: rows.collect() });
+        return Some(MetricTable { headings, rows: rows.collect() });
     }
     let rows = arms.iter().map(|(number, arm)| MetricRow {
         name: number.clone(),
         cells: named().map(|(name, unit)| cell(arm, name, *unit)).collect(),
     });
     let headings = named().map(|(name, unit)| unit.heading(name)).collect();
-    Some(Metrics { headings, rows: rows.collect() })
+    Some(MetricTable { headings, rows: rows.collect() })
 }

@@ -25,7 +25,7 @@ fn page(names: &[&str], title: Option<&str>) -> String {
     let input = ReportInput { record: &record, analysis: &analysis };
     let data = report(&[input]);
     let mut out = Vec::new();
-    write(&mut out, &[Reported { input, judgements: &judgements }], &data, title).unwrap();
+    write(&mut out, &[ReportRecord { input, judgements: &judgements }], &data, title).unwrap();
     String::from_utf8(out).unwrap()
 }
 

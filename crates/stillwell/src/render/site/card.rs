@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use crate::history::series::Series;
 use crate::render::columns::one_line;
-use crate::render::history::{Changed, numbers, remark, revision, signed, together};
+use crate::render::history::{SeriesChange, numbers, remark, revision, signed, together};
 
 /// A change.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Card {
+pub(super) struct ChangeCard {
     pub class: &'static str,
     word: &'static str,
     /// `+3.1 %`.
@@ -22,7 +22,7 @@ pub(super) struct Card {
     section: String,
     machine: String,
     /// The last result before it, and the first one after.
-    sides: [Side; 2],
+    sides: [ChangeSide; 2],
     also: Vec<String>,
     together: Option<String>,
     commits: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) struct Card {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Side {
+struct ChangeSide {
     day: String,
     revision: String,
     record: i64,
@@ -42,16 +42,16 @@ pub(super) fn section(place: usize) -> String {
     format!("s{place}")
 }
 
-pub(super) fn card(changed: &Changed<'_>, place: usize) -> Card {
-    let Changed { series, change, commits } = changed;
+pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
+    let SeriesChange { series, change, commits } = changed;
     let is_slower = change.ratio.ratio > 1.0;
-    let side = |at: usize| Side {
+    let side = |at: usize| ChangeSide {
         day: day(series.time_s(at)),
         revision: one_line(&revision(&series.entries[at].taken)),
         record: series.entries[at].record,
     };
     let also = change.also_changed.iter();
-    Card {
+    ChangeCard {
         class: if is_slower { "slower" } else { "faster" },
         word: if is_slower { "SLOWER" } else { "FASTER" },
         size: signed(change.ratio),
@@ -70,7 +70,7 @@ pub(super) fn card(changed: &Changed<'_>, place: usize) -> Card {
 }
 
 /// How many commits a change may be of.
-pub(super) fn commits_between(changed: &Changed<'_>) -> String {
+pub(super) fn commits_between(changed: &SeriesChange<'_>) -> String {
     match &changed.commits {
         Some(between) if between.n == 1 => between.newest[0].clone(),
         Some(between) => format!("{} commits", between.n),

@@ -7,6 +7,7 @@
 mod card;
 mod page;
 
+use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
@@ -16,8 +17,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::history::chart;
 use crate::history::series::Series;
-use crate::render::history::Changed;
+use crate::render::history::SeriesChange;
 use crate::render::report::{D3, DRAW, FIGURES, PLOT, STYLE, embedded};
+use crate::render::units::counted;
 use crate::values::Estimate;
 
 const TEMPLATE: &str = include_str!("../../../assets/report/site.html");
@@ -51,10 +53,10 @@ const SCRIPT_DIGITS: usize = 8;
 
 /// A history, ready to be written.
 #[derive(Clone, Copy, Debug)]
-pub struct Site<'a> {
+pub struct HistorySite<'a> {
     /// Those of one benchmark are next to each other.
     pub series: &'a [Series],
-    pub changes: &'a [Changed<'a>],
+    pub changes: &'a [SeriesChange<'a>],
     /// Which number of a result the series are of.
     pub estimate: Estimate,
     pub title: Option<&'a str>,
@@ -62,13 +64,13 @@ pub struct Site<'a> {
 
 /// A file of the site.
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct SiteFile {
     /// From the directory of the site.
     pub path: String,
     pub text: String,
 }
 
-impl Site<'_> {
+impl HistorySite<'_> {
     /// The names of all pages.
     pub fn pages(&self) -> impl Iterator<Item = String> {
         let benchmarks = self.series.chunk_by(|a, b| a.benchmark == b.benchmark);
@@ -77,14 +79,14 @@ impl Site<'_> {
 }
 
 /// What all pages share. The digest in a name keeps a page from getting the script of another version.
-pub fn assets() -> Vec<File> {
+pub fn assets() -> Vec<SiteFile> {
     let scripts = SCRIPTS.iter().map(|(name, text)| (name, "js", *text));
     let files = scripts.chain([(&"style", "css", STYLE)]);
-    let hashed = files.map(|(name, extension, text)| File {
+    let hashed = files.map(|(name, extension, text)| SiteFile {
         path: format!("{ASSETS}/{name}.{}.{extension}", digest(text, SCRIPT_DIGITS)),
         text: text.into(),
     });
-    let licences = LICENCES.iter().map(|(name, text)| File {
+    let licences = LICENCES.iter().map(|(name, text)| SiteFile {
         path: format!("{ASSETS}/{name}.LICENSE"),
         text: (*text).into(),
     });
@@ -95,50 +97,53 @@ pub fn assets() -> Vec<File> {
 ///
 /// # Errors
 /// The template has a mistake.
-pub fn pages<'a>(site: Site<'a>) -> Result<impl Iterator<Item = Result<File>> + 'a> {
-    let frame = Rc::new(Frame::new()?);
+pub fn pages<'a>(site: HistorySite<'a>) -> Result<impl Iterator<Item = Result<SiteFile>> + 'a> {
+    let frame = Rc::new(PageFrame::new()?);
     let of_index = Rc::clone(&frame);
     let benchmarks = site.series.chunk_by(|a, b| a.benchmark == b.benchmark);
     let benchmarks = benchmarks.map(move |series| {
         let data = series.iter().map(|series| chart::chart(series, site.estimate)).collect();
         let words = series.iter().map(|series| page::chart_words(series, site.estimate)).collect();
-        let data = ScriptData { data: Charts { series: data }, words: Words { series: words } };
+        let data = SiteScriptData {
+            data: SeriesCharts { series: data },
+            words: SeriesTexts { series: words },
+        };
         let path = page_of(&series[0].benchmark);
-        Ok(File { path, text: frame.html(&page::benchmark(site, series), "../", &data)? })
+        Ok(SiteFile { path, text: frame.html(&page::benchmark(site, series), "../", &data)? })
     });
     let index = std::iter::once_with(move || {
-        let data = Sparks { sparks: site.series.iter().map(chart::spark).collect() };
-        let data = ScriptData { data, words: () };
-        Ok(File { path: INDEX.into(), text: of_index.html(&page::index(site), "", &data)? })
+        let data = IndexSparks { sparks: site.series.iter().map(chart::spark).collect() };
+        let data = SiteScriptData { data, words: () };
+        Ok(SiteFile { path: INDEX.into(), text: of_index.html(&page::index(site), "", &data)? })
     });
     Ok(benchmarks.chain(index))
 }
 
 /// What the scripts are given.
 #[derive(Serialize)]
-struct ScriptData<D, W> {
+struct SiteScriptData<D, W> {
     data: D,
     words: W,
 }
 
 #[derive(Serialize)]
-struct Charts<'a> {
+struct SeriesCharts<'a> {
     series: Vec<chart::Chart<'a>>,
 }
 
 #[derive(Serialize)]
-struct Sparks {
+struct IndexSparks {
     sparks: Vec<chart::Spark>,
 }
 
 #[derive(Serialize)]
-struct Words {
-    series: Vec<page::ChartWords>,
+struct SeriesTexts {
+    series: Vec<page::ChartText>,
 }
 
 /// What the template is given.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct SiteTemplate<'a> {
     policy: &'static str,
     /// From the page to the directory of the site.
     root: &'static str,
@@ -146,17 +151,17 @@ struct Whole<'a> {
     scripts: &'a [String],
     data: String,
     #[serde(flatten)]
-    page: &'a page::Page,
+    page: &'a page::SitePage,
 }
 
 /// The template, and the names of what all pages share.
-struct Frame {
+struct PageFrame {
     environment: Environment<'static>,
     style: String,
     scripts: Vec<String>,
 }
 
-impl Frame {
+impl PageFrame {
     fn new() -> Result<Self> {
         let mut environment = Environment::new();
         environment.add_template(NAME, TEMPLATE).context("the template of the site")?;
@@ -167,10 +172,15 @@ impl Frame {
         Ok(Self { environment, style: style.unwrap_or_default(), scripts })
     }
 
-    fn html(&self, page: &page::Page, root: &'static str, data: &impl Serialize) -> Result<String> {
+    fn html(
+        &self,
+        page: &page::SitePage,
+        root: &'static str,
+        data: &impl Serialize,
+    ) -> Result<String> {
         let Self { environment, style, scripts } = self;
         let data = embedded(data)?;
-        let whole = Whole { policy: POLICY, root, style, scripts, data, page };
+        let whole = SiteTemplate { policy: POLICY, root, style, scripts, data, page };
         let template = environment.get_template(NAME).context("the template of the site")?;
         template.render(minijinja::value::Serde(&whole)).context("the template of the site")
     }
@@ -192,6 +202,13 @@ fn page_of(benchmark: &str) -> String {
     let slug = slug.trim_end_matches('-');
     let slug = if slug.is_empty() { "benchmark" } else { slug };
     format!("{PAGES}/{slug}-{}.html", digest(benchmark, NAME_DIGITS))
+}
+
+/// The message after writing a site: the path of its index and the number of files written.
+pub fn written_message(path: &Path, n_written: usize) -> String {
+    let index = path.join(INDEX);
+    let files = counted(n_written, "file");
+    format!("report: {}, {files} new or changed\n", index.display())
 }
 
 fn digest(text: &str, n_digits: usize) -> String {

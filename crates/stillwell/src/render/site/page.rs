@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use crate::history::series::Series;
 use crate::render::columns::one_line;
-use crate::render::history::{Changed, signed, unit, value};
+use crate::render::history::{SeriesChange, signed, unit, value};
 use crate::render::report::signs;
-use crate::render::site::card::{Card, card, commits_between, day, newest_s, section};
-use crate::render::site::{Site, page_of};
+use crate::render::site::card::{ChangeCard, card, commits_between, day, newest_s, section};
+use crate::render::site::{HistorySite, page_of};
 use crate::render::units::counted;
 use crate::values::Estimate;
 
@@ -17,31 +17,31 @@ const OPEN_MAX: usize = 8;
 
 /// A page: the index, or one of a benchmark.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Page {
+pub(super) struct SitePage {
     title: String,
     tool: &'static str,
     /// What is in it, in a line.
     counts: String,
     is_index: bool,
-    index: Option<Index>,
-    sections: Vec<Section>,
+    index: Option<SeriesIndex>,
+    sections: Vec<SeriesSection>,
     /// Of the index, newest first.
-    newest: Vec<Card>,
-    older: Vec<Card>,
+    newest: Vec<ChangeCard>,
+    older: Vec<ChangeCard>,
 }
 
 /// A line for each series.
 #[derive(Clone, Debug, Serialize)]
-struct Index {
+struct SeriesIndex {
     classes: Vec<(&'static str, &'static str)>,
     has_machines: bool,
     estimate: String,
-    rows: Vec<Row>,
+    rows: Vec<SeriesRow>,
 }
 
 /// Keys are numbers to sort by; empty where there is none.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
+struct SeriesRow {
     name: String,
     href: String,
     section: String,
@@ -59,33 +59,33 @@ struct Row {
 
 /// A series on its page.
 #[derive(Clone, Debug, Serialize)]
-struct Section {
+struct SeriesSection {
     id: String,
     title: String,
     said: String,
     caption: &'static str,
-    changes: Vec<Card>,
+    changes: Vec<ChangeCard>,
 }
 
 /// What the scripts say of a series.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct ChartWords {
-    unit: UnitWords,
+pub(super) struct ChartText {
+    unit: SeriesUnit,
     estimate: String,
     /// Of each change.
     sizes: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct UnitWords {
+struct SeriesUnit {
     name: String,
     size: f64,
 }
 
 const TOOL: &str = concat!("stillwell ", env!("CARGO_PKG_VERSION"));
 
-pub(super) fn index(site: Site<'_>) -> Page {
-    let Site { series, changes, .. } = site;
+pub(super) fn index(site: HistorySite<'_>) -> SitePage {
+    let HistorySite { series, changes, .. } = site;
     let n_results: usize = series.iter().map(|series| series.values.len()).sum();
     let mut counts = vec![
         counted(series.chunk_by(|a, b| a.benchmark == b.benchmark).count(), "benchmark"),
@@ -101,23 +101,23 @@ pub(super) fn index(site: Site<'_>) -> Page {
     for series in series {
         let place = places.next().unwrap_or(0);
         let own = changes.iter().filter(|changed| std::ptr::eq(changed.series, series));
-        let own: Vec<&Changed<'_>> = own.collect();
+        let own: Vec<&SeriesChange<'_>> = own.collect();
         rows.push(row(site, series, place, own.last().copied()));
         cards.extend(own.iter().map(|it| (series.time_s(it.change.at), card(it, place))));
     }
     // Those of one day by name, as the series are.
     cards.sort_by_key(|(time_s, _)| std::cmp::Reverse(*time_s));
-    let mut cards: Vec<Card> = cards.into_iter().map(|(_, card)| card).collect();
+    let mut cards: Vec<ChangeCard> = cards.into_iter().map(|(_, card)| card).collect();
     let older = cards.split_off(cards.len().min(OPEN_MAX));
     let classes = [("slower", "slower"), ("faster", "faster"), ("none", "none")];
-    let is_used = |class: &&(&str, &str)| rows.iter().any(|row: &Row| row.class == class.0);
-    let index = Index {
+    let is_used = |class: &&(&str, &str)| rows.iter().any(|row: &SeriesRow| row.class == class.0);
+    let index = SeriesIndex {
         classes: classes.iter().filter(is_used).copied().collect(),
         has_machines: machines(series) > 1,
         estimate: estimate_name(site.estimate),
         rows,
     };
-    Page {
+    SitePage {
         title: one_line(site.title.unwrap_or("Results over time")),
         tool: TOOL,
         counts: counts.join(" · "),
@@ -129,14 +129,19 @@ pub(super) fn index(site: Site<'_>) -> Page {
     }
 }
 
-fn row(site: Site<'_>, series: &Series, place: usize, last: Option<&Changed<'_>>) -> Row {
+fn row(
+    site: HistorySite<'_>,
+    series: &Series,
+    place: usize,
+    last: Option<&SeriesChange<'_>>,
+) -> SeriesRow {
     let (newest, entry) = (series.values.last(), series.entries.last());
     let newest = newest.copied().unwrap_or(f64::NAN);
     let err = entry.and_then(|entry| entry.taken.t0_err);
     let err = err.filter(|_| site.estimate == Estimate::T0);
     let card = last.map(|changed| card(changed, place));
     let time_s = last.map(|changed| series.time_s(changed.change.at));
-    Row {
+    SeriesRow {
         name: one_line(&series.label()),
         href: page_of(&series.benchmark),
         section: section(place),
@@ -153,17 +158,17 @@ fn row(site: Site<'_>, series: &Series, place: usize, last: Option<&Changed<'_>>
     }
 }
 
-pub(super) fn benchmark(site: Site<'_>, series: &[Series]) -> Page {
+pub(super) fn benchmark(site: HistorySite<'_>, series: &[Series]) -> SitePage {
     let section = |(place, series): (usize, &Series)| {
         let own = site.changes.iter().filter(|changed| std::ptr::eq(changed.series, series));
-        let mut changes: Vec<Card> = own.map(|changed| card(changed, place)).collect();
+        let mut changes: Vec<ChangeCard> = own.map(|changed| card(changed, place)).collect();
         changes.reverse();
         let title = [&series.arm, &series.machine].map(|part| one_line(part));
         let title: Vec<&str> =
             title.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         let n_since = series.levels().last().map_or(0, |level| level.end - level.start);
         let since = if series.changes.is_empty() { "" } else { " since the last change" };
-        Section {
+        SeriesSection {
             id: section(place),
             title: title.join(" on "),
             said: format!(
@@ -180,7 +185,7 @@ pub(super) fn benchmark(site: Site<'_>, series: &[Series]) -> Page {
             changes,
         }
     };
-    Page {
+    SitePage {
         title: one_line(&series[0].benchmark),
         tool: TOOL,
         counts: counted(series.iter().map(|series| series.values.len()).sum(), "result"),
@@ -192,11 +197,11 @@ pub(super) fn benchmark(site: Site<'_>, series: &[Series]) -> Page {
     }
 }
 
-pub(super) fn chart_words(series: &Series, estimate: Estimate) -> ChartWords {
+pub(super) fn chart_words(series: &Series, estimate: Estimate) -> ChartText {
     let (unit, name) = unit(series);
     let sizes = series.changes.iter().map(|change| signed(change.ratio));
-    ChartWords {
-        unit: UnitWords { name, size: unit.size },
+    ChartText {
+        unit: SeriesUnit { name, size: unit.size },
         estimate: estimate_name(estimate),
         sizes: sizes.collect(),
     }

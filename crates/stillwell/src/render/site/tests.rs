@@ -30,7 +30,7 @@ fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<Entry> {
     (0..40).map(entry).collect()
 }
 
-fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<File> {
+fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<SiteFile> {
     let estimate = Estimate::T0;
     let policy = Policy {
         estimate,
@@ -44,15 +44,15 @@ fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<File> {
     let between = Between { n: 12, newest: vec![format!("abc {HOSTILE}")], n_undone: 3 };
     let changes = all.iter().flat_map(|series| {
         let commits = Some(between.clone());
-        series.changes.iter().map(move |change| Changed {
+        series.changes.iter().map(move |change| SeriesChange {
             series,
             change,
             commits: commits.clone(),
         })
     });
-    let changes: Vec<Changed<'_>> = changes.collect();
-    let site = Site { series: &all, changes: &changes, estimate, title };
-    let files: Vec<File> = pages(site).unwrap().map(Result::unwrap).collect();
+    let changes: Vec<SeriesChange<'_>> = changes.collect();
+    let site = HistorySite { series: &all, changes: &changes, estimate, title };
+    let files: Vec<SiteFile> = pages(site).unwrap().map(Result::unwrap).collect();
     let announced: Vec<String> = site.pages().collect();
     assert_eq!(announced, files.iter().map(|file| file.path.clone()).collect::<Vec<_>>());
     files
@@ -104,7 +104,7 @@ fn changes_are_listed_newest_first_and_every_link_leads_somewhere() {
             assert!(known.contains(&path), "{target} in {}", file.path);
             let section = anchor.split("-record-").next().unwrap_or_default();
             let page = files.iter().find(|file| file.path == path);
-            let has = |page: &File| page.text.contains(&format!(" id=\"{section}\""));
+            let has = |page: &SiteFile| page.text.contains(&format!(" id=\"{section}\""));
             assert!(section.is_empty() || page.is_some_and(has), "{target}");
         }
     }
@@ -114,7 +114,7 @@ fn changes_are_listed_newest_first_and_every_link_leads_somewhere() {
 fn names_and_commits_never_become_markup() {
     let files = written(entries(HOSTILE, HOSTILE, 20), Some(HOSTILE));
     assert_eq!(files.len(), 2);
-    for File { path, text } in &files {
+    for SiteFile { path, text } in &files {
         assert!(!text.contains("<img") && !text.contains("alert(1)</script>"), "{text}");
         assert_eq!(text.matches("<script").count(), 1 + SCRIPTS.len());
         assert!(text.contains("{{ 1000003*7 }}") && !text.contains("7000021"));

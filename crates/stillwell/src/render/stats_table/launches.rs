@@ -3,13 +3,13 @@
 use crate::analysis::ArmSummary;
 use crate::analysis::series::{ValueRange, ValueSeries};
 use crate::render::results::loops;
-use crate::render::stats_table::{Line, Statistics, add, number};
-use crate::render::units::{Unit, short_time};
+use crate::render::stats_table::{StatisticLine, Statistics, add, number};
+use crate::render::units::{DisplayUnit, short_time};
 
-type OfSeries = fn(&ValueSeries) -> Option<String>;
+type SeriesCell = fn(&ValueSeries) -> Option<String>;
 
 /// What the launches say: how many, how long, when.
-pub(super) fn lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Unit) {
+pub(super) fn lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let arms = statistics.arms;
     let of = |arm: &ArmSummary| statistics.series.get(arm.arm)?.as_ref();
     if arms.iter().all(|arm| of(arm).is_none()) {
@@ -19,7 +19,7 @@ pub(super) fn lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Uni
     add(lines, arms, "5 %", |arm| tail(arm, 0));
     add(lines, arms, "95 %", |arm| tail(arm, 1));
     add(lines, arms, "MAD", |arm| number(unit, arm, of(arm)?.mad?));
-    let rows: [(&str, OfSeries); 12] = [
+    let rows: [(&str, SeriesCell); 12] = [
         ("launches", |it| Some(it.n_launches.to_string())),
         ("  for calibration", |it| (it.n_calibrations > 0).then(|| it.n_calibrations.to_string())),
         ("values", |it| Some(it.n_values.to_string())),
@@ -48,7 +48,7 @@ pub(super) fn lines(lines: &mut Vec<Line>, statistics: Statistics<'_>, unit: Uni
         let cells: Vec<String> =
             arms.iter().map(|arm| of(arm).and_then(cell).unwrap_or_default()).collect();
         if cells.iter().any(|cell| !cell.is_empty()) {
-            lines.push(Line { name: name.into(), cells });
+            lines.push(StatisticLine { name: name.into(), cells });
         }
     }
 }

@@ -6,21 +6,21 @@ use crate::analysis::{ArmSummary, MetricSummary, SliceSummary, TimeSummary};
 use crate::plan::Role;
 use crate::render::columns::{COLUMNS, flow, shorten};
 use crate::render::styles::paint;
-use crate::render::text::Page;
+use crate::render::text::SummaryContext;
 use crate::render::uncertain;
-use crate::render::units::{Unit, kind_of, percent};
+use crate::render::units::{DisplayUnit, kind_of, percent};
 
 const INDENT: usize = 3;
 
 /// The metrics beside wall time that the plan shows, each with one unit for all arms.
-pub(super) struct MetricUnits(Vec<(String, Unit)>);
+pub(super) struct MetricUnits(Vec<(String, DisplayUnit)>);
 
 impl MetricUnits {
-    pub(super) fn new(page: &Page<'_>) -> Self {
+    pub(super) fn new(page: &SummaryContext<'_>) -> Self {
         let shown = page.plan.metrics.iter().filter(|shown| shown.name != "wall");
         let unit_of = |name: &str, asked: Option<&str>| {
             let means = page.candidates().filter_map(|arm| Some(find(arm, name)?.mean));
-            Unit::choose(kind_of(name), asked, means)
+            DisplayUnit::choose(kind_of(name), asked, means)
         };
         Self(
             shown
@@ -37,7 +37,7 @@ fn find<'a>(arm: &'a ArmSummary, name: &str) -> Option<&'a MetricSummary> {
 /// Appends number and label, t0, the spread, the other metrics and the histogram line.
 pub(super) fn block(
     out: &mut String,
-    page: &Page<'_>,
+    page: &SummaryContext<'_>,
     metrics: &MetricUnits,
     arm: &ArmSummary,
     histogram: Option<&str>,
@@ -65,7 +65,7 @@ pub(super) fn block(
     out.push('\n');
 }
 
-fn heading(out: &mut String, page: &Page<'_>, arm: &ArmSummary) {
+fn heading(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     let is_reference = arm.arm == page.plan.reference && page.candidates().count() > 1;
     let mark = if is_reference { "  (reference)" } else { "" };
     let number = format!("{:<INDENT$}", arm.arm + 1);
@@ -74,7 +74,7 @@ fn heading(out: &mut String, page: &Page<'_>, arm: &ArmSummary) {
 }
 
 /// t0, minus the control's if there is one.
-fn headline(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &TimeSummary) {
+fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &TimeSummary) {
     let t0 = arm.net.map_or(wall.t0, |net| net.t0);
     let text = page.unit.label(&format!("t0 {}", page.unit.uncertain(t0.value, t0.err)));
     write!(out, "   {}", paint(page.styles.headline, &text)).ok();
@@ -86,7 +86,7 @@ fn headline(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &TimeSumm
     out.push('\n');
 }
 
-fn subtracted(page: &Page<'_>, columns: usize) -> Option<String> {
+fn subtracted(page: &SummaryContext<'_>, columns: usize) -> Option<String> {
     let control = page.plan.control?;
     let t0 = page.analysis.arms.get(control.arm)?.wall.as_ref()?.t0;
     let what = match control.role {
@@ -100,7 +100,7 @@ fn subtracted(page: &Page<'_>, columns: usize) -> Option<String> {
 }
 
 /// Median with the 10 % and 90 % quantiles, mean, standard deviation, coefficient of variation, number of runs.
-fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &TimeSummary) {
+fn spread(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &TimeSummary) {
     let unit = page.unit;
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |ns: f64| unit.number(ns, decimals);
@@ -127,7 +127,7 @@ fn spread(out: &mut String, page: &Page<'_>, arm: &ArmSummary, wall: &TimeSummar
 }
 
 /// What the slices say: how many, their CPU time, the wait for a CPU, the empty loop.
-fn slices(out: &mut String, page: &Page<'_>, arm: &ArmSummary, found: &SliceSummary) {
+fn slices(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, found: &SliceSummary) {
     let per_process = found.n_slices as f64 / arm.n_runs.max(1) as f64;
     let (process, slices) = match (page.plan.workers.is_some(), arm.n_runs) {
         (true, 1) => ("process", "slices"),
@@ -164,7 +164,7 @@ pub(super) fn counted((name, per_loop): &(String, f64)) -> String {
 
 /// The mean of a metric (of CPU times, which are counted in ticks, the median says little, and only means add up);
 /// with the number of runs that have it, if some have not.
-fn value(arm: &ArmSummary, name: &str, unit: Unit) -> Option<String> {
+fn value(arm: &ArmSummary, name: &str, unit: DisplayUnit) -> Option<String> {
     let metric = find(arm, name)?;
     let text = unit.label(&format!("{name} {}", unit.number(metric.mean, None)));
     let some = if metric.n == arm.n_runs { String::new() } else { format!(" ({} runs)", metric.n) };

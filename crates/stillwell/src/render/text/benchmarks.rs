@@ -8,15 +8,15 @@ use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
 use crate::render::text::comparison::{no_test, ratio_text, verdict_word};
-use crate::render::text::{Page, arms};
-use crate::render::units::{Unit, kind_of_unit};
+use crate::render::text::{SummaryContext, arms};
+use crate::render::units::{DisplayUnit, kind_of_unit};
 use crate::verdict::Judgement;
 
 /// Columns of a name, at most.
 const NAME_MAX: usize = 30;
 
 /// Appends the programs, if there are several, and the table.
-pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement]) {
+pub(super) fn table(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
     let programs = programs(page);
     let is_compared = !page.analysis.comparisons.is_empty();
     if is_compared {
@@ -68,7 +68,7 @@ pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement])
 }
 
 /// The labels of the variants, each once, in the order of the plan.
-fn programs(page: &Page<'_>) -> Vec<String> {
+fn programs(page: &SummaryContext<'_>) -> Vec<String> {
     let mut programs: Vec<String> = Vec::new();
     for arm in page.candidates() {
         if !programs.contains(&arm.label) {
@@ -78,18 +78,18 @@ fn programs(page: &Page<'_>) -> Vec<String> {
     programs
 }
 
-fn name<'a>(page: &'a Page<'_>, arm: usize) -> &'a str {
+fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
     page.plan.arms[arm].benchmark.as_deref().unwrap_or_default()
 }
 
-fn t0(page: &Page<'_>, arm: &ArmSummary) -> String {
+fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
     let Some(wall) = &arm.wall else { return "no run".into() };
-    let unit = Unit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
+    let unit = DisplayUnit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
     unit.label(&unit.uncertain(wall.t0.value, wall.t0.err))
 }
 
 fn compared(
-    page: &Page<'_>,
+    page: &SummaryContext<'_>,
     found: &Comparison,
     judgement: &Judgement,
     programs: &[String],
@@ -112,10 +112,11 @@ fn compared(
     row
 }
 
-fn alone(page: &Page<'_>, arm: &ArmSummary) -> Vec<String> {
+fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> Vec<String> {
     let mut row = vec![shorten(name(page, arm.arm), NAME_MAX), t0(page, arm)];
     if let Some(wall) = &arm.wall {
-        let unit = Unit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
+        let unit =
+            DisplayUnit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);
         for middle in [wall.median, wall.mean] {
             row.push(unit.label(&unit.number(middle.value, decimals)));
@@ -129,7 +130,7 @@ fn alone(page: &Page<'_>, arm: &ArmSummary) -> Vec<String> {
 }
 
 /// Benchmarks that only one program has.
-fn not_compared(page: &Page<'_>) -> Vec<Vec<String>> {
+fn not_compared(page: &SummaryContext<'_>) -> Vec<Vec<String>> {
     let is_in = |arm: &ArmSummary| {
         page.analysis
             .comparisons

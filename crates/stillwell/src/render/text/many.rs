@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use crate::analysis::{ArmSummary, Evidence, UncertainValue};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
-use crate::render::text::Page;
+use crate::render::text::SummaryContext;
 use crate::render::text::comparison::{margin, no_test, ratio_text, verdict_word};
 use crate::render::units::percent;
 use crate::verdict::Judgement;
@@ -14,7 +14,7 @@ use crate::verdict::Judgement;
 const LABEL_MIN: usize = 12;
 
 /// Appends the table.
-pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement]) {
+pub(super) fn table(out: &mut String, page: &SummaryContext<'_>, judgements: &[Judgement]) {
     let found = by_arm(page, judgements);
     let rows: Vec<[String; 5]> = page.candidates().map(|arm| row(page, arm, &found)).collect();
     let headings = ["", "command", &page.unit.heading("t0"), "ratio", ""].map(String::from);
@@ -37,7 +37,7 @@ pub(super) fn table(out: &mut String, page: &Page<'_>, judgements: &[Judgement])
 }
 
 /// The smallest differences that could have been seen, over all comparisons.
-fn visible(page: &Page<'_>) -> Option<String> {
+fn visible(page: &SummaryContext<'_>) -> Option<String> {
     let of = page.analysis.comparisons.iter().filter_map(|found| match &found.evidence {
         Evidence::Paired(paired) => Some(paired.smallest_visible),
         _ => None,
@@ -51,7 +51,7 @@ fn visible(page: &Page<'_>) -> Option<String> {
 }
 
 /// The ratio and the verdict of each arm, by its index.
-fn by_arm(page: &Page<'_>, judgements: &[Judgement]) -> Vec<Option<(String, String)>> {
+fn by_arm(page: &SummaryContext<'_>, judgements: &[Judgement]) -> Vec<Option<(String, String)>> {
     let mut found = vec![None; page.analysis.arms.len()];
     for (comparison, judgement) in page.analysis.comparisons.iter().zip(judgements) {
         let ratio = ratio(&comparison.evidence, judgement);
@@ -80,7 +80,11 @@ fn by_arm(page: &Page<'_>, judgements: &[Judgement]) -> Vec<Option<(String, Stri
     found
 }
 
-fn row(page: &Page<'_>, arm: &ArmSummary, found: &[Option<(String, String)>]) -> [String; 5] {
+fn row(
+    page: &SummaryContext<'_>,
+    arm: &ArmSummary,
+    found: &[Option<(String, String)>],
+) -> [String; 5] {
     let t0 = arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0));
     let t0 = t0.map_or_else(|| "no run".into(), |t0| page.unit.uncertain(t0.value, t0.err));
     let (ratio, verdict) = match found.get(arm.arm).cloned().flatten() {

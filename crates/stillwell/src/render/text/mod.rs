@@ -12,7 +12,7 @@ use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::render::columns::wrap;
-use crate::render::units::{Unit, unit_of_walls};
+use crate::render::units::{DisplayUnit, unit_of_walls};
 use crate::render::{Styles, closing, histogram, uncertain};
 use crate::verdict::{Judgement, judge};
 
@@ -25,15 +25,15 @@ pub(super) use comparison::{
 const BLOCKS_MAX: usize = 12;
 
 /// What all parts of the page need.
-struct Page<'a> {
+struct SummaryContext<'a> {
     plan: &'a Plan,
     analysis: &'a Analysis,
     /// The unit of all wall times.
-    unit: Unit,
+    unit: DisplayUnit,
     styles: &'a Styles,
 }
 
-impl Page<'_> {
+impl SummaryContext<'_> {
     fn candidates(&self) -> impl Iterator<Item = &ArmSummary> {
         self.analysis.arms.iter().filter(|arm| !arm.is_hidden)
     }
@@ -49,7 +49,7 @@ pub fn summary(
     styles: &Styles,
 ) -> String {
     let plan = &record.header.plan;
-    let page = Page { plan, analysis, unit: wall_unit(plan, analysis), styles };
+    let page = SummaryContext { plan, analysis, unit: wall_unit(plan, analysis), styles };
     let mut out = String::new();
     if plan.has_benchmarks() {
         benchmarks::table(&mut out, &page, judgements);
@@ -69,7 +69,7 @@ pub fn summary(
 }
 
 /// What the error rate is a rate of, where there are several comparisons.
-fn family(out: &mut String, page: &Page<'_>) {
+fn family(out: &mut String, page: &SummaryContext<'_>) {
     let family = page.analysis.comparisons.iter().find_map(|found| match &found.evidence {
         Evidence::Paired(paired) if paired.family > 1 => Some(paired.family),
         _ => None,
@@ -86,7 +86,7 @@ fn family(out: &mut String, page: &Page<'_>) {
 
 fn blocks(
     out: &mut String,
-    page: &Page<'_>,
+    page: &SummaryContext<'_>,
     judgements: &[Judgement],
     histogram: Option<&Histogram>,
 ) {
@@ -112,7 +112,7 @@ fn blocks(
 }
 
 /// One unit for the wall times of all arms and what is subtracted from them.
-fn wall_unit(plan: &Plan, analysis: &Analysis) -> Unit {
+fn wall_unit(plan: &Plan, analysis: &Analysis) -> DisplayUnit {
     let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0));
     unit_of_walls(plan, t0s)
 }
