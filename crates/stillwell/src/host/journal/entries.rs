@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::host::knobs::{File, Knob, knob};
-use crate::host::shield::Raised;
+use crate::host::shield::ShieldPlan;
 
 /// Of the format of the journal.
 pub(super) const VERSION: u32 = 1;

@@ -19,7 +19,7 @@ pub use entries::{Begin, Item, Journal, SavedFile};
 use crate::host::Host;
 use crate::host::knobs::Knob;
 use crate::host::processes::Process;
-use crate::host::shield::Raised;
+use crate::host::shield::ShieldPlan;
 
 use entries::{JournalEntry, VERSION};
 
