@@ -3,6 +3,7 @@ import glob
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,10 @@ PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORKER_PATH = os.path.join(PACKAGE_FOLDER, "stillwell", "worker.py")
 # Seconds after which a worker counts as hanging. No test passes or fails by being faster than this.
 HANGS_AFTER_S = 120
+# A script's background job ignores SIGINT (POSIX, Shell Command Language, 2.11), and so would all that it starts. exec resets
+# a signal with a handler.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda number, frame: None)
 INTERPRETERS = ["3.%d" % minor for minor in range(6, 15)] + ["3.13t", "3.14t", "3.11-dbg", "pypy3", "graalpy"]
 
 

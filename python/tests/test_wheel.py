@@ -1,7 +1,7 @@
 """The wheel: the tests build it with pip, install it into a fresh environment, and use it there.
 
-The wheel contains the program that `cargo build --release --locked` has made, so the tests compile nothing. Without that program, or
-without maturin, they are skipped. maturin is installed once, into target/wheel-tools.
+It takes the program that `make build` has made, so it compiles nothing. Without that, or without the maturin that
+`make test-tools` installs into target/wheel-tools, it is skipped.
 """
 import json
 import os
@@ -37,18 +37,13 @@ def words_of(*words, **options):
 
 
 def tools():
-    """The Python of an environment with maturin. SkipTest with the reason if there can be none."""
-    python = os.path.join(TOOLS, "bin", "python")
-    try:
-        if not os.path.exists(os.path.join(TOOLS, "bin", "maturin")):
-            words_of(sys.executable, "-m", "venv", "--clear", TOOLS)
-            words_of(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "maturin>=1.7,<2", "pytest")
-    except (AssertionError, OSError) as error:
-        raise unittest.SkipTest("maturin cannot be had: %s" % error)
-    return python
+    """The Python of an environment that has maturin; SkipTest without it."""
+    if not os.path.exists(os.path.join(TOOLS, "bin", "maturin")):
+        raise unittest.SkipTest("there is no maturin in %s; run make test-tools" % TOOLS)
+    return os.path.join(TOOLS, "bin", "python")
 
 
-@unittest.skipUnless(os.path.exists(built("release")), "there is no %s; cargo build --release --locked" % built("release"))
+@unittest.skipUnless(os.path.exists(built("release")), "there is no %s; run make build" % built("release"))
 class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -60,9 +55,9 @@ class Wheel(unittest.TestCase):
         cls.environment["PATH"] = os.path.join(TOOLS, "bin") + os.pathsep + os.environ["PATH"]
         for name in ("STILLWELL", "PYTHONPATH"):  # The test must use the installed package.
             cls.environment.pop(name, None)
-        # Without stripping, cargo uses the program that it has. With stripping it links anew, which takes a minute.
+        # With the profile of `make build` and without stripping, cargo has nothing to build.
         pip = ["-m", "pip", "--disable-pip-version-check"]
-        words_of(cls.tools, *pip, "wheel", "--no-deps", "--no-build-isolation", "-C", "build-args=--strip=false", "-w", cls.folder, ROOT, env=cls.environment)
+        words_of(cls.tools, *pip, "wheel", "--no-deps", "--no-build-isolation", "-C", "build-args=--profile=release --strip=false", "-w", cls.folder, ROOT, env=cls.environment)
         [name] = [name for name in os.listdir(cls.folder) if name.endswith(".whl")]
         cls.wheel = os.path.join(cls.folder, name)
         # A fresh environment, except that it has the pytest of the tools.

@@ -8,8 +8,8 @@ use stats::PointEstimate;
 
 use crate::analysis::UncertainValue;
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, MetaValue, Results, Unit};
-use crate::values::Middle;
+use crate::results::{Benchmark, MetaValue, ResultUnit, Results};
+use crate::values::Average;
 
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ pub struct BenchmarkLine {
     pub name: String,
     /// What its values are.
     #[serde(skip)]
-    pub unit: Unit,
+    pub unit: ResultUnit,
     /// Its tags.
     pub tags: Vec<String>,
     /// One for each file; none where the file does not have it.
@@ -45,7 +45,7 @@ pub struct BenchmarkLine {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FilesComparison {
     /// What the ratios are of.
-    pub by: Middle,
+    pub by: Average,
     /// The benchmarks that the first file and another one have, in the order of the first.
     pub lines: Vec<BenchmarkLine>,
     /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first; none for the first.
@@ -112,10 +112,10 @@ impl ChangeGroup {
 }
 
 /// Compares the benchmarks of the first file with those of the others, by their names.
-pub fn compare(files: &[Results], by: Middle) -> FilesComparison {
+pub fn compare(files: &[Results], by: Average) -> FilesComparison {
     let labels: Vec<Vec<String>> = files.iter().map(Results::labels).collect();
     let found: Vec<Vec<Option<FileCell>>> = files.iter().map(|file| cells(file, by)).collect();
-    let places: Vec<HashMap<(&str, &Unit), usize>> = files
+    let places: Vec<HashMap<(&str, &ResultUnit), usize>> = files
         .iter()
         .zip(&labels)
         .map(|(file, labels)| {
@@ -123,7 +123,8 @@ pub fn compare(files: &[Results], by: Middle) -> FilesComparison {
             named.map(|(at, (it, label))| ((label.as_str(), &it.unit), at)).collect()
         })
         .collect();
-    let place = |file: usize, name: &str, unit: &Unit| places[file].get(&(name, unit)).copied();
+    let place =
+        |file: usize, name: &str, unit: &ResultUnit| places[file].get(&(name, unit)).copied();
     let mut lines = Vec::new();
     let mut alone = vec![Vec::new(); files.len()];
     let first = files.first().map_or(&[][..], |file| &file.benchmarks);
@@ -155,21 +156,21 @@ pub fn compare(files: &[Results], by: Middle) -> FilesComparison {
     FilesComparison { by, geometric_means, lines, alone, differences: differences(files) }
 }
 
-fn cells(file: &Results, by: Middle) -> Vec<Option<FileCell>> {
+fn cells(file: &Results, by: Average) -> Vec<Option<FileCell>> {
     file.benchmarks.iter().map(|benchmark| cell(benchmark, by)).collect()
 }
 
-fn cell(benchmark: &Benchmark, by: Middle) -> Option<FileCell> {
+fn cell(benchmark: &Benchmark, by: Average) -> Option<FileCell> {
     let summary = summary(benchmark);
     let value = match by {
-        Middle::Mean => summary.mean,
-        Middle::Median => summary.median.or(summary.mean),
+        Average::Mean => summary.mean,
+        Average::Median => summary.median.or(summary.mean),
     }?;
     let with_values = benchmark.launches().filter(|launch| !launch.values.is_empty());
     let middles: Vec<f64> = with_values
         .filter_map(|launch| match by {
-            Middle::Mean => stats::mean(launch.values).ok(),
-            Middle::Median => stats::SortedSample::new(launch.values).ok().map(|it| it.median()),
+            Average::Mean => stats::mean(launch.values).ok(),
+            Average::Median => stats::SortedSample::new(launch.values).ok().map(|it| it.median()),
         })
         .collect();
     let err = stats::sample_sd(&middles).ok().map(|sd| sd / (middles.len() as f64).sqrt());
@@ -255,7 +256,7 @@ mod tests {
         let mut results = Results::default();
         results.metadata.insert("hostname".into(), host.into());
         for (name, launches) in benchmarks {
-            let mut made = Benchmark::new(name, Unit::Time);
+            let mut made = Benchmark::new(name, ResultUnit::Time);
             for values in *launches {
                 made.values.extend(*values);
                 made.end_launch(About::default());
@@ -269,7 +270,7 @@ mod tests {
     fn pairs_by_name_with_the_error_of_the_launches() {
         let old = file(&[("a", &[&[1.0, 3.0], &[4.0]]), ("only old", &[&[1.0]])], "x");
         let new = file(&[("only new", &[&[1.0]]), ("a", &[&[4.0], &[8.0]])], "y");
-        let found = compare(&[old, new], Middle::Mean);
+        let found = compare(&[old, new], Average::Mean);
         let cell = found.lines[0].cells[1].as_ref().unwrap();
         assert_eq!(cell.middle, UncertainValue { value: 6.0, err: Some(2.0) });
         let ratio = cell.ratio.unwrap();
@@ -290,7 +291,7 @@ mod tests {
             &[("one", &[&[5.0]]), ("still", &[&[7.0], &[7.0]]), ("two", &[&[1.0], &[2.0, 3.0]])],
             "x",
         );
-        let found = compare(&[same.clone(), same], Middle::Median);
+        let found = compare(&[same.clone(), same], Average::Median);
         for line in &found.lines {
             let ratio = line.cells[1].as_ref().unwrap().ratio.unwrap();
             assert_eq!(

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::results::{Benchmark, LaunchView, MetaValue, Results, Unit};
+use crate::results::{Benchmark, LaunchView, MetaValue, ResultUnit, Results};
 
 /// The smallest and the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -93,7 +93,7 @@ fn raw(benchmark: &Benchmark) -> impl Iterator<Item = (u64, u64, f64)> {
 }
 
 fn raw_range(benchmark: &Benchmark) -> Option<ValueRange<f64>> {
-    if benchmark.unit != Unit::Time {
+    if benchmark.unit != ResultUnit::Time {
         return None;
     }
     let times = raw(benchmark).map(|(loops, inner, value)| loops as f64 * inner as f64 * value);
@@ -105,7 +105,7 @@ fn raw_range(benchmark: &Benchmark) -> Option<ValueRange<f64>> {
 
 /// Time of all values and warm-ups, ns; none of what is no time.
 pub fn measured_ns(benchmark: &Benchmark) -> Option<f64> {
-    if benchmark.unit != Unit::Time {
+    if benchmark.unit != ResultUnit::Time {
         return None;
     }
     let values: f64 =

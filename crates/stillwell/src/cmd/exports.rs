@@ -19,7 +19,7 @@ use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
 use crate::spec::convert::WriteFormat;
 use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;
-use crate::values::Format;
+use crate::values::FileFormat;
 
 pub type Export = fn(&Judged, &mut dyn Write) -> Result<()>;
 
@@ -224,7 +224,7 @@ pub fn append(path: &Path, judged: &Judged) -> Result<()> {
     let shown = path.display();
     let ours = of_record::results(&judged.record);
     let results = if path.exists() {
-        let input = InputOptions { format: Some(Format::Pyperf), ..InputOptions::default() };
+        let input = InputOptions { format: Some(FileFormat::Pyperf), ..InputOptions::default() };
         let mut results = open::open(path, &input, Detail::Everything)
             .with_context(|| format!("--append {shown}"))?
             .into_results();

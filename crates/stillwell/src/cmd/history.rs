@@ -11,9 +11,10 @@ use crate::cmd::open::{self, Content, Named, Opened};
 use crate::cmd::site::Folder;
 use crate::convert::read::Detail;
 use crate::history::commits::Commits;
-use crate::history::series::{self, Policy, Series};
-use crate::history::store::{Added, NewRecord, Store};
-use crate::history::{Entry, Origin, Taken, taken};
+use crate::history::detection::{self, DetectionSettings};
+use crate::history::series::{self, Series};
+use crate::history::store::{AddOutcome, HistoryStore, NewRecord};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 use crate::render::site::{self, HistorySite};
 use crate::render::{Styles, history as shown};
 use crate::spec::input::InputOptions;
@@ -55,17 +56,17 @@ fn database(file: &HistoryFile) -> Result<PathBuf> {
 /// One file that cannot be read does not keep the others out; the exit code tells.
 fn add(verb: &HistoryAdd) -> Result<u8> {
     let mut commits = Commits::of(verb.repository.as_deref())?;
-    let mut store = Store::open(&database(&verb.file)?)?;
+    let mut store = HistoryStore::open(&database(&verb.file)?)?;
     let full_id = |revision: &String| commits.id(revision).unwrap_or_else(|| revision.clone());
     let revision = verb.revision.as_ref().map(full_id);
     let mut n = shown::AddCounts::default();
     for path in files(&verb.files, &verb.input)? {
-        let added = taken_from(verb, &path, revision.as_ref(), &mut commits)
+        let added = results_from(verb, &path, revision.as_ref(), &mut commits)
             .and_then(|new| store.add(&new));
         match added {
-            Ok(Added::New) => n.added += 1,
-            Ok(Added::Later) => n.later += 1,
-            Ok(Added::Known) => n.known += 1,
+            Ok(AddOutcome::New) => n.added += 1,
+            Ok(AddOutcome::Later) => n.later += 1,
+            Ok(AddOutcome::Known) => n.known += 1,
             Err(error) => {
                 n.failed += 1;
                 writeln!(anstream::stderr(), "stillwell: {}: {error:#}", path.display()).ok();
@@ -130,7 +131,7 @@ fn is_result(name: &str) -> bool {
         && !name.split('/').any(|part| part.starts_with('.'))
 }
 
-fn taken_from(
+fn results_from(
     verb: &HistoryAdd,
     path: &Path,
     revision: Option<&String>,
@@ -159,7 +160,7 @@ fn taken_from(
 }
 
 /// Gives all results of a record one commit.
-fn name_all(results: &mut [Taken], revision: &str) -> Result<()> {
+fn name_all(results: &mut [BenchmarkResult], revision: &str) -> Result<()> {
     let is_one = results.iter().all(|result| result.revision == results[0].revision);
     ensure!(
         is_one,
@@ -183,25 +184,28 @@ fn archive(files: &[Named]) -> Result<Vec<u8>> {
     Ok(archive.into_inner()?)
 }
 
-fn results_of(opened: Opened, is_revision_given: bool) -> Result<(Vec<Taken>, Origin)> {
+fn results_of(
+    opened: Opened,
+    is_revision_given: bool,
+) -> Result<(Vec<BenchmarkResult>, RecordOrigin)> {
     let file = opened.path.display().to_string();
     let Content::Foreign(results, _) = &opened.content else {
         let record = opened.into_record()?;
-        let results = taken::results(&record, &analysis::analyse(&record));
-        return Ok((results, taken::origin(&record, &file)));
+        let results = extract::results(&record, &analysis::analyse(&record));
+        return Ok((results, extract::origin(&record, &file)));
     };
-    if let Some(patch) = taken::patch(results).filter(|_| !is_revision_given) {
+    if let Some(patch) = extract::patch(results).filter(|_| !is_revision_given) {
         bail!(
             "it is of sources that {patch} has changed, and not of its commit; give it a --revision of its own"
         );
     }
-    let origin = taken::imported_origin(results, opened.created(), &file);
+    let origin = extract::imported_origin(results, opened.created(), &file);
     if results.benchmarks.iter().all(|it| it.values.is_empty()) {
-        return Ok((taken::imported_results(results, None), origin));
+        return Ok((extract::imported_results(results, None), origin));
     }
     let (record, results) = opened.into_both()?;
     let analysis = analysis::analyse(&record);
-    Ok((taken::imported_results(&results, Some((&record, &analysis))), origin))
+    Ok((extract::imported_results(&results, Some((&record, &analysis))), origin))
 }
 
 fn search(search: &HistorySearch) -> Result<Vec<Series>> {
@@ -219,7 +223,7 @@ fn search(search: &HistorySearch) -> Result<Vec<Series>> {
 }
 
 fn search_any(search: &HistorySearch) -> Result<Vec<Series>> {
-    Ok(series::series(entries(search, search.name.as_deref())?, policy(search, false)?))
+    Ok(detection::detect(entries(search, search.name.as_deref())?, policy(search, false)?))
 }
 
 /// As [`search`], relative to all others of the machine; and how many results had too few of them.
@@ -227,8 +231,8 @@ fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
     let all = entries(search, None)?;
     let wanted = search.name.as_deref().unwrap_or_default();
     let is_wanted = |benchmark: &str| benchmark.contains(wanted);
-    let n_wanted = all.iter().filter(|entry| is_wanted(&entry.taken.benchmark)).count();
-    let mut found = series::series(all, policy(search, true)?);
+    let n_wanted = all.iter().filter(|entry| is_wanted(&entry.result.benchmark)).count();
+    let mut found = detection::detect(all, policy(search, true)?);
     found.retain(|series| is_wanted(&series.benchmark));
     ensure!(
         !found.is_empty(),
@@ -238,8 +242,8 @@ fn search_relative(search: &HistorySearch) -> Result<(Vec<Series>, usize)> {
     Ok((found, n_left_out))
 }
 
-fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<Entry>> {
-    let store = Store::open_existing(&database(&search.file)?)?;
+fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResult>> {
+    let store = HistoryStore::open_existing(&database(&search.file)?)?;
     let mut entries = store.entries(name)?;
     if let Some(machine) = &search.machine {
         entries.retain(|entry| entry.origin.machine.contains(machine));
@@ -247,14 +251,14 @@ fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-fn policy(search: &HistorySearch, is_relative: bool) -> Result<Policy> {
-    let least = 100.0 * series::ALPHA_MIN;
+fn policy(search: &HistorySearch, is_relative: bool) -> Result<DetectionSettings> {
+    let least = 100.0 * detection::ALPHA_MIN;
     ensure!(
         search.alpha.0 >= least,
         "--alpha {} is out of range: {least} % is the least",
         search.alpha.0
     );
-    Ok(Policy {
+    Ok(DetectionSettings {
         estimate: search.by,
         alpha: search.alpha.0 / 100.0,
         false_discovery: FALSE_DISCOVERY,
@@ -309,7 +313,7 @@ fn changed(all: &[Series], mut commits: Commits) -> Vec<shown::SeriesChange<'_>>
     all.iter()
         .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
         .map(|(series, change)| {
-            let revision = |at: usize| series.entries[at].taken.revision.as_deref();
+            let revision = |at: usize| series.entries[at].result.revision.as_deref();
             let (old, new) = (revision(change.at - 1), revision(change.at));
             let between = old.zip(new).and_then(|(old, new)| commits.between(old, new));
             shown::SeriesChange { series, change, commits: between }
@@ -342,7 +346,7 @@ fn report(verb: &HistoryReport) -> Result<u8> {
 }
 
 fn get(verb: &HistoryGet) -> Result<u8> {
-    let store = Store::open_existing(&database(&verb.file)?)?;
+    let store = HistoryStore::open_existing(&database(&verb.file)?)?;
     let bytes = store.bytes(verb.record)?;
     write_new(&verb.output, |to| Ok(to.write_all(&bytes)?))
         .with_context(|| format!("cannot write {}", verb.output.display()))?;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use anyhow::{Context as _, Result};
 
-use crate::link::{self, Wrappers};
+use crate::link::{self, CompilerWrappers};
 use crate::spec::LinkOrderVerb;
 
 /// Executes it.
@@ -13,7 +13,7 @@ pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {
     let Some(directory) = &verb.wrappers else {
         return Err(link::exec(&verb.command, verb.seed));
     };
-    let path = Wrappers::create(directory, verb.seed)?.path_variable();
+    let path = CompilerWrappers::create(directory, verb.seed)?.path_variable();
     // As bytes: a directory of PATH need not be UTF-8.
     let line = [path.as_bytes(), b"\n"].concat();
     std::io::stdout().write_all(&line).context("cannot write to standard output")?;

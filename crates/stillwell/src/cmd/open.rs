@@ -17,7 +17,7 @@ use crate::convert::{criterion, detect, edit, of_record};
 use crate::record::{self, Manifest, Record, START};
 use crate::results::Results;
 use crate::spec::input::InputOptions;
-use crate::values::Format;
+use crate::values::FileFormat;
 
 /// Extension of our own records.
 const EXTENSION: &str = "swell";
@@ -41,7 +41,7 @@ pub enum Content {
     /// One of our own records.
     Own(Box<Record>),
     /// Of another program, in this format; or of a record that was changed.
-    Foreign(Results, Option<Format>),
+    Foreign(Results, Option<FileFormat>),
 }
 
 /// Opens a file: a path, `-` for standard input, or a directory of criterion or asv.
@@ -98,13 +98,13 @@ impl Opened {
         path: &Path,
         results: Results,
         created: String,
-        format: Option<Format>,
+        format: Option<FileFormat>,
     ) -> Self {
         Self { path: path.into(), content: Content::Foreign(results, format), created }
     }
 
     /// Its format, if it is of another program.
-    pub fn format(&self) -> Option<Format> {
+    pub fn format(&self) -> Option<FileFormat> {
         match &self.content {
             Content::Own(_) => None,
             Content::Foreign(_, format) => *format,
@@ -175,12 +175,12 @@ fn imported(
     path: &Path,
     created: String,
     results: &Results,
-    format: Option<Format>,
+    format: Option<FileFormat>,
     about: About,
 ) -> Result<Record> {
     let about = About {
         file: path.display().to_string(),
-        from: format.map_or_else(|| "stillwell".into(), Format::key),
+        from: format.map_or_else(|| "stillwell".into(), FileFormat::key),
         created,
         command_line: command_line(),
         ..about
@@ -261,7 +261,7 @@ fn of_bytes(
         None => detect::detect(&bytes)?,
     };
     ensure!(
-        format != Format::Criterion,
+        format != FileFormat::Criterion,
         "--format criterion is for directories; name the directory target/criterion"
     );
     let name = path.display().to_string();
@@ -279,7 +279,7 @@ fn of_bytes(
 }
 
 fn read_files(
-    format: Format,
+    format: FileFormat,
     files: &[read::File<'_>],
     options: &InputOptions,
     detail: Detail,
@@ -298,7 +298,7 @@ pub type Named = (String, Vec<u8>);
 /// They cannot be read.
 pub fn criterion_files(path: &Path, options: &InputOptions) -> Result<Option<Vec<Named>>> {
     let side = options.kind.side.as_deref().unwrap_or(criterion::NEW);
-    let is_wanted = options.format.is_none_or(|wanted| wanted == Format::Criterion);
+    let is_wanted = options.format.is_none_or(|wanted| wanted == FileFormat::Criterion);
     let found = below(path)?;
     if !is_wanted || !detect::is_criterion(found.iter().map(String::as_str), side) {
         return Ok(None);
@@ -328,7 +328,7 @@ fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Cont
     let shown = path.display();
     if let Some(read) = criterion_files(path, options)? {
         let files: Vec<_> = read.iter().map(|(path, bytes)| read::File { path, bytes }).collect();
-        let results = read_files(Format::Criterion, &files, options, detail);
+        let results = read_files(FileFormat::Criterion, &files, options, detail);
         return results.with_context(|| shown.to_string());
     }
     let found = below(path)?;
@@ -342,7 +342,9 @@ fn directory(path: &Path, options: &InputOptions, detail: Detail) -> Result<Cont
     let of_asv: Vec<&String> = found.iter().filter(is_result).collect();
     let is_asv = names().any(|name| name.rsplit('/').next() == Some("machine.json"));
     match &of_asv[..] {
-        [only] if is_asv && is_wanted(Format::Asv) => content(&path.join(only), options, detail),
+        [only] if is_asv && is_wanted(FileFormat::Asv) => {
+            content(&path.join(only), options, detail)
+        }
         [first, ..] if is_asv => bail!(
             "{shown} has {} results of asv; name one of them, for example {}",
             of_asv.len(),

@@ -20,9 +20,9 @@ use crate::host::{self, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::wait_for;
-use crate::pool::manifest::{self, Engine, Listed, Manifest, Pool};
-use crate::pool::standing::{self, Standing, State, node_name};
-use crate::pool::task::{self, Ended};
+use crate::pool::manifest::{self, JobQueue, Pool, PoolBenchmark, PoolManifest};
+use crate::pool::progress::{self, PoolProgress, TaskState, node_name};
+use crate::pool::task::{self, JobEnd};
 use crate::pool::{collect, queue, submit};
 use crate::render::pool::Collection;
 use crate::render::{Styles, pool as shown};
@@ -74,7 +74,7 @@ fn run(verb: &PoolRun) -> Result<u8> {
 }
 
 /// Everything that the tasks need to know.
-fn decide(verb: &PoolRun) -> Result<Manifest> {
+fn decide(verb: &PoolRun) -> Result<PoolManifest> {
     let suite = verb
         .suite
         .canonicalize()
@@ -94,8 +94,8 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
         ));
     }
     let engine = match &verb.submit {
-        Some(template) => Engine::Command(template.clone()),
-        None => Engine::Slurm {
+        Some(template) => JobQueue::Command(template.clone()),
+        None => JobQueue::Slurm {
             options: sbatch_options(verb),
             n_nodes: verb.nodes,
             array_max: queue::array_max().context(
@@ -116,7 +116,7 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
         Some(program) => std::path::absolute(program).context("--program")?,
         None => own,
     };
-    Ok(Manifest {
+    Ok(PoolManifest {
         format: manifest::FORMAT.into(),
         version: manifest::VERSION,
         tool: format!("stillwell {}", env!("CARGO_PKG_VERSION")),
@@ -143,7 +143,7 @@ fn decide(verb: &PoolRun) -> Result<Manifest> {
 struct Listing {
     suite: String,
     commits: BTreeMap<String, String>,
-    benchmarks: Vec<Listed>,
+    benchmarks: Vec<PoolBenchmark>,
 }
 
 /// The suite is read by the verb that measures it, so that both understand the same.
@@ -197,8 +197,8 @@ fn n_jobs(list: &str) -> usize {
     crate::values::parse_cpu_list(list).map_or(0, |jobs| jobs.len())
 }
 
-fn look(pool: &Pool) -> Result<Standing> {
-    standing::standing(pool, queue::queued(&pool.manifest)?.as_ref())
+fn look(pool: &Pool) -> Result<PoolProgress> {
+    progress::progress(pool, queue::queued(&pool.manifest)?.as_ref())
 }
 
 fn status(verb: &PoolStatus) -> Result<u8> {
@@ -216,11 +216,11 @@ fn status(verb: &PoolStatus) -> Result<u8> {
 fn watch(pool: &Pool) -> Result<u8> {
     let interrupt = Interrupt::catch()?;
     let n_tasks = pool.manifest.tasks.len();
-    let is_slurm = matches!(pool.manifest.engine, Engine::Slurm { .. });
+    let is_slurm = matches!(pool.manifest.engine, JobQueue::Slurm { .. });
     let bar = progress(n_tasks);
     let mut asked_ns = None;
     loop {
-        let n_done = standing::done(pool)?.len();
+        let n_done = progress::done(pool)?.len();
         bar.set_position(n_done as u64);
         bar.tick();
         if n_done == n_tasks {
@@ -231,7 +231,7 @@ fn watch(pool: &Pool) -> Result<u8> {
             match look(pool) {
                 Ok(found) => {
                     bar.set_message(shown::counts(&found));
-                    if found.n(State::Running) + found.n(State::Queued) == 0 {
+                    if found.n(TaskState::Running) + found.n(TaskState::Queued) == 0 {
                         break;
                     }
                 }
@@ -251,7 +251,7 @@ fn watch(pool: &Pool) -> Result<u8> {
     bar.finish_and_clear();
     let found = look(pool)?;
     super::print(&shown::status(pool, &found))?;
-    Ok(if found.n(State::Done) == n_tasks { 0 } else { ERROR })
+    Ok(if found.n(TaskState::Done) == n_tasks { 0 } else { ERROR })
 }
 
 fn progress(n_tasks: usize) -> ProgressBar {
@@ -278,7 +278,7 @@ fn resume(pool: &Pool) -> Result<u8> {
 
 fn cancel(pool: &Pool) -> Result<u8> {
     let n_jobs = queue::cancel(&pool.manifest)?;
-    let n_done = standing::done(pool)?.len();
+    let n_done = progress::done(pool)?.len();
     super::print(&shown::cancelled(n_jobs, n_done))?;
     Ok(0)
 }
@@ -331,9 +331,9 @@ fn work(verb: &PoolTask) -> Result<u8> {
     let facts = host::look(&Host::new("/")).facts;
     let ended = task::work(&pool, verb.job, &node_name(facts.host))?;
     match ended {
-        Ended::Done => Ok(0),
-        Ended::Interrupted => Ok(INTERRUPTED),
-        Ended::Failed(n_failed) => {
+        JobEnd::Done => Ok(0),
+        JobEnd::Interrupted => Ok(INTERRUPTED),
+        JobEnd::Failed(n_failed) => {
             let mut stderr = anstream::stderr().lock();
             writeln!(stderr, "stillwell: {n_failed} of the tasks of job {} failed", verb.job).ok();
             Ok(if verb.lenient { 0 } else { ERROR })

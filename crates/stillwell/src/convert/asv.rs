@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::read::{File, Options, file_name};
 use crate::results::{
-    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, Summary,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -115,7 +115,7 @@ impl<'a> Columns<'a> {
 /// What all combinations of parameters of a benchmark share.
 struct Series<'a> {
     name: &'a str,
-    unit: Unit,
+    unit: ResultUnit,
     scale: f64,
     parameter_names: Vec<String>,
 }
@@ -155,7 +155,7 @@ fn fill(
     index: usize,
     series: &Series<'_>,
 ) -> Result<()> {
-    let is_time = series.unit == Unit::Time;
+    let is_time = series.unit == ResultUnit::Time;
     let sign = if is_time { Sign::Positive } else { Sign::Any };
     let number = columns.number("stats_number", index, 1.0)?;
     let whole = number.filter(|it| it.fract() == 0.0 && *it >= 1.0 && *it < 2f64.powi(63));
@@ -224,18 +224,18 @@ fn parameters(columns: Columns<'_>, names: &[String]) -> Result<Vec<Vec<(String,
     Ok(all)
 }
 
-fn unit_of(name: &str, about: Option<&Described>) -> Result<(Unit, f64)> {
+fn unit_of(name: &str, about: Option<&Described>) -> Result<(ResultUnit, f64)> {
     let short = name.rsplit('.').next().unwrap_or(name);
     let prefix = short.split('_').next().unwrap_or(short);
     let kind = about.and_then(|it| it.r#type.as_deref()).unwrap_or(prefix);
     Ok(match kind {
-        "time" | "timeraw" => (Unit::Time, SECOND_NS),
-        "mem" | "peakmem" | "memory" | "peakmemory" => (Unit::Bytes, 1.0),
+        "time" | "timeraw" => (ResultUnit::Time, SECOND_NS),
+        "mem" | "peakmem" | "memory" | "peakmemory" => (ResultUnit::Bytes, 1.0),
         "track" => match about.and_then(|it| it.unit.as_deref()) {
-            Some("seconds") => (Unit::Time, SECOND_NS),
-            Some("bytes") => (Unit::Bytes, 1.0),
-            None | Some("" | "unit" | "items" | "count") => (Unit::Count, 1.0),
-            Some(other) => (Unit::Other(other.into()), 1.0),
+            Some("seconds") => (ResultUnit::Time, SECOND_NS),
+            Some("bytes") => (ResultUnit::Bytes, 1.0),
+            None | Some("" | "unit" | "items" | "count") => (ResultUnit::Count, 1.0),
+            Some(other) => (ResultUnit::Other(other.into()), 1.0),
         },
         other => bail!("what its values are is not known ({other:?}); benchmarks.json says it"),
     })

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::read::{File, Options, file_name};
-use crate::results::{About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit};
+use crate::results::{
+    About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
+};
 
 /// Name of the extra that is the time of the garbage collector.
 const GC: &str = "gc";
@@ -141,11 +143,11 @@ fn add(results: &mut Results, name: &str, node: Node) -> Result<()> {
 }
 
 fn benchmark(name: &str, trial: &Trial) -> Benchmark {
-    let mut found = Benchmark::new(name, Unit::Time);
+    let mut found = Benchmark::new(name, ResultUnit::Time);
     for (index, time) in trial.times.iter().enumerate() {
         found.values.push(time.0);
         if let Some(gc) = trial.gctimes.get(index) {
-            found.push_extra(GC, &Unit::Time, gc.0);
+            found.push_extra(GC, &ResultUnit::Time, gc.0);
         }
     }
     for (key, value) in [("memory_bytes", trial.memory), ("allocs", trial.allocs)] {

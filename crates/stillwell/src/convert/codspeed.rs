@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::read::{File, Options};
 use crate::results::{
-    Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, Results, Summary, Unit,
+    Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, ResultUnit, Results, Summary,
 };
 
 #[derive(Deserialize)]
@@ -64,7 +64,8 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
     }
     for measured in document.benchmarks {
         let stats = measured.stats;
-        let mut found = Benchmark::new(measured.uri.as_ref().unwrap_or(&measured.name), Unit::Time);
+        let mut found =
+            Benchmark::new(measured.uri.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
         found.metadata.insert("short_name".into(), measured.name.as_str().into());
         if let Some(loops) = stats.iter_per_round {
             found.metadata.insert("iter_per_round".into(), MetaValue::Int(loops.cast_signed()));

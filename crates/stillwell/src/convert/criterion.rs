@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Positive};
 use crate::convert::read::{File, Options};
 use crate::results::{
-    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, Summary,
 };
 
 /// The sample of the last run.
@@ -95,7 +95,7 @@ fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<Benchmark> {
     let about: Named = json::read(about).context(BENCHMARK)?;
     let parts = [Some(&about.group_id), about.function_id.as_ref(), about.value_str.as_ref()];
     let joined = parts.into_iter().flatten().cloned().collect::<Vec<_>>().join("/");
-    let mut found = Benchmark::new(about.full_id.as_deref().unwrap_or(&joined), Unit::Time);
+    let mut found = Benchmark::new(about.full_id.as_deref().unwrap_or(&joined), ResultUnit::Time);
     if let Some(throughput) = &about.throughput {
         json::flatten("throughput", throughput, &mut found.metadata);
     }

@@ -8,7 +8,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::convert::read::GZIP;
 use crate::convert::{criterion, go};
-use crate::values::Format;
+use crate::values::FileFormat;
 
 /// Lines that are looked at before a text is given up.
 const N_LINES_MAX: usize = 10_000;
@@ -18,7 +18,7 @@ const N_LINES_MAX: usize = 10_000;
 ///
 /// # Errors
 /// It is none that is known; the message lists those.
-pub fn detect(bytes: &[u8]) -> Result<Format> {
+pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
     ensure!(!bytes.starts_with(&GZIP), "it is compressed; unpack it first");
     ensure!(!bytes.iter().all(u8::is_ascii_whitespace), "the file is empty");
     let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
@@ -30,7 +30,7 @@ pub fn detect(bytes: &[u8]) -> Result<Format> {
         Some(format) => Ok(format),
         None => {
             let known: Vec<_> =
-                Format::value_variants().iter().map(|format| format.name()).collect();
+                FileFormat::value_variants().iter().map(|format| format.name()).collect();
             bail!(
                 "what this file is cannot be told; the formats that can be read are: {}",
                 known.join(", ")
@@ -44,21 +44,21 @@ pub fn is_criterion<'a>(paths: impl IntoIterator<Item = &'a str>, side: &str) ->
     paths.into_iter().any(|path| criterion::wants(path, side))
 }
 
-fn detect_text(bytes: &[u8]) -> Option<Format> {
+fn detect_text(bytes: &[u8]) -> Option<FileFormat> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines().take(N_LINES_MAX);
     if text.starts_with("command,") {
-        return Some(Format::HyperfineCsv);
+        return Some(FileFormat::HyperfineCsv);
     }
     if lines.clone().any(go::is_result) {
-        return Some(Format::Go);
+        return Some(FileFormat::Go);
     }
     let first = lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'))?;
     let time = first.split('\t').next().unwrap_or(first);
-    time.trim().parse::<f64>().is_ok().then_some(Format::Times)
+    time.trim().parse::<f64>().is_ok().then_some(FileFormat::Times)
 }
 
-fn detect_json(bytes: &[u8]) -> Option<Format> {
+fn detect_json(bytes: &[u8]) -> Option<FileFormat> {
     let mut keys = Keys::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
     // It ends with an error as soon as the format is known, or where the first part of the file ends.
@@ -81,32 +81,32 @@ enum Place {
 }
 
 /// A key that only one format has at its place. Keys that several share are not here.
-const TELLING: [(Place, &str, Format); 20] = [
-    (Place::Benchmarks, "runs", Format::Pyperf),
-    (Place::Results, "command", Format::Hyperfine),
-    (Place::Results, "times", Format::Hyperfine),
-    (Place::Benchmarks, "run_name", Format::GoogleBenchmark),
-    (Place::Benchmarks, "run_type", Format::GoogleBenchmark),
-    (Place::Benchmarks, "real_time", Format::GoogleBenchmark),
-    (Place::Benchmarks, "cpu_time", Format::GoogleBenchmark),
-    (Place::RootList, "jmhVersion", Format::Jmh),
-    (Place::RootList, "primaryMetric", Format::Jmh),
-    (Place::Root, "machine_info", Format::Pytest),
-    (Place::Benchmarks, "fullname", Format::Pytest),
-    (Place::Benchmarks, "extra_info", Format::Pytest),
-    (Place::Root, "result_columns", Format::Asv),
-    (Place::Results, "title", Format::Nanobench),
-    (Place::Results, "epochs", Format::Nanobench),
-    (Place::Results, "complexityN", Format::Nanobench),
-    (Place::RootList, "Julia", Format::BenchmarkTools),
-    (Place::RootList, "BenchmarkTools", Format::BenchmarkTools),
-    (Place::Root, "instrument", Format::Codspeed),
-    (Place::Benchmarks, "uri", Format::Codspeed),
+const TELLING: [(Place, &str, FileFormat); 20] = [
+    (Place::Benchmarks, "runs", FileFormat::Pyperf),
+    (Place::Results, "command", FileFormat::Hyperfine),
+    (Place::Results, "times", FileFormat::Hyperfine),
+    (Place::Benchmarks, "run_name", FileFormat::GoogleBenchmark),
+    (Place::Benchmarks, "run_type", FileFormat::GoogleBenchmark),
+    (Place::Benchmarks, "real_time", FileFormat::GoogleBenchmark),
+    (Place::Benchmarks, "cpu_time", FileFormat::GoogleBenchmark),
+    (Place::RootList, "jmhVersion", FileFormat::Jmh),
+    (Place::RootList, "primaryMetric", FileFormat::Jmh),
+    (Place::Root, "machine_info", FileFormat::Pytest),
+    (Place::Benchmarks, "fullname", FileFormat::Pytest),
+    (Place::Benchmarks, "extra_info", FileFormat::Pytest),
+    (Place::Root, "result_columns", FileFormat::Asv),
+    (Place::Results, "title", FileFormat::Nanobench),
+    (Place::Results, "epochs", FileFormat::Nanobench),
+    (Place::Results, "complexityN", FileFormat::Nanobench),
+    (Place::RootList, "Julia", FileFormat::BenchmarkTools),
+    (Place::RootList, "BenchmarkTools", FileFormat::BenchmarkTools),
+    (Place::Root, "instrument", FileFormat::Codspeed),
+    (Place::Benchmarks, "uri", FileFormat::Codspeed),
 ];
 
 #[derive(Default)]
 struct Keys {
-    format: Option<Format>,
+    format: Option<FileFormat>,
 }
 
 /// An object or a list at a place.

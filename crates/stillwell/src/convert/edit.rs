@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::results::{Benchmark, MetaValue, Metadata, Results, Unit};
-use crate::values::Numbers;
+use crate::results::{Benchmark, MetaValue, Metadata, ResultUnit, Results};
+use crate::values::LaunchNumbers;
 
 /// What must be the same in all launches of a benchmark, by pyperf's rule: with one of these changed it is another
 /// measurement.
@@ -63,7 +63,7 @@ fn known(results: &Results, names: &[String]) -> Result<()> {
 ///
 /// # Errors
 /// A benchmark would be left without values.
-pub fn include_launches(results: &mut Results, numbers: &Numbers) -> Result<()> {
+pub fn include_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
     keep_launches(results, |number| numbers.contains(number))
 }
 
@@ -71,7 +71,7 @@ pub fn include_launches(results: &mut Results, numbers: &Numbers) -> Result<()> 
 ///
 /// # Errors
 /// A benchmark would be left without values.
-pub fn exclude_launches(results: &mut Results, numbers: &Numbers) -> Result<()> {
+pub fn exclude_launches(results: &mut Results, numbers: &LaunchNumbers) -> Result<()> {
     keep_launches(results, |number| !numbers.contains(number))
 }
 
@@ -193,11 +193,11 @@ fn merge(known: &mut Benchmark, added: &mut Benchmark) -> Result<()> {
 }
 
 /// Unit of a metadata value, and how many of the base unit one is.
-fn unit_of(key: &str) -> (Unit, f64) {
+fn unit_of(key: &str) -> (ResultUnit, f64) {
     match key {
-        "duration" | "uptime" => (Unit::Time, 1e9),
-        "mem_max_rss" | "mem_peak_pagefile_usage" | "command_max_rss" => (Unit::Bytes, 1.0),
-        _ => (Unit::Count, 1.0),
+        "duration" | "uptime" => (ResultUnit::Time, 1e9),
+        "mem_max_rss" | "mem_peak_pagefile_usage" | "command_max_rss" => (ResultUnit::Bytes, 1.0),
+        _ => (ResultUnit::Count, 1.0),
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::convert::json::Sign;
 use crate::convert::read::{File, Options};
 use crate::results::{
-    About, Benchmark, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit,
+    About, Benchmark, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
 };
 
 const PREFIX: &str = "Benchmark";
@@ -93,7 +93,7 @@ impl Log {
         let main = pairs.iter().position(|(unit, _)| *unit == TIME).unwrap_or(0);
         let (unit_name, value) = pairs[main];
         let (unit, scale) = unit_of(unit_name);
-        let sign = if unit == Unit::Time { Sign::Positive } else { Sign::Any };
+        let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::Any };
         let value =
             sign.check(value * scale).map_err(anyhow::Error::msg).context(unit_name.to_owned())?;
         let package = match self.config.get("pkg") {
@@ -162,11 +162,11 @@ fn parameters(name: &str) -> Vec<(String, String)> {
     parameters
 }
 
-fn unit_of(name: &str) -> (Unit, f64) {
+fn unit_of(name: &str) -> (ResultUnit, f64) {
     match name {
-        TIME => (Unit::Time, 1.0),
-        "B/op" => (Unit::Bytes, 1.0),
-        "allocs/op" => (Unit::Count, 1.0),
-        other => (Unit::Other(other.into()), 1.0),
+        TIME => (ResultUnit::Time, 1.0),
+        "B/op" => (ResultUnit::Bytes, 1.0),
+        "allocs/op" => (ResultUnit::Count, 1.0),
+        other => (ResultUnit::Other(other.into()), 1.0),
     }
 }

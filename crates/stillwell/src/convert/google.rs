@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::convert::json::{self, NotNegative, Sign};
 use crate::convert::read::{Detail, File, Options};
 use crate::results::{
-    About, Benchmark, CPU, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Unit,
+    About, Benchmark, CPU, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit,
+    Results,
 };
 
 #[derive(Deserialize)]
@@ -90,7 +91,7 @@ fn add(results: &mut Results, entry: &Entry, detail: Detail) -> Result<()> {
     }
     let known = results.benchmarks.iter().position(|it| it.name == *name);
     let index = known.unwrap_or_else(|| {
-        results.benchmarks.push(Benchmark::new(name, Unit::Time));
+        results.benchmarks.push(Benchmark::new(name, ResultUnit::Time));
         results.benchmarks.len() - 1
     });
     let found = &mut results.benchmarks[index];
@@ -114,7 +115,7 @@ fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()
     found.values.push(ns);
     found.loops.push(iterations);
     if let Some(cpu) = entry.cpu_time {
-        found.push_extra(CPU, &Unit::Time, cpu.0 * scale);
+        found.push_extra(CPU, &ResultUnit::Time, cpu.0 * scale);
     }
     if let Some(threads) = entry.threads {
         found.metadata.insert("threads".into(), MetaValue::Int(threads.cast_signed()));
@@ -125,8 +126,9 @@ fn repetition(found: &mut Benchmark, entry: &Entry, detail: Detail) -> Result<()
     if detail == Detail::Everything {
         for (key, value) in &entry.others {
             if let Some(value) = value.as_f64().filter(|_| !NOT_COUNTERS.contains(&&**key)) {
-                let per_second = key.ends_with("_per_second").then(|| Unit::Other("1/s".into()));
-                found.push_extra(key, &per_second.unwrap_or(Unit::Count), value);
+                let per_second =
+                    key.ends_with("_per_second").then(|| ResultUnit::Other("1/s".into()));
+                found.push_extra(key, &per_second.unwrap_or(ResultUnit::Count), value);
             }
         }
     }

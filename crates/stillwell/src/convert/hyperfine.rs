@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, NotNegative};
 use crate::convert::read::{File, Options};
 use crate::results::{
-    About, Benchmark, CPU, EXIT_CODE, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, PEAK_MEMORY, Results,
-    Summary, Unit,
+    About, Benchmark, CPU, EXIT_CODE, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, PEAK_MEMORY,
+    ResultUnit, Results, Summary,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -117,7 +117,7 @@ enum Measurement {
 
 fn benchmark(result: Measured) -> Result<Benchmark> {
     let name = result.name.as_deref().unwrap_or(&result.command);
-    let mut found = Benchmark::new(name, Unit::Time);
+    let mut found = Benchmark::new(name, ResultUnit::Time);
     if name != result.command {
         found.metadata.insert("command".into(), result.command.as_str().into());
     }
@@ -168,10 +168,10 @@ fn runs(found: &mut Benchmark, times: &[NotNegative], result: &Measured) -> Resu
     for (index, time) in times.iter().enumerate() {
         found.values.push(time.0 * SECOND_NS);
         if let Some(memory) = &result.memory_usage_byte {
-            found.push_extra(PEAK_MEMORY, &Unit::Bytes, memory[index].0);
+            found.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, memory[index].0);
         }
         if let Some(code) = result.exit_codes.as_ref().and_then(|codes| codes[index]) {
-            found.push_extra(EXIT_CODE, &Unit::Count, f64::from(code));
+            found.push_extra(EXIT_CODE, &ResultUnit::Count, f64::from(code));
         }
         found.end_launch(About::default());
     }
@@ -186,7 +186,7 @@ fn run(found: &mut Benchmark, measurement: &BTreeMap<String, Measurement>) -> Re
         anyhow::bail!("{WALL}: it has no value");
     };
     let (unit, scale) = unit_of(unit);
-    ensure!(unit == Unit::Time, "{WALL}.unit: it is not one of time");
+    ensure!(unit == ResultUnit::Time, "{WALL}.unit: it is not one of time");
     ensure!(value.0 >= 0.0, "{WALL}: a value must not be negative, not {}", value.0);
     found.values.push(value.0 * scale);
     for (key, measured) in measurement {
@@ -196,7 +196,7 @@ fn run(found: &mut Benchmark, measurement: &BTreeMap<String, Measurement>) -> Re
                 found.push_extra(extra_name(key), &unit, value.0 * scale);
             }
             Measurement::Code(Some(code)) => {
-                found.push_extra(extra_name(key), &Unit::Count, f64::from(*code))
+                found.push_extra(extra_name(key), &ResultUnit::Count, f64::from(*code))
             }
             _ => {}
         }
@@ -215,11 +215,11 @@ fn extra_name(key: &str) -> &str {
 }
 
 /// Also what the CSV calls it.
-pub(super) fn unit_of(name: &str) -> (Unit, f64) {
+pub(super) fn unit_of(name: &str) -> (ResultUnit, f64) {
     match name {
-        "second" | "s" => (Unit::Time, SECOND_NS),
-        "byte" | "B" => (Unit::Bytes, 1.0),
-        "" | "count" => (Unit::Count, 1.0),
-        other => (Unit::Other(other.into()), 1.0),
+        "second" | "s" => (ResultUnit::Time, SECOND_NS),
+        "byte" | "B" => (ResultUnit::Bytes, 1.0),
+        "" | "count" => (ResultUnit::Count, 1.0),
+        other => (ResultUnit::Other(other.into()), 1.0),
     }
 }

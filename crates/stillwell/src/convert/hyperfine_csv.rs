@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
 use crate::convert::read::{File, Options};
-use crate::results::{Benchmark, MetaValue, NOTE_SUMMARIES, Results, Summary, Unit};
+use crate::results::{Benchmark, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, Summary};
 
 /// What version 2 puts before the names of version 1.
 const WALL: &str = "time_wall_clock_";
@@ -45,7 +45,7 @@ fn benchmark(
     };
     // Version 1 is always in seconds.
     let (unit, scale) = unit_of(if prefix.is_empty() { "s" } else { cell("unit").unwrap_or("") });
-    ensure!(unit == Unit::Time, "{prefix}unit: it is not one of time");
+    ensure!(unit == ResultUnit::Time, "{prefix}unit: it is not one of time");
     let number = |wanted: &str| -> Result<Option<f64>> {
         let Some(cell) = cell(wanted) else { return Ok(None) };
         let parsed: f64 =
@@ -53,7 +53,7 @@ fn benchmark(
         let checked = Sign::NotNegative.check(parsed * scale).map_err(anyhow::Error::msg);
         checked.with_context(|| format!("{prefix}{wanted}")).map(Some)
     };
-    let mut found = Benchmark::new(&line[0], Unit::Time);
+    let mut found = Benchmark::new(&line[0], ResultUnit::Time);
     found.summary = Some(Summary {
         mean: Some(number("mean")?.with_context(|| format!("{prefix}mean: it is empty"))?),
         stddev: number("stddev")?,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::read::{File, Options};
 use crate::results::{
-    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+    About, Benchmark, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, Summary,
 };
 
 /// A histogram is written out; one with more times is not a file that JMH wrote.
@@ -87,7 +87,7 @@ fn is_more(name: &str) -> bool {
 fn benchmark(measured: &Measured, n_times: &mut u64) -> Result<Benchmark> {
     let metric = &measured.primary_metric;
     let (unit, scale) = unit_of(&metric.score_unit);
-    let sign = if unit == Unit::Time { Sign::Positive } else { Sign::NotNegative };
+    let sign = if unit == ResultUnit::Time { Sign::Positive } else { Sign::NotNegative };
     let mut found = Benchmark::new(&measured.benchmark, unit);
     found.parameters =
         measured.params.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -154,7 +154,7 @@ fn metadata(found: &mut Benchmark, measured: &Measured) {
 }
 
 /// Times per operation become nanoseconds; rates stay what they are.
-fn unit_of(name: &str) -> (Unit, f64) {
+fn unit_of(name: &str) -> (ResultUnit, f64) {
     let scale = match name.strip_suffix("/op") {
         Some("ns") => 1.0,
         Some("us" | "µs") => 1e3,
@@ -163,7 +163,7 @@ fn unit_of(name: &str) -> (Unit, f64) {
         Some("min") => 60e9,
         Some("hr") => 3600e9,
         Some("day") => 86400e9,
-        _ => return (Unit::Other(name.into()), 1.0),
+        _ => return (ResultUnit::Other(name.into()), 1.0),
     };
-    (Unit::Time, scale)
+    (ResultUnit::Time, scale)
 }

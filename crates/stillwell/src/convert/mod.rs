@@ -1,6 +1,6 @@
 //! Results of other programs → a record, and back. Pure: files are opened and written by `cmd`.
 //!
-//! A format is a file here, a variant of [`Format`] and a line in its table. All readers make [`results::Results`];
+//! A format is a file here, a variant of [`FileFormat`] and a line in its table. All readers make [`results::Results`];
 //! [`to_record`] makes a record of these, [`of_record`] the opposite.
 
 mod asv;

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Positive};
 use crate::convert::read::{Detail, File, Options};
-use crate::results::{About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, Results, Unit};
+use crate::results::{
+    About, Benchmark, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
+};
 
 const SECOND_NS: f64 = 1e9;
 /// nanobench writes 0 for a counter that it could not read.
@@ -56,7 +58,7 @@ pub(super) fn read(files: &[File<'_>], options: Options<'_>) -> Result<Results> 
         } else {
             measured.name.clone()
         };
-        let mut found = Benchmark::new(&name, Unit::Time);
+        let mut found = Benchmark::new(&name, ResultUnit::Time);
         ensure!(!measured.measurements.is_empty(), "results[{index}].measurements: there is none");
         for (epoch_index, epoch) in measured.measurements.iter().enumerate() {
             let place = format!("results[{index}].measurements[{epoch_index}].iterations");
@@ -91,7 +93,7 @@ fn counters(found: &mut Benchmark, epoch: &Epoch) {
     for key in COUNTERS {
         let value = epoch.counters.get(key).and_then(Value::as_f64);
         if let Some(value) = value.filter(|&value| value > 0.0) {
-            found.push_extra(key, &Unit::Count, value);
+            found.push_extra(key, &ResultUnit::Count, value);
         }
     }
 }

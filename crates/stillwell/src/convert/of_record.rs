@@ -10,10 +10,11 @@ use crate::analysis::launches::{SliceRule, slice_rule};
 use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
 use crate::results::{
-    About, Benchmark, CPU, Calibration, EXIT_CODE, MetaValue, Metadata, PEAK_MEMORY, Results, Unit,
+    About, Benchmark, CPU, Calibration, EXIT_CODE, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
+    Results,
 };
 use crate::values::metric::Metric;
-use crate::values::{Order, Unit as ArmUnit};
+use crate::values::{Order, ValueUnit};
 
 /// Makes results of a record, be it one row for each run or slices beside (`analysis::launches`).
 pub fn results(record: &Record) -> Results {
@@ -76,11 +77,11 @@ fn benchmarks(record: &Record) -> Vec<Option<Benchmark>> {
             return None;
         }
         let unit = match arm.unit {
-            ArmUnit::Time => Unit::Time,
-            ArmUnit::Bytes => Unit::Bytes,
-            ArmUnit::Count => {
-                imported.and_then(|it| it.unit_name.clone()).map_or(Unit::Count, Unit::Other)
-            }
+            ValueUnit::Time => ResultUnit::Time,
+            ValueUnit::Bytes => ResultUnit::Bytes,
+            ValueUnit::Count => imported
+                .and_then(|it| it.unit_name.clone())
+                .map_or(ResultUnit::Count, ResultUnit::Other),
         };
         let mut made = Benchmark::new(&name(record, index), unit);
         made.parameters.clone_from(&arm.parameters);
@@ -336,12 +337,12 @@ fn take(benchmark: &mut Benchmark, row: &Row, rule: &SliceRule, is_warmup: bool)
     benchmark.loops.push(loops);
     if let Some(cpu_ns) = row.get(Metric::CpuNs) {
         let per_loop = cpu_ns as f64 / loops as f64 / rule.inner_loops(row.arm) as f64;
-        benchmark.push_extra(CPU, &Unit::Time, per_loop);
+        benchmark.push_extra(CPU, &ResultUnit::Time, per_loop);
     }
     if let Some(kib) = row.get(Metric::MaxrssKib) {
-        benchmark.push_extra(PEAK_MEMORY, &Unit::Bytes, kib as f64 * 1024.0);
+        benchmark.push_extra(PEAK_MEMORY, &ResultUnit::Bytes, kib as f64 * 1024.0);
     }
     if row.exit != 0 {
-        benchmark.push_extra(EXIT_CODE, &Unit::Count, row.exit.into());
+        benchmark.push_extra(EXIT_CODE, &ResultUnit::Count, row.exit.into());
     }
 }

@@ -18,7 +18,7 @@ use crate::convert::pyperf::run::Runs;
 pub use crate::convert::pyperf::said::calibration_entry;
 use crate::convert::pyperf::said::{PyUnit, Said};
 use crate::convert::read::{Detail, File, Options};
-use crate::results::{Benchmark, MetaValue, NOTE_ORDER, Results, Unit};
+use crate::results::{Benchmark, MetaValue, NOTE_ORDER, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -153,7 +153,7 @@ fn per_loop(found: &mut Benchmark) {
 
 /// Seconds become nanoseconds.
 fn scale(found: &mut Benchmark) {
-    if found.unit == Unit::Time {
+    if found.unit == ResultUnit::Time {
         found.values.iter_mut().for_each(|value| *value *= SECOND_NS);
         found.warmups.iter_mut().for_each(|(_, value)| *value *= SECOND_NS);
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::read::{File, Options};
 use crate::results::{
-    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, Results, Summary, Unit,
+    About, Benchmark, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, Summary,
 };
 
 const SECOND_NS: f64 = 1e9;
@@ -80,7 +80,7 @@ pub(super) fn read(files: &[File<'_>], _: Options<'_>) -> Result<Results> {
 
 fn benchmark(measured: &Measured) -> Result<Benchmark> {
     let mut found =
-        Benchmark::new(measured.fullname.as_ref().unwrap_or(&measured.name), Unit::Time);
+        Benchmark::new(measured.fullname.as_ref().unwrap_or(&measured.name), ResultUnit::Time);
     let parameters = measured.params.iter().flatten();
     found.parameters = parameters.map(|(key, value)| (key.clone(), json::text(value))).collect();
     if let Some(group) = &measured.group {

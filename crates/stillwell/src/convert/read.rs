@@ -11,7 +11,7 @@ use crate::convert::{
     nanobench, pyperf, pytest, times,
 };
 use crate::results::Results;
-use crate::values::{Format, TimeUnit};
+use crate::values::{FileFormat, TimeUnit};
 
 /// How much of a file is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,10 +47,10 @@ impl Default for Options<'_> {
     }
 }
 
-/// The first file is read; the others are what [`Format::wants_beside`] asked for.
+/// The first file is read; the others are what [`FileFormat::wants_beside`] asked for.
 type Reader = fn(&[File<'_>], Options<'_>) -> Result<Results>;
 
-impl Format {
+impl FileFormat {
     const fn entry(self) -> (&'static str, Reader) {
         match self {
             Self::Pyperf => ("pyperf", pyperf::read),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::read::{File, Options, file_name};
-use crate::results::{About, Benchmark, NOTE_ORDER, Results, Unit};
+use crate::results::{About, Benchmark, NOTE_ORDER, ResultUnit, Results};
 use crate::values::TimeUnit;
 
 /// 100 years.
@@ -56,7 +56,7 @@ pub(super) fn read_results(files: &[File<'_>], options: Options<'_>) -> Result<R
 fn new_benchmark(command: &str) -> Benchmark {
     let is_control = command.is_empty();
     let name = if is_control { EMPTY_COMMAND } else { command };
-    let mut made = Benchmark::new(name, Unit::Time);
+    let mut made = Benchmark::new(name, ResultUnit::Time);
     made.is_control = is_control;
     made
 }

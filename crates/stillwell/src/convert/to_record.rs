@@ -11,11 +11,11 @@ use crate::record::{
     VERSION,
 };
 use crate::results::{
-    Benchmark, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, Results, Unit,
+    Benchmark, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit, Results,
 };
 use crate::spec::RunSpec;
 use crate::values::metric::Metric;
-use crate::values::{Order, Padding, Unit as ArmUnit};
+use crate::values::{Order, Padding, ValueUnit};
 
 /// What a record says beside what the file says.
 #[derive(Clone, Debug, Default)]
@@ -114,8 +114,8 @@ fn imported(results: &Results, arm_of: &[usize], about: &About) -> Imported {
     let mut benchmarks = vec![ImportedBenchmark::default(); arm_of.len()];
     for (benchmark, &arm) in results.benchmarks.iter().zip(arm_of) {
         let unit_name = match &benchmark.unit {
-            Unit::Other(name) => Some(name.clone()),
-            Unit::Time | Unit::Bytes | Unit::Count => None,
+            ResultUnit::Other(name) => Some(name.clone()),
+            ResultUnit::Time | ResultUnit::Bytes | ResultUnit::Count => None,
         };
         benchmarks[arm] = ImportedBenchmark {
             name: benchmark.name.clone(),
@@ -181,9 +181,9 @@ fn arm(results: &Results, benchmark: &Benchmark, label: &str) -> Arm {
     let role = if benchmark.is_control { Role::EmptyShell } else { Role::Candidate };
     let command = if benchmark.is_control { "" } else { label };
     let unit = match benchmark.unit {
-        Unit::Time => ArmUnit::Time,
-        Unit::Bytes => ArmUnit::Bytes,
-        Unit::Count | Unit::Other(_) => ArmUnit::Count,
+        ResultUnit::Time => ValueUnit::Time,
+        ResultUnit::Bytes => ValueUnit::Bytes,
+        ResultUnit::Count | ResultUnit::Other(_) => ValueUnit::Count,
     };
     let inner_loops = benchmark.launches().next().map_or(1, |launch| launch.inner_loops());
     Arm {
@@ -288,7 +288,7 @@ impl Making<'_> {
         row.step = u32::try_from(self.rows.len()).context("a record has less than 2^32 rows")?;
         row.started_ns = self.started_ns;
         let raw = value * loops as f64 * inner_loops as f64;
-        let is_time = benchmark.unit == Unit::Time;
+        let is_time = benchmark.unit == ResultUnit::Time;
         let whole = (is_time && (0.0..9e18).contains(&raw)).then(|| raw.round() as u64);
         row.set(Metric::WallNs, whole);
         if loops != 1 {

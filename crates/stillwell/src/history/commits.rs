@@ -1,5 +1,5 @@
-//! What git knows of the commits that were measured. Without git, or outside of the repository, nothing is known, and results are
-//! in the order in which they were measured.
+//! Times and order of the measured commits, from git. Without git or its repository, results are in the order of their
+//! measurement.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,35 +9,35 @@ use anyhow::{Result, ensure};
 
 use crate::host::command_of_invoker;
 
-/// A repository to ask, and what it has answered.
+/// A git repository, with a cache of its answers.
 #[derive(Debug)]
 pub struct Commits {
     repository: PathBuf,
     committed_s: HashMap<String, Option<i64>>,
-    between: HashMap<(String, String), Option<Between>>,
+    between: HashMap<(String, String), Option<CommitRange>>,
 }
 
 /// The commits after one revision up to another.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Between {
-    /// How many there are.
+pub struct CommitRange {
+    /// Number of commits.
     pub n: usize,
-    /// The newest ones: abbreviated id and subject.
+    /// The newest ones, at most [`NAMED_MAX`]: abbreviated id and subject.
     pub newest: Vec<String>,
-    /// Commits of the first one that the other does not have: it is of another branch, or an older one.
+    /// Commits that only the first revision has. Above 0, the second one is older or on another branch.
     pub n_undone: usize,
 }
 
-/// What the user has configured for their own eyes.
+/// Overrides of the user's configuration that would change the output.
 const PLAIN: [&str; 4] = ["-c", "color.ui=never", "-c", "log.showSignature=false"];
-/// Commits that are named.
+/// Largest number of commits with a subject.
 const NAMED_MAX: usize = 10;
 
 impl Commits {
-    /// Of the repository around this directory; around the one we are in, if there is one.
+    /// Finds the repository that contains `named`, or else the current directory. The latter need not be in one.
     ///
     /// # Errors
-    /// There is none around the directory that was named.
+    /// `named` is in no repository.
     pub fn of(named: Option<&Path>) -> Result<Self> {
         let repository = named.unwrap_or(Path::new(".")).to_owned();
         let commits = Self { repository, committed_s: HashMap::new(), between: HashMap::new() };
@@ -50,13 +50,13 @@ impl Commits {
         Ok(commits)
     }
 
-    /// When a revision was committed, seconds since 1970.
+    /// Commit time of a revision, seconds since 1970.
     pub fn committed_s(&mut self, revision: &str) -> Option<i64> {
         if let Some(&known) = self.committed_s.get(revision) {
             return known;
         }
         let commit = format!("{revision}^{{commit}}");
-        // `TIME ID`.
+        // git prints `TIME ID`.
         let words = ["rev-list", "--max-count=1", "--timestamp", &commit, "--"];
         let committed_s = self.ask(&words, revision).and_then(|text| {
             let (time, _) = text.split_once(' ')?;
@@ -69,12 +69,12 @@ impl Commits {
     /// The full id of a revision.
     pub fn id(&self, revision: &str) -> Option<String> {
         let commit = format!("{revision}^{{commit}}");
-        let said = self.ask(&["rev-parse", "--verify", "--quiet", &commit], revision);
-        said.map(|text| text.trim().to_owned())
+        let answer = self.ask(&["rev-parse", "--verify", "--quiet", &commit], revision);
+        answer.map(|text| text.trim().to_owned())
     }
 
-    /// The commits after `old` up to `new`. Many benchmarks change at the same one.
-    pub fn between(&mut self, old: &str, new: &str) -> Option<Between> {
+    /// The commits after `old` up to `new`. The cache matters: many benchmarks change at the same commit.
+    pub fn between(&mut self, old: &str, new: &str) -> Option<CommitRange> {
         let key = (old.to_owned(), new.to_owned());
         if let Some(known) = self.between.get(&key) {
             return known.clone();
@@ -84,26 +84,26 @@ impl Commits {
         between
     }
 
-    fn ask_between(&self, old: &str, new: &str) -> Option<Between> {
+    fn ask_between(&self, old: &str, new: &str) -> Option<CommitRange> {
         let undone = format!("{new}..{old}");
         let n_undone: usize =
             self.ask(&["rev-list", "--count", &undone, "--"], new)?.trim().parse().ok()?;
         if n_undone > 0 && self.is_shallow() {
-            // It may have both commits and none of those between.
+            // A shallow clone may lack the commits between the two.
             return None;
         }
         let range = format!("{old}..{new}");
         let text = self.ask(&["log", "--oneline", "--no-decorate", &range, "--"], old)?;
         let newest = text.lines().take(NAMED_MAX).map(str::to_owned).collect();
-        Some(Between { n: text.lines().count(), newest, n_undone })
+        Some(CommitRange { n: text.lines().count(), newest, n_undone })
     }
 
     fn is_shallow(&self) -> bool {
-        let said = self.ask(&["rev-parse", "--is-shallow-repository"], "");
-        said.is_some_and(|text| text.trim() == "true")
+        let answer = self.ask(&["rev-parse", "--is-shallow-repository"], "");
+        answer.is_some_and(|text| text.trim() == "true")
     }
 
-    /// A revision may be a word of a file, so it must not become an option.
+    /// Executes git. A file may hold any text as a revision, so a leading dash is refused: git would read an option.
     fn ask(&self, words: &[&str], revision: &str) -> Option<String> {
         if revision.starts_with('-') {
             return None;

@@ -1,4 +1,4 @@
-//! Opening the file of a history: to write it, or to read it where we may not write.
+//! Opens the file of a history for writing, or for reading without write access.
 #![expect(clippy::disallowed_methods, reason = "makes the directory of the database")]
 
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use crate::host::with_their_files;
 const WAIT: Duration = Duration::from_secs(30);
 
 const WRITES: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
-/// Of a file that does not change, named by [`immutable`].
+/// Flags for a file that does not change, with a name by [`immutable`].
 const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_URI);
 
-/// One that is there, or a new one.
+/// Opens a history, or creates it.
 ///
 /// # Errors
-/// It cannot be made, is no history, or is of a newer version.
+/// The file cannot be created, is no history, or is of a newer version.
 pub fn to_write(path: &Path) -> Result<Connection> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         with_their_files(|| std::fs::create_dir_all(directory))
@@ -31,7 +31,7 @@ pub fn to_write(path: &Path) -> Result<Connection> {
     }
     let make = || -> Result<Connection> {
         if !path.exists() {
-            // SQLite would make it ours, where it is to be of whoever asked for root; its logs have the owner of the file.
+            // Under sudo, SQLite would create a file of root; the invoking user must own it. Logs get the file's owner.
             let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
             with_their_files(|| Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?))?;
         }
@@ -42,10 +42,10 @@ pub fn to_write(path: &Path) -> Result<Connection> {
     make().with_context(|| cannot_use(path))
 }
 
-/// One that is there.
+/// Opens an existing history.
 ///
 /// # Errors
-/// There is none, or as [`to_write`].
+/// The file does not exist, or as [`to_write`].
 pub fn to_read(path: &Path) -> Result<Connection> {
     ensure!(
         path.exists(),
@@ -57,7 +57,8 @@ pub fn to_read(path: &Path) -> Result<Connection> {
         let mut connection = connect(&file, WRITES)?;
         let mut is_current = schema::is_current(&connection);
         if is_current.as_ref().is_err_and(is_refused) && !log_of(&file).exists() {
-            // Readers of a database in write-ahead mode write beside it, too. Where nobody writes it can be read without that.
+            // Even readers in write-ahead mode write to files beside the database. Without a log no writer is active, so
+            // the database can be read as immutable.
             connection = connect(Path::new(&immutable(&file)), READS)?;
             is_current = schema::is_current(&connection);
         }
@@ -72,7 +73,7 @@ pub fn to_read(path: &Path) -> Result<Connection> {
     open().with_context(|| cannot_use(path))
 }
 
-/// SQLite would take some names for something else: `:memory:`, and what begins with `file:`.
+/// The absolute path. SQLite gives relative names such as `:memory:` or `file:x` another meaning.
 fn file(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).context("it cannot be found")
 }
@@ -83,7 +84,7 @@ fn connect(name: &Path, flags: OpenFlags) -> Result<Connection> {
     Ok(connection)
 }
 
-/// For writing, and of the newest version.
+/// Prepares a connection for writing and migrates to the newest version.
 fn prepare(connection: &mut Connection) -> Result<()> {
     // A database in write-ahead mode keeps what was committed when a writer is killed (sqlite.org/wal.html).
     connection.pragma_update(None, "journal_mode", "wal")?;
@@ -95,20 +96,20 @@ fn cannot_use(path: &Path) -> String {
     format!("cannot use {} as a history", path.display())
 }
 
-/// Whether we may not write.
+/// Whether write access is missing.
 fn is_refused(error: &anyhow::Error) -> bool {
     let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
     matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
 }
 
-/// Where SQLite keeps what is not yet in the file.
+/// The write-ahead log of a database.
 fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     log.into()
 }
 
-/// The name of a file of which SQLite may take for granted that nobody changes it (sqlite.org/uri.html).
+/// The URI of a file that no process changes (`immutable=1`, sqlite.org/uri.html).
 fn immutable(path: &Path) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     let escaped = path.as_os_str().as_encoded_bytes().iter().map(|byte| match plain(byte) {

@@ -1,10 +1,10 @@
 //! Results for tests.
 
-use crate::history::Taken;
+use crate::history::BenchmarkResult;
 
-/// A noise-free time of a benchmark; median and mean are the same everywhere.
-pub fn taken(benchmark: &str, t0: f64, t0_err: Option<f64>) -> Taken {
-    Taken {
+/// A result with this noise-free time. Median and mean are 1 in all fixtures.
+pub fn result(benchmark: &str, t0: f64, t0_err: Option<f64>) -> BenchmarkResult {
+    BenchmarkResult {
         benchmark: benchmark.into(),
         arm: String::new(),
         unit: "ns".into(),

@@ -1,13 +1,18 @@
-//! Results over months: one SQLite file that keeps every record, and where the level of a benchmark has changed.
+//! Results over months: one SQLite file with all records, and the changes in the level of each benchmark.
 //!
-//! `taken` makes results of a record, `store` keeps them (`database` opens its file, `schema` has its tables, `session` tells
-//! which records are of one session), `series` puts those of one benchmark on one machine in order and finds the changes
-//! (`stats::e_divisive`), `together` says which other series of the machine changed there, `relative` takes out of them what all
-//! do at once, `commits` asks git, `chart` is what a page shows of a series.
+//! `extract` makes the results of a record, and `store` keeps them. Of the store, `database` opens the file, `schema` has
+//! the tables, and `session` finds the records of one session.
+//!
+//! `detection` puts results in `series` and finds the changes. `relative` removes the common movement of a machine first,
+//! if the user asks for it. `concurrent` counts the other series that changed at the same time. `commits` executes git,
+//! and `chart` makes the data of a page.
 
 pub mod chart;
 pub mod commits;
+mod concurrent;
 mod database;
+pub mod detection;
+pub mod extract;
 #[cfg(test)]
 pub mod fixture;
 mod relative;
@@ -15,56 +20,54 @@ mod schema;
 pub mod series;
 mod session;
 pub mod store;
-pub mod taken;
-pub mod together;
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
-/// What a record says of one benchmark.
+/// The result of one benchmark in a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Taken {
-    /// Its name; of a record of commands, the command's.
+pub struct BenchmarkResult {
+    /// Name of the benchmark, or the command.
     pub benchmark: String,
-    /// The program it was measured in, where a record has several; otherwise empty.
+    /// The program, if a record has several; otherwise empty.
     pub arm: String,
     /// Unit of the values: `ns`, `byte`, `count`.
     pub unit: String,
-    /// Processes.
+    /// Number of processes.
     pub n_runs: usize,
-    /// Noise-free time, net of the control where there is one.
+    /// Noise-free time, net of the control if there is one.
     pub t0: f64,
-    /// Its error.
+    /// Error of the noise-free time.
     pub t0_err: Option<f64>,
     pub median: f64,
     pub mean: f64,
-    /// The commit that was measured.
+    /// The measured commit.
     pub revision: Option<String>,
-    /// When that was committed, seconds since 1970.
+    /// Commit time, seconds since 1970.
     pub committed_s: Option<i64>,
 }
 
-/// What is known of the record of a result.
+/// Origin of a record: machine, time and surroundings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Origin {
-    /// The file it was added from.
+pub struct RecordOrigin {
+    /// The file that was added.
     pub file: String,
-    /// Which machine; results of different machines are never put in one series.
+    /// The machine. A series holds results of one machine only.
     pub machine: String,
-    /// When it was measured, seconds since 1970.
+    /// Time of measurement, seconds since 1970.
     pub measured_s: i64,
-    /// What may have changed beside the program: kernel, governor, interpreter, …; by name.
+    /// Possible causes of a change beside the program, as name and value: kernel, governor, interpreter, ….
     pub surroundings: Vec<(String, String)>,
 }
 
 /// A result in a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
-    /// Of the record; several results have the same.
+pub struct StoredResult {
+    /// Number of the record, shared by all its results.
     pub record: i64,
     #[serde(flatten)]
-    pub origin: Arc<Origin>,
+    pub origin: Arc<RecordOrigin>,
     #[serde(flatten)]
-    pub taken: Taken,
+    pub result: BenchmarkResult,
 }

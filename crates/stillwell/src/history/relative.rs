@@ -1,39 +1,40 @@
-//! Takes out of each series what the others of its machine do at the same time: a machine that wanders, a new compiler. Pure.
+//! Removes from each series the movement that the other series of its machine share: drift of the machine, a new
+//! compiler. Pure.
 //!
-//! Sessions of a machine that is slower this week than last are not exchangeable, so the error rate of a search for changes does not hold for
-//! them; relative to the other benchmarks of the same sessions they are. What all benchmarks do at once is gone too, which is why it is
-//! only done where it is asked for.
+//! If a machine drifts from week to week, its sessions are not exchangeable, and the error rate of the detection does not
+//! hold. Relative to the other benchmarks of the same sessions, they are exchangeable. The correction also hides a real
+//! change of all benchmarks, so it runs only on request.
 
 use std::collections::HashMap;
 
 use rayon::prelude::*;
 use stats::SortedSample;
 
-use crate::history::series::Ordered;
+use crate::history::series::ResultSequence;
 
-/// Others that a result needs: their median has to be right where one or two of them change by themselves.
+/// Smallest number of other series that a result needs. Their median must stay right if one or two of them change.
 const OTHERS_MIN: usize = 4;
-/// Results of others that are further away in time say nothing of a result.
+/// Largest distance in time to a result of another series, in seconds.
 const FAR_S: u64 = 12 * 3600;
 
-/// How often what is common is found again without the changes that single series made.
+/// Rounds of estimating the common movement. Each leaves out the changes that the round before found in single series.
 const ROUNDS: usize = 4;
 
 /// A change of one series: the position of the first result after it, and its size as a logarithm.
-pub type Own = (usize, f64);
+pub type OwnChange = (usize, f64);
 
-/// A series with what is known of each of its results.
-struct Member {
-    ordered: Ordered,
-    /// The series' own level.
+/// A series and its estimated levels and common movement.
+struct MachineSeries {
+    ordered: ResultSequence,
+    /// Level of the series at each result.
     levels: Vec<f64>,
-    /// What the result has in common with the others of the machine, as a factor.
+    /// Common movement of the machine at each result, as a factor.
     common: Vec<f64>,
 }
 
-impl Member {
-    /// Its own level is its median, until more is known.
-    fn of(ordered: Ordered) -> Self {
+impl MachineSeries {
+    /// Starts with the median as the level.
+    fn of(ordered: ResultSequence) -> Self {
         let n = ordered.values.len();
         let mut member = Self { ordered, levels: Vec::new(), common: vec![1.0; n] };
         member.levels = member.levels_between(&[]);
@@ -44,14 +45,14 @@ impl Member {
         &self.ordered.entries[0].origin.machine
     }
 
-    /// Each value divided by what it has in common with the others.
-    fn without_common(&self) -> Ordered {
+    /// The series with each value divided by the common movement.
+    fn without_common(&self) -> ResultSequence {
         let values = self.ordered.values.iter().zip(&self.common);
         let values = values.map(|(value, common)| value / common).collect();
-        Ordered { values, ..self.ordered.clone() }
+        ResultSequence { values, ..self.ordered.clone() }
     }
 
-    /// At each result, the median of those between the same changes, without what is common.
+    /// Level at each result: the median between two changes, without the common movement.
     fn levels_between(&self, changes: &[usize]) -> Vec<f64> {
         let values = self.without_common().values;
         let mut levels = Vec::with_capacity(values.len());
@@ -63,17 +64,17 @@ impl Member {
         levels
     }
 
-    fn timed(&self) -> Timed<'_> {
-        let Ordered { entries, values, .. } = &self.ordered;
+    fn timed(&self) -> Deviations<'_> {
+        let ResultSequence { entries, values, .. } = &self.ordered;
         let moves = values.iter().zip(&self.levels).map(|(value, level)| (value / level).ln());
-        Timed {
+        Deviations {
             machine: self.machine(),
             moves: moves.collect(),
             measured_s: entries.iter().map(|entry| entry.origin.measured_s).collect(),
         }
     }
 
-    /// Takes in what its results have in common with others, and leaves out those that have too few of them.
+    /// Sets the common movement and drops results without one. `common` holds logarithms.
     fn take(&mut self, common: Vec<Option<f64>>) {
         keep(&mut self.ordered.entries, &common);
         keep(&mut self.ordered.values, &common);
@@ -87,20 +88,20 @@ fn keep<T>(all: &mut Vec<T>, common: &[Option<f64>]) {
     all.retain(|_| common.next().is_some_and(Option::is_some));
 }
 
-/// Divides each result by what the others of its machine had in common then; results that have too few others are left out.
+/// Divides each result by the common movement of the other series of its machine. It drops results with too few others.
 /// `own_changes` finds the changes of a series.
 ///
-/// What some of the others do by themselves leaves a trace in what they have in common, and that in all. So the largest changes of a
-/// machine are taken for a series' own first, and what is common is found again without them before smaller ones are.
+/// A change of a single series biases the common movement, and so all other series. Therefore each round attributes only
+/// the largest remaining changes of a machine to single series, and then estimates the common movement again.
 pub fn relative(
-    groups: Vec<Ordered>,
-    own_changes: impl Fn(Ordered) -> Vec<Own> + Sync,
-) -> Vec<Ordered> {
-    let mut members: Vec<Member> = groups.into_iter().map(Member::of).collect();
+    groups: Vec<ResultSequence>,
+    own_changes: impl Fn(ResultSequence) -> Vec<OwnChange> + Sync,
+) -> Vec<ResultSequence> {
+    let mut members: Vec<MachineSeries> = groups.into_iter().map(MachineSeries::of).collect();
     let mut share = 1.0;
     for _ in 0..ROUNDS {
         find_common(&mut members);
-        let found: Vec<Vec<Own>> =
+        let found: Vec<Vec<OwnChange>> =
             members.par_iter().map(|member| own_changes(member.without_common())).collect();
         let mut largest: HashMap<String, f64> = HashMap::new();
         for (member, found) in members.iter().zip(&found) {
@@ -115,36 +116,36 @@ pub fn relative(
         }
     }
     find_common(&mut members);
-    members.iter().map(Member::without_common).collect()
+    members.iter().map(MachineSeries::without_common).collect()
 }
 
-fn find_common(members: &mut Vec<Member>) {
-    let common = common(&members.iter().map(Member::timed).collect::<Vec<_>>());
+fn find_common(members: &mut Vec<MachineSeries>) {
+    let common = common(&members.iter().map(MachineSeries::timed).collect::<Vec<_>>());
     for (member, common) in members.iter_mut().zip(common) {
         member.take(common);
     }
     members.retain(|member| !member.ordered.entries.is_empty());
 }
 
-/// How far the results of one series are from its own level, and when each was measured.
+/// Deviations of the results of one series from its level.
 #[derive(Clone)]
-struct Timed<'a> {
+struct Deviations<'a> {
     machine: &'a str,
     /// Natural logarithms of value ÷ level.
     moves: Vec<f64>,
-    /// When, in seconds; in any order.
+    /// Times of measurement, seconds since 1970, in any order.
     measured_s: Vec<i64>,
 }
 
-/// What the others of its machine had in common at each result, as a logarithm: the median of their moves, of each in its result
-/// that is closest in time. `None` where there are too few of them.
-fn common(all: &[Timed<'_>]) -> Vec<Vec<Option<f64>>> {
-    let mut machines: HashMap<&str, Vec<(usize, InOrder)>> = HashMap::new();
-    let is_fit = |series: &Timed<'_>| series.moves.iter().all(|it| it.is_finite());
+/// Common movement at each result, as a logarithm: the median deviation of the other series of the machine. Each of them
+/// counts with its result nearest in time. `None` with fewer than [`OTHERS_MIN`] others.
+fn common(all: &[Deviations<'_>]) -> Vec<Vec<Option<f64>>> {
+    let mut machines: HashMap<&str, Vec<(usize, DeviationTimeline)>> = HashMap::new();
+    let is_fit = |series: &Deviations<'_>| series.moves.iter().all(|it| it.is_finite());
     for (index, series) in all.iter().enumerate().filter(|(_, series)| is_fit(series)) {
-        machines.entry(series.machine).or_default().push((index, InOrder::of(series)));
+        machines.entry(series.machine).or_default().push((index, DeviationTimeline::of(series)));
     }
-    let at = |index: usize, series: &Timed<'_>, time_s: i64| {
+    let at = |index: usize, series: &Deviations<'_>, time_s: i64| {
         let others = machines.get(series.machine)?.iter().filter(|(other, _)| *other != index);
         let near: Vec<f64> = others.filter_map(|(_, other)| other.nearest(time_s)).collect();
         if near.len() < OTHERS_MIN {
@@ -152,17 +153,17 @@ fn common(all: &[Timed<'_>]) -> Vec<Vec<Option<f64>>> {
         }
         SortedSample::new(&near).ok().map(|near| near.median())
     };
-    let each = |(index, series): (usize, &Timed<'_>)| {
+    let each = |(index, series): (usize, &Deviations<'_>)| {
         series.measured_s.iter().map(|&time_s| at(index, series, time_s)).collect()
     };
     all.iter().enumerate().map(each).collect()
 }
 
-/// The moves of a series in order of time.
-struct InOrder(Vec<(i64, f64)>);
+/// The deviations of a series in order of time.
+struct DeviationTimeline(Vec<(i64, f64)>);
 
-impl InOrder {
-    fn of(series: &Timed<'_>) -> Self {
+impl DeviationTimeline {
+    fn of(series: &Deviations<'_>) -> Self {
         let all = series.measured_s.iter().copied().zip(series.moves.iter().copied());
         let mut all: Vec<(i64, f64)> = all.collect();
         all.sort_by_key(|(time_s, _)| *time_s);
@@ -185,10 +186,10 @@ mod tests {
 
     const DAY_S: i64 = 86_400;
 
-    /// A result a day, some minutes after the others.
-    fn timed(machine: &str, minutes: i64, moves: Vec<f64>) -> Timed<'_> {
+    /// One result a day, some minutes after those of the others.
+    fn timed(machine: &str, minutes: i64, moves: Vec<f64>) -> Deviations<'_> {
         let measured_s = (0..moves.len() as i64).map(|day| day * DAY_S + 60 * minutes).collect();
-        Timed { machine, moves, measured_s }
+        Deviations { machine, moves, measured_s }
     }
 
     fn weather(day: usize) -> f64 {
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_do_is_found_beside_what_one_does() {
+    fn common_movement_is_separated_from_the_change_of_one_series() {
         let own = |i: usize, day: usize| if i == 0 && day >= 7 { 0.1 } else { 0.0 };
         let series = |i: usize| {
             timed("a", i as i64, (0..15).map(|day| own(i, day) + weather(day)).collect())
@@ -209,18 +210,18 @@ mod tests {
     }
 
     #[test]
-    fn too_few_others_say_nothing() {
+    fn too_few_others_give_no_common_movement() {
         let series = |machine: &'static str, i| timed(machine, i, vec![0.5; 5]);
         let four: Vec<_> = (0..4).map(|i| series("a", i)).collect();
         assert_eq!(common(&four)[0], [None; 5]);
-        // Four others, one of which is of another machine, or was measured days before.
+        // One of the four others is of another machine, or its results are days older.
         let elsewhere: Vec<_> = four.iter().cloned().chain([series("b", 0)]).collect();
         assert_eq!(common(&elsewhere)[0], [None; 5]);
         let mut late = four;
         late.push(timed("a", 0, vec![0.5; 7]));
         assert_eq!(common(&late)[0], [Some(0.5); 5]);
         assert_eq!(common(&late)[4][4..], [Some(0.5), None, None]);
-        // A series without a logarithm is none of the others.
+        // A series without a logarithm does not count.
         late[1].moves[2] = f64::NAN;
         assert_eq!(common(&late)[0], [None; 5]);
     }

@@ -1,21 +1,21 @@
-//! The tables of a history, and how one of an older version is brought up to date.
+//! The tables of a history, and migrations from older versions.
 
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, ensure};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::history::session::{Beside, Session};
+use crate::history::session::{SessionKey, StateOrder};
 
-/// From one version of the schema to the next.
+/// A step from one version of the schema to the next.
 #[derive(Clone, Copy)]
 struct Migration {
     sql: &'static str,
-    /// What SQL cannot do, after it.
+    /// A further step in Rust, after the SQL.
     then: Option<fn(&Transaction<'_>) -> Result<()>>,
 }
 
-/// `PRAGMA user_version` says how many were applied. They are never changed, only added to.
+/// All migrations; `PRAGMA user_version` counts the applied ones. Add new ones at the end and never change an old one.
 const MIGRATIONS: &[Migration] = &[
     Migration {
         sql: "
@@ -46,7 +46,7 @@ const MIGRATIONS: &[Migration] = &[
     ",
         then: None,
     },
-    // The results of a record may be of several commits, and a record may be a later state of one that is there.
+    // The results of a record may be of several commits. A record may be a later state of a stored one.
     Migration {
         sql: "
     ALTER TABLE result ADD COLUMN revision TEXT;
@@ -62,18 +62,18 @@ const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// Makes the tables, or brings them up to date.
+/// Creates the tables, or migrates them to the newest version.
 ///
 /// # Errors
-/// It is no history, or of a newer version.
+/// The database is no history, or is of a newer version.
 pub fn migrate(connection: &mut Connection) -> Result<()> {
     apply(connection, MIGRATIONS)
 }
 
-/// Whether there is nothing to bring up to date.
+/// Whether the database has the newest version.
 ///
 /// # Errors
-/// It is no database.
+/// The file is no database.
 pub fn is_current(connection: &Connection) -> Result<bool> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok(usize::try_from(version) == Ok(MIGRATIONS.len()))
@@ -106,7 +106,7 @@ fn apply(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Notes which session each record is of. Of several states of one, only the last stays: it has all that the others have.
+/// Sets the session of each record. Of several states of one record, it keeps only the last, which contains the others.
 fn find_sessions(transaction: &Transaction<'_>) -> Result<()> {
     let mut select = transaction.prepare("SELECT id FROM record ORDER BY id")?;
     let ids: Vec<i64> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -116,18 +116,18 @@ fn find_sessions(transaction: &Transaction<'_>) -> Result<()> {
     };
     let mut kept: HashMap<String, Vec<i64>> = HashMap::new();
     for id in ids {
-        // One that is damaged is told when it is asked for.
+        // Stillwell reports a damaged record when the user asks for it.
         let Ok(bytes) = unpack(&packed(id)?) else { continue };
-        let Some(session) = Session::of(&bytes) else { continue };
+        let Some(session) = SessionKey::of(&bytes) else { continue };
         transaction.execute("UPDATE record SET session = ?1 WHERE id = ?2", (session.id(), id))?;
         let others = kept.entry(session.id()).or_default();
         let mut superseded = None;
         for (at, &other) in others.iter().enumerate() {
             let bytes = unpack(&packed(other)?)?;
-            match Session::of(&bytes).map(|other| session.beside(&other)) {
-                Some(Beside::Later) => superseded = Some((at, other)),
-                Some(Beside::NoLater) => superseded = Some((at, id)),
-                Some(Beside::Parted) | None => {}
+            match SessionKey::of(&bytes).map(|other| session.beside(&other)) {
+                Some(StateOrder::Later) => superseded = Some((at, other)),
+                Some(StateOrder::NoLater) => superseded = Some((at, id)),
+                Some(StateOrder::Parted) | None => {}
             }
         }
         match superseded {
@@ -142,7 +142,7 @@ fn find_sessions(transaction: &Transaction<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Bytes, compressed.
+/// Compresses bytes with gzip.
 pub fn pack(bytes: &[u8]) -> Result<Vec<u8>> {
     use std::io::Write as _;
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -150,10 +150,10 @@ pub fn pack(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(packer.finish()?)
 }
 
-/// Bytes as they were.
+/// The bytes before [`pack`].
 ///
 /// # Errors
-/// They are damaged.
+/// The bytes are damaged.
 pub fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
@@ -169,7 +169,7 @@ mod tests {
 
     const HEADER: &str = "{\"format\":\"stillwell\",\"seed\":1}\n";
 
-    /// A history of the first version with these records.
+    /// A history of schema version 1 with these records.
     fn of_the_first_version(records: &[&str]) -> Connection {
         let mut connection = Connection::open_in_memory().unwrap();
         apply(&mut connection, &MIGRATIONS[..1]).unwrap();
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(n_results, 6);
     }
 
-    /// A later version finds what an earlier one has written.
+    /// A later version reads the data of an earlier one.
     #[test]
     fn migrations_are_applied_once_each() {
         let mut connection = of_the_first_version(&["{}"]);

@@ -1,5 +1,5 @@
-//! Files of one session. A record grows: a suite that was interrupted can be added, gone on with and added again, and that is one
-//! result, not two. Pure.
+//! Identity of sessions. A user may add the record of an interrupted suite, continue the suite and add the record again.
+//! The two files are states of one session and count as one result. Pure.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -8,26 +8,26 @@ use sha2::{Digest as _, Sha256};
 use crate::convert::read::unpacked;
 use crate::record::{self, START};
 
-/// A state of a session, beside another one of it.
+/// Order of two states of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
-    /// It has all of the other, and more.
+pub enum StateOrder {
+    /// It contains the other state and more.
     Later,
-    /// The other has all of it.
+    /// The other state contains it.
     NoLater,
-    /// Each has what the other has not: copies of a directory that were both gone on with.
+    /// Neither contains the other: the user continued the suite in two copies of a directory.
     Parted,
 }
 
-/// A session's own record: compressed or not, as it was added.
+/// Key of a session, from the bytes of its record (plain or compressed).
 #[derive(Debug)]
-pub struct Session<'a> {
+pub struct SessionKey<'a> {
     text: std::borrow::Cow<'a, [u8]>,
     header_len: usize,
 }
 
-impl<'a> Session<'a> {
-    /// `None` of another program's file, and of a record that was converted from one: these are whole.
+impl<'a> SessionKey<'a> {
+    /// The key. `None` for a file of another program and for a record converted from one: they do not grow.
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         #[derive(Deserialize)]
         struct Probe {
@@ -42,24 +42,25 @@ impl<'a> Session<'a> {
         probe.imported.is_none().then_some(Self { text, header_len })
     }
 
-    /// No two sessions have the same: the header has the seed, the host and when it started, to the nanosecond, and is written once.
+    /// Unique id of the session: the SHA-256 digest of the header. Stillwell writes the header once. It holds the seed,
+    /// the host and the start time to the nanosecond.
     pub fn id(&self) -> String {
         hex(&Sha256::digest(&self.text[..self.header_len]))
     }
 
-    /// What this is to another record of the same session. A session goes on behind what there is, but for a line that was torn and
-    /// the line that says how it was cut short.
-    pub fn beside(&self, other: &Self) -> Beside {
+    /// Order of this record and another one of the same session. A continued session appends to its record, but first
+    /// removes a torn line and the line about the interruption.
+    pub fn beside(&self, other: &Self) -> StateOrder {
         let has_all_of = |this: &Self, other: &Self| {
             this.text.starts_with(&other.text[..record::kept_len(&other.text)])
         };
         match (has_all_of(self, other), has_all_of(other, self)) {
-            (true, false) => Beside::Later,
-            (false, true) => Beside::NoLater,
-            // One that says how it was cut short has a line more.
-            (true, true) if self.text.len() > other.text.len() => Beside::Later,
-            (true, true) => Beside::NoLater,
-            (false, false) => Beside::Parted,
+            (true, false) => StateOrder::Later,
+            (false, true) => StateOrder::NoLater,
+            // The longer one also has the line about the interruption.
+            (true, true) if self.text.len() > other.text.len() => StateOrder::Later,
+            (true, true) => StateOrder::NoLater,
+            (false, false) => StateOrder::Parted,
         }
     }
 }

@@ -1,5 +1,7 @@
-//! The SQLite file: every record, compressed, and its results. Several programs may write it at once (SQLite's write-ahead log);
-//! each record is one transaction, so one that is killed leaves all of a record or nothing of it.
+//! The SQLite file with all records, compressed, and their results.
+//!
+//! Several processes may write at once (SQLite's write-ahead log). Each record is one transaction, so a killed process
+//! leaves a whole record or nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,68 +13,69 @@ use sha2::{Digest as _, Sha256};
 
 use crate::convert::read::unpacked;
 use crate::history::schema::{pack, unpack};
-use crate::history::session::{Beside, Session, hex};
-use crate::history::{Entry, Origin, Taken, database};
+use crate::history::session::{SessionKey, StateOrder, hex};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, database};
 
 /// An open history.
 #[derive(Debug)]
-pub struct Store {
+pub struct HistoryStore {
     connection: Connection,
     path: PathBuf,
 }
 
-/// A record to be kept.
+/// A record to add.
 #[derive(Debug)]
 pub struct NewRecord {
-    pub origin: Origin,
-    pub results: Vec<Taken>,
-    /// The bytes of its file.
+    pub origin: RecordOrigin,
+    pub results: Vec<BenchmarkResult>,
+    /// The content of its file.
     pub bytes: Vec<u8>,
 }
 
-/// What became of a record.
+/// Outcome of adding a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum AddOutcome {
     New,
-    /// It is a later state of one that was there, whose number it has now.
+    /// It replaced an earlier state of the same session and has its number.
     Later,
-    /// It was there already, or a later state of it.
+    /// The history already had it, or a later state.
     Known,
 }
 
-impl Store {
-    /// Opens a history, or makes one.
+impl HistoryStore {
+    /// Opens a history, or creates it.
     ///
     /// # Errors
-    /// It cannot be made, is no history, or is of a newer version.
+    /// The file cannot be created, is no history, or is of a newer version.
     pub fn open(path: &Path) -> Result<Self> {
         Ok(Self { connection: database::to_write(path)?, path: path.into() })
     }
 
-    /// Opens a history that is there, to read it. Who may not write it can read it.
+    /// Opens an existing history for reading. Read access to the file is enough.
     ///
     /// # Errors
-    /// As [`Store::open`], and there is none.
+    /// The file does not exist, or as [`HistoryStore::open`].
     pub fn open_existing(path: &Path) -> Result<Self> {
         Ok(Self { connection: database::to_read(path)?, path: path.into() })
     }
 
-    /// Keeps a record.
+    /// Adds a record.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn add(&mut self, new: &NewRecord) -> Result<Added> {
+    pub fn add(&mut self, new: &NewRecord) -> Result<AddOutcome> {
         self.try_add(new).with_context(|| format!("cannot add to {}", self.path.display()))
     }
 
-    fn try_add(&mut self, new: &NewRecord) -> Result<Added> {
-        // The same file is the same, compressed or not; histories of before have the digests of files as they were.
+    fn try_add(&mut self, new: &NewRecord) -> Result<AddOutcome> {
+        // The digest is that of the plain file, so a compressed copy is the same record. Older histories have the digests
+        // of the files as added.
         let as_is = hex(&Sha256::digest(&new.bytes));
         let text = unpacked(&new.bytes)?;
         let digest = hex(&Sha256::digest(&text));
         let packed = pack(&new.bytes)?;
-        let session = Session::of(&text);
-        // Immediate: two writers that both began to read would both have to give up.
+        let session = SessionKey::of(&text);
+        // Immediate: otherwise two writers that begin with a read would both fail to get the write lock.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known = transaction
@@ -84,12 +87,12 @@ impl Store {
             let missing = missing(&transaction, id, &new.results)?;
             add_results(&transaction, id, missing.iter().copied())?;
             transaction.commit()?;
-            return Ok(if missing.is_empty() { Added::Known } else { Added::Later });
+            return Ok(if missing.is_empty() { AddOutcome::Known } else { AddOutcome::Later });
         }
         let older = match &session {
             None => None,
             Some(session) => match find(&transaction, session)? {
-                Some((_, Beside::NoLater)) => return Ok(Added::Known),
+                Some((_, StateOrder::NoLater)) => return Ok(AddOutcome::Known),
                 Some((id, _)) => Some(id),
                 None => None,
             },
@@ -104,7 +107,7 @@ impl Store {
             params![
                 older,
                 digest,
-                session.as_ref().map(Session::id),
+                session.as_ref().map(SessionKey::id),
                 origin.file,
                 origin.machine,
                 origin.measured_s,
@@ -114,18 +117,18 @@ impl Store {
         )?;
         add_results(&transaction, transaction.last_insert_rowid(), new.results.iter())?;
         transaction.commit()?;
-        Ok(if older.is_some() { Added::Later } else { Added::New })
+        Ok(if older.is_some() { AddOutcome::Later } else { AddOutcome::New })
     }
 
-    /// All results, or those of benchmarks with this text in their name.
+    /// All results, or those of benchmarks with `filter` in their name.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn entries(&self, filter: Option<&str>) -> Result<Vec<Entry>> {
+    pub fn entries(&self, filter: Option<&str>) -> Result<Vec<StoredResult>> {
         self.try_entries(filter).with_context(|| format!("cannot read {}", self.path.display()))
     }
 
-    fn try_entries(&self, filter: Option<&str>) -> Result<Vec<Entry>> {
+    fn try_entries(&self, filter: Option<&str>) -> Result<Vec<StoredResult>> {
         let origins = self.origins()?;
         let mut select = self.connection.prepare(
             "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s
@@ -135,9 +138,9 @@ impl Store {
         let mut entries = Vec::new();
         while let Some(row) = rows.next()? {
             let record: i64 = row.get(0)?;
-            // One that another program has added since.
+            // Another process added this record after the first query.
             let Some(origin) = origins.get(&record) else { continue };
-            let taken = Taken {
+            let result = BenchmarkResult {
                 benchmark: row.get(1)?,
                 arm: row.get(2)?,
                 unit: row.get(3)?,
@@ -149,13 +152,13 @@ impl Store {
                 revision: row.get(9)?,
                 committed_s: row.get(10)?,
             };
-            entries.push(Entry { record, origin: Arc::clone(origin), taken });
+            entries.push(StoredResult { record, origin: Arc::clone(origin), result });
         }
         Ok(entries)
     }
 
-    /// What is known of each record, by its number. Records have many results, which share it.
-    fn origins(&self) -> Result<HashMap<i64, Arc<Origin>>> {
+    /// Origin of each record, by its number. The results of a record share it.
+    fn origins(&self) -> Result<HashMap<i64, Arc<RecordOrigin>>> {
         let mut select = self
             .connection
             .prepare("SELECT id, file, machine, measured_s, surroundings FROM record")?;
@@ -163,7 +166,7 @@ impl Store {
         let mut origins = HashMap::new();
         while let Some(row) = rows.next()? {
             let surroundings: String = row.get(4)?;
-            let origin = Origin {
+            let origin = RecordOrigin {
                 file: row.get(1)?,
                 machine: row.get(2)?,
                 measured_s: row.get(3)?,
@@ -174,10 +177,10 @@ impl Store {
         Ok(origins)
     }
 
-    /// The file of a record, as it was added.
+    /// The file of a record, as added.
     ///
     /// # Errors
-    /// There is none with this number.
+    /// No record has this number.
     pub fn bytes(&self, record: i64) -> Result<Vec<u8>> {
         let packed: Option<Vec<u8>> = self
             .connection
@@ -190,42 +193,43 @@ impl Store {
     }
 }
 
-/// The record of the same session, and what the new one is to it; none of one that has parted from it.
-fn find(transaction: &Transaction<'_>, new: &Session<'_>) -> Result<Option<(i64, Beside)>> {
+/// The stored record of the same session, and the order of the new one to it. Skips records that parted from the new one.
+fn find(transaction: &Transaction<'_>, new: &SessionKey<'_>) -> Result<Option<(i64, StateOrder)>> {
     let mut select =
         transaction.prepare("SELECT id, packed FROM record WHERE session = ?1 ORDER BY id")?;
     let mut rows = select.query([new.id()])?;
     while let Some(row) = rows.next()? {
-        // One that is damaged is told when it is asked for.
+        // Stillwell reports a damaged record when the user asks for it.
         let Ok(bytes) = unpack(&row.get::<_, Vec<u8>>(1)?) else { continue };
-        match Session::of(&bytes).map(|known| new.beside(&known)) {
-            Some(Beside::Parted) | None => {}
+        match SessionKey::of(&bytes).map(|known| new.beside(&known)) {
+            Some(StateOrder::Parted) | None => {}
             Some(beside) => return Ok(Some((row.get(0)?, beside))),
         }
     }
     Ok(None)
 }
 
-/// The results that are not among those of a record: only some of its benchmarks may have been asked for before.
+/// Results that a stored record lacks. An earlier `add` may have taken only some of its benchmarks.
 fn missing<'a>(
     transaction: &Transaction<'_>,
     record: i64,
-    results: &'a [Taken],
-) -> Result<Vec<&'a Taken>> {
+    results: &'a [BenchmarkResult],
+) -> Result<Vec<&'a BenchmarkResult>> {
     let mut select =
         transaction.prepare("SELECT benchmark, arm, unit FROM result WHERE record = ?1")?;
     let key = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let known: HashSet<(String, String, String)> =
         select.query_map([record], key)?.collect::<rusqlite::Result<_>>()?;
-    let is_missing =
-        |it: &&Taken| !known.contains(&(it.benchmark.clone(), it.arm.clone(), it.unit.clone()));
+    let is_missing = |it: &&BenchmarkResult| {
+        !known.contains(&(it.benchmark.clone(), it.arm.clone(), it.unit.clone()))
+    };
     Ok(results.iter().filter(is_missing).collect())
 }
 
 fn add_results<'a>(
     transaction: &Transaction<'_>,
     record: i64,
-    results: impl Iterator<Item = &'a Taken>,
+    results: impl Iterator<Item = &'a BenchmarkResult>,
 ) -> Result<()> {
     let mut insert = transaction.prepare(
         "INSERT INTO result (record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s)
@@ -255,7 +259,7 @@ mod tests {
     use super::*;
 
     fn record(text: &str) -> NewRecord {
-        let taken = Taken {
+        let result = BenchmarkResult {
             benchmark: "fib".into(),
             arm: String::new(),
             unit: "ns".into(),
@@ -268,85 +272,86 @@ mod tests {
             committed_s: None,
         };
         let surroundings = vec![("kernel".to_owned(), "6.1".to_owned())];
-        let origin = Origin { file: "a.swell".into(), surroundings, ..Origin::default() };
-        NewRecord { origin, results: vec![taken], bytes: text.into() }
+        let origin =
+            RecordOrigin { file: "a.swell".into(), surroundings, ..RecordOrigin::default() };
+        NewRecord { origin, results: vec![result], bytes: text.into() }
     }
 
     #[test]
     fn a_record_is_kept_once_and_comes_back_as_it_was() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sub/history.db");
-        let mut store = Store::open(&path).unwrap();
+        let mut store = HistoryStore::open(&path).unwrap();
         let new = record("bytes of a file");
-        assert_eq!(store.add(&new).unwrap(), Added::New);
-        assert_eq!(store.add(&new).unwrap(), Added::Known);
+        assert_eq!(store.add(&new).unwrap(), AddOutcome::New);
+        assert_eq!(store.add(&new).unwrap(), AddOutcome::Known);
         drop(store);
-        let store = Store::open_existing(&path).unwrap();
+        let store = HistoryStore::open_existing(&path).unwrap();
         let entries = store.entries(None).unwrap();
         assert_eq!(entries.len(), 1);
-        assert_eq!((&*entries[0].origin, &entries[0].taken), (&new.origin, &new.results[0]));
+        assert_eq!((&*entries[0].origin, &entries[0].result), (&new.origin, &new.results[0]));
         assert_eq!(store.bytes(entries[0].record).unwrap(), new.bytes);
         assert_eq!(store.entries(Some("zz")).unwrap(), []);
         assert_eq!(store.entries(Some("i")).unwrap().len(), 1);
     }
 
-    /// Eight writers at once, and one that dies in the middle of its record.
+    /// Eight writers at once, and one that dies within a transaction.
     #[test]
-    fn nothing_is_lost_by_writers_at_once() {
+    fn concurrent_writers_lose_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history.db");
         std::thread::scope(|scope| {
             for writer in 0..8 {
                 let path = &path;
                 scope.spawn(move || {
-                    let mut store = Store::open(path).unwrap();
+                    let mut store = HistoryStore::open(path).unwrap();
                     for i in 0..20 {
                         let added = store.add(&record(&format!("{writer} {i}"))).unwrap();
-                        assert_eq!(added, Added::New);
+                        assert_eq!(added, AddOutcome::New);
                     }
                 });
             }
         });
-        let store = Store::open(&path).unwrap();
+        let store = HistoryStore::open(&path).unwrap();
         store
             .connection
             .execute_batch("BEGIN IMMEDIATE; DELETE FROM result; DELETE FROM record;")
             .unwrap();
-        // Without a commit, as after kill -9.
+        // No commit, as after kill -9.
         drop(store);
-        assert_eq!(Store::open(&path).unwrap().entries(None).unwrap().len(), 160);
+        assert_eq!(HistoryStore::open(&path).unwrap().entries(None).unwrap().len(), 160);
     }
 
     #[test]
-    fn what_is_no_history_is_left_alone() {
+    fn other_databases_are_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("other.db");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
-        let error = format!("{:#}", Store::open(&path).unwrap_err());
+        let error = format!("{:#}", HistoryStore::open(&path).unwrap_err());
         assert!(error.contains("a database of something else"), "{error}");
         let newer = directory.path().join("newer.db");
-        drop(Store::open(&newer).unwrap());
+        drop(HistoryStore::open(&newer).unwrap());
         Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
-        let error = format!("{:#}", Store::open(&newer).unwrap_err());
+        let error = format!("{:#}", HistoryStore::open(&newer).unwrap_err());
         assert!(error.contains("version 99"), "{error}");
         let text = directory.path().join("text.db");
         std::fs::write(&text, "hello, this is no database at all").unwrap();
-        assert!(format!("{:#}", Store::open(&text).unwrap_err()).contains("text.db"));
-        assert!(Store::open_existing(&directory.path().join("none.db")).is_err());
+        assert!(format!("{:#}", HistoryStore::open(&text).unwrap_err()).contains("text.db"));
+        assert!(HistoryStore::open_existing(&directory.path().join("none.db")).is_err());
     }
 
-    /// In whatever order the states of a session are added, the last one is there, once.
+    /// The history keeps the last state of a session, for any order of adding.
     #[test]
     fn a_session_is_one_record() {
         const END: &str = "{\"event\":\"end\",\"reason\":\"interrupted\"}\n";
         let header = "{\"format\":\"stillwell\",\"seed\":1}\n";
         let whole = format!("{header}[1]\n[2]\n{{\"event\":\"end\",\"reason\":\"complete\"}}\n");
-        // Killed, and interrupted; the second line is torn.
+        // `torn` is of a killed session, `cut` of an interrupted one.
         let (torn, cut) = (format!("{header}[1]\n[2"), format!("{header}[1]\n{END}"));
         let parted = format!("{header}[1]\n[3]\n{END}");
-        let check = |states: &[(&str, Added)], expect: &[&str]| {
+        let check = |states: &[(&str, AddOutcome)], expect: &[&str]| {
             let directory = tempfile::tempdir().unwrap();
-            let mut store = Store::open(&directory.path().join("h.db")).unwrap();
+            let mut store = HistoryStore::open(&directory.path().join("h.db")).unwrap();
             for (state, added) in states {
                 let n_runs = state.len();
                 let mut new = record(state);
@@ -355,7 +360,7 @@ mod tests {
             }
             let entries = store.entries(None).unwrap();
             let found: Vec<(i64, usize)> =
-                entries.iter().map(|entry| (entry.record, entry.taken.n_runs)).collect();
+                entries.iter().map(|entry| (entry.record, entry.result.n_runs)).collect();
             let wanted: Vec<(i64, usize)> =
                 (1..).zip(expect.iter().map(|text| text.len())).collect();
             assert_eq!(found, wanted);
@@ -363,14 +368,14 @@ mod tests {
                 assert_eq!(store.bytes(number).unwrap(), text.as_bytes());
             }
         };
-        use Added::{Known, Later, New};
+        use AddOutcome::{Known, Later, New};
         check(&[(&torn, New), (&cut, Later), (&whole, Later), (&whole, Known)], &[&whole]);
         check(&[(&whole, New), (&cut, Known), (&torn, Known)], &[&whole]);
         check(&[(&cut, New), (&torn, Known)], &[&cut]);
         check(&[(&cut, New), (&whole, Later), (&parted, New), (&cut, Known)], &[&whole, &parted]);
         let other = whole.replace("\"seed\":1", "\"seed\":2");
         check(&[(&cut, New), (&other, New)], &[&cut, &other]);
-        // What was converted, or is of another program, is whole.
+        // Converted records and files of other programs have no states.
         let imported = "{\"format\":\"stillwell\",\"imported\":{}}\n[1]\n";
         let longer = format!("{imported}[2]\n");
         check(&[(imported, New), (&longer, New)], &[imported, &longer]);

@@ -1,7 +1,8 @@
-//! Which arguments of a link change places.
+//! Permutation of the arguments of a link command.
 //!
-//! Objects are linked whatever their order, but a library is searched for what the objects *before* it lack, and many options of a
-//! linker are about what follows them. So objects only change places with objects between which there is nothing of the kind.
+//! A linker accepts objects in any order. But it searches a library only for the symbols that the objects *before* it lack,
+//! and many options apply to the arguments after them. So objects only change places within a row without libraries or
+//! such options.
 
 use stats::Stream;
 
@@ -9,10 +10,10 @@ use stats::Stream;
 const COMPILERS: [&str; 6] = ["cc", "gcc", "c++", "g++", "clang", "clang++"];
 const LINKERS: [&str; 7] = ["ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "lld", "mold"];
 
-/// A compiler does not link with one of these. To a linker they mean something else.
+/// Options with which a compiler does not link. They have another meaning for a linker.
 const NO_LINK: [&str; 6] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
-/// The next argument belongs to these, even if it is called like an object.
+/// Options with a value in the next argument, which may look like an object.
 const WITH_VALUE: [&str; 19] = [
     "-o",
     "--output",
@@ -35,11 +36,12 @@ const WITH_VALUE: [&str; 19] = [
     "-Xpreprocessor",
 ];
 
-/// Options that begin like this are about libraries, or about what follows them. Others may be: `--sysroot` ends a row of
-/// objects for nothing.
+/// Prefixes of options that end a row of objects: they name libraries or apply to later arguments. `--` also matches
+/// harmless options such as `--sysroot`; that only makes rows shorter.
 const BETWEEN: [&str; 9] = ["-l", "-Wl,", "-Xlinker", "--", "-B", "-(", "-)", "-x", "-R"];
 
-/// The start files of C are the first and last ones for a reason: `crt1.o`, `Scrt1.o`, `crtbeginS.o`, `crtn.o`, `rsend.o`, ….
+/// Prefixes of the start files of C, which must stay first and last: `crt1.o`, `Scrt1.o`, `crtbeginS.o`, `crtn.o`,
+/// `rsend.o`, ….
 const START_FILES: [&str; 8] = ["crt", "Scrt", "gcrt", "Mcrt", "rcrt", "grcrt", "rsbegin", "rsend"];
 
 /// Whether a program of this name compiles or links: `cc`, `g++-12`, `aarch64-linux-gnu-ld`.
@@ -48,7 +50,7 @@ pub fn is_compiler(name: &str) -> bool {
     COMPILERS.contains(&name) || LINKERS.contains(&name)
 }
 
-/// Where each argument comes from: the one at `order[i]` goes to place `i`. `arguments` begin with the program's name.
+/// New order of the arguments: the argument at `order[i]` goes to place `i`. `arguments` begin with the program's name.
 pub fn order(arguments: &[impl AsRef<[u8]>], seed: u64) -> Vec<usize> {
     let words: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
     let mut order: Vec<usize> = (0..words.len()).collect();
@@ -71,7 +73,7 @@ fn links(words: &[&[u8]]) -> bool {
     is_linker || !arguments.iter().any(|word| NO_LINK.iter().any(|no| no.as_bytes() == *word))
 }
 
-/// Places of objects that may take each other's.
+/// Rows of objects, as places in the command. Objects change places within a row.
 fn rows_of_objects(words: &[&[u8]]) -> Vec<Vec<usize>> {
     let mut rows = vec![Vec::new()];
     let mut belongs_to_option = false;
@@ -96,7 +98,7 @@ fn is_object(word: &[u8]) -> bool {
     !word.starts_with(b"-") && !is_start_file && (name.ends_with(b".o") || name.ends_with(b".obj"))
 }
 
-/// Libraries, and files of which it is not known what they are, end it as well.
+/// Whether an argument ends a row. Libraries and files of an unknown type do so, too.
 fn ends_row(word: &[u8]) -> bool {
     !word.starts_with(b"-") || BETWEEN.iter().any(|option| word.starts_with(option.as_bytes()))
 }
@@ -115,14 +117,13 @@ fn without_target_and_version(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// The arguments, shuffled.
     fn shuffled(line: &str, seed: u64) -> String {
         let words: Vec<&str> = line.split(' ').collect();
         let order = order(&words, seed);
         order.iter().map(|&from| words[from]).collect::<Vec<_>>().join(" ")
     }
 
-    /// Of the words at whose place others are found with some seed, the row of each; `_` for what always stays.
+    /// `expected` has, for each place, all words that some seed puts there, and `_` for a word that always stays.
     #[track_caller]
     fn check(line: &str, expected: &str) {
         let words: Vec<&str> = line.split(' ').collect();
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_link_is_untouched() {
+    fn commands_without_a_link_are_untouched() {
         check("cc -c a.o b.o", "_ _ _ _");
         check("g++-12 -E a.o b.o", "_ _ _ _");
         check("x86_64-linux-gnu-ld -S a.o b.o", "_ _ a.o+b.o a.o+b.o");

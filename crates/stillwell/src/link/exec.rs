@@ -1,4 +1,4 @@
-//! Becomes the compiler, with the objects in another order.
+//! Executes the compiler with the objects in another order.
 #![expect(clippy::disallowed_methods, reason = "reads @files, and becomes the compiler")]
 
 use std::ffi::{OsStr, OsString};
@@ -15,19 +15,20 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use super::command;
 use super::response::{self, Word};
 
-/// Set for everything below a link: its compiler may find our `ld` in PATH, and two shuffles of two objects are none.
+/// Environment variable for the children of a link. Their compiler may find our `ld` in PATH, and a second shuffle could
+/// undo the first.
 const IS_DONE: &str = "STILLWELL_LINK_ORDER";
 
-/// An `@file` that is larger is left alone.
+/// Largest `@file` that is read; larger ones stay as they are.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 
-/// An argument, or the arguments that it stands for.
-enum Piece<'a> {
+/// An argument: a word, or an `@file` with several words.
+enum Argument<'a> {
     Word(&'a OsStr),
     Response { name: &'a OsStr, text: Vec<u8>, words: Vec<Word> },
 }
 
-/// Becomes a compiler or linker; only comes back when that fails.
+/// Replaces this process by a compiler or linker. Returns only on failure.
 pub fn exec(command: &[OsString], seed: u64) -> anyhow::Error {
     let mut compiler = match compiler(command, seed) {
         Ok(compiler) => compiler,
@@ -48,22 +49,22 @@ fn compiler(command: &[OsString], seed: u64) -> Result<Command> {
     Ok(compiler)
 }
 
-/// Its arguments without the program, in their new order.
+/// The arguments without the program, in their new order.
 fn shuffled(command: &[OsString], seed: u64) -> Result<Vec<OsString>> {
-    let pieces: Vec<Piece<'_>> = command.iter().map(|word| Piece::of(word)).collect();
-    let words: Vec<&[u8]> = pieces.iter().flat_map(Piece::words).collect();
+    let pieces: Vec<Argument<'_>> = command.iter().map(|word| Argument::of(word)).collect();
+    let words: Vec<&[u8]> = pieces.iter().flat_map(Argument::words).collect();
     let order = command::order(&words, seed);
     let mut new = order.iter().map(|&from| words[from]);
     let pieces = pieces.iter().map(|piece| piece.with(&mut new));
     pieces.skip(1).collect()
 }
 
-impl<'a> Piece<'a> {
+impl<'a> Argument<'a> {
     fn of(word: &'a OsStr) -> Self {
         let file = word.as_bytes().strip_prefix(b"@");
         match file.and_then(|file| read(Path::new(OsStr::from_bytes(file)))) {
             Some(text) => Self::Response { name: word, words: response::words(&text), text },
-            // To a compiler too, what is no file is an argument like any other.
+            // Compilers also treat an `@` without a file as a plain argument.
             None => Self::Word(word),
         }
     }
@@ -75,7 +76,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// The argument that stands for the next words instead.
+    /// The argument with its words replaced by the next of `new`.
     fn with<'b>(&self, new: &mut impl Iterator<Item = &'b [u8]>) -> Result<OsString> {
         match self {
             Self::Word(_) => {
@@ -93,14 +94,14 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Nothing that is gone once it was read: a pipe is the compiler's.
+/// Reads an `@file`. A pipe is left to the compiler, because its content can be read only once.
 fn read(file: &Path) -> Option<Vec<u8>> {
     let meta = std::fs::metadata(file).ok()?;
     let is_ours = meta.is_file() && meta.len() <= RESPONSE_BYTES_MAX;
     is_ours.then(|| std::fs::read(file).ok())?
 }
 
-/// The argument for an `@file` in memory, which the compiler inherits: nobody has to delete it.
+/// Argument for an `@file` in memory (memfd_create(2)). The compiler inherits it, and no file has to be deleted.
 fn unnamed(text: &[u8]) -> Result<OsString> {
     let write = || {
         let mut file = std::fs::File::from(memfd_create("link-order", MemfdFlags::empty())?);

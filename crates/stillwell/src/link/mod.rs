@@ -1,8 +1,8 @@
-//! Builds with the object files in another order, so that where code happens to be is averaged instead of reported
+//! Builds with the object files in random order. Several such builds average the effect of code layout
 //! (docs/layout.md).
 //!
-//! `command` says which arguments change places (pure), `response` reads and writes `@files` (pure), `exec` becomes the compiler
-//! with them, and `wrappers` makes compilers for a whole build that go through it.
+//! `command` permutes the arguments (pure), and `response` reads and writes `@files` (pure). `exec` executes the compiler
+//! with the permuted arguments. `wrappers` makes compiler wrappers for a whole build.
 
 mod command;
 mod exec;
@@ -10,4 +10,4 @@ mod response;
 mod wrappers;
 
 pub use exec::exec;
-pub use wrappers::Wrappers;
+pub use wrappers::CompilerWrappers;

@@ -1,11 +1,11 @@
-//! The text of an `@file`: arguments of a command line that is too long for one.
+//! The text of an `@file`: arguments of a command that is too long for a command line.
 //!
-//! As libiberty's `buildargv` and LLVM's `TokenizeGNUCommandLine` read it: words between white space, quotes of both kinds, and
-//! a backslash before a byte that is only itself.
+//! The syntax is that of libiberty's `buildargv` and LLVM's `TokenizeGNUCommandLine`: words between white space, quotes of
+//! both kinds, and a backslash before a literal byte.
 
 use std::ops::Range;
 
-/// An argument, and where it is in the text.
+/// An argument and its place in the text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Word {
     pub bytes: Vec<u8>,
@@ -47,7 +47,7 @@ fn word(text: &[u8], start: usize) -> Word {
     Word { bytes, place: start..at }
 }
 
-/// The text with other words at the places of `words`. What stays is left as it was written.
+/// The text with `others` at the places of `words`. The text of an unchanged word stays as written.
 pub fn replaced(text: &[u8], words: &[Word], others: &[&[u8]]) -> Vec<u8> {
     let mut result = Vec::with_capacity(text.len());
     let mut done = 0;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_left_as_it_was() {
+    fn unchanged_words_keep_their_quotes() {
         let text = b"-DX='\"1 2\"'\n'a b'.o  c.o\n";
         let found = words(text);
         let others: [&[u8]; 3] = [&found[0].bytes, &found[2].bytes, &found[1].bytes];

@@ -1,4 +1,5 @@
-//! Compilers for a whole build: a directory, to be put first in PATH, with a small script for every compiler and linker in PATH.
+//! Compiler wrappers for a whole build: a directory with a script for every compiler and linker in PATH. The build has it
+//! first in its PATH.
 #![expect(clippy::disallowed_methods, reason = "makes a directory of scripts")]
 
 use std::collections::BTreeMap;
@@ -12,28 +13,28 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::command::is_compiler;
 use crate::measure::programs;
 
-/// They look for the compiler behind them in PATH, and would find the wrapper again.
+/// Compiler caches. They get no wrapper, because they search PATH for the real compiler and would find the wrapper.
 const CACHES: [&str; 5] = ["ccache", "sccache", "distcc", "icecc", "buildcache"];
 
 /// A directory of wrappers.
 #[derive(Debug)]
-pub struct Wrappers {
+pub struct CompilerWrappers {
     directory: PathBuf,
-    /// What PATH was.
+    /// The original PATH.
     path: OsString,
 }
 
-impl Wrappers {
-    /// Makes them in a directory that is empty or not there yet. Links through them have the order of `seed`.
+impl CompilerWrappers {
+    /// Creates the wrappers in a new or empty directory. `seed` determines the order of links through them.
     ///
     /// # Errors
-    /// The directory cannot be used, or there is no compiler.
+    /// The directory is not empty or cannot be written, or PATH has no compiler.
     pub fn create(directory: &Path, seed: u64) -> Result<Self> {
         let directory = std::path::absolute(directory)
             .with_context(|| format!("cannot find {}", directory.display()))?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let wrappers = Self { directory, path };
-        // Also tells whether the name can be in PATH.
+        // An early check that the directory can be in PATH.
         wrappers.joined()?;
         wrappers.make_directory()?;
         let compilers = compilers(&wrappers.path);
@@ -48,7 +49,7 @@ impl Wrappers {
         Ok(wrappers)
     }
 
-    /// The PATH to build with.
+    /// PATH for the build.
     pub fn path_variable(&self) -> OsString {
         self.joined().expect("it was tried when this was made")
     }
@@ -76,7 +77,7 @@ impl Wrappers {
     }
 }
 
-/// The compilers in PATH by name, each where it is found first.
+/// The compilers in PATH, by name. The first directory with a name wins.
 fn compilers(path: &OsStr) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     for directory in std::env::split_paths(path).filter(|directory| directory.is_absolute()) {

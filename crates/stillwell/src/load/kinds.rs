@@ -1,5 +1,5 @@
-//! What a busy process does: each kind for ever, and always ready to run, so that each adds one to the run queue. (One
-//! that waits for the disk is not on it, but the load average counts it all the same.)
+//! The kinds of load. Each runs without an end and is always ready to run, so each process adds one to the run queue. (A
+//! process that waits for the disk is not on the run queue, but the load average counts it.)
 
 use std::fs::File;
 use std::hint::black_box;
@@ -18,21 +18,21 @@ use rustix::time::{
 use crate::load::{ARGV0, END};
 use crate::spec::load::Kind;
 
-/// Copied from here to there: more than the caches of one core hold.
+/// Bytes to copy: more than the caches of one core hold.
 const MEM_BYTES: usize = 16 << 20;
-/// Lines are taken out of the caches that other cores share with it.
+/// Bytes to touch, enough to evict lines from the caches that cores share.
 const CACHE_BYTES: usize = 4 << 20;
 const CACHE_LINE_BYTES: usize = 64;
 const IO_BYTES: usize = 1 << 20;
-/// Pieces of a file that is written again and again.
+/// Blocks of the file, which are overwritten in turn.
 const IO_PIECES: u64 = 32;
 /// 20 000 interrupts a second.
 const TIMER_NS: i64 = 50_000;
 const PACKET_BYTES: usize = 1024;
-/// Turns before anything outside is looked at; some milliseconds.
+/// Turns of arithmetic at a time; some milliseconds.
 const TURNS: u64 = 1 << 20;
 
-/// Makes what the kind needs, says that it is `ready`, and never comes back unless something fails.
+/// Prepares a kind of load, calls `ready` and then runs for ever. Returns only on failure.
 pub(super) fn be_busy(kind: Kind, ready: impl FnOnce()) -> io::Result<()> {
     match kind {
         Kind::Cpu => {
@@ -50,7 +50,7 @@ pub(super) fn be_busy(kind: Kind, ready: impl FnOnce()) -> io::Result<()> {
     }
 }
 
-/// Arithmetic that a compiler cannot leave out.
+/// Arithmetic that the compiler cannot remove.
 fn turn(seed: u64) -> u64 {
     (0..TURNS)
         .fold(black_box(seed), |x, i| (x ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
@@ -71,14 +71,14 @@ fn take_cache_lines(ready: impl FnOnce()) -> io::Result<()> {
     ready();
     let mut at = 1_usize;
     loop {
-        // A full cycle through all lines, in an order that no prefetcher follows (Hull and Dobell 1962).
+        // A full cycle through all lines (Hull and Dobell 1962), in an order that no prefetcher follows.
         at = (at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)) % n_lines;
         let line = &mut lines[at * CACHE_LINE_BYTES];
         *line = black_box(*line).wrapping_add(1);
     }
 }
 
-/// A file without a name: nothing is left of it, however this ends.
+/// Writes a file without a name. The kernel deletes it when the process ends.
 fn write_file(ready: impl FnOnce()) -> io::Result<()> {
     let file: File = tempfile::tempfile()?;
     let piece = vec![0x5a; IO_BYTES];
@@ -98,7 +98,7 @@ fn make_processes(ready: impl FnOnce()) -> io::Result<()> {
         command.arg0(ARGV0).arg(END).stdin(Stdio::null()).env_clear();
         match command.status() {
             Ok(_) => {}
-            // The limit on processes: there is room again soon.
+            // The limit on processes is reached; try again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 black_box(turn(1));
             }
@@ -107,7 +107,7 @@ fn make_processes(ready: impl FnOnce()) -> io::Result<()> {
     }
 }
 
-/// A timer of its own that interrupts this CPU; what it counts is thrown away.
+/// Interrupts this CPU by a timer.
 fn be_interrupted(ready: impl FnOnce()) -> io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)?;
     let interval = Timespec { tv_sec: 0, tv_nsec: TIMER_NS };
@@ -116,7 +116,7 @@ fn be_interrupted(ready: impl FnOnce()) -> io::Result<()> {
     ready();
     loop {
         black_box((0..1000_u64).fold(1, |x: u64, i| black_box(x ^ i)));
-        // The timer does not go on before it was read (fs/timerfd.c).
+        // The kernel does not restart the timer before a read (fs/timerfd.c).
         match rustix::io::read(&timer, &mut [0; 8]) {
             Ok(_) | Err(Errno::AGAIN) => {}
             Err(error) => return Err(error.into()),
@@ -124,7 +124,7 @@ fn be_interrupted(ready: impl FnOnce()) -> io::Result<()> {
     }
 }
 
-/// Packets to itself through the loopback device: each raises a software interrupt on this CPU.
+/// Sends packets to itself through the loopback device. Each raises a software interrupt on this CPU.
 fn send_packets(ready: impl FnOnce()) -> io::Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     socket.connect(socket.local_addr()?)?;

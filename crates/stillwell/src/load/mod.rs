@@ -1,5 +1,5 @@
-//! Making a machine busy on purpose: processes that are always ready to run. Each is this program executed again, and
-//! the kernel ends it with the one that has made it, whatever ends that one.
+//! Load on purpose: processes that are always ready to run. Each is another instance of this program. The kernel kills it
+//! when its parent ends (PR_SET_PDEATHSIG).
 #![expect(clippy::disallowed_methods, reason = "this room makes the busy processes")]
 
 mod kinds;
@@ -22,35 +22,35 @@ use crate::values::{format_cpu_list, parse_cpu_list};
 
 /// `argv[0]` that makes this program a busy process.
 const ARGV0: &str = "stillwell-load";
-/// First argument: be busy; end at once.
+/// First argument: run a load, or exit at once.
 const BUSY: &str = "busy";
 const END: &str = "end";
 
-/// Whether this process was started to be busy.
+/// Whether this process is a busy process.
 pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
 
-/// Is what the arguments say.
+/// Runs the load in the arguments.
 pub fn serve() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    let what = arguments.next().unwrap_or_default();
-    if what == END {
+    let mode = arguments.next().unwrap_or_default();
+    if mode == END {
         return ExitCode::SUCCESS;
     }
     sys::signal_me_when_my_parent_ends(Signal::KILL);
-    // It may have ended before that call.
+    // The parent may have ended before that call.
     let parent = arguments.next().and_then(|pid| pid.into_string().ok()?.parse().ok());
     if parent != Some(sys::parent()) {
         return ExitCode::FAILURE;
     }
     let failed = busy(&mut arguments);
-    // What cannot be written to standard error cannot be said at all.
+    // A failed write to standard error cannot be reported anywhere.
     writeln!(anstream::stderr(), "stillwell: {failed:#}").ok();
     ExitCode::from(crate::EXIT_ERROR)
 }
 
-/// Only comes back with what went wrong.
+/// Runs a load. Returns only on failure.
 fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
     let mut word = || arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
     let (kind, cpus) = (word(), word());
@@ -71,7 +71,7 @@ fn busy(arguments: &mut impl Iterator<Item = OsString>) -> anyhow::Error {
     anyhow::Error::from(failed).context(format!("a load of kind {} ended", kind.name()))
 }
 
-/// Busy processes. They end when this is dropped.
+/// A set of busy processes. Dropping it kills them.
 #[derive(Debug)]
 pub struct Load {
     kinds: Vec<Kind>,
@@ -80,10 +80,10 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts so many, the kinds in turn; all are busy when this returns.
+    /// Starts `n` processes, the kinds in turn. All are busy when this returns.
     ///
     /// # Errors
-    /// One of them cannot be.
+    /// A process cannot start, or cannot run its kind of load.
     pub fn start(n: u32, kinds: &[Kind], cpus: Option<Vec<usize>>) -> Result<Self> {
         let mut load = Self { kinds: kinds.to_vec(), cpus, workers: Vec::new() };
         for index in 0..n as usize {
@@ -104,16 +104,16 @@ impl Load {
             .args([BUSY, &std::process::id().to_string(), kind.name(), &cpus])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            // Out of the terminal's reach: a command under load may decide for itself what ^C means.
+            // ^C must not end the load before the command: the command may handle it.
             .process_group(0)
             .spawn()
             .context("cannot make a busy process (/proc/self/exe)")
     }
 
-    /// Starts anew what has ended.
+    /// Restarts processes that have ended.
     ///
     /// # Errors
-    /// It cannot be busy.
+    /// A process cannot be restarted.
     fn refill(&mut self) -> Result<()> {
         for index in 0..self.workers.len() {
             let (kind, child) = &mut self.workers[index];
@@ -127,10 +127,10 @@ impl Load {
         Ok(())
     }
 
-    /// Goes on until it is interrupted or the time is up. Returns whether it was the time.
+    /// Keeps the load up until an interrupt or the time limit (ns). Returns true at the time limit.
     ///
     /// # Errors
-    /// What has ended cannot be started anew.
+    /// A process has ended and cannot be restarted.
     pub fn go_on(&mut self, limit_ns: Option<u64>, interrupt: &Interrupt) -> Result<bool> {
         let end_ns = limit_ns.map(|limit_ns| monotonic_ns().saturating_add(limit_ns));
         loop {
@@ -146,10 +146,10 @@ impl Load {
         }
     }
 
-    /// Runs a command under it; its end is also the end of the load.
+    /// Runs a command under the load and returns its exit status.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The command cannot be started.
     pub fn around(&mut self, command: &[OsString]) -> Result<ExitStatus> {
         supervised::run(command, false, || self.refill())
     }
@@ -170,16 +170,16 @@ fn await_ready(kind: Kind, child: &mut Child) -> Result<()> {
     let stdout = child.stdout.take();
     let n_read = stdout.map_or(Ok(0), |mut stdout| stdout.read(&mut [0])).unwrap_or(0);
     if n_read == 0 {
-        // It has said why.
+        // The process has already printed the reason.
         bail!("a load of kind {} cannot be made", kind.name());
     }
     Ok(())
 }
 
-/// CPUs that are online, for a load.
+/// Checks that the CPUs for a load are online.
 ///
 /// # Errors
-/// One of them is not.
+/// A CPU is offline or does not exist.
 pub fn check_cpus(cpus: &[usize], online: &str) -> Result<()> {
     let known = parse_cpu_list(online).unwrap_or_default();
     let missing = cpus.iter().find(|cpu| !known.contains(cpu));

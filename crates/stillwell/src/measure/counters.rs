@@ -7,7 +7,7 @@ use perf_event::{Builder, Counter, ReadFormat};
 
 use crate::measure::switches::SwitchLog;
 use crate::record::Row;
-use crate::values::metric::{Metric, Source};
+use crate::values::metric::{Metric, MetricSource};
 
 /// The events that are open, and what each said before the run.
 pub struct Counters {
@@ -82,7 +82,7 @@ impl Counters {
             metrics.push(Metric::PreemptedNs);
             metrics.push(Metric::Migrations);
         }
-        if metrics.iter().any(|metric| metric.info().source == Source::Hardware) {
+        if metrics.iter().any(|metric| metric.info().source == MetricSource::Hardware) {
             metrics.push(Metric::RunningPpm);
         }
         metrics

@@ -86,14 +86,16 @@ pub fn run(
     as_caller: bool,
     look: impl FnMut() -> Result<()>,
 ) -> Result<ExitStatus> {
-    // Handlers, because exec resets them for the command; what is ignored would stay ignored.
+    // Handlers, because exec resets them for the command. A signal that our caller ignores stays ignored, also by the
+    // command: nohup and a script's background job count on that.
+    let heeded = |signals: [i32; 2]| signals.into_iter().filter(|&it| !sys::is_ignored(it));
     let unheeded = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGQUIT] {
+    for signal in heeded([SIGINT, SIGQUIT]) {
         signal_hook::flag::register(signal, Arc::clone(&unheeded))
             .context("cannot catch signals")?;
     }
     let (pipe, writer) = UnixStream::pair().context("cannot make a pipe for signals")?;
-    for signal in [SIGTERM, SIGHUP] {
+    for signal in heeded([SIGTERM, SIGHUP]) {
         let writer = writer.try_clone().context("cannot catch signals")?;
         signal_hook::low_level::pipe::register(signal, writer).context("cannot catch signals")?;
     }

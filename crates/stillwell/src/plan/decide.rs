@@ -6,7 +6,7 @@ use crate::host::Facts;
 use crate::plan::arms::{Arms, arms};
 use crate::plan::{Arm, BlockRule, Plan, Policy, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
-use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, Order, Shown};
+use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, MetricChoice, Order};
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
@@ -47,7 +47,7 @@ pub(super) fn decide_for(
     let metrics = match &spec.shown.metrics {
         Some(list) => list.0.clone(),
         None => ["wall", CPU, "user", "sys", "maxrss"]
-            .map(|name| Shown { name: name.into(), unit: None })
+            .map(|name| MetricChoice { name: name.into(), unit: None })
             .to_vec(),
     };
     let order = spec.length.order.unwrap_or_default();

@@ -11,7 +11,9 @@ pub mod workers;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
-use crate::values::{Estimand, Order, OutputTarget, Padding, Rlimit, Sched, Shown, Unit};
+use crate::values::{
+    Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit,
+};
 
 pub use decide::decide;
 pub use suite::InSuite;
@@ -63,7 +65,7 @@ pub struct Plan {
     /// Whether schedstat is read and perf events are opened.
     pub evidence: bool,
     /// What the summary shows.
-    pub metrics: Vec<Shown>,
+    pub metrics: Vec<MetricChoice>,
     /// How differences are judged.
     pub policy: Policy,
     /// How workers are used; `None` where every run is a process that is timed as a whole.
@@ -162,8 +164,8 @@ pub struct Arm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<String>,
     /// What its values are.
-    #[serde(default, skip_serializing_if = "Unit::is_time")]
-    pub unit: Unit,
+    #[serde(default, skip_serializing_if = "ValueUnit::is_time")]
+    pub unit: ValueUnit,
     /// How often what is timed is repeated within one loop.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub inner_loops: u64,
@@ -205,7 +207,7 @@ impl Arm {
             output: OutputTarget::Null,
             accept: None,
             benchmark: None,
-            unit: Unit::Time,
+            unit: ValueUnit::Time,
             inner_loops: 1,
             has_own_timer: false,
             directories: Vec::new(),

@@ -13,7 +13,7 @@ use crate::spec::RunSpec;
 use crate::spec::workers::{
     Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
 };
-use crate::values::{Cpus, Headline, Shown, parse_cpu_list};
+use crate::values::{Cpus, Headline, MetricChoice, parse_cpu_list};
 
 /// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is a
 /// thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
@@ -216,7 +216,8 @@ pub(super) fn decide_workers(
         // The time is to be spent, not saved.
         plan.precision = plan.precision.filter(|_| said.precision.is_some());
     }
-    plan.metrics = ["wall", "maxrss"].map(|name| Shown { name: name.into(), unit: None }).to_vec();
+    plan.metrics =
+        ["wall", "maxrss"].map(|name| MetricChoice { name: name.into(), unit: None }).to_vec();
     plan.in_slices = true;
     plan.workers = Some(workers(said, headline));
     Ok(plan)
@@ -329,7 +330,7 @@ mod tests {
             assert!(timeit(&[&["a"], &words[..]].concat()).is_err(), "{words:?}");
         }
         let plan = timeit(&["a", "--tracemalloc"]).unwrap();
-        assert!(plan.arms.iter().all(|arm| arm.unit == crate::values::Unit::Bytes));
+        assert!(plan.arms.iter().all(|arm| arm.unit == crate::values::ValueUnit::Bytes));
         let single = timeit(&["a", "--debug-single-value"]).unwrap().workers.unwrap();
         assert_eq!(
             (single.loops, single.n_slices, single.n_warmup_slices),

@@ -1,4 +1,4 @@
-//! The records of the tasks that are done → pairs, each with the node it is of. What is no record of its task is named, never counted.
+//! Reads the records of finished tasks as pairs, each with its node. A record of another task is reported, not counted.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,35 @@ use crate::analysis::pool::NodePairs;
 use crate::analysis::walls::Walls;
 use crate::analysis::{end_reason, launches};
 use crate::plan::Role;
-use crate::pool::manifest::{Listed, Pool, Task};
-use crate::pool::standing::{done, node_name};
+use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark};
+use crate::pool::progress::{done, node_name};
 use crate::pool::task::seed_option;
 use crate::record::{EndReason, Record};
 
-/// What the folder of a pool holds.
+/// Pairs of the finished tasks of a pool.
 #[derive(Debug)]
-pub struct Collected {
-    /// The pairs of all tasks that are done, in the order of the suite.
+pub struct PoolPairs {
+    /// The pairs of all finished tasks, in the order of the suite.
     pub pieces: Vec<NodePairs>,
-    /// Tasks that are done.
+    /// Number of finished tasks.
     pub n_done: usize,
-    /// Tasks that are not.
+    /// Unfinished tasks.
     pub missing: Vec<usize>,
-    /// Tasks whose record is not what it should be, and why.
+    /// Tasks with a wrong or damaged record, and the error.
     pub damaged: Vec<(usize, String)>,
 }
 
-/// Reads what is done.
+/// Reads the records of all finished tasks.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn collect(pool: &Pool) -> Result<Collected> {
+pub fn collect(pool: &Pool) -> Result<PoolPairs> {
     let done = done(pool)?;
     let read: Vec<(usize, Result<Vec<NodePairs>>)> =
         done.par_iter().map(|&task| (task, pieces(pool, task))).collect();
     let n_tasks = pool.manifest.tasks.len();
     let missing = (0..n_tasks).filter(|task| !done.contains(task)).collect();
-    let mut collected = Collected { pieces: Vec::new(), n_done: 0, missing, damaged: Vec::new() };
+    let mut collected = PoolPairs { pieces: Vec::new(), n_done: 0, missing, damaged: Vec::new() };
     let mut by_place = Vec::new();
     for (task, pieces) in read {
         match pieces {
@@ -49,18 +49,19 @@ pub fn collect(pool: &Pool) -> Result<Collected> {
             Err(error) => collected.damaged.push((task, format!("{error:#}"))),
         }
     }
-    // As the suite has them; the tasks were in random order.
+    // The order of the suite; the tasks are in random order.
     by_place.sort_by_key(|(benchmark, at, _)| (*benchmark, *at));
     collected.pieces = by_place.into_iter().map(|(_, _, piece)| piece).collect();
     Ok(collected)
 }
 
 fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
-    let asked = pool.manifest.tasks[task];
-    let listed = &pool.manifest.benchmarks[asked.benchmark];
+    let expected = pool.manifest.tasks[task];
+    let listed = &pool.manifest.benchmarks[expected.benchmark];
     let record = launches::gather(Record::read(&pool.record(task))?);
     let commits = &pool.manifest.commits;
-    check(&record, asked, listed, commits).with_context(|| format!("{}", record.path.display()))?;
+    check(&record, expected, listed, commits)
+        .with_context(|| format!("{}", record.path.display()))?;
     let plan = &record.header.plan;
     let walls = Walls::of(&record);
     let node = node_name(record.header.facts.host.clone());
@@ -79,16 +80,16 @@ fn pieces(pool: &Pool, task: usize) -> Result<Vec<NodePairs>> {
     Ok(plan.compared().into_iter().map(piece).collect())
 }
 
-/// Whether a record is of this task and its commits, and finished.
+/// Checks that a record is of this task and its commits, and complete.
 fn check(
     record: &Record,
-    asked: Task,
-    listed: &Listed,
+    expected: BenchmarkTask,
+    listed: &PoolBenchmark,
     commits: &BTreeMap<String, String>,
 ) -> Result<()> {
     let plan = &record.header.plan;
-    // The plan's own seed is made from this one and the place of the benchmark in the suite.
-    let seed = seed_option(asked.seed);
+    // The seed in the plan differs: it also depends on the position of the benchmark in the suite.
+    let seed = seed_option(expected.seed);
     ensure!(
         record.header.command_line.contains(&seed),
         "it is of another task: it was not measured with {seed}"

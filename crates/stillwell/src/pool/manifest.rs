@@ -1,4 +1,4 @@
-//! What a pool is to measure, written once, and the folder it is in.
+//! The manifest of a pool, which Stillwell writes once, and the pool's folder.
 #![expect(clippy::disallowed_methods, reason = "reads and writes the folder of a pool")]
 
 use std::collections::BTreeMap;
@@ -12,80 +12,80 @@ use stats::Stream;
 
 use crate::record;
 
-/// What the first member of every manifest says it is.
+/// Value of `format`, the first member of every manifest.
 pub const FORMAT: &str = "stillwell-pool";
 /// Version of the manifest that this program writes and reads.
 pub const VERSION: u32 = 1;
-/// Tasks of one pool; a manifest of so many has some 60 MB.
+/// Largest number of tasks in a pool; such a manifest has some 60 MB.
 const TASKS_MAX: usize = 1_000_000;
-/// The manifest.
+/// File name of the manifest.
 const MANIFEST: &str = "pool.json";
-/// One line for each submission.
+/// File name of the submissions, one a line.
 const SUBMISSIONS: &str = "submissions.jsonl";
 
-/// What is to be measured, and how it is submitted.
+/// The benchmarks and tasks of a pool, and the queue for them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct PoolManifest {
     /// [`FORMAT`].
     pub format: String,
     /// [`VERSION`].
     pub version: u32,
-    /// Name and version of the program that wrote it.
+    /// Name and version of the writing program.
     pub tool: String,
-    /// When, RFC 3339.
+    /// Time of creation, RFC 3339.
     pub created: String,
-    /// What its jobs are called in the queue, before the number of their first one.
+    /// Prefix of the job names in the queue; the number of the first job follows.
     pub name: String,
-    /// The suite file, and its text then.
+    /// The suite file.
     pub suite: PathBuf,
-    /// Its text.
+    /// Text of the suite file at creation.
     pub suite_text: String,
     /// Name of the suite.
     pub suite_name: String,
-    /// Stillwell on the nodes.
+    /// Path of Stillwell on the nodes.
     pub program: PathBuf,
-    /// Directory in which everything is executed.
+    /// Working directory of the tasks.
     pub directory: PathBuf,
-    /// Variants in place of those of the suite.
+    /// Variants that replace those of the suite.
     pub arms: Option<String>,
-    /// Of each variant that is of a revision: the commit that this was when the pool was made.
+    /// Commit of each variant with a revision, at creation of the pool.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub commits: BTreeMap<String, String>,
     /// Blocks of each task.
     pub n_blocks: u32,
-    /// Seed of the order of the tasks, and of theirs.
+    /// Seed of the order of the tasks and of the tasks' own seeds.
     pub seed: u64,
-    /// Tasks of each job of the queue.
+    /// Number of tasks in a job of the queue.
     pub tasks_per_job: usize,
-    /// How jobs are submitted.
-    pub engine: Engine,
+    /// Queue for the jobs.
+    pub engine: JobQueue,
     /// The benchmarks.
-    pub benchmarks: Vec<Listed>,
+    pub benchmarks: Vec<PoolBenchmark>,
     /// The tasks, in the order in which they are submitted.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<BenchmarkTask>,
 }
 
-/// How jobs are submitted.
+/// A queue, and the way to submit jobs to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Engine {
-    /// As arrays of Slurm.
+pub enum JobQueue {
+    /// Slurm, with job arrays.
     Slurm {
-        /// Options of sbatch that say where they may run.
+        /// Options of sbatch that select the nodes.
         options: Vec<String>,
-        /// Most jobs at one time.
+        /// Largest number of jobs at a time.
         n_nodes: Option<u32>,
-        /// Jobs of one array, at most.
+        /// Largest number of jobs in an array.
         array_max: usize,
     },
-    /// Each by a command of the user's.
+    /// Another queue, by a command of the user for each job.
     Command(String),
 }
 
 /// A benchmark of the suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
-    /// Its name.
+pub struct PoolBenchmark {
+    /// Name of the benchmark.
     pub name: String,
     /// Names of its variants; the first is the reference.
     pub variants: Vec<String>,
@@ -93,10 +93,10 @@ pub struct Listed {
 
 /// A benchmark × repetition: some blocks, on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
+pub struct BenchmarkTask {
     /// Index of the benchmark.
     pub benchmark: usize,
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
     /// Seed of its random choices.
     pub seed: u64,
@@ -105,17 +105,17 @@ pub struct Task {
 /// A submission to the queue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Submission {
-    /// Number of the job or array, as the queue says it; empty if it says none.
+    /// Id of the job or array that the queue printed; may be empty.
     pub id: String,
-    /// The number that is added to the number in the array.
+    /// Number of the job with array index 0.
     pub offset: usize,
     /// The jobs, as a list like 0-3,7.
     pub jobs: String,
 }
 
-/// Each benchmark so many times, each with a seed of its own. They come in rounds, which have each benchmark once, in random order: so
-/// the tasks of a benchmark are not beside each other, and a node takes some of most benchmarks.
-pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<Task>> {
+/// All tasks of a pool, each with a seed of its own, in rounds. A round has each benchmark once, in random order. So the
+/// tasks of a benchmark are spread out, and a node measures most benchmarks.
+pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<BenchmarkTask>> {
     let n_tasks = n_benchmarks.saturating_mul(n_repetitions as usize);
     ensure!(
         n_tasks <= TASKS_MAX,
@@ -129,14 +129,14 @@ pub fn tasks(n_benchmarks: usize, n_repetitions: u32, seed: u64) -> Result<Vec<T
         stream.shuffle(&mut round);
         order.extend(round);
     }
-    // JSON readers that know only floating-point numbers must get it right too.
+    // 52 bits: JSON readers that store all numbers as floating point must read the seed exactly.
     let mut task_seed = || stream.next_u64() >> 12;
-    let task = |(benchmark, repetition)| Task { benchmark, repetition, seed: task_seed() };
+    let task = |(benchmark, repetition)| BenchmarkTask { benchmark, repetition, seed: task_seed() };
     Ok(order.into_iter().map(task).collect())
 }
 
-impl Manifest {
-    /// Jobs of the queue.
+impl PoolManifest {
+    /// Number of jobs.
     pub fn n_jobs(&self) -> usize {
         self.tasks.len().div_ceil(self.tasks_per_job)
     }
@@ -152,9 +152,9 @@ impl Manifest {
         first..first.saturating_add(self.tasks_per_job).min(self.tasks.len())
     }
 
-    /// A task in words.
+    /// Name of a task for messages.
     pub fn label(&self, task: usize) -> String {
-        let Task { benchmark, repetition, .. } = self.tasks[task];
+        let BenchmarkTask { benchmark, repetition, .. } = self.tasks[task];
         format!("{} #{}", self.benchmarks[benchmark].name, u64::from(repetition) + 1)
     }
 
@@ -167,7 +167,7 @@ impl Manifest {
         );
         ensure!(self.tasks_per_job > 0, "tasks_per_job is 0");
         ensure!(
-            !matches!(self.engine, Engine::Slurm { array_max: 0, .. }),
+            !matches!(self.engine, JobQueue::Slurm { array_max: 0, .. }),
             "engine.slurm.array_max is 0"
         );
         let n_benchmarks = self.benchmarks.len();
@@ -181,21 +181,21 @@ impl Manifest {
     }
 }
 
-/// A pool: its folder, and what is written there.
+/// A pool: its folder and its manifest.
 #[derive(Debug)]
 pub struct Pool {
     /// The folder, absolute.
     pub folder: PathBuf,
-    /// What is to be measured.
-    pub manifest: Manifest,
+    /// The manifest in the folder.
+    pub manifest: PoolManifest,
 }
 
 impl Pool {
-    /// Makes the folder of a new pool.
+    /// Creates the folder of a new pool.
     ///
     /// # Errors
-    /// It exists already, or cannot be made.
-    pub fn create(folder: &Path, manifest: Manifest) -> Result<Self> {
+    /// The folder exists, or cannot be created.
+    pub fn create(folder: &Path, manifest: PoolManifest) -> Result<Self> {
         let shown = folder.display();
         match std::fs::DirBuilder::new().create(folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -215,7 +215,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Takes the folder away again, of which nothing was submitted.
+    /// Removes the folder of a pool without submissions.
     pub fn discard(self) {
         std::fs::remove_dir_all(&self.folder).ok();
     }
@@ -223,7 +223,7 @@ impl Pool {
     /// Opens the pool in a folder.
     ///
     /// # Errors
-    /// There is none, or its manifest is damaged.
+    /// The folder has no manifest, or a damaged one.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
         let text = std::fs::read(&path).map_err(|error| match error.kind() {
@@ -232,58 +232,58 @@ impl Pool {
             }
             _ => anyhow!("cannot read {}: {error}", path.display()),
         })?;
-        let manifest: Manifest = serde_json::from_slice(&text)
+        let manifest: PoolManifest = serde_json::from_slice(&text)
             .map_err(anyhow::Error::from)
-            .and_then(|manifest: Manifest| manifest.check().map(|()| manifest))
+            .and_then(|manifest: PoolManifest| manifest.check().map(|()| manifest))
             .with_context(|| format!("{}", path.display()))?;
         let folder =
             folder.canonicalize().with_context(|| format!("cannot find {}", folder.display()))?;
         Ok(Self { folder, manifest })
     }
 
-    /// Opens the pool in a folder, or that of a job.
+    /// Opens a pool by its folder, or by the id of one of its jobs.
     ///
     /// # Errors
-    /// As [`Pool::open`]; or nothing is known of such a job.
+    /// As [`Pool::open`]; or the job is unknown.
     pub fn find(named: &Path) -> Result<Self> {
         let job = named.to_str().filter(|name| !named.exists() && is_job(name));
         let Some(job) = job else { return Self::open(named) };
         let index = record::pools_path()?;
-        let folder = Known::of(&index, job).with_context(|| {
+        let folder = JobIndexEntry::of(&index, job).with_context(|| {
             format!("{} knows no pool of job {job}; name the folder of the pool", index.display())
         })?;
         Self::open(&folder)
     }
 
-    /// Records of the tasks that are done, by number.
+    /// Folder of the finished records.
     pub fn done(&self) -> PathBuf {
         self.folder.join("done")
     }
 
-    /// What is being measured.
+    /// Folder of the records in progress.
     pub fn part(&self) -> PathBuf {
         self.folder.join("part")
     }
 
-    /// What was said by those that failed.
+    /// Folder of the output of failed tasks.
     pub fn failed(&self) -> PathBuf {
         self.folder.join("failed")
     }
 
-    /// What the jobs print.
+    /// Folder of the output of jobs.
     pub fn log(&self) -> PathBuf {
         self.folder.join("log")
     }
 
-    /// The record of a task that is done.
+    /// Record of a finished task.
     pub fn record(&self, task: usize) -> PathBuf {
         self.done().join(format!("{task}.swell"))
     }
 
-    /// Writes a file of the folder, whole or not at all.
+    /// Writes a file of the folder atomically.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<PathBuf> {
         let path = self.folder.join(name);
         let write = || {
@@ -299,10 +299,10 @@ impl Pool {
         Ok(path)
     }
 
-    /// Holds all others off who want to submit, until it is dropped.
+    /// Locks the submissions of the pool until the file is dropped.
     ///
     /// # Errors
-    /// Somebody else is submitting.
+    /// Another process is submitting.
     pub fn lock(&self) -> Result<File> {
         let path = self.folder.join(SUBMISSIONS);
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
@@ -311,15 +311,15 @@ impl Pool {
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 bail!("somebody else is submitting tasks of {}", self.folder.display())
             }
-            // Not every file system that is shared has locks, and what is submitted twice is measured once.
+            // Some shared file systems have no locks. A task that is submitted twice is still measured once.
             _ => Ok(file),
         }
     }
 
-    /// Keeps a submission, for people and for `collect JOB`.
+    /// Notes a submission in the folder, and its job id in the user's index for `collect JOB`.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn keep(&self, locked: &mut File, submission: &Submission) -> Result<()> {
         append(locked, submission).with_context(|| {
             format!("cannot write to {SUBMISSIONS} in {}", self.folder.display())
@@ -327,13 +327,13 @@ impl Pool {
         if submission.id.is_empty() {
             return Ok(());
         }
-        let known = Known { job: submission.id.clone(), folder: self.folder.clone() };
-        // Without it a pool is named by its folder; the job is submitted already.
+        let known = JobIndexEntry { job: submission.id.clone(), folder: self.folder.clone() };
+        // The job is already submitted, and the user can name the pool by its folder. So an error here is no failure.
         known.keep().ok();
         Ok(())
     }
 
-    /// The submissions so far.
+    /// All submissions of the pool.
     pub fn submissions(&self) -> Vec<Submission> {
         let text = std::fs::read_to_string(self.folder.join(SUBMISSIONS)).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -350,14 +350,14 @@ fn append(file: &mut File, value: &impl Serialize) -> Result<()> {
     Ok(file.write_all(&line)?)
 }
 
-/// Which job is of which pool, for all pools of a user.
+/// A line in the user's index of jobs: the pool of a job.
 #[derive(Serialize, Deserialize)]
-struct Known {
+struct JobIndexEntry {
     job: String,
     folder: PathBuf,
 }
 
-impl Known {
+impl JobIndexEntry {
     fn keep(&self) -> Result<()> {
         let path = record::pools_path()?;
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(made, tasks(3, 4, 7).unwrap());
         assert_ne!(made, tasks(3, 4, 8).unwrap());
         let mut pairs: Vec<_> = made.iter().map(|task| (task.benchmark, task.repetition)).collect();
-        // Each round has all of them, and not always in the same order.
+        // Each round has all benchmarks, and the order varies.
         assert!(pairs.is_sorted_by_key(|(_, repetition)| *repetition));
         let orders: std::collections::BTreeSet<Vec<usize>> =
             pairs.chunks(3).map(|round| round.iter().map(|it| it.0).collect()).collect();

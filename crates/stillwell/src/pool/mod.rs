@@ -1,13 +1,15 @@
-//! A suite on many machines. A pool is a folder that all of them see: what is to be measured ([`manifest`]), the records of the tasks
-//! that are done, and what became of the others. The queue (Slurm, or another one by a command template) only decides when and where;
-//! whether a task is done is decided by one file that appears at once, whole, and never twice.
+//! A suite on many machines.
+//!
+//! A pool is a folder that all machines share. It has the manifest ([`manifest`]), the records of finished tasks and the
+//! messages of failed ones. The queue (Slurm, or another one through a command template) decides when and where a job
+//! runs. One file decides whether a task is done; it appears atomically and only once.
 
 pub mod collect;
 pub mod manifest;
+pub mod progress;
 pub mod queue;
-pub mod standing;
 pub mod submit;
 pub mod task;
 
-pub use manifest::{Manifest, Pool};
-pub use standing::{Standing, State};
+pub use manifest::{Pool, PoolManifest};
+pub use progress::{PoolProgress, TaskState};

@@ -1,4 +1,4 @@
-//! The queue: what Slurm's own programs say and do. Nothing here goes through a shell.
+//! The Slurm queue, through Slurm's own programs and without a shell.
 #![expect(clippy::disallowed_methods, reason = "executes the programs of Slurm")]
 
 use std::collections::BTreeMap;
@@ -7,36 +7,36 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::pool::Manifest;
-use crate::pool::manifest::Engine;
+use crate::pool::PoolManifest;
+use crate::pool::manifest::JobQueue;
 
 /// Slurm's default for `MaxArraySize`.
 const ARRAY_MAX: usize = 1001;
 
-/// A job that has not ended, as the queue sees it.
+/// A job in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedJob {
     /// Number of its array in the queue.
     pub id: String,
-    /// Its state, as squeue has it: RUNNING, PENDING, …
+    /// State, as squeue prints it: RUNNING, PENDING, …
     pub state: String,
-    /// Where it runs; empty if it does not.
+    /// Node that it runs on; empty if it does not run.
     pub node: String,
-    /// Why it does not run.
+    /// Reason for waiting.
     pub reason: String,
 }
 
-impl Queued {
+impl QueuedJob {
     /// Whether it has a node now.
     pub fn is_running(&self) -> bool {
         matches!(self.state.as_str(), "RUNNING" | "COMPLETING" | "CONFIGURING")
     }
 }
 
-/// What a program prints.
+/// Executes a program of Slurm and returns its output.
 ///
 /// # Errors
-/// There is no such program, or it failed; the message has what it said.
+/// The program does not exist, or it failed. The message has its last line of standard error.
 pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
     let mut command = Command::new(program);
     let output = command.args(arguments).stdin(Stdio::null()).output();
@@ -58,7 +58,7 @@ pub fn ask(program: &str, arguments: &[String]) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{program} wrote something strange"))
 }
 
-/// The most jobs of one array: `MaxArraySize`, as the numbers start from 0.
+/// Largest number of jobs in one array: `MaxArraySize`, because the indices start from 0.
 ///
 /// # Errors
 /// Slurm does not answer.
@@ -75,12 +75,12 @@ fn parse_array_max(config: &str) -> Option<usize> {
     value.trim().parse().ok().filter(|&max| max > 0)
 }
 
-/// The jobs of a pool that have not ended, by their number in it. `None` where the queue cannot be asked.
+/// The queued and running jobs of a pool, by their number in the pool. `None` if the pool does not use Slurm.
 ///
 /// # Errors
-/// Slurm does not answer, or something nobody can read.
-pub fn queued(manifest: &Manifest) -> Result<Option<BTreeMap<usize, Queued>>> {
-    let Engine::Slurm { array_max, .. } = manifest.engine else { return Ok(None) };
+/// Slurm does not answer, or its answer has an unknown format.
+pub fn queued(manifest: &PoolManifest) -> Result<Option<BTreeMap<usize, QueuedJob>>> {
+    let JobQueue::Slurm { array_max, .. } = manifest.engine else { return Ok(None) };
     let offsets = (0..manifest.n_jobs()).step_by(array_max);
     let names: Vec<String> = offsets.map(|offset| job_name(manifest, offset)).collect();
     let arguments = [
@@ -92,12 +92,12 @@ pub fn queued(manifest: &Manifest) -> Result<Option<BTreeMap<usize, Queued>>> {
     parse_queue(&ask("squeue", &arguments)?).map(Some)
 }
 
-/// What a submission is called; the number it starts from is in the name, so that whoever lost its id knows its jobs.
-pub fn job_name(manifest: &Manifest, offset: usize) -> String {
+/// Job name of a submission. It includes the offset, so the jobs can be identified without the job id.
+pub fn job_name(manifest: &PoolManifest, offset: usize) -> String {
     format!("{}-{offset}", manifest.name)
 }
 
-fn parse_queue(text: &str) -> Result<BTreeMap<usize, Queued>> {
+fn parse_queue(text: &str) -> Result<BTreeMap<usize, QueuedJob>> {
     let mut found = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let fields: Vec<&str> = line.trim().splitn(6, '|').collect();
@@ -107,10 +107,14 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, Queued>> {
         let offset = name.rsplit_once('-').and_then(|(_, offset)| offset.parse::<usize>().ok());
         let job = offset.zip(index.parse::<usize>().ok()).map(|(offset, index)| offset + index);
         let Some(job) = job else { bail!("squeue wrote {line:?}, which is no line of a job") };
-        let queued =
-            Queued { id: id.into(), state: state.into(), node: node.into(), reason: reason.into() };
-        // A job that was submitted twice counts by the one that is further.
-        let is_better = |known: &Queued| queued.is_running() && !known.is_running();
+        let queued = QueuedJob {
+            id: id.into(),
+            state: state.into(),
+            node: node.into(),
+            reason: reason.into(),
+        };
+        // If the user submitted a job twice, the running one counts.
+        let is_better = |known: &QueuedJob| queued.is_running() && !known.is_running();
         if found.get(&job).is_none_or(is_better) {
             found.insert(job, queued);
         }
@@ -118,11 +122,11 @@ fn parse_queue(text: &str) -> Result<BTreeMap<usize, Queued>> {
     Ok(found)
 }
 
-/// Takes everything of a pool from the queue. Returns how many jobs that were.
+/// Cancels all jobs of a pool and returns their number.
 ///
 /// # Errors
-/// The pool is of a queue that cannot be asked, or Slurm does not answer.
-pub fn cancel(manifest: &Manifest) -> Result<usize> {
+/// The pool does not use Slurm, or Slurm does not answer.
+pub fn cancel(manifest: &PoolManifest) -> Result<usize> {
     let Some(queued) = queued(manifest)? else {
         bail!("its jobs were submitted by a command of yours; cancel them where they are queued")
     };
@@ -135,10 +139,10 @@ pub fn cancel(manifest: &Manifest) -> Result<usize> {
     Ok(queued.len())
 }
 
-/// The id that sbatch --parsable prints: `7` or `7;cluster`.
+/// Parses the id that `sbatch --parsable` prints: `7` or `7;cluster`.
 ///
 /// # Errors
-/// It printed something else.
+/// The text is no id.
 pub fn parse_id(said: &str) -> Result<String> {
     let id = said.trim().split(';').next().unwrap_or_default();
     let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
@@ -164,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slurm_prints_is_checked() {
+    fn answers_of_slurm_are_checked() {
         assert_eq!(parse_array_max("A = 1\nMaxArraySize            = 4001\n"), Some(4001));
         assert_eq!(parse_array_max("MaxArraySize = 0\n"), None);
         assert_eq!(parse_id("17;west\n").unwrap(), "17");

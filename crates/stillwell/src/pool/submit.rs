@@ -1,4 +1,4 @@
-//! Jobs to the queue: the script that they execute, and how many at a time.
+//! Submission of jobs to the queue, and the script that they execute.
 #![expect(clippy::disallowed_methods, reason = "executes the command of --submit")]
 
 use std::collections::BTreeSet;
@@ -9,16 +9,17 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::pool::manifest::{Engine, Manifest, Pool, Submission};
+use crate::pool::manifest::{JobQueue, Pool, PoolManifest, Submission};
 use crate::pool::queue::{ask, job_name, parse_id, queued};
 use crate::values::format_cpu_list;
 
-/// What is replaced in the command of --submit.
+/// Placeholder in the command of --submit.
 const SCRIPT: &str = "{script}";
 /// Name of the job's script in the folder.
 const NAME: &str = "job.sh";
 
-/// Writes the script of all jobs. Its arguments say which: a number, or for arrays "array" and the number of their first.
+/// Writes the script of all jobs. Its arguments are the number of the job, or `array` and the number of the array's first
+/// job.
 ///
 /// # Errors
 /// A path is not UTF-8, or the script cannot be written.
@@ -27,7 +28,7 @@ pub fn write_script(pool: &Pool) -> Result<()> {
         let text = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
         Ok::<_, anyhow::Error>(shell_words::quote(text).into_owned())
     };
-    let Manifest { program, directory, .. } = &pool.manifest;
+    let PoolManifest { program, directory, .. } = &pool.manifest;
     let (program, directory, folder) =
         (quoted(program)?, quoted(directory)?, quoted(&pool.folder)?);
     let script = format!(
@@ -44,10 +45,10 @@ pub fn write_script(pool: &Pool) -> Result<()> {
     Ok(())
 }
 
-/// A command of --submit as words.
+/// Splits a command of --submit into words.
 ///
 /// # Errors
-/// It cannot be split, or does not say where the script goes.
+/// The command cannot be split, or lacks the placeholder.
 pub fn check_command(template: &str) -> Result<Vec<String>> {
     let words = shell_words::split(template).with_context(|| format!("--submit {template:?}"))?;
     ensure!(
@@ -58,10 +59,10 @@ pub fn check_command(template: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// Submits these jobs. `each` hears of every submission that was accepted.
+/// Submits these jobs and calls `each` after every accepted submission.
 ///
 /// # Errors
-/// One was refused; those before it are submitted and kept.
+/// The queue refused a submission. Those before it stay submitted and noted.
 pub fn submit(
     pool: &Pool,
     jobs: &[usize],
@@ -74,8 +75,9 @@ pub fn submit(
         Ok(())
     };
     match &pool.manifest.engine {
-        Engine::Slurm { options, n_nodes, array_max } => {
-            // The limit is of one array: the next one waits, and so does the first for those of earlier submissions.
+        JobQueue::Slurm { options, n_nodes, array_max } => {
+            // Slurm limits the nodes of each array separately. So each array waits for the one before, and the first
+            // one waits for those of earlier submissions.
             let mut before = match n_nodes {
                 Some(_) if !pool.submissions().is_empty() => arrays(pool)?,
                 _ => Vec::new(),
@@ -89,7 +91,7 @@ pub fn submit(
                 keep(Submission { id, offset, jobs: format_cpu_list(part) })?;
             }
         }
-        Engine::Command(template) => {
+        JobQueue::Command(template) => {
             let words = check_command(template)?;
             for &job in jobs {
                 let id = submit_one(pool, &words, job)?;
@@ -100,7 +102,7 @@ pub fn submit(
     Ok(())
 }
 
-/// The arrays of a pool that have not ended.
+/// Ids of the pool's arrays in the queue.
 fn arrays(pool: &Pool) -> Result<Vec<String>> {
     let queued = queued(&pool.manifest)?.unwrap_or_default();
     let ids: BTreeSet<String> = queued.into_values().map(|job| job.id).collect();
@@ -116,7 +118,7 @@ fn sbatch(
     after: &[String],
 ) -> Vec<String> {
     let at_once = n_nodes.map_or_else(String::new, |n| format!("%{n}"));
-    // Slurm replaces what follows a %.
+    // Slurm expands `%` patterns in the file name.
     let log = pool.log().display().to_string().replace('%', "%%");
     let mut arguments = vec![
         "--parsable".into(),
@@ -136,7 +138,7 @@ fn sbatch(
     arguments
 }
 
-/// Returns what the command printed, on its first line.
+/// Submits one job by a command and returns the first line of its output.
 fn submit_one(pool: &Pool, template: &[String], job: usize) -> Result<String> {
     let script = pool.folder.join(NAME).display().to_string();
     let words = in_place(template, &script, job);
@@ -152,7 +154,8 @@ fn submit_one(pool: &Pool, template: &[String], job: usize) -> Result<String> {
     Ok(OsStr::from_bytes(first).to_string_lossy().trim().to_owned())
 }
 
-/// A word of its own becomes two, the script and its argument; inside a word they are as a shell reads them.
+/// Replaces the placeholder. A word that is only the placeholder becomes two words, the script and its argument. Within a
+/// longer word, both are quoted for a shell.
 fn in_place(template: &[String], script: &str, job: usize) -> Vec<String> {
     let job = job.to_string();
     let mut words = Vec::new();

@@ -1,5 +1,7 @@
-//! One job of the queue: its tasks, one after another, each into a record that appears whole among the done ones, or not at all.
-//! Whoever is first counts: a job that was requeued, or submitted twice, finds what is done and does not measure it again.
+//! One job of the queue: measures its tasks one after another.
+//!
+//! The record of a task appears atomically in the folder of finished tasks, and the first record counts. A job that was
+//! requeued or submitted twice skips finished tasks.
 #![expect(
     clippy::disallowed_methods,
     reason = "starts the measuring and puts its record into the folder"
@@ -18,28 +20,28 @@ use anyhow::{Context as _, Result, ensure};
 use crate::analysis::end_reason;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
-use crate::pool::manifest::{Manifest, Pool};
+use crate::pool::manifest::{Pool, PoolManifest};
 use crate::record::{EndReason, Record};
 
-/// What the file ends with that has what was said.
+/// Suffix of the file with the output of a task.
 const SAID: &str = ".txt";
 
-/// How a job ended.
+/// End of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum JobEnd {
     /// All of its tasks are done.
     Done,
-    /// So many failed.
+    /// This number of tasks failed.
     Failed(usize),
-    /// It was told to end.
+    /// A signal ended the job.
     Interrupted,
 }
 
-/// Measures the tasks of a job that are not done. `node` is for the names of files.
+/// Measures the unfinished tasks of a job. File names include `node`.
 ///
 /// # Errors
-/// There is no such job, the suite is another one now, or nothing can be written.
-pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
+/// The job does not exist, the suite has changed, or the folder cannot be written.
+pub fn work(pool: &Pool, job: usize, node: &str) -> Result<JobEnd> {
     let manifest = &pool.manifest;
     ensure!(
         job < manifest.n_jobs(),
@@ -64,20 +66,20 @@ pub fn work(pool: &Pool, job: usize, node: &str) -> Result<Ended> {
             if is_interrupted {
                 std::fs::remove_file(&part).ok();
                 std::fs::remove_file(&said).ok();
-                return Ok(Ended::Interrupted);
+                return Ok(JobEnd::Interrupted);
             }
             n_failed += 1;
             keep_failure(pool, &name, &said, &error);
         }
-        // What is not done is of no use; it may not even have been begun.
+        // A partial record is of no use, and may not exist.
         std::fs::remove_file(&part).ok();
         std::fs::remove_file(&said).ok();
     }
-    Ok(if n_failed > 0 { Ended::Failed(n_failed) } else { Ended::Done })
+    Ok(if n_failed > 0 { JobEnd::Failed(n_failed) } else { JobEnd::Done })
 }
 
-/// A name for what is being measured, which nobody has or had in this folder: process ids come again, on a node with few of them
-/// soon. Returns it with the file for what is said.
+/// Creates the output file of an attempt and returns its unique name and the file. A process id is not unique enough,
+/// because the kernel reuses ids.
 fn new_part(folder: &Path, task: usize, node: &str) -> Result<(String, File)> {
     let prefix = format!("{task}.{}.{}.", for_file(node), std::process::id());
     let mut builder = tempfile::Builder::new();
@@ -88,8 +90,8 @@ fn new_part(folder: &Path, task: usize, node: &str) -> Result<(String, File)> {
     Ok((name.context("it has lost its name")?.to_owned(), file))
 }
 
-/// What was submitted is measured, or nothing.
-fn check_suite(manifest: &Manifest) -> Result<()> {
+/// Checks that the suite file is the submitted one.
+fn check_suite(manifest: &PoolManifest) -> Result<()> {
     let path = manifest.suite.display();
     let text = std::fs::read_to_string(&manifest.suite)
         .with_context(|| format!("cannot read {path} on this node"))?;
@@ -101,14 +103,14 @@ fn check_suite(manifest: &Manifest) -> Result<()> {
 }
 
 /// The command that measures a task.
-fn command(manifest: &Manifest, task: usize, record: &Path) -> Vec<OsString> {
-    let asked = manifest.tasks[task];
+fn command(manifest: &PoolManifest, task: usize, record: &Path) -> Vec<OsString> {
+    let it = manifest.tasks[task];
     let mut words: Vec<OsString> = vec![manifest.program.clone().into(), "bench".into()];
     words.push(manifest.suite.clone().into());
-    // As one word each: a name may begin with a dash.
-    words.push(format!("--only={}", manifest.benchmarks[asked.benchmark].name).into());
+    // One word for each option and its value, because a name may begin with a dash.
+    words.push(format!("--only={}", manifest.benchmarks[it.benchmark].name).into());
     words.push(format!("--blocks={}", manifest.n_blocks).into());
-    words.push(seed_option(asked.seed).into());
+    words.push(seed_option(it.seed).into());
     words.extend(manifest.arms.iter().map(|arms| format!("--arms={arms}").into()));
     let pins = manifest.commits.iter();
     words.extend(pins.map(|(name, commit)| format!("--pin={name}={commit}").into()));
@@ -116,7 +118,7 @@ fn command(manifest: &Manifest, task: usize, record: &Path) -> Vec<OsString> {
     words
 }
 
-/// How a task is told its seed, which no other task has: its record is known by it.
+/// Option with the seed of a task. The seed is unique in a pool, so it identifies the record of the task.
 pub fn seed_option(seed: u64) -> String {
     format!("--seed={seed}")
 }
@@ -141,7 +143,7 @@ fn measure(
     supervised::wait(&mut child, interrupt.as_fd(), drain, || Ok(()))
 }
 
-/// Puts a record among the done ones, if it is whole and none is there yet.
+/// Moves a complete record to the finished ones, unless the task already has one.
 fn finish(pool: &Pool, task: usize, part: &Path, status: ExitStatus) -> Result<()> {
     ensure!(status.success(), "stillwell bench ended with {status}");
     let record = Record::read(part).context("it was measured, but its record cannot be read")?;
@@ -150,9 +152,9 @@ fn finish(pool: &Pool, task: usize, part: &Path, status: ExitStatus) -> Result<(
     let put = || -> std::io::Result<()> {
         File::open(part)?.sync_all()?;
         match std::fs::hard_link(part, &done) {
-            // Somebody else was first.
+            // Another job finished the task first.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
-            // A file system without links: the same by renaming.
+            // A file system without hard links: rename instead.
             Err(error) if is_refused(&error) => rename_new(part, &done)?,
             linked => linked?,
         }
@@ -173,7 +175,7 @@ fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Keeps what was said, with our own word at its end.
+/// Keeps the output of a failed task and appends the error.
 fn keep_failure(pool: &Pool, name: &str, said: &Path, error: &anyhow::Error) {
     let kept: PathBuf = pool.failed().join(format!("{name}{SAID}"));
     std::fs::rename(said, &kept).ok();
@@ -184,7 +186,7 @@ fn keep_failure(pool: &Pool, name: &str, said: &Path, error: &anyhow::Error) {
     writeln!(anstream::stderr(), "stillwell pool: task {name}: {error:#}").ok();
 }
 
-/// A name of a node that can be part of the name of a file.
+/// Name of a node for use in a file name.
 fn for_file(node: &str) -> String {
     let allowed =
         |char: char| if char.is_ascii_alphanumeric() || "-_".contains(char) { char } else { '_' };
@@ -195,7 +197,7 @@ fn for_file(node: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A job that was killed leaves its part, and the next one may have its process id.
+    /// A killed job leaves its files, and a later job may have the same process id.
     #[test]
     fn every_attempt_has_a_part_of_its_own() {
         let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Map, Value, json};
 
 use crate::results::statistics::summary;
-use crate::results::{Results, Unit};
+use crate::results::{ResultUnit, Results};
 
 /// Writes the object; times are in ns, as Bencher's measure `latency` is.
 ///
@@ -35,15 +35,15 @@ pub fn write(to: &mut impl Write, results: &Results) -> Result<()> {
 }
 
 /// Bencher's own measures where it has one; a name of ours where it has none.
-fn measure(unit: &Unit) -> String {
+fn measure(unit: &ResultUnit) -> String {
     match unit {
-        Unit::Time => "latency".into(),
-        Unit::Bytes => "memory".into(),
-        Unit::Count => "count".into(),
-        Unit::Other(name) if name.starts_with("ops/") || name.ends_with("/s") => {
+        ResultUnit::Time => "latency".into(),
+        ResultUnit::Bytes => "memory".into(),
+        ResultUnit::Count => "count".into(),
+        ResultUnit::Other(name) if name.starts_with("ops/") || name.ends_with("/s") => {
             "throughput".into()
         }
-        Unit::Other(name) => {
+        ResultUnit::Other(name) => {
             let lower = name.to_lowercase();
             let words =
                 lower.split(|it: char| !it.is_alphanumeric()).filter(|word| !word.is_empty());

@@ -15,9 +15,9 @@ use crate::render::results::kind;
 use crate::render::text::ratio_text;
 use crate::render::units::DisplayUnit;
 use crate::render::{table, uncertain};
-use crate::results::Unit as ValueUnit;
+use crate::results::ResultUnit;
 use crate::spec::convert::TableStyle;
-use crate::values::Middle;
+use crate::values::Average;
 
 /// Columns of a name in the table, at most.
 const NAME_MAX: usize = 34;
@@ -61,7 +61,7 @@ pub fn text(sides: &[BenchmarkFile], found: &FilesComparison, shown: ComparisonL
         wrap(&mut out, &format!("only in {}: ", index + 1), 6, &names.join(", "));
     }
     if !found.lines.is_empty() {
-        let of = if found.by == Middle::Mean { "means" } else { "medians" };
+        let of = if found.by == Average::Mean { "means" } else { "medians" };
         let text = format!(
             "ratios of {of}, new ÷ reference: above 1 is slower, or more. They are estimates; the error is \
              that of the scatter between processes"
@@ -168,12 +168,12 @@ fn row(line: &BenchmarkLine) -> Vec<String> {
     row
 }
 
-fn middle(unit: &ValueUnit, cell: &FileCell) -> String {
+fn middle(unit: &ResultUnit, cell: &FileCell) -> String {
     let UncertainValue { value, err } = cell.middle;
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.uncertain(value, err));
     match unit {
-        ValueUnit::Other(name) => format!("{number} {name}"),
+        ResultUnit::Other(name) => format!("{number} {name}"),
         _ => number,
     }
 }
@@ -187,7 +187,7 @@ fn groups(out: &mut String, found: &FilesComparison, lines: &[&BenchmarkLine], f
     if found.alone.len() > 2 {
         writeln!(out, "{} against 1", file + 1).ok();
     }
-    let is_all_time = lines.iter().all(|line| line.unit == ValueUnit::Time);
+    let is_all_time = lines.iter().all(|line| line.unit == ResultUnit::Time);
     let headings = [
         (ChangeGroup::More, if is_all_time { "slower" } else { "slower, or more" }),
         (ChangeGroup::Less, if is_all_time { "faster" } else { "faster, or less" }),

@@ -6,7 +6,7 @@ use crate::analysis::histogram::Histogram;
 use crate::plan::Arm;
 use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::units::{DisplayUnit, UnitKind, asked, kind_of_unit};
-use crate::values::Shown;
+use crate::values::MetricChoice;
 
 const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const EIGHTHS_RIGHT: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
@@ -90,7 +90,7 @@ impl HistogramSeries {
         arm: &Arm,
         file: Option<String>,
         values: Vec<f64>,
-        metrics: &[Shown],
+        metrics: &[MetricChoice],
     ) -> Self {
         Self {
             number,

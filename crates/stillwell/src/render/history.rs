@@ -7,10 +7,10 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
-use crate::history::commits::Between;
+use crate::history::commits::CommitRange;
+use crate::history::series::ConcurrentChanges;
 use crate::history::series::{Change, Series};
-use crate::history::together::Together;
-use crate::history::{Entry, Taken};
+use crate::history::{BenchmarkResult, StoredResult};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
 use crate::render::json::pretty;
@@ -18,7 +18,7 @@ use crate::render::results::kind;
 use crate::render::styles::paint;
 use crate::render::units::{DisplayUnit, counted, percent};
 use crate::render::{Styles, table, uncertain};
-use crate::results::Unit as ValueUnit;
+use crate::results::ResultUnit;
 
 /// Columns of a name in a table.
 const NAME_MAX: usize = 34;
@@ -35,7 +35,7 @@ pub struct SeriesChange<'a> {
     #[serde(flatten)]
     pub change: &'a Change,
     /// `None` where git does not know them.
-    pub commits: Option<Between>,
+    pub commits: Option<CommitRange>,
 }
 
 /// The series, and the results next to a change: the rest is in `history show`.
@@ -134,16 +134,16 @@ pub fn series(all: &[Series], last: usize, styles: &Styles) -> String {
     out
 }
 
-fn row(series: &Series, at: usize, entry: &Entry) -> Vec<String> {
+fn row(series: &Series, at: usize, entry: &StoredResult) -> Vec<String> {
     let change = series.changes.iter().find(|change| change.at == at);
-    let taken = &entry.taken;
+    let result = &entry.result;
     vec![
         entry.record.to_string(),
         day(entry.origin.measured_s),
-        revision(&entry.taken),
-        value(series, taken.t0, taken.t0_err),
-        value(series, taken.median, None),
-        taken.n_runs.to_string(),
+        revision(&entry.result),
+        value(series, result.t0, result.t0_err),
+        value(series, result.median, None),
+        result.n_runs.to_string(),
         change.map_or(String::new(), |change| signed(change.ratio)),
     ]
 }
@@ -172,9 +172,9 @@ pub fn changes(
             out,
             "   between {} {} and {} {} on {}",
             day(series.time_s(change.at - 1)),
-            revision(&before.taken),
+            revision(&before.result),
             day(series.time_s(change.at)),
-            revision(&after.taken),
+            revision(&after.result),
             one_line(&series.machine)
         )
         .ok();
@@ -218,7 +218,7 @@ pub fn changes(
 }
 
 /// What it means that others changed at the same time.
-pub(super) fn together(Together { n, of, .. }: Together) -> String {
+pub(super) fn together(ConcurrentChanges { n, of, .. }: ConcurrentChanges) -> String {
     format!(
         "{n} of the {of} other series of this machine changed here in the same direction; look at what they share (the \
          machine, an interpreter, a compiler) before the commits"
@@ -228,8 +228,8 @@ pub(super) fn together(Together { n, of, .. }: Together) -> String {
 /// What is to be said of the commits beside their names, and what can be done about it.
 pub(super) fn remark(changed: &SeriesChange<'_>) -> Option<(String, &'static str)> {
     let SeriesChange { series, change, commits } = changed;
-    let taken = |at: usize| &series.entries[at].taken;
-    let (before, after) = (taken(change.at - 1), taken(change.at));
+    let result = |at: usize| &series.entries[at].result;
+    let (before, after) = (result(change.at - 1), result(change.at));
     match commits {
         _ if before.revision.is_none() || after.revision.is_none() => {
             Some(("of which commits is not known".into(), "; give --revision to history add"))
@@ -270,8 +270,8 @@ fn day(time_s: i64) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string()
 }
 
-pub(super) fn revision(taken: &Taken) -> String {
-    let revision = one_line(taken.revision.as_deref().unwrap_or("-"));
+pub(super) fn revision(result: &BenchmarkResult) -> String {
+    let revision = one_line(result.revision.as_deref().unwrap_or("-"));
     revision.chars().take(REVISION_MAX).collect()
 }
 
@@ -284,15 +284,15 @@ pub(super) fn value(series: &Series, value: f64, err: Option<f64>) -> String {
 /// The unit that fits all values of the series, and its name: of a unit that is none of ours, the file's.
 pub(super) fn unit(series: &Series) -> (DisplayUnit, String) {
     let unit = match &series.unit[..] {
-        "ns" => ValueUnit::Time,
-        "byte" => ValueUnit::Bytes,
-        "count" => ValueUnit::Count,
-        other => ValueUnit::Other(other.into()),
+        "ns" => ResultUnit::Time,
+        "byte" => ResultUnit::Bytes,
+        "count" => ResultUnit::Count,
+        other => ResultUnit::Other(other.into()),
     };
     let largest = series.values.iter().copied().map(f64::abs).fold(0.0, f64::max);
     let fitting = DisplayUnit::for_largest(kind(&unit), largest);
     let name = match &unit {
-        ValueUnit::Other(other) => fitting.label(&one_line(other)),
+        ResultUnit::Other(other) => fitting.label(&one_line(other)),
         _ => fitting.name.to_owned(),
     };
     (fitting, name)

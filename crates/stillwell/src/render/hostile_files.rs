@@ -6,7 +6,7 @@ use crate::convert::detect::detect;
 use crate::convert::file_tests::samples::{ALL, CRITERION};
 use crate::convert::read::{Detail, Options};
 use crate::render::{bmf, pyperf, values};
-use crate::values::Format;
+use crate::values::FileFormat;
 
 proptest! {
     /// Whatever happens to a file, there is an answer or an error, and what is read holds together.
@@ -16,7 +16,7 @@ proptest! {
         cut in 0.0..1.3f64,
         changes in prop::collection::vec((0.0..1.0f64, prop::sample::select(b"0123456789-+.eE\"[]{},:nulNaI \n\t\\\xff\x00".to_vec())), 0..6),
     ) {
-        let (format, files) = ALL.get(which).copied().unwrap_or((Format::Criterion, &CRITERION));
+        let (format, files) = ALL.get(which).copied().unwrap_or((FileFormat::Criterion, &CRITERION));
         let mut bytes = files[0].bytes.to_vec();
         bytes.truncate((cut * bytes.len() as f64) as usize);
         for (place, byte) in changes {

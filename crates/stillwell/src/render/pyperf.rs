@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::convert::pyperf::calibration_entry;
-use crate::results::{Benchmark, LaunchView, MetaValue, Metadata, Results, Unit};
+use crate::results::{Benchmark, LaunchView, MetaValue, Metadata, ResultUnit, Results};
 
 const SECOND_NS: f64 = 1e9;
 /// Up to here a double is a whole number exactly.
@@ -91,10 +91,10 @@ fn suite(results: &Results) -> Result<PyperfSuite> {
 
 fn series(results: &Results, benchmark: &Benchmark, label: &str) -> Result<PyperfBenchmark> {
     let unit = match &benchmark.unit {
-        Unit::Time => "second",
-        Unit::Bytes => "byte",
-        Unit::Count => "integer",
-        Unit::Other(unit) => {
+        ResultUnit::Time => "second",
+        ResultUnit::Bytes => "byte",
+        ResultUnit::Count => "integer",
+        ResultUnit::Other(unit) => {
             bail!("{label}: pyperf has no unit {unit:?}, only second, byte and integer")
         }
     };
@@ -139,7 +139,7 @@ fn hoisted(mut outer: PyperfMetadata, runs: &mut [PyperfRun]) -> PyperfMetadata 
 /// Nothing if the launch has neither values nor warm-ups.
 fn run(benchmark: &Benchmark, launch: &LaunchView<'_>) -> Result<Option<PyperfRun>, String> {
     let number = |value: f64| match benchmark.unit {
-        Unit::Time => PyperfNumber::Float(seconds(value)),
+        ResultUnit::Time => PyperfNumber::Float(seconds(value)),
         _ if value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) => {
             PyperfNumber::Whole(value as u64)
         }

@@ -9,27 +9,27 @@ use crate::render::units::{DisplayUnit, UnitKind, short_time};
 use crate::render::{table, uncertain};
 use crate::results::statistics::summary;
 use crate::results::{
-    Benchmark, Calibration, LaunchView, MetaValue, Metadata, Results, Summary, Unit as ValueUnit,
+    Benchmark, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results, Summary,
 };
 
 /// Further off the mean than this, a value is marked with its distance.
 const FAR: f64 = 0.05;
 
 /// What the values of a benchmark measure.
-pub fn kind(unit: &ValueUnit) -> UnitKind {
+pub fn kind(unit: &ResultUnit) -> UnitKind {
     match unit {
-        ValueUnit::Time => UnitKind::Time,
-        ValueUnit::Bytes => UnitKind::Memory,
-        ValueUnit::Count | ValueUnit::Other(_) => UnitKind::Count,
+        ResultUnit::Time => UnitKind::Time,
+        ResultUnit::Bytes => UnitKind::Memory,
+        ResultUnit::Count | ResultUnit::Other(_) => UnitKind::Count,
     }
 }
 
 /// A value with its unit, four digits.
-pub fn value(unit: &ValueUnit, value: f64) -> String {
+pub fn value(unit: &ResultUnit, value: f64) -> String {
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.number(value, None));
     match unit {
-        ValueUnit::Other(name) => format!("{number} {name}"),
+        ResultUnit::Other(name) => format!("{number} {name}"),
         _ => number,
     }
 }
@@ -93,7 +93,7 @@ fn one_launch(
     raw: bool,
 ) -> io::Result<()> {
     writeln!(to, "launch {number}: {}", launch_heading(benchmark, launch))?;
-    let is_raw = raw && benchmark.unit == ValueUnit::Time;
+    let is_raw = raw && benchmark.unit == ResultUnit::Time;
     let inner = launch.inner_loops() as f64;
     let shown = |n: u64, per_loop: f64| {
         value(&benchmark.unit, if is_raw { per_loop * n as f64 * inner } else { per_loop })
@@ -152,7 +152,7 @@ fn launch_heading(benchmark: &Benchmark, launch: &LaunchView<'_>) -> String {
     items.join(", ")
 }
 
-fn summary_text(unit: &ValueUnit, summary: &Summary) -> String {
+fn summary_text(unit: &ResultUnit, summary: &Summary) -> String {
     let items = [
         ("mean", summary.mean),
         ("sd", summary.stddev),
@@ -269,7 +269,7 @@ fn meta_in_words(key: &str, value: &MetaValue) -> String {
     match key {
         "duration" | "uptime" => short_time(number * 1e9),
         "mem_max_rss" | "command_max_rss" | "mem_peak_pagefile_usage" => {
-            self::value(&ValueUnit::Bytes, number)
+            self::value(&ResultUnit::Bytes, number)
         }
         _ => value.to_string(),
     }

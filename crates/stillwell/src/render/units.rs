@@ -3,7 +3,7 @@
 use crate::analysis::UncertainValue;
 use crate::plan::Plan;
 use crate::render::uncertain;
-use crate::values::Shown;
+use crate::values::MetricChoice;
 use crate::values::metric::{Metric, Quantity};
 
 /// What a unit measures.
@@ -131,8 +131,8 @@ pub fn kind_of(name: &str) -> UnitKind {
 }
 
 /// What values of this unit measure.
-pub fn kind_of_unit(unit: crate::values::Unit) -> UnitKind {
-    use crate::values::Unit as ValueUnit;
+pub fn kind_of_unit(unit: crate::values::ValueUnit) -> UnitKind {
+    use crate::values::ValueUnit;
     match unit {
         ValueUnit::Time => UnitKind::Time,
         ValueUnit::Bytes => UnitKind::Memory,
@@ -157,7 +157,7 @@ pub fn unit_of_values(
 }
 
 /// The unit that was asked for a metric.
-pub fn asked<'a>(shown: &'a [Shown], name: &str) -> Option<&'a str> {
+pub fn asked<'a>(shown: &'a [MetricChoice], name: &str) -> Option<&'a str> {
     shown.iter().find(|shown| shown.name == name)?.unit.as_deref()
 }
 

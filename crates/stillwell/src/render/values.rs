@@ -10,7 +10,7 @@ use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
 use crate::render::units::{self, UnitKind};
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, Results, Unit};
+use crate::results::{Benchmark, ResultUnit, Results};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 
@@ -49,7 +49,7 @@ pub fn markdown(results: &Results) -> String {
         let shown = |number: Option<f64>| number.map_or(String::new(), |it| unit.number(it, None));
         let count = summary.count.map_or(String::new(), |count| count.to_string());
         let unit_name = match &benchmark.unit {
-            Unit::Other(name) => one_line(name).replace('|', "\\|"),
+            ResultUnit::Other(name) => one_line(name).replace('|', "\\|"),
             _ => unit.name.into(),
         };
         let cells = numbers.map(shown).join(" | ");
@@ -60,8 +60,8 @@ pub fn markdown(results: &Results) -> String {
 
 fn unit(benchmark: &Benchmark, values: impl Iterator<Item = f64>) -> units::DisplayUnit {
     match benchmark.unit {
-        Unit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
-        Unit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),
-        Unit::Count | Unit::Other(_) => units::DisplayUnit::ONE,
+        ResultUnit::Time => units::DisplayUnit::choose(UnitKind::Time, None, values),
+        ResultUnit::Bytes => units::DisplayUnit::choose(UnitKind::Memory, None, values),
+        ResultUnit::Count | ResultUnit::Other(_) => units::DisplayUnit::ONE,
     }
 }

@@ -45,7 +45,7 @@ impl From<&str> for MetaValue {
 
 /// What the values of a benchmark are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum ResultUnit {
     /// Nanoseconds per loop.
     Time,
     /// Bytes.
@@ -56,7 +56,7 @@ pub enum Unit {
     Other(String),
 }
 
-impl Unit {
+impl ResultUnit {
     /// As it is written beside a value.
     pub fn name(&self) -> &str {
         match self {
@@ -90,7 +90,7 @@ pub struct Results {
 pub struct Benchmark {
     /// As the source calls it. Name, parameters and unit together are unique in a file.
     pub name: String,
-    pub unit: Unit,
+    pub unit: ResultUnit,
     /// In the order of the source.
     pub parameters: Vec<(String, String)>,
     /// Of all launches of this benchmark.
@@ -115,7 +115,7 @@ pub struct Benchmark {
 pub struct Extra {
     /// As the source calls it; CPU time is always [`CPU`].
     pub name: String,
-    pub unit: Unit,
+    pub unit: ResultUnit,
     /// One for each value of the benchmark.
     pub values: Vec<Option<f64>>,
 }
@@ -199,7 +199,7 @@ impl LaunchView<'_> {
 
 impl Benchmark {
     /// Without a value.
-    pub fn new(name: &str, unit: Unit) -> Self {
+    pub fn new(name: &str, unit: ResultUnit) -> Self {
         Self {
             name: name.into(),
             unit,
@@ -269,7 +269,7 @@ impl Benchmark {
     }
 
     /// Puts a value of an extra beside the value that was pushed last.
-    pub fn push_extra(&mut self, name: &str, unit: &Unit, value: f64) {
+    pub fn push_extra(&mut self, name: &str, unit: &ResultUnit, value: f64) {
         let n_before = self.values.len().saturating_sub(1);
         let found = self.extras.iter().position(|extra| extra.name == name);
         let index = found.unwrap_or_else(|| {

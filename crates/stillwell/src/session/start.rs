@@ -25,7 +25,7 @@ use crate::session::guard::Guard;
 use crate::session::progress::Progress;
 use crate::session::screen::Screen;
 use crate::session::session::{Ended, Session};
-use crate::values::metric::{METRICS, Metric, Source};
+use crate::values::metric::{METRICS, Metric, MetricSource};
 use crate::values::read_cpu_list;
 
 /// Adds to an error of ours in the middle of a session where its runs are. A record without a run is removed.
@@ -55,7 +55,7 @@ pub struct SessionStart<'a> {
 /// The metrics of whole processes, where these can be collected beyond those that always are.
 fn metrics_of(found: &[Metric]) -> Vec<Metric> {
     let is_there =
-        |metric: &Metric| metric.info().source == Source::Always || found.contains(metric);
+        |metric: &Metric| metric.info().source == MetricSource::Always || found.contains(metric);
     METRICS.iter().map(|info| info.metric).filter(is_there).collect()
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::values::Numbers;
+use crate::values::LaunchNumbers;
 
 /// What can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -49,10 +49,10 @@ pub struct EditOptions {
     pub exclude_benchmark: Vec<String>,
     /// Keep only these processes of each benchmark, for example 1-3,7
     #[arg(long, value_name = "NUMS", conflicts_with = "exclude_runs")]
-    pub include_runs: Option<Numbers>,
+    pub include_runs: Option<LaunchNumbers>,
     /// Drop these processes of each benchmark
     #[arg(long, value_name = "NUMS")]
-    pub exclude_runs: Option<Numbers>,
+    pub exclude_runs: Option<LaunchNumbers>,
     /// Drop warm-ups, and processes that have nothing else
     #[arg(long)]
     pub remove_warmups: bool,

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use crate::spec::convert::TableStyle;
 use crate::spec::input::{FromOptions, InputOptions};
 use crate::spec::run::{ExportOptions, NumberOptions};
-use crate::values::{FailOn, Middle, Percent, TimShape};
+use crate::values::{Average, FailOn, Percent, TimShape};
 
 /// A verb that reads files.
 #[derive(Debug, clap::Args)]
@@ -218,6 +218,6 @@ pub struct TableOptions {
     #[arg(long, value_name = "PCT")]
     pub min_speed: Option<Percent>,
     /// What the ratio is of
-    #[arg(long, value_name = "STATISTIC", value_enum, default_value_t = Middle::Mean)]
-    pub by: Middle,
+    #[arg(long, value_name = "STATISTIC", value_enum, default_value_t = Average::Mean)]
+    pub by: Average,
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::values::{Format, TimeUnit};
+use crate::values::{FileFormat, TimeUnit};
 
 /// What the files are.
 #[derive(Args, Clone, Debug, Default)]
@@ -10,7 +10,7 @@ use crate::values::{Format, TimeUnit};
 pub struct InputOptions {
     /// What the files are [default: found out from what is in them]
     #[arg(long, visible_alias = "from", value_name = "FORMAT", value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<FileFormat>,
     #[command(flatten)]
     pub kind: KindOptions,
     /// Only this benchmark or command; can be repeated
@@ -24,7 +24,7 @@ pub struct InputOptions {
 pub struct FromOptions {
     /// What the files are [default: found out from what is in them]
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub from: Option<Format>,
+    pub from: Option<FileFormat>,
     #[command(flatten)]
     pub kind: KindOptions,
     /// Only this benchmark or command; can be repeated

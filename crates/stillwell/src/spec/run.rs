@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::values::{
-    Cpus, Estimand, FailOn, IgnoreFailure, MetricList, Names, Order, OutputTarget, Padding,
-    Percent, Rlimit, Sched, Shell, Statuses, TimeSpan,
+    Cpus, Estimand, ExitStatuses, FailOn, IgnoreFailure, MetricList, NameList, Order, OutputTarget,
+    Padding, Percent, Rlimit, Sched, Shell, TimeSpan,
 };
 
 /// Options of `stillwell run`.
@@ -201,7 +201,7 @@ pub struct ProcessOptions {
     pub ignore_failure: Option<IgnoreFailure>,
     /// Exit statuses that are right, for example 1 or 0,3; any other is a failure [default: 0]
     #[arg(long, value_name = "STATUSES", conflicts_with = "ignore_failure")]
-    pub expect_exit: Option<Statuses>,
+    pub expect_exit: Option<ExitStatuses>,
 }
 
 /// What the machine is like meanwhile.
@@ -211,7 +211,7 @@ pub struct TuneOptions {
     /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password;
     /// under sudo the commands still run as the user who called it
     #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
-    pub tune: Option<Option<Names>>,
+    pub tune: Option<Option<NameList>>,
 }
 
 /// How differences are judged.

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-/// Which CPUs, as a list: `0-3,5`.
+/// CPUs of an option, as a list: `0-3,5`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub Vec<usize>);
 
@@ -11,7 +11,7 @@ impl FromStr for Cpus {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // The kernel writes an empty list where there is none; a user who does means something else.
+        // An empty list is valid from the kernel, but from a user it is a mistake.
         match parse_cpu_list(text)? {
             cpus if cpus.is_empty() => Err("no CPU is named".into()),
             cpus => Ok(Self(cpus)),
@@ -23,11 +23,11 @@ impl FromStr for Cpus {
 /// and not 800 GB of memory.
 pub const CPUS_MAX: usize = 8192;
 
-/// The CPUs in a list like `0-3,6`, ascending, each once. White space around the items is ignored. An empty text is an
-/// empty list, because that is what the kernel writes when no CPU is isolated. `0-7:1/2` takes the first of every two.
+/// Parses a list like `0-3,6` into CPUs, ascending, each once. `0-7:1/2` takes the first of every two. White space around
+/// items is ignored. An empty text is an empty list, as the kernel writes it when no CPU is isolated.
 ///
 /// # Errors
-/// What is wrong with the list, as a sentence.
+/// The mistake in the list, as a sentence.
 pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -43,7 +43,7 @@ pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
 /// spaces and empty items are allowed (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
 ///
 /// # Errors
-/// The kernel ignores such a list as a whole. The text says what is wrong with it.
+/// The mistake in the list, as a sentence. The kernel ignores a list with a mistake as a whole.
 pub fn parse_boot_cpu_list(text: &str, cpu_last: usize) -> Result<Vec<usize>, String> {
     let grammar = Grammar { list: text, cpu_last: Some(cpu_last.min(CPUS_MAX - 1)) };
     let is_between = |char: char| char == ',' || char.is_ascii_whitespace();
@@ -54,8 +54,8 @@ pub fn parse_boot_cpu_list(text: &str, cpu_last: usize) -> Result<Vec<usize>, St
     Ok(set.cpus())
 }
 
-/// The CPUs in a file of the kernel. `(null)` is what it writes for a set that was never made
-/// (/sys/devices/system/cpu/nohz_full without `nohz_full=`). `None` when this is no list.
+/// The CPUs in a file of the kernel. The kernel writes `(null)` for a set that does not exist
+/// (/sys/devices/system/cpu/nohz_full without `nohz_full=`). `None` for other text that is no list.
 pub fn read_cpu_list(text: &str) -> Option<Vec<usize>> {
     match text.trim_matches(|char: char| char == '\0' || char.is_ascii_whitespace()) {
         "(null)" => Some(Vec::new()),
@@ -63,11 +63,11 @@ pub fn read_cpu_list(text: &str) -> Option<Vec<usize>> {
     }
 }
 
-/// What an item of a list may be.
+/// Syntax of the items of a list.
 struct Grammar<'a> {
     /// The whole list, for the messages.
     list: &'a str,
-    /// The last CPU, on the command line of the kernel.
+    /// The last CPU, for a list of the kernel's command line.
     cpu_last: Option<usize>,
 }
 
@@ -103,7 +103,7 @@ impl Grammar<'_> {
         Ok((first, last))
     }
 
-    /// `1/2`: how many of how many.
+    /// A stride such as `1/2`: CPUs used, of CPUs in a group.
     fn stride(&self, stride: &str) -> Result<(usize, usize), String> {
         let mistake = || {
             format!("{stride:?} in CPU list {:?} is not USED/GROUP; 0-7:1/2 is 0,2,4,6", self.list)
@@ -117,7 +117,7 @@ impl Grammar<'_> {
     }
 }
 
-/// One flag for each CPU: overlapping ranges must not add up.
+/// A set of CPUs. Flags bound the memory for overlapping ranges.
 struct CpuSet([bool; CPUS_MAX]);
 
 impl CpuSet {
@@ -224,9 +224,9 @@ mod tests {
         assert_eq!(parse_cpu_list(&text).map(|cpus| cpus.len()), Ok(CPUS_MAX));
     }
 
-    /// Every subset of 12 CPUs: writing and reading gives it back.
+    /// Formatting and parsing returns every subset of 12 CPUs.
     #[test]
-    fn what_is_written_is_read_back() {
+    fn every_subset_round_trips() {
         for subset in 0_u32..1 << 12 {
             let cpus: Vec<usize> = (0..12).filter(|cpu| subset >> cpu & 1 == 1).collect();
             let text = format_cpu_list(&cpus);
@@ -234,10 +234,9 @@ mod tests {
         }
     }
 
-    /// Every text of up to 5 of these characters: it is refused, or writing what was read keeps the meaning, is never
-    /// longer, and is the same when done twice.
+    /// Every text of up to 5 of these characters is refused, or its canonical form has the same CPUs and is not longer.
     #[test]
-    fn what_is_read_is_written_back() {
+    fn every_short_text_has_a_canonical_form() {
         let mut texts = vec![String::new()];
         let mut n_lists = 0;
         for _ in 0..5 {
@@ -289,7 +288,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Any set of CPUs of a machine of any size goes through both forms and comes back.
+        /// Both parsers return any set of CPUs.
         #[test]
         fn lists_round_trip(
             cpus in proptest::collection::btree_set(0..CPUS_MAX, 0..200),

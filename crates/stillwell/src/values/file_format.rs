@@ -1,10 +1,10 @@
-//! Files of other programs: their formats, and the unit of bare times.
+//! Formats of other programs' files, and the unit of bare times.
 
 use clap::ValueEnum;
 
-/// What a file is.
+/// Format of a file of another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum FileFormat {
     /// pyperf JSON, also compressed with gzip.
     Pyperf,
     /// hyperfine --export-json.
@@ -44,7 +44,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Nanoseconds of one.
+    /// Nanoseconds in one unit.
     pub fn ns(self) -> f64 {
         match self {
             Self::S => 1e9,

@@ -1,5 +1,4 @@
-//! What is measured in a run, as data: one row of this table is all that the record, the exports and the tables need
-//! to know of a metric.
+//! The table of metrics. A row has everything that the record, the exports and the tables need to know about a metric.
 
 /// One measured quantity of one run. The discriminant is the index into [`METRICS`] and into a row's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +29,7 @@ pub enum Metric {
     EmptyLoopPs,
 }
 
-/// How a metric's integers are to be read.
+/// Physical quantity of a metric, and the scale of its stored integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// A duration; the factor gives the nanoseconds in one unit of the stored integer.
@@ -49,18 +48,18 @@ pub enum Quantity {
     Count,
 }
 
-/// Where a metric's value comes from, and so what has to be switched on to get it.
+/// Source of a metric's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The launcher's clock and `wait4`: always there, costs nothing.
+pub enum MetricSource {
+    /// The launcher's clock and `wait4`: always available, without overhead.
     Always,
     /// `/proc/PID/schedstat` (`CONFIG_SCHEDSTATS` or `CONFIG_SCHED_INFO`).
     Schedstat,
     /// A perf software event.
     Software,
-    /// A perf hardware event: only where the machine has a performance monitoring unit.
+    /// A perf hardware event: needs a performance monitoring unit.
     Hardware,
-    /// What a worker answers, or is known of its process.
+    /// The answer of a worker, or its process.
     Worker,
 }
 
@@ -73,12 +72,12 @@ pub struct MetricInfo {
     pub column: &'static str,
     /// Name on the command line and in tables.
     pub name: &'static str,
-    /// Name in hyperfine's `--metrics` and JSON, where it has one.
+    /// Name in hyperfine's `--metrics` and JSON, if hyperfine has the metric.
     pub hyperfine: Option<&'static str>,
-    /// How to read the integer.
+    /// Quantity of the stored integer.
     pub quantity: Quantity,
-    /// What provides it.
-    pub source: Source,
+    /// Source of the value.
+    pub source: MetricSource,
     /// One line for the documentation.
     pub what: &'static str,
 }
@@ -92,7 +91,7 @@ const fn info(
     metric: Metric,
     [column, name, hyperfine]: [&'static str; 3],
     quantity: Quantity,
-    source: Source,
+    source: MetricSource,
     what: &'static str,
 ) -> MetricInfo {
     let hyperfine = if hyperfine.is_empty() { None } else { Some(hyperfine) };
@@ -102,8 +101,8 @@ const fn info(
 /// Every metric, in the order of the enum and of the record's columns.
 pub static METRICS: [MetricInfo; 23] = {
     use Metric::*;
+    use MetricSource::*;
     use Quantity::Count;
-    use Source::*;
     [
         info(
             WallNs,
@@ -253,8 +252,8 @@ pub static METRICS: [MetricInfo; 23] = {
 };
 
 impl MetricInfo {
-    /// A stored integer in the base unit: ns, bytes or pieces. A hardware event that shared its register counted only
-    /// `running_ppm` of the time, and is scaled up.
+    /// Converts a stored integer to the base unit: ns, bytes or pieces. A hardware event that shared its register counted
+    /// for only `running_ppm` of the time, so its count is scaled up.
     pub fn in_base_unit(&self, stored: u64, running_ppm: Option<u64>) -> f64 {
         let stored = stored as f64;
         match self.quantity {
@@ -262,7 +261,7 @@ impl MetricInfo {
             Quantity::Picoseconds => stored / 1e3,
             Quantity::Memory { bytes_per_unit } => stored * f64::from(bytes_per_unit),
             Quantity::Count
-                if self.metric != Metric::RunningPpm && self.source == Source::Hardware =>
+                if self.metric != Metric::RunningPpm && self.source == MetricSource::Hardware =>
             {
                 running_ppm.map_or(stored, |ppm| stored * 1e6 / ppm as f64)
             }
@@ -277,12 +276,12 @@ impl Metric {
         &METRICS[self as usize]
     }
 
-    /// The metric a column of a record holds, if this version knows it.
+    /// The metric of a column of a record. `None` if this version does not know the column.
     pub fn from_column(column: &str) -> Option<Self> {
         METRICS.iter().find(|info| info.column == column).map(|info| info.metric)
     }
 
-    /// The metric a user means: our name, the column, or hyperfine's name.
+    /// The metric with this name: Stillwell's name, the column, or hyperfine's name.
     pub fn from_name(name: &str) -> Option<Self> {
         METRICS
             .iter()

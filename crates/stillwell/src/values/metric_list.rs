@@ -1,25 +1,25 @@
-//! `--metrics`: which metrics to show, in which unit, and so what has to be collected.
+//! The value of `--metrics`: metrics to show, and their units.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::values::metric::{METRICS, Metric, Quantity, Source};
+use crate::values::metric::{METRICS, Metric, MetricSource, Quantity};
 
-/// A metric as a user asked to see it.
+/// A metric to show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct MetricChoice {
     /// Name of the metric, or `cpu` for user + sys.
     pub name: String,
-    /// Unit, when one was asked for.
+    /// Unit, if the user chose one.
     pub unit: Option<String>,
 }
 
 /// The list given to `--metrics`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MetricList(pub Vec<Shown>);
+pub struct MetricList(pub Vec<MetricChoice>);
 
-/// User + system time, which is not stored but added up.
+/// Name of user + system time, which is computed, not stored.
 pub const CPU: &str = "cpu";
 const TIME_UNITS: [&str; 6] = ["ns", "us", "ms", "s", "min", "h"];
 const MEMORY_UNITS: [&str; 9] = ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
@@ -40,17 +40,19 @@ impl FromStr for MetricList {
         let mut list = Vec::new();
         for word in text.split(',').map(str::trim) {
             if let Some(names) = preset(word) {
-                list.extend(names.iter().map(|&name| Shown { name: name.into(), unit: None }));
+                list.extend(
+                    names.iter().map(|&name| MetricChoice { name: name.into(), unit: None }),
+                );
             } else if word == "all" {
                 let names =
                     METRICS.iter().map(|info| info.name).filter(|name| *name != "running-ppm");
-                list.extend(names.map(|name| Shown { name: name.into(), unit: None }));
+                list.extend(names.map(|name| MetricChoice { name: name.into(), unit: None }));
             } else {
                 list.push(parse_one(word)?);
             }
         }
-        // What is named twice is shown once, in the unit that was named last.
-        let mut distinct: Vec<Shown> = Vec::new();
+        // A repeated metric appears once, in the last unit.
+        let mut distinct: Vec<MetricChoice> = Vec::new();
         for shown in list {
             match distinct.iter_mut().find(|known| known.name == shown.name) {
                 Some(known) => known.unit = shown.unit.or(known.unit.take()),
@@ -61,7 +63,7 @@ impl FromStr for MetricList {
     }
 }
 
-fn parse_one(word: &str) -> Result<Shown, String> {
+fn parse_one(word: &str) -> Result<MetricChoice, String> {
     let (name, unit) = word.split_once(':').map_or((word, None), |(name, unit)| (name, Some(unit)));
     let (name, quantity) = match Metric::from_name(name) {
         Some(metric) => (metric.info().name, metric.info().quantity),
@@ -82,14 +84,14 @@ fn parse_one(word: &str) -> Result<Shown, String> {
     if let Some(unit) = unit.filter(|unit| !units.contains(unit)) {
         return Err(format!("{unit:?} is not a unit of {name}; use one of {}", units.join(", ")));
     }
-    Ok(Shown { name: name.into(), unit: unit.map(String::from) })
+    Ok(MetricChoice { name: name.into(), unit: unit.map(String::from) })
 }
 
 impl MetricList {
-    /// Whether any of these needs more than the clock and `wait4`.
+    /// Whether any metric needs more than the clock and `wait4`.
     pub fn needs_evidence(&self) -> bool {
         let sources = self.0.iter().filter_map(|shown| Metric::from_name(&shown.name));
-        sources.into_iter().any(|metric| metric.info().source != Source::Always)
+        sources.into_iter().any(|metric| metric.info().source != MetricSource::Always)
     }
 }
 

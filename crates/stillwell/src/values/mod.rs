@@ -1,27 +1,37 @@
-//! The words that every stage shares: units, CPU lists, metrics and the values of options. Each knows how it is written
-//! on the command line. This module imports no other.
+//! Values that every stage shares: units, CPU lists, metrics and the values of options. Each parses its own syntax on the
+//! command line. This module imports no other.
 
 mod cpu_list;
+mod exit_status;
+mod fail_on;
 mod file_format;
+mod launch_numbers;
 pub mod metric;
 mod metric_list;
-mod numbers;
-mod options;
+mod name_list;
+mod percent;
+mod process;
 mod rlimit;
 mod statistic;
+#[cfg(test)]
+mod test_parsing;
 mod tim;
+mod time_span;
 mod worker;
 
 pub use cpu_list::{
     CPUS_MAX, Cpus, format_cpu_list, name_cpus, parse_boot_cpu_list, parse_cpu_list, read_cpu_list,
 };
-pub use file_format::{Format, TimeUnit};
-pub use metric_list::{CPU, MetricList, Shown};
-pub use numbers::Numbers;
-pub use options::{
-    FailOn, IgnoreFailure, Names, OutputTarget, Padding, Percent, Sched, Shell, Statuses, TimeSpan,
-};
+pub use exit_status::{ExitStatuses, IgnoreFailure};
+pub use fail_on::FailOn;
+pub use file_format::{FileFormat, TimeUnit};
+pub use launch_numbers::LaunchNumbers;
+pub use metric_list::{CPU, MetricChoice, MetricList};
+pub use name_list::NameList;
+pub use percent::Percent;
+pub use process::{OutputTarget, Padding, Sched, Shell};
 pub use rlimit::Rlimit;
-pub use statistic::{ALPHA_PCT_RANGE, CALIBRATION_RUNS_MIN, Estimand, Estimate, Middle, Order};
+pub use statistic::{ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Estimand, Estimate, Order};
 pub use tim::TimShape;
-pub use worker::{Gc, Headline, Unit};
+pub use time_span::TimeSpan;
+pub use worker::{Gc, Headline, ValueUnit};

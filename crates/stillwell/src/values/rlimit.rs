@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Rlimit {
     /// Name of the resource, as in setrlimit(2) without `RLIMIT_`, lower case.
     pub resource: String,
-    /// Its number.
+    /// Number of the resource, `RLIMIT_…`.
     pub number: u32,
     /// The soft limit; `u64::MAX` is no limit.
     pub value: u64,
@@ -53,5 +53,26 @@ impl FromStr for Rlimit {
             }
         };
         Ok(Self { resource: (*resource).into(), number: *number, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::test_parsing::check;
+
+    #[test]
+    fn limits() {
+        let limit = |resource: &str, number, value| {
+            Some(Rlimit { resource: resource.into(), number, value })
+        };
+        check(&[
+            ("stack=8M", limit("stack", libc::RLIMIT_STACK, 8 << 20)),
+            ("core=0", limit("core", libc::RLIMIT_CORE, 0)),
+            ("nofile=unlimited", limit("nofile", libc::RLIMIT_NOFILE, u64::MAX)),
+            ("stack", None),
+            ("heap=1", None),
+            ("as=99999999999999G", None),
+        ]);
     }
 }

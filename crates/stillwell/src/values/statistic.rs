@@ -1,4 +1,4 @@
-//! What is computed from the runs, and in which order they are made: words of the options and of the plan.
+//! Statistics of the runs, and the order of the runs.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -40,13 +40,14 @@ pub enum Estimand {
     Mean,
 }
 
-/// A smaller one would take more re-labellings than can be computed: ten for each false verdict it allows.
+/// Range of significance levels, in percent. A smaller one needs too many relabellings: a permutation test needs ten for
+/// each false verdict that the level allows.
 pub const ALPHA_PCT_RANGE: std::ops::RangeInclusive<f64> = 0.01..=50.0;
 
-/// What a ratio is of.
+/// Average of a file's values that a ratio compares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Middle {
+pub enum Average {
     /// Mean of all values.
     #[default]
     Mean,
@@ -54,7 +55,7 @@ pub enum Middle {
     Median,
 }
 
-/// Which number of a result is put in the series.
+/// Estimate of a result that goes into the series of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Estimate {
     /// The noise-free time.
@@ -64,5 +65,5 @@ pub enum Estimate {
     Mean,
 }
 
-/// Runs below which a series has too few different stretches.
+/// Smallest number of runs for a calibration. Fewer have too few different stretches.
 pub const CALIBRATION_RUNS_MIN: usize = 120;

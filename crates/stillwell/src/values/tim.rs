@@ -1,35 +1,35 @@
-//! The value of `stats --tim`: how the program `tim` takes its numbers from the runs.
+//! The value of `stats --tim`: the parameters with which the program `tim` computes its numbers from the runs.
 
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// `K,N,M` or `K,N,M,O`, as tim's options of these letters.
+/// tim's options K, N, M and O, as `K,N,M` or `K,N,M,O`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimShape {
-    /// Order of the endpoint in a window; over all runs it is twice that.
+    /// Order of the endpoint in a window; the order over all runs is `2 k`.
     pub k: usize,
-    /// Runs in a window: at least `2 k + 1`, as tim raises it.
+    /// Runs in a window; tim raises a smaller number to `2 k + 1`.
     pub n: usize,
-    /// Windows.
+    /// Number of windows.
     pub m: usize,
-    /// Runs in a window of the overhead, if they are more than `n`; 0: the overhead is not subtracted.
+    /// Runs in a window of the overhead, if above `n`. 0: no overhead is subtracted.
     pub n_overhead: usize,
 }
 
-/// Above this no number of runs is meant.
+/// Largest accepted number.
 const NUMBER_MAX: usize = 1_000_000;
 
-/// O when it is not said: tim's own.
+/// Default of O, as in tim.
 const N_OVERHEAD: usize = 6;
 
 impl TimShape {
-    /// Runs of a command that tim makes, warm-ups apart.
+    /// Runs of a command, without warm-ups.
     pub fn n_runs(self) -> usize {
         self.n * self.m
     }
 
-    /// The same for the overhead.
+    /// The parameters for the overhead.
     pub fn of_overhead(self) -> Self {
         Self { n: self.n.max(self.n_overhead), ..self }
     }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn as_tim_understands_its_options() {
+    fn shapes_are_those_of_tim() {
         check("1,6,4", [1, 6, 4, 6]);
         check("2,3,4,0", [2, 5, 4, 0]);
         check("3,6,4,30", [3, 7, 4, 30]);
@@ -86,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shape() {
+    fn wrong_shapes_are_refused() {
         for text in
             ["", "1,6", "1,6,4,6,1", "0,6,4", "1,0,4", "1,6,0", "r.swell", "1,-6,4", "1,6,9999999"]
         {
             assert!(text.parse::<TimShape>().unwrap_err().contains("K,N,M"), "{text}");
         }
-        // tim itself ends with an index that is out of bounds here.
+        // tim itself fails here with an index out of bounds.
         assert!("2,3,1".parse::<TimShape>().unwrap_err().contains("too few"));
     }
 }

@@ -1,4 +1,4 @@
-//! Words about workers: processes that run a benchmark a given number of times and answer how long that took.
+//! Options of workers: processes that run a benchmark a given number of times and report the time.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub enum Gc {
     Collect,
 }
 
-/// What is compared.
+/// Compared quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Headline {
@@ -43,35 +43,35 @@ pub enum Headline {
 }
 
 impl Headline {
-    /// Whether each row has a value of its own for it, instead of a metric.
+    /// Whether the value is a column of its own in each row instead of a metric.
     pub fn is_own(self) -> bool {
         self == Self::Tracemalloc
     }
 
-    /// The unit of its values.
-    pub fn unit(self) -> Unit {
+    /// Unit of the values.
+    pub fn unit(self) -> ValueUnit {
         match self {
-            Self::Wall | Self::Cpu => Unit::Time,
-            Self::Memory | Self::Tracemalloc => Unit::Bytes,
+            Self::Wall | Self::Cpu => ValueUnit::Time,
+            Self::Memory | Self::Tracemalloc => ValueUnit::Bytes,
         }
     }
 }
 
-/// What the values of an arm are.
+/// Unit of the values of an arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Times, ns.
+pub enum ValueUnit {
+    /// Nanoseconds.
     #[default]
     Time,
-    /// Amounts of memory, bytes.
+    /// Bytes.
     Bytes,
-    /// Anything else.
+    /// Counts.
     Count,
 }
 
-impl Unit {
-    /// Whether it is the usual one.
+impl ValueUnit {
+    /// Whether the values are times.
     pub fn is_time(&self) -> bool {
         *self == Self::Time
     }

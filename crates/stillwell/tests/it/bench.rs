@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -21,6 +23,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
+        heed_interrupts();
         let dir = tempfile::tempdir().unwrap();
         // Some tests run the program as another user.
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
@@ -280,9 +283,35 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Prints why a test is skipped, past the capture of the test harness.
+/// Lets the programs of the tests react to SIGINT, SIGQUIT and SIGHUP, even if this process ignores them. A shell script's
+/// background jobs ignore the first two (POSIX, Shell Command Language, 2.11), and `nohup` the last. exec keeps an ignored
+/// signal ignored and resets one that has a handler, so this process installs handlers that do nothing.
+fn heed_interrupts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        let ignored = u64::from_str_radix(mask.trim(), 16).unwrap();
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+            if ignored & 1 << (signal - 1) != 0 {
+                signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).unwrap();
+            }
+        }
+    });
+}
+
+/// Says that something could not be tested here: past the test harness's capture, and in the file that
+/// `STILLWELL_SKIPPED` names, as a line `test<TAB>reason`. `make test` counts and lists these lines.
 pub fn skipped(reason: &str) {
     use std::io::Write as _;
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("?");
     let mut stderr = std::io::stderr();
-    writeln!(stderr, "skipped: {reason}").unwrap();
+    writeln!(stderr, "skipped: {test}: {reason}").unwrap();
+    if let Some(path) = std::env::var_os("STILLWELL_SKIPPED") {
+        let mut list = std::fs::File::options().append(true).create(true).open(path).unwrap();
+        // One write, so that tests at the same time do not mix their lines.
+        let line = format!("{test}\t{}\n", reason.replace('\n', " "));
+        list.write_all(line.as_bytes()).unwrap();
+    }
 }

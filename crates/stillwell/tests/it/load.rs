@@ -107,6 +107,22 @@ fn sigterm_is_for_the_command() {
     running.finish().ends_with(9);
 }
 
+/// `nohup` and a script's background jobs count on it.
+#[test]
+fn what_the_caller_ignores_the_command_ignores() {
+    let bench = Bench::new();
+    let load = format!("exec {} load 1 -- grep SigIgn /proc/self/status", crate::bench::STILLWELL);
+    let ignored = |script: &str| {
+        let output = bench.command("sh").args(["-c", script]).output().unwrap();
+        let line = crate::bench::Ran::from(output).ends_with(0).stdout;
+        u64::from_str_radix(line.rsplit('\t').next().unwrap().trim(), 16).unwrap()
+    };
+    let mask = |signal: Signal| 1 << (signal.as_raw() - 1);
+    let signals = mask(Signal::HUP) | mask(Signal::INT) | mask(Signal::QUIT);
+    assert_eq!(ignored(&load) & signals, 0);
+    assert_eq!(ignored(&format!("trap '' HUP INT QUIT; {load}")) & signals, signals);
+}
+
 #[test]
 fn a_killed_load_takes_its_command_along() {
     let bench = Bench::new();

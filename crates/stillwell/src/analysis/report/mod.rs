@@ -16,7 +16,7 @@ use crate::analysis::histogram::{self, Histogram};
 use crate::analysis::walls::Walls;
 use crate::analysis::{Analysis, Comparison, Evidence};
 use crate::record::Record;
-use crate::values::Unit;
+use crate::values::ValueUnit;
 
 pub use ledger::GroupLedger;
 pub use pairs::{BlockRatios, Blocks, pairs};
@@ -57,7 +57,7 @@ pub struct ReportGroup {
     /// The benchmark that its arms are variants of, if there are benchmarks.
     pub benchmark: Option<String>,
     /// Unit of the values.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// Whether values are of slices of processes, not of processes.
     pub in_slices: bool,
     /// What is compared, in the order of the plan, without controls.

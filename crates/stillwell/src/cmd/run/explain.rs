@@ -17,7 +17,7 @@ use crate::record::Record;
 use crate::render::noise::{Explained, explained, nothing_to_turn};
 use crate::spec::run::{ExportOptions, Style};
 use crate::spec::{RunSpec, RunVerb};
-use crate::values::{Cpus, Names, read_cpu_list};
+use crate::values::{Cpus, NameList, read_cpu_list};
 
 /// How long CPUs are watched to find the quietest one.
 const WATCH_NS: u64 = 300_000_000;
@@ -116,7 +116,7 @@ impl Treatment {
             Self::Affinity(cpu) => process.affinity = Some(Cpus(vec![*cpu])),
             Self::Tune(knobs) => {
                 let names = knobs.split(',').map(str::to_owned).collect();
-                process.tuning.tune = Some(Some(Names(names)));
+                process.tuning.tune = Some(Some(NameList(names)));
             }
         }
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::convert::read::{File, Options};
 use crate::results::statistics::summary;
-use crate::values::Format;
+use crate::values::FileFormat;
 
 const SUITE: &str = r#"{"benchmarks":[
     {"metadata":{"name":"a","python_version":"3.11"},"runs":[
@@ -18,7 +18,9 @@ fn suite() -> Results {
 fn changed(from: &str, to: &str) -> Results {
     let text = SUITE.replace(from, to);
     let text = if from.is_empty() { SUITE } else { &text };
-    Format::Pyperf.read(&[File { path: "", bytes: text.as_bytes() }], Options::default()).unwrap()
+    FileFormat::Pyperf
+        .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
+        .unwrap()
 }
 
 fn names(results: &Results) -> Vec<&str> {
@@ -39,7 +41,7 @@ fn check_error<T>(result: Result<T>, expected: &str) {
     assert!(error.contains(expected), "{error}");
 }
 
-fn numbers(text: &str) -> Numbers {
+fn numbers(text: &str) -> LaunchNumbers {
     text.parse().unwrap()
 }
 
@@ -72,7 +74,7 @@ fn runs_by_number() {
     );
     assert_eq!(values(&results), [vec![3.0], vec![4.0, 6.0]]);
     for wrong in ["", "0", "a", "3-1", "1-", "1,,2", "-1", "1-2-3"] {
-        assert!(wrong.parse::<Numbers>().is_err(), "{wrong:?}");
+        assert!(wrong.parse::<LaunchNumbers>().is_err(), "{wrong:?}");
     }
     assert!(numbers("18446744073709551615").contains(usize::MAX));
 }
@@ -118,7 +120,9 @@ fn one_added_to_another() {
 #[test]
 fn added_extras_keep_their_places() {
     let of = |text: &str| {
-        Format::Go.read(&[File { path: "", bytes: text.as_bytes() }], Options::default()).unwrap()
+        FileFormat::Go
+            .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
+            .unwrap()
     };
     let mut results = of("BenchmarkA 10 1 ns/op\n");
     add(&mut results, of("BenchmarkA 20 2 ns/op 8 B/op\n")).unwrap();
@@ -136,7 +140,7 @@ fn metadata_as_values() {
     let mut results = suite();
     extract_metadata(&mut results, "duration").unwrap();
     assert_eq!(values(&results), [vec![3.0, 4.5], vec![7.0; 3]]);
-    assert_eq!(results.benchmarks[0].unit, Unit::Time);
+    assert_eq!(results.benchmarks[0].unit, ResultUnit::Time);
     check_error(
         extract_metadata(&mut suite(), "mem_max_rss"),
         "\"b\", run 1: it has no mem_max_rss",
@@ -150,7 +154,7 @@ fn metadata_as_values() {
     extract_metadata(&mut results, "mem_max_rss").unwrap();
     assert_eq!(
         (&results.benchmarks[0].unit, &results.benchmarks[0].values),
-        (&Unit::Bytes, &vec![10.0, 30.0])
+        (&ResultUnit::Bytes, &vec![10.0, 30.0])
     );
 }
 
@@ -178,7 +182,7 @@ fn metadata_changed() {
 #[test]
 fn as_pyperf_does() {
     let file =
-        |bytes| Format::Pyperf.read(&[File { path: "", bytes }], Options::default()).unwrap();
+        |bytes| FileFormat::Pyperf.read(&[File { path: "", bytes }], Options::default()).unwrap();
     let reference = || file(include_bytes!("../../../tests/samples/results/pyperf_suite_ref.json"));
     let changed = file(include_bytes!("../../../tests/samples/results/pyperf_suite_changed.json"));
     let check = |results: &Results, n_runs: [usize; 4], means: [f64; 4]| {

@@ -6,8 +6,8 @@ use crate::convert::detect::{detect, is_criterion};
 use crate::convert::file_tests::samples::*;
 use crate::convert::read::{Detail, File, Options, unpacked};
 use crate::results::statistics::summary;
-use crate::results::{Benchmark, CPU, EXIT_CODE, PEAK_MEMORY, Results, Unit};
-use crate::values::Format;
+use crate::results::{Benchmark, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
+use crate::values::FileFormat;
 
 #[track_caller]
 fn read(files: &[File<'_>]) -> Results {
@@ -37,18 +37,18 @@ fn every_format_is_recognised() {
     for (format, files) in ALL {
         assert_eq!(detect(files[0].bytes).unwrap(), format, "{}", files[0].path);
     }
-    assert_eq!(detect(TIMES.bytes).unwrap(), Format::Times);
+    assert_eq!(detect(TIMES.bytes).unwrap(), FileFormat::Times);
     for file in PYPERF {
         assert_eq!(
             detect(&unpacked(file.bytes).unwrap()).unwrap(),
-            Format::Pyperf,
+            FileFormat::Pyperf,
             "{}",
             file.path
         );
     }
     // The beginning is enough where the beginning says it.
-    assert_eq!(detect(&PYPERF[4].bytes[..300]).unwrap(), Format::Pyperf);
-    assert_eq!(detect(&HYPERFINE[0].bytes[..100]).unwrap(), Format::Hyperfine);
+    assert_eq!(detect(&PYPERF[4].bytes[..300]).unwrap(), FileFormat::Pyperf);
+    assert_eq!(detect(&HYPERFINE[0].bytes[..100]).unwrap(), FileFormat::Hyperfine);
     assert!(is_criterion(CRITERION.iter().map(|file| file.path), "new"));
     assert!(!is_criterion(["src/main.rs", "new/other.json"], "new"));
 }
@@ -90,7 +90,7 @@ fn pyperf_says_the_same() {
 fn without_the_metadata_of_runs_the_values_are_the_same() {
     for file in PYPERF {
         let options = Options { detail: Detail::Values, ..Options::default() };
-        let fewer = Format::Pyperf.read(&[file], options).unwrap();
+        let fewer = FileFormat::Pyperf.read(&[file], options).unwrap();
         let mut all = read(&[file]);
         all.benchmarks
             .iter_mut()
@@ -164,7 +164,7 @@ fn google_benchmark_says_the_same() {
             continue;
         };
         let cpu: Vec<f64> = ours.extra(CPU).unwrap().iter().map(|value| value.unwrap()).collect();
-        let mut of_cpu = Benchmark::new("cpu", Unit::Time);
+        let mut of_cpu = Benchmark::new("cpu", ResultUnit::Time);
         of_cpu.values = cpu;
         for (series, key) in [(ours, "real_time"), (&of_cpu, "cpu_time")] {
             let summary = summary(series);
@@ -198,7 +198,7 @@ fn named_or_none<'a>(results: &'a Results, name: &str) -> Option<&'a Benchmark> 
 fn criterion_says_the_same() {
     for side in ["new", "base"] {
         let options = Options { side, ..Options::default() };
-        let results = Format::Criterion.read(&CRITERION, options).unwrap();
+        let results = FileFormat::Criterion.read(&CRITERION, options).unwrap();
         assert_eq!(results.benchmarks.len(), if side == "new" { 2 } else { 1 });
         for ours in &results.benchmarks {
             let parameter = ours.name.rsplit('/').next().unwrap();
@@ -226,7 +226,7 @@ fn criterion_says_the_same() {
         File { path: "sample.json", ..CRITERION[2] },
     ];
     assert_eq!(
-        Format::Criterion.read(&one, Options::default()).unwrap().benchmarks[0].name,
+        FileFormat::Criterion.read(&one, Options::default()).unwrap().benchmarks[0].name,
         "grp/sum/64"
     );
 }
@@ -300,7 +300,7 @@ fn pytest_says_the_same() {
 #[test]
 fn asv_says_the_same() {
     let (with, alone) = (read(&ASV), read(&ASV[..1]));
-    assert!(Format::Asv.wants_beside().contains(&"../benchmarks.json"));
+    assert!(FileFormat::Asv.wants_beside().contains(&"../benchmarks.json"));
     let time = &with.benchmarks[1];
     check("median", summary(time).median, 1.471_500_354_455_201_9e-6 * 1e9);
     assert_eq!(time.parameters, [("n".to_owned(), "100".to_owned())]);
@@ -309,8 +309,8 @@ fn asv_says_the_same() {
     for results in [&with, &alone] {
         assert_eq!(results.benchmarks.len(), 7);
         let memory = named(results, "b.peakmem_list");
-        assert_eq!((&memory.unit, &memory.values[..]), (&Unit::Bytes, &[37_072_896.0][..]));
-        assert_eq!(named(results, "b.TimeSuite.track_len").unit, Unit::Count);
+        assert_eq!((&memory.unit, &memory.values[..]), (&ResultUnit::Bytes, &[37_072_896.0][..]));
+        assert_eq!(named(results, "b.TimeSuite.track_len").unit, ResultUnit::Count);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files that real tools wrote.
 
 use crate::convert::read::File;
-use crate::values::Format;
+use crate::values::FileFormat;
 
 /// A file of the samples.
 macro_rules! sample {
@@ -57,17 +57,17 @@ pub(crate) const BENCHMARK_TOOLS: File<'_> = File {
 };
 
 /// One file of each format.
-pub(crate) const ALL: [(Format, &[File<'_>]); 12] = [
-    (Format::Pyperf, &[PYPERF[1]]),
-    (Format::Hyperfine, &[HYPERFINE[1]]),
-    (Format::Hyperfine, &[HYPERFINE[2]]),
-    (Format::HyperfineCsv, &[CSV]),
-    (Format::GoogleBenchmark, &[GOOGLE]),
-    (Format::Go, &[GO]),
-    (Format::Jmh, &[JMH]),
-    (Format::Pytest, &[PYTEST]),
-    (Format::Asv, &ASV),
-    (Format::Nanobench, &[NANOBENCH]),
-    (Format::Codspeed, &[CODSPEED]),
-    (Format::BenchmarkTools, &[BENCHMARK_TOOLS]),
+pub(crate) const ALL: [(FileFormat, &[File<'_>]); 12] = [
+    (FileFormat::Pyperf, &[PYPERF[1]]),
+    (FileFormat::Hyperfine, &[HYPERFINE[1]]),
+    (FileFormat::Hyperfine, &[HYPERFINE[2]]),
+    (FileFormat::HyperfineCsv, &[CSV]),
+    (FileFormat::GoogleBenchmark, &[GOOGLE]),
+    (FileFormat::Go, &[GO]),
+    (FileFormat::Jmh, &[JMH]),
+    (FileFormat::Pytest, &[PYTEST]),
+    (FileFormat::Asv, &ASV),
+    (FileFormat::Nanobench, &[NANOBENCH]),
+    (FileFormat::Codspeed, &[CODSPEED]),
+    (FileFormat::BenchmarkTools, &[BENCHMARK_TOOLS]),
 ];

@@ -3,10 +3,10 @@
 use crate::convert::detect::detect;
 use crate::convert::file_tests::samples::BENCHMARK_TOOLS;
 use crate::convert::read::{File, Options};
-use crate::values::Format;
+use crate::values::FileFormat;
 
 #[track_caller]
-fn check(format: Format, text: &str, expected: &str) {
+fn check(format: FileFormat, text: &str, expected: &str) {
     let read = format.read(&[File { path: "file", bytes: text.as_bytes() }], Options::default());
     let error = format!("{:#}", read.expect_err(text));
     assert!(error.contains(expected), "{error:?} does not say {expected:?}");
@@ -18,7 +18,7 @@ fn pyperf(runs: &str) -> String {
 
 #[test]
 fn pyperf_values() {
-    let bad = |runs: &str, expected: &str| check(Format::Pyperf, &pyperf(runs), expected);
+    let bad = |runs: &str, expected: &str| check(FileFormat::Pyperf, &pyperf(runs), expected);
     bad(
         r#"{"values":[1,2,-3]}"#,
         "benchmarks[0].runs[0].values[2]: a value must be above 0, not -3 at line 1",
@@ -49,7 +49,7 @@ fn pyperf_values() {
 
 #[test]
 fn pyperf_metadata() {
-    let bad = |runs: &str, expected: &str| check(Format::Pyperf, &pyperf(runs), expected);
+    let bad = |runs: &str, expected: &str| check(FileFormat::Pyperf, &pyperf(runs), expected);
     bad(
         r#"{"values":[1],"metadata":{"loops":0}}"#,
         "benchmarks[0].runs[0].metadata.loops: invalid value",
@@ -87,7 +87,7 @@ fn pyperf_metadata() {
 
 #[test]
 fn pyperf_suites() {
-    let bad = |text: &str, expected: &str| check(Format::Pyperf, text, expected);
+    let bad = |text: &str, expected: &str| check(FileFormat::Pyperf, text, expected);
     bad(r#"{"benchmarks":[]}"#, "missing field `version`");
     bad(r#"{"benchmarks":[],"version":"1.0"}"#, "there is no benchmark");
     bad(r#"{"benchmarks":[],"version":"2.0"}"#, "version: the versions that can be read are");
@@ -111,7 +111,7 @@ fn pyperf_suites() {
 #[test]
 fn hyperfine() {
     let bad = |result: &str, expected: &str| {
-        check(Format::Hyperfine, &format!(r#"{{"results":[{result}]}}"#), expected)
+        check(FileFormat::Hyperfine, &format!(r#"{{"results":[{result}]}}"#), expected)
     };
     bad("", "there is no benchmark");
     bad(r#"{"times":[1]}"#, "results[0]: missing field `command`");
@@ -129,7 +129,7 @@ fn hyperfine() {
         r#"{"command":"a","measurements":[{}]}"#,
         "results[0]: measurements[0]: it has no time_wall_clock",
     );
-    let csv = |text: &str, expected: &str| check(Format::HyperfineCsv, text, expected);
+    let csv = |text: &str, expected: &str| check(FileFormat::HyperfineCsv, text, expected);
     csv("command,mean\na,x\n", "line 2: mean: \"x\" is not a number");
     csv("command,mean\na,-1\n", "line 2: mean: a value must not be negative");
     csv("command,mean\na,1,2\n", "line: 2");
@@ -141,7 +141,7 @@ fn hyperfine() {
 fn a_command_that_was_measured_twice_is_numbered() {
     let text = br#"{"results":[{"command":"a","times":[0,1]},{"command":"a","times":[1]}]}"#;
     let results =
-        Format::Hyperfine.read(&[File { path: "", bytes: text }], Options::default()).unwrap();
+        FileFormat::Hyperfine.read(&[File { path: "", bytes: text }], Options::default()).unwrap();
     assert_eq!(results.benchmarks[1].name, "a (2)");
     assert!(results.notes.iter().any(|note| note.contains("numbered")));
     assert!(results.notes.iter().any(|note| note.contains("1 times are 0")));
@@ -151,7 +151,7 @@ fn a_command_that_was_measured_twice_is_numbered() {
 fn google_benchmark() {
     let bad = |entry: &str, expected: &str| {
         check(
-            Format::GoogleBenchmark,
+            FileFormat::GoogleBenchmark,
             &format!(r#"{{"context":{{}},"benchmarks":[{entry}]}}"#),
             expected,
         );
@@ -184,7 +184,7 @@ fn criterion() {
     let about = File { path: "x/new/benchmark.json", bytes: br#"{"group_id":"g"}"# };
     let bad = |sample: &str, expected: &str| {
         let sample = File { path: "x/new/sample.json", bytes: sample.as_bytes() };
-        let error = Format::Criterion.read(&[about, sample], Options::default()).unwrap_err();
+        let error = FileFormat::Criterion.read(&[about, sample], Options::default()).unwrap_err();
         let error = format!("{error:#}");
         assert!(error.contains(expected), "{error:?} does not say {expected:?}");
     };
@@ -192,33 +192,34 @@ fn criterion() {
     bad(r#"{"iters":[0],"times":[1]}"#, "x/new: sample.json: iters[0]: a value must be above 0");
     bad(r#"{"iters":[1.5],"times":[1]}"#, "iters[0]: 1.5 is not a number of iterations");
     bad(r#"{"iters":[],"times":[]}"#, "times: there is none");
-    let error = Format::Criterion
+    let error = FileFormat::Criterion
         .read(&[about], Options { side: "base", ..Options::default() })
         .unwrap_err();
     assert!(format!("{error:#}").contains("there is no */base/benchmark.json"));
-    let error = Format::Criterion.read(&[about], Options::default()).unwrap_err();
+    let error = FileFormat::Criterion.read(&[about], Options::default()).unwrap_err();
     assert!(format!("{error:#}").contains("neither sample.json nor estimates.json"));
 }
 
 #[test]
 fn go() {
     check(
-        Format::Go,
+        FileFormat::Go,
         "goos: linux\nBenchmarkA 1 2\n",
         "line 2: BenchmarkA: pairs of value and unit",
     );
-    check(Format::Go, "BenchmarkA 0 2 ns/op\n", "line 1: BenchmarkA: 0 iterations");
-    check(Format::Go, "BenchmarkA 1 -2 ns/op\n", "line 1: ns/op: a value must be above 0");
-    check(Format::Go, "BenchmarkA 1 x ns/op\n", "line 1: BenchmarkA: \"x\" is not a number");
-    check(Format::Go, "BenchmarkA 1 inf ns/op\n", "line 1: BenchmarkA: inf is not finite");
+    check(FileFormat::Go, "BenchmarkA 0 2 ns/op\n", "line 1: BenchmarkA: 0 iterations");
+    check(FileFormat::Go, "BenchmarkA 1 -2 ns/op\n", "line 1: ns/op: a value must be above 0");
+    check(FileFormat::Go, "BenchmarkA 1 x ns/op\n", "line 1: BenchmarkA: \"x\" is not a number");
+    check(FileFormat::Go, "BenchmarkA 1 inf ns/op\n", "line 1: BenchmarkA: inf is not finite");
     check(
-        Format::Go,
+        FileFormat::Go,
         "BenchmarkA 1 2 ns/op\nBenchmarkA 1 2 B/op\n",
         "line 2: BenchmarkA: B/op is not the unit",
     );
-    check(Format::Go, "PASS\nok x 1.0s\n", "there is no benchmark");
+    check(FileFormat::Go, "PASS\nok x 1.0s\n", "there is no benchmark");
     let two = b"pkg: a\nBenchmarkA 1 2 ns/op\npkg: b\nBenchmarkA 1 2 ns/op\n";
-    let results = Format::Go.read(&[File { path: "", bytes: two }], Options::default()).unwrap();
+    let results =
+        FileFormat::Go.read(&[File { path: "", bytes: two }], Options::default()).unwrap();
     assert_eq!(results.labels(), ["a.BenchmarkA", "b.BenchmarkA"]);
 }
 
@@ -228,7 +229,7 @@ fn jmh() {
         let text = format!(
             r#"[{{"jmhVersion":"1","benchmark":"b","mode":"avgt","primaryMetric":{{"scoreUnit":"ns/op",{metric}}}}}]"#
         );
-        check(Format::Jmh, &text, expected);
+        check(FileFormat::Jmh, &text, expected);
     };
     bad(
         r#""score":1,"rawData":[[1,0]]"#,
@@ -243,12 +244,12 @@ fn jmh() {
 #[test]
 fn the_others() {
     check(
-        Format::Pytest,
+        FileFormat::Pytest,
         r#"{"benchmarks":[{"name":"a","stats":{"min":0}}]}"#,
         "benchmarks[0].stats.min: a value must be",
     );
     check(
-        Format::Pytest,
+        FileFormat::Pytest,
         r#"{"benchmarks":[{"stats":{}}]}"#,
         "benchmarks[0].stats: missing field `min`",
     );
@@ -258,44 +259,52 @@ fn the_others() {
         )
     };
     check(
-        Format::Asv,
+        FileFormat::Asv,
         &asv(r#"{"time_a":[[1,2],[["x"]]]}"#),
         "results.time_a: 2 results for 1 parameters",
     );
-    check(Format::Asv, &asv(r#"{"a":[[1],[]]}"#), "results.a: what its values are is not known");
     check(
-        Format::Asv,
+        FileFormat::Asv,
+        &asv(r#"{"a":[[1],[]]}"#),
+        "results.a: what its values are is not known",
+    );
+    check(
+        FileFormat::Asv,
         &asv(r#"{"time_a":[[-1],[]]}"#),
         "results.time_a: result[0]: a value must be above 0",
     );
     check(
-        Format::Asv,
+        FileFormat::Asv,
         &asv(r#"{"time_a":[[1],[],[[1,-2]]]}"#),
         "samples[0][1]: a value must be above 0",
     );
-    check(Format::Asv, &asv(r#"{"time_a":[[NaN],[]]}"#), "there is no benchmark");
-    check(Format::Asv, &asv("{}").replace('2', "1"), "version: 1 is not known");
+    check(FileFormat::Asv, &asv(r#"{"time_a":[[NaN],[]]}"#), "there is no benchmark");
+    check(FileFormat::Asv, &asv("{}").replace('2', "1"), "version: 1 is not known");
     let nanobench = |epoch: &str| {
         format!(r#"{{"results":[{{"title":"t","name":"n","measurements":[{epoch}]}}]}}"#)
     };
     check(
-        Format::Nanobench,
+        FileFormat::Nanobench,
         &nanobench(r#"{"iterations":1,"elapsed":0}"#),
         "results[0].measurements[0].elapsed: a value",
     );
     check(
-        Format::Nanobench,
+        FileFormat::Nanobench,
         &nanobench(r#"{"iterations":0,"elapsed":1}"#),
         "results[0].measurements[0].iterations: 0",
     );
-    check(Format::Nanobench, &nanobench(""), "results[0].measurements: there is none");
+    check(FileFormat::Nanobench, &nanobench(""), "results[0].measurements: there is none");
     let other = r#"{"creator":{"name":"a","version":"1"},"instrument":{"type":"valgrind"},"benchmarks":[]}"#;
-    check(Format::Codspeed, other, "instrument.type: \"valgrind\" does not measure time");
+    check(FileFormat::Codspeed, other, "instrument.type: \"valgrind\" does not measure time");
     let julia = str::from_utf8(BENCHMARK_TOOLS.bytes).unwrap();
-    check(Format::BenchmarkTools, &julia.replace("23.25", "null"), "utf8/join: invalid type: null");
-    check(Format::BenchmarkTools, &julia.replace("997", "0"), "utf8/join: invalid value");
-    check(Format::Times, "-1e-3\ta\n", "line 1: -1e-3: a time is between 0 and 100 years");
-    check(Format::Times, "1\ta\nfast\tb\n", "line 2: \"fast\" is not a time");
+    check(
+        FileFormat::BenchmarkTools,
+        &julia.replace("23.25", "null"),
+        "utf8/join: invalid type: null",
+    );
+    check(FileFormat::BenchmarkTools, &julia.replace("997", "0"), "utf8/join: invalid value");
+    check(FileFormat::Times, "-1e-3\ta\n", "line 1: -1e-3: a time is between 0 and 100 years");
+    check(FileFormat::Times, "1\ta\nfast\tb\n", "line 2: \"fast\" is not a time");
 }
 
 #[test]
@@ -314,6 +323,6 @@ fn what_is_not_known() {
     }
     assert!(detect(b"\x1f\x8b\x08").unwrap_err().to_string().contains("compressed"));
     let damaged = File { path: "", bytes: b"\x1f\x8b\x08\x00\x00" };
-    let error = Format::Pyperf.read(&[damaged], Options::default()).unwrap_err();
+    let error = FileFormat::Pyperf.read(&[damaged], Options::default()).unwrap_err();
     assert!(format!("{error:#}").contains("cannot unpack gzip"), "{error:#}");
 }

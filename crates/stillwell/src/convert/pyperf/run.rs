@@ -8,7 +8,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 use crate::convert::json::{NotNegative, Number, Numbers, Sign};
 use crate::convert::pyperf::said::{Agreed, PyUnit, Said};
-use crate::results::{About, Benchmark, Unit};
+use crate::results::{About, Benchmark, ResultUnit};
 
 /// All runs of a benchmark.
 pub(super) struct Runs<const ALL: bool> {
@@ -23,7 +23,7 @@ pub(super) struct Runs<const ALL: bool> {
 impl<'de, const ALL: bool> Deserialize<'de> for Runs<ALL> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut runs = Self {
-            found: Benchmark::new("", Unit::Time),
+            found: Benchmark::new("", ResultUnit::Time),
             name: Agreed::default(),
             unit: Agreed::default(),
             has_values: false,

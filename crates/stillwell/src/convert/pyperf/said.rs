@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::convert::pyperf::Count;
-use crate::results::{Calibration, MetaValue, Metadata, Unit};
+use crate::results::{Calibration, MetaValue, Metadata, ResultUnit};
 
 /// The units of pyperf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -17,7 +17,7 @@ pub(super) enum PyUnit {
     Integer,
 }
 
-impl From<PyUnit> for Unit {
+impl From<PyUnit> for ResultUnit {
     fn from(unit: PyUnit) -> Self {
         match unit {
             PyUnit::Second => Self::Time,

@@ -4,12 +4,14 @@ use std::num::NonZeroU64;
 
 use crate::analysis::series::{ValueRange, series};
 use crate::convert::read::{Detail, File, Options};
-use crate::results::{Calibration, LaunchView, MetaValue, Results, Unit};
-use crate::values::Format;
+use crate::results::{Calibration, LaunchView, MetaValue, ResultUnit, Results};
+use crate::values::FileFormat;
 
 #[track_caller]
 fn read(text: &str) -> Results {
-    Format::Pyperf.read(&[File { path: "", bytes: text.as_bytes() }], Options::default()).unwrap()
+    FileFormat::Pyperf
+        .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
+        .unwrap()
 }
 
 fn launches(results: &Results) -> Vec<LaunchView<'_>> {
@@ -36,7 +38,7 @@ fn all_versions() {
     for (version, outer, values) in [("5", "metadata", "values"), ("6", "metadata", "samples")] {
         let text = of(version, outer, "4", values);
         assert!(
-            Format::Pyperf
+            FileFormat::Pyperf
                 .read(&[File { path: "", bytes: text.as_bytes() }], Options::default())
                 .is_err()
         );
@@ -57,7 +59,10 @@ fn what_a_run_says_comes_first() {
         launches(&results).iter().map(|it| (it.loops(), it.inner_loops())).collect();
     assert_eq!(loops, [(3, 4), (2, 7), (2, 4)]);
     let benchmark = &results.benchmarks[0];
-    assert_eq!((&*benchmark.name, &benchmark.unit, benchmark.values[0]), ("a", &Unit::Bytes, 1.0));
+    assert_eq!(
+        (&*benchmark.name, &benchmark.unit, benchmark.values[0]),
+        ("a", &ResultUnit::Bytes, 1.0)
+    );
     let of_run = launches(&results)[0].about.metadata.as_ref().unwrap();
     let all =
         [&**of_run, &benchmark.metadata, &results.metadata].map(|metadata| metadata["x"].clone());
@@ -88,13 +93,13 @@ fn only_what_is_wanted() {
     let text = r#"{"benchmarks":[{"metadata":{"name":"a"},"runs":[{"values":[1],"metadata":{"x":[{}],"loops":2}}]}],
         "version":"1.0"}"#;
     let file = [File { path: "", bytes: text.as_bytes() }];
-    let fewer = Format::Pyperf
+    let fewer = FileFormat::Pyperf
         .read(&file, Options { detail: Detail::Values, ..Options::default() })
         .unwrap();
     let launch = fewer.benchmarks[0].launches().next().unwrap();
     assert_eq!((launch.loops(), &launch.about.metadata), (2, &None));
     // pyperf would refuse that metadata; who asks for it is told.
-    assert!(Format::Pyperf.read(&file, Options::default()).is_err());
+    assert!(FileFormat::Pyperf.read(&file, Options::default()).is_err());
 }
 
 /// What `python3 -m pyperf stats` (2.10.0) says of this file, to its digits.
@@ -102,7 +107,7 @@ fn only_what_is_wanted() {
 fn the_numbers_of_pyperf() {
     let bytes = include_bytes!("../../../tests/samples/results/pyperf_timeit.json");
     let files = [File { path: "pyperf_timeit.json", bytes }];
-    let results = Format::Pyperf.read(&files, Options::default()).unwrap();
+    let results = FileFormat::Pyperf.read(&files, Options::default()).unwrap();
     let found = series(&results, &results.benchmarks[0]);
     assert_eq!((found.n_calibrations, found.n_launches, found.n_values), (1, 20, 60));
     assert_eq!(found.values_per_launch, ValueRange { min: 3, max: 3 });

@@ -22,7 +22,7 @@ use crate::plan::{Arm, BlockRule, Plan};
 use crate::spec::RunSpec;
 use crate::spec::suite::{Policy, SuiteFile, Text, Wrong};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
-use crate::values::{Cpus, IgnoreFailure, Shell, Statuses};
+use crate::values::{Cpus, ExitStatuses, IgnoreFailure, Shell};
 
 pub use candidates::{Built, Candidate, Kind, candidates, environment_of};
 
@@ -313,7 +313,7 @@ impl Decider<'_> {
         spec.process.no_aslr = workers.no_aslr;
         spec.process.env_padding = workers.env_padding;
         spec.process.input.clone_from(&benchmark.input);
-        spec.process.expect_exit = benchmark.expect_exit.clone().map(Statuses);
+        spec.process.expect_exit = benchmark.expect_exit.clone().map(ExitStatuses);
         spec.process.ignore_failure = None::<IgnoreFailure>;
         ensure!(!workers.delta, "--delta is for statements and programs, and this is a command");
         Ok(spec)

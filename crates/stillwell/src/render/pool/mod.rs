@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::pool::manifest::{Engine, Submission};
-use crate::pool::{Manifest, Pool, Standing, State};
+use crate::pool::manifest::{JobQueue, Submission};
+use crate::pool::{Pool, PoolManifest, PoolProgress, TaskState};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::units::counted;
@@ -41,7 +41,7 @@ pub fn submitted(pool: &Pool, n_jobs: usize, submissions: &[Submission]) -> Stri
 }
 
 /// `12 tasks: 3 benchmarks × 4 repetitions, 3 blocks each`.
-fn tasks(manifest: &Manifest) -> String {
+fn tasks(manifest: &PoolManifest) -> String {
     let n_benchmarks = manifest.benchmarks.len();
     let n_repetitions = manifest.tasks.len() / n_benchmarks.max(1);
     format!(
@@ -63,7 +63,7 @@ pub fn cancelled(n_jobs: usize, n_done: usize) -> String {
 }
 
 /// How far a pool is.
-pub fn status(pool: &Pool, found: &Standing) -> String {
+pub fn status(pool: &Pool, found: &PoolProgress) -> String {
     let mut out = String::new();
     writeln!(out, "{}", tasks(&pool.manifest)).ok();
     writeln!(out, "{}", counts(found)).ok();
@@ -86,31 +86,31 @@ pub fn status(pool: &Pool, found: &Standing) -> String {
 }
 
 /// `7 done, 2 running, 3 queued`.
-pub fn counts(found: &Standing) -> String {
+pub fn counts(found: &PoolProgress) -> String {
     let named = [
-        (State::Done, "done"),
-        (State::Running, "in running jobs"),
-        (State::Queued, "queued"),
-        (State::Failed, "failed"),
-        (State::Missing, if found.is_queue_known { "missing" } else { "not done" }),
+        (TaskState::Done, "done"),
+        (TaskState::Running, "in running jobs"),
+        (TaskState::Queued, "queued"),
+        (TaskState::Failed, "failed"),
+        (TaskState::Missing, if found.is_queue_known { "missing" } else { "not done" }),
     ];
-    let said = named.iter().filter(|(state, _)| *state == State::Done || found.n(*state) > 0);
+    let said = named.iter().filter(|(state, _)| *state == TaskState::Done || found.n(*state) > 0);
     let said: Vec<String> =
         said.map(|(state, name)| format!("{} {name}", found.n(*state))).collect();
     said.join(", ")
 }
 
-fn advice(out: &mut String, pool: &Pool, found: &Standing) {
+fn advice(out: &mut String, pool: &Pool, found: &PoolProgress) {
     if found.absent().is_empty() {
         return;
     }
     let resume = format!("stillwell pool resume {}", pool.folder.display());
     let text = match &pool.manifest.engine {
-        Engine::Slurm { .. } => format!(
+        JobQueue::Slurm { .. } => format!(
             "nobody is working on {}; {resume} submits them again",
             counted(found.absent().len(), "task")
         ),
-        Engine::Command(_) => format!(
+        JobQueue::Command(_) => format!(
             "what the queue does with the others is not known here; if they are not in it any more, {resume} submits them \
              again"
         ),
@@ -129,7 +129,7 @@ struct StatusDocument<'a> {
     failed: usize,
     missing: usize,
     #[serde(flatten)]
-    standing: &'a Standing,
+    standing: &'a PoolProgress,
     submissions: Vec<Submission>,
 }
 
@@ -137,16 +137,16 @@ struct StatusDocument<'a> {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn status_json(to: &mut impl io::Write, pool: &Pool, found: &Standing) -> io::Result<()> {
+pub fn status_json(to: &mut impl io::Write, pool: &Pool, found: &PoolProgress) -> io::Result<()> {
     let document = StatusDocument {
         pool: &pool.folder,
         suite: &pool.manifest.suite,
         n_tasks: found.tasks.len(),
-        done: found.n(State::Done),
-        running: found.n(State::Running),
-        queued: found.n(State::Queued),
-        failed: found.n(State::Failed),
-        missing: found.n(State::Missing),
+        done: found.n(TaskState::Done),
+        running: found.n(TaskState::Running),
+        queued: found.n(TaskState::Queued),
+        failed: found.n(TaskState::Failed),
+        missing: found.n(TaskState::Missing),
         standing: found,
         submissions: pool.submissions(),
     };

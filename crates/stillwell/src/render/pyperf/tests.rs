@@ -1,7 +1,7 @@
 use super::*;
 use crate::convert::read::{File, Options};
 use crate::render::{bmf, values};
-use crate::values::Format;
+use crate::values::FileFormat;
 
 const TIMEIT: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_timeit.json");
 const SUITE: &[u8] = include_bytes!("../../../tests/samples/results/pyperf_suite_ref.json");
@@ -14,7 +14,7 @@ const JMH: &[u8] = include_bytes!("../../../tests/samples/results/jmh.json");
 const CODSPEED: &[u8] =
     include_bytes!("../../../tests/samples/results/pytest_codspeed_walltime.json");
 
-fn read(format: Format, bytes: &[u8]) -> Results {
+fn read(format: FileFormat, bytes: &[u8]) -> Results {
     format.read(&[File { path: "", bytes }], Options::default()).unwrap()
 }
 
@@ -45,12 +45,12 @@ fn is_same(one: &Value, two: &Value) -> bool {
 #[test]
 fn what_pyperf_wrote_comes_out_as_it_was() {
     for file in [TIMEIT, SUITE, CHANGED, PYPY, NOISY] {
-        let results = read(Format::Pyperf, file);
+        let results = read(FileFormat::Pyperf, file);
         let out = written(&results);
         let [before, after]: [Value; 2] =
             [file, &out].map(|it| serde_json::from_slice(it).unwrap());
         assert!(is_same(&before, &after), "{before}\n{after}");
-        let again = read(Format::Pyperf, &out);
+        let again = read(FileFormat::Pyperf, &out);
         assert_eq!(again, results);
         assert_eq!(written(&again), out);
     }
@@ -70,32 +70,32 @@ fn seconds_come_back() {
 
 #[test]
 fn other_sources() {
-    let out = written(&read(Format::Hyperfine, HYPERFINE));
-    let results = read(Format::Pyperf, &out);
+    let out = written(&read(FileFormat::Hyperfine, HYPERFINE));
+    let results = read(FileFormat::Pyperf, &out);
     assert_eq!((&*results.benchmarks[0].name, results.benchmarks[0].n_launches()), ("list", 5));
     assert_eq!(results.benchmarks[0].metadata["command"], "ls /usr".into());
-    let results = read(Format::Pyperf, &written(&read(Format::Jmh, JMH)));
+    let results = read(FileFormat::Pyperf, &written(&read(FileFormat::Jmh, JMH)));
     let names: Vec<_> = results.benchmarks.iter().map(|it| &*it.name).collect();
     assert_eq!(names[0], "x.B.sum n=10 mode=avgt");
     assert_eq!(results.benchmarks[0].metadata["parameter_n"], "10".into());
     // The repetitions had different numbers of loops, which a run of pyperf cannot say.
-    let results = read(Format::Pyperf, &written(&read(Format::Go, GO)));
+    let results = read(FileFormat::Pyperf, &written(&read(FileFormat::Go, GO)));
     assert_eq!(results.benchmarks[0].launches().next().unwrap().about.loops, None);
 }
 
 #[test]
 fn what_pyperf_cannot_say() {
     let error = |text: &str| {
-        let results = read(Format::Go, text.as_bytes());
+        let results = read(FileFormat::Go, text.as_bytes());
         write(&mut Vec::new(), &results).unwrap_err().to_string()
     };
     assert!(error("BenchmarkA 1 5 MB/s\n").contains("pyperf has no unit \"MB/s\""));
     assert!(error("BenchmarkA 1 0 B/op\n").contains("run 1: pyperf's values are above 0"));
-    let mut same = read(Format::Go, b"BenchmarkA 1 5 ns/op\nBenchmarkB 1 5 ns/op\n");
+    let mut same = read(FileFormat::Go, b"BenchmarkA 1 5 ns/op\nBenchmarkB 1 5 ns/op\n");
     same.benchmarks[1].name = "BenchmarkA\n".into();
     let error = write(&mut Vec::new(), &same).unwrap_err().to_string();
     assert_eq!(error, "two benchmarks are called \"BenchmarkA\"");
-    let summaries = read(Format::Codspeed, CODSPEED);
+    let summaries = read(FileFormat::Codspeed, CODSPEED);
     let error = write(&mut Vec::new(), &summaries).unwrap_err().to_string();
     assert!(error.contains("there is only a summary"), "{error}");
 }
@@ -119,7 +119,7 @@ fn metadata_by_its_rules() {
 #[test]
 fn bencher() {
     let mut out = Vec::new();
-    bmf::write(&mut out, &read(Format::Codspeed, CODSPEED)).unwrap();
+    bmf::write(&mut out, &read(FileFormat::Codspeed, CODSPEED)).unwrap();
     let out: Value = serde_json::from_slice(&out).unwrap();
     let metric = &out["/home/user/project/test_c.py::test_x"]["latency"];
     assert_eq!(metric["value"], 1421.10162601626);
@@ -131,7 +131,7 @@ fn bencher() {
 fn comma_separated_values() {
     let mut out = Vec::new();
     let text = "BenchmarkA,b/n=1 10 2.5 ns/op\nBenchmarkA,b/n=1 20 3 ns/op\nBenchmarkC 1 7 x/op\n";
-    values::write_csv(&mut out, &read(Format::Go, text.as_bytes())).unwrap();
+    values::write_csv(&mut out, &read(FileFormat::Go, text.as_bytes())).unwrap();
     let expected = "benchmark,launch,index,loops,value,unit\n\
         \"BenchmarkA,b/n=1\",1,1,10,2.5,ns\n\"BenchmarkA,b/n=1\",1,2,20,3,ns\nBenchmarkC,1,1,1,7,x/op\n";
     assert_eq!(String::from_utf8(out).unwrap(), expected);
@@ -139,9 +139,9 @@ fn comma_separated_values() {
 
 #[test]
 fn markdown_table() {
-    let mut results = read(Format::Pyperf, SUITE);
+    let mut results = read(FileFormat::Pyperf, SUITE);
     results.benchmarks.truncate(2);
-    results.benchmarks.extend(read(Format::Codspeed, CODSPEED).benchmarks);
+    results.benchmarks.extend(read(FileFormat::Codspeed, CODSPEED).benchmarks);
     let expected = "| Benchmark | Values | Median | Mean | Min | Max | Unit |\n\
         |:---|---:|---:|---:|---:|---:|:---|\n\
         | `list_mul` | 15 | 1.136 | 1.675 | 0.8648 | 3.924 | µs |\n\
@@ -152,9 +152,9 @@ fn markdown_table() {
 
 #[test]
 fn files_put_together_are_written_as_one() {
-    let mut results = read(Format::Pyperf, SUITE);
-    crate::convert::edit::add(&mut results, read(Format::Pyperf, CHANGED)).unwrap();
-    let again = read(Format::Pyperf, &written(&results));
+    let mut results = read(FileFormat::Pyperf, SUITE);
+    crate::convert::edit::add(&mut results, read(FileFormat::Pyperf, CHANGED)).unwrap();
+    let again = read(FileFormat::Pyperf, &written(&results));
     let launches = |results: &Results| -> Vec<(String, usize)> {
         results.benchmarks.iter().map(|it| (it.name.clone(), it.n_launches())).collect()
     };

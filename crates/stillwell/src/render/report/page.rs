@@ -15,7 +15,7 @@ use crate::render::report::index::{self, BenchmarkIndex};
 use crate::render::report::records::{self, RecordText};
 use crate::render::report::tables::{self, MetricTable};
 use crate::render::report::{ReportRecord, charts};
-use crate::values::Unit as ValueUnit;
+use crate::values::ValueUnit;
 
 /// More verdicts than this are counted, not told.
 const HEADLINES_MAX: usize = 3;

@@ -47,7 +47,7 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
     let is_slower = change.ratio.ratio > 1.0;
     let side = |at: usize| ChangeSide {
         day: day(series.time_s(at)),
-        revision: one_line(&revision(&series.entries[at].taken)),
+        revision: one_line(&revision(&series.entries[at].result)),
         record: series.entries[at].record,
     };
     let also = change.also_changed.iter();
@@ -75,7 +75,7 @@ pub(super) fn commits_between(changed: &SeriesChange<'_>) -> String {
         Some(between) if between.n == 1 => between.newest[0].clone(),
         Some(between) => format!("{} commits", between.n),
         None => {
-            let revision = |at: usize| revision(&changed.series.entries[at].taken);
+            let revision = |at: usize| revision(&changed.series.entries[at].result);
             let at = changed.change.at;
             format!("{} … {}", revision(at - 1), revision(at))
         }

@@ -128,12 +128,12 @@ struct SiteScriptData<D, W> {
 
 #[derive(Serialize)]
 struct SeriesCharts<'a> {
-    series: Vec<chart::Chart<'a>>,
+    series: Vec<chart::HistoryChart<'a>>,
 }
 
 #[derive(Serialize)]
 struct IndexSparks {
-    sparks: Vec<chart::Spark>,
+    sparks: Vec<chart::Sparkline>,
 }
 
 #[derive(Serialize)]

@@ -2,25 +2,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::*;
-use crate::history::commits::Between;
-use crate::history::series::{Policy, series};
-use crate::history::{Entry, Origin, Taken, fixture};
+use crate::history::commits::CommitRange;
+use crate::history::detection::{DetectionSettings, detect};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, fixture};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
 
 /// Forty results that become 5 % slower at the given one.
-fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<Entry> {
-    let entry = |i: i64| Entry {
+fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<StoredResult> {
+    let entry = |i: i64| StoredResult {
         record: i + 1,
-        origin: Arc::new(Origin {
+        origin: Arc::new(RecordOrigin {
             machine: machine.into(),
             measured_s: 86_400 * i,
             surroundings: vec![("kernel".into(), if i < change { HOSTILE } else { "6.1" }.into())],
-            ..Origin::default()
+            ..RecordOrigin::default()
         }),
-        taken: Taken {
+        result: BenchmarkResult {
             revision: Some(format!("{i:02}{HOSTILE}")),
-            ..fixture::taken(
+            ..fixture::result(
                 benchmark,
                 (if i < change { 1e6 } else { 1.05e6 }) + (i * 7 % 11) as f64,
                 Some(3.0),
@@ -30,9 +30,9 @@ fn entries(benchmark: &str, machine: &str, change: i64) -> Vec<Entry> {
     (0..40).map(entry).collect()
 }
 
-fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<SiteFile> {
+fn written(entries: Vec<StoredResult>, title: Option<&str>) -> Vec<SiteFile> {
     let estimate = Estimate::T0;
-    let policy = Policy {
+    let policy = DetectionSettings {
         estimate,
         alpha: 0.01,
         false_discovery: 0.05,
@@ -40,8 +40,8 @@ fn written(entries: Vec<Entry>, title: Option<&str>) -> Vec<SiteFile> {
         seed: 1,
         is_relative: false,
     };
-    let all = series(entries, policy);
-    let between = Between { n: 12, newest: vec![format!("abc {HOSTILE}")], n_undone: 3 };
+    let all = detect(entries, policy);
+    let between = CommitRange { n: 12, newest: vec![format!("abc {HOSTILE}")], n_undone: 3 };
     let changes = all.iter().flat_map(|series| {
         let commits = Some(between.clone());
         series.changes.iter().map(move |change| SeriesChange {

@@ -62,7 +62,11 @@ fn two_arms_with_everything() {
 #[test]
 fn one_arm_one_run() {
     let mut record = record(&["true"]);
-    record.header.plan.metrics.push(crate::values::Shown { name: "cycles".into(), unit: None });
+    record
+        .header
+        .plan
+        .metrics
+        .push(crate::values::MetricChoice { name: "cycles".into(), unit: None });
     let mut analysis = of_times(&record, vec![Some(single(345_678.0))], 1);
     analysis.end = None;
     record.torn_bytes = 9;

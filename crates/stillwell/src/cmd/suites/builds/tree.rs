@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cmd::suites::builds::Builder;
 use crate::cmd::suites::builds::source::{self, Source};
 use crate::host::without_place_of_git;
-use crate::link::Wrappers;
+use crate::link::CompilerWrappers;
 use crate::measure::supervised;
 use crate::plan::suite::environment_of;
 use crate::record;
@@ -157,7 +157,7 @@ impl Tree<'_> {
         let compilers = tempfile::Builder::new().permissions(readable).tempdir();
         let compilers = compilers.context("cannot make a directory for compilers")?;
         if let Some(number) = self.number {
-            let wrappers = Wrappers::create(&compilers.path().join("bin"), number.into())?;
+            let wrappers = CompilerWrappers::create(&compilers.path().join("bin"), number.into())?;
             command.env("PATH", wrappers.path_variable()).env(NUMBER, number.to_string());
         }
         let mut log = tempfile::tempfile().context("cannot make a file for what a build says")?;

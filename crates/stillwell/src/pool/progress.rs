@@ -1,4 +1,4 @@
-//! How far a pool is: of each task, whether it is done, and if not, what became of it.
+//! Progress of a pool: the state of each task.
 #![expect(clippy::disallowed_methods, reason = "looks into the folder of a pool")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,52 +9,52 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::pool::manifest::Pool;
-use crate::pool::queue::Queued;
+use crate::pool::queue::QueuedJob;
 use crate::record::Tail;
 
-/// What became of a task.
+/// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Its record is there.
+pub enum TaskState {
+    /// The record exists.
     Done,
-    /// Its job runs.
+    /// The job runs.
     Running,
-    /// Its job waits.
+    /// The job waits.
     Queued,
-    /// It failed, and nobody is going to try again.
+    /// The task failed, and no job for it is in the queue.
     Failed,
-    /// It is neither done nor in the queue. Of a queue that cannot be asked: it is not done.
+    /// The task is neither done nor in the queue. Without Slurm: it is not done.
     Missing,
 }
 
-/// How far a pool is.
+/// Progress of a pool.
 #[derive(Clone, Debug, Serialize)]
-pub struct Standing {
-    /// Of each task.
-    pub tasks: Vec<State>,
-    /// Tasks that are done, by node.
+pub struct PoolProgress {
+    /// State of each task.
+    pub tasks: Vec<TaskState>,
+    /// Number of finished tasks, by node.
     pub nodes: BTreeMap<String, usize>,
-    /// Why jobs wait, and how many.
+    /// Number of waiting jobs, by reason.
     pub reasons: BTreeMap<String, usize>,
-    /// Whether the queue could be asked.
+    /// Whether the state of the queue is known.
     pub is_queue_known: bool,
-    /// The last lines of one task that failed.
-    pub failure: Option<Failure>,
+    /// One failed task.
+    pub failure: Option<TaskFailure>,
 }
 
-/// A task that failed.
+/// A failed task.
 #[derive(Clone, Debug, Serialize)]
-pub struct Failure {
-    /// Its number.
+pub struct TaskFailure {
+    /// Number of the task.
     pub task: usize,
-    /// What it said, at the end.
+    /// Last lines of its output.
     pub said: String,
-    /// The file with all of it.
+    /// File with the whole output.
     pub file: std::path::PathBuf,
 }
 
-/// Numbers of the tasks that are done: those whose record is there.
+/// Numbers of the finished tasks: those with a record.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -75,52 +75,53 @@ fn numbers(folder: &Path, part: fn(&str) -> Option<&str>) -> Result<BTreeMap<usi
     Ok(entries.flatten().filter_map(number).collect())
 }
 
-/// Looks how far a pool is, given what the queue says.
+/// Progress of a pool. `queued` are the jobs in the queue.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn standing(pool: &Pool, queued: Option<&BTreeMap<usize, Queued>>) -> Result<Standing> {
+pub fn progress(pool: &Pool, queued: Option<&BTreeMap<usize, QueuedJob>>) -> Result<PoolProgress> {
     let manifest = &pool.manifest;
     let done = done(pool)?;
     let failed = numbers(&pool.failed(), |name| name.split('.').next())?;
     let state = |task: usize| {
         let job = queued.and_then(|queued| queued.get(&manifest.job_of(task)));
         match job {
-            _ if done.contains(&task) => State::Done,
-            Some(job) if job.is_running() => State::Running,
-            Some(_) => State::Queued,
-            None if failed.contains_key(&task) => State::Failed,
-            None => State::Missing,
+            _ if done.contains(&task) => TaskState::Done,
+            Some(job) if job.is_running() => TaskState::Running,
+            Some(_) => TaskState::Queued,
+            None if failed.contains_key(&task) => TaskState::Failed,
+            None => TaskState::Missing,
         }
     };
-    let tasks: Vec<State> = (0..manifest.tasks.len()).map(state).collect();
+    let tasks: Vec<TaskState> = (0..manifest.tasks.len()).map(state).collect();
     let mut reasons = BTreeMap::new();
     for job in queued.into_iter().flatten().map(|(_, job)| job).filter(|job| !job.is_running()) {
         *reasons.entry(job.reason.clone()).or_default() += 1;
     }
-    let failure = failed.iter().find(|(task, _)| tasks.get(**task) == Some(&State::Failed));
+    let failure = failed.iter().find(|(task, _)| tasks.get(**task) == Some(&TaskState::Failed));
     let failure = failure.map(|(&task, name)| {
         let file = pool.failed().join(name);
-        Failure { task, said: last_lines(&file), file }
+        TaskFailure { task, said: last_lines(&file), file }
     });
     let is_queue_known = queued.is_some();
-    Ok(Standing { tasks, nodes: nodes(pool, &done), reasons, is_queue_known, failure })
+    Ok(PoolProgress { tasks, nodes: nodes(pool, &done), reasons, is_queue_known, failure })
 }
 
-impl Standing {
-    /// Tasks in a state.
-    pub fn n(&self, state: State) -> usize {
+impl PoolProgress {
+    /// Number of tasks in a state.
+    pub fn n(&self, state: TaskState) -> usize {
         self.tasks.iter().filter(|it| **it == state).count()
     }
 
-    /// Tasks that only come if somebody submits them again.
+    /// Tasks that need a new submission.
     pub fn absent(&self) -> Vec<usize> {
-        let is_absent = |task: &usize| matches!(self.tasks[*task], State::Failed | State::Missing);
+        let is_absent =
+            |task: &usize| matches!(self.tasks[*task], TaskState::Failed | TaskState::Missing);
         (0..self.tasks.len()).filter(is_absent).collect()
     }
 }
 
-/// Where the tasks were measured.
+/// Number of finished tasks by node.
 fn nodes(pool: &Pool, done: &BTreeSet<usize>) -> BTreeMap<String, usize> {
     let node = |task: &usize| {
         let header = Tail::open(&pool.record(*task)).ok()?.1;
@@ -134,7 +135,7 @@ fn nodes(pool: &Pool, done: &BTreeSet<usize>) -> BTreeMap<String, usize> {
     nodes
 }
 
-/// What to call a node; one that does not say its name still is one.
+/// Name of a node, also for a record without a host name.
 pub fn node_name(host: Option<String>) -> String {
     host.unwrap_or_else(|| "unnamed".into())
 }

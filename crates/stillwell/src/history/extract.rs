@@ -1,29 +1,29 @@
-//! A record, or a file of another program → results, and what is known of its surroundings. Pure.
+//! Results and origin of a record, or of a file of another program. Pure.
 
 use std::collections::HashMap;
 
 use jiff::Timestamp;
 
 use crate::analysis::{Analysis, ArmSummary};
-use crate::history::{Origin, Taken};
+use crate::history::{BenchmarkResult, RecordOrigin};
 use crate::host::Facts;
 use crate::record::Record;
 use crate::results::{Benchmark, MetaValue, Metadata, Results, Summary};
-use crate::values::Unit;
+use crate::values::ValueUnit;
 
-/// Every arm of which there is a run; controls and twins are none.
-pub fn results(record: &Record, analysis: &Analysis) -> Vec<Taken> {
+/// The result of every arm with a run, except controls and twins.
+pub fn results(record: &Record, analysis: &Analysis) -> Vec<BenchmarkResult> {
     let shown: Vec<&ArmSummary> = analysis.arms.iter().filter(|arm| !arm.is_hidden).collect();
-    // A program of its own may have another name at each commit.
+    // A record with one program leaves its name out, because the name may differ from commit to commit.
     let has_programs = shown.iter().any(|arm| arm.label != shown[0].label);
-    let taken = shown.iter().filter_map(|arm| result(record, arm, has_programs));
-    numbered(taken.collect())
+    let results = shown.iter().filter_map(|arm| result(record, arm, has_programs));
+    numbered(results.collect())
 }
 
-/// The same command twice has two results: the second one is `command (#2)`.
-fn numbered(mut taken: Vec<Taken>) -> Vec<Taken> {
+/// Numbers results with the same name: the second result of a command is `command (#2)`.
+fn numbered(mut results: Vec<BenchmarkResult>) -> Vec<BenchmarkResult> {
     let mut counts: HashMap<(String, String, String), usize> = HashMap::new();
-    for it in &mut taken {
+    for it in &mut results {
         let key = (it.benchmark.clone(), it.arm.clone(), it.unit.clone());
         let count = counts.entry(key).or_default();
         *count += 1;
@@ -31,22 +31,22 @@ fn numbered(mut taken: Vec<Taken>) -> Vec<Taken> {
             it.arm = format!("{} #{count}", it.arm).trim_start().to_owned();
         }
     }
-    taken
+    results
 }
 
-fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<Taken> {
+fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<BenchmarkResult> {
     let times = summary.wall.as_ref()?;
     let arm = &record.header.plan.arms[summary.arm];
     let imported = record.header.imported.as_ref();
     let unit_name = imported.and_then(|it| it.benchmarks.get(summary.arm)?.unit_name.clone());
     let of_unit = match arm.unit {
-        Unit::Time => "ns",
-        Unit::Bytes => "byte",
-        Unit::Count => "count",
+        ValueUnit::Time => "ns",
+        ValueUnit::Bytes => "byte",
+        ValueUnit::Count => "count",
     };
     let suite = record.header.plan.suite.as_ref();
     let (benchmark, arm) = match suite.map(|suite| &suite.benchmark).or(arm.benchmark.as_ref()) {
-        // A file of another program has one value for each name, and no arms.
+        // A file of another program has one value for each name and no arms.
         Some(name) if imported.is_none() => {
             (name.clone(), if has_programs { arm.label().to_owned() } else { String::new() })
         }
@@ -67,7 +67,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<T
             commit(&[own, Some(&imported.metadata)])
         }
     };
-    Some(Taken {
+    Some(BenchmarkResult {
         benchmark,
         arm,
         unit,
@@ -81,56 +81,60 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<T
     })
 }
 
-/// What is known of a record. `file`: as it was named.
-pub fn origin(record: &Record, file: &str) -> Origin {
+/// Origin of a record. `file` is the name that the user gave.
+pub fn origin(record: &Record, file: &str) -> RecordOrigin {
     let header = &record.header;
     let metadata = header.imported.as_ref().map(|imported| &imported.metadata);
-    let said = |key: &str| text(metadata?.get(key)?);
-    origin_of(file, &header.facts, &header.tool, &header.created, said)
+    let lookup = |key: &str| text(metadata?.get(key)?);
+    origin_of(file, &header.facts, &header.tool, &header.created, lookup)
 }
 
-/// The same of a file of another program.
-pub fn imported_origin(results: &Results, created: &str, file: &str) -> Origin {
-    let said = |key: &str| text(results.agreed(key)?);
+/// Origin of a file of another program.
+pub fn imported_origin(results: &Results, created: &str, file: &str) -> RecordOrigin {
+    let lookup = |key: &str| text(results.agreed(key)?);
     let facts = Facts {
-        host: first(&MACHINE_KEYS, said),
-        cpu_model: first(&CPU_KEYS, said),
+        host: first(&MACHINE_KEYS, lookup),
+        cpu_model: first(&CPU_KEYS, lookup),
         ..Facts::default()
     };
-    let mut origin = origin_of(file, &facts, &results.tool, created, said);
+    let mut origin = origin_of(file, &facts, &results.tool, created, lookup);
     let launches = results.benchmarks.iter().flat_map(Benchmark::launches);
     let dates =
-        launches.filter_map(|it| said_time(&text(it.about.metadata.as_ref()?.get("date")?)?));
-    if let (None, Some(measured_s)) = (said("date"), dates.min()) {
+        launches.filter_map(|it| parse_time(&text(it.about.metadata.as_ref()?.get("date")?)?));
+    if let (None, Some(measured_s)) = (lookup("date"), dates.min()) {
         origin.measured_s = measured_s;
     }
     origin
 }
 
-/// The results of a file of another program: those of its values, which are in the record, and its summaries. Branches have series of
-/// their own: a commit of one is neither before nor after those of another.
-pub fn imported_results(results: &Results, record: Option<(&Record, &Analysis)>) -> Vec<Taken> {
-    let mut taken =
+/// Results of a file of another program: those of its values, which are in the record, and its summaries.
+///
+/// Each branch has series of its own, because commits of different branches have no order.
+pub fn imported_results(
+    results: &Results,
+    record: Option<(&Record, &Analysis)>,
+) -> Vec<BenchmarkResult> {
+    let mut found =
         record.map_or_else(Vec::new, |(record, analysis)| self::results(record, analysis));
     let labels = results.labels();
     let of_summary = |(benchmark, label): (&Benchmark, &String)| {
         let is_wanted = benchmark.values.is_empty() && !benchmark.is_control;
-        let taken = summarised(label, benchmark.unit.name(), &benchmark.summary?)?;
+        let result = summary_result(label, benchmark.unit.name(), &benchmark.summary?)?;
         let (revision, committed_s) = commit(&[Some(&benchmark.metadata), Some(&results.metadata)]);
-        is_wanted.then_some(Taken { revision, committed_s, ..taken })
+        is_wanted.then_some(BenchmarkResult { revision, committed_s, ..result })
     };
-    taken.extend(results.benchmarks.iter().zip(&labels).filter_map(of_summary));
-    let said = |key: &str| text(results.agreed(key)?);
-    if let Some(branch) = first(&BRANCH_KEYS, said) {
-        taken.iter_mut().for_each(|it| it.arm.clone_from(&branch));
+    found.extend(results.benchmarks.iter().zip(&labels).filter_map(of_summary));
+    let lookup = |key: &str| text(results.agreed(key)?);
+    if let Some(branch) = first(&BRANCH_KEYS, lookup) {
+        found.iter_mut().for_each(|it| it.arm.clone_from(&branch));
     }
-    taken
+    found
 }
 
-/// Of a file that keeps no values, the smallest is as near to the noise-free time as it says.
-fn summarised(label: &str, unit: &str, summary: &Summary) -> Option<Taken> {
+/// Result of a summary without values. The minimum stands in for the noise-free time.
+fn summary_result(label: &str, unit: &str, summary: &Summary) -> Option<BenchmarkResult> {
     let median = summary.median.or(summary.mean)?;
-    Some(Taken {
+    Some(BenchmarkResult {
         benchmark: label.into(),
         arm: String::new(),
         unit: unit.into(),
@@ -144,23 +148,23 @@ fn summarised(label: &str, unit: &str, summary: &Summary) -> Option<Taken> {
     })
 }
 
-/// The patch that the measured sources had beside their commit, which pyperformance notes.
+/// Patch file of the measured sources on top of their commit, from pyperformance.
 pub fn patch(results: &Results) -> Option<String> {
     text(results.agreed("patch_file")?).filter(|patch| !patch.is_empty())
 }
 
-/// How programs call the same things: pyperf and pyperformance, asv, pytest-benchmark, Google Benchmark, Go, and we.
+/// Metadata keys of pyperf, pyperformance, asv, pytest-benchmark, Google Benchmark, Go and Stillwell.
 const MACHINE_KEYS: [&str; 4] = ["hostname", "machine", "machine.node", "host_name"];
 const CPU_KEYS: [&str; 3] = ["cpu_model_name", "cpu", "machine.cpu.brand_raw"];
 const REVISION_KEYS: [&str; 4] = ["commit_id", "commit_hash", "commit.id", "git_revision"];
 const COMMITTED_KEYS: [&str; 2] = ["commit_date", "commit.time"];
 const BRANCH_KEYS: [&str; 2] = ["commit_branch", "commit.branch"];
-/// What pytest-benchmark writes where it knows nothing.
+/// Texts of pytest-benchmark for unknown values.
 const UNKNOWN: [&str; 2] = ["unversioned", "(unknown)"];
 
-fn first(keys: &[&str], said: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn first(keys: &[&str], lookup: impl Fn(&str) -> Option<String>) -> Option<String> {
     let is_known = |text: &String| !text.is_empty() && !UNKNOWN.contains(&&**text);
-    keys.iter().find_map(|key| said(key).filter(is_known))
+    keys.iter().find_map(|key| lookup(key).filter(is_known))
 }
 
 fn origin_of(
@@ -168,25 +172,25 @@ fn origin_of(
     facts: &Facts,
     tool: &str,
     created: &str,
-    said: impl Fn(&str) -> Option<String>,
-) -> Origin {
+    lookup: impl Fn(&str) -> Option<String>,
+) -> RecordOrigin {
     let created_s = created.parse::<Timestamp>().map_or(0, Timestamp::as_second);
-    Origin {
+    RecordOrigin {
         file: file.into(),
         machine: machine(facts),
-        measured_s: said("date").and_then(|date| said_time(&date)).unwrap_or(created_s),
-        surroundings: surroundings(facts, tool, &said),
+        measured_s: lookup("date").and_then(|date| parse_time(&date)).unwrap_or(created_s),
+        surroundings: surroundings(facts, tool, &lookup),
     }
 }
 
-/// The commit that a file of another program says it is of, and when that was made: what it says of the benchmark, then of all.
+/// Revision and commit time in the metadata of a file of another program: those of the benchmark first, then of the file.
 fn commit(about: &[Option<&Metadata>]) -> (Option<String>, Option<i64>) {
-    let said = |key: &str| about.iter().flatten().find_map(|about| text(about.get(key)?));
-    let committed = first(&COMMITTED_KEYS, said);
-    (first(&REVISION_KEYS, said), committed.and_then(|date| said_time(&date)))
+    let lookup = |key: &str| about.iter().flatten().find_map(|about| text(about.get(key)?));
+    let committed = first(&COMMITTED_KEYS, lookup);
+    (first(&REVISION_KEYS, lookup), committed.and_then(|date| parse_time(&date)))
 }
 
-/// Host and model of CPU: what a result of another machine would differ in.
+/// Name of a machine: host and CPU model.
 fn machine(facts: &Facts) -> String {
     let known: Vec<&str> =
         [&facts.host, &facts.cpu_model].into_iter().flatten().map(String::as_str).collect();
@@ -200,9 +204,9 @@ fn text(value: &MetaValue) -> Option<String> {
     }
 }
 
-/// pyperf and pyperformance write times without an offset, in the time zone of the machine; what it was is lost, and the order of
-/// results of one machine is the same in any.
-fn said_time(text: &str) -> Option<i64> {
+/// Parses a time, seconds since 1970. pyperf and pyperformance write local times without an offset. They count as UTC
+/// here, which keeps the order of the results of one machine.
+fn parse_time(text: &str) -> Option<i64> {
     let with_offset = text.parse::<Timestamp>().ok().map(Timestamp::as_second);
     with_offset.or_else(|| {
         let local: jiff::civil::DateTime = text.parse().ok()?;
@@ -210,11 +214,11 @@ fn said_time(text: &str) -> Option<i64> {
     })
 }
 
-/// What a reader of a change has to know to blame the right thing.
+/// Surroundings that may explain a change: name and value.
 fn surroundings(
     facts: &Facts,
     tool: &str,
-    said: impl Fn(&str) -> Option<String>,
+    lookup: impl Fn(&str) -> Option<String>,
 ) -> Vec<(String, String)> {
     let on_off = |is_on: Option<bool>| is_on.map(|is_on| if is_on { "on" } else { "off" }.into());
     let governors = (!facts.governors.is_empty()).then(|| facts.governors.join(", "));
@@ -233,7 +237,7 @@ fn surroundings(
     ];
     let of_metadata =
         ["python_version", "python_compiler", "cpu_config", "boot_time", "performance_version"]
-            .map(|key| (key, said(key)));
+            .map(|key| (key, lookup(key)));
     let known = of_facts.into_iter().chain(of_metadata);
     known.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

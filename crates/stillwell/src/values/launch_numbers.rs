@@ -1,20 +1,20 @@
-//! Numbers of processes in an option: `1-3,7`.
+//! Numbers of launches in an option: `1-3,7`.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// Numbers of launches, from 1: `1-3,7`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbers(Vec<RangeInclusive<usize>>);
+pub struct LaunchNumbers(Vec<RangeInclusive<usize>>);
 
-impl Numbers {
-    /// Whether this number is one of them.
+impl LaunchNumbers {
+    /// Whether the list has this number.
     pub fn contains(&self, number: usize) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }
 }
 
-impl FromStr for Numbers {
+impl FromStr for LaunchNumbers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

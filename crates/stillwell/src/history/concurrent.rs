@@ -1,29 +1,15 @@
-//! Which other series of the same machine changed at the same time: if most of them did, the cause is what they share. Pure.
+//! Other series of the same machine that changed at the same time. If most of them did, they share the cause. Pure.
 
-use serde::Serialize;
+use crate::history::series::{Change, ConcurrentChanges, LEVEL_MIN, Series};
 
-use crate::history::series::{Change, LEVEL_MIN, Series};
-
-/// Results to both sides of a change within which that of another series counts as the same one: noise moves the place a little.
+/// Tolerance in results: noise moves the detected place of a change a little.
 const NEAR: usize = 2;
-/// Fewest series that changed at once, this one included, that say something about what they share.
+/// Smallest number of series with a shared cause, this one included.
 const TOGETHER_MIN: usize = 3;
-
-/// The other series of a machine, around a change of one of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Together {
-    /// Others that changed there in the same direction.
-    pub n: usize,
-    /// Others with results before and after.
-    pub of: usize,
-    /// Whether what the series share is the likely cause: there are three or more that changed, and at least half of those that
-    /// could have.
-    pub is_common: bool,
-}
 
 /// Fills in `together` of every change.
 pub fn mark(all: &mut [Series]) {
-    let found: Vec<Vec<Together>> = all
+    let found: Vec<Vec<ConcurrentChanges>> = all
         .iter()
         .enumerate()
         .map(|(index, series)| {
@@ -45,11 +31,11 @@ fn around<'a>(
     series: &Series,
     change: &Change,
     others: impl Iterator<Item = &'a Series>,
-) -> Together {
-    // Between the two results, as precisely as is known.
+) -> ConcurrentChanges {
+    // The change happened at some time between two results.
     let (before_s, after_s) = (series.time_s(change.at - 1), series.time_s(change.at));
     let middle_s = before_s.midpoint(after_s);
-    let mut together = Together::default();
+    let mut together = ConcurrentChanges::default();
     let is_slower = change.ratio.ratio > 1.0;
     let is_alike = |other: &&Series| {
         other.machine == series.machine && other.is_by_commit == series.is_by_commit
@@ -68,8 +54,8 @@ fn around<'a>(
         together.of += usize::from(is_spanned);
         together.n += usize::from(is_spanned && other.changes.iter().any(is_here));
     }
-    let Together { n, of, .. } = together;
-    Together { is_common: n + 1 >= TOGETHER_MIN && 2 * n >= of, ..together }
+    let ConcurrentChanges { n, of, .. } = together;
+    ConcurrentChanges { is_common: n + 1 >= TOGETHER_MIN && 2 * n >= of, ..together }
 }
 
 #[cfg(test)]
@@ -78,25 +64,25 @@ mod tests {
 
     use super::*;
     use crate::analysis::RatioInterval;
-    use crate::history::{Entry, Origin, fixture};
+    use crate::history::{RecordOrigin, StoredResult, fixture};
 
-    /// A result a day; changes at these days by these ratios.
+    /// One result a day; changes as (day, ratio).
     fn series(machine: &str, days: std::ops::Range<i64>, changes: &[(i64, f64)]) -> Series {
-        let entry = |day: i64| Entry {
+        let entry = |day: i64| StoredResult {
             record: day,
-            origin: Arc::new(Origin {
+            origin: Arc::new(RecordOrigin {
                 machine: machine.into(),
                 measured_s: day * 86_400,
-                ..Origin::default()
+                ..RecordOrigin::default()
             }),
-            taken: fixture::taken("b", 1.0, None),
+            result: fixture::result("b", 1.0, None),
         };
         let change = |&(day, ratio): &(i64, f64)| Change {
             at: (day - days.start) as usize,
             p: 0.001,
             ratio: RatioInterval { ratio, lo: ratio, hi: ratio },
             also_changed: Vec::new(),
-            together: Together::default(),
+            together: ConcurrentChanges::default(),
         };
         Series {
             benchmark: "b".into(),
@@ -130,7 +116,7 @@ mod tests {
         check(vec![here(), here(), series("m", 0..40, &[(20, 0.9)])], (2, 3), true);
         let still = || series("m", 0..40, &[]);
         check(vec![here(), here(), still(), still(), still()], (2, 5), false);
-        // Elsewhere: another machine, another week, a series that had not begun, or hardly.
+        // Another machine, another week, a series that starts too late, and one that ends too early.
         let elsewhere = vec![
             series("n", 0..40, &[(20, 1.05)]),
             series("m", 0..40, &[(30, 1.05)]),

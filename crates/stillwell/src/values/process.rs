@@ -1,0 +1,174 @@
+//! Options of the processes of a run: scheduling policy, shell, output and padding.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Scheduling policy of the runs: `other`, `batch`, `fifo[:PRIO]` or `rr[:PRIO]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sched {
+    Other,
+    Batch,
+    Fifo(u8),
+    Rr(u8),
+}
+
+impl FromStr for Sched {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, priority) = match text.split_once(':') {
+            Some((name, priority)) => (name, Some(priority)),
+            None => (text, None),
+        };
+        let real_time = || match priority.map_or(Ok(50), str::parse) {
+            Ok(priority @ 1..=99) => Ok(priority),
+            _ => Err(format!("{text:?}: a real-time priority is from 1 to 99")),
+        };
+        match (name, priority) {
+            ("other", None) => Ok(Self::Other),
+            ("batch", None) => Ok(Self::Batch),
+            ("fifo", _) => Ok(Self::Fifo(real_time()?)),
+            ("rr", _) => Ok(Self::Rr(real_time()?)),
+            _ => Err(format!("{text:?} is not other, batch, fifo[:PRIO] or rr[:PRIO]")),
+        }
+    }
+}
+
+impl fmt::Display for Sched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other => write!(f, "other"),
+            Self::Batch => write!(f, "batch"),
+            Self::Fifo(priority) => write!(f, "fifo:{priority}"),
+            Self::Rr(priority) => write!(f, "rr:{priority}"),
+        }
+    }
+}
+
+/// Execution of commands, with or without a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// Directly if no command needs a shell, otherwise all with `sh -c`.
+    Auto,
+    /// Directly, always.
+    None,
+    /// With this shell and `-c`, always.
+    Words(Vec<String>),
+}
+
+impl FromStr for Shell {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "none" => Ok(Self::None),
+            "default" => Ok(Self::Words(vec!["sh".into()])),
+            _ => {
+                let words =
+                    shell_words::split(text).map_err(|error| format!("{text:?}: {error}"))?;
+                if words.is_empty() { Err("an empty shell".into()) } else { Ok(Self::Words(words)) }
+            }
+        }
+    }
+}
+
+/// Destination of the output of the runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputTarget {
+    Null,
+    Pipe,
+    Inherit,
+    File(String),
+}
+
+impl FromStr for OutputTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "null" => Ok(Self::Null),
+            "pipe" => Ok(Self::Pipe),
+            "inherit" => Ok(Self::Inherit),
+            // A file needs a slash, so a future keyword cannot change the meaning of a file name.
+            _ if text.contains('/') => Ok(Self::File(text.into())),
+            _ => Err(format!(
+                "{text:?} is not null, pipe, inherit or a path with a slash (./{text})"
+            )),
+        }
+    }
+}
+
+/// Size of the padding variable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Padding {
+    /// A new random size below 4096 for each block.
+    #[default]
+    Random,
+    /// Always this many bytes.
+    Bytes(u32),
+    /// No variable.
+    Off,
+}
+
+impl FromStr for Padding {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("random", _) => Ok(Self::Random),
+            ("off", _) => Ok(Self::Off),
+            (_, Ok(n_bytes @ 0..=65536)) => Ok(Self::Bytes(n_bytes)),
+            _ => Err(format!("{text:?} is not random, off or a number of bytes up to 65536")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::test_parsing::check;
+
+    #[test]
+    fn scheduling_policies() {
+        check(&[
+            ("other", Some(Sched::Other)),
+            ("fifo", Some(Sched::Fifo(50))),
+            ("rr:99", Some(Sched::Rr(99))),
+            ("fifo:0", None),
+            ("fifo:100", None),
+            ("batch:1", None),
+            ("idle", None),
+        ]);
+    }
+
+    #[test]
+    fn shells() {
+        check(&[
+            ("default", Some(Shell::Words(vec!["sh".into()]))),
+            ("none", Some(Shell::None)),
+            ("bash --norc", Some(Shell::Words(vec!["bash".into(), "--norc".into()]))),
+            ("", None),
+            ("'", None),
+        ]);
+    }
+
+    #[test]
+    fn outputs_and_paddings() {
+        check(&[
+            ("null", Some(OutputTarget::Null)),
+            ("./out", Some(OutputTarget::File("./out".into()))),
+            ("out", None),
+        ]);
+        check(&[
+            ("random", Some(Padding::Random)),
+            ("0", Some(Padding::Bytes(0))),
+            ("70000", None),
+        ]);
+    }
+}
