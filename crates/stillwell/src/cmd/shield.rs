@@ -9,7 +9,7 @@ use crate::cmd::print::print;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, knobs};
 use crate::host::restore::restore;
-use crate::host::shield::{self, Isolation, Raised, Watch};
+use crate::host::shield::{self, Isolation, ShieldPlan, Watch};
 use crate::host::{Host, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
@@ -29,8 +29,8 @@ pub fn shield(verb: &ShieldVerb) -> Result<u8> {
     }
 }
 
-fn request(options: &ShieldOptions) -> shield::Request {
-    shield::Request {
+fn request(options: &ShieldOptions) -> shield::ShieldRequest {
+    shield::ShieldRequest {
         cpus: options.cpus.as_ref().map(|cpus| cpus.0.clone()),
         kernel_threads: options.kthreads,
         balanced: options.balance,
@@ -114,7 +114,7 @@ fn status(verb: &SystemRoot) -> Result<u8> {
         // A user without access to the journal can still read the groups.
         Err(_) => (shield::strays(&host).pop(), None),
     };
-    let raised: Option<Raised> = raised.or_else(|| shield::strays(&host).pop());
+    let raised: Option<ShieldPlan> = raised.or_else(|| shield::strays(&host).pop());
     let Some(raised) = raised.filter(|raised| raised.how.is_shield()) else {
         print("there is no shield\n")?;
         return Ok(exit_code::CHECK_FAILED);

@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, bench_cpus};
 use crate::host::restore::restore;
-use crate::host::tune::{self, Turned};
+use crate::host::tune::{self, KnobResult};
 use crate::render::system::tuned as shown;
 use crate::spec::{SystemRoot, SystemTune};
 use crate::values::exit_code;
@@ -34,7 +34,7 @@ pub fn tune(verb: &SystemTune) -> Result<u8> {
     }
     text += &shown::turned(&turned);
     print(&text)?;
-    Ok(if turned.iter().all(Turned::is_good) {
+    Ok(if turned.iter().all(KnobResult::is_good) {
         exit_code::SUCCESS
     } else {
         exit_code::CHECK_FAILED

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::host::files::PathLog;
 use crate::host::knobs::bench_cpus;
 use crate::host::processes::{Process, pid_of};
 use crate::host::{CommandLine, Host, SystemReport, boot, look, read_cpu_table, recommend};
@@ -14,24 +14,10 @@ const NAME: &str = "machine";
 /// No fixture needs more of a file; /proc/interrupts of a big machine is the longest.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The paths that were looked at.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Touched(Arc<Mutex<BTreeSet<PathBuf>>>);
-
-impl Touched {
-    pub(super) fn add(&self, path: &Path) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
-    }
-
-    fn paths(&self) -> BTreeSet<PathBuf> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
 /// Looks at everything that `run`, `system show` and `system boot` look at, and writes down what was there, in the form of
 /// `tests/hosts`.
 pub fn capture(host: &Host, date: &str) -> String {
-    let touched = Touched::default();
+    let touched = PathLog::default();
     let host = Host { touched: Some(touched.clone()), ..host.clone() };
     drop(look(&host));
     let table = read_cpu_table(&host, None);

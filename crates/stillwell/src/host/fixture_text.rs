@@ -21,29 +21,29 @@ pub fn unpack(text: &str, root: &Path) {
             let path = root.join(&path);
             std::fs::create_dir_all(path.parent().expect("below the root")).expect("a directory");
             match &entry {
-                Entry::File(content) => std::fs::write(&path, content).expect("a file"),
+                FixtureEntry::File(content) => std::fs::write(&path, content).expect("a file"),
                 // Permissions do not stop root; a directory where a file should be stops everybody.
-                Entry::Directory => std::fs::create_dir_all(&path).expect("a directory"),
+                FixtureEntry::Directory => std::fs::create_dir_all(&path).expect("a directory"),
             }
         }
     }
 }
 
-enum Entry {
+enum FixtureEntry {
     File(Vec<u8>),
     Directory,
 }
 
-fn parse(line: &str) -> (&str, Entry) {
+fn parse(line: &str) -> (&str, FixtureEntry) {
     if let Some((path, content)) = line.split_once('=') {
         let mut content = unescape(content.trim());
         // The kernel ends its files with a newline.
         content.push(b'\n');
-        return (path.trim(), Entry::File(content));
+        return (path.trim(), FixtureEntry::File(content));
     }
     let path = line.trim();
     let path = path.strip_suffix(" !").or_else(|| path.strip_suffix('/'));
-    (path.unwrap_or_else(|| panic!("{line:?} has no =, ! or /")).trim(), Entry::Directory)
+    (path.unwrap_or_else(|| panic!("{line:?} has no =, ! or /")).trim(), FixtureEntry::Directory)
 }
 
 /// `a{0-2,5}b` is a0b, a1b, a2b and a5b.

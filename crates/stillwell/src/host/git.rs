@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::host::{Git, read_capped};
+use crate::host::Git;
+use crate::host::files::read_capped;
 
 /// A ref or HEAD is one line, one path long.
 const REF_BYTES_MAX: u64 = 8 << 10;

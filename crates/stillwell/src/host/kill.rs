@@ -1,37 +1,47 @@
-//! Kill points: a test ends at the n-th of them, by a signal or by unwinding. They count for each thread, because tests
-//! run side by side.
+//! Kill points: where a test may have the process killed. A test ends at the n-th of them, by a signal or by unwinding.
+//! They count for each thread, because tests run side by side.
 
-use std::cell::Cell;
+#[cfg(test)]
+pub(super) use armed::{arm_killing, arm_unwinding, disarm, kill_point};
 
-thread_local! {
-    /// Points that are left, and whether the process is killed there; `None` when nobody is to end.
-    static LEFT: Cell<Option<(i64, bool)>> = const { Cell::new(None) };
-}
+/// Outside of tests nothing happens at them.
+#[cfg(not(test))]
+pub(super) fn kill_point() {}
 
-/// Has this process killed at the point with this number, from 0 on.
-pub(super) fn arm_killing(point: i64) {
-    LEFT.set(Some((point, true)));
-}
+#[cfg(test)]
+mod armed {
+    use std::cell::Cell;
 
-/// Unwinds at that point instead.
-pub(super) fn arm_unwinding(point: i64) {
-    LEFT.set(Some((point, false)));
-}
+    thread_local! {
+        /// Points that are left, and whether the process is killed there; `None` when nobody is to end.
+        static LEFT: Cell<Option<(i64, bool)>> = const { Cell::new(None) };
+    }
 
-/// Returns how many points were left.
-pub(super) fn disarm() -> i64 {
-    LEFT.take().map_or(0, |(left, _)| left)
-}
+    /// Has this process killed at the point with this number, from 0 on.
+    pub(in crate::host) fn arm_killing(point: i64) {
+        LEFT.set(Some((point, true)));
+    }
 
-pub(super) fn kill_point() {
-    let Some((left, kills)) = LEFT.get() else { return };
-    if left > 0 {
-        LEFT.set(Some((left - 1, kills)));
-    } else if kills {
-        let me = rustix::process::getpid();
-        rustix::process::kill_process(me, rustix::process::Signal::KILL)
-            .expect("I may kill myself");
-    } else {
-        std::panic::resume_unwind(Box::new("a kill point"));
+    /// Unwinds at that point instead.
+    pub(in crate::host) fn arm_unwinding(point: i64) {
+        LEFT.set(Some((point, false)));
+    }
+
+    /// Returns how many points were left.
+    pub(in crate::host) fn disarm() -> i64 {
+        LEFT.take().map_or(0, |(left, _)| left)
+    }
+
+    pub(in crate::host) fn kill_point() {
+        let Some((left, kills)) = LEFT.get() else { return };
+        if left > 0 {
+            LEFT.set(Some((left - 1, kills)));
+        } else if kills {
+            let me = rustix::process::getpid();
+            rustix::process::kill_process(me, rustix::process::Signal::KILL)
+                .expect("I may kill myself");
+        } else {
+            std::panic::resume_unwind(Box::new("a kill point"));
+        }
     }
 }

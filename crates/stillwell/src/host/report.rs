@@ -146,7 +146,7 @@ impl Serialize for KnobReport {
             advice: Option<&'a str>,
             noise: &'a str,
             needs: &'a str,
-            sure: super::knobs::Sure,
+            sure: super::knobs::Confidence,
             by_default: bool,
             files: Vec<&'a str>,
             settings: &'a [Setting],

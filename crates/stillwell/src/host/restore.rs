@@ -9,16 +9,16 @@ use crate::host::Host;
 use crate::host::journal::{Item, Store};
 use crate::host::knobs::Undo;
 use crate::host::processes::pid_of;
-use crate::host::shield::{self, Raised};
+use crate::host::shield::{self, ShieldPlan};
 
 /// The kernel adjusts limits to one another, so one round may not be enough.
 const ROUNDS: usize = 3;
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub struct Restored {
+pub struct Restoration {
     /// The shield that was taken away.
-    pub lowered: Option<Raised>,
+    pub lowered: Option<ShieldPlan>,
     /// Files that hold again what they held, though they had been changed.
     pub restored: Vec<String>,
     /// Files that somebody else has changed since; they are left alone.
@@ -40,7 +40,7 @@ pub struct Foreign {
     pub old: String,
 }
 
-impl Restored {
+impl Restoration {
     /// Whether everything is as it was, except what belongs to somebody else now.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
@@ -66,7 +66,7 @@ pub(super) enum Standing {
 ///
 /// # Errors
 /// The journal cannot be written.
-pub fn restore(host: &Host, store: &mut Store) -> Result<Restored> {
+pub fn restore(host: &Host, store: &mut Store) -> Result<Restoration> {
     restore_some(host, store, |_| true)
 }
 
@@ -78,8 +78,8 @@ pub(super) fn restore_some(
     host: &Host,
     store: &mut Store,
     is_wanted: impl Fn(&Item) -> bool,
-) -> Result<Restored> {
-    let mut result = Restored::default();
+) -> Result<Restoration> {
+    let mut result = Restoration::default();
     // First: while it is there, what it keeps off cannot go back to its CPUs.
     if let Some(raised) = store.journal.shield.clone() {
         result.failed = shield::lower(host, &raised);
@@ -105,7 +105,7 @@ fn restore_items(
     host: &Host,
     store: &mut Store,
     mut items: Vec<Item>,
-    result: &mut Restored,
+    result: &mut Restoration,
 ) -> Result<Vec<String>> {
     let paths: Vec<String> = items.iter().map(|item| item.kept.path.clone()).collect();
     items.sort_by_key(|item| item.file.undo);
@@ -138,7 +138,7 @@ fn restore_items(
     Ok(paths)
 }
 
-fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restored) {
+fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restoration) {
     let mut errors: Vec<Option<io::Error>> = ours.iter().map(|_| None).collect();
     for round in 0..ROUNDS {
         let mut is_quiet = true;

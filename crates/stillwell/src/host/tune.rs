@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use anyhow::Result;
 
 use crate::host::Host;
-use crate::host::journal::{Kept, Store};
+use crate::host::journal::{SavedFile, Store};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
 use crate::host::restore::{Standing, explain, is_unmovable, standing};
 
 /// A knob to turn, as it was read.
 #[derive(Debug)]
-pub struct Planned {
+pub struct KnobPlan {
     /// The knob.
     pub knob: &'static Knob,
     /// How it stands, and what is to be written.
@@ -20,7 +20,7 @@ pub struct Planned {
 
 /// What came of a knob.
 #[derive(Debug)]
-pub struct Turned {
+pub struct KnobResult {
     /// The knob.
     pub knob: &'static Knob,
     /// How it stood.
@@ -33,7 +33,7 @@ pub struct Turned {
     pub failed: Vec<(Setting, String)>,
 }
 
-impl Turned {
+impl KnobResult {
     /// Whether it is as it should be, as far as this machine allows.
     pub fn is_good(&self) -> bool {
         self.failed.is_empty() && !matches!(self.state, State::CannotSet { .. })
@@ -73,15 +73,15 @@ fn unknown(name: &str) -> String {
 }
 
 /// Reads the knobs: what would be written, in order.
-pub fn plan(machine: &Machine<'_>, knobs: &[&'static Knob]) -> Vec<Planned> {
-    knobs.iter().map(|knob| Planned { knob, reading: knob.read(machine) }).collect()
+pub fn plan(machine: &Machine<'_>, knobs: &[&'static Knob]) -> Vec<KnobPlan> {
+    knobs.iter().map(|knob| KnobPlan { knob, reading: knob.read(machine) }).collect()
 }
 
 /// Turns the knobs. One that fails is reported, and the rest goes on.
 ///
 /// # Errors
 /// The journal cannot be written: then nothing more is changed.
-pub fn turn(host: &Host, store: &mut Store, planned: Vec<Planned>) -> Result<Vec<Turned>> {
+pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Vec<KnobResult>> {
     let before: HashMap<String, String> = store
         .journal
         .items
@@ -92,9 +92,9 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<Planned>) -> Result<Vec
         })
         .collect();
     let mut all = Vec::new();
-    for Planned { knob, reading } in planned {
+    for KnobPlan { knob, reading } in planned {
         let mut turned =
-            Turned { knob, state: reading.state, n_set: 0, n_unmovable: 0, failed: Vec::new() };
+            KnobResult { knob, state: reading.state, n_set: 0, n_unmovable: 0, failed: Vec::new() };
         keep_companions(host, store, knob, reading.companions)?;
         let mut written = Vec::new();
         for setting in reading.settings {
@@ -126,7 +126,7 @@ fn keep_companions(
         let item = store.journal.item(path);
         item.is_some_and(|item| matches!(standing(host, item), Standing::Foreign(_)))
     };
-    let kept: Vec<Kept> = companions
+    let kept: Vec<SavedFile> = companions
         .into_iter()
         .filter(|path| !is_foreign(path))
         .filter_map(|path| kept(host, knob, &path))
@@ -135,9 +135,9 @@ fn keep_companions(
 }
 
 /// A file as it is now.
-fn kept(host: &Host, knob: &Knob, path: &str) -> Option<Kept> {
+fn kept(host: &Host, knob: &Knob, path: &str) -> Option<SavedFile> {
     let old = host.read_original(knob.file(path)?.format, path)?;
-    Some(Kept { path: path.to_owned(), old, identity: host.identity(path) })
+    Some(SavedFile { path: path.to_owned(), old, identity: host.identity(path) })
 }
 
 /// What came of one file.
@@ -169,7 +169,7 @@ fn set(host: &Host, store: &mut Store, knob: &Knob, setting: &Setting) -> Result
 }
 
 /// Whether the files of a knob hold what was written to them.
-fn read_back(host: &Host, written: Vec<Setting>, turned: &mut Turned) {
+fn read_back(host: &Host, written: Vec<Setting>, turned: &mut KnobResult) {
     let now = |setting: &Setting| {
         let format = turned.knob.file(&setting.path)?.format;
         let now = host.read_knob(format, &setting.path)?;

@@ -10,10 +10,11 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::thread::Pid;
 
+use crate::host::Host;
+use crate::host::files::{READ_BYTES_MAX, read_capped};
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::processes::{self, Process};
-use crate::host::{Host, READ_BYTES_MAX, read_capped};
 use crate::sys;
 use crate::values::read_cpu_list;
 
@@ -88,7 +89,7 @@ impl Host {
             let why = format!("{path:?} is no file of the knob {:?}", knob.name);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         };
-        super::kill_point();
+        crate::host::kill::kill_point();
         #[cfg(test)]
         if let Some(kernel) = self.kernel {
             return kernel(self, file.format, path, value);

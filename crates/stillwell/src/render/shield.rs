@@ -1,6 +1,6 @@
 //! A shield in words.
 
-use crate::host::shield::{How, Isolation};
+use crate::host::shield::{Isolation, ShieldKind};
 use crate::values::name_cpus;
 
 /// One sentence.
@@ -68,7 +68,7 @@ pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
     let left = left(isolation);
     text += &match (left, isolation.how) {
         (Some(left), _) => format!("{left}\n"),
-        (None, How::Boot | How::Affinity) => String::new(),
+        (None, ShieldKind::Boot | ShieldKind::Affinity) => String::new(),
         (None, _) => "nothing else may run there but what the kernel has on each CPU\n".into(),
     };
     for note in &isolation.notes {

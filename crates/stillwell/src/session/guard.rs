@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
 
-use crate::host::guardian::{Guardian, Request};
+use crate::host::guardian::{Guardian, GuardianRequest};
 use crate::host::knobs::bench_cpus;
-use crate::host::shield::{self, How, Isolation, Placement, Raised, Watch};
+use crate::host::shield::{self, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
 use crate::host::{Host, Survey, invoking_user, look};
 use crate::plan::Plan;
 use crate::plan::programs::affinity;
@@ -44,7 +44,7 @@ impl Guard {
             let isolation = if cpus.is_none() { booted(&host) } else { None };
             return Ok(Self { isolation, ..Self::default() });
         }
-        let request = shield::Request {
+        let request = shield::ShieldRequest {
             balanced: cpus.as_ref().is_some_and(|cpus| cpus.len() > 1),
             cpus: cpus.clone(),
             kernel_threads: true,
@@ -75,7 +75,7 @@ impl Guard {
     ///
     /// # Errors
     /// As [`Guard::for_commands`].
-    pub fn for_shield(root: &Path, request: shield::Request) -> Result<Self> {
+    pub fn for_shield(root: &Path, request: shield::ShieldRequest) -> Result<Self> {
         if !Guardian::has_rights(root) {
             let isolation = without_rights(&Host::new(root), &request)?;
             say(&isolation.notes);
@@ -89,9 +89,9 @@ impl Guard {
         root: &Path,
         cpus: Option<Vec<usize>>,
         tuning: &TuneOptions,
-        shield: Option<shield::Request>,
+        shield: Option<shield::ShieldRequest>,
     ) -> Result<Self> {
-        let request = Request {
+        let request = GuardianRequest {
             cpus,
             knobs: tuning.tune.as_ref().and_then(|names| Some(names.as_ref()?.0.clone())),
             tunes: tuning.tune.is_some(),
@@ -162,10 +162,9 @@ impl Guard {
     /// # Errors
     /// The guardian's answer.
     pub fn enter(&mut self, pid: u32) -> Result<()> {
-        let has_group = self
-            .isolation
-            .as_ref()
-            .is_some_and(|isolation| !matches!(isolation.how, How::Boot | How::Affinity));
+        let has_group = self.isolation.as_ref().is_some_and(|isolation| {
+            !matches!(isolation.how, ShieldKind::Boot | ShieldKind::Affinity)
+        });
         match &mut self.guardian {
             Some(guardian) if has_group => guardian.enter(pid),
             _ => Ok(()),
@@ -193,11 +192,11 @@ fn booted(host: &Host) -> Option<Isolation> {
     }
     let placement = shield::place(host, None).ok()?;
     let raised = unprivileged(host, &placement);
-    (raised.how == How::Boot).then(|| shield::verify(host, &raised, Vec::new()))
+    (raised.how == ShieldKind::Boot).then(|| shield::verify(host, &raised, Vec::new()))
 }
 
 /// The isolation that needs no rights: CPUs that were isolated at boot, or else an affinity alone.
-fn without_rights(host: &Host, request: &shield::Request) -> Result<Isolation> {
+fn without_rights(host: &Host, request: &shield::ShieldRequest) -> Result<Isolation> {
     let placement = match shield::place(host, request.cpus.as_deref()) {
         Ok(placement) => placement,
         Err(why) if request.cpus.is_none() => return Ok(Isolation::none(why)),
@@ -205,17 +204,17 @@ fn without_rights(host: &Host, request: &shield::Request) -> Result<Isolation> {
     };
     let raised = unprivileged(host, &placement);
     let mut notes = placement.notes.clone();
-    if raised.how == How::Affinity {
+    if raised.how == ShieldKind::Affinity {
         notes.push(shield::no_shield_without_rights(&placement.shielded, &placement.bound));
     }
     Ok(shield::verify(host, &raised, notes))
 }
 
-fn unprivileged(host: &Host, placement: &Placement) -> Raised {
-    let request = shield::Request { cpus: None, kernel_threads: false, balanced: false };
+fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
+    let request = shield::ShieldRequest { cpus: None, kernel_threads: false, balanced: false };
     let (mut raised, _) = shield::plan(host, placement, &request);
-    if raised.how != How::Boot {
-        raised.how = How::Affinity;
+    if raised.how != ShieldKind::Boot {
+        raised.how = ShieldKind::Affinity;
     }
     raised
 }

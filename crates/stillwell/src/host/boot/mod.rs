@@ -2,10 +2,12 @@
 //! which of them it was booted with (Documentation/admin-guide/kernel-parameters.rst, kernel/sched/isolation.c).
 
 mod loaders;
+mod parameter;
 
 use serde::Serialize;
 
 pub use loaders::Loader;
+pub use parameter::{BootParameter, BootState};
 
 use crate::host::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
 use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
@@ -29,35 +31,6 @@ pub struct BootAdvice {
     pub warnings: Vec<String>,
     /// How to set them, by each boot loader that was found.
     pub loaders: Vec<Loader>,
-}
-
-/// A parameter of the kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct BootParameter {
-    /// As it is written on the command line.
-    pub text: String,
-    /// What it takes away.
-    pub what: &'static str,
-    /// What it costs.
-    pub cost: &'static str,
-    /// How it is set now.
-    pub now: BootState,
-}
-
-/// How a parameter is set on the running kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BootState {
-    /// As it should be.
-    Set,
-    /// Another parameter does the same.
-    Implied { by: String },
-    /// With this value.
-    Different { value: String },
-    /// Not at all.
-    Missing,
-    /// This kernel is built without it and ignores it.
-    Unsupported,
 }
 
 impl BootAdvice {

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 
 use crate::host::Host;
-use crate::host::guardian::{Answer, Next, Request};
+use crate::host::guardian::{Answer, GuardianOrder, GuardianRequest};
 use crate::host::shield::Isolation;
 
 const OUT_OF_TURN: &str = "the guardian answered out of turn";
@@ -35,7 +35,7 @@ impl Guardian {
     ///
     /// # Errors
     /// Nobody gives the rights, or the guardian refuses.
-    pub fn start(root: &Path, request: &Request) -> Result<Self> {
+    pub fn start(root: &Path, request: &GuardianRequest) -> Result<Self> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the guardian")?;
@@ -89,7 +89,7 @@ impl Guardian {
     /// # Errors
     /// Why it is not there.
     pub fn enter(&mut self, pid: u32) -> Result<()> {
-        let mut line = serde_json::to_vec(&Next::Enter(i32::try_from(pid)?))?;
+        let mut line = serde_json::to_vec(&GuardianOrder::Enter(i32::try_from(pid)?))?;
         line.push(b'\n');
         self.socket.write_all(&line).ok();
         match self.receive()? {

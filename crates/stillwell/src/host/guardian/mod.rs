@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use crate::host::journal::{Store, asking_user};
 use crate::host::knobs::{Knob, Machine, State, bench_cpus, knobs};
-use crate::host::restore::{Restored, restore};
-use crate::host::shield::{self, Isolation, Raised, place};
-use crate::host::tune::{self, Planned, Turned};
+use crate::host::restore::{Restoration, restore};
+use crate::host::shield::{self, Isolation, ShieldPlan, place};
+use crate::host::tune::{self, KnobPlan, KnobResult};
 use crate::sys;
 use crate::values::{exit_code, name_cpus};
 
@@ -33,7 +33,7 @@ const REQUEST_BYTES_MAX: u64 = 1 << 20;
 /// What the front end asks for, in one line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct GuardianRequest {
     /// CPUs of the benchmark.
     pub cpus: Option<Vec<usize>>,
     /// Names of knobs; `None` for the usual ones.
@@ -43,7 +43,7 @@ pub struct Request {
     pub tunes: bool,
     /// A shield.
     #[serde(default)]
-    pub isolate: Option<shield::Request>,
+    pub isolate: Option<shield::ShieldRequest>,
     /// When it was asked, in seconds since 1970.
     pub time_s: i64,
 }
@@ -51,7 +51,7 @@ pub struct Request {
 /// What may follow.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Next {
+enum GuardianOrder {
     /// Puts this process into the shield.
     Enter(i32),
 }
@@ -99,7 +99,7 @@ pub fn serve(root: &Path) -> Result<u8> {
     let mut line = String::new();
     while (&mut reader).take(REQUEST_BYTES_MAX).read_line(&mut line).is_ok_and(|n| n > 0) {
         let answer = match serde_json::from_str(&line) {
-            Ok(Next::Enter(pid)) => enter(&host, &held, &socket, pid),
+            Ok(GuardianOrder::Enter(pid)) => enter(&host, &held, &socket, pid),
             Err(error) => Err(error.to_string()),
         };
         answer_with(&mut socket, &answer.map_or_else(Answer::Refused, |()| Answer::Entered));
@@ -108,7 +108,7 @@ pub fn serve(root: &Path) -> Result<u8> {
     let restored = match held.extent {
         Extent::All => restore(&host, &mut held.store)?,
         Extent::Shield => shield::take_down(&host, &mut held.store)?,
-        Extent::Nothing => Restored::default(),
+        Extent::Nothing => Restoration::default(),
     };
     let mut notes: Vec<String> = restored
         .failed
@@ -126,11 +126,11 @@ pub fn serve(root: &Path) -> Result<u8> {
 }
 
 /// What a guardian holds while it lives.
-struct Held {
+struct GuardianState {
     store: Store,
     _latency: Option<std::fs::File>,
     extent: Extent,
-    raised: Option<Raised>,
+    raised: Option<ShieldPlan>,
 }
 
 /// What it puts back.
@@ -144,7 +144,7 @@ enum Extent {
 }
 
 /// Only root, or the user of the process, may have it put somewhere.
-fn enter(host: &Host, held: &Held, socket: &UnixStream, pid: i32) -> Result<(), String> {
+fn enter(host: &Host, held: &GuardianState, socket: &UnixStream, pid: i32) -> Result<(), String> {
     let raised = held.raised.as_ref().ok_or("there is no shield")?;
     let peer = rustix::net::sockopt::socket_peercred(socket).map_err(|error| error.to_string())?;
     let status = Host::new("/").read(format!("proc/{pid}/status")).unwrap_or_default();
@@ -164,10 +164,10 @@ fn answer_with(socket: &mut UnixStream, answer: &Answer) {
     }
 }
 
-fn begin(host: &Host, reader: &mut BufReader<UnixStream>) -> Result<(Held, Answer)> {
+fn begin(host: &Host, reader: &mut BufReader<UnixStream>) -> Result<(GuardianState, Answer)> {
     let mut line = String::new();
     reader.take(REQUEST_BYTES_MAX).read_line(&mut line)?;
-    let request: Request = serde_json::from_str(&line).context("this is no request")?;
+    let request: GuardianRequest = serde_json::from_str(&line).context("this is no request")?;
     let mut store = Store::open(host)?;
     let mut notes = Vec::new();
     let mut extent = Extent::All;
@@ -217,11 +217,11 @@ fn begin(host: &Host, reader: &mut BufReader<UnixStream>) -> Result<(Held, Answe
         (raised, isolation) = (Some(in_force.0), Some(in_force.1));
     }
     let answer = Answer::Turned { n_set, notes, isolation: isolation.map(Box::new) };
-    Ok((Held { store, _latency: latency, extent, raised }, answer))
+    Ok((GuardianState { store, _latency: latency, extent, raised }, answer))
 }
 
 /// The knobs of `--tune`, and those that belong to a shield. Those that somebody has turned for longer are left to him.
-fn wanted_knobs(request: &Request, extent: &Extent) -> Result<Vec<&'static Knob>> {
+fn wanted_knobs(request: &GuardianRequest, extent: &Extent) -> Result<Vec<&'static Knob>> {
     let asked = match (request.tunes || request.isolate.is_none(), &request.knobs) {
         (true, knobs) => tune::select(knobs.as_deref(), &[]).map_err(|why| anyhow!("{why}"))?,
         (false, _) => Vec::new(),
@@ -235,7 +235,7 @@ fn wanted_knobs(request: &Request, extent: &Extent) -> Result<Vec<&'static Knob>
 }
 
 /// What could not be set. What nobody has asked for by name and what this machine does not have is no news.
-fn unset(turned: &[Turned], tunes: bool) -> Vec<String> {
+fn unset(turned: &[KnobResult], tunes: bool) -> Vec<String> {
     let mut notes = Vec::new();
     for knob in turned {
         let name = knob.knob.name;
@@ -253,10 +253,10 @@ fn unset(turned: &[Turned], tunes: bool) -> Vec<String> {
 fn borrow(
     host: &Host,
     store: Store,
-    request: &Request,
-    mut raised: Raised,
+    request: &GuardianRequest,
+    mut raised: ShieldPlan,
     notes: Vec<String>,
-) -> Result<(Held, Answer)> {
+) -> Result<(GuardianState, Answer)> {
     if let Some(asked) = request.isolate.as_ref().and_then(|isolate| isolate.cpus.clone()) {
         let is_inside = asked.iter().all(|cpu| raised.cpus.contains(cpu));
         ensure!(
@@ -276,14 +276,15 @@ fn borrow(
         ));
     }
     let isolation = Some(Box::new(isolation));
-    let held = Held { store, _latency: None, extent: Extent::Nothing, raised: Some(raised) };
+    let held =
+        GuardianState { store, _latency: None, extent: Extent::Nothing, raised: Some(raised) };
     Ok((held, Answer::Turned { n_set: 0, notes, isolation }))
 }
 
 /// The kernel keeps CPUs out of deep idle states as long as a descriptor is open, and forgets it with the process
 /// (Documentation/power/pm_qos_interface.rst): better than files that have to be put back.
-fn hold_latency(host: &Host, planned: &mut Vec<Planned>) -> Option<std::fs::File> {
-    let is_wanted = |planned: &Planned| {
+fn hold_latency(host: &Host, planned: &mut Vec<KnobPlan>) -> Option<std::fs::File> {
+    let is_wanted = |planned: &KnobPlan| {
         planned.knob.name == "idle-states" && !planned.reading.settings.is_empty()
     };
     if !planned.iter().any(is_wanted) {

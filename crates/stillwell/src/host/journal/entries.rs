@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::host::knobs::{File, Knob, knob};
-use crate::host::shield::Raised;
+use crate::host::shield::ShieldPlan;
 
 /// Of the format of the journal.
 pub(super) const VERSION: u32 = 1;
@@ -12,11 +12,11 @@ pub(super) const VERSION: u32 = 1;
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Entry {
+pub(super) enum JournalEntry {
     /// Somebody starts to tune.
     Begin(Begin),
     /// These files change by themselves when the knob is turned.
-    Keep { knob: String, files: Vec<Kept> },
+    Keep { knob: String, files: Vec<SavedFile> },
     /// This is about to be written.
     Change { knob: String, path: String, old: String, new: String, identity: Option<String> },
     /// What these files hold after a knob was turned, though nobody wrote that.
@@ -24,7 +24,7 @@ pub(super) enum Entry {
     /// All that was asked for has been tried.
     Done,
     /// This shield is about to be made.
-    Raise(Raised),
+    Raise(ShieldPlan),
     /// There is none any more.
     Lowered,
     /// These were put back, and are nobody's concern any more.
@@ -36,7 +36,7 @@ pub(super) enum Entry {
 /// A file as it was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct SavedFile {
     /// Below the root.
     pub path: String,
     /// All bytes.
@@ -72,7 +72,7 @@ pub struct Item {
     /// Its row in the table.
     pub file: &'static File,
     /// What was there first, and where.
-    pub kept: Kept,
+    pub kept: SavedFile,
     /// What we have written or seen since.
     pub ours: Vec<String>,
     /// Whether it was written; if not, it only changes with others.
@@ -91,7 +91,7 @@ pub struct Journal {
     /// What, in order.
     pub items: Vec<Item>,
     /// The shield.
-    pub shield: Option<Raised>,
+    pub shield: Option<ShieldPlan>,
     /// Whether the last one came to its end.
     pub is_done: bool,
 }
@@ -114,24 +114,24 @@ impl Journal {
     }
 
     /// The state after one more line.
-    pub(super) fn take(&mut self, entry: Entry) -> Result<()> {
+    pub(super) fn take(&mut self, entry: JournalEntry) -> Result<()> {
         match entry {
-            Entry::Begin(begin) => {
+            JournalEntry::Begin(begin) => {
                 ensure!(begin.version == VERSION, "it is of version {}", begin.version);
                 self.begun.push(begin);
                 self.is_done = false;
             }
-            Entry::Keep { knob, files } => {
+            JournalEntry::Keep { knob, files } => {
                 for kept in files {
                     self.add(&knob, kept)?.is_pending = true;
                 }
             }
-            Entry::Change { knob, path, old, new, identity } => {
-                let item = self.add(&knob, Kept { path, old, identity })?;
+            JournalEntry::Change { knob, path, old, new, identity } => {
+                let item = self.add(&knob, SavedFile { path, old, identity })?;
                 item.ours.push(new);
                 item.is_written = true;
             }
-            Entry::Seen { files } => {
+            JournalEntry::Seen { files } => {
                 self.items.iter_mut().for_each(|item| item.is_pending = false);
                 for (path, value) in files {
                     let item = self.items.iter_mut().rfind(|item| item.kept.path == path);
@@ -140,16 +140,16 @@ impl Journal {
                         .push(value);
                 }
             }
-            Entry::Done => self.is_done = true,
-            Entry::Raise(raised) => {
+            JournalEntry::Done => self.is_done = true,
+            JournalEntry::Raise(raised) => {
                 self.shield = Some(raised);
                 self.is_done = false;
             }
-            Entry::Lowered => self.shield = None,
-            Entry::Forgotten { paths } => {
+            JournalEntry::Lowered => self.shield = None,
+            JournalEntry::Forgotten { paths } => {
                 self.items.retain(|item| !paths.contains(&item.kept.path));
             }
-            Entry::Restoring { paths } => {
+            JournalEntry::Restoring { paths } => {
                 for item in &mut self.items {
                     item.is_restoring |= paths.contains(&item.kept.path);
                 }
@@ -159,7 +159,7 @@ impl Journal {
     }
 
     /// Whoever comes later does not replace the original, unless the path has come to mean something else.
-    fn add(&mut self, name: &str, kept: Kept) -> Result<&mut Item> {
+    fn add(&mut self, name: &str, kept: SavedFile) -> Result<&mut Item> {
         let knob = knob(name).with_context(|| format!("there is no knob {name:?}"))?;
         let path = &kept.path;
         let file = knob.file(path);

@@ -14,14 +14,14 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::Errno;
 
-pub use entries::{Begin, Item, Journal, Kept};
+pub use entries::{Begin, Item, Journal, SavedFile};
 
 use crate::host::Host;
 use crate::host::knobs::Knob;
 use crate::host::processes::Process;
-use crate::host::shield::Raised;
+use crate::host::shield::ShieldPlan;
 
-use entries::{Entry, VERSION};
+use entries::{JournalEntry, VERSION};
 
 const NAME: &str = "journal";
 /// A journal of a machine with thousands of interrupts has a few MiB.
@@ -87,28 +87,28 @@ impl Store {
         let start_ticks = start_ticks(pid).unwrap_or(0);
         let boot_id = boot_id(host);
         let begin = Begin { version: VERSION, boot_id, pid, start_ticks, scoped, user_id, time_s };
-        self.append(Entry::Begin(begin))
+        self.append(JournalEntry::Begin(begin))
     }
 
     /// Notes what is about to change by itself.
     ///
     /// # Errors
     /// It cannot be written: then the knob may not be turned.
-    pub fn keep(&mut self, knob: &Knob, files: Vec<Kept>) -> Result<()> {
+    pub fn keep(&mut self, knob: &Knob, files: Vec<SavedFile>) -> Result<()> {
         if files.is_empty() {
             return Ok(());
         }
-        self.append(Entry::Keep { knob: knob.name.into(), files })
+        self.append(JournalEntry::Keep { knob: knob.name.into(), files })
     }
 
     /// Notes what is about to be written.
     ///
     /// # Errors
     /// It cannot be written: then the file may not be changed.
-    pub fn change(&mut self, knob: &Knob, kept: Kept, new: &str) -> Result<()> {
-        let Kept { path, old, identity } = kept;
+    pub fn change(&mut self, knob: &Knob, kept: SavedFile, new: &str) -> Result<()> {
+        let SavedFile { path, old, identity } = kept;
         let (knob, new) = (knob.name.into(), new.to_owned());
-        self.append(Entry::Change { knob, path, old, new, identity })
+        self.append(JournalEntry::Change { knob, path, old, new, identity })
     }
 
     /// Notes what has changed by itself; from now on anything else is somebody else's doing.
@@ -119,7 +119,7 @@ impl Store {
         if files.is_empty() && !self.journal.is_pending() {
             Ok(())
         } else {
-            self.append(Entry::Seen { files })
+            self.append(JournalEntry::Seen { files })
         }
     }
 
@@ -128,7 +128,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn done(&mut self) -> Result<()> {
-        self.append(Entry::Done)
+        self.append(JournalEntry::Done)
     }
 
     /// Notes what is about to be put back.
@@ -136,15 +136,15 @@ impl Store {
     /// # Errors
     /// It cannot be written: then nothing may be put back.
     pub fn restoring(&mut self, paths: Vec<String>) -> Result<()> {
-        if paths.is_empty() { Ok(()) } else { self.append(Entry::Restoring { paths }) }
+        if paths.is_empty() { Ok(()) } else { self.append(JournalEntry::Restoring { paths }) }
     }
 
     /// Notes which shield is about to be made.
     ///
     /// # Errors
     /// It cannot be written: then it may not be made.
-    pub fn raise(&mut self, raised: &Raised) -> Result<()> {
-        self.append(Entry::Raise(raised.clone()))
+    pub fn raise(&mut self, raised: &ShieldPlan) -> Result<()> {
+        self.append(JournalEntry::Raise(raised.clone()))
     }
 
     /// Notes that there is no shield any more.
@@ -152,7 +152,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn lowered(&mut self) -> Result<()> {
-        self.append(Entry::Lowered)
+        self.append(JournalEntry::Lowered)
     }
 
     /// Notes that these were put back, while others were not.
@@ -160,7 +160,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn forget(&mut self, paths: Vec<String>) -> Result<()> {
-        if paths.is_empty() { Ok(()) } else { self.append(Entry::Forgotten { paths }) }
+        if paths.is_empty() { Ok(()) } else { self.append(JournalEntry::Forgotten { paths }) }
     }
 
     /// Nothing is left to put back.
@@ -169,7 +169,7 @@ impl Store {
     /// It cannot be removed.
     pub fn remove(&mut self) -> Result<()> {
         self.journal = Journal::default();
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         match rustix::fs::unlinkat(&self.directory, NAME, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error).context("cannot remove the journal"),
@@ -177,21 +177,21 @@ impl Store {
     }
 
     /// On disk before it returns.
-    fn append(&mut self, entry: Entry) -> Result<()> {
+    fn append(&mut self, entry: JournalEntry) -> Result<()> {
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         let written = self.open_for_appending().and_then(|file| {
             let mut file = std::fs::File::from(file);
             // Only tests can be killed in the middle of a line on purpose.
             let (first, second) = line.split_at(if cfg!(test) { line.len() / 2 } else { 0 });
             file.write_all(first)?;
-            crate::host::kill_point();
+            crate::host::kill::kill_point();
             file.write_all(second)?;
             file.sync_all()
         });
         written.with_context(|| format!("cannot write the journal in {}", self.shown.display()))?;
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         self.journal.take(entry)
     }
 

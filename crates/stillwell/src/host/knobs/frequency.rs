@@ -1,7 +1,8 @@
 //! Turbo, governor, limits of the frequency (Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst).
 
 use crate::host::Host;
-use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
+use crate::host::knobs::knob::distinct;
+use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
 const MIN_PERF_PCT: &str = "sys/devices/system/cpu/intel_pstate/min_perf_pct";
@@ -37,7 +38,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "a governor that follows the load makes the clock ramp up during each run",
         files: &[GOVERNOR_FILE, EPP_FILE],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: governor,
     },
@@ -47,7 +48,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "the processor chooses its clock by itself, and an energy preference makes it hesitate (HWP, CPPC)",
         files: &[EPP_FILE],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: epp,
     },
@@ -61,7 +62,7 @@ pub(super) const KNOBS: &[Knob] = &[
             Undo::Energy,
         )],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: epb,
     },
@@ -79,7 +80,7 @@ pub(super) const KNOBS: &[Knob] = &[
             MAX_FREQ_FILE,
         ],
         needs: "root; on Intel with acpi-cpufreq and no boost file also the msr module",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: turbo,
     },
@@ -93,7 +94,7 @@ pub(super) const KNOBS: &[Knob] = &[
             Undo::Energy,
         )],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: hwp_boost,
     },
@@ -103,7 +104,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "limits of the whole processor let its clock move between them",
         files: &[file(MAX_PERF_PCT, Format::Number, Undo::Limits), MIN_PERF_PCT_FILE],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: pstate_limits,
     },
@@ -113,7 +114,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "between its limits the clock moves with load and temperature",
         files: &[MIN_FREQ_FILE, MAX_FREQ_FILE],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: frequency,
     },
@@ -127,7 +128,7 @@ pub(super) const KNOBS: &[Knob] = &[
             Undo::Limits,
         )],
         needs: "root and the intel_uncore_frequency module",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: uncore,
     },
@@ -273,7 +274,7 @@ fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
             let (min, max) = (mhz(policy, "scaling_min_freq")?, mhz(policy, "scaling_max_freq")?);
             Some(format!("{min} to {max} MHz"))
         });
-        let now = super::distinct(ranges.collect::<Vec<_>>().iter());
+        let now = distinct(ranges.collect::<Vec<_>>().iter());
         if now.is_empty() {
             return Reading::absent("the limits of the frequency are not shown");
         }

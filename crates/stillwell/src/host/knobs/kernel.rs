@@ -1,6 +1,6 @@
 //! What the kernel does from time to time (Documentation/admin-guide/sysctl/{kernel,vm}.rst).
 
-use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
+use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 const PERF_PERCENT: &str = "proc/sys/kernel/perf_cpu_time_max_percent";
 /// Seconds between two rounds of the per-CPU statistics of memory.
@@ -19,7 +19,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "a non-maskable interrupt every few seconds, which also takes one performance counter",
         files: &[number("proc/sys/kernel/nmi_watchdog")],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: |knob, machine| switch(knob, machine, "0", "this kernel has no NMI watchdog"),
     },
@@ -29,7 +29,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "a kernel thread folds memory statistics on each CPU every second",
         files: &[number("proc/sys/vm/stat_interval")],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: stat_interval,
     },
@@ -39,7 +39,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "the kernel unmaps pages to see who uses them, and moves them",
         files: &[number("proc/sys/kernel/numa_balancing")],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: |knob, machine| {
             switch(knob, machine, "0", "there is one NUMA node, or the kernel does not balance")
@@ -51,7 +51,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "timers stay on a CPU that is busy with the benchmark instead of moving to another one",
         files: &[number("proc/sys/kernel/timer_migration")],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: |knob, machine| switch(knob, machine, "1", "this kernel does not migrate timers"),
     },
@@ -65,7 +65,7 @@ pub(super) const KNOBS: &[Knob] = &[
             undo: Undo::Settings,
         }],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: false,
         look: perf_rate,
     },
@@ -75,7 +75,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "a real-time task is stopped for 50 ms of every second; without that it can stop the machine",
         files: &[number("proc/sys/kernel/sched_rt_runtime_us")],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: false,
         look: |knob, machine| {
             switch(knob, machine, "-1", "this kernel does not throttle real-time tasks")
@@ -87,7 +87,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "with autogroups a nice level counts only among the commands of one terminal",
         files: &[number("proc/sys/kernel/sched_autogroup_enabled")],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: false,
         look: |knob, machine| switch(knob, machine, "0", "this kernel has no autogroups"),
     },
@@ -101,7 +101,7 @@ pub(super) const KNOBS: &[Knob] = &[
             undo: Undo::Settings,
         }],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: false,
         look: machine_checks,
     },
@@ -111,7 +111,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "counters go on counting while the firmware has interrupted everything",
         files: &[number("sys/devices/cpu/freeze_on_smi")],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: false,
         look: |knob, machine| switch(knob, machine, "1", "only Intel's counters have it"),
     },

@@ -1,7 +1,7 @@
 //! Background work on memory, and the layout of processes.
 
 use crate::host::knobs::kernel::switch;
-use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
+use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 const fn number(path: &'static str) -> File {
     File { path, format: Format::Number, undo: Undo::Settings }
@@ -14,7 +14,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "a kernel thread merges equal pages, and writing to them faults",
         files: &[number("sys/kernel/mm/ksm/run")],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: ksm,
     },
@@ -24,7 +24,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "khugepaged compacts memory to make huge pages",
         files: &[number("sys/kernel/mm/transparent_hugepage/khugepaged/defrag")],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: |knob, machine| {
             switch(knob, machine, "0", "this kernel has no transparent huge pages")
@@ -36,7 +36,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "each process has another layout; better per process (⟦no-aslr⟧), or many runs with it on",
         files: &[number("proc/sys/kernel/randomize_va_space")],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: false,
         look: |knob, machine| switch(knob, machine, "0", "this kernel cannot randomise layouts"),
     },

@@ -3,7 +3,7 @@
 use crate::host::knobs::frequency::{
     EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
 };
-use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
+use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 use crate::host::mask::format_cpu_mask;
 use crate::host::processes::movable_kernel_threads;
 use crate::values::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};
@@ -36,7 +36,7 @@ pub(super) const FIRST: &[Knob] = &[
             unit("sys/fs/cgroup/system.slice/tuned.service"),
         ],
         needs: "root and systemd",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: daemons,
     },
@@ -46,7 +46,7 @@ pub(super) const FIRST: &[Knob] = &[
         noise: "irqbalance moves interrupts to other CPUs every ten seconds",
         files: &[unit("sys/fs/cgroup/system.slice/irqbalance.service")],
         needs: "root and systemd",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: daemons,
     },
@@ -66,7 +66,7 @@ pub(super) const FIRST: &[Knob] = &[
             MAX_FREQ_FILE,
         ],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: false,
         look: smt,
     },
@@ -85,7 +85,7 @@ pub(super) const FIRST: &[Knob] = &[
             MAX_FREQ_FILE,
         ],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: siblings,
     },
@@ -98,7 +98,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "interrupts of devices stop the benchmark for microseconds",
         files: &[File { path: DEFAULT_IRQ, format: Format::CpuMask, undo: Undo::Irqs }, IRQ],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: irqs,
     },
@@ -108,7 +108,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "kernel threads for deferred work run on any CPU",
         files: &[File { path: WORKQUEUES, format: Format::CpuMask, undo: Undo::Workqueues }],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: workqueues,
     },
@@ -118,7 +118,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "other threads of the kernel (memory, RCU, file systems) run on any CPU",
         files: &[KERNEL_THREAD],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: kernel_threads,
     },
@@ -128,7 +128,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "the watchdog's timer wakes each CPU every few seconds",
         files: &[File { path: WATCHDOG, format: Format::CpuList, undo: Undo::Settings }],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: watchdog_cpus,
     },

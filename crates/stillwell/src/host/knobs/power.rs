@@ -1,7 +1,7 @@
 //! Idle states, power profiles, and the daemons that turn the same knobs as we do.
 
 use crate::host::knobs::format::latency_us;
-use crate::host::knobs::{File, Format, Group, Knob, Machine, Reading, Sure, Undo};
+use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 /// Longest wake-up that is allowed, µs: C1 and C1E stay, and with them the room that idle cores leave to the busy one.
 const RESUME_LATENCY_US_MAX: u64 = 10;
@@ -18,7 +18,7 @@ pub(super) const KNOBS: &[Knob] = &[
             undo: Undo::Settings,
         }],
         needs: "root",
-        sure: Sure::Tested,
+        sure: Confidence::Tested,
         by_default: true,
         look: idle_states,
     },
@@ -28,7 +28,7 @@ pub(super) const KNOBS: &[Knob] = &[
         noise: "the firmware trades speed for quiet fans and a cool case",
         files: &[File { path: PROFILE, format: Format::Word, undo: Undo::Energy }],
         needs: "root",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: true,
         look: power_profile,
     },

@@ -1,6 +1,7 @@
 //! What can only be shown: it is set when the machine boots, or by hand.
 
-use crate::host::knobs::{Group, Knob, Machine, Reading, Sure};
+use crate::host::knobs::knob::distinct;
+use crate::host::knobs::{Confidence, Group, Knob, Machine, Reading};
 
 const fn row(
     name: &'static str,
@@ -14,7 +15,7 @@ const fn row(
         noise,
         files: &[],
         needs: "cannot be set while the machine runs",
-        sure: Sure::Documented,
+        sure: Confidence::Documented,
         by_default: false,
         look,
     }
@@ -206,10 +207,10 @@ fn hybrid(_: &Knob, machine: &Machine<'_>) -> Reading {
     let capacities = machine.cpu_directories();
     let capacities = capacities.filter_map(|cpu| host.read(format!("{cpu}/cpu_capacity")));
     let capacities: Vec<String> = capacities.collect();
-    let distinct = super::distinct(capacities.iter());
-    if distinct.contains(", ") {
+    let kinds = distinct(capacities.iter());
+    if kinds.contains(", ") {
         return Reading::reported(
-            format!("capacities {distinct}"),
+            format!("capacities {kinds}"),
             Some("choose ⟦affinity⟧ of one kind"),
         );
     }

@@ -4,10 +4,11 @@ use anyhow::{Result, bail};
 
 use crate::host::Host;
 use crate::host::journal::Store;
-use crate::host::restore::{Restored, restore_some};
+use crate::host::restore::{Restoration, restore_some};
 use crate::host::shield::tasks::Masks;
 use crate::host::shield::{
-    How, Isolation, Placement, Raised, Request, find, group_of, lower, plan, prepare, raise, verify,
+    Isolation, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of, lower, plan,
+    prepare, raise, verify,
 };
 use crate::values::{name_cpus, read_cpu_list};
 
@@ -20,8 +21,8 @@ pub fn put_in_force(
     store: &mut Store,
     placement: &Placement,
     knobs: Vec<String>,
-    request: &Request,
-) -> Result<(Raised, Isolation)> {
+    request: &ShieldRequest,
+) -> Result<(ShieldPlan, Isolation)> {
     let (mut raised, mut notes) = plan(host, placement, request);
     raised.knobs = knobs;
     loop {
@@ -54,10 +55,10 @@ pub fn put_in_force(
 }
 
 /// What is left where one could not be made: systemd may not be as it should be, and a group of our own still be possible.
-fn next_best(host: &Host, raised: Raised) -> Raised {
-    let mut next = Raised { how: How::Affinity, masks: Masks::default(), ..raised };
-    if raised.how == How::DelegatedPartition {
-        next.how = How::Partition;
+fn next_best(host: &Host, raised: ShieldPlan) -> ShieldPlan {
+    let mut next = ShieldPlan { how: ShieldKind::Affinity, masks: Masks::default(), ..raised };
+    if raised.how == ShieldKind::DelegatedPartition {
+        next.how = ShieldKind::Partition;
         prepare(host, &mut next);
     }
     next
@@ -67,21 +68,23 @@ fn next_best(host: &Host, raised: Raised) -> Raised {
 ///
 /// # Errors
 /// The journal cannot be written.
-pub fn take_down(host: &Host, store: &mut Store) -> Result<Restored> {
+pub fn take_down(host: &Host, store: &mut Store) -> Result<Restoration> {
     let knobs = store.journal.shield.as_ref().map(|raised| raised.knobs.clone());
     let knobs = knobs.unwrap_or_default();
     restore_some(host, store, |item| knobs.iter().any(|name| name == item.knob.name))
 }
 
 /// Shields that nobody has noted: their journal was removed by hand.
-pub fn strays(host: &Host) -> Vec<Raised> {
+pub fn strays(host: &Host) -> Vec<ShieldPlan> {
     let site = find(host);
-    let is_there = |how: &How| group_of(&site, *how).is_some_and(|path| host.exists(path));
-    let hows = [How::Partition, How::DelegatedPartition, How::Cpusets].into_iter().filter(is_there);
+    let is_there = |how: &ShieldKind| group_of(&site, *how).is_some_and(|path| host.exists(path));
+    let hows = [ShieldKind::Partition, ShieldKind::DelegatedPartition, ShieldKind::Cpusets]
+        .into_iter()
+        .filter(is_there);
     let raised = |how| {
         let list = group_of(&site, how).and_then(|path| host.read(format!("{path}/cpuset.cpus")));
         let cpus = list.and_then(|list| read_cpu_list(&list)).unwrap_or_default();
-        Raised {
+        ShieldPlan {
             how,
             bound: cpus.clone(),
             cpus,

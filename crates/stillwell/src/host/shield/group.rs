@@ -50,7 +50,7 @@ impl Host {
                 format!("{path:?} is no file of a shield"),
             ));
         }
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
             return super::tests::fake_write(self, path, value);
@@ -63,7 +63,7 @@ impl Host {
     /// # Errors
     /// The kernel's answer.
     pub(super) fn make_group(&self, path: &str) -> io::Result<()> {
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         self.make_directory(path, OURS)?;
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
@@ -77,7 +77,7 @@ impl Host {
     /// # Errors
     /// The kernel's answer: EBUSY while a process is in it.
     pub(super) fn remove_group(&self, path: &str) -> io::Result<()> {
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
             return super::tests::fake_remove(self, path);

@@ -2,7 +2,7 @@
 
 use crate::host::Host;
 use crate::host::mounts::{self, Mount};
-use crate::host::shield::How;
+use crate::host::shield::ShieldKind;
 use crate::values::{name_cpus, read_cpu_list};
 
 /// Control groups of a machine, as far as they can hold CPUs.
@@ -36,20 +36,23 @@ pub fn find(host: &Host) -> Site {
 
 impl Site {
     /// What the shield of these CPUs is made of, and why of nothing better.
-    pub(super) fn how(&self, cpus: &[usize]) -> (How, Vec<String>) {
+    pub(super) fn how(&self, cpus: &[usize]) -> (ShieldKind, Vec<String>) {
         // A partition of such CPUs adds nothing, and Linux 6.12 refuses it or does not undo it exactly.
         if !cpus.is_empty() && cpus.iter().all(|cpu| self.boot.contains(cpu)) {
-            return (How::Boot, Vec::new());
+            return (ShieldKind::Boot, Vec::new());
         }
         match (&self.version_2, &self.version_1) {
             (Ok(_), _) if self.has_systemd && self.has_remote_partitions() => {
-                (How::DelegatedPartition, Vec::new())
+                (ShieldKind::DelegatedPartition, Vec::new())
             }
-            (Ok(_), _) => (How::Partition, Vec::new()),
-            (Err(_), Ok(_)) => (How::Cpusets, Vec::new()),
+            (Ok(_), _) => (ShieldKind::Partition, Vec::new()),
+            (Err(_), Ok(_)) => (ShieldKind::Cpusets, Vec::new()),
             (Err(why_2), Err(why_1)) => {
                 let why = if why_1 == why_2 { why_2.clone() } else { format!("{why_2}, {why_1}") };
-                (How::Affinity, vec![format!("{} cannot be kept free: {why}", name_cpus(cpus))])
+                (
+                    ShieldKind::Affinity,
+                    vec![format!("{} cannot be kept free: {why}", name_cpus(cpus))],
+                )
             }
         }
     }
@@ -119,7 +122,7 @@ mod tests {
     const V2: &str = "proc/self/mountinfo = 1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 
     #[track_caller]
-    fn check(files: &str, cpus: &[usize], how: How, why: &str) {
+    fn check(files: &str, cpus: &[usize], how: ShieldKind, why: &str) {
         let (_directory, host) = expand(files);
         let found = find(&host).how(cpus);
         assert_eq!((found.0, found.1.join(" ").as_str()), (how, why), "{files}");
@@ -130,17 +133,17 @@ mod tests {
         let controllers = "sys/fs/cgroup/cgroup.controllers = cpuset cpu memory\n";
         let systemd = "run/systemd/system/\n";
         let release = |release: &str| format!("proc/sys/kernel/osrelease = {release}\n");
-        check(&format!("{V2}{controllers}"), &[2], How::Partition, "");
+        check(&format!("{V2}{controllers}"), &[2], ShieldKind::Partition, "");
         let old = format!("{V2}{controllers}{systemd}{}", release("6.1.0-56-cloud-amd64"));
-        check(&old, &[2], How::Partition, "");
+        check(&old, &[2], ShieldKind::Partition, "");
         let new = format!("{V2}{controllers}{systemd}{}", release("6.12.117+deb12"));
-        check(&new, &[2], How::DelegatedPartition, "");
+        check(&new, &[2], ShieldKind::DelegatedPartition, "");
         let booted = "sys/devices/system/cpu/isolated = 2-3\n";
-        check(&format!("{new}{booted}"), &[2, 3], How::Boot, "");
-        check(&format!("{new}{booted}"), &[1, 2], How::DelegatedPartition, "");
+        check(&format!("{new}{booted}"), &[2, 3], ShieldKind::Boot, "");
+        check(&format!("{new}{booted}"), &[1, 2], ShieldKind::DelegatedPartition, "");
         let v1 = "proc/self/mountinfo = 1 2 0:3 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
                   sys/fs/cgroup/cpuset/release_agent =\n";
-        check(v1, &[1], How::Cpusets, "");
+        check(v1, &[1], ShieldKind::Cpusets, "");
     }
 
     #[test]
@@ -148,7 +151,7 @@ mod tests {
         check(
             "",
             &[1],
-            How::Affinity,
+            ShieldKind::Affinity,
             "CPU 1 cannot be kept free: no cgroup v2 is mounted, no cgroup v1 with the cpuset controller is mounted",
         );
         let container = format!(

@@ -10,7 +10,7 @@ use crate::host::shield::version2::{SERVICE, SLICE};
 impl Host {
     /// Starts it; it sleeps.
     pub(super) fn start_shield_service(&self, cpus: &str) -> Result<(), String> {
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         self.systemd(
             "systemd-run",
             &[
@@ -29,7 +29,7 @@ impl Host {
 
     /// Stops it. That there is none is no error.
     pub(super) fn stop_shield_service(&self) -> Result<(), String> {
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         let is_loaded = |unit: &str| {
             let state = self.systemd("systemctl", &["is-active", "--quiet", unit]);
             state.is_ok()

@@ -67,7 +67,7 @@ pub(super) fn bind_again(host: &Host, masks: &Masks, within: Option<&[usize]>) {
         if wanted.is_empty() || now.cpus == wanted {
             continue;
         }
-        crate::host::kill_point();
+        crate::host::kill::kill_point();
         // One that has just ended, or that the kernel lets nobody bind, stays as it is.
         host.bind_task(mask.tid, &wanted).ok();
     }

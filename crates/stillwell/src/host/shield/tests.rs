@@ -136,11 +136,11 @@ fn open(host: &Host) -> Store {
     (0..1000).find_map(|_| Store::open(host).ok()).expect("the lock is free")
 }
 
-fn shield(host: &Host) -> (Raised, Isolation) {
+fn shield(host: &Host) -> (ShieldPlan, Isolation) {
     let mut store = open(host);
     store.begin(host, false, 0, 0).unwrap();
     let placement = place(host, None).unwrap();
-    let request = Request { cpus: None, kernel_threads: false, balanced: false };
+    let request = ShieldRequest { cpus: None, kernel_threads: false, balanced: false };
     put_in_force(host, &mut store, &placement, Vec::new(), &request).unwrap()
 }
 
@@ -149,7 +149,7 @@ fn a_partition_is_made_and_taken_away() {
     let (_directory, host) = machine(V2);
     let before = files(&host);
     let (raised, isolation) = shield(&host);
-    assert_eq!(raised.how, How::Partition);
+    assert_eq!(raised.how, ShieldKind::Partition);
     assert_eq!((isolation.cpus.as_str(), isolation.bound.as_str()), ("2-3", "2"));
     assert_eq!(isolation.partition.as_deref(), Some("isolated"));
     assert_eq!((isolation.others.as_deref(), isolation.n_tasks_left), (Some("0-1"), 1));
@@ -174,7 +174,7 @@ fn a_refused_partition_leaves_nothing_and_is_explained() {
     set(&host, "sys/fs/cgroup/docker/cpuset.cpus", "2");
     set(&host, "sys/fs/cgroup/cgroup.subtree_control", "cpu cpuset");
     let (raised, isolation) = shield(&host);
-    assert_eq!(raised.how, How::Affinity);
+    assert_eq!(raised.how, ShieldKind::Affinity);
     let note = isolation.notes.join("\n");
     for part in [
         "isolated invalid (Cpu list in cpuset.cpus not exclusive)",
@@ -196,7 +196,7 @@ fn sets_of_version_1_take_the_tasks_of_the_root() {
     let (_directory, host) = machine(V1);
     let before = files(&host);
     let (raised, isolation) = shield(&host);
-    assert_eq!(raised.how, How::Cpusets);
+    assert_eq!(raised.how, ShieldKind::Cpusets);
     assert_eq!(host.read("sys/fs/cgroup/cpuset/stillwell-system/tasks").unwrap(), "77");
     assert_eq!(host.read("sys/fs/cgroup/cpuset/stillwell-system/cpuset.cpus").unwrap(), "0-1");
     assert_eq!(isolation.others.as_deref(), Some("0-1"));

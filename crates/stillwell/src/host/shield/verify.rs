@@ -1,17 +1,17 @@
 //! What is in force, found out by looking at the machine after it was made.
 
 use crate::host::Host;
-use crate::host::shield::{How, Isolation, Raised, find, group_of, tasks, version1};
+use crate::host::shield::{Isolation, ShieldKind, ShieldPlan, find, group_of, tasks, version1};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 /// What the kernel is to call the partition.
-pub fn expected_partition(raised: &Raised) -> Option<String> {
-    let is_partition = matches!(raised.how, How::Partition | How::DelegatedPartition);
+pub fn expected_partition(raised: &ShieldPlan) -> Option<String> {
+    let is_partition = matches!(raised.how, ShieldKind::Partition | ShieldKind::DelegatedPartition);
     is_partition.then(|| super::version2::kind(raised).to_owned())
 }
 
 /// Looks. `own` are processes that belong there.
-pub fn verify(host: &Host, raised: &Raised, notes: Vec<String>) -> Isolation {
+pub fn verify(host: &Host, raised: &ShieldPlan, notes: Vec<String>) -> Isolation {
     let site = find(host);
     let group = group_of(&site, raised.how);
     let own: Vec<i32> = group
@@ -30,19 +30,19 @@ pub fn verify(host: &Host, raised: &Raised, notes: Vec<String>) -> Isolation {
             &mut n_tasks_left
         }) += 1;
     }
-    let partition = matches!(raised.how, How::Partition | How::DelegatedPartition)
+    let partition = matches!(raised.how, ShieldKind::Partition | ShieldKind::DelegatedPartition)
         .then(|| host.read(format!("{}/cpuset.cpus.partition", group.as_deref()?)))
         .flatten();
     let others = match raised.how {
-        How::Partition | How::DelegatedPartition => site
+        ShieldKind::Partition | ShieldKind::DelegatedPartition => site
             .version_2
             .as_ref()
             .ok()
             .and_then(|point| host.read(format!("{point}/cpuset.cpus.effective"))),
-        How::Cpusets => {
+        ShieldKind::Cpusets => {
             version1::system(&site).and_then(|path| host.read(format!("{path}/cpuset.cpus")))
         }
-        How::Boot | How::Affinity => None,
+        ShieldKind::Boot | ShieldKind::Affinity => None,
     };
     Isolation {
         how: raised.how,

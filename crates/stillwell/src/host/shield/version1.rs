@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{self, Task, bind_again};
 use crate::host::shield::version2::{empty_and_remove, rest};
-use crate::host::shield::{Raised, explain, group};
+use crate::host::shield::{ShieldPlan, explain, group};
 use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 const USER: &str = "stillwell-user";
@@ -25,7 +25,7 @@ pub(super) fn system(site: &Site) -> Option<String> {
 }
 
 /// Before anything is written: a move binds a task to all CPUs of its set.
-pub(super) fn plan(host: &Host, site: &Site, raised: &mut Raised, kernel_threads: bool) {
+pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan, kernel_threads: bool) {
     let Ok(point) = &site.version_1 else { return };
     let all = host.read(format!("{point}/cpuset.cpus"));
     let all = all.and_then(|list| read_cpu_list(&list)).unwrap_or_default();
@@ -45,7 +45,7 @@ pub(super) fn plan(host: &Host, site: &Site, raised: &mut Raised, kernel_threads
 pub(super) fn raise(
     host: &Host,
     site: &Site,
-    raised: &Raised,
+    raised: &ShieldPlan,
     kernel_threads: bool,
 ) -> Result<Vec<String>, String> {
     let point = site.version_1.clone()?;
@@ -105,7 +105,7 @@ fn move_all(host: &Host, point: &str, to: &str, kernel_threads: bool) {
 const TASKS_BYTES_MAX: u64 = 1 << 20;
 
 /// Tasks of the root set that did not go.
-fn left_behind(host: &Host, point: &str, raised: &Raised) -> Option<String> {
+fn left_behind(host: &Host, point: &str, raised: &ShieldPlan) -> Option<String> {
     let inside = host.read_long(format!("{point}/tasks"), TASKS_BYTES_MAX).unwrap_or_default();
     let inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
     let is_left = |task: &Task| {
@@ -120,7 +120,7 @@ fn left_behind(host: &Host, point: &str, raised: &Raised) -> Option<String> {
 }
 
 /// Moves everything back and removes the sets.
-pub(super) fn lower(host: &Host, site: &Site, raised: &Raised) -> Vec<(String, String)> {
+pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(String, String)> {
     let Ok(point) = &site.version_1 else { return Vec::new() };
     let mut left = Vec::new();
     for name in [USER, SYSTEM] {

@@ -5,7 +5,7 @@
 use crate::host::Host;
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{bind_again, bound};
-use crate::host::shield::{Raised, explain, group};
+use crate::host::shield::{ShieldPlan, explain, group};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 /// Our group where nobody else has a say, and those of a service of ours where systemd has.
@@ -27,7 +27,7 @@ pub(super) fn delegated(site: &Site) -> Option<String> {
 }
 
 /// What the kernel calls the kind of partition.
-pub(super) fn kind(raised: &Raised) -> &'static str {
+pub(super) fn kind(raised: &ShieldPlan) -> &'static str {
     if raised.balanced { "root" } else { "isolated" }
 }
 
@@ -37,19 +37,19 @@ fn online(host: &Host) -> Vec<usize> {
 }
 
 /// CPUs of everything else.
-pub(super) fn rest(host: &Host, raised: &Raised) -> Vec<usize> {
+pub(super) fn rest(host: &Host, raised: &ShieldPlan) -> Vec<usize> {
     online(host).into_iter().filter(|cpu| !raised.cpus.contains(cpu)).collect()
 }
 
 /// Before anything is written: what has to be undone by hand.
-pub(super) fn plan(host: &Host, site: &Site, raised: &mut Raised) {
+pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     let Ok(point) = &site.version_2 else { return };
     raised.switched_on = !has_controller(host, point);
     plan_delegated(host, site, raised);
 }
 
 /// The same where systemd switches the controller.
-pub(super) fn plan_delegated(host: &Host, site: &Site, raised: &mut Raised) {
+pub(super) fn plan_delegated(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     if !site.keeps_masks() {
         raised.masks = bound(host, &online(host));
     }
@@ -61,7 +61,7 @@ fn has_controller(host: &Host, point: &str) -> bool {
 }
 
 /// Makes the partition below the root.
-pub(super) fn raise(host: &Host, site: &Site, raised: &Raised) -> Result<Vec<String>, String> {
+pub(super) fn raise(host: &Host, site: &Site, raised: &ShieldPlan) -> Result<Vec<String>, String> {
     let point = site.version_2.clone()?;
     let path = format!("{point}/{GROUP}");
     let failed = |what: &str, error: std::io::Error| explain::cannot(what, &point, &error);
@@ -86,7 +86,7 @@ pub(super) fn raise(host: &Host, site: &Site, raised: &Raised) -> Result<Vec<Str
 }
 
 /// Makes a partition of a group, and reads back whether it is one.
-fn partition(host: &Host, path: &str, raised: &Raised) -> Result<(), String> {
+fn partition(host: &Host, path: &str, raised: &ShieldPlan) -> Result<(), String> {
     let file = format!("{path}/cpuset.cpus.partition");
     let wanted = kind(raised);
     host.write_group(&file, wanted)
@@ -100,7 +100,7 @@ fn partition(host: &Host, path: &str, raised: &Raised) -> Result<(), String> {
 pub(super) fn raise_delegated(
     host: &Host,
     site: &Site,
-    raised: &Raised,
+    raised: &ShieldPlan,
 ) -> Result<Vec<String>, String> {
     let point = site.version_2.clone()?;
     let (slice, path) = (format!("{point}/{SLICE}"), format!("{point}/{SLICE}/{SERVICE}"));
@@ -116,7 +116,7 @@ pub(super) fn raise_delegated(
 }
 
 /// Takes it away.
-pub(super) fn lower(host: &Host, site: &Site, raised: &Raised) -> Vec<(String, String)> {
+pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(String, String)> {
     let Ok(point) = &site.version_2 else { return Vec::new() };
     let path = format!("{point}/{GROUP}");
     let mut left = Vec::new();
@@ -167,7 +167,11 @@ pub(super) fn empty_and_remove(host: &Host, path: &str, point: &str) -> std::io:
 }
 
 /// Has systemd take its service away. Processes in it are not ended; the CPUs are everybody's again at once.
-pub(super) fn lower_delegated(host: &Host, site: &Site, raised: &Raised) -> Vec<(String, String)> {
+pub(super) fn lower_delegated(
+    host: &Host,
+    site: &Site,
+    raised: &ShieldPlan,
+) -> Vec<(String, String)> {
     let Ok(point) = &site.version_2 else { return Vec::new() };
     let path = format!("{point}/{SLICE}/{SERVICE}");
     if host.exists(&path) {

@@ -2,7 +2,7 @@
 //! (systemd's AllowedCPUs=, docker's --cpuset-cpus), so it is looked at between runs.
 
 use crate::host::Host;
-use crate::host::shield::{How, Isolation, find, group_of};
+use crate::host::shield::{Isolation, ShieldKind, find, group_of};
 use crate::values::read_cpu_list;
 
 /// A file that says that the shield holds, and what is in it as long as it does.
@@ -18,9 +18,9 @@ impl Watch {
     pub fn new(host: &Host, isolation: &Isolation) -> Option<Self> {
         let group = group_of(&find(host), isolation.how)?;
         let file = match isolation.how {
-            How::Partition | How::DelegatedPartition => "cpuset.cpus.partition",
-            How::Cpusets => "cpuset.cpus",
-            How::Boot | How::Affinity => return None,
+            ShieldKind::Partition | ShieldKind::DelegatedPartition => "cpuset.cpus.partition",
+            ShieldKind::Cpusets => "cpuset.cpus",
+            ShieldKind::Boot | ShieldKind::Affinity => return None,
         };
         let path = format!("{group}/{file}");
         let expected = isolation.partition.clone().unwrap_or_else(|| isolation.cpus.clone());

@@ -17,8 +17,8 @@ use crate::host::Host;
 use crate::host::fixture::fixture;
 use crate::host::journal::Store;
 use crate::host::knobs::{Knob, Machine, knobs};
-use crate::host::restore::{Restored, restore};
-use crate::host::tune::{self, Turned};
+use crate::host::restore::{Restoration, restore};
+use crate::host::tune::{self, KnobResult};
 use crate::values::parse_cpu_list;
 
 /// Machines of this directory and of `tests/hosts`.
@@ -63,7 +63,7 @@ fn all_knobs() -> Vec<&'static Knob> {
     knobs().filter(|knob| !knob.files.is_empty()).collect()
 }
 
-fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result<Vec<Turned>> {
+fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result<Vec<KnobResult>> {
     let mut store = Store::open(host)?;
     if store.journal.is_stale() {
         restore(host, &mut store)?;
@@ -73,7 +73,7 @@ fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result
     tune::turn(host, &mut store, planned)
 }
 
-fn reset(host: &Host) -> Restored {
+fn reset(host: &Host) -> Restoration {
     // A child that another test has just made holds a copy of our lock until it executes something else.
     let mut store = (0..1000).find_map(|_| Store::open(host).ok()).expect("the lock is free");
     restore(host, &mut store).unwrap()

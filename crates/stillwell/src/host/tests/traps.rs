@@ -25,7 +25,7 @@ fn reading(host: &Host, name: &str, bench: &[usize]) -> Reading {
 
 /// Turns these knobs, looks, and puts everything back.
 #[track_caller]
-fn tuned(name: &str, bench: &[usize], knobs: &[&str], look: impl FnOnce(&Host, &[Turned])) {
+fn tuned(name: &str, bench: &[usize], knobs: &[&str], look: impl FnOnce(&Host, &[KnobResult])) {
     let (_directory, host) = machine(name);
     let before = kernel::files(&host.root);
     let turned = tune(&host, bench, &named(knobs)).unwrap();
@@ -142,7 +142,7 @@ fn smt_off_makes_cpu_ids_sparse() {
     tuned("intel-hwp", &[3], &["smt", "governor"], |host, turned| {
         assert_eq!(read(host, &format!("{CPU}/online")), "0-3");
         // The policies that went with their CPUs are no failure.
-        assert!(turned.iter().all(Turned::is_good), "{turned:#?}");
+        assert!(turned.iter().all(KnobResult::is_good), "{turned:#?}");
     });
     let (_directory, host) = machine("smt-off-sparse");
     let planned = tune::plan(&Machine::new(&host, vec![2]), &all_knobs());
@@ -235,7 +235,7 @@ fn before_6_2_a_mask_loses_the_cpus_that_are_offline() {
     host.kernel = Some(kernel::answer_as_before_6_2);
     // The siblings go first, so what is written is cut down too.
     let turned = tune(&host, &[3], &named(&["smt", "kthreads"])).unwrap();
-    assert!(turned.iter().all(Turned::is_good), "{turned:#?}");
+    assert!(turned.iter().all(KnobResult::is_good), "{turned:#?}");
     assert_eq!(cpus_of_thread(&host, 3), "0-2");
     let restored = reset(&host);
     assert!(restored.is_complete() && restored.foreign.is_empty(), "{restored:#?}");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::host::knobs::{Knob, Reading, State, Sure};
+use crate::host::knobs::{Confidence, Knob, Reading, State};
 use crate::host::{KnobReport, Standing, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
@@ -78,8 +78,8 @@ fn state(knob: &Knob, reading: &Reading) -> String {
 fn details(out: &mut String, report: &KnobReport) {
     let knob = report.knob;
     let sure = match knob.sure {
-        Sure::Tested => "tested on real kernels",
-        Sure::Documented => "by the kernel's documentation, not tested by us",
+        Confidence::Tested => "tested on real kernels",
+        Confidence::Documented => "by the kernel's documentation, not tested by us",
     };
     let start = " ".repeat(NAME_COLUMNS);
     wrap(out, &start, NAME_COLUMNS, &Audience::Machine.words(&format!("noise: {}", knob.noise)));

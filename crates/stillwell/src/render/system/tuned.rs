@@ -5,17 +5,17 @@ use std::fmt::Write as _;
 use crate::host::Host;
 use crate::host::journal::{self, Journal};
 use crate::host::knobs::{Format, State};
-use crate::host::restore::Restored;
-use crate::host::tune::{Planned, Turned};
+use crate::host::restore::Restoration;
+use crate::host::tune::{KnobPlan, KnobResult};
 use crate::render::units::counted;
 
 /// Width of the names of knobs.
 const NAME_COLUMNS: usize = 16;
 
 /// The writes of `--dry-run` as commands of a shell, in order; what cannot be set as comments.
-pub fn planned(planned: &[Planned]) -> String {
+pub fn planned(planned: &[KnobPlan]) -> String {
     let mut text = String::new();
-    for Planned { knob, reading } in planned {
+    for KnobPlan { knob, reading } in planned {
         for setting in &reading.settings {
             let (path, wanted) = (&setting.path, &setting.wanted);
             match knob.file(path).map(|file| file.format) {
@@ -52,7 +52,7 @@ pub fn planned(planned: &[Planned]) -> String {
 }
 
 /// One line for each knob that was turned or could not be.
-pub fn turned(turned: &[Turned]) -> String {
+pub fn turned(turned: &[KnobResult]) -> String {
     let mut text = String::new();
     let mut line = |name: &str, what: &str| {
         writeln!(text, "{name:NAME_COLUMNS$}{what}").expect("a string takes anything");
@@ -90,7 +90,7 @@ pub fn turned(turned: &[Turned]) -> String {
 }
 
 /// What came of putting back.
-pub fn restored(restored: &Restored) -> String {
+pub fn restored(restored: &Restoration) -> String {
     let mut text = String::new();
     if let Some(raised) = &restored.lowered {
         writeln!(text, "{} everybody's again", super::super::shield::cpus(&raised.cpus))
