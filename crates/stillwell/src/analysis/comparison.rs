@@ -22,7 +22,7 @@ pub enum Evidence {
     /// The runs were interleaved at random: a calibrated test.
     Paired(PairedTest),
     /// The arms are from different sessions, and past sessions show the scatter between sessions.
-    AcrossSessions(SessionPrediction),
+    AcrossSessions(PastSessionsTest),
     /// The runs were not interleaved: an estimate, no test.
     Unpaired {
         /// Ratio of the t0, by first-order propagation of their errors.
@@ -123,7 +123,7 @@ pub struct DecisionEstimate {
 
 /// A new session against several past ones: a prediction test, which assumes that sessions scatter normally.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct SessionPrediction {
+pub struct PastSessionsTest {
     /// Past sessions.
     pub n_sessions: usize,
     /// p-value of "one more session of the same".

@@ -1,6 +1,6 @@
 //! Arms that did not run side by side: an estimate, and a test only where several past sessions show their scatter.
 
-use crate::analysis::comparison::{Evidence, NoTest, RatioInterval, SessionPrediction};
+use crate::analysis::comparison::{Evidence, NoTest, PastSessionsTest, RatioInterval};
 use crate::analysis::summary::{ArmSummary, UncertainValue};
 
 /// Fewest past sessions that show the scatter between sessions (statistics of the prediction test).
@@ -25,7 +25,7 @@ pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evid
         return Evidence::Unpaired { ratio, because: NoTest::FewSessions { have, need } };
     }
     match stats::across_sessions::across_sessions(&past, new, alpha) {
-        Ok(found) => Evidence::AcrossSessions(SessionPrediction {
+        Ok(found) => Evidence::AcrossSessions(PastSessionsTest {
             n_sessions: have,
             p: found.test.p,
             ratio: RatioInterval {
