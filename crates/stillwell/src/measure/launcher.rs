@@ -20,6 +20,7 @@ use crate::measure::destination::Destination;
 use crate::measure::prepared::{
     PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
 };
+use crate::measure::proc_counts::{peak_resident_kib, read_run_queue_wait_ns};
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
@@ -372,17 +373,6 @@ fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Second field of `/proc/PID/schedstat`: time spent waiting on a run queue, in ns (Documentation/scheduler/
-/// sched-stats.rst). Readable while the child is a zombie.
-fn read_run_queue_wait_ns(pid: i32) -> Option<u64> {
-    let path = format!("/proc/{pid}/schedstat");
-    let file =
-        rustix::fs::open(path, rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).ok()?;
-    let mut buffer = [0; 96];
-    let n_bytes = rustix::io::read(file, &mut buffer).ok()?;
-    std::str::from_utf8(&buffer[..n_bytes]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
 fn pin_myself(cpus: &[usize]) -> Result<()> {
     sys::bind(None, cpus)?;
     // A cpuset (cgroup) cuts the mask down without an error, sched_setaffinity(2).
@@ -393,11 +383,4 @@ fn pin_myself(cpus: &[usize]) -> Result<()> {
 
 fn allowed_cpus() -> Result<Vec<usize>> {
     sys::bound_cpus().context("cannot read my own affinity")
-}
-
-/// `VmHWM` of this process.
-fn peak_resident_kib() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_ascii_whitespace().next()?.parse().ok()
 }

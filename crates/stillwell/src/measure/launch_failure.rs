@@ -1,0 +1,67 @@
+//! The messages for children that failed before they executed their program.
+
+use crate::plan::Plan;
+use crate::sys::Stage;
+
+/// The message for a child that failed before it executed its program: step, cause and remedy.
+pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
+    let cause = std::io::Error::from_raw_os_error(errno);
+    let process = &plan.process;
+    let (what, advice) = match (stage, errno) {
+        (Stage::Exec, libc::ENOEXEC) => (
+            format!("execute {program:?}"),
+            "it is neither a binary for this machine nor a script with a #! line",
+        ),
+        (Stage::Exec, libc::ENOENT) => (
+            format!("execute {program:?}"),
+            "the file is there, but not the interpreter or loader it names",
+        ),
+        (Stage::Exec, libc::E2BIG) => (
+            format!("execute {program:?}"),
+            "shorten the command line or the environment (⟦env-padding⟧ off)",
+        ),
+        (Stage::Exec, _) => (format!("execute {program:?}"), "check its permissions"),
+        (Stage::Clone, _) => {
+            ("make a process".into(), "check the limits on processes and memory (ulimit -a)")
+        }
+        (Stage::Stdin, _) => (
+            format!("open {} as standard input", plan.input.as_deref().unwrap_or("?")),
+            "check ⟦input⟧",
+        ),
+        (Stage::Stdout | Stage::Stderr, _) => ("open the output".into(), "check ⟦output⟧"),
+        (Stage::Affinity, _) => (
+            format!("run on CPUs {:?}", process.affinity),
+            "those CPUs are offline or not allowed; check ⟦affinity⟧",
+        ),
+        (Stage::Nice, _) => (
+            format!("set nice {}", process.nice.unwrap_or(0)),
+            "a lower nice level needs root or CAP_SYS_NICE",
+        ),
+        (Stage::Policy, _) => {
+            let policy = process.sched.map(|sched| sched.to_string()).unwrap_or_default();
+            (
+                format!("set the scheduling policy {policy}"),
+                "real-time policies need root or CAP_SYS_NICE",
+            )
+        }
+        (Stage::Personality, _) => (
+            "switch address space randomisation off".into(),
+            "a seccomp filter forbids it; leave ⟦no-aslr⟧ out",
+        ),
+        (Stage::User, _) => (
+            "become the user who called sudo".into(),
+            "run it as root without sudo, or tune with `stillwell system tune` and run it as that user",
+        ),
+        (Stage::Directory, _) => {
+            ("go to the directory it runs in".into(), "check that it is there (`cwd`)")
+        }
+        (Stage::Descriptor, _) => {
+            ("hand a pipe to it".into(), "check the limit on open files (ulimit -n)")
+        }
+        (Stage::Rlimit, _) => (
+            "set a resource limit".into(),
+            "a soft limit cannot be above the hard one (ulimit -aH); check ⟦rlimit⟧",
+        ),
+    };
+    format!("cannot {what}: {cause}; {advice}")
+}
