@@ -3,7 +3,6 @@
 //! It is this program executed again, so that its memory is small (a child's `ru_maxrss` starts at its parent's
 //! peak) and the front end's is not limited. It writes the rows itself, before it starts the next run, so that
 //! neither the death of the front end nor its own loses a run that had finished.
-#![expect(clippy::disallowed_methods, reason = "this process is the operating system's edge")]
 
 use std::ffi::OsStr;
 use std::io;
