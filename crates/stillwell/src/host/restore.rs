@@ -49,7 +49,7 @@ impl Restoration {
 
 /// How a file stands.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum FileState {
     /// As at first.
     Original,
     /// As we left it, or as the kernel made it because of us.
@@ -109,23 +109,23 @@ fn restore_items(
 ) -> Result<Vec<String>> {
     let paths: Vec<String> = items.iter().map(|item| item.kept.path.clone()).collect();
     items.sort_by_key(|item| item.file.undo);
-    let standings: Vec<Standing> = items.iter().map(|item| standing(host, item)).collect();
+    let standings: Vec<FileState> = items.iter().map(|item| standing(host, item)).collect();
     let brings_cpus = items.iter().zip(&standings).any(|(item, standing)| {
-        matches!(item.file.undo, Undo::Smt | Undo::Cpus) && *standing == Standing::Ours
+        matches!(item.file.undo, Undo::Smt | Undo::Cpus) && *standing == FileState::Ours
     });
     let mut ours = Vec::new();
     for (item, standing) in items.into_iter().zip(standings) {
         let path = item.kept.path.clone();
         match standing {
-            Standing::Original => {
+            FileState::Original => {
                 // Others that are put back may change it.
                 ours.push((item, false));
             }
-            Standing::Ours => ours.push((item, true)),
+            FileState::Ours => ours.push((item, true)),
             // The files of a CPU come back with it.
-            Standing::Missing if brings_cpus => ours.push((item, true)),
-            Standing::Missing | Standing::Replaced => result.gone.push(path),
-            Standing::Foreign(now) => {
+            FileState::Missing if brings_cpus => ours.push((item, true)),
+            FileState::Missing | FileState::Replaced => result.gone.push(path),
+            FileState::Foreign(now) => {
                 let old = item.kept.old.trim_end().to_owned();
                 result.foreign.push(Foreign { path, now, old });
             }
@@ -217,16 +217,16 @@ fn now(host: &Host, item: &Item) -> Option<String> {
     host.read_item(item).filter(|_| is_same)
 }
 
-pub(super) fn standing(host: &Host, item: &Item) -> Standing {
-    let Some(now) = host.read_item(item) else { return Standing::Missing };
+pub(super) fn standing(host: &Host, item: &Item) -> FileState {
+    let Some(now) = host.read_item(item) else { return FileState::Missing };
     if host.identity(&item.kept.path) != item.kept.identity {
-        return Standing::Replaced;
+        return FileState::Replaced;
     }
     if item.file.format.same(&now, &item.kept.old) {
-        return Standing::Original;
+        return FileState::Original;
     }
     let is_ours = item.is_restoring
         || item.is_pending
         || item.ours.iter().any(|ours| host.is_still(item.file.format, ours, &now));
-    if is_ours { Standing::Ours } else { Standing::Foreign(now) }
+    if is_ours { FileState::Ours } else { FileState::Foreign(now) }
 }

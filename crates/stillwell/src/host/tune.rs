@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::host::Host;
 use crate::host::journal::{SavedFile, Store};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
-use crate::host::restore::{Standing, explain, is_unmovable, standing};
+use crate::host::restore::{FileState, explain, is_unmovable, standing};
 
 /// A knob to turn, as it was read.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ fn keep_companions(
     // What somebody else has changed since an earlier time does not become ours.
     let is_foreign = |path: &String| {
         let item = store.journal.item(path);
-        item.is_some_and(|item| matches!(standing(host, item), Standing::Foreign(_)))
+        item.is_some_and(|item| matches!(standing(host, item), FileState::Foreign(_)))
     };
     let kept: Vec<SavedFile> = companions
         .into_iter()

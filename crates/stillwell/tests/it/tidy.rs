@@ -100,11 +100,11 @@ fn check_described(what: &str, names: &[String]) {
 #[test]
 fn every_field_of_the_header_is_described() {
     let record = read("crates/stillwell/src/record/mod.rs");
-    for name in ["Header", "Imported", "ImportedBenchmark"] {
+    for name in ["Header", "ImportedFile", "ImportedBenchmark"] {
         check_described(name, &fields(&record, name));
     }
     let plan = read("crates/stillwell/src/plan/mod.rs");
-    for name in ["Plan", "Arm", "Control", "Precision", "ProcessPlan", "Policy"] {
+    for name in ["Plan", "Arm", "Control", "Precision", "ProcessPlan", "DecisionRule"] {
         let named: Vec<_> = fields(&plan, name);
         let format = read("docs/format.md");
         let missing: Vec<_> = named.iter().filter(|field| !format.contains(*field)).collect();
