@@ -93,7 +93,7 @@ fn half_cores_nodes_and_kinds_are_warned_of() {
     assert!(found.iter().any(|text| text.contains("several kinds")), "{found:?}");
 }
 
-/// The commands must still do what they say when a file or shell line loses some words.
+/// The steps for each loader contain the whole line, in a file or a shell command, and come with an undo.
 #[test]
 fn every_machine_is_told_how() {
     for name in fixture_names() {

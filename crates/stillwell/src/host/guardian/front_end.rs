@@ -53,8 +53,8 @@ impl Guardian {
         command.args(["system", "guard", "--host-root"]).arg(root);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         let child = command.spawn().context("cannot start the guardian")?;
-        // The command holds the guardian's end of the socket. While it is open here, the guardian's end would go
-        // unnoticed.
+        // The command holds the guardian's side of the socket. While it is open here, we would not notice that the
+        // guardian has ended.
         drop(command);
         let reader = BufReader::new(socket.try_clone()?);
         let mut guardian =
