@@ -48,7 +48,7 @@ impl Format {
         }
     }
 
-    /// Whether only the kernel can have changed the value from `written` to `now`.
+    /// Whether `now` is `written`, or a value that the kernel itself has made of it since.
     pub fn is_still(self, written: &str, now: &str) -> bool {
         let number = |text: &str| text.trim().parse::<i64>().ok();
         self.same(written, now)

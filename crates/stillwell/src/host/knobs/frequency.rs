@@ -191,8 +191,8 @@ fn epb(knob: &Knob, machine: &Machine<'_>) -> Reading {
 
 /// Turns turbo off with the one switch that the driver has.
 ///
-/// The switch is that of intel_pstate (in active and passive mode), that of cpufreq, or the bit in a register of
-/// Intel's processors.
+/// intel_pstate (in active and passive mode) and cpufreq each have a switch. Some Intel processors have a bit in a
+/// register instead.
 fn turbo(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     let one = |path: &str, wanted: &str| vec![(path.to_owned(), wanted.to_owned())];

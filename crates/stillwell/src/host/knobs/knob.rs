@@ -19,7 +19,7 @@ pub struct Knob {
     pub needs: &'static str,
     /// The evidence that it helps and can be restored.
     pub sure: Confidence,
-    /// Whether `tune` turns it unless the user names other knobs. A machine counts as tuned even if the other rows
+    /// Whether `tune` turns it if the user names no knobs. A machine counts as tuned even if the other rows
     /// are not set.
     pub by_default: bool,
     /// The function that reads it.

@@ -173,8 +173,8 @@ fn check_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     if cpus.iter().any(|cpu| online.contains(cpu)) { Ok(()) } else { errno(libc::EINVAL) }
 }
 
-/// Imitates sched_setaffinity(2). A thread with a file `fixed` in its directory is bound to a CPU, although its flags
-/// did not say so when Stillwell read them.
+/// Imitates sched_setaffinity(2). A thread with a file `fixed` in its directory is bound to a CPU. Its flags did not
+/// say so when Stillwell read them.
 fn set_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     if !host.exists(path) {
         return errno(libc::ESRCH);

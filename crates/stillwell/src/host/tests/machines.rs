@@ -10,10 +10,8 @@ use crate::host::fixture::expand;
 pub(super) const MACHINES: &[&str] =
     &["intel-hwp", "amd-boost", "intel-register", "amd-nominal", "vm"];
 
-/// Movable kernel threads, one bound to a CPU by its flags, one bound without such a flag, one of an interrupt, and
-/// one user process.
-///
-/// The user process is not a child of kthreadd. A user has given kswapd its own CPU mask.
+/// Kernel threads: movable ones, one bound by its flags, one bound without such a flag, and one of an interrupt. The
+/// last row is a user process, without the flag of kernel threads. An administrator has given kswapd a CPU mask.
 const KERNEL_THREADS: &[(u32, &str, u64, &str)] = &[
     (2, "kthreadd", 0x0020_8040, "0-7"),
     (3, "rcu_preempt", 0x0020_8040, "0-7"),

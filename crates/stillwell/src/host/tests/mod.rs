@@ -34,7 +34,7 @@ fn all_machines() -> Vec<String> {
     names
 }
 
-/// Makes a machine that behaves like one with a kernel.
+/// Makes a machine with the imitation of the kernel.
 fn machine(name: &str) -> (TempDir, Host) {
     let (directory, host) =
         if machines::MACHINES.contains(&name) { machines::machine(name) } else { fixture(name) };
