@@ -99,7 +99,8 @@ fn partition(host: &Host, path: &str, raised: &ShieldPlan) -> Result<(), String>
 
 /// Makes a partition of the group of a systemd service, which systemd delegates (Delegate=).
 ///
-/// Its parents are not partitions, so each of them has to reserve the CPUs (cpuset.cpus.exclusive, Linux 6.7).
+/// Its parents are not partitions, so each group on the path must reserve the CPUs
+/// (cpuset.cpus.exclusive, Linux 6.7).
 pub(super) fn raise_delegated(
     host: &Host,
     site: &Site,
