@@ -1,22 +1,22 @@
-//! How kernel parameters are set: the boot loaders, known by their files.
+//! Explains how to set kernel parameters with each boot loader. Stillwell recognizes a loader by its files.
 
 use serde::Serialize;
 
 use crate::host::boot::{BootParameter, BootState};
 use crate::host::{Host, virtualisation};
 
-/// A way to set parameters.
+/// A way to set kernel parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loader {
-    /// Its name, with where it is used.
+    /// The loader's name, with the systems that use it.
     pub name: &'static str,
-    /// What sets the parameters; commands, or a sentence each.
+    /// Steps that set the parameters; each is a command or a sentence.
     pub apply: Vec<String>,
-    /// What takes them out again.
+    /// Steps that remove the parameters.
     pub undo: Vec<String>,
 }
 
-/// The loaders that this machine seems to have; where none is seen, the usual ones.
+/// Lists the loaders that this machine seems to have. If it finds none, it lists the usual ones.
 pub(super) fn find(host: &Host, missing: &[&BootParameter]) -> Vec<Loader> {
     if missing.is_empty() {
         return Vec::new();
@@ -67,7 +67,7 @@ fn has_loader(host: &Host) -> bool {
     [GRUBBY, GRUB, SYSTEMD_BOOT].concat().iter().any(|path| host.exists(path))
 }
 
-/// os-release(5): a distribution and those that it is made from.
+/// Whether the system is this distribution or derives from it (os-release(5)).
 fn is_like(host: &Host, name: &str) -> bool {
     let text = host.read("etc/os-release").unwrap_or_default();
     let ids = text
@@ -78,7 +78,8 @@ fn is_like(host: &Host, name: &str) -> bool {
     words.into_iter().any(|id| id == name)
 }
 
-/// Debian's and Ubuntu's grub-mkconfig reads these files after /etc/default/grub, so nothing there has to be edited.
+/// The grub-mkconfig of Debian and Ubuntu reads these files after /etc/default/grub. So the user need not edit that
+/// file.
 fn grub_debian(line: &str) -> Loader {
     let file = "/etc/default/grub.d/stillwell.cfg";
     Loader {
@@ -110,7 +111,7 @@ fn grub(line: &str) -> Loader {
     }
 }
 
-/// grubby replaces a parameter of the same name, so what was there has to be put back.
+/// grubby replaces a parameter of the same name. So the undo step has to restore the old value.
 fn grubby(missing: &[&BootParameter], line: &str) -> Loader {
     let names: Vec<&str> =
         missing.iter().map(|p| p.text.split('=').next().unwrap_or(&p.text)).collect();
@@ -133,7 +134,7 @@ fn grubby(missing: &[&BootParameter], line: &str) -> Loader {
     }
 }
 
-/// kernel-install(8) makes the entries again from /etc/kernel/cmdline; `add-all` is younger than many systems.
+/// kernel-install(8) makes the entries again from /etc/kernel/cmdline. Many systems are too old for `add-all`.
 fn systemd_boot(line: &str) -> Loader {
     let make = "sudo kernel-install add \"$(uname -r)\" \"/lib/modules/$(uname -r)/vmlinuz\"";
     Loader {
@@ -158,7 +159,7 @@ fn one_line(name: &'static str, place: &str, line: &str) -> Loader {
     }
 }
 
-/// %UserProfile%\.wslconfig of Windows.
+/// WSL reads %UserProfile%\.wslconfig of Windows.
 fn wsl(line: &str) -> Loader {
     Loader {
         name: "WSL 2",

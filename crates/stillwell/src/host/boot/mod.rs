@@ -1,5 +1,5 @@
-//! What `system boot` says: the kernel parameters that take the noise from some CPUs for as long as the machine runs, and
-//! which of them it was booted with (Documentation/admin-guide/kernel-parameters.rst, kernel/sched/isolation.c).
+//! The report of `system boot`: kernel parameters that keep noise off some CPUs until the next reboot. It says which
+//! of them the running kernel has (Documentation/admin-guide/kernel-parameters.rst, kernel/sched/isolation.c).
 
 mod loaders;
 mod parameter;
@@ -12,32 +12,32 @@ pub use parameter::{BootParameter, BootState};
 use crate::host::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
 use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
 
-/// Parameters for a machine.
+/// Kernel parameters for a machine.
 #[derive(Debug, Serialize)]
 pub struct BootAdvice {
-    /// The CPUs of the benchmark.
+    /// The benchmark's CPUs.
     pub cpus: Vec<usize>,
     /// The CPUs for everything else.
     pub others: Vec<usize>,
-    /// Why these CPUs, when nobody has named them; pieces of a sentence.
+    /// Reasons for these CPUs, if the user named none; pieces of a sentence.
     pub recommended: Option<Recommendation>,
-    /// What to boot with, in the order of the line.
+    /// The recommended parameters, in the order of the command line.
     pub parameters: Vec<BootParameter>,
-    /// The parameters that are missing or different now, as they are written on the command line.
+    /// The parameters that are missing or different now, as the user writes them on the command line.
     pub line: String,
-    /// Parameters that are not part of the line, and why.
+    /// Parameters that the line leaves out, and why.
     pub others_known: Vec<BootParameter>,
-    /// What is to be known about these CPUs.
+    /// Warnings about these CPUs.
     pub warnings: Vec<String>,
-    /// How to set them, by each boot loader that was found.
+    /// Instructions for each boot loader that was found.
     pub loaders: Vec<Loader>,
 }
 
 impl BootAdvice {
-    /// What to boot this machine with.
+    /// Recommends kernel parameters for this machine.
     ///
     /// # Errors
-    /// CPUs that cannot be isolated, or none that can be recommended.
+    /// The CPUs cannot be isolated, or no CPU can be recommended.
     pub fn new(
         host: &Host,
         table: &[CpuRow],
@@ -84,7 +84,7 @@ impl BootAdvice {
     }
 }
 
-/// The CPUs must be there, must not be those of the boot CPU's core, and must not be all.
+/// Checks that the CPUs exist, that none is in the boot CPU's core, and that they are not all CPUs.
 fn check(table: &[CpuRow], asked: &[usize]) -> Result<Vec<usize>, String> {
     let online: Vec<usize> = table.iter().filter(|row| row.online).map(|row| row.cpu).collect();
     let list = format_cpu_list(asked);
@@ -133,11 +133,11 @@ fn warnings(table: &[CpuRow], cpus: &[usize], no_smt: bool) -> Vec<String> {
     warnings
 }
 
-/// The kernel that runs now.
+/// State of the running kernel.
 struct Running {
     line: CommandLine,
     cpu_last: usize,
-    /// `None` when the kernel is built without it.
+    /// `None` if the kernel is built without it.
     nohz: Option<Vec<usize>>,
     isolated: Vec<usize>,
     is_guest: bool,
@@ -153,14 +153,14 @@ impl Running {
             cpu_last: possible.last().copied().unwrap_or(0),
             nohz: list("sys/devices/system/cpu/nohz_full"),
             isolated: list("sys/devices/system/cpu/isolated").unwrap_or_default(),
-            // ARM has no vendor of this kind.
+            // ARM's /proc/cpuinfo has no vendor_id.
             is_x86: host.read("proc/cpuinfo").is_some_and(|text| text.contains("vendor_id")),
             is_guest: virtualisation::machine(host).is_some(),
             line,
         }
     }
 
-    /// How a parameter with a list of CPUs is set.
+    /// State of a parameter whose value is a list of CPUs.
     fn list(&self, name: &str, cpus: &[usize]) -> BootState {
         match self.line.value(name) {
             None => BootState::Missing,
@@ -189,7 +189,7 @@ impl Running {
         }
     }
 
-    /// `nohz_full=` takes the callbacks along (kernel/rcu/tree_nocb.h `rcu_init_nohz`).
+    /// State of `rcu_nocbs=`. `nohz_full=` implies it (kernel/rcu/tree_nocb.h, `rcu_init_nohz`).
     fn rcu_nocbs(&self, cpus: &[usize], nohz_full: &BootState) -> BootState {
         let set = self.line.cpus("rcu_nocbs", self.cpu_last);
         if cpus.iter().all(|cpu| set.contains(cpu)) {

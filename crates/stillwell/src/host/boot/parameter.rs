@@ -1,31 +1,31 @@
-//! A parameter of the kernel, and how it is set now.
+//! A kernel parameter and its present state.
 
 use serde::Serialize;
 
-/// A parameter of the kernel.
+/// A kernel parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BootParameter {
-    /// As it is written on the command line.
+    /// Its text on the command line.
     pub text: String,
-    /// What it takes away.
+    /// The noise that it removes.
     pub what: &'static str,
-    /// What it costs.
+    /// Its cost.
     pub cost: &'static str,
-    /// How it is set now.
+    /// Its present state.
     pub now: BootState,
 }
 
-/// How a parameter is set on the running kernel.
+/// State of a parameter on the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BootState {
-    /// As it should be.
+    /// It has the recommended value.
     Set,
-    /// Another parameter does the same.
+    /// Another parameter has the same effect.
     Implied { by: String },
-    /// With this value.
+    /// It has another value.
     Different { value: String },
-    /// Not at all.
+    /// It is not set.
     Missing,
     /// This kernel is built without it and ignores it.
     Unsupported,

@@ -23,13 +23,13 @@ fn the_line_of_a_laptop() {
     assert_eq!(with_nosmt.line, format!("{line} nosmt"));
 }
 
-/// The server was booted with flags, with `N` and with a stride, and other tools stop with an error there.
+/// The server's parameters contain flags, `N` and a stride. Other tools stop with an error there.
 #[test]
 fn what_is_set_already_is_seen_in_any_notation() {
     let found = advice("intel-acpi-msr", None, false).unwrap();
     assert_eq!(found.cpus, [6, 7, 14, 15]);
     let set = BootState::Set;
-    // rcu_nocbs=0-15:2/8 has 0,1,8,9 only, but nohz_full= takes care of these.
+    // rcu_nocbs=0-15:2/8 has only 0,1,8,9, but nohz_full= implies the rest.
     let implied = BootState::Implied { by: "nohz_full=".into() };
     assert_eq!(states(&found), [&set, &set, &implied, &BootState::Missing]);
     assert_eq!(found.line, "irqaffinity=0-5,8-13");
@@ -37,7 +37,7 @@ fn what_is_set_already_is_seen_in_any_notation() {
         found.loaders[0].undo,
         ["sudo grubby --update-kernel=ALL --remove-args=\"irqaffinity\""]
     );
-    // Others than those that it was booted with: what was there comes back with the undo.
+    // The user asks for other CPUs than the server was booted with. The undo step restores the old value.
     let other = advice("intel-acpi-msr", Some(&[7, 15]), false).unwrap();
     let was = BootState::Different { value: "nohz_full=6-7,14-15".into() };
     assert_eq!(states(&other)[1], &was);
@@ -93,7 +93,7 @@ fn half_cores_nodes_and_kinds_are_warned_of() {
     assert!(found.iter().any(|text| text.contains("several kinds")), "{found:?}");
 }
 
-/// Dropping some words in a file or a shell's line must do what it says.
+/// The steps for each loader contain the whole line, in a file or a shell command, and come with an undo.
 #[test]
 fn every_machine_is_told_how() {
     for name in fixture_names() {

@@ -1,4 +1,4 @@
-//! The guardian as the front end sees it: started with what gives the rights, asked, and told to end.
+//! The front end's side of the guardian: it starts the guardian with root rights, sends requests and ends it.
 #![expect(clippy::disallowed_methods, reason = "this module starts the guardian")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -15,26 +15,28 @@ use crate::host::shield::Isolation;
 
 const OUT_OF_TURN: &str = "the guardian answered out of turn";
 
-/// A guardian as the front end sees it. The knobs are put back when this is dropped.
+/// The front end's handle of a guardian. The guardian restores the knobs when this is dropped.
 #[derive(Debug)]
 pub struct Guardian {
     child: Child,
     socket: UnixStream,
     reader: BufReader<UnixStream>,
-    /// Files that were changed.
+    /// Number of files that the guardian changed.
     pub n_set: usize,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// The shield that was asked for.
+    /// The shield that the front end requested.
     pub isolation: Option<Isolation>,
 }
 
 impl Guardian {
-    /// Starts one and has it turn the knobs: as we are when we are root (or when the machine is a directory), and else
-    /// through whatever gives rights without asking.
+    /// Starts a guardian and makes it turn the knobs.
+    ///
+    /// The guardian runs with our own rights if we are root or if the machine is a directory. Otherwise it runs
+    /// through a program that gives root rights without a password.
     ///
     /// # Errors
-    /// Nobody gives the rights, or the guardian refuses.
+    /// No program gives root rights, or the guardian refuses.
     pub fn start(root: &Path, request: &GuardianRequest) -> Result<Self> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let (socket, theirs) =
@@ -51,7 +53,8 @@ impl Guardian {
         command.args(["system", "guard", "--host-root"]).arg(root);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         let child = command.spawn().context("cannot start the guardian")?;
-        // It holds their end of the socket, and with that open here nobody would see them end.
+        // The command holds the guardian's side of the socket. While it is open here, we would not notice that the
+        // guardian has ended.
         drop(command);
         let reader = BufReader::new(socket.try_clone()?);
         let mut guardian =
@@ -72,7 +75,7 @@ impl Guardian {
         Ok(guardian)
     }
 
-    /// Whether one can be started that may do something: we are root, or somebody gives the rights without asking.
+    /// Whether a guardian would have root rights: we are root, or a program gives them without a password.
     pub fn has_rights(root: &Path) -> bool {
         if root != Path::new("/") {
             return true;
@@ -84,10 +87,10 @@ impl Guardian {
         lender().is_some()
     }
 
-    /// Has it put a process of ours into the shield.
+    /// Makes the guardian move one of our processes into the shield.
     ///
     /// # Errors
-    /// Why it is not there.
+    /// The guardian cannot move it, with the reason.
     pub fn enter(&mut self, pid: u32) -> Result<()> {
         let mut line = serde_json::to_vec(&GuardianOrder::Enter(i32::try_from(pid)?))?;
         line.push(b'\n');
@@ -99,7 +102,7 @@ impl Guardian {
         }
     }
 
-    /// Has it put everything back, and waits for that. Returns what the user should know.
+    /// Makes the guardian restore everything, and waits for it. Returns notes for the user.
     ///
     /// # Errors
     /// The guardian died.
@@ -127,13 +130,13 @@ impl Drop for Guardian {
     }
 }
 
-/// Whether root is root of the machine: in a user namespace of its own it has no rights over anything outside
-/// (user_namespaces(7)), and the first one alone has every user as it is.
+/// Whether root is the machine's root. In another user namespace root has no rights over anything outside it
+/// (user_namespaces(7)). Only the first namespace maps every user to itself.
 fn is_of_machine(uid_map: &str) -> bool {
     uid_map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// What gives the rights of root without asking for a password.
+/// Finds a program that gives root rights without a password.
 fn lender() -> Option<&'static [&'static str]> {
     const LENDERS: &[&[&str]] = &[&["sudo", "-n"], &["doas", "-n"]];
     LENDERS.iter().copied().find(|lender| {
@@ -159,7 +162,7 @@ mod tests {
     #[test]
     fn root_of_a_namespace_has_no_rights() {
         assert!(is_of_machine("         0          0 4294967295"));
-        // unshare -Ur, and a container of a user.
+        // The maps of `unshare -Ur` and of a user's container.
         assert!(!is_of_machine("         0       1000          1"));
         assert!(!is_of_machine("0 1000 1\n1 100000 65536"));
     }

@@ -1,8 +1,11 @@
-//! The guardian: a process that turns the knobs and holds one end of a socket. When the other end closes, by whatever
-//! means (also by `kill -9` of the front end), it puts everything back. It is a session leader and ignores ^C and the
-//! end of the terminal, so nothing that ends the front end ends it too.
+//! The guardian: a process that turns the knobs and restores them when the front end ends.
 //!
-//! It is told names of knobs and numbers of CPUs, never a path: it may have rights that the one who asks has not.
+//! It holds one end of a socket. The kernel closes the other end however the front end dies, even after `kill -9`.
+//! The guardian is a session leader and ignores ^C and the hang-up of the terminal. So the events that end the front
+//! end do not end the guardian.
+//!
+//! The front end sends names of knobs and numbers of CPUs, but never a path. The guardian may have rights that the
+//! front end does not have.
 
 mod front_end;
 
@@ -25,57 +28,57 @@ use crate::values::{exit_code, name_cpus};
 
 pub use front_end::Guardian;
 
-/// Longest wake-up while a benchmark runs, µs, as in the knob `idle-states`.
+/// Longest wake-up time while a benchmark runs, µs, as in the knob `idle-states`.
 const LATENCY_US: i32 = 10;
-/// A request names knobs and CPUs.
+/// Limit on a request, which contains only names of knobs and numbers of CPUs.
 const REQUEST_BYTES_MAX: u64 = 1 << 20;
 
-/// What the front end asks for, in one line.
+/// The front end's request, in one line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuardianRequest {
-    /// CPUs of the benchmark.
+    /// The benchmark's CPUs.
     pub cpus: Option<Vec<usize>>,
-    /// Names of knobs; `None` for the usual ones.
+    /// Names of knobs; `None` selects the default ones.
     pub knobs: Option<Vec<String>>,
-    /// Whether they are asked for by `--tune`, and not only those that belong to a shield.
+    /// Whether `--tune` requests the knobs. If not, only the shield needs its own knobs.
     #[serde(default)]
     pub tunes: bool,
-    /// A shield.
+    /// The shield to make.
     #[serde(default)]
     pub isolate: Option<shield::ShieldRequest>,
-    /// When it was asked, in seconds since 1970.
+    /// Time of the request, in seconds since 1970.
     pub time_s: i64,
 }
 
-/// What may follow.
+/// Orders that may follow the request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum GuardianOrder {
-    /// Puts this process into the shield.
+    /// Move this process into the shield.
     Enter(i32),
 }
 
-/// What came of it, in one line: once the knobs are turned, and once more when they are put back.
+/// The guardian's answer, in one line. It sends one after turning the knobs, one after each order and one at the end.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    /// Turned; what could not be, and other things the user should know.
+    /// The knobs are turned. The notes list knobs that could not be set, and other news for the user.
     Turned { n_set: usize, notes: Vec<String>, isolation: Option<Box<Isolation>> },
-    /// It is in the shield.
+    /// The process is in the shield.
     Entered,
-    /// Put back; what could not be.
+    /// Everything is restored, except what the notes list.
     Restored { notes: Vec<String> },
-    /// Nothing was changed, because.
+    /// Nothing was changed, for this reason.
     Refused(String),
 }
 
-/// Serves the front end on standard input until it is closed. The value is an exit code.
+/// Serves the front end on standard input until it closes. The value is an exit code.
 ///
 /// # Errors
-/// Standard input is no socket.
+/// Standard input is not a socket.
 pub fn serve(root: &Path) -> Result<u8> {
     sys::ignore_what_ends_a_session();
-    // Fails for the leader of a process group, whose terminal is not ours to leave.
+    // This fails for the leader of a process group, which may not leave its terminal.
     rustix::process::setsid().ok();
     rustix::thread::set_name(c"stillwell-guard").ok();
     let is_lent = super::invoking_user().is_some();
@@ -125,7 +128,7 @@ pub fn serve(root: &Path) -> Result<u8> {
     Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
-/// What a guardian holds while it lives.
+/// State of a guardian while it runs.
 struct GuardianState {
     store: Store,
     _latency: Option<std::fs::File>,
@@ -133,17 +136,17 @@ struct GuardianState {
     raised: Option<ShieldPlan>,
 }
 
-/// What it puts back.
+/// The part of the machine that the guardian restores at its end.
 enum Extent {
     /// Everything.
     All,
-    /// Its shield; somebody has tuned the machine for longer.
+    /// Only its shield. Another session has tuned the machine for longer.
     Shield,
-    /// The shield is somebody else's.
+    /// Nothing. The shield belongs to another session.
     Nothing,
 }
 
-/// Only root, or the user of the process, may have it put somewhere.
+/// Moves a process into the shield. Only root and the owner of the process may ask for it.
 fn enter(host: &Host, held: &GuardianState, socket: &UnixStream, pid: i32) -> Result<(), String> {
     let raised = held.raised.as_ref().ok_or("there is no shield")?;
     let peer = rustix::net::sockopt::socket_peercred(socket).map_err(|error| error.to_string())?;
@@ -156,7 +159,7 @@ fn enter(host: &Host, held: &GuardianState, socket: &UnixStream, pid: i32) -> Re
     shield::enter(host, raised, pid)
 }
 
-/// That nobody listens any more is what we are for.
+/// Sends an answer. It ignores errors, because the guardian outlives its front end on purpose.
 fn answer_with(socket: &mut UnixStream, answer: &Answer) {
     if let Ok(mut line) = serde_json::to_vec(answer) {
         line.push(b'\n');
@@ -220,7 +223,8 @@ fn begin(host: &Host, reader: &mut BufReader<UnixStream>) -> Result<(GuardianSta
     Ok((GuardianState { store, _latency: latency, extent, raised }, answer))
 }
 
-/// The knobs of `--tune`, and those that belong to a shield. Those that somebody has turned for longer are left to him.
+/// Selects the knobs of `--tune` and those of a shield. If another session has tuned the machine for longer, the
+/// knobs of the shield are left to it.
 fn wanted_knobs(request: &GuardianRequest, extent: &Extent) -> Result<Vec<&'static Knob>> {
     let asked = match (request.tunes || request.isolate.is_none(), &request.knobs) {
         (true, knobs) => tune::select(knobs.as_deref(), &[]).map_err(|why| anyhow!("{why}"))?,
@@ -234,7 +238,8 @@ fn wanted_knobs(request: &GuardianRequest, extent: &Extent) -> Result<Vec<&'stat
     Ok(knobs().filter(is_wanted).collect())
 }
 
-/// What could not be set. What nobody has asked for by name and what this machine does not have is no news.
+/// Lists the knobs that could not be set. It leaves out knobs that the user did not request and knobs that this
+/// machine does not have.
 fn unset(turned: &[KnobResult], tunes: bool) -> Vec<String> {
     let mut notes = Vec::new();
     for knob in turned {
@@ -249,7 +254,7 @@ fn unset(turned: &[KnobResult], tunes: bool) -> Vec<String> {
     notes
 }
 
-/// Uses the shield of `stillwell shield on`.
+/// Uses the shield that `stillwell shield on` made.
 fn borrow(
     host: &Host,
     store: Store,
@@ -281,8 +286,10 @@ fn borrow(
     Ok((held, Answer::Turned { n_set: 0, notes, isolation }))
 }
 
-/// The kernel keeps CPUs out of deep idle states as long as a descriptor is open, and forgets it with the process
-/// (Documentation/power/pm_qos_interface.rst): better than files that have to be put back.
+/// Keeps CPUs out of deep idle states as long as a descriptor is open.
+///
+/// The kernel drops this limit when the process ends (Documentation/power/pm_qos_interface.rst). Files would have to
+/// be restored.
 fn hold_latency(host: &Host, planned: &mut Vec<KnobPlan>) -> Option<std::fs::File> {
     let is_wanted = |planned: &KnobPlan| {
         planned.knob.name == "idle-states" && !planned.reading.settings.is_empty()

@@ -1,4 +1,4 @@
-//! The lines of a journal, and what they say together.
+//! The lines of a journal, and the state that they add up to.
 
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -6,114 +6,114 @@ use serde::{Deserialize, Serialize};
 use crate::host::knobs::{File, Knob, knob};
 use crate::host::shield::ShieldPlan;
 
-/// Of the format of the journal.
+/// Version of the journal's format.
 pub(super) const VERSION: u32 = 1;
 
-/// One line.
+/// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum JournalEntry {
-    /// Somebody starts to tune.
+    /// A session starts to tune.
     Begin(Begin),
-    /// These files change by themselves when the knob is turned.
+    /// Files that the kernel will change when the knob is turned, with their values before.
     Keep { knob: String, files: Vec<SavedFile> },
-    /// This is about to be written.
+    /// A write that is about to happen.
     Change { knob: String, path: String, old: String, new: String, identity: Option<String> },
-    /// What these files hold after a knob was turned, though nobody wrote that.
+    /// Values of files that the kernel changed after a knob was turned.
     Seen { files: Vec<(String, String)> },
-    /// All that was asked for has been tried.
+    /// The session has tried everything that it was asked for.
     Done,
-    /// This shield is about to be made.
+    /// A shield that is about to be made.
     Raise(ShieldPlan),
-    /// There is none any more.
+    /// The shield is gone.
     Lowered,
-    /// These were put back, and are nobody's concern any more.
+    /// Files that were restored and need no more care.
     Forgotten { paths: Vec<String> },
-    /// These are about to be put back: whatever they hold from now on is our doing.
+    /// Files that are about to be restored. From now on Stillwell may have written any value in them.
     Restoring { paths: Vec<String> },
 }
 
-/// A file as it was.
+/// A file and its original value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedFile {
-    /// Below the root.
+    /// Path below the root.
     pub path: String,
-    /// All bytes.
+    /// The whole content.
     pub old: String,
-    /// What the file is about, where its path may come to mean something else: the devices of an interrupt, the start
+    /// Identity of the subject, if the path may come to mean another one: the devices of an interrupt, the start time
     /// of a process.
     pub identity: Option<String>,
 }
 
-/// Who tunes.
+/// The session that tunes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Begin {
     pub(super) version: u32,
     pub(super) boot_id: String,
-    /// Process that turns the knobs.
+    /// The process that turns the knobs.
     pub pid: u32,
-    /// When it started, in clock ticks since boot (proc_pid_stat(5), field 22).
+    /// Start time of this process in clock ticks since boot (proc_pid_stat(5), field 22).
     pub start_ticks: u64,
-    /// Whether it puts them back itself when what it was started for is over.
+    /// Whether the process restores the knobs itself when its benchmark ends.
     pub scoped: bool,
-    /// Who asked for it.
+    /// The user who started the session.
     pub user_id: u32,
-    /// Seconds since 1970.
+    /// Start time of the session, in seconds since 1970.
     pub time_s: i64,
 }
 
-/// A file that was changed, or that changed by itself.
+/// A file that Stillwell changed, or that the kernel changed with it.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The knob that is allowed to write it.
+    /// The knob that may write the file.
     pub knob: &'static Knob,
-    /// Its row in the table.
+    /// The file's row in the table of the knob.
     pub file: &'static File,
-    /// What was there first, and where.
+    /// The path and the original value.
     pub kept: SavedFile,
-    /// What we have written or seen since.
+    /// Values that Stillwell has written or seen since.
     pub ours: Vec<String>,
-    /// Whether it was written; if not, it only changes with others.
+    /// Whether Stillwell wrote the file. If not, the file only changes together with others.
     pub is_written: bool,
-    /// Whether a knob is being turned that changes it: whatever it holds now is our doing.
+    /// Whether a knob that changes the file is being turned. If so, any value in it counts as ours.
     pub is_pending: bool,
-    /// Whether putting it back has begun.
+    /// Whether Stillwell has begun to restore it.
     pub is_restoring: bool,
 }
 
-/// All that is changed on the machine.
+/// All changes to the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    /// Who has tuned; the first one is the oldest.
+    /// The sessions that tuned, oldest first.
     pub begun: Vec<Begin>,
-    /// What, in order.
+    /// The changed files, in the order of the changes.
     pub items: Vec<Item>,
-    /// The shield.
+    /// The shield, if there is one.
     pub shield: Option<ShieldPlan>,
-    /// Whether the last one came to its end.
+    /// Whether the last session finished.
     pub is_done: bool,
 }
 
 impl Journal {
-    /// Whether its owner is gone without having put back what it should have. To be asked under the lock: whoever
-    /// tunes only while something runs holds it all the time.
+    /// Whether the owner died before it restored its changes. The caller must hold the lock: a session that tunes
+    /// only for a benchmark holds the lock until its end.
     pub fn is_stale(&self) -> bool {
         !self.is_done || self.begun.last().is_some_and(|begin| begin.scoped)
     }
 
-    /// Whether a knob is being turned that changes other files.
+    /// Whether a knob that changes other files is being turned.
     pub fn is_pending(&self) -> bool {
         self.items.iter().any(|item| item.is_pending)
     }
 
-    /// The item of a path; of several that were about different things, the last.
+    /// The item of a path. If the path has had several subjects, it is the last item.
     pub fn item(&self, path: &str) -> Option<&Item> {
         self.items.iter().rfind(|item| item.kept.path == path)
     }
 
-    /// The state after one more line.
+    /// Updates the state with one more line.
     pub(super) fn take(&mut self, entry: JournalEntry) -> Result<()> {
         match entry {
             JournalEntry::Begin(begin) => {
@@ -158,7 +158,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Whoever comes later does not replace the original, unless the path has come to mean something else.
+    /// Adds a file. The first original stays, unless the path now means another subject.
     fn add(&mut self, name: &str, kept: SavedFile) -> Result<&mut Item> {
         let knob = knob(name).with_context(|| format!("there is no knob {name:?}"))?;
         let path = &kept.path;

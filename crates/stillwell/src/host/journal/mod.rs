@@ -1,8 +1,9 @@
-//! What was changed on the machine and what was there before: written and on disk before each change, so that it can be
-//! put back whoever dies (docs/machine.md describes the file).
+//! The journal records each change to the machine and the value before it. It is on disk before the change, so a
+//! later run can restore the machine after any crash (docs/machine.md describes the file).
 //!
-//! `/run` is gone after a reboot, as are the changes. The file belongs to the user who may write the knobs; one that
-//! somebody else could have written is refused, because putting it back means writing what it says.
+//! The journal is in `/run`, which a reboot clears together with the changes. The file belongs to the user who may
+//! write the knobs. Stillwell refuses a journal that another user could have written, because restoring writes its
+//! values.
 
 mod entries;
 
@@ -24,24 +25,25 @@ use crate::host::shield::ShieldPlan;
 use entries::{JournalEntry, VERSION};
 
 const NAME: &str = "journal";
-/// A journal of a machine with thousands of interrupts has a few MiB.
+/// Limit on the journal. It has a few MiB on a machine with thousands of interrupts.
 const JOURNAL_BYTES_MAX: u64 = 64 << 20;
 
-/// The directory of the journal, locked: there is one who tunes at a time, machine-wide.
+/// The journal's locked directory. Only one session can tune a machine at a time.
 #[derive(Debug)]
 pub struct Store {
     directory: OwnedFd,
     shown: PathBuf,
-    /// What the journal says.
+    /// The content of the journal.
     pub journal: Journal,
     _lock: OwnedFd,
 }
 
 impl Store {
-    /// Locks the journal and reads it. One of another boot is set aside: what it says is no longer so.
+    /// Locks the journal and reads it. It sets aside the journal of an earlier boot, because the reboot undid the
+    /// changes.
     ///
     /// # Errors
-    /// Somebody else is tuning; it may not be written; or it is not to be trusted.
+    /// Another session is tuning, the journal cannot be written, or it is not to be trusted.
     pub fn open(host: &Host) -> Result<Self> {
         let shown = host.below_root("run/stillwell".as_ref());
         let directory = open_directory(host).with_context(|| {
@@ -71,17 +73,17 @@ impl Store {
                 .context("cannot set the journal of another boot aside")?;
             return Ok(());
         }
-        // A torn last line must not become the beginning of the next one.
+        // A torn last line must not become the beginning of the next line.
         let file = self.open_for_appending().context("cannot open the journal")?;
         rustix::fs::ftruncate(&file, n_bytes).context("cannot repair the journal")?;
         self.journal = journal;
         Ok(())
     }
 
-    /// Notes that somebody starts to tune.
+    /// Notes that a session starts to tune.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The journal cannot be written.
     pub fn begin(&mut self, host: &Host, scoped: bool, user_id: u32, time_s: i64) -> Result<()> {
         let pid = std::process::id();
         let start_ticks = start_ticks(pid).unwrap_or(0);
@@ -90,10 +92,10 @@ impl Store {
         self.append(JournalEntry::Begin(begin))
     }
 
-    /// Notes what is about to change by itself.
+    /// Notes the files that the kernel will change when the knob is turned.
     ///
     /// # Errors
-    /// It cannot be written: then the knob may not be turned.
+    /// The journal cannot be written. The caller must then not turn the knob.
     pub fn keep(&mut self, knob: &Knob, files: Vec<SavedFile>) -> Result<()> {
         if files.is_empty() {
             return Ok(());
@@ -101,20 +103,20 @@ impl Store {
         self.append(JournalEntry::Keep { knob: knob.name.into(), files })
     }
 
-    /// Notes what is about to be written.
+    /// Notes a write before it happens.
     ///
     /// # Errors
-    /// It cannot be written: then the file may not be changed.
+    /// The journal cannot be written. The caller must then not change the file.
     pub fn change(&mut self, knob: &Knob, kept: SavedFile, new: &str) -> Result<()> {
         let SavedFile { path, old, identity } = kept;
         let (knob, new) = (knob.name.into(), new.to_owned());
         self.append(JournalEntry::Change { knob, path, old, new, identity })
     }
 
-    /// Notes what has changed by itself; from now on anything else is somebody else's doing.
+    /// Notes the files that the kernel changed. Any later change of them comes from another program.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The journal cannot be written.
     pub fn saw(&mut self, files: Vec<(String, String)>) -> Result<()> {
         if files.is_empty() && !self.journal.is_pending() {
             Ok(())
@@ -123,50 +125,50 @@ impl Store {
         }
     }
 
-    /// Notes that tuning came to its end.
+    /// Notes that tuning has finished.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The journal cannot be written.
     pub fn done(&mut self) -> Result<()> {
         self.append(JournalEntry::Done)
     }
 
-    /// Notes what is about to be put back.
+    /// Notes the files that are about to be restored.
     ///
     /// # Errors
-    /// It cannot be written: then nothing may be put back.
+    /// The journal cannot be written. The caller must then restore nothing.
     pub fn restoring(&mut self, paths: Vec<String>) -> Result<()> {
         if paths.is_empty() { Ok(()) } else { self.append(JournalEntry::Restoring { paths }) }
     }
 
-    /// Notes which shield is about to be made.
+    /// Notes the shield that is about to be made.
     ///
     /// # Errors
-    /// It cannot be written: then it may not be made.
+    /// The journal cannot be written. The caller must then not make the shield.
     pub fn raise(&mut self, raised: &ShieldPlan) -> Result<()> {
         self.append(JournalEntry::Raise(raised.clone()))
     }
 
-    /// Notes that there is no shield any more.
+    /// Notes that the shield is gone.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The journal cannot be written.
     pub fn lowered(&mut self) -> Result<()> {
         self.append(JournalEntry::Lowered)
     }
 
-    /// Notes that these were put back, while others were not.
+    /// Notes that these files were restored, while others were not.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The journal cannot be written.
     pub fn forget(&mut self, paths: Vec<String>) -> Result<()> {
         if paths.is_empty() { Ok(()) } else { self.append(JournalEntry::Forgotten { paths }) }
     }
 
-    /// Nothing is left to put back.
+    /// Removes the journal when everything is restored.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The file cannot be removed.
     pub fn remove(&mut self) -> Result<()> {
         self.journal = Journal::default();
         crate::host::kill::kill_point();
@@ -176,14 +178,14 @@ impl Store {
         }
     }
 
-    /// On disk before it returns.
+    /// Appends a line, which is on disk when this returns.
     fn append(&mut self, entry: JournalEntry) -> Result<()> {
         let mut line = serde_json::to_vec(&entry)?;
         line.push(b'\n');
         crate::host::kill::kill_point();
         let written = self.open_for_appending().and_then(|file| {
             let mut file = std::fs::File::from(file);
-            // Only tests can be killed in the middle of a line on purpose.
+            // Only tests kill the process in the middle of a line.
             let (first, second) = line.split_at(if cfg!(test) { line.len() / 2 } else { 0 });
             file.write_all(first)?;
             crate::host::kill::kill_point();
@@ -202,10 +204,10 @@ impl Store {
     }
 }
 
-/// What the journal says, without the lock; for `status`.
+/// Reads the journal without the lock, for `status`.
 ///
 /// # Errors
-/// It may not be read, or is not to be trusted.
+/// The journal cannot be read, or is not to be trusted.
 pub fn look(host: &Host) -> Result<Option<Journal>> {
     let shown = host.below_root("run/stillwell".as_ref());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -222,12 +224,12 @@ pub fn look(host: &Host) -> Result<Option<Journal>> {
     Ok(journal.filter(|journal| journal.begun.iter().all(|begin| begin.boot_id == boot_id)))
 }
 
-/// Whether the process that began is still there, and is the same one.
+/// Whether the process that began the session still runs. A new process with the same id does not count.
 pub fn is_alive(begin: &Begin) -> bool {
     start_ticks(begin.pid) == Some(begin.start_ticks)
 }
 
-/// The journal and the bytes of its whole lines.
+/// Reads the journal, and the number of bytes in its complete lines.
 fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
     let shown = shown.join(NAME);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -248,7 +250,7 @@ fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::from(file);
     file.take(JOURNAL_BYTES_MAX).read_to_end(&mut bytes).with_context(distrusted)?;
-    // What follows the last newline was being written when somebody was killed, and nothing had been changed yet.
+    // A kill cut off the text after the last newline. The change that it describes had not been made.
     bytes.truncate(bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1));
     let mut journal = Journal::default();
     for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -261,7 +263,7 @@ fn read(directory: &OwnedFd, shown: &Path) -> Result<Option<(Journal, u64)>> {
     Ok(Some((journal, bytes.len() as u64)))
 }
 
-/// `/run/stillwell`, made if need be. The last component may be no link.
+/// Opens `/run/stillwell`, and creates it if necessary. The last component may not be a symbolic link.
 fn open_directory(host: &Host) -> std::io::Result<OwnedFd> {
     let run = host.below_root("run".as_ref());
     for (path, mode) in [(run.clone(), 0o755), (run.join("stillwell"), 0o700)] {
@@ -274,7 +276,7 @@ fn open_directory(host: &Host) -> std::io::Result<OwnedFd> {
     Ok(openat(CWD, run.join("stillwell"), flags, Mode::empty())?)
 }
 
-/// Only the user that we are may have been able to write it.
+/// Checks that only our own user can have written the file or directory.
 fn check_owner(fd: &OwnedFd, mode: u32, kind: FileType) -> Result<()> {
     let stat = rustix::fs::fstat(fd)?;
     let user = rustix::process::geteuid().as_raw();
@@ -289,13 +291,14 @@ fn boot_id(host: &Host) -> String {
     host.read("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Of a process of this machine; `None` also for one that has ended and was not waited for yet.
+/// Start time of a process of this machine. It is `None` for a process that has ended, even before its parent reaps
+/// it.
 fn start_ticks(pid: u32) -> Option<u64> {
     let process = Process::read(&Host::new("/"), pid).filter(|process| !process.has_ended);
     process.map(|process| process.start_ticks)
 }
 
-/// Who asked: under sudo, doas or pkexec not root, but the person who called that.
+/// The user who asked. Under sudo, doas or pkexec it is the caller of that program, not root.
 pub fn asking_user() -> u32 {
     crate::host::invoking_user().map_or_else(|| rustix::process::getuid().as_raw(), |user| user.uid)
 }

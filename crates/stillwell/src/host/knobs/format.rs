@@ -1,10 +1,11 @@
-//! How the value in a file is to be understood. Values are compared by what they mean, never by their text: the kernel
-//! writes `0-1` where `0,1` was written, and `00000003` for `3`.
+//! Formats of the values in files. Stillwell compares values by their meaning, not by their text.
+//!
+//! For example, the kernel writes `0-1` where `0,1` was written, and `00000003` for `3`.
 
 use crate::host::mask::parse_cpu_mask;
 use crate::values::parse_cpu_list;
 
-/// What kind of value a file holds.
+/// The format of a file's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One word, like a governor.
@@ -17,25 +18,25 @@ pub enum Format {
     CpuList,
     /// CPUs as a hexadecimal mask.
     CpuMask,
-    /// CPUs like `0-3,6` that a thread of the kernel may run on: read in its `/proc/PID/status`, written with
-    /// sched_setaffinity(2).
+    /// CPUs like `0-3,6` that a kernel thread may run on. Stillwell reads them in its `/proc/PID/status` and sets
+    /// them with sched_setaffinity(2).
     Affinity,
-    /// µs of `pm_qos_resume_latency_us`, where `0` is "no limit" and `n/a` is zero
+    /// Microseconds in `pm_qos_resume_latency_us`. There `0` means "no limit" and `n/a` means zero
     /// (Documentation/ABI/testing/sysfs-devices-power).
     Latency,
-    /// One bit of a model-specific register, `0` or `1`; the file is a `/dev/cpu/N/msr`.
+    /// One bit of a model-specific register, `0` or `1`. The file is a `/dev/cpu/N/msr`.
     MsrBit {
         /// Number of the register, which is the offset in the file (msr(4)).
         register: u64,
-        /// The bit.
+        /// Number of the bit.
         bit: u8,
     },
-    /// A unit of systemd, `active` or `inactive`; the path is that of its control group.
+    /// A systemd unit, `active` or `inactive`. The path is that of its control group.
     Unit,
 }
 
 impl Format {
-    /// Whether two values mean the same.
+    /// Whether two values have the same meaning.
     pub fn same(self, a: &str, b: &str) -> bool {
         let (a, b) = (a.trim(), b.trim());
         match self {
@@ -47,7 +48,7 @@ impl Format {
         }
     }
 
-    /// Whether `now` is what is left of `written`, if nobody but the kernel has touched it since.
+    /// Whether `now` is `written`, or a value that the kernel itself has made of it since.
     pub fn is_still(self, written: &str, now: &str) -> bool {
         let number = |text: &str| text.trim().parse::<i64>().ok();
         self.same(written, now)
@@ -56,7 +57,7 @@ impl Format {
     }
 }
 
-/// Equal after parsing; texts that cannot be parsed are equal when they are the same text.
+/// Compares parsed values. If neither text can be parsed, it compares the texts.
 fn both<T: PartialEq>(a: &str, b: &str, parse: impl Fn(&str) -> Option<T>) -> bool {
     match (parse(a), parse(b)) {
         (Some(a), Some(b)) => a == b,
@@ -65,7 +66,7 @@ fn both<T: PartialEq>(a: &str, b: &str, parse: impl Fn(&str) -> Option<T>) -> bo
     }
 }
 
-/// The limit that a value of `pm_qos_resume_latency_us` sets; `u64::MAX` is none.
+/// The limit that a value of `pm_qos_resume_latency_us` sets; `u64::MAX` means no limit.
 pub(super) fn latency_us(text: &str) -> Option<u64> {
     match text.trim() {
         "n/a" => Some(0),
@@ -99,14 +100,14 @@ mod tests {
         }
     }
 
-    /// The trap of `pm_qos_resume_latency_us`.
+    /// In `pm_qos_resume_latency_us` zero means "no limit".
     #[test]
     fn zero_is_no_limit_and_na_is_zero_latency() {
         assert!(!Format::Latency.same("0", "n/a"));
         assert_eq!((latency_us("0"), latency_us("n/a")), (Some(u64::MAX), Some(0)));
     }
 
-    /// The kernel lowers the rate at run time: reading less back is not tampering.
+    /// The kernel lowers the rate at run time. A lower value does not mean that another program changed it.
     #[test]
     fn a_sample_rate_that_the_kernel_lowered_is_still_ours() {
         assert!(Format::Lowered.is_still("1000", "800"));

@@ -1,4 +1,4 @@
-//! Turbo, governor, limits of the frequency (Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst).
+//! Turbo, governor and limits of the frequency (Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst).
 
 use crate::host::Host;
 use crate::host::knobs::knob::distinct;
@@ -31,7 +31,7 @@ pub(super) const POLICY_BOOST_FILE: File =
 const MSR_TURBO: Format = Format::MsrBit { register: 0x1a0, bit: 38 };
 
 pub(super) const KNOBS: &[Knob] = &[
-    // Before turbo: old kernels reset no_turbo when the governor changes.
+    // The governor comes before turbo, because old kernels reset no_turbo when the governor changes.
     Knob {
         name: "governor",
         group: Group::Frequency,
@@ -134,7 +134,7 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-/// Why there is no cpufreq.
+/// Explains why there is no cpufreq.
 pub(super) fn without_cpufreq(machine: &Machine<'_>) -> String {
     match &machine.virtualisation {
         Some(kind) => format!("the hypervisor ({kind}) sets the frequency and does not show it"),
@@ -142,7 +142,8 @@ pub(super) fn without_cpufreq(machine: &Machine<'_>) -> String {
     }
 }
 
-/// Policies, not CPUs: CPUs share them, and a policy goes with its last CPU.
+/// Lists a file of each policy. It uses policies because CPUs share them, and a policy goes offline with its last
+/// CPU.
 fn per_policy(machine: &Machine<'_>, name: &str) -> Vec<String> {
     machine.policies.iter().map(|policy| format!("{policy}/{name}")).collect()
 }
@@ -151,7 +152,7 @@ fn existing(host: &Host, paths: Vec<String>) -> impl Iterator<Item = String> {
     paths.into_iter().filter(|path| host.exists(path))
 }
 
-/// The user's choices are not all there: `performance` may be missing from a kernel.
+/// Sets `performance`, if the kernel has this governor.
 fn governor(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     for policy in &machine.policies {
@@ -162,14 +163,15 @@ fn governor(knob: &Knob, machine: &Machine<'_>) -> Reading {
     }
     let wanted = per_policy(machine, "scaling_governor");
     let wanted = wanted.into_iter().map(|path| (path, "performance".to_owned()));
-    // With it intel_pstate and amd-pstate set the preference to performance, and refuse (EBUSY) any other.
+    // With this governor intel_pstate and amd-pstate set the preference to performance. They refuse any other
+    // (EBUSY).
     let energy = existing(host, per_policy(machine, "energy_performance_preference"));
     knob.compare(host, wanted, &without_cpufreq(machine)).keeping(energy)
 }
 
 fn epp(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let wanted = per_policy(machine, "energy_performance_preference");
-    // Intel shows a number when it is none of the names: 0 is performance.
+    // Intel shows a number if the value has no name. 0 means performance.
     let wanted = wanted.into_iter().map(|path| {
         let is_zero = machine.host.read(&path).as_deref() == Some("0");
         (path, if is_zero { "0" } else { "performance" }.to_owned())
@@ -187,8 +189,10 @@ fn epb(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(machine.host, wanted, "this processor has no energy bias")
 }
 
-/// One switch per driver: intel_pstate's own (in active and in passive mode), the one of cpufreq, or the bit in a
-/// register of Intel's processors.
+/// Turns turbo off with the one switch that the driver has.
+///
+/// intel_pstate (in active and passive mode) and cpufreq each have a switch. Some Intel processors have a bit in a
+/// register instead.
 fn turbo(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     let one = |path: &str, wanted: &str| vec![(path.to_owned(), wanted.to_owned())];
@@ -197,13 +201,13 @@ fn turbo(knob: &Knob, machine: &Machine<'_>) -> Reading {
         names.iter().flat_map(|name| per_policy(machine, name)).collect()
     };
     if host.exists(NO_TURBO) {
-        // store_no_turbo() squashes min_perf_pct, and 0 does not bring it back; the limits that policies show change
-        // with it (drivers/cpufreq/intel_pstate.c).
+        // store_no_turbo() lowers min_perf_pct, and writing 0 does not raise it again. The limits that policies show
+        // change with it (drivers/cpufreq/intel_pstate.c).
         let squashed = existing(host, [vec![MIN_PERF_PCT.to_owned()], limits()].concat());
         return knob.compare(host, one(NO_TURBO, "1"), "").keeping(squashed);
     }
     if host.exists(BOOST) {
-        // The global switch writes each policy's (cpufreq_boost_trigger_state()), and moves cpuinfo_max_freq.
+        // The global switch writes each policy's switch (cpufreq_boost_trigger_state()) and changes cpuinfo_max_freq.
         let changed = existing(host, [per_policy(machine, "boost"), limits()].concat());
         return knob.compare(host, one(BOOST, "0"), "").keeping(changed);
     }
@@ -239,14 +243,15 @@ fn hwp_boost(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(machine.host, [(path, "0".to_owned())], "only intel_pstate with HWP has it")
 }
 
-/// `max` first: the kernel clamps `min` to it. Without turbo 100 % is the base frequency.
+/// Writes `max` first, because the kernel clamps `min` to it. Without turbo, 100 % is the base frequency.
 fn pstate_limits(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let wanted = [MAX_PERF_PCT, MIN_PERF_PCT].map(|path| (path.to_owned(), "100".to_owned()));
     knob.compare(machine.host, wanted, "only intel_pstate has them, unless each CPU has its own")
 }
 
-/// Minimum and maximum at the frequency that the processor can always hold. Where that is not known, nothing is
-/// written: the top may be one that it can hold only while it is cool.
+/// Sets minimum and maximum to the frequency that the processor can always hold.
+///
+/// If that is unknown, it writes nothing. The processor may hold the top frequency only while it is cool.
 fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     if machine.policies.is_empty() {
@@ -261,7 +266,7 @@ fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
         let (min, max) =
             (format!("{policy}/scaling_min_freq"), format!("{policy}/scaling_max_freq"));
         let now_min_khz: u64 = host.read_value(&min).unwrap_or(0);
-        // Old kernels refuse a maximum below the minimum and the reverse.
+        // Old kernels refuse a maximum below the minimum, and a minimum above the maximum.
         let order = if base_khz >= now_min_khz { [max, min] } else { [min, max] };
         wanted.extend(order.map(|path| (path, base_khz.to_string())));
     }
@@ -283,8 +288,8 @@ fn frequency(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(host, wanted, "")
 }
 
-/// What the processor can always hold: intel_pstate and amd-pstate say it, and in the table of acpi-cpufreq turbo is an entry
-/// of its own.
+/// The frequency that the processor can always hold. intel_pstate and amd-pstate report it. In the table of
+/// acpi-cpufreq, turbo is an entry of its own.
 fn base_khz(host: &Host, policy: &str) -> Option<u64> {
     let cpu = policy.rsplit_once("policy")?.1;
     let nominal_mhz = || {
@@ -299,8 +304,8 @@ fn base_khz(host: &Host, policy: &str) -> Option<u64> {
     (min..=max).contains(&base).then_some(base)
 }
 
-/// The whole range of turbo is one state of ACPI, by convention 1 MHz above the highest one without it
-/// (Documentation/admin-guide/pm/intel_pstate.rst, "intel_pstate vs acpi-cpufreq").
+/// The highest frequency without turbo. By convention ACPI shows the whole range of turbo as one state, 1 MHz above
+/// it (Documentation/admin-guide/pm/intel_pstate.rst, "intel_pstate vs acpi-cpufreq").
 fn below_turbo_khz(host: &Host, policy: &str) -> Option<u64> {
     let list = host.read(format!("{policy}/scaling_available_frequencies"))?;
     let mut khz: Vec<u64> =
@@ -310,8 +315,10 @@ fn below_turbo_khz(host: &Host, policy: &str) -> Option<u64> {
     (turbo == base + 1000).then_some(base)
 }
 
-/// The files read back the limit that is in force, and writing sets the user's: what heat or the firmware forbids now
-/// would stay forbidden after it is put back (drivers/cpufreq/cpufreq.c).
+/// Explains that heat or the firmware limits the frequency now.
+///
+/// The files show the limit in force, but a write sets the user's limit. So restoring them would make the present
+/// limit permanent (drivers/cpufreq/cpufreq.c).
 fn capped(machine: &Machine<'_>) -> Option<String> {
     let host = machine.host;
     for policy in &machine.policies {
@@ -327,7 +334,7 @@ fn capped(machine: &Machine<'_>) -> Option<String> {
     let devices = host.list("sys/class/thermal").into_iter();
     let hot = devices.filter(|name| name.starts_with("cooling_device")).find(|name| {
         let read = |file| host.read(format!("sys/class/thermal/{name}/{file}"));
-        // `Processor` of ACPI, `cpufreq-cpu0` of device trees.
+        // ACPI calls it `Processor`, and device trees call it `cpufreq-cpu0`.
         let kind = read("type").unwrap_or_default();
         (kind == "Processor" || kind.contains("cpufreq"))
             && read("cur_state").is_some_and(|state| state != "0")
@@ -335,7 +342,7 @@ fn capped(machine: &Machine<'_>) -> Option<String> {
     hot.map(|_| "the processor is being throttled by heat now, and that would be frozen in; let it cool down".into())
 }
 
-/// The minimum is raised to the maximum that is in force.
+/// Raises the minimum to the maximum in force.
 fn uncore(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let directory = "sys/devices/system/cpu/intel_uncore_frequency";
     let domains = machine.host.list(directory).into_iter();

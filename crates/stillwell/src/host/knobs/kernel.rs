@@ -1,11 +1,11 @@
-//! What the kernel does from time to time (Documentation/admin-guide/sysctl/{kernel,vm}.rst).
+//! Periodic work of the kernel (Documentation/admin-guide/sysctl/{kernel,vm}.rst).
 
 use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 const PERF_PERCENT: &str = "proc/sys/kernel/perf_cpu_time_max_percent";
-/// Seconds between two rounds of the per-CPU statistics of memory.
+/// Seconds between two updates of the per-CPU memory statistics.
 const STAT_INTERVAL_S: u64 = 120;
-/// Samples a second: still enough for `perf record` at a low rate.
+/// Samples a second. This is still enough for `perf record` at a low rate.
 const SAMPLES_PER_S: u64 = 1000;
 
 const fn number(path: &'static str) -> File {
@@ -117,20 +117,20 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-/// A file that should hold this number.
+/// Reads a knob with one file that should hold this number.
 pub(super) fn switch(knob: &Knob, machine: &Machine<'_>, wanted: &str, absent: &str) -> Reading {
     let path = knob.files[0].path.to_owned();
     knob.compare(machine.host, [(path, wanted.to_owned())], absent)
 }
 
-/// Longer than ours is fine too.
+/// Accepts a longer interval than ours too.
 fn stat_interval(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let now = machine.host.read_value::<u64>(knob.files[0].path).unwrap_or(0);
     let wanted = now.max(STAT_INTERVAL_S).to_string();
     switch(knob, machine, &wanted, "this kernel has no memory statistics")
 }
 
-/// The kernel refuses the rate (EINVAL) while the percentage switches its own limit off.
+/// The kernel refuses the rate (EINVAL) while the percentage disables its own limit.
 fn perf_rate(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let percent = machine.host.read(PERF_PERCENT);
     if let Some(percent @ ("0" | "100")) = percent.as_deref() {

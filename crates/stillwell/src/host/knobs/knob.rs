@@ -1,4 +1,4 @@
-//! A knob: a row of the table, and how it is read and compared.
+//! A knob: a row of the table, and the code that reads and compares it.
 
 use crate::host::Host;
 use crate::host::knobs::format::Format;
@@ -9,68 +9,68 @@ use crate::host::knobs::machine::Machine;
 pub struct Knob {
     /// Its name on the command line and in the journal.
     pub name: &'static str,
-    /// Where it is shown.
+    /// The group that the output shows it in.
     pub group: Group,
-    /// What noise it removes; one sentence.
+    /// The noise that it removes; one sentence.
     pub noise: &'static str,
-    /// The files that it may write, and those that change when it writes. Empty for a row that is only reported.
+    /// Files that it may write, and files that change with them. Empty for a row that is only reported.
     pub files: &'static [File],
-    /// What writing it needs.
+    /// The rights or features that writing it needs.
     pub needs: &'static str,
-    /// How sure we are that it helps and is put back.
+    /// The evidence that it helps and can be restored.
     pub sure: Confidence,
-    /// Whether `tune` turns it without being asked for it by name. A row that is not wanted by default is no reason to
-    /// call a machine "not tuned".
+    /// Whether `tune` turns it if the user names no knobs. A machine counts as tuned even if the other rows
+    /// are not set.
     pub by_default: bool,
-    /// Reads it.
+    /// The function that reads it.
     pub(super) look: fn(&Knob, &Machine<'_>) -> Reading,
 }
 
-/// What a knob is about.
+/// The subject of a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
     /// Clock frequency, idle states, power.
     Frequency,
-    /// CPUs, and what runs on them.
+    /// CPUs, and the programs and interrupts that run on them.
     Topology,
-    /// What the kernel does from time to time.
+    /// Periodic work of the kernel.
     Kernel,
     /// Memory and address space.
     Memory,
 }
 
-/// How sure we are of a row.
+/// The evidence for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// Seen on a machine.
+    /// We saw it work on a machine.
     Tested,
-    /// Read in the kernel's source or documentation.
+    /// We read it in the kernel's source or documentation.
     Documented,
 }
 
-/// Files of a knob.
+/// A file of a knob, or a pattern for several files.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
-    /// Path below the root. `#` in a component stands for a number, `*` for any name.
+    /// Path below the root. In a component, `#` stands for a number and `*` for any name.
     pub path: &'static str,
-    /// What it holds.
+    /// The format of its value.
     pub format: Format,
-    /// When it is put back.
+    /// Its place in the order of restoring.
     pub undo: Undo,
 }
 
-/// The order in which files are put back. Not the reverse of the order of tuning: bringing CPUs back, the turbo or the
-/// governor changes files of the later classes.
+/// The order in which files are restored. It is not the reverse order of tuning: restoring CPUs, turbo or the
+/// governor changes files of later classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Undo {
     Workqueues,
-    /// The whole machine's switch, and then single CPUs that had been offline before.
+    /// The switch for the whole machine. Single CPUs that were offline before come after it.
     Smt,
     Cpus,
     Turbo,
-    /// The switch of each policy: the kernel refuses it while the global one is off, and sets it with that.
+    /// The switch of each policy. The global switch sets it too. The kernel refuses it while the global one is off.
     PolicyTurbo,
     Governor,
     Energy,
@@ -80,46 +80,46 @@ pub enum Undo {
     Daemons,
 }
 
-/// How a knob stands.
+/// The state of a knob.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// As it should be.
+    /// It has a good value.
     Fine { now: String },
     /// `tune` can change it.
     NotTuned { now: String, wanted: String },
-    /// It should be different, but cannot be set here.
+    /// It has a bad value, but `tune` cannot change it here.
     CannotSet { why: String },
     /// This machine does not have it.
     Absent { why: String },
-    /// Only shown; `advice` when something could be better.
+    /// Stillwell only shows it. It gives `advice` if another value would be better.
     Reported { now: String, advice: Option<String> },
 }
 
-/// A file to write.
+/// A write to a file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Setting {
     /// Below the root.
     pub path: String,
-    /// What is in it.
+    /// Its present value.
     pub now: String,
-    /// What is to be written.
+    /// The value to write.
     pub wanted: String,
 }
 
-/// A knob as it was read.
+/// The reading of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// In words.
+    /// The state of the knob.
     pub state: State,
-    /// What `tune` would write, in this order; empty unless it is not tuned.
+    /// The writes of `tune`, in this order. Empty unless the knob is not tuned.
     pub settings: Vec<Setting>,
-    /// Files that change by themselves when that is written, so they are saved before.
+    /// Files that the kernel changes with these writes. The journal saves them first.
     pub companions: Vec<String>,
 }
 
 impl Knob {
-    /// Reads it on a machine. Never fails and never writes.
+    /// Reads the knob on a machine. It never fails and never writes.
     pub fn read(&self, machine: &Machine<'_>) -> Reading {
         let mut reading = (self.look)(self, machine);
         let sealed = reading.settings.iter().find_map(|setting| machine.sealed_by(&setting.path));
@@ -130,13 +130,13 @@ impl Knob {
         reading
     }
 
-    /// The row of a path; `None` when this knob has no business with it.
+    /// The row of a path, or `None` if this knob may not write it.
     pub fn file(&self, path: &str) -> Option<&'static File> {
         self.files.iter().find(|file| file.matches(path))
     }
 
-    /// A reading of files that should hold these values. Files that do not exist are left out; `absent` says why none
-    /// of them may exist.
+    /// Compares files with the values that they should hold. It leaves out missing files. `absent` is the reason if
+    /// all of them are missing.
     pub(super) fn compare(
         &self,
         host: &Host,
@@ -172,7 +172,7 @@ impl Knob {
 }
 
 impl Reading {
-    /// Nothing to write.
+    /// A reading with nothing to write.
     pub(super) fn only(state: State) -> Self {
         Self { state, settings: Vec::new(), companions: Vec::new() }
     }
@@ -189,7 +189,7 @@ impl Reading {
         Self::only(State::Reported { now: now.into(), advice: advice.map(str::to_owned) })
     }
 
-    /// Saves these before anything is written.
+    /// Adds files to save before anything is written.
     pub(super) fn keeping(mut self, companions: impl IntoIterator<Item = String>) -> Self {
         if !self.settings.is_empty() {
             self.companions.extend(companions);
@@ -220,7 +220,7 @@ fn component_matches(pattern: &str, part: &str) -> bool {
     number.is_some_and(|n| (1..=9).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Each value once, in order.
+/// Lists each value once, in order.
 pub(super) fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> String {
     let mut seen: Vec<&str> = Vec::new();
     for value in values {

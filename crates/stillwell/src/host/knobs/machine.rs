@@ -1,4 +1,4 @@
-//! What the knobs have to know of the machine besides their own files.
+//! Facts about the machine that several knobs need.
 
 use crate::host::mounts::{self, Mount};
 use crate::host::{Host, cpu, virtualisation};
@@ -6,28 +6,28 @@ use crate::values::{format_cpu_list, parse_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// A machine, and the CPUs that benchmarks are to have.
+/// A machine, and the CPUs for its benchmarks.
 #[derive(Debug)]
 pub struct Machine<'a> {
     /// Its files.
     pub host: &'a Host,
     /// CPUs that are online.
     pub online: Vec<usize>,
-    /// CPUs of the benchmark; empty when nobody has said and none is isolated.
+    /// The benchmark's CPUs. Empty if the user named none and none is isolated.
     pub bench: Vec<usize>,
-    /// CPUs for everything else: neither those of the benchmark nor, where there are others, their siblings.
+    /// CPUs for everything else. They exclude the benchmark's CPUs and, if other CPUs are left, their siblings.
     pub others: Vec<usize>,
-    /// Directories of cpufreq.
+    /// Directories of the cpufreq policies.
     pub policies: Vec<String>,
     /// The cpufreq driver.
     pub driver: Option<String>,
-    /// What kind of virtual machine this is.
+    /// The kind of virtual machine, if it is one.
     pub virtualisation: Option<String>,
     mounts: Vec<Mount>,
 }
 
 impl<'a> Machine<'a> {
-    /// Looks at a machine; `bench` comes from [`bench_cpus`].
+    /// Reads the facts about a machine. `bench` comes from [`bench_cpus`].
     pub fn new(host: &'a Host, bench: Vec<usize>) -> Self {
         let online = online(host);
         let siblings: Vec<usize> = bench.iter().flat_map(|cpu| siblings(host, *cpu)).collect();
@@ -47,12 +47,12 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Directories `cpuN` of the CPUs that are online.
+    /// Directories `cpuN` of the online CPUs.
     pub(super) fn cpu_directories(&self) -> impl Iterator<Item = String> {
         self.online.iter().map(|cpu| format!("{CPU}/cpu{cpu}"))
     }
 
-    /// Threads of the cores of the benchmark that are online and not the benchmark's.
+    /// Online siblings of the benchmark's CPUs that the benchmark does not use.
     pub(super) fn idle_siblings(&self) -> Vec<usize> {
         let all = self.bench.iter().flat_map(|cpu| siblings(self.host, *cpu));
         let mut idle: Vec<usize> =
@@ -62,19 +62,19 @@ impl<'a> Machine<'a> {
         idle
     }
 
-    /// Whether a CPU goes when sibling threads are switched off.
+    /// Whether this CPU goes offline when sibling threads are switched off.
     pub(in crate::host) fn is_second_thread(&self, cpu: usize) -> bool {
         siblings(self.host, cpu).first().is_some_and(|first| *first != cpu)
     }
 
-    /// Where the file system of a path is mounted, if it refuses to be written.
+    /// The mount point of the path's file system, if it is read-only.
     pub(super) fn sealed_by(&self, path: &str) -> Option<&str> {
         let holds = |mount: &&Mount| {
             let point = mount.relative_point();
             let rest = path.strip_prefix(point);
             rest.is_some_and(|rest| point.is_empty() || rest.is_empty() || rest.starts_with('/'))
         };
-        // Of several mounts at one point the last one is on top.
+        // If several file systems are mounted at one point, the last one is on top.
         let mounts = self.mounts.iter().filter(holds);
         let mount = mounts.max_by_key(|mount| mount.relative_point().len())?;
         mount.read_only.then_some(mount.point.as_str())
@@ -91,11 +91,11 @@ fn siblings(host: &Host, cpu: usize) -> Vec<usize> {
     list.and_then(|list| parse_cpu_list(&list).ok()).unwrap_or_default()
 }
 
-/// The CPUs of the benchmark: those that were asked for, or else those that the kernel was booted to leave alone, or
+/// The benchmark's CPUs: those that the user `asked` for, or else those that the kernel was booted to leave alone, or
 /// else none.
 ///
 /// # Errors
-/// A CPU that is not online, or none left for everything else.
+/// A CPU is offline, or no CPU is left for everything else.
 pub fn bench_cpus(host: &Host, asked: Option<&[usize]>) -> Result<Vec<usize>, String> {
     let online = online(host);
     let Some(asked) = asked else {

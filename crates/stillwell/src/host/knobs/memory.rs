@@ -1,4 +1,4 @@
-//! Background work on memory, and the layout of processes.
+//! Background work on memory, and the address space layout of processes.
 
 use crate::host::knobs::kernel::switch;
 use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
@@ -42,7 +42,7 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-/// `0` keeps what is merged; `2` would take it apart. Both are quiet.
+/// `0` keeps merged pages, and `2` would split them. Neither causes noise.
 fn ksm(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let is_off = machine.host.read(knob.files[0].path).as_deref() == Some("2");
     switch(knob, machine, if is_off { "2" } else { "0" }, "this kernel does not merge pages")

@@ -1,8 +1,9 @@
-//! The knobs: what on a machine makes the times of a benchmark vary, one row each, in the order in which they are
-//! turned. This table is all that knows files of the machine that may be written: tuning, restoring and the privileged
-//! helper take a knob and a path, and refuse what is not in it.
+//! The knobs: settings of the machine that make benchmark times vary. Each has one row, in the order of tuning.
 //!
-//! Nothing here outlives a reboot.
+//! Only this table names files of the machine that Stillwell may write. Tuning, restoring and the privileged helper
+//! take a knob and a path, and refuse a path that is not in the table.
+//!
+//! No setting survives a reboot.
 
 mod format;
 mod frequency;
@@ -33,7 +34,7 @@ pub fn knobs() -> impl Iterator<Item = &'static Knob> {
     .flatten()
 }
 
-/// The knob of this name.
+/// The knob with this name.
 pub fn knob(name: &str) -> Option<&'static Knob> {
     knobs().find(|knob| knob.name == name)
 }

@@ -1,4 +1,4 @@
-//! Which CPUs there are, and what else runs on those of the benchmark.
+//! The online CPUs, and other work that runs on the benchmark's CPUs.
 
 use crate::host::knobs::frequency::{
     EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
@@ -13,17 +13,17 @@ const CPU_ONLINE: File =
     File { path: "sys/devices/system/cpu/cpu#/online", format: Format::Number, undo: Undo::Cpus };
 const IRQ: File =
     File { path: "proc/irq/#/smp_affinity_list", format: Format::CpuList, undo: Undo::Irqs };
-/// Stands for the CPUs of a thread of the kernel.
+/// Stands for the CPU mask of a kernel thread.
 const KERNEL_THREAD: File =
     File { path: "proc/#/status", format: Format::Affinity, undo: Undo::Settings };
 const DEFAULT_IRQ: &str = "proc/irq/default_smp_affinity";
 const WORKQUEUES: &str = "sys/devices/virtual/workqueue/cpumask";
 const WATCHDOG: &str = "proc/sys/kernel/watchdog_cpumask";
-/// What a knob says that waits for the CPUs of the benchmark.
+/// Advice of a knob that needs to know the benchmark's CPUs.
 const CHOOSE: &str = "say which CPUs benchmarks are to have, with ⟦affinity⟧ LIST";
 
-/// Daemons that rewrite our knobs stop first: they would see each write as something to correct. Then CPUs go, because
-/// their files go with them.
+/// Daemons that rewrite our knobs stop first, because they would correct each of our writes. CPUs go offline next,
+/// because their files vanish with them.
 pub(super) const FIRST: &[Knob] = &[
     Knob {
         name: "power-daemons",
@@ -143,9 +143,10 @@ fn daemons(knob: &Knob, machine: &Machine<'_>) -> Reading {
     knob.compare(machine.host, wanted, "there is no such service of systemd")
 }
 
-/// With the switch CPUs go and come; the interrupts of a CPU that goes move to another one and stay there, and its
-/// policy goes and comes back with what the kernel thinks best. So do the CPUs of some threads (`kswapd_cpu_online()` in
-/// mm/vmscan.c).
+/// Lists files that change when CPUs go offline and come back.
+///
+/// The interrupts of an offline CPU move to another CPU and stay there. Its policy vanishes and comes back with the
+/// kernel's defaults. The CPU masks of some kernel threads change too (`kswapd_cpu_online()` in mm/vmscan.c).
 fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
     let host = machine.host;
     let cpus = host.list("sys/devices/system/cpu").into_iter();
@@ -169,14 +170,14 @@ fn smt(knob: &Knob, machine: &Machine<'_>) -> Reading {
         return Reading::absent("the kernel has no switch for sibling threads");
     };
     match control.as_str() {
-        // A hypervisor shows threads and no switch for them.
+        // A hypervisor may show sibling threads without a switch for them.
         "notsupported" | "notimplemented" if has_siblings(machine) => Reading::cannot(format!(
             "the kernel cannot switch sibling threads here (/{SMT} is {control})"
         )),
         "notsupported" | "notimplemented" => Reading::absent("the CPUs have no sibling threads"),
-        // It is shown, and the kernel takes nothing back: EPERM (kernel/cpu.c).
+        // The file is readable, but the kernel refuses to switch threads on again: EPERM (kernel/cpu.c).
         "forceoff" => Reading::only(super::State::Fine { now: control }),
-        // A number on machines with more than two threads in a core.
+        // The value is a number on machines with more than two threads in a core.
         _ if machine.bench.iter().any(|cpu| machine.is_second_thread(*cpu)) => {
             Reading::cannot(format!(
                 "of CPUs {} some are second threads of a core, and would go; choose the first threads",
@@ -222,7 +223,7 @@ fn siblings(knob: &Knob, machine: &Machine<'_>) -> Reading {
     reading
 }
 
-/// Only interrupts that may go to a CPU of the benchmark are moved: an administrator's layout of the others stays.
+/// Moves only interrupts that may go to a benchmark CPU. The administrator's choices for the others stay.
 fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     if !host.exists(DEFAULT_IRQ) {
@@ -268,14 +269,14 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     reading
 }
 
-/// The value without the CPUs of the benchmark; nothing may be left empty.
+/// Removes the benchmark's CPUs from the mask. The mask must not become empty.
 fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let now = machine.host.read(WORKQUEUES);
     let cpus = now.as_deref().and_then(|mask| crate::host::mask::parse_cpu_mask(mask).ok());
     without_bench(knob, machine, WORKQUEUES, now, cpus, format_cpu_mask)
 }
 
-/// An administrator's layout stays, as far as it is not on CPUs of the benchmark or of their siblings.
+/// Keeps the administrator's CPU masks, except for the benchmark's CPUs and their siblings.
 fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     let Some(threads) = movable_kernel_threads(host) else {

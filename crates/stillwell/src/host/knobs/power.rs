@@ -1,9 +1,10 @@
-//! Idle states, power profiles, and the daemons that turn the same knobs as we do.
+//! Idle states, power profiles, and daemons that turn the same knobs as Stillwell.
 
 use crate::host::knobs::format::latency_us;
 use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
-/// Longest wake-up that is allowed, µs: C1 and C1E stay, and with them the room that idle cores leave to the busy one.
+/// Longest allowed wake-up time, µs. It keeps C1 and C1E, and so the power budget that idle cores leave to the busy
+/// one.
 const RESUME_LATENCY_US_MAX: u64 = 10;
 const PROFILE: &str = "sys/firmware/acpi/platform_profile";
 
@@ -34,7 +35,7 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-/// Of the CPUs of the benchmark; of all, when nobody has said which they are.
+/// Limits the benchmark's CPUs, or all CPUs if the user named none.
 fn idle_states(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     let has_states =

@@ -1,4 +1,4 @@
-//! What can only be shown: it is set when the machine boots, or by hand.
+//! Settings that Stillwell only shows, because they need a reboot or a decision of the user.
 
 use crate::host::knobs::knob::distinct;
 use crate::host::knobs::{Confidence, Group, Knob, Machine, Reading};
@@ -51,7 +51,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Group::Kernel,
         "callbacks of RCU run on the CPU that queued them",
         |_, machine| {
-            // kernel/rcu/tree_nocb.h, `rcu_init_nohz`
+            // See kernel/rcu/tree_nocb.h, `rcu_init_nohz`.
             let nohz = machine.host.read("sys/devices/system/cpu/nohz_full").unwrap_or_default();
             match nohz.as_str() {
                 "" | "(null)" => boot_flag(
@@ -120,7 +120,7 @@ fn boot_list(machine: &Machine<'_>, path: &str, parameter: &str) -> Reading {
             "this kernel is built without {}",
             parameter.split('=').next().unwrap_or("")
         )),
-        // The kernel writes `(null)` for a mask that was never made.
+        // The kernel writes `(null)` for a mask that it never allocated.
         Some("" | "(null)") => Reading::reported(
             "no CPU",
             Some(&format!("boot with {parameter}; see `stillwell system boot`")),
@@ -129,7 +129,7 @@ fn boot_list(machine: &Machine<'_>, path: &str, parameter: &str) -> Reading {
     }
 }
 
-/// Parameters of the command line are words; a parameter of a module has its name before it.
+/// Parameters of the kernel command line are words. A module's parameter begins with the module's name.
 fn boot_flag(machine: &Machine<'_>, name: &str, advice: Option<&str>) -> Reading {
     let cmdline = machine.host.read("proc/cmdline").unwrap_or_default();
     let is_it = |word: &&str| {
@@ -154,7 +154,7 @@ fn clock_source(_: &Knob, machine: &Machine<'_>) -> Reading {
     Reading::reported(source, is_slow.then_some(advice))
 }
 
-/// A charger that is plugged in: type `Mains`, or `USB` for one with a USB-C plug.
+/// Looks for a connected charger. Its type is `Mains`, or `USB` for a USB-C charger.
 fn power_supply(_: &Knob, machine: &Machine<'_>) -> Reading {
     let host = machine.host;
     let directory = "sys/class/power_supply";
@@ -162,7 +162,7 @@ fn power_supply(_: &Knob, machine: &Machine<'_>) -> Reading {
     for name in host.list(directory) {
         let read = |file| host.read(format!("{directory}/{name}/{file}")).unwrap_or_default();
         match read("type").as_str() {
-            // Batteries of mice have the scope `Device`.
+            // The battery of a mouse has the scope `Device`.
             "Battery" => has_battery |= read("scope") != "Device",
             "Mains" | "USB" => {
                 n_chargers += 1;
@@ -178,7 +178,8 @@ fn power_supply(_: &Knob, machine: &Machine<'_>) -> Reading {
     }
 }
 
-/// Times that each CPU and package was throttled since boot (Documentation/ABI/stable/sysfs-devices-system-cpu).
+/// Counts how often each CPU and package was throttled since boot
+/// (Documentation/ABI/stable/sysfs-devices-system-cpu).
 fn throttling(_: &Knob, machine: &Machine<'_>) -> Reading {
     let counts = machine.cpu_directories().filter_map(|cpu| {
         machine.host.read_value::<u64>(format!("{cpu}/thermal_throttle/core_throttle_count"))
@@ -256,7 +257,7 @@ fn resctrl(_: &Knob, machine: &Machine<'_>) -> Reading {
     Reading::absent("this processor or kernel cannot divide the cache")
 }
 
-/// Timers that systemd starts at boot.
+/// Counts the timers that systemd starts at boot.
 fn services(_: &Knob, machine: &Machine<'_>) -> Reading {
     let wants =
         ["etc/systemd/system/timers.target.wants", "usr/lib/systemd/system/timers.target.wants"];

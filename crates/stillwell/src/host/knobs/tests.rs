@@ -1,4 +1,4 @@
-//! The traps of single knobs.
+//! Surprising behaviour of single knobs.
 
 use super::*;
 

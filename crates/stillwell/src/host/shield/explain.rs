@@ -1,11 +1,11 @@
-//! Why there is no shield, in sentences: what, why, what to do.
+//! Explains in sentences why there is no shield and how to get one.
 
 use std::io;
 
 use crate::host::Host;
 use crate::values::{name_cpus, read_cpu_list};
 
-/// A write that failed.
+/// Explains a write to a control group that failed.
 pub(super) fn cannot(what: &str, group: &str, error: &io::Error) -> String {
     let advice = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => "run as root",
@@ -19,7 +19,7 @@ pub(super) fn cannot(what: &str, group: &str, error: &io::Error) -> String {
     format!("cannot {what} in /{group}: {error}; {advice}")
 }
 
-/// A partition that the kernel did not make: `isolated invalid (reason)`, or a bare `isolated invalid`.
+/// Explains a refused partition. The kernel shows it as `isolated invalid (reason)` or as a bare `isolated invalid`.
 pub(super) fn refused(host: &Host, path: &str, now: &str, cpus: &[usize]) -> String {
     let shown = name_cpus(cpus);
     let point = path.rsplit_once('/').map_or("", |(point, _)| point);
@@ -39,7 +39,7 @@ pub(super) fn refused(host: &Host, path: &str, now: &str, cpus: &[usize]) -> Str
     )
 }
 
-/// Groups beside ours that have these CPUs.
+/// Names other groups that have these CPUs.
 fn other_groups(host: &Host, point: &str, cpus: &[usize]) -> String {
     match overlapping(host, point, crate::host::shield::group::OURS, cpus) {
         groups if groups.is_empty() => "something else has or needs these CPUs".into(),
@@ -50,7 +50,7 @@ fn other_groups(host: &Host, point: &str, cpus: &[usize]) -> String {
     }
 }
 
-/// Sets of others that have these CPUs: what is in them stays there.
+/// Names sets of other programs that have these CPUs. Their tasks stay there.
 pub(super) fn overlap(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -> Option<String> {
     let groups = overlapping(host, point, ours, cpus);
     let shown = name_cpus(cpus);
@@ -72,7 +72,7 @@ fn overlapping(host: &Host, point: &str, ours: &[&str], cpus: &[usize]) -> Vec<S
     groups.filter(has_them).map(|name| format!("/{point}/{name}")).collect()
 }
 
-/// Nobody gives the rights of root.
+/// Explains that neither `sudo` nor `doas` gives root rights without a password.
 pub fn no_shield_without_rights(shielded: &[usize], bound: &[usize]) -> String {
     format!(
         "only root can keep {} free, and neither sudo nor doas gives the rights without a password; run it with sudo (the \

@@ -1,4 +1,4 @@
-//! A shield with its journal: noted, made, looked at; and taken away again.
+//! Makes a shield, verifies it and removes it again; the journal records each step first.
 
 use anyhow::{Result, bail};
 
@@ -12,10 +12,10 @@ use crate::host::shield::{
 };
 use crate::values::{name_cpus, read_cpu_list};
 
-/// Makes a shield, or says in its notes why there is none. `knobs` have been turned for it.
+/// Makes a shield; its notes say why if it cannot be made. The caller has already turned `knobs` for it.
 ///
 /// # Errors
-/// The journal cannot be written, or what was begun cannot be taken away.
+/// The journal cannot be written, or a shield that is half made cannot be removed.
 pub fn put_in_force(
     host: &Host,
     store: &mut Store,
@@ -54,7 +54,7 @@ pub fn put_in_force(
     Ok((raised, isolation))
 }
 
-/// What is left where one could not be made: systemd may not be as it should be, and a group of our own still be possible.
+/// Returns the next best kind of shield after one failed. Without a working systemd, our own group may still work.
 fn next_best(host: &Host, raised: ShieldPlan) -> ShieldPlan {
     let mut next = ShieldPlan { how: ShieldKind::Affinity, masks: Masks::default(), ..raised };
     if raised.how == ShieldKind::DelegatedPartition {
@@ -64,7 +64,7 @@ fn next_best(host: &Host, raised: ShieldPlan) -> ShieldPlan {
     next
 }
 
-/// Takes the shield away, and puts back the knobs that were turned for it. Others stay.
+/// Removes the shield and restores the knobs that were turned for it. Other knobs stay as they are.
 ///
 /// # Errors
 /// The journal cannot be written.
@@ -74,7 +74,7 @@ pub fn take_down(host: &Host, store: &mut Store) -> Result<Restoration> {
     restore_some(host, store, |item| knobs.iter().any(|name| name == item.knob.name))
 }
 
-/// Shields that nobody has noted: their journal was removed by hand.
+/// Finds shields that are in no journal, because a user deleted the file.
 pub fn strays(host: &Host) -> Vec<ShieldPlan> {
     let site = find(host);
     let is_there = |how: &ShieldKind| group_of(&site, *how).is_some_and(|path| host.exists(path));

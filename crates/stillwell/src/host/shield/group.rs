@@ -1,13 +1,15 @@
-//! Making, writing and removing our control groups: the only names that are ever made, and the only files of others that
-//! are written, which are those that tasks are moved with and the switch of the controller.
+//! Creates, writes and removes the control groups of Stillwell.
+//!
+//! Stillwell creates no other group names. Of other groups it writes only the files that move tasks and the one that
+//! switches the controller on.
 
 use std::io;
 
 use crate::host::Host;
 use crate::host::knobs::Format;
 
-/// Names of our groups: the partition, or the set for the benchmark; the set for everything else; what systemd calls
-/// those of its own.
+/// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
+/// systemd units.
 pub(super) const OURS: &[&str] = &[
     "stillwell",
     "stillwell-user",
@@ -16,7 +18,7 @@ pub(super) const OURS: &[&str] = &[
     "stillwell-shield.service",
 ];
 
-/// Files that may be written in our groups.
+/// Files that Stillwell may write in its own groups.
 const OWN_FILES: &[&str] = &[
     "cgroup.procs",
     "tasks",
@@ -26,10 +28,10 @@ const OWN_FILES: &[&str] = &[
     "cpuset.cpus.exclusive",
     "cpuset.cpus.partition",
 ];
-/// Files that may be written in the root of all groups.
+/// Files that Stillwell may write in the root group.
 const ROOT_FILES: &[&str] = &["cgroup.procs", "tasks", "cgroup.subtree_control"];
 
-/// Whether it may be written.
+/// Whether Stillwell may write this file.
 fn is_allowed(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let file = parts.next().unwrap_or("");
@@ -42,7 +44,7 @@ impl Host {
     /// Writes a file of a control group.
     ///
     /// # Errors
-    /// The kernel's answer, or it is none of those that may be written.
+    /// The kernel refuses the write, or the file is not one that Stillwell may write.
     pub(super) fn write_group(&self, path: &str, value: &str) -> io::Result<()> {
         if !is_allowed(path) {
             return Err(io::Error::new(
@@ -58,10 +60,10 @@ impl Host {
         self.write_value(Format::Word, path, value)
     }
 
-    /// Makes a group; that it is there already is no error.
+    /// Creates a group. An existing group is no error.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// The kernel refuses.
     pub(super) fn make_group(&self, path: &str) -> io::Result<()> {
         crate::host::kill::kill_point();
         self.make_directory(path, OURS)?;
@@ -72,10 +74,10 @@ impl Host {
         Ok(())
     }
 
-    /// Removes a group; that it is not there is no error.
+    /// Removes a group. A missing group is no error.
     ///
     /// # Errors
-    /// The kernel's answer: EBUSY while a process is in it.
+    /// The kernel refuses: EBUSY while a process is in the group.
     pub(super) fn remove_group(&self, path: &str) -> io::Result<()> {
         crate::host::kill::kill_point();
         #[cfg(test)]

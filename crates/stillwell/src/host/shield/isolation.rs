@@ -1,27 +1,27 @@
-//! A shield as it is asked for, as the journal has it, and as the machine has it.
+//! A shield as the user requests it, as the journal records it, and as the machine reports it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::host::shield::tasks::Masks;
 
-/// What keeps others off.
+/// The mechanism that keeps other programs off the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShieldKind {
     /// A partition of version 2 control groups, directly below the root.
     Partition,
-    /// The same in a service of systemd's that is delegated to us.
+    /// A partition in the control group of a systemd service, which systemd delegates to Stillwell.
     DelegatedPartition,
-    /// Sets of CPUs, version 1.
+    /// Sets of CPUs of version 1 control groups.
     Cpusets,
-    /// `isolcpus=`.
+    /// The boot parameter `isolcpus=`.
     Boot,
-    /// Nothing: the commands are bound to the CPUs, and others may use them too.
+    /// No shield: the commands are bound to the CPUs, but other programs may use them too.
     Affinity,
 }
 
 impl ShieldKind {
-    /// In a sentence: the CPUs are kept free by …
+    /// The name to put after "the CPUs are kept free by".
     pub fn name(self) -> &'static str {
         match self {
             Self::Partition => "a cgroup v2 partition",
@@ -32,71 +32,71 @@ impl ShieldKind {
         }
     }
 
-    /// Whether anything keeps others off.
+    /// Whether other programs are kept off.
     pub fn is_shield(self) -> bool {
         self != Self::Affinity
     }
 }
 
-/// What is wanted.
+/// A shield as the user requests it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShieldRequest {
-    /// The CPUs, whole cores if possible; `None`: the recommended ones.
+    /// The CPUs, whole cores if possible. `None` asks for the recommended ones.
     pub cpus: Option<Vec<usize>>,
-    /// Whether kernel threads that can be moved are moved with version 1. A partition moves them by itself.
+    /// Whether version 1 also moves the kernel threads that can be moved. A partition always moves them.
     #[serde(default)]
     pub kernel_threads: bool,
-    /// Whether the scheduler is to spread threads over the CPUs, for commands with several.
+    /// Whether the scheduler balances threads over the CPUs, for commands with several threads.
     #[serde(default)]
     pub balanced: bool,
 }
 
-/// A shield as the journal has it: what was about to be made.
+/// A shield as the journal records it before it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShieldPlan {
-    /// Of what.
+    /// The kind of shield.
     pub how: ShieldKind,
-    /// The CPUs.
+    /// The shielded CPUs.
     pub cpus: Vec<usize>,
-    /// The CPUs that commands are to have.
+    /// The CPUs that the commands run on.
     pub bound: Vec<usize>,
-    /// Whether the scheduler spreads threads over them.
+    /// Whether the scheduler balances threads over these CPUs.
     pub balanced: bool,
-    /// Whether the controller was switched on for it, which has to be undone.
+    /// Whether Stillwell switches the controller on for the shield, and so has to switch it off again.
     pub switched_on: bool,
-    /// Tasks that somebody had bound to CPUs, where the kernel forgets that.
+    /// CPU masks that users gave to tasks, for kernels that forget such masks.
     pub masks: Masks,
-    /// The knobs that were turned for it.
+    /// The knobs that were turned for the shield.
     pub knobs: Vec<String>,
 }
 
-/// What is in force, as the machine says after it was made.
+/// The shield in force, as the machine reports it after it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
-    /// What keeps others off.
+    /// The mechanism that keeps other programs off the CPUs.
     pub how: ShieldKind,
-    /// CPUs that are kept free, as a list.
+    /// The shielded CPUs, as a list.
     pub cpus: String,
-    /// CPUs of these that the commands have.
+    /// The shielded CPUs that the commands run on, as a list.
     pub bound: String,
-    /// What the kernel calls the partition: `isolated` (no load balancing) or `root`.
+    /// The kernel's name of the partition: `isolated` (no load balancing) or `root`.
     pub partition: Option<String>,
-    /// CPUs of everything else, as the kernel shows them.
+    /// The CPUs of everything else, as the kernel shows them.
     pub others: Option<String>,
-    /// Tasks of other programs that may still run there.
+    /// Tasks of other programs that may still run on the shielded CPUs.
     pub n_tasks_left: u32,
-    /// Kernel threads that could be elsewhere and may still run there.
+    /// Kernel threads that may still run there, although they could run elsewhere.
     pub n_kernel_threads_left: u32,
-    /// Interrupts of devices that may still go there.
+    /// Device interrupts that the kernel may still send there.
     pub n_irqs_left: u32,
-    /// What could not be had, and why; whole sentences.
+    /// Parts of the request that failed, and why; whole sentences.
     pub notes: Vec<String>,
 }
 
 impl Isolation {
-    /// There is none, because.
+    /// Reports that there is no shield, with the reason.
     pub fn none(why: String) -> Self {
         Self {
             how: ShieldKind::Affinity,
@@ -111,12 +111,12 @@ impl Isolation {
         }
     }
 
-    /// The CPUs of the commands.
+    /// The CPUs that the commands run on.
     pub fn bound_cpus(&self) -> Vec<usize> {
         crate::values::parse_cpu_list(&self.bound).unwrap_or_default()
     }
 
-    /// The CPUs that are kept free.
+    /// The shielded CPUs.
     pub fn shielded_cpus(&self) -> Vec<usize> {
         crate::values::parse_cpu_list(&self.cpus).unwrap_or_default()
     }

@@ -1,8 +1,10 @@
-//! The shield: CPUs on which nothing runs but what is put there. Made of what this machine has: a partition of control
-//! groups (version 2), sets of CPUs (version 1), or CPUs that the kernel was booted to leave alone.
+//! The shield: CPUs that run only the benchmark.
 //!
-//! What is about to be made is in the journal before the first write, and taking it away asks the machine and not the
-//! journal how far it came: so it can be killed at any point (docs/isolation.md).
+//! It uses the best mechanism that the machine has: a version 2 control group partition, version 1 sets of CPUs, or
+//! CPUs that the kernel was booted to leave alone.
+//!
+//! The journal records the shield before the first write. Removing the shield looks at the machine, not at the
+//! journal, to see how far the setup came. So a kill at any point is safe (docs/isolation.md).
 
 mod explain;
 mod force;
@@ -32,10 +34,10 @@ pub use watch::Watch;
 
 use tasks::Masks;
 
-/// Knobs that take away from the CPUs of a shield what no task is: interrupts, deferred work, timers of the kernel.
+/// Knobs that remove noise which comes from no task: interrupts, deferred work, kernel timers.
 pub const KNOBS: &[&str] = &["irqbalance", "irqs", "workqueues", "watchdog-cpus"];
 
-/// What is to be made for these CPUs. Nothing is written yet. The second value says why it is not something better.
+/// Plans a shield for these CPUs and writes nothing. The second value says why there is no better kind.
 pub fn plan(
     host: &Host,
     placement: &Placement,
@@ -61,7 +63,7 @@ pub fn plan(
     (raised, why)
 }
 
-/// Finds out what a partition will have to undo.
+/// Records the state that a partition will have to undo.
 fn prepare(host: &Host, raised: &mut ShieldPlan) {
     let site = find(host);
     match raised.how {
@@ -71,10 +73,10 @@ fn prepare(host: &Host, raised: &mut ShieldPlan) {
     }
 }
 
-/// Makes it; to be called when it is in the journal. The value is what the user should know.
+/// Makes the shield and returns notes for the user. The journal must already have it.
 ///
 /// # Errors
-/// Why it cannot be had; what was made until then is taken away by [`lower`].
+/// The shield cannot be made, with the reason. [`lower`] removes the parts that were made.
 pub fn raise(
     host: &Host,
     raised: &ShieldPlan,
@@ -89,7 +91,7 @@ pub fn raise(
     }
 }
 
-/// Takes it away, as far as there is something of it. Returns what is left of it, and why.
+/// Removes the shield, or the parts of it that exist. Returns each part that is left, and why.
 pub fn lower(host: &Host, raised: &ShieldPlan) -> Vec<(String, String)> {
     let site = find(host);
     match raised.how {
@@ -100,10 +102,10 @@ pub fn lower(host: &Host, raised: &ShieldPlan) -> Vec<(String, String)> {
     }
 }
 
-/// Puts a process there.
+/// Moves a process into the shield.
 ///
 /// # Errors
-/// The kernel's answer, in words.
+/// The kernel refuses, with an explanation.
 pub fn enter(host: &Host, raised: &ShieldPlan, pid: i32) -> Result<(), String> {
     let site = find(host);
     let Some(path) = group_of(&site, raised.how) else { return Ok(()) };
@@ -113,7 +115,7 @@ pub fn enter(host: &Host, raised: &ShieldPlan, pid: i32) -> Result<(), String> {
         .map_err(|error| format!("cannot put process {pid} on the shielded CPUs {cpus}: {error}"))
 }
 
-/// The directory of the group that commands are in.
+/// The directory of the commands' group.
 fn group_of(site: &Site, how: ShieldKind) -> Option<String> {
     match how {
         ShieldKind::Partition => Some(version2::local(site)?),

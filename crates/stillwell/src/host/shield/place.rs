@@ -1,4 +1,4 @@
-//! Which CPUs a benchmark gets, and which are kept free for that.
+//! Chooses the CPUs for a benchmark and the CPUs to shield for it.
 
 use crate::host::cpu_table::CpuRow;
 use crate::host::recommend::recommend;
@@ -8,18 +8,19 @@ use crate::values::{format_cpu_list, name_cpus};
 /// CPUs for a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// CPUs to keep free: whole cores, as far as that is possible.
+    /// CPUs to shield: whole cores, if possible.
     pub shielded: Vec<usize>,
-    /// Those of them that the commands have. The others are siblings that stay idle.
+    /// The shielded CPUs that the commands run on. The others are siblings, which stay idle.
     pub bound: Vec<usize>,
-    /// What the user should know about the choice; sentences.
+    /// Notes for the user about the choice; whole sentences.
     pub notes: Vec<String>,
 }
 
-/// One whole core that is not that of CPU 0, or the cores of the CPUs that were `asked` for.
+/// Chooses the cores of the CPUs that the user `asked` for. Without a request, it chooses one core, but not that of
+/// CPU 0.
 ///
 /// # Errors
-/// There are none to be had, or one is not online.
+/// No CPU can be shielded, or a requested one is offline.
 pub fn place(host: &Host, asked: Option<&[usize]>) -> Result<Placement, String> {
     let table = read_cpu_table(host, None);
     match asked {
@@ -30,7 +31,7 @@ pub fn place(host: &Host, asked: Option<&[usize]>) -> Result<Placement, String> 
 
 fn place_best(table: &[CpuRow]) -> Result<Placement, String> {
     let best = recommend(table);
-    // One core is enough for one thread; several are asked for by name.
+    // One core is enough for one thread. Users name the CPUs if they need more.
     let Some(row) = best.cpus.last().and_then(|last| table.iter().find(|row| row.cpu == *last))
     else {
         return Err(format!("no CPU can be kept free here: {}", best.why.join(", ")));

@@ -1,33 +1,33 @@
-//! What this machine has to make a shield of.
+//! Finds out which kinds of shield this machine can have.
 
 use crate::host::Host;
 use crate::host::mounts::{self, Mount};
 use crate::host::shield::ShieldKind;
 use crate::values::{name_cpus, read_cpu_list};
 
-/// Control groups of a machine, as far as they can hold CPUs.
+/// The control groups of a machine that can hold CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Where the hierarchy of version 2 is mounted, if its root has the cpuset controller and may be written.
+    /// Mount point of version 2, if its root has the cpuset controller and is writable; otherwise the reason.
     pub version_2: Result<String, String>,
-    /// The same of version 1.
+    /// Mount point of version 1, under the same conditions.
     pub version_1: Result<String, String>,
-    /// Whether systemd has the groups.
+    /// Whether systemd manages the groups.
     pub has_systemd: bool,
     /// Major and minor version of the kernel.
     pub kernel: (u32, u32),
-    /// `isolcpus=`.
+    /// CPUs of the boot parameter `isolcpus=`.
     pub boot: Vec<usize>,
 }
 
-/// Looks for them.
+/// Looks for the control groups.
 pub fn find(host: &Host) -> Site {
     let mounts = mounts::read(host);
     let isolated = host.read("sys/devices/system/cpu/isolated");
     Site {
         version_2: version_2(host, &mounts),
         version_1: version_1(host, &mounts),
-        // sd_booted(3).
+        // See sd_booted(3).
         has_systemd: host.exists("run/systemd/system"),
         kernel: kernel(&host.read("proc/sys/kernel/osrelease").unwrap_or_default()),
         boot: isolated.and_then(|list| read_cpu_list(&list)).unwrap_or_default(),
@@ -35,9 +35,9 @@ pub fn find(host: &Host) -> Site {
 }
 
 impl Site {
-    /// What the shield of these CPUs is made of, and why of nothing better.
+    /// Chooses the kind of shield for these CPUs, and says why no better kind is possible.
     pub(super) fn how(&self, cpus: &[usize]) -> (ShieldKind, Vec<String>) {
-        // A partition of such CPUs adds nothing, and Linux 6.12 refuses it or does not undo it exactly.
+        // A partition of isolcpus= CPUs adds nothing. Linux 6.12 refuses it or does not undo it exactly.
         if !cpus.is_empty() && cpus.iter().all(|cpu| self.boot.contains(cpu)) {
             return (ShieldKind::Boot, Vec::new());
         }
@@ -57,12 +57,12 @@ impl Site {
         }
     }
 
-    /// Partitions below groups that are none: `cpuset.cpus.exclusive`.
+    /// Whether a partition may have a parent that is no partition (`cpuset.cpus.exclusive`).
     fn has_remote_partitions(&self) -> bool {
         self.kernel >= (6, 7)
     }
 
-    /// Whether the kernel gives tasks back the CPUs that somebody had bound them to (da019032819a).
+    /// Whether the kernel restores the CPU masks that users gave to tasks (commit da019032819a).
     pub(super) fn keeps_masks(&self) -> bool {
         self.kernel >= (6, 2)
     }
@@ -74,7 +74,7 @@ fn version_2(host: &Host, mounts: &[Mount]) -> Result<String, String> {
     };
     let point = mount.relative_point();
     let controllers = host.read(format!("{point}/cgroup.controllers")).unwrap_or_default();
-    // Only the root of all groups has no type (Documentation/admin-guide/cgroup-v2.rst).
+    // Only the root group has no cgroup.type (Documentation/admin-guide/cgroup-v2.rst).
     if host.exists(format!("{point}/cgroup.type")) || mount.root != "/" {
         return Err(IN_CONTAINER.into());
     }
@@ -97,7 +97,7 @@ fn version_1(host: &Host, mounts: &[Mount]) -> Result<String, String> {
         return Err("no cgroup v1 with the cpuset controller is mounted".into());
     };
     let point = mount.relative_point();
-    // Only the root has one (cgroups(7)).
+    // Only the root group has a release_agent (cgroups(7)).
     if mount.root != "/" || !host.exists(format!("{point}/release_agent")) {
         return Err(IN_CONTAINER.into());
     }
@@ -107,7 +107,7 @@ fn version_1(host: &Host, mounts: &[Mount]) -> Result<String, String> {
     Ok(point.to_owned())
 }
 
-/// `6.12.117+deb12-cloud-amd64`.
+/// Parses a release such as `6.12.117+deb12-cloud-amd64`.
 fn kernel(release: &str) -> (u32, u32) {
     let mut numbers = release.split(|char: char| !char.is_ascii_digit()).map(str::parse);
     let mut next = || numbers.next().and_then(Result::ok).unwrap_or(0);

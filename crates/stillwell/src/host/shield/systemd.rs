@@ -1,5 +1,7 @@
-//! The service of systemd's that a partition is made of: systemd keeps the cpuset controller switched on for it, and its
-//! group is ours to write (Delegate=, systemd.resource-control(5)).
+//! The systemd service that holds a partition.
+//!
+//! systemd keeps the cpuset controller switched on for the service. It delegates the service's group to Stillwell
+//! (Delegate=, systemd.resource-control(5)).
 #![expect(clippy::disallowed_methods, reason = "systemd is asked through its own programs")]
 
 use std::process::{Command, Stdio};
@@ -8,7 +10,7 @@ use crate::host::Host;
 use crate::host::shield::version2::{SERVICE, SLICE};
 
 impl Host {
-    /// Starts it; it sleeps.
+    /// Starts the service, which only sleeps.
     pub(super) fn start_shield_service(&self, cpus: &str) -> Result<(), String> {
         crate::host::kill::kill_point();
         self.systemd(
@@ -27,7 +29,7 @@ impl Host {
         )
     }
 
-    /// Stops it. That there is none is no error.
+    /// Stops the service. A missing service is no error.
     pub(super) fn stop_shield_service(&self) -> Result<(), String> {
         crate::host::kill::kill_point();
         let is_loaded = |unit: &str| {

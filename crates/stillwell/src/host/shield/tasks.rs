@@ -1,4 +1,4 @@
-//! Tasks: which there are, where they may run, and giving them back the CPUs that somebody had bound them to.
+//! Lists tasks and their CPUs, and restores the CPU masks that users gave to them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,23 +6,22 @@ use crate::host::Host;
 use crate::host::processes::{self, Process, Thread};
 use crate::values::{format_cpu_list, parse_cpu_list};
 
-/// CPUs that tasks were bound to.
+/// CPU masks of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Masks(pub Vec<Mask>);
 
-/// One task that was bound to CPUs.
+/// The CPU mask of one task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mask {
-    /// Its thread id.
     pub tid: i32,
-    /// When it started, in clock ticks since boot: the number may be used again.
+    /// Start time in clock ticks since boot. The kernel may use the thread id again.
     pub start_ticks: u64,
-    /// CPUs it could use.
+    /// CPUs that it could use.
     pub cpus: String,
 }
 
-/// A task as it is now.
+/// A task in its present state.
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) tid: i32,
@@ -30,7 +29,7 @@ pub(super) struct Task {
     pub(super) cpus: Vec<usize>,
 }
 
-/// All threads of all processes that can be read.
+/// All threads of all readable processes.
 pub(super) fn all(host: &Host) -> Vec<Task> {
     let threads = processes::threads(host);
     threads.filter_map(|thread| read(host, thread.process, thread.thread)).collect()
@@ -43,7 +42,7 @@ fn read(host: &Host, process: u32, thread: u32) -> Option<Task> {
     Some(Task { tid: thread.cast_signed(), process, cpus: parse_cpu_list(&cpus).ok()? })
 }
 
-/// Tasks that are bound to fewer CPUs than there are, and may be bound again.
+/// Movable tasks that are bound to fewer CPUs than are online.
 pub(super) fn bound(host: &Host, online: &[usize]) -> Masks {
     let is_bound = |task: &Task| task.process.is_movable() && task.cpus != online;
     let masks = all(host).into_iter().filter(is_bound).map(|task| Mask {
@@ -54,13 +53,13 @@ pub(super) fn bound(host: &Host, online: &[usize]) -> Masks {
     Masks(masks.collect())
 }
 
-/// Binds tasks again to what they were bound to, as far as it is within these CPUs. Tasks that have ended are passed
-/// over, and so are those that are as they should be.
+/// Restores the CPU masks of tasks, limited to the CPUs `within`. It skips tasks that have ended and tasks with the
+/// right mask.
 pub(super) fn bind_again(host: &Host, masks: &Masks, within: Option<&[usize]>) {
     for mask in &masks.0 {
         let mut wanted = parse_cpu_list(&mask.cpus).unwrap_or_default();
         wanted.retain(|cpu| within.is_none_or(|within| within.contains(cpu)));
-        // Every thread has such a directory, though only leaders are listed (proc(5)).
+        // Every thread has such a directory, although /proc lists only thread group leaders (proc(5)).
         let number = mask.tid.cast_unsigned();
         let is_it = |now: &Task| now.process.start_ticks == mask.start_ticks;
         let Some(now) = read(host, number, number).filter(is_it) else { continue };
@@ -68,13 +67,13 @@ pub(super) fn bind_again(host: &Host, masks: &Masks, within: Option<&[usize]>) {
             continue;
         }
         crate::host::kill::kill_point();
-        // One that has just ended, or that the kernel lets nobody bind, stays as it is.
+        // The call fails if the task has just ended or the kernel fixes its CPUs. Both are harmless.
         host.bind_task(mask.tid, &wanted).ok();
     }
 }
 
 impl Host {
-    /// sched_setaffinity(2); only on the machine that is running.
+    /// Calls sched_setaffinity(2), but only on the running machine.
     fn bind_task(&self, tid: i32, cpus: &[usize]) -> std::io::Result<()> {
         if self.root != std::path::Path::new("/") {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Shields in a directory with the kernel's behaviour: made, killed at every point, taken away.
+//! Makes and removes shields in a directory that behaves like the kernel, with a kill at every point.
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::host::journal::Store;
 use crate::host::kill;
 use crate::host::restore::restore;
 
-/// What a kernel shows in a new group.
+/// Files that the kernel shows in a new group.
 const FILES: &[(&str, &str)] = &[
     ("cgroup.procs", ""),
     ("tasks", ""),
@@ -32,7 +32,7 @@ pub(super) fn fake_group(host: &Host, path: &str) {
     }
 }
 
-/// A group with a task in it cannot be removed.
+/// Removes a group, unless a task is in it.
 pub(super) fn fake_remove(host: &Host, path: &str) -> io::Result<()> {
     let has = |file: &str| host.read(format!("{path}/{file}")).is_some_and(|text| !text.is_empty());
     if has("tasks") || has("cgroup.procs") {
@@ -44,8 +44,8 @@ pub(super) fn fake_remove(host: &Host, path: &str) -> io::Result<()> {
     }
 }
 
-/// Lists of tasks move from group to group; the switch of controllers adds and takes; a partition is refused without an
-/// error when the file `refuses` is there.
+/// Writes a file as the kernel does. Tasks move between groups, and the controller switch adds and removes. If the
+/// file `refuses` exists, the write of a partition succeeds but the partition is invalid.
 pub(super) fn fake_write(host: &Host, path: &str, value: &str) -> io::Result<()> {
     let (group, file) = path.rsplit_once('/').unwrap();
     if !host.exists(path) {
@@ -109,7 +109,7 @@ fn machine(files: &str) -> (tempfile::TempDir, Host) {
     expand(&format!("{CPUS}{files}"))
 }
 
-/// Every file, the journal's lock excepted.
+/// Reads every file except the journal's lock.
 fn files(host: &Host) -> BTreeMap<String, String> {
     fn walk(
         directory: &std::path::Path,
@@ -132,7 +132,7 @@ fn files(host: &Host) -> BTreeMap<String, String> {
 }
 
 fn open(host: &Host) -> Store {
-    // A child that another test has just made holds a copy of our lock until it executes something else.
+    // A child of another test may hold a copy of our lock until it calls exec.
     (0..1000).find_map(|_| Store::open(host).ok()).expect("the lock is free")
 }
 
@@ -165,7 +165,7 @@ fn a_partition_is_made_and_taken_away() {
     assert_eq!(files(&host), before);
 }
 
-/// The write succeeds, and there is no partition.
+/// The write succeeds, but the kernel makes no partition.
 #[test]
 fn a_refused_partition_leaves_nothing_and_is_explained() {
     let (_directory, host) = machine(V2);
@@ -205,7 +205,7 @@ fn sets_of_version_1_take_the_tasks_of_the_root() {
     assert_eq!(files(&host), before);
 }
 
-/// Killed before and after each write, and in the middle of each line of the journal; also while it is taken away.
+/// Kills before and after each write, and inside each journal line, while the shield is made and removed.
 #[test]
 fn killed_at_any_point_nothing_is_left() {
     for (name, machine_files) in [("version 2", V2), ("version 1", V1)] {

@@ -1,16 +1,16 @@
-//! What is in force, found out by looking at the machine after it was made.
+//! Reads back the shield that is in force after it was made.
 
 use crate::host::Host;
 use crate::host::shield::{Isolation, ShieldKind, ShieldPlan, find, group_of, tasks, version1};
 use crate::values::{format_cpu_list, read_cpu_list};
 
-/// What the kernel is to call the partition.
+/// The name that the kernel should show for the partition.
 pub fn expected_partition(raised: &ShieldPlan) -> Option<String> {
     let is_partition = matches!(raised.how, ShieldKind::Partition | ShieldKind::DelegatedPartition);
     is_partition.then(|| super::version2::kind(raised).to_owned())
 }
 
-/// Looks. `own` are processes that belong there.
+/// Reads the state of the shield from the machine.
 pub fn verify(host: &Host, raised: &ShieldPlan, notes: Vec<String>) -> Isolation {
     let site = find(host);
     let group = group_of(&site, raised.how);
@@ -62,7 +62,7 @@ fn numbers(host: &Host, version_2: &str, version_1: &str) -> Vec<i32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Interrupts with a device that the kernel may send there.
+/// Counts the device interrupts that the kernel may send to these CPUs.
 fn n_irqs(host: &Host, cpus: &[usize]) -> u32 {
     let reaches = |irq: &String| {
         let path = format!("proc/irq/{irq}/smp_affinity_list");

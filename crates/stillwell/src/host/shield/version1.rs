@@ -1,6 +1,7 @@
-//! Sets of CPUs of version 1 (Documentation/admin-guide/cgroup-v1/cpusets.rst), as `cset shield` made them: one for the
-//! benchmark, one for everything else, into which the tasks of the root set are moved. Tasks in sets of others stay where
-//! they are.
+//! Version 1 sets of CPUs (Documentation/admin-guide/cgroup-v1/cpusets.rst), as `cset shield` made them.
+//!
+//! One set is for the benchmark, and one is for everything else. Stillwell moves the tasks of the root set into the
+//! second one. Tasks in the sets of other programs stay there.
 
 use crate::host::Host;
 use crate::host::shield::site::Site;
@@ -11,20 +12,20 @@ use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 const USER: &str = "stillwell-user";
 const SYSTEM: &str = "stillwell-system";
-/// Tasks make others while they are moved, so one round may not be enough.
+/// Limit on rounds of moving. Tasks create others while they are moved, so one round may not be enough.
 const ROUNDS: usize = 10;
 
-/// The set of the benchmark.
+/// The benchmark's set.
 pub(super) fn user(site: &Site) -> Option<String> {
     Some(format!("{}/{USER}", site.version_1.as_ref().ok()?))
 }
 
-/// The set of everything else.
+/// The set for everything else.
 pub(super) fn system(site: &Site) -> Option<String> {
     Some(format!("{}/{SYSTEM}", site.version_1.as_ref().ok()?))
 }
 
-/// Before anything is written: a move binds a task to all CPUs of its set.
+/// Records task masks before anything is written, because moving a task binds it to all CPUs of its new set.
 pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan, kernel_threads: bool) {
     let Ok(point) = &site.version_1 else { return };
     let all = host.read(format!("{point}/cpuset.cpus"));
@@ -41,7 +42,7 @@ pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan, kernel_thr
     raised.masks = masks;
 }
 
-/// Makes the sets and moves everything.
+/// Makes the sets and moves the tasks.
 pub(super) fn raise(
     host: &Host,
     site: &Site,
@@ -57,7 +58,7 @@ pub(super) fn raise(
         let failed = |what: &str, error| explain::cannot(what, &path, &error);
         host.make_group(&path).map_err(|error| failed("make a set", error))?;
         let list = format_cpu_list(cpus);
-        // A set without memory takes no task.
+        // The kernel puts no task into a set without memory nodes.
         for (file, value) in [("cpuset.cpus", &list), ("cpuset.mems", &mems)] {
             let file = format!("{path}/{file}");
             host.write_group(&file, value).map_err(|error| failed("give CPUs to a set", error))?;
@@ -66,7 +67,7 @@ pub(super) fn raise(
         if now.as_ref() != Some(cpus) {
             return Err(format!("/{path} has CPUs {now:?} where {list} was written"));
         }
-        // EINVAL when a set of somebody else's has one of the CPUs.
+        // The kernel returns EINVAL if a set of another program has one of the CPUs.
         if host.write_group(&format!("{path}/cpuset.cpu_exclusive"), "1").is_err() && name == USER {
             notes.extend(explain::overlap(host, &point, group::OURS, &raised.cpus));
         }
@@ -79,8 +80,8 @@ pub(super) fn raise(
     Ok(notes)
 }
 
-/// Moves the tasks of the root set, until there are none that can be moved. With a kernel before 5.16 a task that is
-/// just ending cannot be.
+/// Moves the tasks of the root set until no movable ones are left. Before Linux 5.16 a task that is ending cannot be
+/// moved.
 fn move_all(host: &Host, point: &str, to: &str, kernel_threads: bool) {
     let (from, to) = (format!("{point}/tasks"), format!("{to}/tasks"));
     for _ in 0..ROUNDS {
@@ -101,10 +102,10 @@ fn move_all(host: &Host, point: &str, to: &str, kernel_threads: bool) {
     }
 }
 
-/// A machine with a hundred thousand threads.
+/// Enough for a machine with a hundred thousand threads.
 const TASKS_BYTES_MAX: u64 = 1 << 20;
 
-/// Tasks of the root set that did not go.
+/// Describes the tasks that are still in the root set.
 fn left_behind(host: &Host, point: &str, raised: &ShieldPlan) -> Option<String> {
     let inside = host.read_long(format!("{point}/tasks"), TASKS_BYTES_MAX).unwrap_or_default();
     let inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
@@ -119,7 +120,7 @@ fn left_behind(host: &Host, point: &str, raised: &ShieldPlan) -> Option<String> 
         .then(|| format!("{n_left} {what} could not be moved off {}", name_cpus(&raised.cpus)))
 }
 
-/// Moves everything back and removes the sets.
+/// Moves all tasks back and removes the sets.
 pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(String, String)> {
     let Ok(point) = &site.version_1 else { return Vec::new() };
     let mut left = Vec::new();

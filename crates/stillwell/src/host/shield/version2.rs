@@ -1,6 +1,8 @@
-//! Partitions of version 2 control groups (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"). One write takes every
-//! task of every other group and every kernel thread that can be elsewhere off the CPUs, and none has to be moved;
-//! removing the group undoes all of it. The write succeeds also when the kernel refuses: it has to be read back.
+//! Version 2 control group partitions (Documentation/admin-guide/cgroup-v2.rst, "Cpuset").
+//!
+//! One write removes the tasks of all other groups and all movable kernel threads from the CPUs. No task has to be
+//! moved. Removing the group undoes all of it. The write succeeds even when the kernel refuses the partition, so
+//! Stillwell reads the file back.
 
 use crate::host::Host;
 use crate::host::shield::site::Site;
@@ -8,25 +10,25 @@ use crate::host::shield::tasks::{bind_again, bound};
 use crate::host::shield::{ShieldPlan, explain, group};
 use crate::values::{format_cpu_list, read_cpu_list};
 
-/// Our group where nobody else has a say, and those of a service of ours where systemd has.
+/// Our group below the root, and the slice and service whose group is used where systemd manages the groups.
 const GROUP: &str = "stillwell";
 pub(super) const SLICE: &str = "stillwell.slice";
 pub(super) const SERVICE: &str = "stillwell-shield.service";
-/// How long a process may take to leave the group, in looks of a millisecond.
+/// Limit on the wait for a process to leave the group, in polls of one millisecond.
 const LOOKS_MAX: u32 = 200;
 const LOOK: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// The group below the root.
+/// The group directly below the root.
 pub(super) fn local(site: &Site) -> Option<String> {
     Some(format!("{}/{GROUP}", site.version_2.as_ref().ok()?))
 }
 
-/// The group of the service.
+/// The service's group.
 pub(super) fn delegated(site: &Site) -> Option<String> {
     Some(format!("{}/{SLICE}/{SERVICE}", site.version_2.as_ref().ok()?))
 }
 
-/// What the kernel calls the kind of partition.
+/// The kernel's name for the kind of partition.
 pub(super) fn kind(raised: &ShieldPlan) -> &'static str {
     if raised.balanced { "root" } else { "isolated" }
 }
@@ -36,19 +38,19 @@ fn online(host: &Host) -> Vec<usize> {
     online.and_then(|list| read_cpu_list(&list)).unwrap_or_default()
 }
 
-/// CPUs of everything else.
+/// The CPUs for everything else.
 pub(super) fn rest(host: &Host, raised: &ShieldPlan) -> Vec<usize> {
     online(host).into_iter().filter(|cpu| !raised.cpus.contains(cpu)).collect()
 }
 
-/// Before anything is written: what has to be undone by hand.
+/// Records the state that Stillwell itself has to restore, before anything is written.
 pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     let Ok(point) = &site.version_2 else { return };
     raised.switched_on = !has_controller(host, point);
     plan_delegated(host, site, raised);
 }
 
-/// The same where systemd switches the controller.
+/// Does the same when systemd switches the controller.
 pub(super) fn plan_delegated(host: &Host, site: &Site, raised: &mut ShieldPlan) {
     if !site.keeps_masks() {
         raised.masks = bound(host, &online(host));
@@ -66,7 +68,7 @@ pub(super) fn raise(host: &Host, site: &Site, raised: &ShieldPlan) -> Result<Vec
     let path = format!("{point}/{GROUP}");
     let failed = |what: &str, error: std::io::Error| explain::cannot(what, &point, &error);
     let mut notes = Vec::new();
-    // At its next reload systemd switches off what none of its units asks for, and the partition is gone (seen with 252).
+    // At its next reload systemd disables controllers that no unit needs, which ends the partition (seen with 252).
     if site.has_systemd
         && let Err(why) = host.start_shield_service(&format_cpu_list(&rest(host, raised)))
     {
@@ -85,7 +87,7 @@ pub(super) fn raise(host: &Host, site: &Site, raised: &ShieldPlan) -> Result<Vec
     Ok(notes)
 }
 
-/// Makes a partition of a group, and reads back whether it is one.
+/// Makes a group a partition, and reads back whether the kernel accepted it.
 fn partition(host: &Host, path: &str, raised: &ShieldPlan) -> Result<(), String> {
     let file = format!("{path}/cpuset.cpus.partition");
     let wanted = kind(raised);
@@ -95,8 +97,10 @@ fn partition(host: &Host, path: &str, raised: &ShieldPlan) -> Result<(), String>
     if now == wanted { Ok(()) } else { Err(explain::refused(host, path, &now, &raised.cpus)) }
 }
 
-/// Asks systemd for a service whose group is ours to write (its Delegate=), and makes a partition of that. Its parents
-/// are no partitions, so the CPUs have to be set aside on the way to it (cpuset.cpus.exclusive, Linux 6.7).
+/// Makes a partition of the group of a systemd service, which systemd delegates (Delegate=).
+///
+/// Its parents are not partitions, so each group on the path must reserve the CPUs
+/// (cpuset.cpus.exclusive, Linux 6.7).
 pub(super) fn raise_delegated(
     host: &Host,
     site: &Site,
@@ -115,13 +119,13 @@ pub(super) fn raise_delegated(
     Ok(Vec::new())
 }
 
-/// Takes it away.
+/// Removes the partition.
 pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(String, String)> {
     let Ok(point) = &site.version_2 else { return Vec::new() };
     let path = format!("{point}/{GROUP}");
     let mut left = Vec::new();
     if host.exists(&path) {
-        // First of all: whatever else fails, the CPUs are everybody's again.
+        // This comes first: it frees the CPUs even if a later step fails.
         host.write_group(&format!("{path}/cpuset.cpus.partition"), "member").ok();
         if let Err(error) = empty_and_remove(host, &path, point) {
             left.push((path, error.to_string()));
@@ -134,22 +138,22 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
     }
     if raised.switched_on && left.is_empty() && has_controller(host, point) && !is_used(host, point)
     {
-        // Somebody below may have switched it on too: then it stays (EBUSY).
+        // Another group below may use the controller too. The kernel then returns EBUSY and keeps it on.
         host.write_group(&format!("{point}/cgroup.subtree_control"), "-cpuset").ok();
     }
     bind_again(host, &raised.masks, None);
     left
 }
 
-/// Whether a group of somebody else's relies on the controller.
+/// Whether a group of another program uses the controller.
 fn is_used(host: &Host, point: &str) -> bool {
     let groups = host.list(point).into_iter().filter(|name| !group::OURS.contains(&name.as_str()));
     let mut cpus = groups.filter_map(|name| host.read(format!("{point}/{name}/cpuset.cpus")));
     cpus.any(|cpus| !cpus.is_empty())
 }
 
-/// Moves what is in a group back to the root, and removes it. A process that was asked to leave while it ends takes a
-/// moment.
+/// Moves the processes of a group to the root and removes the group. A process that is ending takes a moment to
+/// leave.
 pub(super) fn empty_and_remove(host: &Host, path: &str, point: &str) -> std::io::Result<()> {
     for look in 0.. {
         for pid in host.read(format!("{path}/cgroup.procs")).unwrap_or_default().lines() {
@@ -166,7 +170,7 @@ pub(super) fn empty_and_remove(host: &Host, path: &str, point: &str) -> std::io:
     Ok(())
 }
 
-/// Has systemd take its service away. Processes in it are not ended; the CPUs are everybody's again at once.
+/// Makes systemd remove its service. Processes in it keep running, and all programs may use the CPUs again at once.
 pub(super) fn lower_delegated(
     host: &Host,
     site: &Site,

@@ -1,11 +1,13 @@
-//! Whether the shield still holds. Somebody else who asks for one of its CPUs takes the partition away without a word
-//! (systemd's AllowedCPUs=, docker's --cpuset-cpus), so it is looked at between runs.
+//! Checks between runs that the shield still holds.
+//!
+//! Another program that asks for one of the CPUs ends the partition without any message. Examples are AllowedCPUs= of
+//! systemd and --cpuset-cpus of docker.
 
 use crate::host::Host;
 use crate::host::shield::{Isolation, ShieldKind, find, group_of};
 use crate::values::read_cpu_list;
 
-/// A file that says that the shield holds, and what is in it as long as it does.
+/// A file that shows the state of the shield, and its content while the shield holds.
 #[derive(Debug)]
 pub struct Watch {
     host: Host,
@@ -14,7 +16,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What to look at; `None` where there is nothing that could be taken away.
+    /// Chooses the file to watch. `None` means that no other program can end this shield.
     pub fn new(host: &Host, isolation: &Isolation) -> Option<Self> {
         let group = group_of(&find(host), isolation.how)?;
         let file = match isolation.how {
@@ -27,7 +29,7 @@ impl Watch {
         Some(Self { host: host.clone(), path, expected })
     }
 
-    /// What became of it, if it does not hold any more.
+    /// Describes how the shield was lost, or returns `None` if it still holds.
     pub fn lost(&self) -> Option<String> {
         let now = self.host.read(&self.path);
         match now {

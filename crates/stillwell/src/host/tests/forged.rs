@@ -1,4 +1,4 @@
-//! Journals that somebody else has written, or that are damaged.
+//! Journals that another user has written, and damaged journals.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -14,7 +14,7 @@ fn tuned() -> (TempDir, Host) {
     (directory, host)
 }
 
-/// After this the journal is refused, and nothing is put back.
+/// Checks that Stillwell refuses a spoilt journal and restores nothing.
 #[track_caller]
 fn check_refused(spoil: impl FnOnce(&std::path::Path), expected: &str) {
     let (_directory, host) = tuned();

@@ -1,5 +1,7 @@
-//! A kernel for captured machines: what a write to one file does to others. Its own memory is in files below `fake`, so
-//! that it is compared too when a machine is said to be as it was.
+//! An imitation of the kernel for captured machines: it changes the files that depend on a write.
+//!
+//! It keeps its own state in files below `fake`. So the tests compare that state too when they check a restored
+//! machine.
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::io;
@@ -11,10 +13,10 @@ use crate::host::{Host, cpu};
 use crate::values::{format_cpu_list, parse_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";
-/// What turbo leaves of `min_perf_pct`: the base frequency in percent of the turbo frequency.
+/// The value of `min_perf_pct` without turbo: the base frequency in percent of the turbo frequency.
 const BASE_PCT: u64 = 66;
 
-/// Gives a machine this kernel.
+/// Gives this kernel to a machine.
 pub(super) fn with_kernel(mut host: Host) -> Host {
     for policy in cpu::policies(&host) {
         for name in ["scaling_min_freq", "scaling_max_freq"] {
@@ -24,14 +26,14 @@ pub(super) fn with_kernel(mut host: Host) -> Host {
                 put(&host, &request(&policy, name), &khz);
             }
         }
-        // A captured machine may show what this kernel would not.
+        // A captured machine may show values that this kernel would not show.
         put_limits_in_force(&host, &policy);
     }
     host.kernel = Some(answer);
     host
 }
 
-/// What the user asked for; the file of the policy shows what is in force.
+/// The limit that the user set. The file of the policy shows the limit in force.
 fn request(policy: &str, name: &str) -> String {
     let number = policy.rsplit('/').next().unwrap();
     format!("fake/{number}-{name}")
@@ -47,7 +49,7 @@ fn errno(number: i32) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(number))
 }
 
-/// Takes a limit of the frequency; it comes into force with [`take_effect`].
+/// Accepts a limit of the frequency, which comes into force with [`take_effect`].
 pub(super) fn answer_without_effect(
     host: &Host,
     format: Format,
@@ -63,12 +65,12 @@ pub(super) fn answer_without_effect(
     }
 }
 
-/// The work queue runs.
+/// Runs the kernel's work queue.
 pub(super) fn take_effect(host: &Host) {
     cpu::policies(host).iter().for_each(|policy| put_limits_in_force(host, policy));
 }
 
-/// Answers a write.
+/// Answers a write as the kernel does.
 pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io::Result<()> {
     let value = value.trim_end();
     let (directory, name) = path.rsplit_once('/').unwrap();
@@ -85,7 +87,7 @@ pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io
         "scaling_governor" => {
             let energy = format!("{directory}/energy_performance_preference");
             if host.exists(&energy) {
-                // Leaving performance brings back a default, not what the user had.
+                // After performance the kernel sets a default, not the user's earlier value.
                 let default = if value == "performance" { value } else { "default" };
                 put(host, &energy, default);
             }
@@ -145,7 +147,7 @@ fn switch_unit(host: &Host, path: &str, value: &str) -> io::Result<()> {
     std::fs::rename(from, to)
 }
 
-/// The limits that a policy shows: the user's, but not above what turbo allows.
+/// Shows the user's limits in a policy, lowered to the maximum that turbo allows.
 fn put_limits_in_force(host: &Host, policy: &str) {
     let read = |path: String| host.read_value::<u64>(path);
     let no_turbo = host.read(format!("{CPU}/intel_pstate/no_turbo"));
@@ -161,7 +163,7 @@ fn put_limits_in_force(host: &Host, policy: &str) {
     put(host, &format!("{policy}/scaling_min_freq"), &min.min(max).to_string());
 }
 
-/// Nobody moves an interrupt of which the directory has a file `fixed`: EPERM since Linux 6.12.
+/// Refuses to move an interrupt with a file `fixed` in its directory: EPERM since Linux 6.12.
 fn check_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     let fixed = path.replace("smp_affinity_list", "fixed");
     if fixed != path && host.exists(fixed) {
@@ -171,8 +173,8 @@ fn check_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     if cpus.iter().any(|cpu| online.contains(cpu)) { Ok(()) } else { errno(libc::EINVAL) }
 }
 
-/// As sched_setaffinity(2). A thread of which the directory has a file `fixed` belongs to a CPU, though its flags did not say
-/// so when somebody looked.
+/// Imitates sched_setaffinity(2). A thread with a file `fixed` in its directory is bound to a CPU. Its flags did not
+/// say so when Stillwell read them.
 fn set_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     if !host.exists(path) {
         return errno(libc::ESRCH);
@@ -189,7 +191,7 @@ fn set_affinity(host: &Host, path: &str, cpus: &[usize]) -> io::Result<()> {
     Ok(())
 }
 
-/// Before Linux 6.2 a mask was cut down to the CPUs that are online.
+/// Answers like a kernel before Linux 6.2, which reduced a mask to the online CPUs.
 pub(super) fn answer_as_before_6_2(
     host: &Host,
     format: Format,
@@ -204,13 +206,13 @@ pub(super) fn answer_as_before_6_2(
     answer(host, format, path, &format_cpu_list(&cpus))
 }
 
-/// Threads of a core, or all CPUs of a package, may have one register.
+/// Copies a value to the siblings, because threads of a core or all CPUs of a package may share one register.
 fn share_with_siblings(host: &Host, path: &str, value: &str) {
     let cpu = path.strip_suffix("/power/energy_perf_bias").unwrap();
     let siblings = host.read(format!("{cpu}/topology/thread_siblings_list")).unwrap();
     for sibling in parse_cpu_list(&siblings).unwrap() {
         let path = format!("{CPU}/cpu{sibling}/power/energy_perf_bias");
-        // It is gone while its CPU is offline.
+        // The file is missing while its CPU is offline.
         if host.exists(&path) {
             put(host, &path, value);
         }
@@ -246,7 +248,7 @@ fn switch_threads(host: &Host, value: &str) -> io::Result<()> {
                 put(host, &format!("{directory}/online"), "0");
             }
         } else if value == "on" {
-            // Also one that was offline before.
+            // This includes CPUs that were offline before.
             let has_switch = host.exists(format!("{directory}/online"));
             if has_switch || host.exists(format!("fake/away{cpu}")) {
                 switch_cpu(host, &directory, "1");
@@ -261,7 +263,7 @@ fn switch_threads(host: &Host, value: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What a CPU takes with it when it goes.
+/// Switches a CPU and the files that vanish or come back with it.
 fn switch_cpu(host: &Host, directory: &str, value: &str) {
     let cpu: usize = directory.rsplit_once("cpu").unwrap().1.parse().unwrap();
     let away = host.root.join(format!("fake/away{cpu}"));
@@ -287,12 +289,12 @@ fn switch_cpu(host: &Host, directory: &str, value: &str) {
     if value == "0" {
         move_interrupts(host, &now);
     } else {
-        // `kswapd_cpu_online()` in mm/vmscan.c.
+        // See `kswapd_cpu_online()` in mm/vmscan.c.
         set_affinity(host, "proc/40/status", &now).ok();
     }
 }
 
-/// To all CPUs that are left, when none of theirs is; they do not come back.
+/// Moves an interrupt to all online CPUs if none of its CPUs is online. It does not move back later.
 fn move_interrupts(host: &Host, online: &[usize]) {
     for irq in host.list("proc/irq") {
         let path = format!("proc/irq/{irq}/smp_affinity_list");
@@ -303,7 +305,7 @@ fn move_interrupts(host: &Host, online: &[usize]) {
     }
 }
 
-/// All files of a machine but the journal's, with their content.
+/// Reads all files of a machine except the journal's.
 pub(super) fn files(root: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
     let mut found = std::collections::BTreeMap::new();
     let mut directories = vec![root.to_owned()];

@@ -1,5 +1,5 @@
-//! Killed at every point: in the middle of a line of the journal, before and after it, before and after each write. Then
-//! put back, the machine is byte for byte as it was.
+//! Kills Stillwell at every point: inside, before and after each journal line, and before and after each write. After
+//! restoring, the machine must be the same byte for byte.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -9,11 +9,11 @@ use rayon::prelude::*;
 use super::*;
 use crate::host::kill;
 
-/// Points that are tried on a machine that has more; all with the variable.
+/// Limit on the points that are tried on one machine. The variable below makes the tests try all.
 const POINTS_MAX: usize = 8;
 const ALL_POINTS: &str = "STILLWELL_TEST_ALL_KILL_POINTS";
 
-/// The machine is as it was, and nothing is left to put back.
+/// Checks that the machine is as before and that nothing is left to restore.
 #[track_caller]
 pub(super) fn check_restored(
     host: &Host,
@@ -33,7 +33,7 @@ pub(super) fn check_restored(
     assert!(!host.exists("run/stillwell/journal"), "{what}: a journal is left");
 }
 
-/// Unwinds at a kill point; nothing on the way tidies up, so the files are as after a kill.
+/// Tunes until a kill point unwinds. No code on the way cleans up, so the files are as after a real kill.
 fn tune_until(host: &Host, bench: &[usize], point: i64) -> bool {
     kill::arm_unwinding(point);
     let ended = catch_unwind(AssertUnwindSafe(|| tune(host, bench, &all_knobs()).unwrap()));
@@ -41,7 +41,7 @@ fn tune_until(host: &Host, bench: &[usize], point: i64) -> bool {
     ended.is_ok()
 }
 
-/// How many points the tuning of a machine has, and which are tried.
+/// Counts the kill points of tuning a machine, and chooses the ones to try.
 fn points(name: &str, bench: &[usize]) -> (i64, Vec<i64>) {
     let (_directory, host) = machine(name);
     kill::arm_unwinding(i64::MAX);
@@ -82,7 +82,7 @@ fn killed_at_any_point_every_machine_is_restored() {
     assert!(n_cases > 500, "only {n_cases} cases");
 }
 
-/// What is killed while it puts back is put back by the next.
+/// If Stillwell is killed while it restores, the next run finishes the work.
 #[test]
 fn killed_while_restoring_the_next_goes_on() {
     for name in machines::MACHINES {
@@ -106,7 +106,7 @@ fn killed_while_restoring_the_next_goes_on() {
 const TREE: &str = "STILLWELL_TEST_TREE";
 const POINT: &str = "STILLWELL_TEST_POINT";
 
-/// The child of the next test; does nothing without its environment.
+/// Runs as the child of the next test. It does nothing without its environment variables.
 #[test]
 fn as_child() {
     let (Ok(tree), Ok(point)) = (std::env::var(TREE), std::env::var(POINT)) else { return };
@@ -116,7 +116,7 @@ fn as_child() {
     tune(&host, &bench, &all_knobs()).unwrap();
 }
 
-/// The same with a real process and a real SIGKILL, on three machines; the next start of a verb that tunes restores.
+/// Repeats the test with a real process and a real SIGKILL on three machines. The next command that tunes restores.
 #[test]
 fn killed_by_sigkill_at_any_point_the_machine_is_restored() {
     use std::os::unix::process::ExitStatusExt as _;

@@ -1,5 +1,5 @@
-//! Machines of which every knob can be turned, composed from the kernel's documentation: Intel with HWP, AMD with
-//! acpi-cpufreq, Intel with acpi-cpufreq and a register, AMD without a switch for boost.
+//! Machines on which every knob can be turned, composed from the kernel's documentation: Intel with HWP, AMD with
+//! acpi-cpufreq, Intel with acpi-cpufreq and a register, AMD without a boost switch.
 
 use tempfile::TempDir;
 
@@ -10,8 +10,8 @@ use crate::host::fixture::expand;
 pub(super) const MACHINES: &[&str] =
     &["intel-hwp", "amd-boost", "intel-register", "amd-nominal", "vm"];
 
-/// Movable ones; one that belongs to a CPU by its flags, and one that does so all the same; one of an interrupt; and a process
-/// of a user that is a child of nobody. Somebody has given kswapd a mask of its own.
+/// Kernel threads: movable ones, one bound by its flags, one bound without such a flag, and one of an interrupt. The
+/// last row is a user process, without the flag of kernel threads. An administrator has given kswapd a CPU mask.
 const KERNEL_THREADS: &[(u32, &str, u64, &str)] = &[
     (2, "kthreadd", 0x0020_8040, "0-7"),
     (3, "rcu_preempt", 0x0020_8040, "0-7"),
@@ -22,12 +22,12 @@ const KERNEL_THREADS: &[(u32, &str, u64, &str)] = &[
     (4711, "bash", 0x0040_0000, "0-7"),
 ];
 
-/// As in `/proc/PID/stat`.
+/// Formats a `/proc/PID/stat`.
 pub(super) fn stat(pid: u32, name: &str, flags: u64, start_ticks: u64) -> String {
     format!("{pid} ({name}) S 2 0 0 0 -1 {flags} 0 0 0 0 0 3 0 0 20 0 1 0 {start_ticks} 0 0")
 }
 
-/// Two sockets' worth of nothing: four cores with two threads each, CPU 7 offline from the start.
+/// Four cores with two threads each. CPU 7 is offline from the start.
 const CPUS: usize = 8;
 
 pub(super) fn machine(name: &str) -> (TempDir, Host) {
@@ -117,7 +117,7 @@ fn policies(driver: &str, min: u64, max: u64, governor: &str) -> String {
         let policy = format!("sys/devices/system/cpu/cpufreq/policy{cpu}");
         text += &format!("{policy}/scaling_driver = {driver}\n");
         text += &format!("{policy}/scaling_available_governors = performance {governor}\n");
-        // One of them is different.
+        // One policy is different.
         let governor = if cpu == 2 { "performance" } else { governor };
         text += &format!("{policy}/scaling_governor = {governor}\n");
         text += &format!("{policy}/cpuinfo_min_freq = {min}\n{policy}/cpuinfo_max_freq = {max}\n");
@@ -144,7 +144,7 @@ fn intel_hwp() -> String {
         sys/firmware/acpi/platform_profile_choices = low-power balanced performance\n"
 }
 
-/// With a switch for each policy too, one of which is off already.
+/// Each policy has a switch too. One of them is off already.
 fn amd_acpi_cpufreq() -> String {
     let mut text = policies("acpi-cpufreq", 1_400_000, 3_600_000, "schedutil");
     for cpu in 0..CPUS - 1 {

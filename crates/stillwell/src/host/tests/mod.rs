@@ -1,4 +1,4 @@
-//! Turning the knobs of captured machines, being killed at any point, and putting them back.
+//! Turns the knobs of captured machines, kills Stillwell at any point, and restores the machines.
 #![expect(
     clippy::disallowed_methods,
     reason = "tests write their own files and kill their own children"
@@ -21,7 +21,7 @@ use crate::host::restore::{Restoration, restore};
 use crate::host::tune::{self, KnobResult};
 use crate::values::parse_cpu_list;
 
-/// Machines of this directory and of `tests/hosts`.
+/// Names of the machines in this directory and in `tests/hosts`.
 fn all_machines() -> Vec<String> {
     let captured = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts")).unwrap();
     let captured = captured.filter_map(|entry| {
@@ -34,17 +34,19 @@ fn all_machines() -> Vec<String> {
     names
 }
 
-/// A machine with the kernel's behaviour.
+/// Makes a machine with the imitation of the kernel.
 fn machine(name: &str) -> (TempDir, Host) {
     let (directory, host) =
         if machines::MACHINES.contains(&name) { machines::machine(name) } else { fixture(name) };
-    // Docker's /sys is read-only; what could be turned there is turned all the same.
+    // Docker's /sys is read-only. Without its mount table the tests can turn its knobs too.
     std::fs::remove_file(directory.path().join("proc/self/mountinfo")).ok();
     let host = kernel::with_kernel(host);
     (directory, host)
 }
 
-/// CPUs for a benchmark: the last first thread of a core, with which sibling threads may go; and the last CPU of all.
+/// Chooses CPUs for a benchmark: the last CPU that is the first thread of its core, and the last CPU of all.
+///
+/// The siblings of the first choice may go offline.
 fn benches(host: &Host) -> Vec<Vec<usize>> {
     let online = host.read("sys/devices/system/cpu/online").unwrap_or_default();
     let online = parse_cpu_list(&online).unwrap_or_default();
@@ -58,7 +60,7 @@ fn benches(host: &Host) -> Vec<Vec<usize>> {
     benches
 }
 
-/// All knobs that can be turned, also those that nobody turns by default.
+/// All knobs that can be turned, including those that are off by default.
 fn all_knobs() -> Vec<&'static Knob> {
     knobs().filter(|knob| !knob.files.is_empty()).collect()
 }
@@ -74,7 +76,7 @@ fn tune(host: &Host, bench: &[usize], knobs: &[&'static Knob]) -> anyhow::Result
 }
 
 fn reset(host: &Host) -> Restoration {
-    // A child that another test has just made holds a copy of our lock until it executes something else.
+    // A child of another test may hold a copy of our lock until it calls exec.
     let mut store = (0..1000).find_map(|_| Store::open(host).ok()).expect("the lock is free");
     restore(host, &mut store).unwrap()
 }

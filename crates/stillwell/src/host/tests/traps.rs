@@ -1,4 +1,4 @@
-//! Each trap of the kernel, in a test named after it.
+//! Surprising behaviour of the kernel; each case has a test named after it.
 
 use super::*;
 use crate::host::knobs::{Format, Reading, State, knob};
@@ -23,7 +23,7 @@ fn reading(host: &Host, name: &str, bench: &[usize]) -> Reading {
     knob(name).unwrap().read(&Machine::new(host, bench.to_vec()))
 }
 
-/// Turns these knobs, looks, and puts everything back.
+/// Turns these knobs, calls `look`, and restores everything.
 #[track_caller]
 fn tuned(name: &str, bench: &[usize], knobs: &[&str], look: impl FnOnce(&Host, &[KnobResult])) {
     let (_directory, host) = machine(name);
@@ -41,7 +41,7 @@ fn no_turbo_squashes_min_perf_pct_and_both_come_back() {
     });
 }
 
-/// The limit in force falls with turbo; a restored one must not be frozen at the base frequency.
+/// The limit in force falls with turbo. Restoring must not freeze it at the base frequency.
 #[test]
 fn limits_are_saved_before_turbo_lowers_them() {
     tuned("intel-hwp", &[3], &["turbo", "frequency"], |host, _| {
@@ -62,7 +62,7 @@ fn limits_come_into_force_a_moment_after_they_are_written() {
     assert_eq!(kernel::files(&host.root), before);
 }
 
-/// A limit that was written just before somebody was killed reads as the old one, and must be put back all the same.
+/// After a kill, a limit that was just written still reads as the old one. It must be restored all the same.
 #[test]
 fn a_limit_that_is_not_in_force_yet_is_put_back() {
     let (_directory, mut host) = machine("intel-hwp");
@@ -141,7 +141,7 @@ fn a_limit_of_the_firmware_is_not_frozen_in() {
 fn smt_off_makes_cpu_ids_sparse() {
     tuned("intel-hwp", &[3], &["smt", "governor"], |host, turned| {
         assert_eq!(read(host, &format!("{CPU}/online")), "0-3");
-        // The policies that went with their CPUs are no failure.
+        // The policies that vanished with their CPUs are no failure.
         assert!(turned.iter().all(KnobResult::is_good), "{turned:#?}");
     });
     let (_directory, host) = machine("smt-off-sparse");
@@ -168,13 +168,13 @@ fn smt_off_may_not_take_the_cpus_of_the_benchmark() {
     assert!(matches!(reading(&host, "smt", &[6]).state, State::CannotSet { .. }));
 }
 
-/// EPERM since Linux 6.12, EIO before: the first such interrupt must not end the loop.
+/// The kernel returns EPERM since Linux 6.12 and EIO before. The first such interrupt must not end the loop.
 #[test]
 fn interrupts_that_cannot_be_moved_are_skipped_and_the_rest_is_moved() {
     tuned("vm", &[6], &["irqs"], |host, turned| {
         assert_eq!((turned[0].n_unmovable, turned[0].n_set), (1, 3), "{turned:#?}");
         assert_eq!(read(host, "proc/irq/25/smp_affinity_list"), "0-1,3-5");
-        // Nobody's layout is touched that does not reach the CPUs of the benchmark.
+        // Masks that exclude the benchmark's CPUs stay as they are.
         assert_eq!(read(host, "proc/irq/26/smp_affinity_list"), "0-1");
     });
 }
@@ -192,12 +192,13 @@ fn cpus_of_thread(host: &Host, pid: u32) -> String {
     host.read_knob(Format::Affinity, &format!("proc/{pid}/status")).unwrap()
 }
 
-/// Threads of single CPUs refuse it (EINVAL), those of interrupts follow them, and a user's process is none of our business.
+/// The kernel refuses to move threads of single CPUs (EINVAL). Threads of interrupts follow their interrupts.
+/// Stillwell leaves user processes alone.
 #[test]
 fn only_kernel_threads_that_may_be_moved_are_kept_off() {
     tuned("vm", &[3], &["kthreads"], |host, turned| {
         assert_eq!((turned[0].n_unmovable, turned[0].n_set), (1, 3), "{turned:#?}");
-        // Nobody's layout is changed beyond that.
+        // The rest of each mask stays as it is.
         let cpus = [2, 3, 18, 19, 40, 70, 4711].map(|pid| cpus_of_thread(host, pid));
         assert_eq!(cpus, ["0-2,4-6", "0-2,4-6", "3", "3,6", "0-2", "2,6", "0-7"]);
         assert!(matches!(reading(host, "kthreads", &[6]).state, State::NotTuned { .. }));
@@ -207,15 +208,15 @@ fn only_kernel_threads_that_may_be_moved_are_kept_off() {
     assert!(matches!(reading(&host, "kthreads", &[3]).state, State::Absent { .. }));
 }
 
-/// The thread has ended, and its number was given to another process, or to another thread.
+/// The thread has ended, and the kernel gave its number to another process or thread.
 #[test]
 fn a_thread_whose_number_is_somebody_elses_by_now_is_left_alone() {
     let (_directory, host) = machine("vm");
     tune(&host, &[3], &named(&["kthreads"])).unwrap();
-    // Even with the mask that we wrote.
+    // This holds even if the new process has the mask that we wrote.
     write(&host, "proc/3/stat", &machines::stat(3, "bash", 0x0040_0000, 90_000));
     write(&host, "proc/40/stat", &machines::stat(40, "jbd2/sda1-8", 0x0020_8040, 90_000));
-    // The second tune takes the new thread for what it is.
+    // The second tune recognizes the new thread as another one.
     write(&host, "proc/40/status", "Cpus_allowed_list:\t0-5");
     tune(&host, &[3], &named(&["kthreads"])).unwrap();
     assert_eq!(cpus_of_thread(&host, 40), "0-2,4-5");
@@ -233,7 +234,7 @@ fn a_thread_whose_number_is_somebody_elses_by_now_is_left_alone() {
 fn before_6_2_a_mask_loses_the_cpus_that_are_offline() {
     let (_directory, mut host) = machine("vm");
     host.kernel = Some(kernel::answer_as_before_6_2);
-    // The siblings go first, so what is written is cut down too.
+    // The siblings go offline first, so the kernel reduces our mask too.
     let turned = tune(&host, &[3], &named(&["smt", "kthreads"])).unwrap();
     assert!(turned.iter().all(KnobResult::is_good), "{turned:#?}");
     assert_eq!(cpus_of_thread(&host, 3), "0-2");
@@ -242,7 +243,7 @@ fn before_6_2_a_mask_loses_the_cpus_that_are_offline() {
     assert_eq!([3, 40].map(|pid| cpus_of_thread(&host, pid)), ["0-6", "0-3"]);
 }
 
-/// What somebody has chosen for kswapd is lost when a CPU of its node comes back (`kswapd_cpu_online()`).
+/// The user's CPU mask of kswapd is lost when a CPU of its node comes back (`kswapd_cpu_online()`).
 #[test]
 fn the_cpus_of_kswapd_change_with_those_that_come_and_go() {
     tuned("vm", &[0], &["siblings"], |host, _| assert_eq!(cpus_of_thread(host, 40), "0-3"));
@@ -256,7 +257,7 @@ fn a_virtual_machine_has_no_cpufreq() {
     }
 }
 
-/// The register may belong to all threads of a core, or to the package: what is written for one CPU is there for others.
+/// The threads of a core or the CPUs of a package may share the register. A write for one CPU then changes others.
 #[test]
 fn an_energy_bias_that_siblings_share_is_put_back() {
     tuned("intel-hwp", &[3], &["epb"], |host, turned| {
@@ -267,14 +268,14 @@ fn an_energy_bias_that_siblings_share_is_put_back() {
     });
 }
 
-/// `store_no_turbo()` refuses even root then.
+/// In that case `store_no_turbo()` refuses even root.
 #[test]
 fn turbo_that_is_off_in_the_bios_is_said_to_be() {
     let (_directory, mut host) = machine("intel-hwp");
     host.kernel = Some(|_, _, _, _| Err(rustix::io::Errno::PERM.into()));
     let turned = tune(&host, &[3], &named(&["turbo"])).unwrap();
     assert!(turned[0].failed[0].1.contains("turbo is off in the BIOS"), "{turned:#?}");
-    // What is off already reads so, and nothing is written.
+    // Turbo reads as off already, so Stillwell writes nothing.
     write(&host, &format!("{CPU}/intel_pstate/no_turbo"), "1");
     assert!(matches!(reading(&host, "turbo", &[3]).state, State::Fine { .. }));
 }
@@ -286,7 +287,7 @@ fn a_percentage_of_0_or_100_makes_the_kernel_refuse_a_rate() {
     assert!(matches!(reading(&host, "perf-rate", &[]).state, State::CannotSet { .. }));
 }
 
-/// It may have been off for years.
+/// The administrator may have disabled irqbalance long ago.
 #[test]
 fn irqbalance_that_was_not_running_is_not_started() {
     let (_directory, host) = machine("vm");
@@ -326,7 +327,7 @@ fn what_somebody_else_has_changed_is_left_and_reported() {
     let (_directory, host) = machine("intel-hwp");
     tune(&host, &[3], &all_knobs()).unwrap();
     write(&host, "proc/sys/vm/stat_interval", "7");
-    // Not even a second tune makes it ours.
+    // A second tune does not make the value ours either.
     tune(&host, &[3], &named(&["ksm"])).unwrap();
     let restored = reset(&host);
     assert!(restored.is_complete());
