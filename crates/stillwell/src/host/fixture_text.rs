@@ -1,8 +1,8 @@
 //! The text format of a machine, `tests/hosts/NAME.txt`: one file or several equal ones a line. The unit tests and
 //! the tests of the program share this module, so it uses nothing of the crate.
 //!
-//! - `path = content`: a file. The path is relative to the root of the machine. In the content `\n`, `\t`, `\0`, `\xNN`
-//!   and `\\` stand for a newline, a tab, a NUL, a byte and a backslash.
+//! - `path = content`: a file. The path is relative to the root of the machine. In the content, these escapes stand
+//!   for a newline, a tab, a NUL, a byte and a backslash: `\n`, `\t`, `\0`, `\xNN` and `\\`.
 //! - `sys/devices/system/cpu/cpu{0-3,6}/online = 1`: the same file for each of these numbers.
 //! - `path !`: the file exists, but even root cannot read it.
 //! - `path/`: an empty directory.

@@ -70,7 +70,7 @@ pub fn command_of_invoker(program: &str) -> Command {
     command
 }
 
-/// Makes files as the invoking user, who then owns them. Without their permission, makes them as root.
+/// Makes files as the invoking user, who then owns them. If that user lacks permission, root makes and owns them.
 ///
 /// # Errors
 /// The error of `make`.
