@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::cmd::print::print;
 use crate::host::journal::{self, Store};
 use crate::host::knobs::{Machine, knobs};
-use crate::host::restore::restore;
+use crate::host::restore::{restore, take_down};
 use crate::host::shield::{self, Isolation, ShieldPlan, Watch};
 use crate::host::{Host, tune};
 use crate::measure::supervised;
@@ -63,7 +63,7 @@ fn on(options: &ShieldOptions) -> Result<u8> {
     let names = wanted.iter().map(|name| (*name).to_owned()).collect();
     let (_, isolation) = shield::put_in_force(&host, &mut store, &placement, names, &request)?;
     if !isolation.how.is_shield() {
-        shield::take_down(&host, &mut store)?;
+        take_down(&host, &mut store)?;
         bail!("{}", isolation.notes.join("; "));
     }
     let n_set: usize = turned.iter().map(|knob| knob.n_set).sum();
@@ -78,7 +78,7 @@ fn off(verb: &SystemRoot) -> Result<u8> {
         return off_strays(&host);
     }
     let mut store = Store::open(&host)?;
-    let restored = shield::take_down(&host, &mut store)?;
+    let restored = take_down(&host, &mut store)?;
     print(&tuned::restored(&restored))?;
     Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }

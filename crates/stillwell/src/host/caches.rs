@@ -1,4 +1,4 @@
-//! Emptying the page cache, for cold-cache measurements.
+//! Empties the page cache for cold-cache measurements.
 #![expect(
     clippy::disallowed_methods,
     reason = "writes to /proc, which no Host of captured files has"
@@ -6,8 +6,8 @@
 
 use anyhow::{Context as _, Result};
 
-/// Writes dirty pages back, then drops page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst,
-/// drop_caches). Only clean pages can be dropped, hence the sync before.
+/// Writes dirty pages back, then drops the page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst,
+/// drop_caches). The kernel drops only clean pages, so the sync comes first.
 ///
 /// # Errors
 /// Not root, or /proc is read-only.

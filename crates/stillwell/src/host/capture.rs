@@ -1,5 +1,5 @@
-//! A machine as one text: all files that Stillwell looks at, for a bug report or as a machine to test with. What names the
-//! machine, its disks or its owner is left out or replaced.
+//! Writes a machine as one text, for a bug report or as a test fixture. The text holds every file that Stillwell
+//! reads. Data that identifies the machine, its disks or its owner is left out or replaced.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use crate::host::knobs::bench_cpus;
 use crate::host::processes::{Process, pid_of};
 use crate::host::{CommandLine, Host, SystemReport, boot, look, read_cpu_table, recommend};
 
-/// What the machine is called in the text.
+/// The name of the machine in the text.
 const NAME: &str = "machine";
-/// No fixture needs more of a file; /proc/interrupts of a big machine is the longest.
+/// The fixtures need at most this much of a file. The longest file is /proc/interrupts of a big machine.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Looks at everything that `run`, `system show` and `system boot` look at, and writes down what was there, in the form of
+/// Reads everything that `run`, `system show` and `system boot` read. Returns the contents in the form of
 /// `tests/hosts`.
 pub fn capture(host: &Host, date: &str) -> String {
     let touched = PathLog::default();
     let host = Host { touched: Some(touched.clone()), ..host.clone() };
     drop(look(&host));
     let table = read_cpu_table(&host, None);
-    // Some knobs look at more when they know the CPUs of the benchmark.
+    // Some knobs read more files when they know the CPUs of the benchmark.
     for bench in [vec![], bench_cpus(&host, None).unwrap_or_default(), recommend(&table).cpus] {
         drop(SystemReport::new(&host, bench, false, None));
     }
@@ -38,7 +38,7 @@ pub fn capture(host: &Host, date: &str) -> String {
     without_ids(&text)
 }
 
-/// Numbers of containers and the like, 32 or 64 hexadecimal digits, become a word.
+/// Replaces IDs of containers and the like, 32 or more hexadecimal digits, with a word.
 fn without_ids(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -52,11 +52,11 @@ fn without_ids(text: &str) -> String {
     out + rest
 }
 
-/// A line of the text, or none.
+/// A line of the text. It may be empty.
 struct Line(String);
 
 impl Line {
-    /// Not for names like `a`, which are parts of other words.
+    /// Skips short names like `a`, because they are parts of other words.
     fn replace_name(self, name: &str) -> String {
         if name.len() < 4 || name == NAME { self.0 } else { self.0.replace(name, NAME) }
     }
@@ -77,7 +77,7 @@ fn entry(host: &Host, paths: &BTreeSet<PathBuf>, path: &Path) -> Line {
             host.root.join(path).is_dir() && !paths.contains(path) && !has_more_below(paths, path)
         });
         let mut lines: String = empty.map(|path| format!("{}/\n", path.display())).collect();
-        // What systemd starts is known by the names in such a directory.
+        // The file names in such a directory tell which units systemd starts.
         if shown.to_string().ends_with(".wants") {
             let names = host.list(path).into_iter();
             lines = names.map(|name| format!("{shown}/{name} =\n")).collect();
@@ -87,7 +87,7 @@ fn entry(host: &Host, paths: &BTreeSet<PathBuf>, path: &Path) -> Line {
         }
         return Line(lines);
     }
-    // Devices are no text, and what a read of one does is not known here.
+    // Devices hold no text, and reading one may have side effects.
     if path.starts_with("dev") {
         return Line(format!("{shown} =\n"));
     }
@@ -104,19 +104,19 @@ fn has_more_below(paths: &BTreeSet<PathBuf>, path: &Path) -> bool {
     paths.range(path.to_owned()..).next().is_some_and(|next| next.starts_with(path))
 }
 
-/// Timers of one's own, and whatever is in a home directory.
+/// The user's own systemd units, and everything in a home directory.
 fn is_private(path: &Path) -> bool {
     ["etc/systemd", "home", "root"].iter().any(|start| path.starts_with(start))
 }
 
-/// A file without what names the machine, its disks or its owner.
+/// Removes data that identifies the machine, its disks or its owner from a file.
 fn public(path: &Path, text: &str) -> String {
     let shown = path.to_str().unwrap_or_default();
     match shown {
         "proc/sys/kernel/hostname" => NAME.to_owned(),
         "proc/sys/kernel/random/boot_id" => "00000000-0000-4000-8000-000000000000".to_owned(),
         "proc/cmdline" => CommandLine::parse(text).filtered(is_public_parameter),
-        // Anything may be in the environment of the first process.
+        // The environment of the first process may hold anything.
         "proc/1/environ" => {
             let kept = text.split('\0').filter(|variable| variable.starts_with("container="));
             kept.collect::<Vec<_>>().join("\0")
@@ -129,7 +129,7 @@ fn public(path: &Path, text: &str) -> String {
         "etc/os-release" | "usr/lib/os-release" => lines(text, |line| {
             ["PRETTY_NAME=", "ID=", "ID_LIKE="].iter().any(|key| line.starts_with(key))
         }),
-        // Only that they are there counts.
+        // Only the existence of these files matters.
         "etc/default/grub" | "boot/extlinux/extlinux.conf" | "boot/firmware/cmdline.txt" => {
             String::new()
         }
@@ -146,7 +146,7 @@ fn lines(text: &str, keeps: impl Fn(&str) -> bool) -> String {
     text.lines().filter(|line| keeps(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// The first word of a line is the path of a file or a disk.
+/// Replaces the first word of each line, which is the path of a file or a disk.
 fn swaps(text: &str) -> String {
     let mut lines = text.lines();
     let heading = lines.next().unwrap_or_default().to_owned();
@@ -157,7 +157,7 @@ fn swaps(text: &str) -> String {
     std::iter::once(heading).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// Parameters that say something about noise; others may hold names of disks, addresses or secrets.
+/// Selects parameters that affect noise. Others may hold names of disks, addresses or secrets.
 fn is_public_parameter(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "isolcpus",
@@ -225,7 +225,7 @@ mod tests {
     use crate::host::fixture::{expand, fixture};
     use crate::host::fixture_names;
 
-    /// The report of a captured machine is that of the machine, to the letter.
+    /// A captured machine gives exactly the same report as the machine itself.
     #[test]
     fn a_captured_machine_is_the_same_machine() {
         for name in fixture_names() {
@@ -241,7 +241,7 @@ mod tests {
                         .as_array()
                         .unwrap()
                         .iter()
-                        // The register of a processor is not captured, and of boot parameters only some.
+                        // The capture omits processor registers and some boot parameters.
                         .filter(|knob| !knob["files"].to_string().contains("/msr"))
                         .cloned()
                         .collect::<Vec<_>>()
@@ -252,7 +252,7 @@ mod tests {
             let is_same = report(&host) == report(&copy);
             assert!(is_same, "{name} is another machine after\n{text}");
             assert_eq!(look(&host).facts.topology, look(&copy).facts.topology, "{name}");
-            // Once more, and nothing changes.
+            // A second capture changes nothing.
             assert_eq!(capture(&copy, "today"), text, "{name}");
         }
     }

@@ -1,11 +1,11 @@
-//! The control group of this process and the limits that bind it, cgroups(7): version 1, version 2, or a version 1
-//! hierarchy for each controller beside an empty version 2 one ("hybrid").
+//! The control group of this process and its limits, cgroups(7). It supports version 1, version 2, and "hybrid": a
+//! version 1 hierarchy for each controller beside an empty version 2 one.
 
 use crate::host::mounts::Mount;
 use crate::host::{Cgroup, Host};
 
-/// The group and the tightest limits on the way from it up to the highest group that is visible from here: a limit of
-/// an ancestor binds as much as one's own (Documentation/admin-guide/cgroup-v2.rst, "Top-down Constraint").
+/// Reads the group and its tightest limits, up to the highest group visible from here. A limit of an ancestor binds
+/// as much as the group's own (Documentation/admin-guide/cgroup-v2.rst, "Top-down Constraint").
 pub(super) fn read(host: &Host, mounts: &[Mount]) -> Option<Cgroup> {
     let text = host.read("proc/self/cgroup")?;
     let cpu = Membership::find(&text, "cpu");
@@ -32,7 +32,7 @@ pub(super) fn read(host: &Host, mounts: &[Mount]) -> Option<Cgroup> {
     })
 }
 
-/// The group that a controller holds this process in.
+/// The group of this process for one controller.
 #[derive(Clone, Copy)]
 struct Membership<'a> {
     version: u8,
@@ -40,8 +40,8 @@ struct Membership<'a> {
 }
 
 impl<'a> Membership<'a> {
-    /// Lines are `4:cpu,cpuacct:/path` in version 1 and `0::/path` in version 2. A controller is in one hierarchy only,
-    /// so it is in version 2 when no line of version 1 has it.
+    /// Parses lines like `4:cpu,cpuacct:/path` (version 1) and `0::/path` (version 2). A controller is in one
+    /// hierarchy only: if no line of version 1 has it, it is in version 2.
     fn find(text: &'a str, controller: &str) -> Option<Self> {
         let lines = text.lines().filter_map(|line| {
             let (_, rest) = line.split_once(':')?;
@@ -76,8 +76,8 @@ impl<'a> Membership<'a> {
     }
 }
 
-/// The part of `path` below the group that is mounted. A container may see a path that is outside of its mount (`/..`,
-/// or the host's path when it has no cgroup namespace of its own): then what is mounted is its group.
+/// Returns the part of `path` below the mounted group. A container may see a path outside of its mount: `/..`, or the
+/// host's path when it has no cgroup namespace of its own. Then the mounted group is the container's group.
 fn below<'a>(path: &'a str, mounted: &str) -> &'a str {
     match path.strip_prefix(mounted.trim_end_matches('/')) {
         Some(rest)
@@ -90,15 +90,15 @@ fn below<'a>(path: &'a str, mounted: &str) -> &'a str {
     }
 }
 
-/// Quota and period, µs.
+/// Returns quota and period in µs.
 fn cpu_limit(host: &Host, directory: &str, version: u8) -> Option<(u64, u64)> {
     let (quota, period) = match version {
-        // -1 is "no limit" (Documentation/scheduler/sched-bwc.rst); it does not parse.
+        // -1 means "no limit" (Documentation/scheduler/sched-bwc.rst). It does not parse.
         1 => (
             host.read(format!("{directory}/cpu.cfs_quota_us"))?,
             host.read(format!("{directory}/cpu.cfs_period_us"))?,
         ),
-        // `max 100000` is "no limit".
+        // `max 100000` means "no limit".
         _ => {
             let text = host.read(format!("{directory}/cpu.max"))?;
             let (quota, period) = text.split_once(' ')?;
@@ -115,7 +115,7 @@ fn memory_limit(host: &Host, directory: &str, version: u8) -> Option<u64> {
         1 => host
             .read_value(format!("{directory}/memory.limit_in_bytes"))
             .filter(|bytes| *bytes < 1 << 62),
-        // "No limit" is `max`.
+        // `max` means "no limit".
         _ => host.read_value(format!("{directory}/memory.max")),
     }
 }

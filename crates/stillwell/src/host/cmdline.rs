@@ -1,5 +1,5 @@
-//! The command line that the kernel was booted with (/proc/cmdline): quotes as in lib/cmdline.c `next_arg`, and the
-//! parameters that isolate CPUs (kernel/sched/isolation.c).
+//! The command line of the kernel (/proc/cmdline). Quotes work as in `next_arg` in lib/cmdline.c. The parameters that
+//! isolate CPUs are in kernel/sched/isolation.c.
 
 use crate::host::Host;
 use crate::values::parse_boot_cpu_list;
@@ -11,24 +11,24 @@ pub struct CommandLine(Vec<(String, Option<String>)>);
 /// `isolcpus=`, as the kernel reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IsolatedCpus {
-    /// The scheduler leaves the CPUs alone.
+    /// The scheduler places no tasks on the CPUs.
     pub domain: bool,
-    /// Queue interrupts of devices avoid them.
+    /// Managed interrupts of device queues avoid the CPUs.
     pub managed_irq: bool,
     /// The same as `nohz_full=`.
     pub nohz: bool,
-    /// The list, as it was written.
+    /// The list as the user wrote it.
     pub list: String,
 }
 
 impl CommandLine {
-    /// The command line of the running kernel; empty when it cannot be read.
+    /// Reads the command line of the running kernel. It is empty when the file cannot be read.
     pub fn read(host: &Host) -> Self {
         Self::parse(&host.read("proc/cmdline").unwrap_or_default())
     }
 
-    /// Parameters are separated by white space outside of double quotes; quotes around a parameter or its value are not
-    /// part of it. What follows `--` is for the first process and not for the kernel.
+    /// Splits the text at white space outside of double quotes. Quotes around a parameter or its value are removed.
+    /// Parameters after `--` are for the first process, not for the kernel.
     pub fn parse(text: &str) -> Self {
         let mut parameters = Vec::new();
         let mut rest = text.trim_start();
@@ -52,14 +52,14 @@ impl CommandLine {
         Self(parameters)
     }
 
-    /// The value of a parameter; the last one counts. Empty when it stands without one, `None` when it is absent.
+    /// Returns the last value of a parameter: empty when it has no value, `None` when it is absent.
     pub fn value(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(known, _)| is_same_name(known, name))?;
         Some(found.1.as_deref().unwrap_or_default())
     }
 
-    /// `isolcpus=`: flags before the list, `domain` when there is none. Flags that the kernel does not know are skipped,
-    /// as it skips them.
+    /// Parses `isolcpus=`: flags, then the list. Without a flag, `domain` applies. Like the kernel, it skips flags
+    /// that it does not know.
     pub fn isolated(&self) -> Option<IsolatedCpus> {
         let mut rest = self.value("isolcpus")?;
         let mut found =
@@ -70,7 +70,7 @@ impl CommandLine {
                 "domain" => found.domain = true,
                 "managed_irq" => found.managed_irq = true,
                 "nohz" => found.nohz = true,
-                // An invalid flag makes the kernel ignore the whole parameter.
+                // A flag with an invalid character makes the kernel ignore the whole parameter.
                 _ if !flag.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_') => {
                     return None;
                 }
@@ -83,13 +83,14 @@ impl CommandLine {
         Some(found)
     }
 
-    /// The CPUs of a parameter whose value is a list; empty when it is absent, and when the kernel ignores the list.
+    /// Returns the CPUs of a parameter whose value is a list. Empty when it is absent or when the kernel ignores the
+    /// list.
     pub fn cpus(&self, name: &str, cpu_last: usize) -> Vec<usize> {
         let list = self.value(name).unwrap_or_default();
         parse_boot_cpu_list(list, cpu_last).unwrap_or_default()
     }
 
-    /// The parameters as they would be written, without those that `keeps` refuses.
+    /// Formats the parameters, without those that `keeps` refuses.
     pub fn filtered(&self, keeps: impl Fn(&str) -> bool) -> String {
         let kept = self.0.iter().filter(|(name, _)| keeps(name));
         let words = kept.map(|(name, value)| match value {
@@ -103,7 +104,7 @@ impl CommandLine {
     }
 }
 
-/// Without the quotes at the start and at the end; the kernel does not ask for both.
+/// Removes the quotes at the start and at the end. The kernel does not require both.
 fn unquote(text: &str) -> &str {
     match text.strip_prefix('"') {
         Some(inside) => inside.strip_suffix('"').unwrap_or(inside),
@@ -111,7 +112,7 @@ fn unquote(text: &str) -> &str {
     }
 }
 
-/// Dashes and underscores are the same (kernel/params.c `parameq`).
+/// Compares names; dashes and underscores are equal (kernel/params.c `parameq`).
 fn is_same_name(a: &str, b: &str) -> bool {
     let plain = |byte: u8| if byte == b'-' { b'_' } else { byte };
     a.bytes().map(plain).eq(b.bytes().map(plain))
@@ -180,7 +181,7 @@ mod tests {
             }
         }
 
-        /// Writing what was read keeps the values.
+        /// Formatting and parsing again keeps the values.
         #[test]
         fn parameters_round_trip(
             parameters in proptest::collection::vec(("[a-z][a-z_.]{0,8}", "[a-z0-9,:/ -]{0,8}"), 0..8),

@@ -1,12 +1,12 @@
-//! What the CPUs are and how fast they may run, from `/proc/cpuinfo` and cpufreq
+//! The models of the CPUs and their frequency limits, from `/proc/cpuinfo` and cpufreq
 //! (Documentation/admin-guide/pm/cpufreq.rst).
 
 use crate::host::Host;
 
 const CPUFREQ: &str = "sys/devices/system/cpu/cpufreq";
 
-/// The kinds of CPU, each once in order of the CPUs, joined with ` + ` when there are several; on a machine with a
-/// device tree, the board in parentheses.
+/// Names the kinds of CPU, each once, in order of the CPUs, joined with ` + `. On a machine with a device tree, the
+/// board follows in parentheses.
 pub(super) fn model(host: &Host) -> Option<String> {
     let cpuinfo = host.read("proc/cpuinfo").unwrap_or_default();
     let mut kinds = arm_kinds(&cpuinfo);
@@ -15,7 +15,7 @@ pub(super) fn model(host: &Host) -> Option<String> {
         let keys = ["model name", "Model Name", "cpu model", "cpu", "uarch"];
         kinds.extend(keys.iter().find_map(|key| values(&cpuinfo, key).next().map(str::to_owned)));
     }
-    // The text of a device tree ends with a NUL.
+    // The kernel ends the text of a device tree with a NUL.
     let board = host.read("sys/firmware/devicetree/base/model");
     let board = board
         .map(|board| board.trim_end_matches('\0').to_owned())
@@ -27,13 +27,13 @@ pub(super) fn model(host: &Host) -> Option<String> {
     }
 }
 
-/// All values of a key of `/proc/cpuinfo`, `key : value` in each line.
+/// Returns all values of a key of `/proc/cpuinfo`, `key : value` in each line.
 fn values<'a>(cpuinfo: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     let pairs = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     pairs.filter(move |(name, _)| name.trim() == key).map(|(_, value)| value.trim())
 }
 
-/// ARM has no names of models, only the numbers of MIDR_EL1 (arch/arm64/kernel/cpuinfo.c).
+/// Names the ARM cores by the numbers of MIDR_EL1, because ARM has no model names (arch/arm64/kernel/cpuinfo.c).
 fn arm_kinds(cpuinfo: &str) -> Vec<String> {
     let mut kinds = Vec::new();
     for (implementer, part) in values(cpuinfo, "CPU implementer").zip(values(cpuinfo, "CPU part")) {
@@ -49,7 +49,7 @@ fn arm_kinds(cpuinfo: &str) -> Vec<String> {
     kinds
 }
 
-/// arch/arm64/include/asm/cputype.h.
+/// Implementer, part and name, from arch/arm64/include/asm/cputype.h.
 const ARM_PARTS: &[(&str, &str, &str)] = &[
     ("0x41", "0xd03", "Cortex-A53"),
     ("0x41", "0xd05", "Cortex-A55"),
@@ -73,7 +73,7 @@ const ARM_PARTS: &[(&str, &str, &str)] = &[
     ("0xc0", "0xac3", "Ampere-1"),
 ];
 
-/// The directories of cpufreq in order of their first CPU; none when the kernel does not scale frequencies.
+/// Lists the cpufreq directories in order of their first CPU. Empty when the kernel does not scale frequencies.
 pub(super) fn policies(host: &Host) -> Vec<String> {
     let names = host.list(CPUFREQ).into_iter();
     let numbers = names.filter_map(|name| name.strip_prefix("policy")?.parse::<u32>().ok());
@@ -82,12 +82,12 @@ pub(super) fn policies(host: &Host) -> Vec<String> {
     numbers.into_iter().map(|number| format!("{CPUFREQ}/policy{number}")).collect()
 }
 
-/// The driver, of the first CPU that has one.
+/// Returns the driver of the first CPU that has one.
 pub(super) fn scaling_driver(host: &Host) -> Option<String> {
     policies(host).iter().find_map(|policy| host.read(format!("{policy}/scaling_driver")))
 }
 
-/// The governors in use, each once, in order of the CPUs.
+/// Lists the governors in use, each once, in order of the CPUs.
 pub(super) fn governors(host: &Host) -> Vec<String> {
     let mut governors = Vec::new();
     for policy in policies(host) {
@@ -97,8 +97,8 @@ pub(super) fn governors(host: &Host) -> Vec<String> {
     governors
 }
 
-/// Whether any CPU may run above its base frequency. Intel's driver has a switch of its own; the others share
-/// `cpufreq/boost`, and below it a switch for each policy.
+/// Tells if any CPU may run above its base frequency. Intel's driver has its own switch. The others share
+/// `cpufreq/boost` and a switch for each policy below it.
 pub(super) fn turbo(host: &Host) -> Option<bool> {
     if let Some(no_turbo) = host.read_value::<u8>("sys/devices/system/cpu/intel_pstate/no_turbo") {
         return Some(no_turbo == 0);
@@ -135,7 +135,7 @@ mod tests {
         check("proc/cpuinfo = CPU implementer\\t: 0x99\\nCPU part\\t: 0x001\n", {
             (Some("ARM implementer 0x99 part 0x001"), &[], None)
         });
-        // 32-bit ARM has a model name that says less than the part.
+        // On 32-bit ARM the model name is less specific than the part number.
         check(
             "proc/cpuinfo = model name\\t: ARMv7 Processor rev 3 (v7l)\\nCPU implementer\\t: 0x41\\nCPU part\\t: 0xd08\n",
             (Some("Cortex-A72"), &[], None),
@@ -145,7 +145,7 @@ mod tests {
         });
     }
 
-    /// `policy10` is after `policy9`, and each governor is named once.
+    /// `policy10` comes after `policy9`, and each governor appears once.
     #[test]
     fn governors_in_order_of_the_cpus() {
         let mut files = String::new();

@@ -1,4 +1,4 @@
-//! The CPUs one by one, as `lscpu -a -e` shows them, and which of them a benchmark should have.
+//! The table of CPUs, like `lscpu -a -e`, and the basis for the recommended benchmark CPUs.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +12,29 @@ const CPU: &str = "sys/devices/system/cpu";
 /// A logical CPU.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuRow {
-    /// Its number. With sibling threads switched off the numbers have holes.
+    /// Number of the CPU. With sibling threads switched off, the numbers have holes.
     pub cpu: usize,
-    /// Whether it is switched on. Of one that is off the kernel shows nothing else.
+    /// True if the CPU is online. The kernel shows nothing else of an offline CPU.
     pub online: bool,
-    /// Number of its core, counted through the whole machine by the first CPU of each.
+    /// Number of its core in the whole machine. Cores are numbered by their first CPU.
     pub core: Option<usize>,
     /// Physical package.
     pub socket: Option<usize>,
     /// NUMA node.
     pub node: usize,
-    /// The CPUs of its core that are online, itself among them.
+    /// The online CPUs of its core, including itself.
     pub siblings: Vec<usize>,
     /// Highest frequency, kHz.
     pub max_khz: Option<u64>,
     /// Kind of core, on a machine with several.
     pub class: Option<CpuClass>,
-    /// The scheduler leaves it alone (isolcpus=).
+    /// The scheduler places no tasks on it (isolcpus=).
     pub isolated: bool,
-    /// It has no tick while it runs one task (nohz_full=).
+    /// The kernel stops its tick while it runs one task (nohz_full=).
     pub nohz: bool,
-    /// Whether this process may use it.
+    /// True if this process may use it.
     pub allowed: bool,
-    /// Interrupts of all kinds per second, since boot or in the time that was asked for.
+    /// Interrupts of all kinds per second, since boot or in the requested time.
     pub irqs_per_second: Option<f64>,
 }
 
@@ -55,7 +55,7 @@ pub enum CpuClass {
 }
 
 impl CpuClass {
-    /// In a table.
+    /// The letter of this kind in a table.
     pub fn letter(self) -> &'static str {
         match self {
             Self::Efficiency => "E",
@@ -66,7 +66,7 @@ impl CpuClass {
         }
     }
 
-    /// In the plural.
+    /// The name of this kind in the plural.
     pub fn name(self) -> &'static str {
         match self {
             Self::Efficiency => "E-cores",
@@ -79,14 +79,14 @@ impl CpuClass {
 }
 
 impl CpuRow {
-    /// The core that it is a thread of: the CPUs of one core are those with the same siblings.
+    /// Identifies the core of this CPU. The CPUs of one core have the same siblings.
     fn core_key(&self) -> usize {
         self.siblings.first().copied().unwrap_or(self.cpu)
     }
 }
 
-/// Every CPU that is present, in order. Empty when the kernel shows none. `interrupts`: how often each CPU was
-/// interrupted in how many seconds.
+/// Lists every present CPU in order. Empty when the kernel shows none.
+/// `interrupts`: the interrupt counts of each CPU and their duration in seconds.
 pub fn read_cpu_table(host: &Host, interrupts: Option<&(Interrupts, f64)>) -> Vec<CpuRow> {
     let list = |path: &str| host.read(path).and_then(|list| read_cpu_list(&list));
     let online = list(&format!("{CPU}/online")).unwrap_or_default();
@@ -122,7 +122,7 @@ pub fn read_cpu_table(host: &Host, interrupts: Option<&(Interrupts, f64)>) -> Ve
     rows
 }
 
-/// How long the counts of /proc/interrupts are; of a CPU that was brought up later they are younger.
+/// Returns the uptime, over which /proc/interrupts counts. The counts of a CPU that came online later are younger.
 pub fn read_uptime_seconds(host: &Host) -> Option<f64> {
     let text = host.read("proc/uptime")?;
     text.split_ascii_whitespace().next()?.parse().ok().filter(|seconds: &f64| *seconds > 0.0)
@@ -132,15 +132,15 @@ fn siblings(host: &Host, cpu: usize, online: &[usize]) -> Vec<usize> {
     if !online.contains(&cpu) {
         return Vec::new();
     }
-    // `thread_siblings_list` is the name before Linux 5.3.
+    // Before Linux 5.3 the name is `thread_siblings_list`.
     let files = ["core_cpus_list", "thread_siblings_list"];
     let read = |file| host.read(format!("{CPU}/cpu{cpu}/topology/{file}"));
     let found = files.iter().find_map(|file| read_cpu_list(&read(*file)?));
-    // A list without the CPU itself is none.
+    // A list without the CPU itself is invalid.
     found.filter(|found| found.contains(&cpu)).unwrap_or_else(|| vec![cpu])
 }
 
-/// The NUMA node of each CPU; none without NUMA.
+/// Maps each CPU to its NUMA node. Empty without NUMA.
 fn nodes(host: &Host) -> BTreeMap<usize, usize> {
     let nodes = host.read("sys/devices/system/node/online").and_then(|list| read_cpu_list(&list));
     let mut of_cpu = BTreeMap::new();
@@ -152,7 +152,7 @@ fn nodes(host: &Host) -> BTreeMap<usize, usize> {
     of_cpu
 }
 
-/// By policy and not by CPU: the CPUs of a policy share the file.
+/// Reads each policy once: the CPUs of a policy share the file.
 fn max_khz(host: &Host) -> BTreeMap<usize, u64> {
     let mut of_cpu = BTreeMap::new();
     for name in host.list(format!("{CPU}/cpufreq")) {
@@ -168,7 +168,7 @@ fn max_khz(host: &Host) -> BTreeMap<usize, u64> {
     of_cpu
 }
 
-/// `core_id` repeats in every package and, on some machines, in every die; a count does not.
+/// Numbers the cores. `core_id` repeats in every package and, on some machines, in every die; a count does not.
 fn number_cores(rows: &mut [CpuRow]) {
     let mut keys: Vec<usize> = rows.iter().filter(|row| row.online).map(CpuRow::core_key).collect();
     keys.sort_unstable();
@@ -178,8 +178,8 @@ fn number_cores(rows: &mut [CpuRow]) {
     }
 }
 
-/// Intel's PMUs name the kinds; elsewhere the scheduler's capacity tells them apart (Documentation/arch/arm64,
-/// "capacity"; Documentation/scheduler/sched-capacity.rst).
+/// Finds the kind of each core. Intel's PMUs name the kinds. Elsewhere the scheduler's capacity distinguishes them
+/// (Documentation/arch/arm64, "capacity"; Documentation/scheduler/sched-capacity.rst).
 fn classify(host: &Host, rows: &mut [CpuRow]) {
     let list = |path| host.read(path).and_then(|list: String| read_cpu_list(&list));
     let kinds = (list("sys/devices/cpu_core/cpus"), list("sys/devices/cpu_atom/cpus"));
@@ -197,7 +197,7 @@ fn classify(host: &Host, rows: &mut [CpuRow]) {
     let capacities: Vec<Option<u32>> = rows.iter().map(|row| capacity(row.cpu)).collect();
     let known = || capacities.iter().flatten();
     let (Some(&least), Some(&most)) = (known().min(), known().max()) else { return };
-    // Two cores of one kind may differ a little by their highest clock (favoured cores).
+    // Two cores of one kind may differ a little in their highest clock (favoured cores).
     if u64::from(most - least) * 10 < u64::from(most) {
         return;
     }
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(classes("numa-128"), [None]);
     }
 
-    /// Capacities of favoured cores (x86 since 6.12) are no kinds.
+    /// Capacities of favoured cores (x86 since 6.12) do not make them kinds.
     #[test]
     fn a_little_more_capacity_is_no_other_kind() {
         let files = "sys/devices/system/cpu/online = 0-3
@@ -263,7 +263,7 @@ mod tests {
         assert!(read_cpu_table(&host, None).iter().all(|row| row.class.is_none()));
     }
 
-    /// CPUs above 64 and 1024 are CPUs like others.
+    /// CPUs above 64 and 1024 work like all others.
     #[test]
     fn many_cpus() {
         let rows = table("numa-128");
@@ -289,7 +289,7 @@ mod tests {
         }
         let (_directory, host) = expand("");
         assert_eq!(read_cpu_table(&host, None), []);
-        // Files that hold something else.
+        // Files with unexpected content.
         let (_directory, host) = expand(
             "sys/devices/system/cpu/online = 0-1
 sys/devices/system/cpu/present = x

@@ -1,4 +1,4 @@
-//! The files of a machine: `/proc`, `/sys` and the like, below a root.
+//! Access to the files of a machine: `/proc`, `/sys` and the like, below a root.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -9,34 +9,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::host::knobs::Format;
 use crate::values::CPUS_MAX;
 
-/// The only way to `/proc`, `/sys` and the like. Paths are relative to a root, which is `/` in production and a
-/// directory of captured files in tests.
+/// The only access to `/proc`, `/sys` and the like. Paths are relative to a root: `/` in production, and a directory
+/// of captured files in tests.
 #[derive(Clone, Debug)]
 pub struct Host {
     pub(super) root: PathBuf,
-    /// Where the paths are noted that are looked at.
+    /// Log of the paths that were read.
     pub(super) touched: Option<PathLog>,
-    /// How the kernel of a machine of captured files answers a write.
+    /// The simulated kernel of a captured machine. It answers writes.
     #[cfg(test)]
     pub(super) kernel: Option<Kernel>,
-    /// What that kernel does a moment after a write.
+    /// The simulated kernel's delayed effect, a moment after a write.
     #[cfg(test)]
     pub(super) moment: Option<fn(&Host)>,
 }
 
-/// What a write to a file does: its format, its path, the value.
+/// Simulates a write to a file: format, path, value.
 #[cfg(test)]
 pub(super) type Kernel = fn(&Host, Format, &str, &str) -> std::io::Result<()>;
 
-/// No file of the kernel that we need is longer up to the part we need; an uncapped read of a strange file might never
-/// end.
+/// Limit for a read. It covers the part that Stillwell needs of every kernel file. A read of an unknown file without
+/// a limit might never end.
 pub(super) const READ_BYTES_MAX: u64 = 64 << 10;
 
-/// /proc lists some ten threads of the kernel for each CPU; the rest is room for processes.
+/// /proc lists about ten kernel threads for each CPU. The rest is room for processes.
 const LIST_ENTRIES_MAX: usize = 32 * CPUS_MAX;
 
 impl Host {
-    /// A machine whose files are below `root`.
+    /// Creates a machine whose files are below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -48,24 +48,24 @@ impl Host {
         }
     }
 
-    /// The text of a file without the white space at its end; `None` when it cannot be read.
+    /// Reads a file as text, without the white space at its end. `None` when it cannot be read.
     pub fn read(&self, relative: impl AsRef<Path>) -> Option<String> {
         let mut text = read_capped(&self.below_root(relative.as_ref()), READ_BYTES_MAX)?;
         text.truncate(text.trim_end().len());
         Some(text)
     }
 
-    /// As [`Host::read`], for a file that may be longer than others.
+    /// Like [`Host::read`], for a file that may be longer than others.
     pub fn read_long(&self, relative: impl AsRef<Path>, bytes_max: u64) -> Option<String> {
         read_capped(&self.below_root(relative.as_ref()), bytes_max)
     }
 
-    /// The value of a file that holds one; `None` also when it holds something else.
+    /// Parses a file with one value. `None` if it cannot be read or parsed.
     pub fn read_value<T: std::str::FromStr>(&self, relative: impl AsRef<Path>) -> Option<T> {
         self.read(relative)?.parse().ok()
     }
 
-    /// The names in a directory, sorted; empty when it cannot be read.
+    /// Lists the names in a directory, sorted. Empty when it cannot be read.
     pub fn list(&self, relative: impl AsRef<Path>) -> Vec<String> {
         #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
         let Ok(entries) = std::fs::read_dir(self.below_root(relative.as_ref())) else {
@@ -77,7 +77,7 @@ impl Host {
         names
     }
 
-    /// Whether there is such a file or directory.
+    /// Tells if the file or directory exists.
     pub fn exists(&self, relative: impl AsRef<Path>) -> bool {
         self.below_root(relative.as_ref()).exists()
     }
@@ -91,7 +91,8 @@ impl Host {
     }
 }
 
-/// The first `bytes_max` bytes of a file as text. Bytes that are not UTF-8 are replaced: the cap may cut a character.
+/// Reads the first `bytes_max` bytes of a file as text. Bytes that are not UTF-8 are replaced, because the cap may
+/// cut a character.
 pub(super) fn read_capped(path: &Path, bytes_max: u64) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "this is where the machine is read")]
     let file = std::fs::File::open(path).ok()?;
@@ -100,7 +101,7 @@ pub(super) fn read_capped(path: &Path, bytes_max: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The paths that were looked at.
+/// A log of the paths that were read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathLog(Arc<Mutex<BTreeSet<PathBuf>>>);
 

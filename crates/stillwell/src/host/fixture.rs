@@ -1,4 +1,4 @@
-//! Captured machines for tests: `tests/hosts/NAME.txt`, whose form is in [`super::fixture_text`].
+//! Captured machines for tests: `tests/hosts/NAME.txt`. [`super::fixture_text`] describes the format.
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use tempfile::TempDir;
 use crate::host::Host;
 use crate::host::fixture_text::unpack;
 
-/// The machine in `tests/hosts/NAME.txt`. It exists as long as the directory that comes with it.
+/// Unpacks the machine in `tests/hosts/NAME.txt`. It exists as long as the returned directory.
 pub(crate) fn fixture(name: &str) -> (TempDir, Host) {
     expand(&fixture_text(name))
 }
 
-/// The text of that machine.
+/// Reads the text of that machine.
 pub(crate) fn fixture_text(name: &str) -> String {
     let path = directory().join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&path)
@@ -26,7 +26,7 @@ pub(crate) fn fixture_text(name: &str) -> String {
     text
 }
 
-/// The names of all machines in `tests/hosts`, sorted.
+/// Lists the names of all machines in `tests/hosts`, sorted.
 pub(crate) fn fixture_names() -> Vec<String> {
     let entries = std::fs::read_dir(directory()).expect("the directory of the machines");
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -41,9 +41,9 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts")
 }
 
-/// The machine with the files in `text`.
+/// Unpacks the machine with the files in `text`.
 pub(crate) fn expand(text: &str) -> (TempDir, Host) {
-    // In memory where there is such a place: journals are synced to disk for each line.
+    // Prefer a file system in memory: Stillwell syncs a journal to disk for each line.
     let directory = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     let directory = directory.expect("a directory for the machine");
     unpack(text, directory.path());

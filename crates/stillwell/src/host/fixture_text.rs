@@ -1,18 +1,18 @@
-//! A machine as one text, `tests/hosts/NAME.txt`: one file or several equal ones a line. Shared by the unit tests and
-//! the tests of the program, so nothing of the crate is used here.
+//! The text format of a machine, `tests/hosts/NAME.txt`: one file or several equal ones a line. The unit tests and
+//! the tests of the program share this module, so it uses nothing of the crate.
 //!
-//! - `path = content`: a file. The path is relative to the root of the machine. In the content `\n`, `\t`, `\0`, `\xNN`
-//!   and `\\` stand for a newline, a tab, a NUL, a byte and a backslash.
+//! - `path = content`: a file. The path is relative to the root of the machine. In the content, these escapes stand
+//!   for a newline, a tab, a NUL, a byte and a backslash: `\n`, `\t`, `\0`, `\xNN` and `\\`.
 //! - `sys/devices/system/cpu/cpu{0-3,6}/online = 1`: the same file for each of these numbers.
-//! - `path !`: it is there and cannot be read, not even by root.
+//! - `path !`: the file exists, but even root cannot read it.
 //! - `path/`: an empty directory.
 //!
-//! Empty lines and lines that start with `#` are ignored; the first line says whether the machine was captured or
+//! Empty lines and lines that start with `#` are ignored. The first line tells if the machine was captured or
 //! composed.
 
 use std::path::Path;
 
-/// Makes the files of a machine below `root`.
+/// Creates the files of a machine below `root`.
 pub fn unpack(text: &str, root: &Path) {
     for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         let (paths, entry) = parse(line);
@@ -22,7 +22,7 @@ pub fn unpack(text: &str, root: &Path) {
             std::fs::create_dir_all(path.parent().expect("below the root")).expect("a directory");
             match &entry {
                 FixtureEntry::File(content) => std::fs::write(&path, content).expect("a file"),
-                // Permissions do not stop root; a directory where a file should be stops everybody.
+                // Root ignores permissions. A directory in place of a file makes the read fail for every user.
                 FixtureEntry::Directory => std::fs::create_dir_all(&path).expect("a directory"),
             }
         }
@@ -46,7 +46,7 @@ fn parse(line: &str) -> (&str, FixtureEntry) {
     (path.unwrap_or_else(|| panic!("{line:?} has no =, ! or /")).trim(), FixtureEntry::Directory)
 }
 
-/// `a{0-2,5}b` is a0b, a1b, a2b and a5b.
+/// Expands `a{0-2,5}b` to a0b, a1b, a2b and a5b.
 fn expand_numbers(paths: &str) -> Vec<String> {
     let Some((start, rest)) = paths.split_once('{') else { return vec![paths.to_owned()] };
     let (list, end) = rest.split_once('}').unwrap_or_else(|| panic!("{paths:?} has no }}"));

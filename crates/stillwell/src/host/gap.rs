@@ -1,13 +1,13 @@
-//! What this machine lacks.
+//! A capability that this machine lacks.
 
-/// A capability this machine does not have. Data, not an error: it is shown and saved with the result. The three
-/// parts are pieces of one sentence, "what: why; fix".
+/// A capability that this machine lacks. It is data, not an error: Stillwell shows it and saves it with the result.
+/// The three parts are pieces of one sentence, "what: why; fix".
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Gap {
-    /// What cannot be had.
+    /// The missing capability.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// What the user could do about it.
+    /// The remedy for the user.
     pub fix: String,
 }

@@ -1,4 +1,4 @@
-//! What the reader of a timing must know is missing on this machine.
+//! Finds the gaps of this machine that affect the reading of a timing.
 
 use crate::host::mounts::Mount;
 use crate::host::{Facts, Gap, Host};
@@ -7,10 +7,10 @@ use crate::values::parse_cpu_list;
 /// Bits of capabilities(7), linux/capability.h.
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// The gaps, those that spoil most first.
+/// Lists the gaps, the most harmful first.
 pub(super) fn find(host: &Host, mounts: &[Mount], facts: &Facts) -> Vec<Gap> {
     let Some(status) = host.read("proc/self/status") else {
-        // Without it the other questions have no answer.
+        // The other checks need /proc.
         return vec![gap(
             "the state of the machine",
             "/proc cannot be read",
@@ -31,7 +31,7 @@ fn gap(what: &str, why: impl Into<String>, fix: &str) -> Gap {
     Gap { what: what.to_owned(), why: why.into(), fix: fix.to_owned() }
 }
 
-/// The value of a line `name:\tvalue` of proc_pid_status(5).
+/// Returns the value of a line `name:\tvalue` of proc_pid_status(5).
 pub(super) fn status_value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
@@ -64,8 +64,8 @@ fn cpufreq(host: &Host, facts: &Facts) -> Option<Gap> {
     }
 }
 
-/// Names of clock sources that are read from a device or by a trap, which takes a microsecond or so, or that only count
-/// ticks. Everything else is read in user space in some 30 ns.
+/// Clock sources that are slow to read, or that only count ticks. The slow ones need a device access or a trap, about
+/// a microsecond. Programs read all others in user space in about 30 ns.
 pub(super) const SLOW_CLOCK_SOURCES: &[&str] =
     &["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"];
 
@@ -81,7 +81,7 @@ fn clock(facts: &Facts) -> Option<Gap> {
     ))
 }
 
-/// A limit that the CPUs this process may use can not reach does not throttle.
+/// A limit does not throttle if the CPUs of this process cannot reach it.
 fn bandwidth(facts: &Facts) -> Option<Gap> {
     let limit = facts.cgroup.as_ref()?.cpu_max.as_deref()?;
     let (quota_us, period_us) = limit.split_once(' ')?;
@@ -124,7 +124,7 @@ fn one_cpu(facts: &Facts) -> Option<Gap> {
     ))
 }
 
-/// proc(5), "Mount options": who runs besides the benchmark cannot be seen. Numbers before Linux 5.8, then names.
+/// Finds a /proc that hides other processes (proc(5), "Mount options"). Linux 5.8 replaced the numbers by names.
 fn hidden_processes(mounts: &[Mount], status: &str) -> Option<Gap> {
     let proc = mounts.iter().rfind(|mount| mount.point == "/proc" && mount.fs_type == "proc")?;
     let mode = proc.option("hidepid").filter(|mode| !matches!(*mode, "0" | "off"))?;
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::host::{Cgroup, mounts};
 
-    /// A machine without gaps, as a user.
+    /// A machine without gaps, seen by a user without privileges.
     fn good() -> Facts {
         Facts {
             scaling_driver: Some("intel_pstate".to_owned()),
@@ -160,7 +160,7 @@ mod tests {
     const USER: &str = "proc/self/status = Name:\\tx\\nGid:\\t1000\\t1000\\nGroups:\\t27 995\\nCapEff:\\t0000000000000000\n";
     const ROOT: &str = "proc/self/status = Name:\\tx\\nCapEff:\\t000001ffffffffff\n";
 
-    /// `expect`: what and why of each gap.
+    /// `expect`: the `what` and `why` of each gap.
     #[track_caller]
     fn check(files: &str, facts: &Facts, expect: &[(&str, &str)]) {
         let (_directory, host) = crate::host::fixture::expand(files);

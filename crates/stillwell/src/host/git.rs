@@ -1,33 +1,33 @@
-//! The commit that a directory is at, read from git's own files (gitrepository-layout(5)): starting git for it would
-//! cost milliseconds and need git. Whether files were changed since cannot be had this way: it needs git's index, its
-//! filters and its ignore rules.
+//! Reads the commit of a directory from git's own files (gitrepository-layout(5)). Starting git would cost
+//! milliseconds and require git.
+//! This cannot detect changed files: that needs git's index, its filters and its ignore rules.
 //!
-//! These are files of the user, not of the machine, so they do not go through [`Host`](crate::host::Host).
+//! These files belong to the user, not to the machine, so they do not go through [`Host`](crate::host::Host).
 
 use std::path::{Path, PathBuf};
 
 use crate::host::Git;
 use crate::host::files::read_capped;
 
-/// A ref or HEAD is one line, one path long.
+/// A ref or HEAD is one line with one path.
 const REF_BYTES_MAX: u64 = 8 << 10;
 
-/// A million refs.
+/// Room for a million refs.
 const PACKED_REFS_BYTES_MAX: u64 = 128 << 20;
 
-/// A symbolic ref may point to another one; git stops here too (`SYMREF_MAXDEPTH`).
+/// A symbolic ref may point to another one. Git has the same limit (`SYMREF_MAXDEPTH`).
 const SYMBOLIC_REFS_MAX: usize = 5;
 
-/// The commit at which the work tree around `start` is. `None` outside of one, before its first commit, and with refs
-/// in the format "reftable".
+/// Finds the commit of the work tree around `start`. `None` outside of one, before its first commit, and with refs in
+/// the format "reftable".
 pub fn find(start: &Path) -> Option<Git> {
     let (directory, head) = start.ancestors().find_map(|tree| {
         let directory = git_directory(&tree.join(".git"))?;
-        // Like git, go on upwards when this is not one.
+        // Like git, continue upwards when this is not a git directory.
         let head = read_line(&directory.join("HEAD"))?;
         Some((directory, head))
     })?;
-    // A further work tree has a HEAD of its own and shares the branches.
+    // A linked work tree has its own HEAD and shares the branches.
     let common = match read_line(&directory.join("commondir")) {
         Some(common) => directory.join(common),
         None => directory.clone(),
@@ -42,7 +42,7 @@ pub fn find(start: &Path) -> Option<Git> {
     None
 }
 
-/// `.git` is a directory, or in submodules and further work trees a file `gitdir: PATH`.
+/// Finds the git directory. `.git` is a directory, or a file `gitdir: PATH` in submodules and linked work trees.
 fn git_directory(dot_git: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_owned());
@@ -53,7 +53,7 @@ fn git_directory(dot_git: &Path) -> Option<PathBuf> {
 }
 
 fn read_ref(name: &str, directory: &Path, common: &Path) -> Option<String> {
-    // A name is a path; git allows no such parts (git-check-ref-format(1)).
+    // A name becomes a path. Git forbids these parts too (git-check-ref-format(1)).
     if name.starts_with('/') || name.split('/').any(|part| part == "..") {
         return None;
     }
@@ -67,12 +67,12 @@ fn read_ref(name: &str, directory: &Path, common: &Path) -> Option<String> {
 }
 
 fn read_line(path: &Path) -> Option<String> {
-    // Opening a pipe of this name would wait forever.
+    // Opening a named pipe would block forever.
     let text = path.is_file().then(|| read_capped(path, REF_BYTES_MAX))??;
     Some(text.trim_end().to_owned())
 }
 
-/// SHA-1 or SHA-256.
+/// Accepts SHA-1 and SHA-256.
 fn is_commit_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64)
         && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -87,11 +87,11 @@ mod tests {
     const ONE: &str = "1111111111111111111111111111111111111111";
     const TWO: &str = "2222222222222222222222222222222222222222";
 
-    /// What is found from the directory `start` among these files.
+    /// Checks the commit found from the directory `start` among these files.
     #[track_caller]
     fn check(files: &str, start: &str, expect: Option<&str>) {
         let (directory, _host) = expand(files);
-        // `*` is written where git writes an absolute path.
+        // `*` stands for the prefix of git's absolute path.
         if let Some(text) = read_line(&directory.path().join("absolute/.git")) {
             let text = text.replace('*', directory.path().to_str().expect("a plain path"));
             std::fs::write(directory.path().join("absolute/.git"), text).expect("a file");

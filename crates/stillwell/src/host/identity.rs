@@ -1,9 +1,9 @@
-//! What tells a file from another that has its path later.
+//! Distinguishes a file from a later one with the same path.
 
 use crate::host::files::Host;
 use crate::host::processes::{Process, pid_of};
 
-/// What the kernel shows of every interrupt (kernel/irq/proc.c); anything else is the name of a device.
+/// The kernel's entries for every interrupt (kernel/irq/proc.c). Any other entry is the name of a device.
 const IRQ_FILES: &[&str] = &[
     "affinity_hint",
     "effective_affinity",
@@ -15,8 +15,8 @@ const IRQ_FILES: &[&str] = &[
 ];
 
 impl Host {
-    /// What a file is about, where its path may come to mean something else: the devices of an interrupt are the
-    /// directories beside it, and of a process it is when it started.
+    /// Returns the identity of a file whose path may come to mean something else. An interrupt is identified by its
+    /// devices, the directories beside the file. A process is identified by its start time.
     pub(super) fn identity(&self, path: &str) -> Option<String> {
         if let Some(pid) = pid_of(path) {
             return Process::read(self, pid).map(|it| it.start_ticks.to_string());

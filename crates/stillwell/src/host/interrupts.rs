@@ -1,38 +1,38 @@
-//! `/proc/interrupts` (proc_interrupts(5), kernel/irq/proc.c `show_interrupts`): how often each interrupt came on each
-//! CPU since it was brought up.
+//! `/proc/interrupts` (proc_interrupts(5), kernel/irq/proc.c `show_interrupts`): the number of interrupts of each
+//! kind on each CPU since the CPU came online.
 
 use crate::host::Host;
 
-/// With hundreds of CPUs and of queues the file has some megabytes.
+/// With hundreds of CPUs and queues the file has several megabytes.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// The table.
+/// The table of interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts {
-    /// The CPUs of the columns. Only those online have one, so the numbers have holes.
+    /// The CPUs of the columns. Only online CPUs have a column, so the numbers have holes.
     pub cpus: Vec<usize>,
-    /// One for each line.
+    /// The rows, one for each line.
     pub rows: Vec<InterruptRow>,
 }
 
 /// An interrupt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterruptRow {
-    /// A number, or letters where the architecture counts something of its own (`LOC`, `NMI`, `IPI0`).
+    /// A number, or letters for counters of the architecture (`LOC`, `NMI`, `IPI0`).
     pub name: String,
-    /// How often it came on each of [`Interrupts::cpus`]. Empty where the kernel counts it for the whole machine (`ERR`).
+    /// Counts on each of [`Interrupts::cpus`]. Empty if the kernel counts for the whole machine (`ERR`).
     pub counts: Vec<u64>,
-    /// Controller, trigger and devices; or what the letters stand for.
+    /// Controller, trigger and devices, or the meaning of the letters.
     pub what: String,
 }
 
 impl Interrupts {
-    /// The table now; `None` when it cannot be read.
+    /// Reads the current table. `None` when it cannot be read.
     pub fn read(host: &Host) -> Option<Self> {
         Self::parse(&host.read_long("proc/interrupts", BYTES_MAX)?)
     }
 
-    /// The table in a text; `None` when it does not start with a line of CPUs.
+    /// Parses the table. `None` when the text does not start with a line of CPUs.
     pub fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let header = lines.next()?.split_ascii_whitespace();
@@ -43,7 +43,7 @@ impl Interrupts {
         Some(Self { cpus, rows })
     }
 
-    /// What came after an earlier look. An interrupt or a CPU that was not there then has counted from zero.
+    /// Subtracts an earlier reading. An interrupt or a CPU that was absent then counts from zero.
     pub fn since(mut self, before: &Self) -> Self {
         let columns: Vec<Option<usize>> =
             self.cpus.iter().map(|cpu| before.cpus.iter().position(|known| known == cpu)).collect();
@@ -57,12 +57,12 @@ impl Interrupts {
         self
     }
 
-    /// The row of an interrupt.
+    /// Returns the row of an interrupt.
     pub fn row(&self, name: &str) -> Option<&InterruptRow> {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// All interrupts of a CPU together, the local timer's among them; `None` when it has no column.
+    /// Sums all interrupts of a CPU, including the local timer's. `None` when it has no column.
     pub fn of_cpu(&self, cpu: usize) -> Option<u64> {
         let column = self.cpus.iter().position(|&known| known == cpu)?;
         let counts = self.rows.iter().filter_map(|row| row.counts.get(column));
@@ -71,8 +71,8 @@ impl Interrupts {
 }
 
 impl InterruptRow {
-    /// A row has a count for each CPU, or one for the whole machine. A CPU that goes off- or online while the file is
-    /// written makes the rows before and after it differ in length, and then nobody knows whose counts they are.
+    /// Parses a row with a count for each CPU, or one for the whole machine. If a CPU goes off- or online while the
+    /// kernel writes the file, the rows differ in length. Such counts cannot be assigned to CPUs.
     fn parse(line: &str, n_cpus: usize) -> Option<Self> {
         let (name, rest) = line.split_once(':')?;
         let mut counts = Vec::new();
@@ -90,7 +90,7 @@ impl InterruptRow {
     }
 }
 
-/// The columns are padded for the longest name.
+/// Joins words with single blanks. The kernel pads the columns for the longest name.
 fn words(text: &str) -> String {
     text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -118,18 +118,18 @@ mod tests {
         assert_eq!(row.what, "PCI-MSIX-0000:00:1f.2 0-edge ahci[0000:00:1f.2], i2c 3");
     }
 
-    /// One number for the whole machine is no count of CPU 0.
+    /// One count for the whole machine does not belong to CPU 0.
     #[test]
     fn rows_of_the_whole_machine() {
         let found = Interrupts::parse(SPARSE).unwrap();
         assert!(found.row("ERR").unwrap().counts.is_empty());
-        // With one CPU the two cannot be told apart, and are the same.
+        // With one CPU, both forms look the same and mean the same.
         let found =
             Interrupts::parse("  CPU0\nERR: 7\nIPI0: 5  Rescheduling interrupts\n").unwrap();
         assert_eq!(found.of_cpu(0), Some(12));
     }
 
-    /// CPU 1 went offline while the file was written.
+    /// CPU 1 goes offline while the kernel writes the file.
     #[test]
     fn rows_that_are_too_short_belong_to_nobody() {
         let found = Interrupts::parse("CPU0 CPU1\n 1: 5 6 x\n 2: 7 GICv3 27 Level arch_timer\n");
@@ -143,7 +143,7 @@ mod tests {
         let before = Interrupts::parse("CPU0 CPU2\n1: 5 6 x\nLOC: 100 200 t\n").unwrap();
         let now = Interrupts::parse("CPU0 CPU1 CPU2\n1: 5 1 9 x\n7: 1 2 3 y\nLOC: 90 7 260 t\n");
         let found = now.unwrap().since(&before);
-        // A counter that went back is a CPU that was off in between.
+        // A counter that decreases belongs to a CPU that was offline in between.
         assert_eq!((0..3).map(|cpu| found.of_cpu(cpu).unwrap()).collect::<Vec<_>>(), [1, 10, 66]);
     }
 
@@ -163,7 +163,7 @@ mod tests {
             let _ = Interrupts::parse(&format!("  CPU0 CPU3\n{rows}\n{text}"));
         }
 
-        /// What is written in the kernel's form comes back.
+        /// Parsing the kernel's form gives the values that were written.
         #[test]
         fn tables_round_trip(
             cpus in proptest::collection::btree_set(0_usize..2048, 1..40),

@@ -1,4 +1,4 @@
-//! Who asked for root: the person who called sudo, doas or pkexec.
+//! The invoking user: the user who called sudo, doas or pkexec.
 #![expect(
     clippy::disallowed_methods,
     reason = "sudo, doas and pkexec say it in the environment; programs are executed for them"
@@ -11,8 +11,8 @@ use std::process::Command;
 
 use crate::sys::{User, with_files_of};
 
-/// `None` unless we are root and somebody else asked for it (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The
-/// variables only ever take rights away.
+/// Returns the user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly
+/// (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The variables only ever remove rights.
 pub fn invoking_user() -> Option<User> {
     if !rustix::process::geteuid().is_root() {
         return None;
@@ -25,7 +25,7 @@ pub fn invoking_user() -> Option<User> {
     })?;
     let entry =
         passwd_entry(&passwd, |entry| entry.get(2).and_then(|id| id.parse().ok()) == Some(uid));
-    // Users of a directory service are not in the file; sudo says the group.
+    // Users of a directory service are not in the file. sudo passes their group.
     let gid = number("SUDO_GID").or_else(|| entry.as_ref().map(|entry| entry.2))?;
     let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
     let name =
@@ -33,8 +33,8 @@ pub fn invoking_user() -> Option<User> {
     (uid != 0).then(|| User { uid, gid, groups: groups_of(&groups, &name, gid) })
 }
 
-/// Variables that tell git which repository it is in, whatever directory it is asked in (`git rev-parse --local-env-vars`, without
-/// those of the configuration, where a user may have said `safe.directory`). git sets them for hooks.
+/// Variables that set the repository of git, whatever the directory (`git rev-parse --local-env-vars`). Git sets them
+/// for hooks. The list omits the variables of the configuration, because a user may set `safe.directory` there.
 const PLACE_OF_GIT: [&str; 13] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -51,15 +51,16 @@ const PLACE_OF_GIT: [&str; 13] = [
     "GIT_WORK_TREE",
 ];
 
-/// The repository that git is in is the one of the directory, not the one that a hook of git's called us for.
+/// Removes the variables that set git's repository. Git then uses the repository of the directory, not the one of a
+/// calling hook.
 pub fn without_place_of_git(command: &mut Command) {
     for name in PLACE_OF_GIT {
         command.env_remove(name);
     }
 }
 
-/// A program that is executed as whoever asked for root: git obeys the configuration of the repository that it is asked about, and
-/// refuses one that belongs to somebody else (git-config(1), `safe.directory`).
+/// Creates a command that runs as the invoking user. Git obeys the configuration of the repository that it reads. It
+/// refuses a repository of another user (git-config(1), `safe.directory`).
 pub fn command_of_invoker(program: &str) -> Command {
     let mut command = Command::new(program);
     without_place_of_git(&mut command);
@@ -69,10 +70,10 @@ pub fn command_of_invoker(program: &str) -> Command {
     command
 }
 
-/// Makes files for whoever asked for root: what is made is theirs. Where they may not make any, we do, and it is ours.
+/// Makes files as the invoking user, who then owns them. If that user lacks permission, root makes and owns them.
 ///
 /// # Errors
-/// That of `make`.
+/// The error of `make`.
 pub fn with_their_files<T>(mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let Some(user) = invoking_user() else { return make() };
     match with_files_of(&user, &mut make) {
@@ -81,7 +82,7 @@ pub fn with_their_files<T>(mut make: impl FnMut() -> io::Result<T>) -> io::Resul
     }
 }
 
-/// The home of whoever asked for root, if there is such a directory.
+/// Returns the home directory of the invoking user, if it exists.
 pub fn invoking_home() -> Option<PathBuf> {
     let user = invoking_user()?;
     let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -95,14 +96,14 @@ fn home_of(passwd: &str, uid: u32) -> Option<PathBuf> {
     Some(PathBuf::from(entry.get(5)?)).filter(|home| home.is_absolute())
 }
 
-/// Name, user id and group id of the first entry that is wanted (passwd(5)).
+/// Returns name, user id and group id of the first entry that `is_wanted` accepts (passwd(5)).
 fn passwd_entry(text: &str, is_wanted: impl Fn(&[&str]) -> bool) -> Option<(String, u32, u32)> {
     let mut entries = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
     let entry = entries.find(|entry| is_wanted(entry))?;
     Some((entry[0].to_owned(), entry.get(2)?.parse().ok()?, entry.get(3)?.parse().ok()?))
 }
 
-/// As initgroups(3) finds them: the primary one, and all that name the user as a member (group(5)).
+/// Returns the groups like initgroups(3): the primary one and all that list the user as a member (group(5)).
 fn groups_of(text: &str, user: &str, gid: u32) -> Vec<u32> {
     let mut groups = vec![gid];
     for line in text.lines() {

@@ -1,10 +1,10 @@
-//! Kill points: where a test may have the process killed. A test ends at the n-th of them, by a signal or by unwinding.
-//! They count for each thread, because tests run side by side.
+//! Kill points: places at which a test can kill the process. A test ends at the n-th kill point, by a signal or by
+//! unwinding. Each thread has its own count, because tests run side by side.
 
 #[cfg(test)]
 pub(super) use armed::{arm_killing, arm_unwinding, disarm, kill_point};
 
-/// Outside of tests nothing happens at them.
+/// Outside of tests, a kill point does nothing.
 #[cfg(not(test))]
 pub(super) fn kill_point() {}
 
@@ -13,11 +13,11 @@ mod armed {
     use std::cell::Cell;
 
     thread_local! {
-        /// Points that are left, and whether the process is killed there; `None` when nobody is to end.
+        /// The remaining points, and true for a kill by signal. `None` when the test is not armed.
         static LEFT: Cell<Option<(i64, bool)>> = const { Cell::new(None) };
     }
 
-    /// Has this process killed at the point with this number, from 0 on.
+    /// Kills this process at the point with this number, from 0 on.
     pub(in crate::host) fn arm_killing(point: i64) {
         LEFT.set(Some((point, true)));
     }
@@ -27,7 +27,7 @@ mod armed {
         LEFT.set(Some((point, false)));
     }
 
-    /// Returns how many points were left.
+    /// Disarms, and returns the number of remaining points.
     pub(in crate::host) fn disarm() -> i64 {
         LEFT.take().map_or(0, |(left, _)| left)
     }

@@ -1,4 +1,4 @@
-//! Looks at a machine: its files in, [`Facts`] and [`Gap`]s out.
+//! Surveys a machine: reads its files and returns [`Facts`] and [`Gap`]s.
 
 use std::path::Path;
 
@@ -10,16 +10,16 @@ use crate::values::{format_cpu_list, read_cpu_list};
 pub struct Survey {
     /// Its properties.
     pub facts: Facts,
-    /// The capabilities that it lacks.
+    /// The missing capabilities.
     pub gaps: Vec<Gap>,
 }
 
-/// Reads everything about the machine. Never fails: a file that cannot be read becomes `None` or a gap.
+/// Surveys the machine. It never fails: a file that cannot be read becomes `None` or a gap.
 pub fn look(host: &Host) -> Survey {
     #[expect(clippy::disallowed_methods, reason = "the facts say where the commands ran")]
     let directory = std::env::current_dir().ok();
     let mut survey = look_from(host, directory.as_deref());
-    // Slurm may know a machine by another name than its own, and several nodes may be one machine.
+    // Slurm may use another host name for a machine, and several nodes may share one machine.
     #[expect(
         clippy::disallowed_methods,
         reason = "Slurm says the name of a node in the environment"
@@ -29,7 +29,7 @@ pub fn look(host: &Host) -> Survey {
     survey
 }
 
-/// As [`look`], for commands that run in `directory`.
+/// Like [`look`], for commands that run in `directory`.
 fn look_from(host: &Host, directory: Option<&Path>) -> Survey {
     let mounts = mounts::read(host);
     let status = host.read("proc/self/status").unwrap_or_default();
@@ -65,13 +65,13 @@ fn look_from(host: &Host, directory: Option<&Path>) -> Survey {
     Survey { facts, gaps }
 }
 
-/// `kernel.arch` is what `uname -m` prints; kernels have it since 6.1.
+/// Reads `kernel.arch`, the output of `uname -m`. Kernels have it since 6.1.
 fn architecture(host: &Host) -> String {
     host.read("proc/sys/kernel/arch")
         .unwrap_or_else(|| rustix::system::uname().machine().to_string_lossy().into_owned())
 }
 
-/// os-release(5): the second file is for systems with an empty `/etc`, and values may be quoted as in a shell.
+/// Reads os-release(5). The second file is for systems with an empty `/etc`. Values may be quoted as in a shell.
 fn os(host: &Host) -> Option<String> {
     let text = host.read("etc/os-release").or_else(|| host.read("usr/lib/os-release"))?;
     let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
@@ -85,7 +85,7 @@ fn os(host: &Host) -> Option<String> {
     }
 }
 
-/// A list of CPUs in its shortest form.
+/// Formats a list of CPUs in its shortest form.
 fn cpu_list(host: &Host, path: &str) -> Option<String> {
     Some(format_cpu_list(&read_cpu_list(&host.read(path)?)?))
 }
@@ -102,7 +102,7 @@ fn memory_kib(host: &Host) -> Option<u64> {
     total.trim().strip_suffix("kB")?.trim_end().parse().ok()
 }
 
-/// `always [madvise] never`: the mode in use is the one in brackets.
+/// Parses `always [madvise] never`: brackets mark the mode in use.
 pub(super) fn transparent_hugepages(host: &Host) -> Option<String> {
     let text = host.read("sys/kernel/mm/transparent_hugepage/enabled")?;
     let (_, rest) = text.split_once('[')?;
@@ -115,12 +115,12 @@ mod tests {
     use crate::host::fixture::{expand, fixture};
     use crate::host::{Cgroup, Topology};
 
-    /// `expect` has what is the same on all these machines left at its default.
+    /// `expect` leaves facts that are the same on all these machines at their default.
     #[track_caller]
     fn check(name: &str, expect: Facts, gaps: &[&str]) {
         let (_directory, host) = fixture(name);
         let Survey { mut facts, gaps: found } = look_from(&host, None);
-        // The user is the one who runs the test.
+        // The user runs the test, so the id differs.
         facts.user_id = None;
         assert_eq!(
             (facts.aslr.take(), facts.directory.take(), facts.git.take()),
@@ -216,7 +216,7 @@ mod tests {
         let expect = Facts {
             host: some("numa1"),
             kernel: some("4.18.0-553.el8_10.x86_64"),
-            // The kernel is older than `kernel.arch`.
+            // This kernel is older than `kernel.arch`.
             architecture: rustix::system::uname().machine().to_string_lossy().into_owned(),
             os: some("Red Hat Enterprise Linux 8.10 (Ootpa)"),
             cpu_model: some("Intel(R) Xeon(R) CPU E5-2640 v4 @ 2.40GHz"),

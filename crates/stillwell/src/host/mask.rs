@@ -1,4 +1,4 @@
-//! Masks of CPUs as the kernel writes them: hexadecimal, in groups of 32 bits with commas, the highest CPUs first
+//! CPU masks in the kernel's format: hexadecimal, in groups of 32 bits with commas, the highest CPUs first
 //! (`bitmap_parse` and `%*pb` in lib/bitmap-str.c).
 
 use crate::values::CPUS_MAX;
@@ -6,7 +6,7 @@ use crate::values::CPUS_MAX;
 /// CPUs in a group.
 const GROUP_CPUS: usize = 32;
 
-/// The CPUs in a mask like `3` or `0000000f,ffffffff`, ascending.
+/// Parses a mask like `3` or `0000000f,ffffffff` into ascending CPU numbers.
 pub fn parse_cpu_mask(text: &str) -> Result<Vec<usize>, String> {
     let mistake = || format!("{text:?} is not a mask of CPUs like f or 3,ffffffff");
     let groups: Vec<&str> = text.trim().split(',').collect();
@@ -15,7 +15,7 @@ pub fn parse_cpu_mask(text: &str) -> Result<Vec<usize>, String> {
     }
     let mut cpus = Vec::new();
     for (index, group) in groups.iter().rev().enumerate() {
-        // `from_str_radix` would let `+1` through.
+        // `from_str_radix` would accept `+1`.
         if group.is_empty() || !group.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(mistake());
         }
@@ -26,7 +26,7 @@ pub fn parse_cpu_mask(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// The mask that [`parse_cpu_mask`] reads as these CPUs. The kernel fills a short mask up with zeros.
+/// Formats these CPUs as a mask for [`parse_cpu_mask`]. The kernel pads a short mask with zeros.
 pub fn format_cpu_mask(cpus: &[usize]) -> String {
     let n_groups = cpus.iter().max().map_or(1, |last| last / GROUP_CPUS + 1);
     let mut groups = vec![0_u32; n_groups];

@@ -1,6 +1,6 @@
-//! The machine: what it is ([`Facts`]), what it lacks ([`Gap`]), and what makes noise on it ([`knobs`]). Reading never
-//! writes and never fails: what cannot be read is `None` or a gap. Tuning writes only what the knob table allows, and the
-//! journal puts it back.
+//! The machine: its properties ([`Facts`]), its missing capabilities ([`Gap`]) and its sources of noise ([`knobs`]).
+//! Reading never writes and never fails: unreadable data becomes `None` or a gap. Tuning writes only the files of the
+//! knob table, and the journal restores them.
 
 mod boot;
 mod caches;

@@ -1,41 +1,41 @@
-//! `/proc/self/mountinfo`: which file system is mounted where (proc_pid_mountinfo(5)).
+//! The mounts of this process: `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
 
 use crate::host::Host;
 
 /// One mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
-    /// The directory of the file system that is the root of this mount.
+    /// The directory of the file system at the root of this mount.
     pub(super) root: String,
-    /// Where it is mounted.
+    /// The mount point.
     pub(super) point: String,
     /// `proc`, `cgroup2` and so on.
     pub(super) fs_type: String,
-    /// Whether nothing can be written through this mount.
+    /// True if the mount is read-only.
     pub(super) read_only: bool,
-    /// Options of the file system; for cgroup v1 these name the controllers.
+    /// Options of the file system. For cgroup v1 they name the controllers.
     pub(super) options: Vec<String>,
 }
 
 impl Mount {
-    /// The path below the root of a [`Host`].
+    /// Returns the mount point relative to the root of a [`Host`].
     pub(super) fn relative_point(&self) -> &str {
         self.point.trim_start_matches('/')
     }
 
-    /// The value of an option `name=value`.
+    /// Returns the value of an option `name=value`.
     pub(super) fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
     }
 }
 
-/// All mounts, in the order they were made. Lines that are not understood are left out.
+/// Reads all mounts in the order of mounting. Invalid lines are skipped.
 pub(super) fn read(host: &Host) -> Vec<Mount> {
     host.read("proc/self/mountinfo").unwrap_or_default().lines().filter_map(parse).collect()
 }
 
-/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`: the number of optional fields
-/// before the dash varies.
+/// Parses a line like `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`. The number of
+/// optional fields before the dash varies.
 fn parse(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);
@@ -49,7 +49,7 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Spaces, tabs, newlines and backslashes are written as three octal digits (mangle() in fs/proc_namespace.c).
+/// Decodes three octal digits into spaces, tabs, newlines and backslashes (mangle() in fs/proc_namespace.c).
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,43 +1,44 @@
-//! Processes, and among them the threads of the kernel, as `/proc` shows them (proc_pid_stat(5), proc_pid_status(5)).
+//! Processes and kernel threads in `/proc` (proc_pid_stat(5), proc_pid_status(5)).
 
 use crate::host::Host;
 use crate::host::gaps::status_value;
 
-/// `PF_KTHREAD` (include/linux/sched.h). That `/proc/PID/exe` cannot be read would also be so for somebody else's process.
+/// `PF_KTHREAD` (include/linux/sched.h). An unreadable `/proc/PID/exe` is no proof: it may be another user's process.
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// `PF_NO_SETAFFINITY`: sched_setaffinity(2) refuses it, as for threads that belong to one CPU.
+/// `PF_NO_SETAFFINITY`: sched_setaffinity(2) refuses such a thread, for example one that belongs to one CPU.
 const NOT_MOVABLE: u64 = 0x0400_0000;
-/// The parent of all other threads of the kernel.
+/// The parent of all other kernel threads.
 const KTHREADD: u32 = 2;
-/// With 8192 CPUs some ten threads on each, and eight bytes for each of their numbers.
+/// Room for 8192 CPUs with about ten threads each, and eight bytes for each thread id.
 const CHILDREN_BYTES_MAX: u64 = 1 << 20;
 
-/// What `/proc/PID/stat` says of a process.
+/// The fields of `/proc/PID/stat`.
 #[derive(Debug)]
 pub struct Process {
-    /// As `ps -o comm` shows it.
+    /// Name, as in `ps -o comm`.
     pub name: String,
     flags: u64,
-    /// The CPU it ran on last; `None` in a text that ends before.
+    /// The CPU of its last run. `None` in a shorter text.
     pub cpu: Option<usize>,
-    /// When it started, in clock ticks since boot. With the number it says which process is meant: numbers come again.
+    /// Start time in clock ticks since boot. With the process id it identifies a process, because the kernel reuses
+    /// ids.
     pub(super) start_ticks: u64,
-    /// Whether it is only still there because nobody has waited for it.
+    /// True for a zombie: it has ended, and its parent has not waited for it.
     pub(super) has_ended: bool,
 }
 
 impl Process {
-    /// `None` when there is none.
+    /// Reads a process. `None` if it does not exist.
     pub(super) fn read(host: &Host, pid: u32) -> Option<Self> {
         Self::read_at(host, &format!("proc/{pid}"))
     }
 
-    /// Of the directory of a process, or a thread.
+    /// Reads the directory of a process or a thread.
     pub fn read_at(host: &Host, directory: &str) -> Option<Self> {
         Self::parse(&host.read(format!("{directory}/stat"))?)
     }
 
-    /// The name in field 2 may have blanks and parentheses.
+    /// Parses the text. The name in field 2 may contain blanks and parentheses.
     pub(super) fn parse(stat: &str) -> Option<Self> {
         let (start, rest) = stat.rsplit_once(") ")?;
         let (_, name) = start.split_once('(')?;
@@ -51,46 +52,48 @@ impl Process {
         })
     }
 
-    /// As [`Process::parse`] reads it, without what only this machine has: names of disks are in those of threads.
+    /// Formats the text for [`Process::parse`] without names of this machine: names of threads contain names of
+    /// disks.
     pub(super) fn without_names(&self) -> String {
         let name = if self.is_of_interrupt() { "irq/" } else { "thread" };
         let (flags, start_ticks) = (self.flags, self.start_ticks);
         format!("0 ({name}) S 0 0 0 0 -1 {flags}{} {start_ticks}", " 0".repeat(12))
     }
 
-    /// Whether it is a thread of the kernel.
+    /// True for a kernel thread.
     pub(super) fn is_kernel_thread(&self) -> bool {
         self.flags & KERNEL_THREAD != 0 && !self.has_ended
     }
 
-    /// Whether it may be bound: most threads of the kernel belong to a CPU.
+    /// True if sched_setaffinity(2) may move it. Most kernel threads belong to one CPU.
     pub(super) fn is_movable(&self) -> bool {
         self.flags & NOT_MOVABLE == 0
     }
 
-    /// The kernel itself has the thread of an interrupt follow it (`irq_thread_check_affinity()` in kernel/irq/manage.c).
+    /// True for the thread of an interrupt. The kernel moves it with the interrupt (`irq_thread_check_affinity()` in
+    /// kernel/irq/manage.c).
     fn is_of_interrupt(&self) -> bool {
         self.name.starts_with("irq/")
     }
 }
 
-/// A thread, and the process it is of.
+/// A thread and its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thread {
-    /// Number of the process.
+    /// Id of the process.
     pub process: u32,
-    /// Its own.
+    /// Id of the thread.
     pub thread: u32,
 }
 
 impl Thread {
-    /// What is known of it. Every thread has such a directory, though only leaders are listed (proc(5)).
+    /// Returns its directory. Every thread has one, though /proc lists only leaders (proc(5)).
     pub fn directory(self) -> String {
         format!("proc/{}/task/{}", self.process, self.thread)
     }
 }
 
-/// Every thread of the machine that may be seen. Any may have ended when it is looked at.
+/// Lists every visible thread of the machine. Any of them may end before it is read.
 pub fn threads(host: &Host) -> impl Iterator<Item = Thread> {
     let numbers =
         |path: String| host.list(path).into_iter().filter_map(|name| name.parse::<u32>().ok());
@@ -99,9 +102,9 @@ pub fn threads(host: &Host) -> impl Iterator<Item = Thread> {
     })
 }
 
-/// The files that stand for the CPUs of those threads of the kernel that may be moved. `None` when they cannot be seen.
+/// Lists the affinity files of the movable kernel threads. `None` when they are not visible.
 pub(super) fn movable_kernel_threads(host: &Host) -> Option<Vec<String>> {
-    // In a container number 2 is something else.
+    // In a container, process 2 is another program.
     Process::read(host, KTHREADD).filter(Process::is_kernel_thread)?;
     let children = format!("proc/{KTHREADD}/task/{KTHREADD}/children");
     let children = host.read_long(children, CHILDREN_BYTES_MAX)?;
@@ -115,12 +118,12 @@ pub(super) fn movable_kernel_threads(host: &Host) -> Option<Vec<String>> {
     Some(pids.map(|pid| format!("proc/{pid}/status")).collect())
 }
 
-/// The process of such a file.
+/// Returns the process of such a file.
 pub(super) fn pid_of(path: &str) -> Option<u32> {
     path.strip_prefix("proc/")?.strip_suffix("/status")?.parse().ok()
 }
 
-/// The CPUs that the process of such a file may run on, as a list.
+/// Returns the allowed CPUs of the process of such a file, as a list.
 pub(super) fn allowed_cpus(host: &Host, path: &str) -> Option<String> {
     let status = host.read(path)?;
     status_value(&status, "Cpus_allowed_list").map(str::to_owned)

@@ -1,27 +1,29 @@
-//! Which CPUs a benchmark should have.
+//! Recommends CPUs for a benchmark.
 
 use serde::Serialize;
 
 use crate::host::cpu_table::{CpuClass, CpuRow};
 
-/// Cores that are recommended where the machine was not booted to isolate some: one for the benchmark, and one for a
-/// second thread.
+/// Number of recommended cores on a machine without isolated CPUs: one for the benchmark, and one for a second
+/// thread.
 const CORES_MAX: usize = 2;
 
-/// CPUs that a benchmark should have, and why these.
+/// The recommended CPUs and the reasons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recommendation {
-    /// The CPUs, all threads of their cores; empty when none can be recommended.
+    /// The CPUs, all threads of their cores. Empty without a recommendation.
     pub cpus: Vec<usize>,
-    /// How many cores these are.
+    /// Number of cores.
     pub n_cores: usize,
-    /// What they have in common, or why there are none; pieces of a sentence.
+    /// Their common properties, or the reasons for an empty list, as pieces of a sentence.
     pub why: Vec<String>,
 }
 
-/// Whole cores, because a thread of the same core shares all its units; never the core of CPU 0, where the kernel and
-/// the firmware put what has no other place; of one node and one kind, so that the times do not depend on which of them
-/// was used. Isolated cores first, then the fastest kind, then the highest numbers: interrupts gather at the low ones.
+/// Recommends CPUs by these rules:
+/// - Whole cores, because the threads of a core share all its units.
+/// - Never the core of CPU 0, the default place for work of the kernel and the firmware.
+/// - One node and one kind, so that the times do not depend on the chosen CPU.
+/// - Isolated cores first, then the fastest kind, then the highest numbers: interrupts gather at the low ones.
 pub fn recommend(table: &[CpuRow]) -> Recommendation {
     let none = |why: String| Recommendation { cpus: Vec::new(), n_cores: 0, why: vec![why] };
     let n_online = table.iter().filter(|row| row.online).count();
@@ -44,7 +46,7 @@ pub fn recommend(table: &[CpuRow]) -> Recommendation {
     let wanted: Vec<&Core> =
         free.iter().copied().filter(|core| core.isolated == is_isolated).collect();
     let group = best_group(&wanted);
-    // At least one core of each kind and node that is used stays for everything else, where that is possible.
+    // If possible, at least one core of each used kind and node stays free for everything else.
     let n_cores = match is_isolated {
         true => group.len(),
         false => CORES_MAX.min(group.len().div_ceil(2)),
@@ -58,7 +60,7 @@ pub fn recommend(table: &[CpuRow]) -> Recommendation {
     Recommendation { cpus, n_cores, why }
 }
 
-/// The threads of one core that are online.
+/// The online threads of one core.
 #[derive(Debug)]
 struct Core {
     cpus: Vec<usize>,
@@ -80,7 +82,7 @@ fn cores(table: &[CpuRow]) -> Vec<Core> {
             class: row.class,
             max_khz: row.max_khz.unwrap_or(0),
             isolated: threads().all(|thread| thread.isolated),
-            // Isolated CPUs are not in the mask that processes start with, but may be asked for.
+            // The initial mask of a process lacks the isolated CPUs, but it may request them.
             allowed: threads().all(|thread| thread.allowed || thread.isolated),
             has_cpu_0: row.siblings.contains(&0),
         });
@@ -88,8 +90,8 @@ fn cores(table: &[CpuRow]) -> Vec<Core> {
     cores
 }
 
-/// The cores of one node and one kind: the fastest kind, then the node with most of them, then the last node, which is
-/// less likely to be that of the disks.
+/// Selects the cores of one node and one kind: the fastest kind, then the node with the most cores, then the last
+/// node. The disks are less likely to be at the last node.
 fn best_group<'a>(cores: &[&'a Core]) -> Vec<&'a Core> {
     let same = |a: &Core, b: &Core| a.node == b.node && a.class == b.class;
     let group =
@@ -153,13 +155,13 @@ mod tests {
         check("numa-128", &[62, 63, 126, 127], "whole cores, node 1, not CPU 0");
     }
 
-    /// `pyperf` and others count to the number of CPUs and so ask for CPU 1, which is off, and never for CPU 6.
+    /// `pyperf` and others count up to the number of CPUs. They request CPU 1, which is off, and never CPU 6.
     #[test]
     fn smt_off_makes_sparse_numbers() {
         check("smt-off-sparse", &[4, 6], "whole cores, not CPU 0");
     }
 
-    /// The cpuset of the container has the cores of CPUs 2 and 3.
+    /// The cpuset of the container contains the cores of CPUs 2 and 3.
     #[test]
     fn only_cpus_that_may_be_used() {
         check("container-ro", &[3, 11], "one whole core, not CPU 0");

@@ -1,4 +1,4 @@
-//! What `system show` says: every knob as it was read, the CPUs, and which of them a benchmark should have.
+//! The contents of `system show`: the state of every knob, the CPUs, and the CPUs recommended for a benchmark.
 
 use serde::{Serialize, Serializer};
 
@@ -6,72 +6,72 @@ use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knobs};
 use crate::host::{CpuRow, Host, Interrupts, Recommendation, read_cpu_table, recommend};
 use crate::values::format_cpu_list;
 
-/// What was found on a machine.
+/// The findings on a machine.
 #[derive(Debug, Serialize)]
 pub struct SystemReport {
-    /// The CPUs of the benchmark that the knobs were read for; empty when nobody has said and none is isolated.
+    /// The CPUs of the benchmark for which the knobs were read. Empty if the user named none and none is isolated.
     pub cpus: Vec<usize>,
-    /// Where they come from.
+    /// The origin of these CPUs.
     pub cpus_from: CpusFrom,
-    /// Whether nothing is left that `tune` would change without being asked for it by name.
+    /// True if `tune` without a list of knobs would change nothing.
     pub is_tuned: bool,
-    /// What tunes the machine; `None` when nothing is to be tuned.
+    /// The command that tunes the machine. `None` when there is nothing to tune.
     pub command: Option<String>,
-    /// All knobs, in the order in which they are turned.
+    /// All knobs, in the order in which `tune` sets them.
     pub knobs: Vec<KnobReport>,
     /// All CPUs.
     pub table: Vec<CpuRow>,
-    /// The CPUs that a benchmark should have.
+    /// The recommended CPUs for a benchmark.
     pub recommended: Recommendation,
 }
 
-/// Who has chosen the CPUs of the benchmark.
+/// The origin of the benchmark's CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CpusFrom {
-    /// The user.
+    /// The user named them.
     Asked,
-    /// The command line of the kernel.
+    /// The kernel's command line isolates them.
     Isolated,
-    /// Nobody.
+    /// No CPUs are chosen.
     Nobody,
 }
 
-/// A knob and how it stands.
+/// A knob and its state.
 #[derive(Debug)]
 pub struct KnobReport {
-    /// Its row of the table.
+    /// Its row of the knob table.
     pub knob: &'static Knob,
-    /// How it was read.
+    /// The state read from the machine.
     pub reading: Reading,
-    /// What follows for the user.
+    /// The consequence for the user.
     pub standing: Standing,
 }
 
-/// What is to be done about a knob, in the order in which it is shown.
+/// The required action for a knob, in display order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// `tune` would change it.
+    /// `tune` would change it by default.
     NotTuned,
-    /// `tune` would change it if it were asked for by name.
+    /// `tune` changes it only by name.
     OnRequest,
-    /// Whether it is as it should be depends on the CPUs of the benchmark, which nobody has named.
+    /// The right value depends on the CPUs of the benchmark, and the user has named none.
     NeedsCpus,
-    /// The user can do something about it, `tune` cannot.
+    /// The user can change it, but `tune` cannot.
     ByHand,
-    /// It should be different and cannot be set here.
+    /// It should be different, but it cannot be set here.
     CannotSet,
-    /// It is as it should be.
+    /// It has the right value.
     Fine,
-    /// It is as it is; a reader of timings should know it.
+    /// It is for information only: a reader of timings should know it.
     Shown,
     /// This machine does not have it.
     Absent,
 }
 
 impl SystemReport {
-    /// Looks at a machine. Only reads.
+    /// Reads the state of a machine. It never writes.
     pub fn new(
         host: &Host,
         bench: Vec<usize>,
@@ -90,7 +90,7 @@ impl SystemReport {
             (false, false) => CpusFrom::Isolated,
             (false, true) => CpusFrom::Nobody,
         };
-        // Isolated CPUs are what `tune` takes by itself.
+        // `tune` takes isolated CPUs without being told, so the command does not name them.
         let named = match cpus_from {
             CpusFrom::Asked => cpus.as_slice(),
             CpusFrom::Isolated => &[],
@@ -100,7 +100,7 @@ impl SystemReport {
         Self { cpus, cpus_from, is_tuned, command, knobs, table, recommended }
     }
 
-    /// The knobs that stand like this, in their order.
+    /// Returns the knobs with this standing, in order.
     pub fn standing(&self, standing: Standing) -> impl Iterator<Item = &KnobReport> {
         self.knobs.iter().filter(move |knob| knob.standing == standing)
     }
@@ -121,7 +121,7 @@ impl KnobReport {
             State::NotTuned { .. } => Standing::OnRequest,
             State::CannotSet { .. } => Standing::CannotSet,
             State::Absent { .. } => Standing::Absent,
-            // What `tune` could write, had it been told where.
+            // `tune` could write it if the user named the CPUs.
             State::Reported { advice: Some(_), .. } if !knob.files.is_empty() => {
                 Standing::NeedsCpus
             }
@@ -132,7 +132,7 @@ impl KnobReport {
     }
 }
 
-/// Flat, and without what is a function.
+/// Serializes the fields flat and omits the functions.
 impl Serialize for KnobReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -185,13 +185,13 @@ impl Serialize for KnobReport {
     }
 }
 
-/// What the kernel's files are easily misread for; the machines are those of tests/hosts with a few files changed.
+/// Tests for kernel files that are easy to misread. The machines are those of tests/hosts with a few files changed.
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::host::fixture::{expand, fixture_text};
 
-    /// How a knob stands on a machine with these files instead of its own.
+    /// Returns the standing of a knob on a machine with these files in place of its own.
     fn stands(name: &str, files: &str, bench: &[usize], knob: &str) -> (Standing, State) {
         let (_directory, host) = expand(&format!("{}\n{files}", fixture_text(name)));
         let report = SystemReport::new(&host, bench.to_vec(), false, None);
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(standing, expect, "{knob} of {name} with {files:?}: {state:?}");
     }
 
-    /// `scaling_driver` is then intel_cpufreq, and the file is there all the same.
+    /// In passive mode `scaling_driver` is intel_cpufreq, but the `no_turbo` file exists too.
     #[test]
     fn passive_intel_pstate_has_no_turbo_too() {
         check("intel-passive", "", "turbo", Standing::Fine);
@@ -213,17 +213,18 @@ mod tests {
         check("intel-passive", on, "turbo", Standing::NotTuned);
     }
 
-    /// Others wrote to a file that is not there, and noticed nothing.
+    /// Other tools wrote to the missing file and did not notice the failure.
     #[test]
     fn amd_pstate_has_no_boost_file_before_6_11() {
         check("amd-pstate-6.10", "", "turbo", Standing::CannotSet);
-        // The nominal frequency of CPPC is in MHz, the limits are in kHz.
+        // CPPC gives the nominal frequency in MHz. The limits are in kHz.
         let (_, state) = stands("amd-pstate-6.10", "", &[], "frequency");
         assert!(matches!(state, State::NotTuned { wanted, .. } if wanted == "4500000"));
         check("amd-pstate-6.12", "", "turbo", Standing::NotTuned);
     }
 
-    /// The files show the effective limit: to save it now would freeze the firmware's or the heat's in.
+    /// The files show the effective limit. Saving it now would freeze a limit of the firmware or of the thermal
+    /// control.
     #[test]
     fn a_limit_of_the_moment_is_not_the_users() {
         let capped = "sys/devices/system/cpu/cpufreq/policy{0-7}/bios_limit = 2000000\n";
@@ -233,7 +234,7 @@ mod tests {
         check("intel-hwp-active", hot, "frequency", Standing::CannotSet);
     }
 
-    /// `0` is no limit, and zero is written `n/a` (Documentation/ABI/testing/sysfs-devices-power).
+    /// `0` means no limit, and `n/a` means zero (Documentation/ABI/testing/sysfs-devices-power).
     #[test]
     fn a_resume_latency_of_0_is_no_limit() {
         let with = |value| {
@@ -245,7 +246,7 @@ mod tests {
         check("intel-hwp-active", &with("1000"), "idle-states", Standing::NotTuned);
     }
 
-    /// Chargers with a USB-C plug are no mains; the battery of a mouse is not the machine's.
+    /// A USB-C charger does not count as mains, and the battery of a mouse is not the machine's.
     #[test]
     fn usb_chargers_and_batteries_of_mice() {
         let usb = "sys/class/power_supply/usb/type = USB\nsys/class/power_supply/usb/online = 1\n";
@@ -256,18 +257,18 @@ mod tests {
         check("amd-acpi-cpufreq", mouse, "power-supply", Standing::Absent);
     }
 
-    /// A hypervisor shows sibling threads and has no switch for them.
+    /// A hypervisor shows sibling threads but has no switch for them.
     #[test]
     fn threads_without_a_switch() {
         check("wsl2", "", "smt", Standing::CannotSet);
         check("intel-passive", "", "smt", Standing::Absent);
         check("smt-off-sparse", "", "smt", Standing::Fine);
-        // The kernel takes it back from nobody: it is off, and that is all there is to say.
+        // The kernel does not let any user undo `forceoff`, so the report only says that it is off.
         let forced = "sys/devices/system/cpu/smt/control = forceoff\n";
         check("smt-off-sparse", forced, "smt", Standing::Fine);
     }
 
-    /// It is a register of each CPU, and only root may read it.
+    /// Turbo is a bit in a register of each CPU, and only root may read it.
     #[test]
     fn turbo_of_acpi_cpufreq_is_a_bit_of_a_register() {
         check("intel-acpi-msr", "", "turbo", Standing::NotTuned);
@@ -276,7 +277,7 @@ mod tests {
         check("intel-acpi-msr", &off, "turbo", Standing::Fine);
     }
 
-    /// That a file cannot be read is not that there is no such thing.
+    /// An unreadable file does not mean that the feature is absent.
     #[test]
     fn unreadable_is_not_absent() {
         check("container-ro", "", "nmi-watchdog", Standing::CannotSet);
@@ -291,7 +292,8 @@ mod tests {
         check("intel-passive", full, "perf-rate", Standing::CannotSet);
     }
 
-    /// `(null)` is what the kernel writes for a list that was never made; without the file it was built without it.
+    /// The kernel writes `(null)` for a list that was never made. A kernel without the file was built without the
+    /// feature.
     #[test]
     fn no_tickless_cpus() {
         check("intel-passive", "", "nohz-full", Standing::ByHand);
@@ -299,7 +301,7 @@ mod tests {
         check("intel-acpi-msr", "", "nohz-full", Standing::Shown);
     }
 
-    /// The masks of 128 CPUs have four words, and the benchmark's are in the second and the last.
+    /// The masks of 128 CPUs have four words. The benchmark's CPUs are in the second and the last word.
     #[test]
     fn masks_of_many_cpus() {
         let (standing, state) = stands("numa-128", "", &[62, 63, 126, 127], "workqueues");

@@ -1,5 +1,5 @@
-//! Putting back what the journal says: only what still holds what we wrote, in an order in which nothing undoes what
-//! was put back before, going on past failures.
+//! Restores the files in the journal. It restores only files that still hold Stillwell's value. The order ensures
+//! that no step undoes an earlier one. It continues after a failure.
 
 use std::io;
 
@@ -11,58 +11,58 @@ use crate::host::knobs::Undo;
 use crate::host::processes::pid_of;
 use crate::host::shield::{self, ShieldPlan};
 
-/// The kernel adjusts limits to one another, so one round may not be enough.
+/// One round may not be enough, because the kernel adjusts limits to one another.
 const ROUNDS: usize = 3;
 
-/// What came of it.
+/// The outcome of a restoration.
 #[derive(Debug, Default)]
 pub struct Restoration {
-    /// The shield that was taken away.
+    /// The removed shield.
     pub lowered: Option<ShieldPlan>,
-    /// Files that hold again what they held, though they had been changed.
+    /// Changed files that hold their original value again.
     pub restored: Vec<String>,
-    /// Files that somebody else has changed since; they are left alone.
+    /// Files that another program has changed since. Stillwell leaves them alone.
     pub foreign: Vec<Foreign>,
-    /// Files that are gone, or that now belong to another device.
+    /// Files that no longer exist, or that now belong to another device.
     pub gone: Vec<String>,
-    /// Files that could not be put back, and why.
+    /// Files that could not be restored, and the reasons.
     pub failed: Vec<(String, String)>,
 }
 
-/// A file that somebody else has changed.
+/// A file that another program has changed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Foreign {
-    /// Below the root.
+    /// Path below the root.
     pub path: String,
-    /// What it holds.
+    /// Current value.
     pub now: String,
-    /// What it held at first.
+    /// Original value.
     pub old: String,
 }
 
 impl Restoration {
-    /// Whether everything is as it was, except what belongs to somebody else now.
+    /// True if everything is restored, except files that another program has changed.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
 }
 
-/// How a file stands.
+/// The state of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileState {
-    /// As at first.
+    /// It has its original value.
     Original,
-    /// As we left it, or as the kernel made it because of us.
+    /// It has Stillwell's value, or a value that the kernel set in consequence.
     Ours,
-    /// Somebody else's.
+    /// It has another program's value.
     Foreign(String),
-    /// Not there.
+    /// It does not exist.
     Missing,
-    /// There, but about something else.
+    /// It exists, but belongs to something else.
     Replaced,
 }
 
-/// Puts everything back and removes the journal, unless something could not be put back.
+/// Restores everything. Removes the journal unless a file could not be restored.
 ///
 /// # Errors
 /// The journal cannot be written.
@@ -70,7 +70,17 @@ pub fn restore(host: &Host, store: &mut Store) -> Result<Restoration> {
     restore_some(host, store, |_| true)
 }
 
-/// Takes the shield away, puts back the files that are wanted, and removes the journal if nothing is left in it.
+/// Removes the shield and restores the knobs that were turned for it. Other knobs stay as they are.
+///
+/// # Errors
+/// The journal cannot be written.
+pub fn take_down(host: &Host, store: &mut Store) -> Result<Restoration> {
+    let knobs = store.journal.shield.as_ref().map(|raised| raised.knobs.clone());
+    let knobs = knobs.unwrap_or_default();
+    restore_some(host, store, |item| knobs.iter().any(|name| name == item.knob.name))
+}
+
+/// Removes the shield and restores the selected files. Removes the journal if it is then empty.
 ///
 /// # Errors
 /// The journal cannot be written.
@@ -80,7 +90,7 @@ pub(super) fn restore_some(
     is_wanted: impl Fn(&Item) -> bool,
 ) -> Result<Restoration> {
     let mut result = Restoration::default();
-    // First: while it is there, what it keeps off cannot go back to its CPUs.
+    // The shield goes first: while it exists, tasks and interrupts cannot return to its CPUs.
     if let Some(raised) = store.journal.shield.clone() {
         result.failed = shield::lower(host, &raised);
         if result.failed.is_empty() {
@@ -100,7 +110,7 @@ pub(super) fn restore_some(
     Ok(result)
 }
 
-/// Returns which files these were.
+/// Restores these files and returns their paths.
 fn restore_items(
     host: &Host,
     store: &mut Store,
@@ -118,11 +128,11 @@ fn restore_items(
         let path = item.kept.path.clone();
         match standing {
             FileState::Original => {
-                // Others that are put back may change it.
+                // Restoring other files may change it.
                 ours.push((item, false));
             }
             FileState::Ours => ours.push((item, true)),
-            // The files of a CPU come back with it.
+            // The files of a CPU return with the CPU.
             FileState::Missing if brings_cpus => ours.push((item, true)),
             FileState::Missing | FileState::Replaced => result.gone.push(path),
             FileState::Foreign(now) => {
@@ -145,7 +155,7 @@ fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restoration) {
         for (index, (item, _)) in ours.iter().enumerate() {
             match now(host, item) {
                 Some(now) if item.file.format.same(&now, &item.kept.old) => {
-                    // What was written a moment before somebody was killed may not be shown yet.
+                    // The kernel may not show a write from just before a kill yet.
                     let is_due = item.is_written && item.file.undo == Undo::Limits && round == 0;
                     if !is_due {
                         continue;
@@ -174,7 +184,7 @@ fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restoration) {
             Some(now) if holds_old(&item, &now) => {
                 result.restored.extend(is_changed.then_some(path));
             }
-            // It moved with a CPU, and the kernel lets nobody move it: EPERM since Linux 6.12, EIO before.
+            // It moved with a CPU, and the kernel refuses to move it: EPERM since Linux 6.12, EIO before.
             Some(now)
                 if !item.is_written
                     && error.as_ref().is_some_and(|error| is_unmovable(&path, error)) =>
@@ -190,8 +200,8 @@ fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restoration) {
     }
 }
 
-/// Whether the kernel answers so for an interrupt (kernel/irq/proc.c) or a thread of its own (`PF_NO_SETAFFINITY` in
-/// `__sched_setaffinity()`) that nobody may move.
+/// Tells if the error means an interrupt (kernel/irq/proc.c) or a kernel thread that cannot be moved
+/// (`PF_NO_SETAFFINITY` in `__sched_setaffinity()`).
 pub(super) fn is_unmovable(path: &str, error: &io::Error) -> bool {
     match error.raw_os_error() {
         Some(libc::EIO | libc::EPERM) => path.starts_with("proc/irq/"),
@@ -200,10 +210,10 @@ pub(super) fn is_unmovable(path: &str, error: &io::Error) -> bool {
     }
 }
 
-/// The kernel's answer, and what is behind it where that is known.
+/// Describes the kernel's error, and its cause if known.
 pub(super) fn explain(path: &str, error: &io::Error) -> String {
     match error.raw_os_error() {
-        // `store_no_turbo()` in drivers/cpufreq/intel_pstate.c; whoever is not root fails when the file is opened: EACCES.
+        // `store_no_turbo()` in drivers/cpufreq/intel_pstate.c. A user without root fails at open instead: EACCES.
         Some(libc::EPERM) if path.ends_with("/no_turbo") => {
             format!("{error}: turbo is off in the BIOS, or the processor has none")
         }
@@ -211,7 +221,7 @@ pub(super) fn explain(path: &str, error: &io::Error) -> String {
     }
 }
 
-/// What a file holds; `None` also when it is about something else by now.
+/// Returns the content of a file. `None` also when the file now belongs to something else.
 fn now(host: &Host, item: &Item) -> Option<String> {
     let is_same = host.identity(&item.kept.path) == item.kept.identity;
     host.read_item(item).filter(|_| is_same)

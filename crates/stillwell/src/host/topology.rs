@@ -1,11 +1,11 @@
-//! How the CPUs hang together, from `/sys/devices/system/{cpu,node}`.
+//! The topology of the CPUs, from `/sys/devices/system/{cpu,node}`.
 
 use std::collections::BTreeSet;
 
 use crate::host::{Host, Topology};
 use crate::values::parse_cpu_list;
 
-/// Counts sockets, cores, CPUs and nodes; `None` when the kernel does not show them.
+/// Counts sockets, cores, CPUs and nodes. `None` when the kernel does not show them.
 pub(super) fn read(host: &Host) -> Option<Topology> {
     let online = parse_cpu_list(&host.read("sys/devices/system/cpu/online")?).ok()?;
     let mut sockets = BTreeSet::new();
@@ -15,7 +15,7 @@ pub(super) fn read(host: &Host) -> Option<Topology> {
         sockets.insert(host.read(format!("{directory}/physical_package_id"))?);
         cores.insert(core(host, &directory)?);
     }
-    // A kernel without NUMA has no such directory, and then all memory is one node.
+    // A kernel without NUMA lacks this directory; then all memory is one node.
     let nodes = host.read("sys/devices/system/node/online");
     let nodes = nodes.and_then(|list| parse_cpu_list(&list).ok()).map_or(1, |nodes| nodes.len());
     Some(Topology {
@@ -26,11 +26,11 @@ pub(super) fn read(host: &Host) -> Option<Topology> {
     })
 }
 
-/// Something that is equal for the threads of one core only. The list of its threads is: `core_id` alone repeats in
-/// every package and, on some machines, in every die (Documentation/ABI/stable/sysfs-devices-system-cpu).
+/// Returns a key that only the threads of one core share: the list of its threads. `core_id` alone repeats in every
+/// package and, on some machines, in every die (Documentation/ABI/stable/sysfs-devices-system-cpu).
 fn core(host: &Host, directory: &str) -> Option<String> {
     let read = |file: &str| host.read(format!("{directory}/{file}"));
-    // `thread_siblings_list` is the name before Linux 5.3.
+    // Before Linux 5.3 the name is `thread_siblings_list`.
     if let Some(threads) = read("core_cpus_list").or_else(|| read("thread_siblings_list")) {
         return Some(threads);
     }
@@ -65,7 +65,7 @@ mod tests {
         check(&files, Some([2, 4, 4, 1]));
     }
 
-    /// Sibling threads switched off: the numbers have holes.
+    /// With sibling threads switched off, the numbers have holes.
     #[test]
     fn offline_cpus_are_not_counted() {
         let mut files = String::from("sys/devices/system/cpu/online = 0,2\n");

@@ -1,4 +1,4 @@
-//! Turning the knobs: plan, then for each knob journal → write → read back.
+//! Tunes the knobs: makes a plan, then for each knob journal → write → read back.
 
 use std::collections::HashMap;
 
@@ -9,41 +9,41 @@ use crate::host::journal::{SavedFile, Store};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
 use crate::host::restore::{FileState, explain, is_unmovable, standing};
 
-/// A knob to turn, as it was read.
+/// A knob to tune, with its state.
 #[derive(Debug)]
 pub struct KnobPlan {
     /// The knob.
     pub knob: &'static Knob,
-    /// How it stands, and what is to be written.
+    /// Its state and the values to write.
     pub reading: Reading,
 }
 
-/// What came of a knob.
+/// The outcome for a knob.
 #[derive(Debug)]
 pub struct KnobResult {
     /// The knob.
     pub knob: &'static Knob,
-    /// How it stood.
+    /// The state before.
     pub state: State,
-    /// Files that were written and hold what was wanted.
+    /// Number of written files that hold the wanted value.
     pub n_set: usize,
-    /// Files that the kernel lets nobody write: interrupts and threads that cannot be moved.
+    /// Number of files that the kernel refuses to change: interrupts and threads that cannot be moved.
     pub n_unmovable: usize,
-    /// Files that could not be set, and why.
+    /// Files that could not be set, and the reasons.
     pub failed: Vec<(Setting, String)>,
 }
 
 impl KnobResult {
-    /// Whether it is as it should be, as far as this machine allows.
+    /// True if the knob has the right value, as far as this machine allows.
     pub fn is_good(&self) -> bool {
         self.failed.is_empty() && !matches!(self.state, State::CannotSet { .. })
     }
 }
 
-/// The knobs that were asked for, or those that are turned by default, in order.
+/// Selects the knobs in `only`, or the default ones, in order.
 ///
 /// # Errors
-/// A name that is none.
+/// A name is not a knob.
 pub fn select(only: Option<&[String]>, skip: &[String]) -> Result<Vec<&'static Knob>, String> {
     for name in only.unwrap_or_default().iter().chain(skip) {
         match knob(name) {
@@ -72,15 +72,15 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Reads the knobs: what would be written, in order.
+/// Reads the knobs and plans the writes, in order.
 pub fn plan(machine: &Machine<'_>, knobs: &[&'static Knob]) -> Vec<KnobPlan> {
     knobs.iter().map(|knob| KnobPlan { knob, reading: knob.read(machine) }).collect()
 }
 
-/// Turns the knobs. One that fails is reported, and the rest goes on.
+/// Sets the knobs. If one fails, it reports the failure and continues.
 ///
 /// # Errors
-/// The journal cannot be written: then nothing more is changed.
+/// The journal cannot be written. Then nothing more is changed.
 pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Vec<KnobResult>> {
     let before: HashMap<String, String> = store
         .journal
@@ -121,7 +121,7 @@ fn keep_companions(
     knob: &Knob,
     companions: Vec<String>,
 ) -> Result<()> {
-    // What somebody else has changed since an earlier time does not become ours.
+    // Do not adopt a file that another program has changed since an earlier tuning.
     let is_foreign = |path: &String| {
         let item = store.journal.item(path);
         item.is_some_and(|item| matches!(standing(host, item), FileState::Foreign(_)))
@@ -134,16 +134,16 @@ fn keep_companions(
     store.keep(knob, kept)
 }
 
-/// A file as it is now.
+/// Records the current content of a file.
 fn kept(host: &Host, knob: &Knob, path: &str) -> Option<SavedFile> {
     let old = host.read_original(knob.file(path)?.format, path)?;
     Some(SavedFile { path: path.to_owned(), old, identity: host.identity(path) })
 }
 
-/// What came of one file.
+/// The outcome for one file.
 enum Set {
     Written,
-    /// It has the value already, or it went with a CPU.
+    /// It already has the value, or it disappeared with a CPU.
     Needless,
     Unmovable,
     Failed(String),
@@ -168,7 +168,7 @@ fn set(host: &Host, store: &mut Store, knob: &Knob, setting: &Setting) -> Result
     Ok(Set::Written)
 }
 
-/// Whether the files of a knob hold what was written to them.
+/// Checks that the files of a knob hold the written values.
 fn read_back(host: &Host, written: Vec<Setting>, turned: &mut KnobResult) {
     let now = |setting: &Setting| {
         let format = turned.knob.file(&setting.path)?.format;
@@ -191,8 +191,8 @@ fn read_back(host: &Host, written: Vec<Setting>, turned: &mut KnobResult) {
     }
 }
 
-/// A knob may change what others hold, at once or through another knob: all of that is ours. What had been different
-/// before we began (`before`) is somebody else's.
+/// Records side effects. A knob may change other files, at once or through another knob; those changes belong to
+/// Stillwell. Differences from before the start (`before`) belong to other programs.
 fn note_changes(host: &Host, store: &mut Store, before: &HashMap<String, String>) -> Result<()> {
     let mut seen = Vec::new();
     for item in &store.journal.items {

@@ -1,15 +1,15 @@
-//! Whether this is a virtual machine or a container, and of which kind. Only files that every user may read: the same
-//! machine must not look different to root. The names are those of systemd-detect-virt(1) where it has one.
+//! Detects a virtual machine or a container, and its kind. It reads only files that every user may read, so that root
+//! sees the same machine. The names are those of systemd-detect-virt(1) if it has one.
 
 use crate::host::Host;
 
-/// The kind of virtual machine; `None` on bare metal or when there is no sign of one.
+/// Returns the kind of virtual machine. `None` on bare metal or without a sign of one.
 pub(super) fn machine(host: &Host) -> Option<String> {
     if let Some(kind) = host.read("sys/hypervisor/type") {
         return Some(kind);
     }
     let flag = hypervisor_flag(host);
-    // Bare-metal machines of a cloud carry the cloud's name too. On x86 the flag tells them apart.
+    // A cloud's bare-metal machines carry the cloud's name too. On x86 the flag distinguishes them.
     if flag == Some(false) {
         return None;
     }
@@ -20,7 +20,7 @@ pub(super) fn machine(host: &Host) -> Option<String> {
     kind.or((flag == Some(true)).then_some("unknown hypervisor")).map(str::to_owned)
 }
 
-/// CPUID leaf 1, ECX bit 31: set by hypervisors, zero in hardware. `None` where it does not exist.
+/// Reads CPUID leaf 1, ECX bit 31. Hypervisors set it, hardware leaves it zero. `None` if it does not exist.
 fn hypervisor_flag(host: &Host) -> Option<bool> {
     let cpuinfo = host.read("proc/cpuinfo")?;
     let (_, flags) = cpuinfo
@@ -35,11 +35,11 @@ fn wsl(host: &Host) -> Option<&'static str> {
     release.to_ascii_lowercase().contains("microsoft").then_some("wsl")
 }
 
-/// What the firmware says, by the table in systemd's src/basic/virt.c.
+/// Reads the firmware's names, with the table in systemd's src/basic/virt.c.
 fn dmi(host: &Host) -> Option<&'static str> {
     let read = |name: &str| host.read(format!("sys/class/dmi/id/{name}")).unwrap_or_default();
     let (product, vendor) = (read("product_name"), read("sys_vendor"));
-    // Amazon's ARM machines have no flag to tell them apart, but their names end so.
+    // Amazon's ARM machines lack the flag, but the names of bare-metal ones end in `.metal`.
     if product.ends_with(".metal") {
         return None;
     }
@@ -73,7 +73,7 @@ const DMI_KINDS: &[(&str, &str)] = &[
     ("Cloud Hypervisor", "cloud-hypervisor"),
 ];
 
-/// Guests on ARM and POWER.
+/// Detects guests on ARM and POWER.
 fn device_tree(host: &Host) -> Option<&'static str> {
     let compatible =
         host.read("sys/firmware/devicetree/base/hypervisor/compatible").unwrap_or_default();
@@ -81,13 +81,13 @@ fn device_tree(host: &Host) -> Option<&'static str> {
     if let Some((_, kind)) = kinds.iter().find(|(start, _)| compatible.starts_with(start)) {
         return Some(kind);
     }
-    // The machine type "virt" of QEMU; Firecracker uses the same name.
+    // QEMU's machine type is "virt", and Firecracker uses the same name.
     let board = host.read("sys/firmware/devicetree/base/compatible").unwrap_or_default();
     board.starts_with("linux,dummy-virt").then_some("unknown hypervisor")
 }
 
-/// The clock that a hypervisor offers to its guest. For Firecracker, which has neither DMI nor a device tree on x86, it
-/// is the only sign that a user may read (ACPI tables are for root).
+/// Detects a hypervisor by the clock that it offers to its guest. Firecracker on x86 has neither DMI nor a device
+/// tree. The clock is its only sign for a user, because only root may read ACPI tables.
 fn clock_source(host: &Host) -> Option<&'static str> {
     let sources = host.read("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
     let kinds = [("kvm-clock", "kvm"), ("hyperv_clocksource", "microsoft"), ("xen", "xen")];
@@ -97,13 +97,13 @@ fn clock_source(host: &Host) -> Option<&'static str> {
     sources.split_ascii_whitespace().find_map(kind)
 }
 
-/// The kind of container; `None` when there is no sign of one.
+/// Returns the kind of container. `None` without a sign of one.
 pub(super) fn container(host: &Host) -> Option<String> {
-    // systemd copies the variable below to where every user may read it.
+    // systemd copies the variable below to a file that every user may read.
     if let Some(kind) = host.read("run/systemd/container").filter(|kind| !kind.is_empty()) {
         return Some(kind);
     }
-    // https://systemd.io/CONTAINER_INTERFACE: the manager sets `container=` for the first process.
+    // The container manager sets `container=` for the first process (https://systemd.io/CONTAINER_INTERFACE).
     let environment = host.read("proc/1/environ").unwrap_or_default();
     if let Some(kind) =
         environment.split('\0').find_map(|variable| variable.strip_prefix("container="))
@@ -122,7 +122,8 @@ pub(super) fn container(host: &Host) -> Option<String> {
     kind.map(str::to_owned)
 }
 
-/// Managers name the group of a container after themselves. A container with a cgroup namespace sees only `/`.
+/// Detects the manager by the cgroup name: managers name the group after themselves. A container with a cgroup
+/// namespace sees only `/`.
 fn cgroup_kind(host: &Host) -> Option<&'static str> {
     let groups = host.read("proc/self/cgroup")?;
     let kinds = [

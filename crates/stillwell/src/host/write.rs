@@ -1,4 +1,4 @@
-//! The only place that changes the machine: a value into a file of the knob table.
+//! The only module that changes the machine: it writes values to files of the knob table.
 #![expect(clippy::disallowed_methods, reason = "this is where the machine is changed")]
 
 use std::io::{self, Write as _};
@@ -18,23 +18,23 @@ use crate::host::processes::{self, Process};
 use crate::sys;
 use crate::values::read_cpu_list;
 
-/// Long enough for a machine that is busy.
+/// Enough time for a busy machine.
 const SETTLE_MS_MAX: u32 = 500;
 /// Bytes of a model-specific register (msr(4)).
 const REGISTER_BYTES: usize = 8;
 
 impl Host {
-    /// The value of a file of a knob, without white space at its end; `None` when it cannot be read.
+    /// Reads a file of a knob, without white space at its end. `None` when it cannot be read.
     pub(super) fn read_knob(&self, format: Format, path: &str) -> Option<String> {
         self.read_original(format, path).map(|text| text.trim_end().to_owned())
     }
 
-    /// What a file of the journal holds now.
+    /// Reads the current content of a file in the journal.
     pub fn read_item(&self, item: &Item) -> Option<String> {
         self.read_knob(item.file.format, &item.kept.path)
     }
 
-    /// The same with every byte that was there, so that it can be put back. `None` also for bytes that are no text.
+    /// Like `read_knob`, but keeps every byte for the restoration. `None` also when the bytes are not text.
     pub(super) fn read_original(&self, format: Format, path: &str) -> Option<String> {
         match format {
             Format::MsrBit { register, bit } => {
@@ -48,8 +48,8 @@ impl Host {
         }
     }
 
-    /// Whether a file still holds what was written to it, as far as the kernel could take it: before Linux 6.2 it left the
-    /// CPUs that are offline out of the mask of a thread (`cpuset_cpus_allowed()` in kernel/cgroup/cpuset.c).
+    /// Tells if a file still holds the written value, as far as the kernel could take it. Before Linux 6.2 the kernel
+    /// removed offline CPUs from the mask of a thread (`cpuset_cpus_allowed()` in kernel/cgroup/cpuset.c).
     pub(super) fn is_still(&self, format: Format, written: &str, now: &str) -> bool {
         let online =
             || self.read("sys/devices/system/cpu/online").and_then(|list| read_cpu_list(&list));
@@ -64,8 +64,8 @@ impl Host {
             || (format == Format::Affinity && is_same_online().unwrap_or(false))
     }
 
-    /// Waits a moment for something that the kernel does after it has taken a write: limits of the frequency come into force
-    /// when its work queue runs (`cpufreq_notifier_max()` in drivers/cpufreq/cpufreq.c).
+    /// Waits briefly for a delayed effect of a write. Frequency limits take effect when the kernel's work queue runs
+    /// (`cpufreq_notifier_max()` in drivers/cpufreq/cpufreq.c).
     pub(super) fn wait_until(&self, is_so: impl Fn() -> bool) {
         for _ in 0..SETTLE_MS_MAX {
             if is_so() {
@@ -79,11 +79,11 @@ impl Host {
         }
     }
 
-    /// Writes a value. A path that is not of this knob is refused, and so is a symbolic link at any place in it: with
-    /// one, a file outside of the root could be meant.
+    /// Writes a value. It refuses a path that does not belong to this knob. It also refuses a symbolic link anywhere
+    /// in the path, which could lead outside of the root.
     ///
     /// # Errors
-    /// The kernel's answer.
+    /// The kernel's error.
     pub(super) fn write_knob(&self, knob: &Knob, path: &str, value: &str) -> io::Result<()> {
         let Some(file) = knob.file(path) else {
             let why = format!("{path:?} is no file of the knob {:?}", knob.name);
@@ -104,7 +104,7 @@ impl Host {
             Format::Affinity => self.move_kernel_thread(path, value),
             _ => {
                 let flags = OFlags::WRONLY | OFlags::TRUNC;
-                // One write: the kernel takes each as a whole value.
+                // Write once: the kernel takes each write as a whole value.
                 let n = std::fs::File::from(self.open_without_links(path, flags)?)
                     .write(value.as_bytes())?;
                 if n == value.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
@@ -112,8 +112,8 @@ impl Host {
         }
     }
 
-    /// openat(2) one component at a time, because `O_NOFOLLOW` looks at the last one only and openat2(2) is often
-    /// forbidden in containers.
+    /// Opens one component at a time with openat(2). `O_NOFOLLOW` checks only the last component, and containers
+    /// often forbid openat2(2).
     fn open_without_links(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -125,7 +125,7 @@ impl Host {
         Ok(openat(&at, name, flags, Mode::empty())?)
     }
 
-    /// Makes a directory that has one of these names.
+    /// Makes a directory with one of these names.
     pub(super) fn make_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
         let (parent, name) = self.parent_of(path, names)?;
         match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
@@ -134,7 +134,7 @@ impl Host {
         }
     }
 
-    /// Removes one; that it is not there is no error.
+    /// Removes such a directory. A missing directory is no error.
     pub(super) fn remove_directory(&self, path: &str, names: &[&str]) -> io::Result<()> {
         let (parent, name) = self.parent_of(path, names)?;
         match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
@@ -158,7 +158,7 @@ impl Host {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Only the bit: the others of the register belong to the firmware and the kernel.
+    /// Writes only this bit. The other bits of the register belong to the firmware and the kernel.
     fn write_register_bit(
         &self,
         path: &str,
@@ -176,7 +176,7 @@ impl Host {
         file.write_all_at(&new.to_ne_bytes(), register)
     }
 
-    /// Nothing but a thread of the kernel: the number of one that has ended may have become somebody's.
+    /// Moves only kernel threads. The kernel may have given the id of an ended thread to a user's process.
     fn move_kernel_thread(&self, path: &str, value: &str) -> io::Result<()> {
         let is_it = |pid: &u32| Process::read(self, *pid).is_some_and(|it| it.is_kernel_thread());
         let pid = processes::pid_of(path).filter(is_it);
@@ -187,7 +187,8 @@ impl Host {
         sys::bind(Some(pid), &read_cpu_list(value).ok_or(io::ErrorKind::InvalidInput)?)
     }
 
-    /// A service is active as long as it has processes. Version 1 of control groups has systemd's below `systemd`.
+    /// Tells if a service is active: it is while it has processes. Version 1 of control groups has systemd's groups
+    /// below `systemd`.
     fn is_active(&self, path: &str) -> bool {
         let version_1 = path.replacen("sys/fs/cgroup/", "sys/fs/cgroup/systemd/", 1);
         let has_processes = |path: &str| self.read(format!("{path}/cgroup.procs"));

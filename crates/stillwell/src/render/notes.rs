@@ -1,4 +1,4 @@
-//! Findings in words: what was found, and what would help.
+//! Findings in words: the observation and the remedy.
 
 use crate::analysis::{Finding, SteadinessFlag};
 use crate::ledger::LedgerEntry;
@@ -7,7 +7,7 @@ use crate::render::columns::one_line;
 use crate::render::remedies::Audience;
 use crate::render::{noise, uncertain, units};
 
-/// What was found in a session of this plan, with its numbers.
+/// Describes a finding of this plan's session, with its numbers.
 pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     match finding {
         Finding::Lost { total_ns, parts, .. } => lost(*total_ns, parts),
@@ -97,7 +97,7 @@ fn nice_in_terminal(share: f64) -> String {
     )
 }
 
-/// What would help in a session of this plan, if anything would.
+/// Returns the remedy in this plan's session, if there is one.
 pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
     let audience = Audience::of(plan);
     let advice = match finding {
@@ -143,7 +143,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
     Some(audience.words(advice))
 }
 
-/// What makes times unsteady, with the sizes.
+/// Lists the reasons for unsteady times, with their sizes.
 pub(super) fn flags(raised: &[SteadinessFlag]) -> String {
     let flag = |flag: &SteadinessFlag| match *flag {
         SteadinessFlag::Correlated { n_runs, n_eff } => {
@@ -159,16 +159,16 @@ pub(super) fn flags(raised: &[SteadinessFlag]) -> String {
     raised.iter().map(flag).collect::<Vec<_>>().join(", ")
 }
 
-/// A change with its sign: `+3.1 %`.
+/// Formats a change with its sign: `+3.1 %`.
 pub(super) fn change_of(fraction: f64) -> String {
     let sign = if fraction > 0.0 && fraction < FACTOR_FROM { "+" } else { "" };
     format!("{sign}{}", size_of(fraction))
 }
 
-/// More than this is said as a factor.
+/// From here on a change is printed as a factor.
 const FACTOR_FROM: f64 = 10.0;
 
-/// A size: `0.81 %`, `×12`.
+/// Formats a size: `0.81 %`, `×12`.
 pub(super) fn size_of(fraction: f64) -> String {
     let factor = 1.0 + fraction;
     match fraction {
@@ -183,7 +183,7 @@ fn runs(plan: &Plan, arm: usize, n: usize, n_runs: usize) -> String {
     format!("{n} of {n_runs} {runs} of {}", command(plan, arm))
 }
 
-/// What a command is called: by its number, or by its name where there are several benchmarks and nothing has a number.
+/// Names a command by its number. With several benchmarks commands have no numbers, so it uses the name.
 fn command(plan: &Plan, arm: usize) -> String {
     if plan.has_benchmarks() {
         one_line(&plan.full_label(arm))
@@ -192,7 +192,7 @@ fn command(plan: &Plan, arm: usize) -> String {
     }
 }
 
-/// The same of a worker.
+/// Names a worker in the same way.
 fn worker(plan: &Plan, arm: usize) -> String {
     if plan.has_benchmarks() { one_line(&plan.full_label(arm)) } else { (arm + 1).to_string() }
 }
@@ -206,7 +206,7 @@ fn lost(total_ns: i64, parts: &[LedgerEntry]) -> String {
     format!("of {} above t0: {}", units::short_time(total_ns as f64), parts.join(", "))
 }
 
-/// One decimal is enough for a share of the time, and a share of 132 % is not to be written 130 %.
+/// Formats a share of the time. One decimal is enough, and 132 % must not become 130 %.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     format!("{} %", uncertain::fixed(percent, usize::from(percent < 9.95)))
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!([0.5, 11.0, 8.6e13].map(change_of), ["+50 %", "×12", "×8.6e13"]);
     }
 
-    /// Options of `run` are none that a suite has.
+    /// A suite does not have the options of `run`.
     #[test]
     fn what_would_help_in_a_suite_is_in_its_file() {
         let mut plan = plan();
@@ -307,12 +307,12 @@ mod tests {
         }
         let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: Some(4) };
         assert_eq!(advice(&slow_start, &plan).as_deref(), Some("`policy.warmup = 4`"));
-        // Of workers there is nothing to be done about it.
+        // Workers have no remedy for a slow start.
         let slow_start = Finding::SlowStart { n_blocks: 3, n_warmups: None };
         assert_eq!(advice(&slow_start, &plan), None);
     }
 
-    /// In a table of benchmarks no command has a number.
+    /// In a table of benchmarks, commands have no numbers.
     #[test]
     fn where_there_are_several_benchmarks_a_command_has_its_name() {
         let mut plan = plan();

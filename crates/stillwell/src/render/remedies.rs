@@ -1,31 +1,32 @@
-//! The names of options and keys in advice, by where the session came from.
+//! The names of options and keys in advice. They depend on the origin of the session.
 //!
-//! The layers below do not know where the user sets a thing. Their texts have a placeholder for it, `⟦affinity⟧`, and
-//! [`Audience::words`] puts the name in its place. It is a part of the text and not a type, because these texts cross
-//! from the launcher and the guardian to the front end, and errors carry nothing else.
+//! The layers below do not know the option or key of a setting. Their texts have a placeholder for it, `⟦affinity⟧`,
+//! and [`Audience::words`] replaces it by the name.
+//! The placeholder is a part of the text and not a type. These texts cross from the launcher and the guardian to the
+//! front end, and errors carry only text.
 
 use crate::host::Gap;
 use crate::plan::Plan;
 
-/// Around the name of a placeholder.
+/// Opens the name of a placeholder.
 const OPEN: &str = "⟦";
 const CLOSE: &str = "⟧";
 
-/// Where a session came from, and so what its user can change.
+/// The origin of a session. It decides which settings its user can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Options of `run`.
+    /// The user sets options of `run`.
     Run,
-    /// Options of `timeit`, or of `bench` with programs.
+    /// The user sets options of `timeit`, or of `bench` with programs.
     Workers,
-    /// Keys of a suite file, and options of `bench`.
+    /// The user sets keys of a suite file and options of `bench`.
     Suite,
-    /// Options of `system`, `shield` and `noise`, which have no session.
+    /// The user sets options of `system`, `shield` and `noise`, which have no session.
     Machine,
 }
 
 impl Audience {
-    /// Where the session of this plan came from.
+    /// Returns the origin of this plan's session.
     pub fn of(plan: &Plan) -> Self {
         match (&plan.suite, &plan.workers) {
             (Some(_), _) => Self::Suite,
@@ -34,7 +35,7 @@ impl Audience {
         }
     }
 
-    /// So many warm-up runs of commands.
+    /// The setting for `n` warm-up runs of commands.
     pub fn warmups(self, n: usize) -> String {
         match self {
             Self::Run | Self::Workers | Self::Machine => format!("--warmup {n}"),
@@ -42,7 +43,7 @@ impl Audience {
         }
     }
 
-    /// Exactly so many blocks.
+    /// The setting for exactly `n` blocks.
     pub fn blocks(self, n: usize) -> String {
         match self {
             Self::Run | Self::Machine => format!("--runs {n}"),
@@ -50,7 +51,7 @@ impl Audience {
         }
     }
 
-    /// Room for so many blocks, where there may be fewer; workers can only be told the exact number.
+    /// The setting for at most `n` blocks. Workers accept only an exact number.
     pub fn blocks_max(self, n: usize) -> String {
         match self {
             Self::Run | Self::Machine => format!("--max-blocks {n}"),
@@ -59,7 +60,7 @@ impl Audience {
         }
     }
 
-    /// CPUs that nothing else uses.
+    /// The setting that gives the benchmark CPUs of its own.
     pub fn own_cpu(self) -> &'static str {
         match self {
             Self::Run | Self::Machine => "--isolate, or --affinity on a quiet CPU",
@@ -68,7 +69,7 @@ impl Audience {
         }
     }
 
-    /// A key of a suite file, or the option that is called so.
+    /// The key of a suite file, or the option of that name.
     pub fn key(self, option: &'static str, key: &str) -> String {
         match self {
             Self::Run | Self::Workers | Self::Machine => option.into(),
@@ -76,7 +77,7 @@ impl Audience {
         }
     }
 
-    /// A text of the layers below, with the names that this audience knows for its placeholders.
+    /// Replaces the placeholders in a text of the layers below by this audience's names.
     pub fn words(self, text: &str) -> String {
         let mut parts = text.split(OPEN);
         let mut out = parts.next().unwrap_or_default().to_owned();
@@ -84,21 +85,21 @@ impl Audience {
             let named = part.split_once(CLOSE);
             match named.and_then(|(key, rest)| Some((self.name(key)?, rest))) {
                 Some((name, rest)) => out.extend([name, rest]),
-                // The text of someone else.
+                // This is text of another program, not a placeholder.
                 None => out.extend([OPEN, part]),
             }
         }
         out
     }
 
-    /// What is missing on a machine, in the words of this audience.
+    /// Replaces the placeholders in the gaps of a machine.
     pub fn gaps(self, gaps: Vec<Gap>) -> Vec<Gap> {
         let words =
             |gap: Gap| Gap { what: gap.what, why: self.words(&gap.why), fix: self.words(&gap.fix) };
         gaps.into_iter().map(words).collect()
     }
 
-    /// What a placeholder stands for; `None` when there is no such placeholder.
+    /// Returns the name for a placeholder. `None` for an unknown one.
     fn name(self, key: &str) -> Option<&'static str> {
         Some(match (key, self) {
             ("affinity", Self::Machine) => "--cpus",

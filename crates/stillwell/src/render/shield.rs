@@ -1,9 +1,9 @@
-//! A shield in words.
+//! Describes a shield in words.
 
 use crate::host::shield::{Isolation, ShieldKind};
 use crate::values::name_cpus;
 
-/// One sentence.
+/// Describes the isolation in one sentence.
 pub fn sentence(isolation: &Isolation) -> String {
     let (free, bound) = (isolation.shielded_cpus(), isolation.bound_cpus());
     if !isolation.how.is_shield() {
@@ -26,7 +26,7 @@ pub fn sentence(isolation: &Isolation) -> String {
     )
 }
 
-/// `CPU 1 is`.
+/// Returns `CPU 1 is`, or the plural.
 pub fn cpus(cpus: &[usize]) -> String {
     format!("{} {}", name_cpus(cpus), if cpus.len() == 1 { "is" } else { "are" })
 }
@@ -38,7 +38,7 @@ fn by(isolation: &Isolation) -> String {
     }
 }
 
-/// What may still run there.
+/// Lists the tasks, kernel threads and interrupts that may still run on its CPUs.
 fn left(isolation: &Isolation) -> Option<String> {
     let count = |n: u32, what: &str| {
         (n > 0).then(|| format!("{n} {what}{}", if n == 1 { "" } else { "s" }))
@@ -54,7 +54,7 @@ fn left(isolation: &Isolation) -> Option<String> {
     (!left.is_empty()).then(|| format!("{} may still run there", left.join(", ")))
 }
 
-/// All that is known of it; `lost` says what became of it.
+/// Describes the isolation in full. `lost` is the reason for its loss.
 pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
     let free = isolation.shielded_cpus();
     let mut text = match lost {
@@ -77,13 +77,13 @@ pub fn text(isolation: &Isolation, lost: Option<&str>) -> String {
     text
 }
 
-/// How many files were changed for it.
+/// States the number of files that the shield changed.
 pub fn turned(n_set: usize) -> String {
     let files = if n_set == 1 { "file" } else { "files" };
     format!("{n_set} {files} changed for it; `stillwell shield off` puts everything back\n")
 }
 
-/// Whose it is.
+/// Names the owner of the shield and tells how long it lasts.
 pub fn owner(owner: Option<(u32, bool)>) -> String {
     match owner {
         None => "until `stillwell shield off` or the next boot\n".into(),

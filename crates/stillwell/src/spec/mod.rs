@@ -1,5 +1,6 @@
 //! The command line and suite files, as the user wrote them. Pure, and without defaults: `plan` has those.
 
+mod argument_ids;
 mod calibrate;
 pub mod convert;
 mod files;

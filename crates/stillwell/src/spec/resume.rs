@@ -1,9 +1,7 @@
 //! The options that go with `bench --resume`. A suite that goes on keeps its plan, so an option that would change the plan
 //! is refused. A new option of `bench` is refused until it is listed here.
 
-use clap::error::Error;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, Args as _, Command};
 
 use crate::spec::workers::BenchVerb;
 
@@ -33,41 +31,13 @@ const ALLOWED: [&str; 20] = [
     "report",
 ];
 
-/// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own, and is
-/// flattened into a verb as the first field: clap takes the values out of the matches field by field.
-#[derive(Clone, Debug, Default)]
-pub struct ArgumentIds(Vec<String>);
-
-impl FromArgMatches for ArgumentIds {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let ids = matches.ids().map(clap::Id::as_str);
-        let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        Ok(Self(ids.filter(is_given).map(str::to_owned).collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl Args for ArgumentIds {
-    fn augment_args(command: Command) -> Command {
-        command
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        command
-    }
-}
-
 impl BenchVerb {
     /// The first option of the command line that does not go with `--resume`, by all of its names: `--processes/--blocks`.
     pub fn refused_with_resume(&self) -> Option<String> {
         let command = Self::augment_args(Command::new("bench"));
         let is_refused = |arg: &&Arg| {
             let id = arg.get_id().as_str();
-            self.given.0.iter().any(|given| given == id) && !ALLOWED.contains(&id)
+            self.given.has(id) && !ALLOWED.contains(&id)
         };
         command.get_arguments().find(is_refused).map(names)
     }

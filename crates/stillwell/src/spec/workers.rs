@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use crate::spec::argument_ids::ArgumentIds;
 use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
 };
-use crate::spec::resume::ArgumentIds;
 use crate::spec::run::OutputOptions;
 use crate::values::{Cpus, Gc, Headline, TimeSpan};
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use crate::host::journal::{Store, asking_user};
 use crate::host::knobs::{Knob, Machine, State, bench_cpus, knobs};
-use crate::host::restore::{Restoration, restore};
+use crate::host::restore::{Restoration, restore, take_down};
 use crate::host::shield::{self, Isolation, ShieldPlan, place};
 use crate::host::tune::{self, KnobPlan, KnobResult};
 use crate::sys;
@@ -110,7 +110,7 @@ pub fn serve(root: &Path) -> Result<u8> {
     }
     let restored = match held.extent {
         Extent::All => restore(&host, &mut held.store)?,
-        Extent::Shield => shield::take_down(&host, &mut held.store)?,
+        Extent::Shield => take_down(&host, &mut held.store)?,
         Extent::Nothing => Restoration::default(),
     };
     let mut notes: Vec<String> = restored

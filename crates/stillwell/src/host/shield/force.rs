@@ -4,7 +4,6 @@ use anyhow::{Result, bail};
 
 use crate::host::Host;
 use crate::host::journal::Store;
-use crate::host::restore::{Restoration, restore_some};
 use crate::host::shield::tasks::Masks;
 use crate::host::shield::{
     Isolation, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of, lower, plan,
@@ -62,16 +61,6 @@ fn next_best(host: &Host, raised: ShieldPlan) -> ShieldPlan {
         prepare(host, &mut next);
     }
     next
-}
-
-/// Removes the shield and restores the knobs that were turned for it. Other knobs stay as they are.
-///
-/// # Errors
-/// The journal cannot be written.
-pub fn take_down(host: &Host, store: &mut Store) -> Result<Restoration> {
-    let knobs = store.journal.shield.as_ref().map(|raised| raised.knobs.clone());
-    let knobs = knobs.unwrap_or_default();
-    restore_some(host, store, |item| knobs.iter().any(|name| name == item.knob.name))
 }
 
 /// Finds shields that are in no journal, because a user deleted the file.

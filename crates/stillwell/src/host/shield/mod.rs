@@ -25,7 +25,7 @@ use crate::host::Host;
 use crate::values::format_cpu_list;
 
 pub use explain::no_shield_without_rights;
-pub use force::{put_in_force, strays, take_down};
+pub use force::{put_in_force, strays};
 pub use isolation::{Isolation, ShieldKind, ShieldPlan, ShieldRequest};
 pub use place::{Placement, place};
 pub use site::{Site, find};

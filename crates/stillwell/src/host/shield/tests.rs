@@ -9,7 +9,7 @@ use super::*;
 use crate::host::fixture::expand;
 use crate::host::journal::Store;
 use crate::host::kill;
-use crate::host::restore::restore;
+use crate::host::restore::{restore, take_down};
 
 /// Files that the kernel shows in a new group.
 const FILES: &[(&str, &str)] = &[

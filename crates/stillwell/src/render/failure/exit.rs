@@ -1,9 +1,9 @@
-//! The end of a process in words, and how much of its output a message quotes.
+//! Describes the end of a process, and limits the quoted output.
 
-/// Columns of a line of what a program wrote: those of a traceback are long, those of what is no text have no end.
+/// Maximum columns of a quoted line. Lines of a traceback are long, and binary output has no line ends.
 pub const LINE_MAX: usize = 500;
 
-/// How a process ended: a status, or minus a signal.
+/// Describes an exit status. A negative value is a signal.
 pub fn exit_in_words(exit: i32) -> String {
     if exit < 0 {
         let name = signal_hook::low_level::signal_name(-exit).unwrap_or("unknown signal");

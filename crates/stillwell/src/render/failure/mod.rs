@@ -1,4 +1,4 @@
-//! A failure in words: what failed, how, and the end of what it said.
+//! Describes a failure: the failed run, the cause, and the end of its output.
 
 mod exit;
 pub mod worker;
@@ -10,9 +10,9 @@ use crate::render::shorten;
 
 pub use exit::{LINE_MAX, exit_in_words};
 
-/// Lines of standard error that are shown.
+/// Maximum number of quoted lines of standard error.
 const STDERR_LINES_MAX: usize = 10;
-/// The message for the end of the output.
+/// Formats the message for the end of the output.
 pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
     let plan = &record.header.plan;
     let audience = Audience::of(plan);
@@ -66,7 +66,7 @@ pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
     }
 }
 
-/// What to do about a run that failed, if nothing is wrong with the command.
+/// Returns the remedy for a failed run, if the command itself is correct.
 fn advice(audience: Audience, exit: i32, timed_out: bool) -> String {
     match (audience, timed_out) {
         (Audience::Suite, true) => "`policy.timeout` can be longer".into(),

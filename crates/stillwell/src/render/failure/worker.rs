@@ -1,4 +1,4 @@
-//! The failure of a worker in words: which arm, what was asked, what came, what to do, and the end of what it said.
+//! Describes the failure of a worker: the arm, the request, the answer, the remedy, and the end of its output.
 
 use std::io;
 
@@ -8,12 +8,12 @@ use crate::render::remedies::Audience;
 use crate::render::shorten;
 use crate::sys::Stage;
 
-/// Lines of each stream that are shown.
+/// Maximum number of quoted lines of each stream.
 const LINES_MAX: usize = 10;
 
-/// The message for the end of the output. `arm` is what to call the arm, for example `command 2 ("./bench")`, and
-/// `kept` says where what was measured before is. `audience` decides what
-/// remedies are called.
+/// Formats the message for the end of the output.
+/// `arm` names the arm, for example `command 2 ("./bench")`. `kept` tells where the earlier measurements are.
+/// `audience` selects the names of options in remedies.
 pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audience) -> String {
     let request = failure.request.as_ref().map(|request| format!(" (asked to {request:?})"));
     let request = request.unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn explain(arm: &str, kept: &str, failure: &WorkerFailure, audience: Audienc
     format!("{arm}{request} {what}{advice}; {kept}{}", end_of(&failure.output_tail))
 }
 
-/// What happened, as what follows the arm, and what to do about it.
+/// Describes the event, in words that follow the name of the arm, and its remedy.
 fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
     const PROTOCOL: &str = "docs/worker-protocol.md says what a worker answers";
     match what {
@@ -75,7 +75,7 @@ fn in_words(what: &FailureCause) -> (String, Option<&'static str>) {
     }
 }
 
-/// A step of the start, and what to do when it fails.
+/// Names a step of the start, and the remedy if it fails.
 fn step(stage: Stage) -> (&'static str, &'static str) {
     match stage {
         Stage::Clone => ("make a process", "check the limits on processes and memory (ulimit -a)"),
@@ -109,7 +109,7 @@ fn cause(errno: i32) -> io::Error {
     io::Error::from_raw_os_error(errno)
 }
 
-/// The last lines of both streams. A program that said nothing needs no words for that: it was not asked to.
+/// Quotes the last lines of both streams. An empty stream is not mentioned, because a worker need not print anything.
 fn end_of(output_tail: &OutputTail) -> String {
     let mut shown = String::new();
     for (text, stream) in

@@ -1,4 +1,4 @@
-//! Two sessions: with a source of noise, and without it.
+//! Compares two sessions: with a source of noise, and without it.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use crate::render::remedies::Audience;
 use crate::render::table;
 use crate::render::units::short_time;
 
-/// Both sessions.
+/// The two sessions.
 #[derive(Debug)]
 pub struct Explained<'a> {
-    /// What was largest in the first one.
+    /// The largest source in the first session.
     pub source: &'a NoiseSource,
-    /// The first.
+    /// The first session.
     pub before: &'a RecordLedger,
-    /// The second.
+    /// The second session.
     pub after: &'a RecordLedger,
-    /// Where the second is.
+    /// Path of the second record.
     pub record: &'a Path,
 }
 
-/// The source, all that was lost, and the time, for each run.
+/// Tabulates the source, the total loss and the time, each for one run.
 pub fn explained(found: &Explained<'_>) -> String {
     let n_runs = |ledger: &RecordLedger| ledger.arms.iter().map(|arm| arm.n).sum::<usize>().max(1);
     let each = |ledger: &RecordLedger, ns: i64| short_time(ns as f64 / n_runs(ledger) as f64);
@@ -51,7 +51,7 @@ pub fn explained(found: &Explained<'_>) -> String {
     out
 }
 
-/// Nothing that can be turned on for some runs removes it.
+/// Explains that no setting of `run` removes this source.
 pub fn nothing_to_turn(source: &NoiseSource) -> String {
     let advice = words::advice(source, Audience::Run);
     let advice = advice.map_or_else(String::new, |advice| format!("; what may: {advice}"));

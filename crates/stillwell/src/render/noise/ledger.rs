@@ -1,14 +1,14 @@
-//! The parts of a ledger, one line each.
+//! Prints the parts of a ledger, one a line.
 
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::render::noise::words;
 use crate::render::table;
 use crate::render::units::short_time;
 
-/// Lines with a cause; the others are added up.
+/// Maximum number of lines with a cause. Further causes are added up in one line.
 const ENTRIES_MAX: usize = 10;
 
-/// One line for each part, the largest first; what is not explained is always shown.
+/// Writes one line for each part, the largest first. The unexplained part always appears.
 pub(super) fn lines(out: &mut String, found: &Ledger) {
     let line = |entry: &LedgerEntry| {
         vec![
@@ -19,7 +19,7 @@ pub(super) fn lines(out: &mut String, found: &Ledger) {
             if entry.is_estimate { "estimate".into() } else { String::new() },
         ]
     };
-    // What is not explained is last, and always shown.
+    // The unexplained part is last and always appears.
     let (known, unknown): (Vec<&LedgerEntry>, Vec<&LedgerEntry>) =
         found.entries.iter().partition(|entry| !entry.source.is_unexplained());
     let n_shown = known.len().min(ENTRIES_MAX);
@@ -40,7 +40,7 @@ pub(super) fn lines(out: &mut String, found: &Ledger) {
 mod tests {
     use super::*;
 
-    /// What is left out is no more certain than what is shown.
+    /// A sum with an estimate is itself an estimate.
     #[test]
     fn a_sum_with_an_estimate_is_one() {
         let text = |is_estimate| {

@@ -1,4 +1,4 @@
-//! What `noise` prints: where lost time went, in a benchmark's record or in an empty loop.
+//! The output of `noise`: the causes of lost time in a benchmark's record or in an empty loop.
 
 mod explained;
 mod ledger;

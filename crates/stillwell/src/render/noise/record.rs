@@ -1,4 +1,4 @@
-//! The ledger of a record's arms.
+//! The ledger of each arm in a record.
 
 use crate::analysis::ledger::{ArmLedger, EvidenceCost, RecordLedger, ThreadUse};
 use crate::ledger::{NoiseSource, Remedy};
@@ -11,12 +11,12 @@ use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::units::short_time;
 
-/// One part in so many is worth a sentence.
+/// A part above 1/20 of the total gets a sentence.
 const NOTED: i64 = 20;
-/// Columns of a command in a heading.
+/// Maximum width of a command in a heading.
 const LABEL_COLUMNS: usize = 40;
 
-/// One block for each arm, what would help, and what is missing.
+/// Writes one block for each arm, then the remedies and the missing data.
 pub fn record(record: &Record, found: &RecordLedger, styles: &Styles) -> String {
     let mut out = String::new();
     for arm in &found.arms {
@@ -58,7 +58,7 @@ fn evidence(cost: EvidenceCost) -> String {
     format!("reading it took {time} after each run, {share} of the time of the runs")
 }
 
-/// Metrics that name a cause.
+/// Selects the metrics that name a cause.
 fn is_evidence(what: &str) -> bool {
     ["preempted", "run-queue-wait", "task-clock", "migrations", "cycles", "who took the time"]
         .contains(&what)
@@ -85,7 +85,7 @@ fn of_arm(out: &mut String, arm: &ArmLedger, is_sliced: bool, styles: &Styles) {
     }
 }
 
-/// What the parts of an arm do not say.
+/// Lists the limits of an arm's ledger.
 fn caveats(arm: &ArmLedger, runs: &str) -> Vec<String> {
     let mut all = Vec::new();
     match arm.threads {
@@ -182,7 +182,7 @@ mod tests {
         insta::assert_snapshot!(super::record(&record, &found, &Styles::plain()));
     }
 
-    /// What a part of the time may be as well is said where there is much of it.
+    /// A large part gets a sentence about its other possible causes.
     #[test]
     fn what_the_parts_do_not_say_is_said() {
         let arm = |threads, n_uncounted, source, ns| {

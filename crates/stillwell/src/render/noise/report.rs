@@ -1,4 +1,4 @@
-//! What was watched on the CPUs of a machine.
+//! The report of an observation of the machine's CPUs.
 
 use std::fmt::Write as _;
 
@@ -14,12 +14,12 @@ use crate::render::units::short_time;
 use crate::render::{Styles, table, uncertain};
 use crate::values::name_cpus;
 
-/// With more CPUs than this, where the time went is shown of all together only.
+/// With more CPUs than this, the report shows only the total ledger.
 const LEDGERS_MAX: usize = 4;
-/// Heights of a column of the timeline.
+/// Column heights of the timeline.
 const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The whole page.
+/// Formats the whole report.
 pub fn report(found: &NoiseReport, styles: &Styles) -> String {
     let mut out = String::new();
     overview(&mut out, found);
@@ -51,7 +51,7 @@ pub fn report(found: &NoiseReport, styles: &Styles) -> String {
     out
 }
 
-/// One line for each CPU.
+/// Writes one line for each CPU.
 fn overview(out: &mut String, found: &NoiseReport) {
     let heading = ["CPU", "taken", "pauses/s", "median", "99 %", "99.9 %", "longest"];
     let mut rows = vec![heading.map(String::from).to_vec()];
@@ -91,7 +91,7 @@ fn of_cpu(out: &mut String, cpu: &CpuNoise) {
     }
 }
 
-/// What somebody should know who reads the numbers of a CPU.
+/// Lists the caveats for the numbers of a CPU.
 fn troubles(cpu: &CpuNoise) -> Vec<String> {
     let mut all = Vec::new();
     if cpu.n_overflown > 0 {
@@ -120,7 +120,7 @@ fn troubles(cpu: &CpuNoise) -> Vec<String> {
     all
 }
 
-/// The kernel's own tracer and the loop, CPU by CPU, as shares of the time.
+/// Compares the kernel's tracer with the loop for each CPU, as shares of the time.
 fn osnoise(out: &mut String, found: &NoiseReport) {
     if found.beside.is_empty() {
         return;
@@ -151,8 +151,8 @@ fn osnoise(out: &mut String, found: &NoiseReport) {
     }
 }
 
-/// One column for each stretch of the time; the highest is that of the largest share, and none is empty that has some, or
-/// that nobody knows anything of.
+/// Draws one column for each period. The largest share gets the highest column. A column is never blank if its share
+/// is above zero or unknown.
 fn timeline(shares: &[Option<f64>]) -> String {
     let largest = shares.iter().flatten().copied().fold(0.0, f64::max);
     let height = |share: f64| {
@@ -195,7 +195,7 @@ fn closing(out: &mut String, found: &NoiseReport) {
     }
 }
 
-/// By what, and of which CPUs where they differ.
+/// Names the source of the evidence, by CPU if the CPUs differ.
 fn known_by(found: &NoiseReport) -> String {
     let kinds = [NoiseEvidence::Tracepoints, NoiseEvidence::Switches, NoiseEvidence::Counts];
     let of_kind = kinds.map(|kind| {

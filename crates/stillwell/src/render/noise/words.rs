@@ -1,11 +1,11 @@
-//! Sources of noise in words, and what removes them.
+//! Names sources of noise and their remedies.
 
 use crate::ledger::{LedgerEntry, NoiseSource, Remedy};
 use crate::render::columns::one_line;
 use crate::render::remedies::Audience;
 use crate::render::uncertain;
 
-/// What a source did; with nothing in it that a terminal would obey: programs choose their names.
+/// Describes a source. Control characters are escaped, because programs choose their own names.
 pub fn name(source: &NoiseSource) -> String {
     match source {
         NoiseSource::Task { name } => format!("{} ran instead", one_line(name)),
@@ -29,7 +29,7 @@ pub fn name(source: &NoiseSource) -> String {
     }
 }
 
-/// What the letters in `/proc/interrupts` stand for.
+/// Explains a name of letters in `/proc/interrupts`.
 fn line_words(line: &str) -> Option<&'static str> {
     Some(match line {
         "LOC" => "timer",
@@ -43,7 +43,7 @@ fn line_words(line: &str) -> Option<&'static str> {
     })
 }
 
-/// What would remove it, if anything would, in a session that came from there.
+/// Returns the remedy for a session of this origin, if there is one.
 pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     Some(match source.remedy()? {
         Remedy::OwnCpu => audience.own_cpu().into(),
@@ -54,12 +54,12 @@ pub fn advice(source: &NoiseSource, audience: Audience) -> Option<String> {
     })
 }
 
-/// A part of a total: `83 %`, or `< 0.1 %`.
+/// Formats a part of a total: `83 %`, or `< 0.1 %`.
 pub fn share(entry: &LedgerEntry, total_ns: i64) -> String {
     percent(entry.ns as f64 / total_ns as f64 * 100.0)
 }
 
-/// `83 %`, or `< 0.1 %`.
+/// Formats a percentage: `83 %`, or `< 0.1 %`.
 pub fn percent(percent: f64) -> String {
     if percent > 0.0 && percent < 0.1 {
         return "< 0.1 %".into();

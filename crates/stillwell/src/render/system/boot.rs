@@ -1,4 +1,4 @@
-//! What `system boot` prints.
+//! The output of `system boot`.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,7 +19,7 @@ pub fn json(to: &mut impl io::Write, advice: &BootAdvice) -> io::Result<()> {
     pretty_for(to, advice, Audience::Machine)
 }
 
-/// The parameters with a word on each, and the lines that set them and take them out.
+/// Lists the parameters with a note on each, and the lines that set and remove them.
 pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
     let mut out = String::new();
     let (cpus, others) = (name_cpus(&advice.cpus), name_cpus(&advice.others));
@@ -54,7 +54,7 @@ pub fn text(advice: &BootAdvice, styles: &Styles) -> String {
     out
 }
 
-/// Commands are not broken into lines: they are there to be copied.
+/// Writes commands without line breaks, so that the user can copy them.
 fn commands(out: &mut String, lines: &[String]) {
     for line in lines {
         writeln!(out, "  {line}").ok();

@@ -1,4 +1,4 @@
-//! The CPUs, a line each, as `lscpu -a -e` shows them.
+//! The table of CPUs, one a line, like `lscpu -a -e`.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -7,7 +7,7 @@ use crate::render::system::heading;
 use crate::render::{Styles, uncertain};
 use crate::values::format_cpu_list;
 
-/// Machines with more CPUs than this have lines for several: nobody reads hundreds.
+/// Above this number of CPUs, similar CPUs share a line. A table of hundreds of lines is too long to read.
 const LINES_MAX: usize = 32;
 
 pub(super) fn table(
@@ -32,7 +32,7 @@ pub(super) fn table(
     let cells = groups.iter().map(|group| line(group, is_recommended(group[0])));
     let lines: Vec<[String; 10]> =
         std::iter::once(HEADINGS.map(str::to_owned)).chain(cells).collect();
-    // What nothing is known of has no column.
+    // Omit columns without any data.
     let is_shown: Vec<bool> =
         (0..10).map(|column| lines[1..].iter().any(|line| !line[column].is_empty())).collect();
     table.add_rows(lines.iter().map(|line| {
@@ -55,7 +55,7 @@ pub(super) fn table(
 const HEADINGS: [&str; 10] =
     ["CPU", "core", "socket", "node", "siblings", "MHz", "kind", "isolated", "nohz", "IRQs/s"];
 
-/// CPUs that differ in nothing but their number, their core and their interrupts.
+/// Groups CPUs that differ only in their number, their core and their interrupts.
 fn alike(rows: &[CpuRow], is_recommended: impl Fn(&CpuRow) -> bool) -> Vec<Vec<&CpuRow>> {
     let mut groups: Vec<Vec<&CpuRow>> = Vec::new();
     for row in rows {
@@ -107,7 +107,7 @@ fn line(group: &[&CpuRow], is_recommended: bool) -> [String; 10] {
     ]
 }
 
-/// Of several CPUs the least and the most.
+/// Formats the lowest and the highest rate of several CPUs.
 fn rates(group: &[&CpuRow]) -> String {
     let rates = || group.iter().filter_map(|row| row.irqs_per_second);
     let (least, most) = rates()

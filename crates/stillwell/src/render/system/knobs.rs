@@ -1,4 +1,4 @@
-//! One line for each knob, in groups by what is to be done about it.
+//! One line for each knob, grouped by the required action.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::render::remedies::Audience;
 use crate::render::system::{heading, words};
 use crate::values::format_cpu_list;
 
-/// Room for the names; the longest has 15 letters.
+/// Width of the name column. The longest name has 15 letters.
 const NAME_COLUMNS: usize = 18;
 const INDENT: usize = 2;
 
@@ -67,7 +67,7 @@ fn state(knob: &Knob, reading: &Reading) -> String {
             format!("{} -> {}", words::values(knob, now), words::values(knob, wanted))
         }
         (_, State::CannotSet { why } | State::Absent { why }) => why.clone(),
-        // What to do is the same for all of them, and in the heading.
+        // The heading states the action, because it is the same for all of them.
         (_, State::Reported { now, .. }) if !knob.files.is_empty() => words::values(knob, now),
         (_, State::Reported { now, advice: Some(advice) }) => {
             format!("{} -> {}", words::values(knob, now), Audience::Machine.words(advice))
@@ -85,7 +85,7 @@ fn details(out: &mut String, report: &KnobReport) {
     wrap(out, &start, NAME_COLUMNS, &Audience::Machine.words(&format!("noise: {}", knob.noise)));
     wrap(out, &start, NAME_COLUMNS, &format!("needs: {}; {sure}", knob.needs));
     for file in knob.files {
-        // A path is not broken: it is there to be copied.
+        // Do not wrap a path, so that the user can copy it.
         writeln!(out, "{start}/{}", file.path).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! What `system show` and `system boot` print.
+//! The output of `system show` and `system boot`.
 
 mod boot;
 mod cpus;
@@ -21,7 +21,7 @@ use crate::values::{format_cpu_list, name_cpus};
 
 pub use boot::{json as boot_json, text as boot_text};
 
-/// Writes everything that was found, as one document.
+/// Writes all findings as one document.
 ///
 /// # Errors
 /// `to` cannot be written.
@@ -35,7 +35,7 @@ pub fn json(to: &mut impl io::Write, report: &SystemReport) -> io::Result<()> {
     pretty_for(to, &Document { tool, system: report }, Audience::Machine)
 }
 
-/// The knobs in groups, then the CPUs and the recommended ones.
+/// Lists the knobs in groups, then the CPUs and the recommended ones.
 pub fn text(report: &SystemReport, is_verbose: bool, styles: &Styles) -> String {
     let mut out = String::new();
     head(&mut out, report);
@@ -68,7 +68,7 @@ fn recommended(out: &mut String, report: &SystemReport) {
     wrap(out, "", 2, &text);
 }
 
-/// A heading, and after it what to do.
+/// Writes a heading and the action after it.
 fn heading(out: &mut String, styles: &Styles, title: &str, then: &str) {
     writeln!(out, "{}{then}", paint(styles.headline, title)).ok();
 }

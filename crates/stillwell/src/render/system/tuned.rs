@@ -1,4 +1,4 @@
-//! What `system tune`, `system reset` and `system status` say.
+//! The output of `system tune`, `system reset` and `system status`.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::host::restore::Restoration;
 use crate::host::tune::{KnobPlan, KnobResult};
 use crate::render::units::counted;
 
-/// Width of the names of knobs.
+/// Width of the name column.
 const NAME_COLUMNS: usize = 16;
 
-/// The writes of `--dry-run` as commands of a shell, in order; what cannot be set as comments.
+/// Lists the writes of `--dry-run` as shell commands, in order. Settings that cannot be changed are comments.
 pub fn planned(planned: &[KnobPlan]) -> String {
     let mut text = String::new();
     for KnobPlan { knob, reading } in planned {
@@ -51,7 +51,7 @@ pub fn planned(planned: &[KnobPlan]) -> String {
     if text.is_empty() { "# nothing is to be written\n".into() } else { text }
 }
 
-/// One line for each knob that was turned or could not be.
+/// Writes one line for each knob that was set or could not be set.
 pub fn turned(turned: &[KnobResult]) -> String {
     let mut text = String::new();
     let mut line = |name: &str, what: &str| {
@@ -89,7 +89,7 @@ pub fn turned(turned: &[KnobResult]) -> String {
     text + &end + "\n"
 }
 
-/// What came of putting back.
+/// Describes the outcome of a restoration.
 pub fn restored(restored: &Restoration) -> String {
     let mut text = String::new();
     if let Some(raised) = &restored.lowered {
@@ -114,7 +114,7 @@ pub fn restored(restored: &Restoration) -> String {
     text
 }
 
-/// What is changed now.
+/// Lists the current changes.
 pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
     let mut text = String::new();
     if let (Some(first), Some(last)) = (journal.begun.first(), journal.begun.last()) {

@@ -1,10 +1,10 @@
-//! Values of knobs in words: `0` of `no_turbo` means that turbo is on.
+//! Values of knobs in words. For example, `0` in `no_turbo` means that turbo is on.
 
 use crate::host::knobs::{Format, Knob, Setting};
 use crate::host::parse_cpu_mask;
 use crate::values::{name_cpus, read_cpu_list};
 
-/// Values as they were read, joined with `, ` when files differ.
+/// Formats the values read, joined with `, ` when files differ.
 pub(super) fn values(knob: &Knob, values: &str) -> String {
     if let ("pstate-limits" | "frequency", Some(range)) = (knob.name, range(knob, values)) {
         return range;
@@ -13,7 +13,7 @@ pub(super) fn values(knob: &Knob, values: &str) -> String {
     words.join(", ")
 }
 
-/// The least and the most of several numbers.
+/// Formats the lowest and the highest of several numbers.
 fn range(knob: &Knob, values: &str) -> Option<String> {
     let numbers: Option<Vec<u64>> = values.split(", ").map(|value| value.parse().ok()).collect();
     let numbers = numbers?;
@@ -23,7 +23,7 @@ fn range(knob: &Knob, values: &str) -> Option<String> {
     ends.map(|(least, most)| format!("{least} to {most}"))
 }
 
-/// The names of services, by their control groups.
+/// Names the services by their control groups.
 pub(super) fn units(settings: &[Setting]) -> String {
     let names = settings.iter().filter_map(|setting| setting.path.rsplit('/').next());
     let names = names.map(|name| name.trim_end_matches(".service"));
@@ -68,7 +68,7 @@ fn word(knob: &Knob, value: &str) -> String {
     }
 }
 
-/// `turbo` is none: some of its files say that it is off with a 1.
+/// True for on/off knobs. `turbo` is excluded, because 1 means off in some of its files.
 fn is_switch(knob: &Knob) -> bool {
     const SWITCHES: [&str; 8] = [
         "nmi-watchdog",
@@ -83,7 +83,7 @@ fn is_switch(knob: &Knob) -> bool {
     knob.name == "aslr" || SWITCHES.contains(&knob.name)
 }
 
-/// Whether its files are services of systemd.
+/// True if its files are systemd services.
 pub(super) fn is_unit(knob: &Knob) -> bool {
     knob.files.iter().any(|file| file.format == Format::Unit)
 }

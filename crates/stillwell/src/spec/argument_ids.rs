@@ -1,0 +1,40 @@
+//! The arguments that a command line has, as a value that clap fills.
+
+use clap::error::Error;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+/// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own, and is
+/// flattened into a verb as the first field: clap takes the values out of the matches field by field.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentIds(Vec<String>);
+
+impl ArgumentIds {
+    /// Whether the command line has the argument with this id.
+    pub fn has(&self, id: &str) -> bool {
+        self.0.iter().any(|given| given == id)
+    }
+}
+
+impl FromArgMatches for ArgumentIds {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let ids = matches.ids().map(clap::Id::as_str);
+        let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        Ok(Self(ids.filter(is_given).map(str::to_owned).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for ArgumentIds {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
