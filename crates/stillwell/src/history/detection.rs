@@ -1,4 +1,4 @@
-//! Detection of changes: puts results in series and finds where the level of each changes (`stats::e_divisive`). Pure.
+//! Detection of changes: puts results in series and finds the places of level changes (`stats::e_divisive`). Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ use crate::values::Estimate;
 pub const ALPHA_MIN: f64 = 1e-5;
 /// Random orders at first, for an alpha of 1 % or more.
 const N_ORDERS: usize = 999;
-/// Results on either side that the size of a change is computed from. The time grows with their square, and more
-/// results hardly narrow the interval.
+/// Largest number of results on either side for the size of a change. The time grows with the square of this number,
+/// and more results hardly narrow the interval.
 const SIDE_MAX: usize = 300;
 
 /// Settings of the detection.

@@ -42,8 +42,8 @@ impl<'a> SessionKey<'a> {
         probe.imported.is_none().then_some(Self { text, header_len })
     }
 
-    /// Unique id of the session: the SHA-256 digest of the header. Stillwell writes the header once. It holds the seed,
-    /// the host and the start time to the nanosecond.
+    /// Unique id of the session: the SHA-256 digest of the header. Stillwell writes the header once. It holds the
+    /// seed, the host and the start time to the nanosecond.
     pub fn id(&self) -> String {
         hex(&Sha256::digest(&self.text[..self.header_len]))
     }

@@ -1,7 +1,7 @@
 //! The SQLite file with all records, compressed, and their results.
 //!
-//! Several processes may write at once (SQLite's write-ahead log). Each record is one transaction, so a killed process
-//! leaves a whole record or nothing.
+//! Several processes may write at once (SQLite's write-ahead log). Each record is one transaction, so a killed
+//! process leaves a whole record or nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -60,8 +60,8 @@ pub struct CpuTraces {
 }
 
 impl Tracer {
-    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether to
-    /// open tracepoints.
+    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether
+    /// to open tracepoints.
     pub fn open(threads: &[LoopThread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         raise_limit_of_files();
@@ -292,7 +292,8 @@ mod tests {
             let gap = refused(what, &std::io::Error::from_raw_os_error(error));
             assert!(gap.why.contains(why) && gap.fix.contains(fix), "{gap:?}");
         };
-        // A container's seccomp filter answers EPERM, or ENOSYS; the kernel at perf_event_paranoid 3 and above EACCES.
+        // A container's seccomp filter answers EPERM or ENOSYS. The kernel at perf_event_paranoid 3 and above answers
+        // EACCES.
         check(SWITCHES, libc::EPERM, "as in containers", "kernel.perf_event_paranoid to 2");
         check(SWITCHES, libc::EACCES, "kernel.perf_event_paranoid", "run it as root");
         check(POINTS, libc::EACCES, "more rights", "CAP_PERFMON");
