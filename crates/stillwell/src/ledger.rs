@@ -34,7 +34,7 @@ pub struct LedgerEntry {
 pub enum NoiseSource {
     /// Another program ran on the CPU.
     Task {
-        /// Its name, as `ps -o comm` shows it.
+        /// Name of the program, as `ps -o comm` shows it.
         name: String,
     },
     /// Other programs ran on the CPU; their names are not recorded.
@@ -45,12 +45,12 @@ pub enum NoiseSource {
     Waited,
     /// A hardware interrupt.
     Interrupt {
-        /// Its name in `/proc/interrupts`, or that of its vector.
+        /// Name in `/proc/interrupts`, or name of the vector.
         line: String,
     },
     /// A softirq: deferred work of an interrupt.
     Softirq {
-        /// Its name in `/proc/softirqs`.
+        /// Name in `/proc/softirqs`.
         vector: String,
     },
     /// Entry into the kernel and return, around the recorded events.

@@ -1,7 +1,7 @@
 //! One long series of runs of a command → false positive rates and power of several tests on this machine.
 //!
 //! Each experiment takes a random stretch of consecutive runs. Coin flips give the runs of each pair to the two arms.
-//! The times of the new arm are multiplied by a known ratio. So each experiment contains the original noise of the
+//! A known ratio multiplies the times of the new arm. So each experiment contains the original noise of the
 //! machine. The usual tests get the same stretch: its first half is the reference, its second half the new arm.
 
 use rayon::prelude::*;

@@ -11,7 +11,7 @@ use crate::plan::priority::{NICE, REAL_TIME};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
 
-/// One remark.
+/// One note.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Note {
     /// The finding.

@@ -1,4 +1,4 @@
-//! Facts on the launches of a benchmark, as far as the source has them.
+//! Facts on the launches of a benchmark. The source may lack some of them.
 
 use serde::Serialize;
 use stats::SortedSample;

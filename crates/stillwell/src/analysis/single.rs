@@ -26,7 +26,7 @@ pub struct Analysis {
     pub ledger: Option<RecordLedger>,
     /// Notes for the reader, the most important first.
     pub notes: Vec<Note>,
-    /// Why the session ended; `None` when it was killed.
+    /// Reason for the end of the session; `None` if it was killed.
     pub end: Option<EndReason>,
 }
 

@@ -64,7 +64,7 @@ pub enum Steadiness {
     UnfitTimes,
 }
 
-/// One check.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadinessCheck {
     /// The target of the check, with its size.

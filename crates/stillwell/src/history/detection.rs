@@ -83,7 +83,7 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
 ///
 /// After 999 orders p is at least 0.001. Among more than 50 series, the rule of Benjamini and Hochberg rejects no
 /// single series at that p. `k` such series of `m` need `m / (k false_discovery)` orders each, so their total is the
-/// same for any `k`; this function draws twice as many. Only series at the smallest p go on, so a final p is never
+/// same for any `k`; this function draws twice as many. Only series at the smallest p continue, so a final p is never
 /// smaller than that of the longer draw alone. The error rate of each series holds.
 fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
     let n_tested = all.iter().filter(|(_, p)| p.is_some()).count() as f64;

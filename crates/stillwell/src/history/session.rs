@@ -11,11 +11,11 @@ use crate::record::{self, START};
 /// Order of two states of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateOrder {
-    /// It contains the other state and more.
+    /// This state contains the other one and more.
     Later,
-    /// The other state contains it.
+    /// The other state contains this one.
     NoLater,
-    /// Neither contains the other: the user continued the suite in two copies of a directory.
+    /// Neither state contains the other: the user continued the suite in two copies of a directory.
     Parted,
 }
 

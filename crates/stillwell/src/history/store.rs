@@ -36,9 +36,9 @@ pub struct NewRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     New,
-    /// It replaced an earlier state of the same session and has its number.
+    /// The record replaced an earlier state of the same session and has its number.
     Later,
-    /// The history already had it, or a later state.
+    /// The history already had the record, or a later state.
     Known,
 }
 

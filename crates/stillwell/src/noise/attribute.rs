@@ -220,7 +220,7 @@ mod tests {
         let found = by_counts(&left[..43], &[(tick(), 4), (NoiseSource::Steal, 2)], 0.5);
         assert_eq!([found[0].ns, found[1].ns], [14_666, 7_333]);
         assert_eq!([found[0].n, found[1].n], [Some(2), Some(1)]);
-        // If there are more interrupts than pauses, they are shorter.
+        // If there are more interrupts than pauses, the interrupts are shorter.
         let found = by_counts(&[2_000, 2_000], &[(tick(), 30), (NoiseSource::Steal, 10)], 1.0);
         assert_eq!([found[0].ns, found[1].ns], [3_000, 1_000]);
         assert_eq!(by_counts(&[], &[(tick(), 4)], 1.0), []);

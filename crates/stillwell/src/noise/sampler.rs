@@ -79,7 +79,7 @@ pub struct LoopObservation {
 pub struct LoopThread {
     /// Number of the CPU.
     pub cpu: usize,
-    /// Its thread id.
+    /// Id of the thread.
     pub thread: i32,
 }
 

@@ -37,7 +37,7 @@ pub struct Segment {
     pub end_ns: u64,
     /// Source that had the CPU.
     pub source: SourceIndex,
-    /// Whether the source begins here; a source that goes on after an interruption does not.
+    /// Whether the source begins here. It does not if it only continues after an interruption.
     pub is_new: bool,
 }
 

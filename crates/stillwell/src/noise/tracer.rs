@@ -20,7 +20,7 @@ pub(super) const RECORD_SAMPLE: u32 = 9;
 const SWITCH_BYTES: [usize; 2] = [256 << 10, 64 << 10];
 const POINT_BYTES: [usize; 2] = [4 << 20, 256 << 10];
 
-/// Everything that is open.
+/// All open events and buffers.
 #[derive(Debug, Default)]
 pub struct Tracer {
     cpus: Vec<CpuBuffers>,
@@ -34,7 +34,7 @@ struct CpuBuffers {
     thread: i32,
     switches: Option<Ring>,
     points: Option<Ring>,
-    /// They write into the buffer of `points`.
+    /// More events; they write into the buffer of `points`.
     _others: Vec<Counter>,
     seen: CpuTraces,
 }
@@ -51,11 +51,11 @@ impl std::fmt::Debug for Ring {
 /// Traces of a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuTraces {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: usize,
     /// Switches of the loop, by the scheduler's records.
     pub switches: Trace,
-    /// All switches and interrupts, by tracepoints; `None` where there are none.
+    /// All switches and interrupts, by tracepoints; `None` without tracepoints.
     pub points: Option<Trace>,
 }
 
@@ -158,7 +158,7 @@ pub(super) fn refused_points(error: &std::io::Error) -> Gap {
 /// Each CPU takes some thirty open files.
 pub(super) fn raise_limit_of_files() {
     let limit = getrlimit(Resource::Nofile);
-    // On an error the old limit stays.
+    // If this fails, the old limit stays.
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
 }
 

@@ -1,5 +1,5 @@
-//! The exit codes of every verb, as the README lists them. A command that Stillwell only waits for (`load --
-//! COMMAND`, `shield exec`, `link-order`) gives its own exit code.
+//! The exit codes of every verb, as the README lists them. A command that Stillwell only waits for
+//! (`load -- COMMAND`, `shield exec`, `link-order`) gives its own exit code.
 
 /// The verb did its work. With `--fail-on`: nothing is slower; `check`: every command is stable.
 pub const SUCCESS: u8 = 0;

@@ -27,7 +27,7 @@ const ROWS_MAX: usize = 16_000;
 const ROWS_OF_GROUP_MAX: usize = 4_000;
 /// A group may always show this many rows, for any number of groups.
 const ROWS_OF_GROUP_MIN: usize = 250;
-/// Suites have no deciles, because each group costs up to a second.
+/// Largest number of groups with deciles. A group costs up to a second, too much for a large suite.
 const GROUPS_WITH_DECILES_MAX: usize = 60;
 
 /// All data of a report. Times are in ns, memory in bytes.

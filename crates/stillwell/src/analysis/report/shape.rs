@@ -22,7 +22,7 @@ pub struct ArmShape {
     pub is_reference: bool,
     /// Number of values.
     pub n: usize,
-    /// Noise-free time as measured; none without a run.
+    /// Noise-free time as measured; `None` without a run.
     pub t0: Option<UncertainValue>,
     /// t0 minus that of the control, if there is one.
     pub net_t0: Option<UncertainValue>,

@@ -79,7 +79,7 @@ pub struct RowEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// Another program took its CPU, ns.
+    /// Another program took the CPU of the row, ns.
     Preempted,
     /// Run-queue delay, ns.
     Queued,
@@ -87,7 +87,7 @@ pub enum EventKind {
     Migrated,
     /// Page faults that read from a device, count.
     MajorFaults,
-    /// Its CPU's clock was slower than in the other rows, as a share of theirs.
+    /// The clock of the row's CPU was slower than in the other rows, as a share of theirs.
     Throttled,
     /// The shield may have been lost before this row, so other programs may have disturbed it.
     Unshielded,

@@ -144,7 +144,7 @@ impl Drop for OsnoiseTracer<'_> {
     }
 }
 
-/// Ignores errors, because another process may already have removed the files.
+/// Ignores errors: the process that reads our messages may have ended.
 fn put_back(place: &Path, instance: &Path, cpus: &str) {
     write(&instance.join("current_tracer"), "nop").ok();
     std::fs::remove_dir(instance).ok();
