@@ -34,7 +34,7 @@ pub struct LedgerEntry {
 pub enum NoiseSource {
     /// Another program ran on the CPU.
     Task {
-        /// Its name, as `ps -o comm` shows it.
+        /// Name of the program, as `ps -o comm` shows it.
         name: String,
     },
     /// Other programs ran on the CPU; their names are not recorded.
@@ -45,12 +45,12 @@ pub enum NoiseSource {
     Waited,
     /// A hardware interrupt.
     Interrupt {
-        /// Its name in `/proc/interrupts`, or that of its vector.
+        /// Name in `/proc/interrupts`, or name of the vector.
         line: String,
     },
     /// A softirq: deferred work of an interrupt.
     Softirq {
-        /// Its name in `/proc/softirqs`.
+        /// Name in `/proc/softirqs`.
         vector: String,
     },
     /// Entry into the kernel and return, around the recorded events.
@@ -63,8 +63,8 @@ pub enum NoiseSource {
     Migrations,
     /// The clock of the CPU was slower than in the fastest runs.
     Frequency,
-    /// The benchmark waited for a device, another process or a timer. Run-queue delay that the kernel does not count
-    /// is in here too: that of a child process, and that of Stillwell before it sees the end of the run.
+    /// The benchmark waited for a device, another process or a timer. This includes run-queue delay that the kernel
+    /// does not count: that of a child process, and that of Stillwell before it sees the end of the run.
     Asleep,
     /// The benchmark ended without a wait, and Stillwell waited for a CPU before it saw the end.
     SeenLate,
@@ -80,7 +80,7 @@ pub enum NoiseSource {
 pub enum Remedy {
     /// A CPU of its own for the benchmark, or a scheduling policy above that of the other programs.
     OwnCpu,
-    /// One CPU to stay on.
+    /// One fixed CPU for the benchmark.
     Affinity,
     /// A knob of `--tune`, by its name.
     Tune(&'static str),
@@ -114,7 +114,7 @@ impl NoiseSource {
         }
     }
 
-    /// Whether it stands for a missing cause.
+    /// Whether the source stands for a missing cause.
     pub fn is_unexplained(&self) -> bool {
         matches!(self, Self::Host | Self::Unexplained)
     }
@@ -126,7 +126,7 @@ pub fn is_tick(line: &str) -> bool {
 }
 
 impl Ledger {
-    /// Sorts the entries; the time that they leave of the total goes to `rest`.
+    /// Sorts the entries. `rest` gets the remainder of the total.
     ///
     /// Entries of one source are added up. Entries of 0 ns are left out.
     pub fn new(
@@ -150,7 +150,7 @@ impl Ledger {
         Self { total_ns, entries }
     }
 
-    /// Two ledgers as one.
+    /// Adds two ledgers.
     pub fn plus(&self, other: &Self) -> Self {
         let parts = self.entries.iter().chain(&other.entries).cloned();
         Self::new(self.total_ns + other.total_ns, parts, NoiseSource::Unexplained)

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the reader of our output closed the pipe (`stillwell dump | head`), which is no error.
+/// Whether the reader of our output closed the pipe (`stillwell dump | head`). That is no error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     kinds.into_iter().any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)

@@ -1,11 +1,11 @@
-//! Plan → steps. Everything random is drawn here, from the seed, before anything is measured.
+//! Plan → steps. This module draws everything random from the seed, before the first measurement.
 
 use stats::Stream;
 
 use crate::plan::{BlockRule, Plan};
 use crate::values::Padding;
 
-/// One run to be made.
+/// One planned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Position in the order of execution, from 0.
@@ -20,7 +20,7 @@ pub struct Step {
     pub padding_bytes: Option<u32>,
 }
 
-/// A random padding is below this.
+/// Upper limit of a random padding, exclusive.
 const PADDING_BYTES_END: u64 = 4096;
 /// Separates the stream of paddings from that of orders.
 const PADDING_STREAM: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -38,7 +38,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of a plan, at its beginning.
+    /// The schedule at the beginning of a plan.
     pub fn new(plan: &Plan) -> Self {
         Self {
             n_arms: plan.arms.len(),
@@ -51,8 +51,8 @@ impl Schedule {
         }
     }
 
-    /// The schedule of a session that goes on after these steps and blocks. Each step has so many words of the stream to itself,
-    /// so the random choices differ from all before.
+    /// The schedule of a session that continues after these steps and blocks. Each step reserves `WORDS` words of the
+    /// stream, so the random choices differ from all earlier ones.
     pub fn going_on(plan: &Plan, next_step: u32, next_block: u32) -> Self {
         const WORDS: u64 = 1 << 24;
         let n_words = u64::from(next_step) * WORDS;
@@ -124,7 +124,7 @@ impl Schedule {
     }
 }
 
-/// How many blocks fit: `floor(budget / block)`, between the rule's bounds.
+/// The number of blocks that fit: `floor(budget / block)`, between the rule's bounds.
 pub fn n_blocks(plan: &Plan, block_ns: u64) -> u32 {
     match plan.blocks {
         BlockRule::Exactly(n_blocks) => n_blocks,

@@ -25,7 +25,7 @@ pub enum Verdict {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Faster or slower, but by less than the margin that counts as the same.
+    /// Whether the difference is decided, but smaller than the margin that counts as the same.
     pub within_margin: bool,
     /// The interval behind the verdict.
     pub interval: Option<RatioInterval>,
@@ -83,7 +83,7 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
         judgement.verdict == Verdict::Slower
             && judgement.interval.is_some_and(|interval| interval.lo > limit)
     };
-    // Certainly not slower than the limit, or decided to be no slowdown.
+    // The slowdown is certainly within the limit, or the verdict is no slowdown.
     let is_fine = |judgement: &Judgement| {
         matches!(judgement.verdict, Verdict::Faster | Verdict::Same)
             || judgement.interval.is_some_and(|interval| interval.hi <= limit)

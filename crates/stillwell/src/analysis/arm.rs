@@ -57,7 +57,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .collect()
 }
 
-/// Timed runs that did not end well.
+/// Counts of timed runs that timed out, failed, or had an exit status other than 0.
 #[derive(Clone, Copy, Default)]
 struct Exits {
     n_timed_out: usize,
@@ -93,7 +93,7 @@ fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<TimeSummary> {
 
 fn times(wall: &[f64]) -> Option<TimeSummary> {
     let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
-    // With a million values each of these takes as long as reading the record does.
+    // With a million values, each of these takes as long as reading the record.
     let ((sorted, floor), errs) = rayon::join(
         || (SortedSample::new(wall), endpoint::floor(wall)),
         || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
@@ -103,7 +103,7 @@ fn times(wall: &[f64]) -> Option<TimeSummary> {
         value: estimators[at].of(&sorted),
         err: errs.map(|errs| errs[at]),
     });
-    // With a handful of values that differ by factors, the extrapolation can end below zero, which no time does.
+    // With few values that differ by factors, the extrapolation can be negative. A time cannot.
     let is_impossible = floor.value <= 0.0 && sorted.min() > 0.0;
     let t0 = if is_impossible { sorted.min() } else { floor.value };
     Some(TimeSummary {
@@ -129,7 +129,7 @@ fn net_of(wall: &TimeSummary, control: &TimeSummary) -> NetTimes {
 }
 
 fn metrics_by_arm(rows: &Rows, n_arms: usize, in_slices: bool) -> Vec<Vec<MetricSummary>> {
-    // Sums over slices belong to no fixed number of loops; `SliceSummary` has the useful ones.
+    // A sum over slices has no fixed number of loops. `SliceSummary` has the useful values.
     let is_shown = |info: &&MetricInfo| {
         rows.has(info.metric) && (!in_slices || info.metric == Metric::MaxrssKib)
     };

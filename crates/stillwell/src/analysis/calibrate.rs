@@ -1,8 +1,8 @@
 //! One long series of runs of a command → false positive rates and power of several tests on this machine.
 //!
-//! Each experiment takes a random stretch of consecutive runs, gives the runs of each pair to the two arms by coin
-//! flips, and multiplies the times of the new arm by a known ratio. So the noise of the machine is in the experiments
-//! as it was. The usual tests get the same stretch: its first half is the reference, its second half the new arm.
+//! Each experiment takes a random stretch of consecutive runs. Coin flips give the runs of each pair to the two arms.
+//! A known ratio multiplies the times of the new arm. So each experiment contains the original noise of the
+//! machine. The usual tests get the same stretch: its first half is the reference, its second half the new arm.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub struct PowerCalibration {
     pub n_replays: usize,
     /// Error rate at which all tests are made.
     pub alpha: f64,
-    /// One for each of [`RATIOS`].
+    /// Power at each of [`RATIOS`].
     pub powers: Vec<Power>,
     /// Smallest ratio that our test finds in 80 % of experiments, within the bounds of [`RATIOS`].
     pub visible: VisibleSlowdown,
@@ -50,7 +50,7 @@ pub struct PowerCalibration {
 pub struct Power {
     /// Time of the new arm ÷ that of the reference.
     pub ratio: f64,
-    /// Our test, with its looks.
+    /// Our test, with its interim analyses.
     pub stillwell: f64,
     /// Mean number of pairs until our test ended.
     pub stillwell_pairs: f64,
@@ -75,11 +75,11 @@ pub enum VisibleSlowdown {
 /// A session of some length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Budget {
-    /// Its length, ns.
+    /// Length of the session, ns.
     pub budget_ns: f64,
-    /// Pairs that it has room for.
+    /// Number of pairs that fit.
     pub n_pairs: usize,
-    /// Slowdown that it finds in 80 % of experiments; scales with the square root of the number of pairs.
+    /// Slowdown that the test finds in 80 % of experiments. It scales with the square root of the number of pairs.
     pub visible: VisibleSlowdown,
 }
 
@@ -167,7 +167,7 @@ fn replayed(
     settings: &CalibrationSettings,
     replay: u64,
 ) -> Result<ReplayVerdicts, Invalid> {
-    // All ratios use the same stretches and coins, so that their powers differ by the ratio alone.
+    // All ratios use the same stretches and coins, so only the ratio changes the power.
     let mut stream = Stream::new(settings.seed.wrapping_add(replay));
     let n_starts = (series_ns.len() - 2 * n_pairs + 1) as u64;
     let start = usize::try_from(stream.below(n_starts)).unwrap_or(0);
@@ -185,7 +185,7 @@ fn replayed(
     let (old, new) = stretch.split_at(n_pairs);
     let new: Vec<f64> = new.iter().map(|time| time * ratio).collect();
     let alpha = settings.policy.alpha;
-    // Equal times allow no test, so nothing is called different.
+    // Equal times allow no test, so they do not count as different.
     let is_rejected = |p: Result<f64, Invalid>| p.is_ok_and(|p| p <= alpha);
     Ok(ReplayVerdicts {
         stillwell,
@@ -197,7 +197,7 @@ fn replayed(
     })
 }
 
-/// Whether our test calls these pairs different, and after how many it ended.
+/// Runs our test. Returns whether it calls these pairs different, and the number of pairs at its end.
 fn ours(pairs: &Pairs, policy: &DecisionRule, seed: u64) -> Result<(bool, usize), Invalid> {
     let spending = Spending { alpha: policy.alpha, family: 1, n_min: 0 };
     let margin = policy.same_within.ln_1p();
@@ -268,7 +268,7 @@ mod tests {
     fn only_tests_that_assume_a_steady_machine_are_fooled() {
         let found = calibrated(&regimes(), 150);
         let alike = found.powers[0];
-        // 150 x 5 % = 7.5 are expected; more than 15 come with a probability of 0.4 %.
+        // 150 x 5 % = 7.5 are expected. The probability of more than 15 is 0.4 %.
         assert!(alike.stillwell <= 0.1, "{alike:?}");
         assert!(alike.welch > 0.5 && alike.mann_whitney > 0.5, "{alike:?}");
         let slower: Vec<f64> = found.powers.iter().map(|power| power.stillwell).collect();

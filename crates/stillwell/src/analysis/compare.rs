@@ -47,8 +47,8 @@ pub struct FamilyAdjustment {
     q: f64,
 }
 
-/// Adjusts the comparisons of several records as one family of `n_total`; those that are not given count as not
-/// different. Returns the comparisons of each record, in the order of its plan.
+/// Adjusts the comparisons of several records as one family of `n_total`. Missing comparisons count as not different.
+/// Returns the comparisons of each record, in the order of its plan.
 pub fn family(looks: &[&RecordLooks<'_>], n_total: usize) -> Vec<Vec<FamilyAdjustment>> {
     let tested = || looks.iter().flat_map(|one| one.watch.candidates());
     let tests: Vec<_> = tested().map(|tested| &tested.test).collect();
@@ -72,7 +72,7 @@ pub struct RecordLooks<'a> {
 }
 
 impl<'a> RecordLooks<'a> {
-    /// Takes the looks.
+    /// Makes the interim analyses.
     ///
     /// # Errors
     /// The times are unfit for a test.
@@ -217,7 +217,7 @@ impl ComparisonContext<'_> {
         net(ratio, self.arms[tested.reference].wall.as_ref()?, control, statistic)
     }
 
-    /// The number of blocks that would decide, and their time at the pace of this session.
+    /// Estimates the number of blocks for a decision, and their time at the pace of this session.
     fn deciding(&self, n_pairs: usize) -> DecisionEstimate {
         let rows = &self.record.rows;
         let timed = (0..rows.len()).filter(|&index| rows.block(index).is_some());
@@ -242,8 +242,8 @@ fn statistic_name(statistic: Statistic) -> StatisticName {
 
 /// Converts the ratio R of whole times to that of times minus a control s. With the reference at A it is R' = (R A −
 /// s) / (A − s). R' is 1 exactly if R is 1, so both have the same verdict "different". The errors of A and s widen
-/// each end: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)². The control is common to both arms, so its
-/// error cancels near R = 1.
+/// each end: dR'/ds = A (R − 1) / (A − s)², dR'/dA = −s (R − 1) / (A − s)². The control is common to both arms, so
+/// its error cancels near R = 1.
 fn net(
     raw: RatioInterval,
     reference: &TimeSummary,
@@ -257,7 +257,7 @@ fn net(
     };
     let (a, s) = (level(reference).measured()?, level(control).measured()?);
     let below = a.value - s.value;
-    // The reference is not distinguishable from the control, so there is no ratio.
+    // If the reference is not distinguishable from the control, there is no ratio.
     if below <= 2.0 * a.minus(s).err {
         return None;
     }

@@ -32,7 +32,7 @@ pub enum Evidence {
     },
     /// There is no estimate.
     None {
-        /// Why.
+        /// Reason why there is no estimate.
         because: NoTest,
     },
 }
@@ -41,7 +41,7 @@ pub enum Evidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoTest {
-    /// `--order sequential`.
+    /// The runs were not interleaved: `--order sequential`.
     Sequential,
     /// Another program measured the arms; the order of the runs is not known.
     Imported,
@@ -49,21 +49,21 @@ pub enum NoTest {
     SeparateRecords,
     /// The arms are from different sessions, and too few past sessions show the scatter between sessions.
     FewSessions {
-        /// Past sessions.
+        /// Number of past sessions.
         have: usize,
-        /// Past sessions that the test needs.
+        /// Number of past sessions that the test needs.
         need: usize,
     },
     /// Too few complete pairs for any verdict at this alpha.
     TooFewPairs {
-        /// Complete pairs.
+        /// Number of complete pairs.
         have: usize,
-        /// Complete pairs that the test needs.
+        /// Number of complete pairs that the test needs.
         need: usize,
     },
-    /// The session was cut short before its first interim analysis, and alpha is planned for no other.
+    /// The session ended before its first interim analysis, and alpha is planned for no other analysis.
     NoLook {
-        /// Complete pairs there are.
+        /// Number of complete pairs.
         have: usize,
     },
     /// The family is so large that no p-value can be small enough.
@@ -71,7 +71,7 @@ pub enum NoTest {
         /// Comparisons in the family.
         n: usize,
     },
-    /// A time was zero or the numbers were otherwise unfit.
+    /// The numbers are unfit for a test; for instance, a time is zero.
     UnfitNumbers,
 }
 
@@ -88,8 +88,8 @@ pub struct PairedTest {
     pub family: usize,
     /// p-value of "no difference", adjusted for the interim analyses and the family; exact or conservative.
     pub p: f64,
-    /// p-value adjusted for the interim analyses and, by Benjamini & Hochberg, for the family: of all comparisons with
-    /// at most this q, at most this share is expected to be falsely called different. No verdict uses it.
+    /// p-value adjusted for the interim analyses and, by Benjamini & Hochberg, for the family. Of all comparisons
+    /// with at most this q, at most this share is expected to be falsely called different. No verdict uses it.
     pub q: f64,
     /// The statistic of the ratio.
     pub statistic: StatisticName,
@@ -115,7 +115,7 @@ pub struct PairedTest {
 /// A session that would decide.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DecisionEstimate {
-    /// Its pairs.
+    /// Number of pairs.
     pub n_pairs: usize,
     /// Time at the pace of this session, ns; `None` for less than two blocks.
     pub time_ns: Option<f64>,

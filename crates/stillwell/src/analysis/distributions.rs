@@ -17,7 +17,7 @@ use crate::record::Record;
 const RELABELLED_PAIRS_MAX: usize = 2_000_000;
 /// Deciles of fewer pairs are too rough, even if a small alpha needs many re-labellings.
 const PAIRS_MIN: usize = 100;
-/// Runs of an arm that deciles without a band are taken from: the weights cost more than sorting.
+/// Largest number of runs of an arm for deciles without a band: the weights cost more than sorting.
 const RUNS_MAX: usize = 10_000;
 
 /// Two arms, decile by decile.
@@ -30,7 +30,7 @@ pub enum Distributions {
     Unpaired {
         /// 10 %, 20 % … 90 %.
         deciles: Vec<Decile>,
-        /// Reason why there is neither a band nor a test.
+        /// Reason for the missing band and test.
         because: NoTest,
     },
 }
@@ -40,17 +40,17 @@ pub enum Distributions {
 pub struct PairedDistributions {
     /// Pairs that were used.
     pub n_pairs: usize,
-    /// All pairs; more than were used if a re-labelling of all would take too long.
+    /// All pairs. The test uses fewer of them if a re-labelling of all would take too long.
     pub n_pairs_of: usize,
     /// 1 − level of the band, for all deciles at once.
     pub alpha: f64,
     /// 10 %, 20 % … 90 %.
     pub deciles: Vec<Decile>,
-    /// The typical ratio, which is taken out before shapes are compared.
+    /// The typical ratio. It is removed before shapes are compared.
     pub typical_ratio: f64,
     /// Any difference between the distributions.
     pub difference: Distances,
-    /// A difference that is left when the typical ratio is taken out.
+    /// The difference that remains without the typical ratio.
     pub shape: Distances,
 }
 
@@ -83,12 +83,12 @@ pub struct Distances {
     pub anderson_darling: Option<DistributionDistance>,
 }
 
-/// A distance and its chance.
+/// A distance and its p-value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DistributionDistance {
     /// The distance.
     pub value: f64,
-    /// Share of the re-labellings with one at least as large.
+    /// p-value: the share of the re-labellings with a distance at least as large.
     pub p: f64,
 }
 
@@ -109,8 +109,8 @@ pub fn within(record: &Record, comparisons: &[Comparison]) -> Vec<Option<Distrib
     comparisons.par_iter().map(of).collect()
 }
 
-/// The distributions of an arm in two separate sessions. There is no band, because the scatter between sessions is not
-/// known; a K-S or A-D test would call most sessions different.
+/// The distributions of an arm in two separate sessions. There is no band, because the scatter between sessions is
+/// not known. A K-S or A-D test would call most sessions different.
 pub fn across(old: &Record, old_arm: usize, new: &Record, new_arm: usize) -> Option<Distributions> {
     unpaired(old, old_arm, new, new_arm, NoTest::SeparateRecords)
 }
@@ -199,7 +199,7 @@ mod tests {
     use crate::plan::decide_run;
     use crate::spec::RunSpec;
 
-    /// Pairs of 10 ms with 1 % noise; the new arm's times are changed by `slowed` of the pair's number.
+    /// Pairs of 10 ms with 1 % noise. `slowed` gives the slowdown of the new arm for the number of a pair.
     fn slots(n: usize, slowed: impl Fn(usize) -> f64) -> Slots {
         let mut stream = stats::Stream::new(11);
         let slot1_is_new = stream.bits(n);

@@ -42,9 +42,9 @@ pub struct FloorTest {
     pub k: usize,
     /// The statistic; `None` with too few runs, or without any spread.
     pub g_star: Option<f64>,
-    /// A statistic above it means that there is no floor.
+    /// Limit of the statistic. A statistic above it means that there is no floor.
     pub limit: f64,
-    /// `None` if it could not be tested; t0 is extrapolated then.
+    /// Whether there is a floor. `None` if the test is impossible; t0 is then extrapolated.
     pub is_finite: Option<bool>,
 }
 
@@ -73,8 +73,8 @@ pub struct Ratios {
     pub tim: Option<UncertainValue>,
 }
 
-/// The estimators of all arms, in the order of the plan; `None` for an arm without a run. `arms` are the summaries of the
-/// same record.
+/// The estimators of all arms, in the order of the plan; `None` for an arm without a run. `arms` are the summaries of
+/// the same record.
 pub fn estimators(
     record: &Record,
     arms: &[ArmSummary],
@@ -171,7 +171,7 @@ fn ratios(
     })
 }
 
-/// `(new - control) / (old - control)`. The error is known if all errors are.
+/// Returns `(new - control) / (old - control)`. The error is known if all errors are.
 fn ratio(
     new: UncertainValue,
     old: UncertainValue,

@@ -14,30 +14,30 @@ use crate::values::Average;
 /// A benchmark in one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileCell {
-    /// Mean or median of all values, in the base unit. The error is that of the mean of the launches; none with one
-    /// launch, nor for a summary.
+    /// Mean or median of all values, in the base unit. The error is that of the mean of the launches. A summary, or a
+    /// single launch, has no error.
     pub middle: UncertainValue,
     /// Standard deviation of the values.
     pub sd: Option<f64>,
-    /// Launches with values.
+    /// Number of launches with values.
     pub n_launches: usize,
-    /// Values.
+    /// Number of values.
     pub n_values: usize,
-    /// Ratio to the first file; none in the first file, nor if its value is 0.
+    /// Ratio to the first file; `None` in the first file, and if the first value is 0.
     pub ratio: Option<UncertainValue>,
 }
 
 /// A benchmark that several files have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchmarkLine {
-    /// Its name.
+    /// Name of the benchmark.
     pub name: String,
     /// Unit of the values.
     #[serde(skip)]
     pub unit: ResultUnit,
-    /// Its tags.
+    /// Tags of the benchmark.
     pub tags: Vec<String>,
-    /// One for each file; none where the file does not have it.
+    /// One cell for each file; `None` if the file lacks the benchmark.
     pub cells: Vec<Option<FileCell>>,
 }
 
@@ -48,10 +48,11 @@ pub struct FilesComparison {
     pub by: Average,
     /// The benchmarks that the first file and another one have, in the order of the first.
     pub lines: Vec<BenchmarkLine>,
-    /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first; none for the first.
+    /// Geometric mean of the ratios of each file, over the benchmarks that it shares with the first file. `None` for
+    /// the first file.
     pub geometric_means: Vec<Option<UncertainValue>>,
-    /// Benchmarks without a partner: for the first file, those that no other file has; for another file, those that
-    /// the first does not have.
+    /// Benchmarks without a partner. For the first file: those that no other file has. For another file: those that
+    /// the first file lacks.
     pub alone: Vec<Vec<String>>,
     /// Differences between the machines or interpreters.
     pub differences: Vec<Difference>,
@@ -89,7 +90,7 @@ const TELLING: [&str; 9] = [
 pub enum ChangeGroup {
     /// Slower, or more, by more than twice the error of the ratio.
     More,
-    /// Faster, or less, by as much.
+    /// Faster, or less, by more than twice the error of the ratio.
     Less,
     /// Within twice the error.
     Within,

@@ -2,7 +2,7 @@
 
 use crate::analysis::summary::{TimeSummary, UncertainValue};
 
-/// Times of which everything is this value with this error.
+/// Times whose statistics all have this value and this error.
 pub(super) fn times(value: f64, err: f64) -> TimeSummary {
     let uncertain = UncertainValue { value, err: Some(err) };
     TimeSummary {

@@ -48,7 +48,7 @@ impl Histogram {
             series.iter().filter_map(|xs| stats::SortedSample::new(xs).ok()).collect();
         let lo = sorted.iter().map(stats::SortedSample::min).reduce(f64::min)?;
         let hi = sorted.iter().map(|xs| xs.quantile(UPPER_QUANTILE)).reduce(f64::max)?;
-        // All equal: one bin's width of anything above zero will do.
+        // If all values are equal, any bin width above zero will do.
         let width = if hi > lo { (hi - lo) / n_bins as f64 } else { (lo.abs() * 0.01).max(1.0) };
         let edges: Vec<f64> = (0..=n_bins).map(|bin| lo + width * bin as f64).collect();
         let mut counts = vec![vec![0; n_bins]; series.len()];
@@ -56,7 +56,7 @@ impl Histogram {
         for (arm, xs) in series.iter().enumerate() {
             for x in xs {
                 let bin = ((x - lo) / width) as usize;
-                // The quantile itself belongs to the last bin.
+                // The quantile belongs to the last bin.
                 let bin = if *x <= hi { bin.min(n_bins - 1) } else { bin };
                 match counts[arm].get_mut(bin) {
                     Some(count) => *count += 1,
@@ -67,13 +67,13 @@ impl Histogram {
         Some(Self { edges, counts, n_above })
     }
 
-    /// Bins several series by their logarithms, up to the largest value: bins of equal ratio. `None` without values, or
-    /// where some are not above zero.
+    /// Bins several series by their logarithms, up to the largest value: bins of equal ratio. `None` without values,
+    /// or if a value is not above zero.
     pub fn of_logs(series: &[Vec<f64>], n_bins: usize) -> Option<Self> {
         let values = || series.iter().flatten().copied();
         let lo = values().reduce(f64::min).filter(|&lo| lo > 0.0)?;
         let hi = values().reduce(f64::max)?;
-        // All equal: one percent around it.
+        // If all values are equal, the bins span one percent around them.
         let step = if hi > lo { (hi / lo).ln() / n_bins as f64 } else { 0.01 / n_bins as f64 };
         let edges: Vec<f64> = (0..=n_bins).map(|bin| lo * (step * bin as f64).exp()).collect();
         let count = |xs: &Vec<f64>| {

@@ -11,10 +11,10 @@ use crate::record::{Record, Row, Rows};
 use crate::values::metric::Metric;
 use crate::values::{Estimand, Headline};
 
-/// Share of a run's slices, the lowest, that make its value.
+/// Share of a run's slices that make its value: the lowest ones.
 const LOW: f64 = 0.2;
 
-/// Counters and times of slices whose sum is that of the run.
+/// Counters and times that add up over the slices of a run.
 const SUMS: [Metric; 6] = [
     Metric::WallNs,
     Metric::CpuNs,
@@ -28,12 +28,12 @@ const SUMS: [Metric; 6] = [
 #[derive(Debug)]
 pub struct Launches {
     rule: SliceRule,
-    /// The block whose slices are coming in.
+    /// The current block.
     block: Option<u32>,
     open: HashMap<u32, OpenLaunch>,
 }
 
-/// The rule that makes the value of a run.
+/// The rule for the value of a run.
 #[derive(Clone, Debug)]
 pub struct SliceRule {
     estimand: Estimand,
@@ -49,7 +49,7 @@ pub struct SliceRule {
 struct OpenLaunch {
     row: Row,
     ended_ns: u64,
-    /// Loops and value of each.
+    /// Loops and value of each slice.
     slices: Vec<(u64, f64)>,
 }
 
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(record.rows.get(1, Metric::WallNs), Some(1000));
         assert_eq!(record.rows.get(1, Metric::Loops), Some(20));
         assert_eq!(record.slices.as_ref().unwrap().len(), 6);
-        // From the end of its last slice: 3000 + 900, back by the sum of its slices.
+        // The last slice ends at 3000 + 900. The run starts earlier by the sum of its slices.
         assert_eq!(record.rows.started_ns(1), 2900);
     }
 

@@ -11,7 +11,7 @@ use crate::plan::priority::{NICE, REAL_TIME};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
 
-/// One remark.
+/// One note.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Note {
     /// The finding.
@@ -36,7 +36,7 @@ pub enum Finding {
     Busy { load: f64, n_cpus: u32 },
     /// Runs failed, which ended their session; they do not count.
     RejectedRuns { arm: usize, n: usize, n_runs: usize },
-    /// Runs failed, and count all the same.
+    /// Runs failed, but they count.
     FailedRuns { arm: usize, n: usize, n_runs: usize },
     /// Runs took longer than the timeout and do not count.
     TimedOutRuns { arm: usize, n: usize, n_runs: usize },
@@ -71,7 +71,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// The arm that it is about.
+    /// The arm of the note.
     pub fn arm_mut(&mut self) -> Option<&mut usize> {
         match self {
             Self::RejectedRuns { arm, .. }
@@ -168,7 +168,7 @@ fn sliced(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
     notes
 }
 
-/// Fewer slices at the beginning are always left out, and need no note.
+/// Smallest number of left-out slices for a note. Fewer slices at the beginning are always left out.
 const WARMUP_SLICES_MIN: u32 = 2;
 
 /// Sum of a metric over the measured runs; `None` if no run has it.

@@ -9,7 +9,7 @@ use crate::values::metric::Metric;
 
 /// Tukey's far-out fence: this many interquartile ranges above the upper quartile.
 const RANGES: f64 = 3.0;
-/// Outliers that are listed.
+/// Largest number of listed outliers.
 const LISTED_MAX: usize = 5;
 /// A lost time below this share of the excess is no cause of it.
 const SHARE_MIN: f64 = 0.05;
@@ -34,13 +34,13 @@ pub struct Outliers {
 /// An outlier.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outlier {
-    /// Number of the run among the arm's measured runs, from 1.
+    /// Number of this run among the arm's measured runs, from 1.
     pub run: usize,
     /// Block.
     pub block: usize,
-    /// Step of its row.
+    /// Step of the run's row.
     pub step: u32,
-    /// Its time.
+    /// Time of the run, ns.
     pub wall_ns: f64,
     /// The excess and its parts.
     pub lost: ExcessTime,
@@ -114,7 +114,7 @@ pub(super) fn find(rows: &Rows, indices: &[usize], times: &[f64]) -> Option<Outl
 }
 
 impl ExcessTime {
-    /// A part of the sum is known if it is known for one of the two.
+    /// The sum of each part. If only one of the two is known, it is the sum.
     fn plus(self, other: Self) -> Self {
         let sum = |a: Option<f64>, b: Option<f64>| a.map_or(b, |a| Some(a + b.unwrap_or(0.0)));
         Self {
@@ -210,7 +210,7 @@ mod tests {
     use crate::record::Row;
     use crate::record::fixture::row;
 
-    /// 40 runs of 10 ms and a little, the last of which `changed` changes.
+    /// 40 runs of slightly more than 10 ms. `changed` changes the last one.
     fn arm(changed: impl Fn(&mut Row)) -> Outliers {
         let mut rows = Rows::default();
         for step in 0..40 {

@@ -27,11 +27,11 @@ pub struct NodePairs {
     pub benchmark: String,
     /// The variant.
     pub arm: String,
-    /// The arm that it is compared with.
+    /// The reference arm.
     pub reference: String,
     /// The suite's decision rule.
     pub policy: DecisionRule,
-    /// Whether the shell, or another control, is in the times.
+    /// Whether the times include the shell or another control.
     pub has_control: bool,
     /// The pairs.
     pub slots: Slots,
@@ -44,9 +44,9 @@ pub struct PoolLine {
     pub benchmark: String,
     /// The variant.
     pub arm: String,
-    /// The arm that it is compared with.
+    /// The reference arm.
     pub reference: String,
-    /// Pairs on all nodes.
+    /// Number of pairs on all nodes.
     pub n_pairs: usize,
     /// The evidence on the ratio.
     pub evidence: PoolEvidence,
@@ -55,7 +55,7 @@ pub struct PoolLine {
     /// The suite's decision rule.
     #[serde(skip)]
     pub policy: DecisionRule,
-    /// Whether the shell, or another control, is in the times.
+    /// Whether the times include the shell or another control.
     pub has_control: bool,
 }
 
@@ -69,7 +69,7 @@ pub enum PoolEvidence {
     OneNode(OneNode),
     /// There is no estimate.
     None {
-        /// Why.
+        /// Reason why there is no estimate.
         because: NoTest,
     },
 }
@@ -77,7 +77,7 @@ pub enum PoolEvidence {
 /// A ratio over several nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PooledRatio {
-    /// Nodes.
+    /// Number of nodes.
     pub n_nodes: usize,
     /// p-value of "no difference", adjusted for the suite (Holm).
     pub p: f64,
@@ -87,9 +87,9 @@ pub struct PooledRatio {
     pub alpha: f64,
     /// Standard deviation of the true ratios of the nodes, as a fraction; 0 if their errors explain the scatter.
     pub between: f64,
-    /// Cochran's Q, about the number of nodes minus 1 where they do not differ.
+    /// Cochran's Q; about the number of nodes minus 1 if the nodes do not differ.
     pub q: f64,
-    /// Nodes with a ratio above 1.
+    /// Number of nodes with a ratio above 1.
     pub n_slower: usize,
     /// p-value of the sign test over the nodes, not adjusted.
     pub sign_p: f64,
@@ -100,7 +100,7 @@ pub struct PooledRatio {
 pub struct OneNode {
     /// p-value of "no difference", adjusted for the suite (Holm).
     pub p: f64,
-    /// The ratio there.
+    /// The ratio on this node.
     pub ratio: RatioInterval,
     /// 1 − level of the interval.
     pub alpha: f64,
@@ -109,11 +109,11 @@ pub struct OneNode {
 /// The ratio on one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeRatio {
-    /// Its name.
+    /// Name of the node.
     pub node: String,
-    /// Its pairs.
+    /// Number of pairs on the node.
     pub n_pairs: usize,
-    /// The ratio with its standard error; none without a pair, or without scatter.
+    /// The ratio with its standard error; `None` without a pair, or without scatter.
     pub ratio: Option<UncertainValue>,
     /// p-value of "a node like the others", adjusted for the number of nodes (Holm).
     pub outlier_p: Option<f64>,

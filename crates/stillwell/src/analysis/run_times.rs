@@ -3,8 +3,9 @@
 use crate::record::Rows;
 use crate::values::metric::Metric;
 
-/// Run-queue delay of one run while the clock ran, without the waits after preemptions, ns. schedstat counts from the
-/// creation of the process, and the wait before the clock is at most the time of the launch. So this is a lower bound.
+/// Run-queue delay of one run while the clock ran, without the waits after preemptions, ns. This is a lower bound:
+/// schedstat counts from the creation of the process, and the wait before the clock is at most the time of the
+/// launch.
 pub fn queued_ns(rows: &Rows, index: usize) -> Option<f64> {
     let waited_ns = rows.get(index, Metric::RunQueueWaitNs)?;
     let launch_ns = rows.get(index, Metric::SpawnNs).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Some arms of a record, as if the others had not been there.
+//! Some arms of a record, as if it had no others.
 
 use anyhow::{Result, ensure};
 

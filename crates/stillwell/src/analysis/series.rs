@@ -1,37 +1,37 @@
-//! Facts on the launches of a benchmark, as far as the source has them.
+//! Facts on the launches of a benchmark. The source may lack some of them.
 
 use serde::Serialize;
 use stats::SortedSample;
 
 use crate::results::{BenchmarkValues, LaunchView, MetaValue, ResultUnit, Results};
 
-/// The smallest and the largest.
+/// The smallest and the largest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ValueRange<T> {
     pub min: T,
     pub max: T,
 }
 
-/// A benchmark, counted.
+/// The counts of a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueSeries {
-    /// Launches that found out loops or warm-ups, and have no values.
+    /// Number of launches without values: they calibrated loops or warm-ups.
     pub n_calibrations: usize,
-    /// Launches with values.
+    /// Number of launches with values.
     pub n_launches: usize,
-    /// Values.
+    /// Number of values.
     pub n_values: usize,
-    /// Values of a launch.
+    /// Number of values in a launch.
     pub values_per_launch: ValueRange<usize>,
-    /// Warm-ups of a launch.
+    /// Number of warm-ups in a launch.
     pub warmups_per_launch: ValueRange<usize>,
-    /// Outer loops of a value.
+    /// Outer loops of each value.
     pub loops: ValueRange<u64>,
-    /// Inner loops in an outer one.
+    /// Inner loops in an outer loop.
     pub inner_loops: ValueRange<u64>,
-    /// Time of all loops of a value, ns; none if the values are no times.
+    /// Time of all loops of a value, ns; `None` if the values are no times.
     pub raw_ns: Option<ValueRange<f64>>,
-    /// Duration of all launches by their own account, ns.
+    /// Duration of all launches, as the source reports it, ns.
     pub duration_ns: Option<f64>,
     /// Time of all values and warm-ups, ns.
     pub measured_ns: Option<f64>,
@@ -41,7 +41,7 @@ pub struct ValueSeries {
     pub mad: Option<f64>,
     /// 5 % and 95 % quantiles (type 7).
     pub tails: Option<[f64; 2]>,
-    /// Values outside of 1.5 times the interquartile range from the quartiles.
+    /// Number of values outside of 1.5 times the interquartile range from the quartiles.
     pub n_outliers: Option<usize>,
 }
 
@@ -80,7 +80,7 @@ fn range<T: Copy + Ord + Default>(values: impl Iterator<Item = T>) -> ValueRange
     ValueRange { min: min.unwrap_or_default(), max: max.unwrap_or_default() }
 }
 
-/// Outer loops, inner loops and value of each.
+/// Outer loops, inner loops and value of each measurement.
 fn raw(benchmark: &BenchmarkValues) -> impl Iterator<Item = (u64, u64, f64)> {
     let of = move |launch: LaunchView<'_>| {
         let (first, loops, inner) = (launch.first_value, launch.loops(), launch.inner_loops());
@@ -103,7 +103,7 @@ fn raw_range(benchmark: &BenchmarkValues) -> Option<ValueRange<f64>> {
     })
 }
 
-/// Time of all values and warm-ups, ns; none if the values are no times.
+/// Time of all values and warm-ups, ns; `None` if the values are no times.
 pub fn measured_ns(benchmark: &BenchmarkValues) -> Option<f64> {
     if benchmark.unit != ResultUnit::Time {
         return None;
@@ -142,7 +142,7 @@ fn said<'a>(
     inner.or_else(|| benchmark.metadata.get(key)).or_else(|| results.metadata.get(key))
 }
 
-/// Dates are texts that sort as they follow one another.
+/// The dates are texts that sort in the order of time.
 fn dates(results: &Results, benchmark: &BenchmarkValues) -> Option<ValueRange<String>> {
     let mut found: Option<(&str, &str)> = None;
     for launch in benchmark.launches() {
@@ -158,7 +158,7 @@ fn dates(results: &Results, benchmark: &BenchmarkValues) -> Option<ValueRange<St
 fn mad(values: &[f64], median: f64) -> Option<f64> {
     let mut distances: Vec<f64> = values.iter().map(|value| (value - median).abs()).collect();
     let half = distances.len() / 2;
-    // Half of the work of sorting, and more.
+    // Selection is much less work than sorting.
     let (below, middle, _) = distances.select_nth_unstable_by(half, f64::total_cmp);
     let middle = *middle;
     if values.len() % 2 == 1 {

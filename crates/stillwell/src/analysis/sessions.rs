@@ -1,4 +1,4 @@
-//! Arms that did not run side by side: an estimate, and a test only where several past sessions show their scatter.
+//! Arms that did not run side by side: an estimate, and a test only if several past sessions show their scatter.
 
 use crate::analysis::comparison::{Evidence, NoTest, PastSessionsTest, RatioInterval};
 use crate::analysis::summary::{ArmSummary, UncertainValue};
@@ -44,7 +44,7 @@ fn shown_t0(arm: &ArmSummary) -> Option<UncertainValue> {
     arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
 }
 
-/// Two arms whose runs were not interleaved: the ratio of their t0, and why it is not tested.
+/// Two arms whose runs were not interleaved: the ratio of their t0, and the reason for no test.
 pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> Evidence {
     let Some((old, new)) = shown_t0(old).zip(shown_t0(new)) else {
         return Evidence::None { because };

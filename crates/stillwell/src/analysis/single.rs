@@ -26,12 +26,12 @@ pub struct Analysis {
     pub ledger: Option<RecordLedger>,
     /// Notes for the reader, the most important first.
     pub notes: Vec<Note>,
-    /// Why the session ended; `None` when it was killed.
+    /// Reason for the end of the session; `None` if it was killed.
     pub end: Option<EndReason>,
 }
 
-/// Analyses a record that is no suite. With its looks and the shares of alpha that its comparisons have, if more are
-/// judged together with them.
+/// Analyses a record that is no suite. `looks` has its interim analyses, and the shares of alpha if a larger family
+/// is judged together.
 pub(super) fn analyse_alone(
     record: &Record,
     arms: Vec<ArmSummary>,

@@ -65,7 +65,7 @@ fn floor(runs: &[f64]) -> Option<UncertainValue> {
     Some(UncertainValue { value: floor.value, err: floor.err })
 }
 
-/// The kernel counts waits from each request to its answer. Most of that is the slice's wall time, but a worker may
+/// The kernel counts waits from each request to its answer. Most of that is the slice's wall time. But a worker may
 /// also wait before it can read the clock.
 fn share(waits_ns: &[u64], walls_ns: &[u64], cpus_ns: &[u64]) -> Option<f64> {
     let sum = |series: &[u64]| series.iter().sum::<u64>();

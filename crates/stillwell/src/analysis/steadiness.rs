@@ -1,5 +1,5 @@
-//! Is the machine steady? The checks of one series for every arm, its slow start and its outliers. In data; `render` has
-//! the words.
+//! The steadiness of the machine: the checks of one series for every arm, its slow start and its outliers. As data;
+//! `render` has the words.
 //!
 //! The checks are about the measured times and about trust in `t0 +- err`. A comparison of interleaved runs is exact
 //! in any case.
@@ -14,7 +14,7 @@ use crate::plan::Role;
 use crate::record::Record;
 use crate::values::metric::Metric;
 
-/// Fewer runs allow no check: the 1 % points are tabulated from here on.
+/// Smallest number of runs for a check: the tables of the 1 % points begin here.
 pub const RUNS_MIN: usize = 20;
 /// Evidence of single runs that `--metrics wall` or a machine may lack.
 const EVIDENCE: [Metric; 3] = [Metric::PreemptedNs, Metric::RunQueueWaitNs, Metric::Migrations];
@@ -22,31 +22,31 @@ const EVIDENCE: [Metric; 3] = [Metric::PreemptedNs, Metric::RunQueueWaitNs, Metr
 /// The checks of a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordCheck {
-    /// One for each arm of the plan, controls included, in its order.
+    /// The checks of each arm of the plan, controls included, in its order.
     pub arms: Vec<ArmCheck>,
-    /// Metrics that would name the cause of an outlier and that no run has.
+    /// Metrics that would name the cause of an outlier, but that no run has.
     pub not_recorded: Vec<&'static str>,
 }
 
-/// One arm.
+/// The checks of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArmCheck {
     /// Index in the plan.
     pub arm: usize,
     /// Label of the arm.
     pub label: String,
-    /// Whether it is only there to be subtracted.
+    /// Whether the arm is a control, which is only subtracted.
     pub is_control: bool,
     /// Timed runs that count.
     pub n_runs: usize,
     /// The verdict.
     pub steadiness: Steadiness,
-    /// Checks behind the verdict. Empty with too few runs; a check that is undefined for these times (all equal) is
+    /// Checks behind the verdict. Empty with too few runs. Checks that are undefined for these times (all equal) are
     /// left out.
     pub checks: Vec<SteadinessCheck>,
-    /// Slower runs at the beginning; `None` for fewer than two, which happen by chance.
+    /// Slower runs at the beginning. `None` for fewer than two: one slow run happens by chance.
     pub slow_start: Option<SlowStart>,
-    /// Runs far above the others; `None` with too few runs to tell.
+    /// Runs far above the others; `None` with too few runs.
     pub outliers: Option<Outliers>,
 }
 
@@ -60,14 +60,14 @@ pub enum Steadiness {
     Unstable,
     /// There are fewer than [`RUNS_MIN`] runs.
     TooFewRuns,
-    /// A time was zero, so that there are no ratios.
+    /// A time was zero, so there are no ratios.
     UnfitTimes,
 }
 
-/// One check.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadinessCheck {
-    /// Which, and how much it found.
+    /// The target of the check, with its size.
     #[serde(flatten)]
     pub flag: SteadinessFlag,
     /// The test statistic.
@@ -232,7 +232,7 @@ mod tests {
         check_record(&record).arms.remove(0)
     }
 
-    /// 40 runs in no order.
+    /// 40 runs without a trend.
     fn steady() -> Vec<u64> {
         (0..40).map(|i| 1_000_000 + (i * i * 7919 + i * 104_729) % 10_007).collect()
     }

@@ -16,8 +16,8 @@ use crate::analysis::single::{Analysis, analyse_alone};
 use crate::plan::{DecisionRule, Plan};
 use crate::record::{EndReason, Event, Record, Rows};
 
-/// Merges the records of the benchmarks of a suite. Each has one row for each run (`launches::gather`). `None` without
-/// a record.
+/// Merges the records of the benchmarks of a suite. Each has one row for each run (`launches::gather`). `None`
+/// without a record.
 pub fn merge(path: &Path, seed: u64, parts: Vec<Record>) -> Option<Record> {
     let first = parts.first()?;
     let mut header = first.header.clone();

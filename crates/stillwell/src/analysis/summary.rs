@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::PointEstimate;
 
-/// One arm.
+/// The summary of one arm.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArmSummary {
     /// Index in the plan.
@@ -26,7 +26,7 @@ pub struct ArmSummary {
     pub net: Option<NetTimes>,
     /// Every recorded metric as measured, wall time included; also `cpu`, user + system time.
     pub metrics: Vec<MetricSummary>,
-    /// Summary of its slices, if it was measured in slices.
+    /// Summary of the slices, if the arm was measured in slices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sliced: Option<SliceSummary>,
 }
@@ -36,7 +36,7 @@ pub struct ArmSummary {
 pub struct SliceSummary {
     /// Number of slices.
     pub n_slices: usize,
-    /// Loops of the largest one.
+    /// Loops of the largest slice.
     pub loops: u64,
     /// t0 of the CPU time of a loop, ns; the workers' own clocks.
     pub cpu: Option<UncertainValue>,
@@ -58,9 +58,9 @@ pub struct TimeSummary {
     pub t0: UncertainValue,
     /// Whether the low tail ends, so that t0 could be extrapolated; otherwise t0 is the minimum.
     pub has_floor: bool,
-    /// Smallest.
+    /// Smallest value.
     pub min: f64,
-    /// Largest.
+    /// Largest value.
     pub max: f64,
     /// Mean of the lowest fifth, with its window error.
     pub low20: UncertainValue,
@@ -81,7 +81,7 @@ pub struct TimeSummary {
 pub struct UncertainValue {
     /// Best estimate.
     pub value: f64,
-    /// Its error.
+    /// Error of the value.
     pub err: Option<f64>,
 }
 

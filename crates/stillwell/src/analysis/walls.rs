@@ -136,12 +136,12 @@ impl Slots {
         slots.map(log_ratio).collect()
     }
 
-    /// Without the first ones.
+    /// The pairs without the first `n`.
     pub fn skip(&self, n: usize) -> Self {
         self.pick((n..self.len()).collect())
     }
 
-    /// These ones only.
+    /// The pairs with these indices.
     pub fn pick(&self, indices: Vec<usize>) -> Self {
         Self {
             slot1: indices.iter().map(|&pair| self.slot1[pair]).collect(),
@@ -150,7 +150,7 @@ impl Slots {
         }
     }
 
-    /// For a test.
+    /// The pairs in the form that a test needs.
     ///
     /// # Errors
     /// There is no pair, or a time is zero.

@@ -19,9 +19,9 @@ pub(super) const ORBIT_STREAM: u64 = 0xd1b5_4a32_d192_ed03;
 /// One arm against the reference.
 #[derive(Debug)]
 pub struct ArmComparison {
-    /// The arm.
+    /// Index of the arm.
     pub arm: usize,
-    /// The arm that it is compared with.
+    /// Index of the reference.
     pub reference: usize,
     /// Number of comparisons in its family, itself included.
     pub family: usize,
@@ -38,7 +38,7 @@ pub struct ComparisonProgress {
     pub n_open: usize,
     /// Ratio of the first open one.
     pub ratio: f64,
-    /// Its error.
+    /// Error of that ratio.
     pub err: f64,
     /// Blocks after which all comparisons are expected to be decided.
     pub expected_blocks: f64,
@@ -47,7 +47,7 @@ pub struct ComparisonProgress {
 /// All comparisons of a session.
 #[derive(Debug)]
 pub struct SessionComparisons {
-    /// In the order of the plan; the twin of the reference last.
+    /// The comparisons, in the order of the plan. The twin of the reference is the last.
     comparisons: Vec<ArmComparison>,
     n_compared: usize,
     /// Comparisons in the family, these included.
@@ -76,7 +76,7 @@ impl LookRule {
     }
 
     /// The points that two arms have reached. The fraction of a session is that of its blocks or of its time,
-    /// whichever is larger. Neither depends on the labels of the arms.
+    /// whichever is larger. Both fractions are independent of the labels of the arms.
     fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
         let n_pairs = walls.n_pairs(old, new);
         let mut points = Vec::new();
@@ -129,7 +129,7 @@ impl SessionComparisons {
         let mut watch = Self::new(plan);
         watch.is_over = match plan.stopping {
             Stopping::AtTheEnd => true,
-            // Neither the last block nor the end of the budget depends on the labels of the arms.
+            // The last block and the end of the budget are independent of the labels of the arms.
             Stopping::WhenDecided => end_reason(record) == Some(EndReason::Complete),
         };
         watch.take(walls)?;

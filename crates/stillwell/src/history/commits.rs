@@ -1,5 +1,5 @@
-//! Times and order of the measured commits, from git. Without git or its repository, results are in the order of their
-//! measurement.
+//! Times and order of the measured commits, from git. Without git or its repository, results are in the order of
+//! their measurement.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

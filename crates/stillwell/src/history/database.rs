@@ -31,7 +31,8 @@ pub fn to_write(path: &Path) -> Result<Connection> {
     }
     let make = || -> Result<Connection> {
         if !path.exists() {
-            // Under sudo, SQLite would create a file of root; the invoking user must own it. Logs get the file's owner.
+            // Under sudo, SQLite would create a file of root. The invoking user must own it. Logs get the file's
+            // owner.
             let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
             with_their_files(|| Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?))?;
         }

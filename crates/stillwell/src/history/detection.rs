@@ -1,4 +1,4 @@
-//! Detection of changes: puts results in series and finds where the level of each changes (`stats::e_divisive`). Pure.
+//! Detection of changes: puts results in series and finds the places of level changes (`stats::e_divisive`). Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ use crate::values::Estimate;
 pub const ALPHA_MIN: f64 = 1e-5;
 /// Random orders at first, for an alpha of 1 % or more.
 const N_ORDERS: usize = 999;
-/// Results on either side that the size of a change is computed from. The time grows with their square, and more
-/// results hardly narrow the interval.
+/// Largest number of results on either side for the size of a change. The time grows with the square of this number,
+/// and more results hardly narrow the interval.
 const SIDE_MAX: usize = 300;
 
 /// Settings of the detection.
@@ -83,7 +83,7 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
 ///
 /// After 999 orders p is at least 0.001. Among more than 50 series, the rule of Benjamini and Hochberg rejects no
 /// single series at that p. `k` such series of `m` need `m / (k false_discovery)` orders each, so their total is the
-/// same for any `k`; this function draws twice as many. Only series at the smallest p go on, so a final p is never
+/// same for any `k`; this function draws twice as many. Only series at the smallest p continue, so a final p is never
 /// smaller than that of the longer draw alone. The error rate of each series holds.
 fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
     let n_tested = all.iter().filter(|(_, p)| p.is_some()).count() as f64;

@@ -2,8 +2,8 @@
 //! compiler. Pure.
 //!
 //! If a machine drifts from week to week, its sessions are not exchangeable, and the error rate of the detection does
-//! not hold. Relative to the other benchmarks of the same sessions, they are exchangeable. The correction also hides a
-//! real change of all benchmarks, so it runs only on request.
+//! not hold. Relative to the other benchmarks of the same sessions, they are exchangeable. The correction also hides
+//! a real change of all benchmarks, so it runs only on request.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,8 @@ const OTHERS_MIN: usize = 4;
 /// Largest distance in time to a result of another series, in seconds.
 const FAR_S: u64 = 12 * 3600;
 
-/// Rounds of estimating the common movement. Each leaves out the changes that the round before found in single series.
+/// Rounds of estimating the common movement. Each leaves out the changes that the previous round found in single
+/// series.
 const ROUNDS: usize = 4;
 
 /// A change of one series: the position of the first result after it, and its size as a logarithm.
@@ -88,8 +89,8 @@ fn keep<T>(all: &mut Vec<T>, common: &[Option<f64>]) {
     all.retain(|_| common.next().is_some_and(Option::is_some));
 }
 
-/// Divides each result by the common movement of the other series of its machine. It drops results with too few others.
-/// `own_changes` finds the changes of a series.
+/// Divides each result by the common movement of the other series of its machine. It drops results with too few
+/// others. `own_changes` finds the changes of a series.
 ///
 /// A change of a single series biases the common movement, and so all other series. Therefore each round attributes
 /// only the largest remaining changes of a machine to single series, and then estimates the common movement again.

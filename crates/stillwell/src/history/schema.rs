@@ -15,7 +15,8 @@ struct Migration {
     then: Option<fn(&Transaction<'_>) -> Result<()>>,
 }
 
-/// All migrations; `PRAGMA user_version` counts the applied ones. Add new ones at the end and never change an old one.
+/// All migrations; `PRAGMA user_version` counts the applied ones. Add new ones at the end and never change an old
+/// one.
 const MIGRATIONS: &[Migration] = &[
     Migration {
         sql: "
@@ -106,7 +107,8 @@ fn apply(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Sets the session of each record. Of several states of one record, it keeps only the last, which contains the others.
+/// Sets the session of each record. Of several states of one record, it keeps only the last, which contains the
+/// others.
 fn find_sessions(transaction: &Transaction<'_>) -> Result<()> {
     let mut select = transaction.prepare("SELECT id FROM record ORDER BY id")?;
     let ids: Vec<i64> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;

@@ -28,13 +28,14 @@ pub struct Series {
     pub arm: String,
     pub unit: String,
     pub machine: String,
-    /// Whether the order is by the time of the commit. It needs a commit time for every result; otherwise the order is
-    /// by the time of measurement.
+    /// Whether the order is by the time of the commit. It needs a commit time for every result; otherwise the order
+    /// is by the time of measurement.
     pub is_by_commit: bool,
     pub entries: Vec<StoredResult>,
     /// The chosen estimate of each result.
     pub values: Vec<f64>,
-    /// Benjamini-Hochberg q-value of "the level never changed", among all series. `None` if a value is not above zero.
+    /// Benjamini-Hochberg q-value of "the level never changed", among all series. `None` if a value is not above
+    /// zero.
     pub q: Option<f64>,
     pub changes: Vec<Change>,
 }
@@ -45,8 +46,8 @@ pub struct Change {
     /// Position of the first result after it.
     pub at: usize,
     pub p: f64,
-    /// After ÷ before, at 95 %; above 1 is slower. The search picks the place with the largest difference, so the ratio
-    /// is biased away from 1.
+    /// After ÷ before, at 95 %; above 1 is slower. The search picks the place with the largest difference, so the
+    /// ratio is biased away from 1.
     pub ratio: RatioInterval,
     /// Surroundings that differ between the two results: name, before, after.
     pub also_changed: Vec<(String, String, String)>,

@@ -11,11 +11,11 @@ use crate::record::{self, START};
 /// Order of two states of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateOrder {
-    /// It contains the other state and more.
+    /// This state contains the other one and more.
     Later,
-    /// The other state contains it.
+    /// The other state contains this one.
     NoLater,
-    /// Neither contains the other: the user continued the suite in two copies of a directory.
+    /// Neither state contains the other: the user continued the suite in two copies of a directory.
     Parted,
 }
 
@@ -42,8 +42,8 @@ impl<'a> SessionKey<'a> {
         probe.imported.is_none().then_some(Self { text, header_len })
     }
 
-    /// Unique id of the session: the SHA-256 digest of the header. Stillwell writes the header once. It holds the seed,
-    /// the host and the start time to the nanosecond.
+    /// Unique id of the session: the SHA-256 digest of the header. Stillwell writes the header once. It holds the
+    /// seed, the host and the start time to the nanosecond.
     pub fn id(&self) -> String {
         hex(&Sha256::digest(&self.text[..self.header_len]))
     }

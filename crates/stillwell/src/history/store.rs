@@ -1,7 +1,7 @@
 //! The SQLite file with all records, compressed, and their results.
 //!
-//! Several processes may write at once (SQLite's write-ahead log). Each record is one transaction, so a killed process
-//! leaves a whole record or nothing.
+//! Several processes may write at once (SQLite's write-ahead log). Each record is one transaction, so a killed
+//! process leaves a whole record or nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -36,9 +36,9 @@ pub struct NewRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     New,
-    /// It replaced an earlier state of the same session and has its number.
+    /// The record replaced an earlier state of the same session and has its number.
     Later,
-    /// The history already had it, or a later state.
+    /// The history already had the record, or a later state.
     Known,
 }
 

@@ -50,7 +50,8 @@ pub fn is_compiler(name: &str) -> bool {
     COMPILERS.contains(&name) || LINKERS.contains(&name)
 }
 
-/// New order of the arguments: the argument at `order[i]` goes to place `i`. `arguments` begin with the program's name.
+/// New order of the arguments: the argument at `order[i]` goes to place `i`. `arguments` begin with the program's
+/// name.
 pub fn order(arguments: &[impl AsRef<[u8]>], seed: u64) -> Vec<usize> {
     let words: Vec<&[u8]> = arguments.iter().map(AsRef::as_ref).collect();
     let mut order: Vec<usize> = (0..words.len()).collect();

@@ -1,7 +1,7 @@
 //! The text of an `@file`: arguments of a command that is too long for a command line.
 //!
-//! The syntax is that of libiberty's `buildargv` and LLVM's `TokenizeGNUCommandLine`: words between white space, quotes
-//! of both kinds, and a backslash before a literal byte.
+//! The syntax is that of libiberty's `buildargv` and LLVM's `TokenizeGNUCommandLine`: words between white space,
+//! quotes of both kinds, and a backslash before a literal byte.
 
 use std::ops::Range;
 

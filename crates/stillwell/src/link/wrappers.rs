@@ -1,5 +1,5 @@
-//! Compiler wrappers for a whole build: a directory with a script for every compiler and linker in PATH. The build has
-//! it first in its PATH.
+//! Compiler wrappers for a whole build: a directory with a script for every compiler and linker in PATH. The build
+//! has it first in its PATH.
 #![expect(clippy::disallowed_methods, reason = "makes a directory of scripts")]
 
 use std::collections::BTreeMap;

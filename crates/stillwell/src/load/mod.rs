@@ -1,5 +1,5 @@
-//! Load on purpose: processes that are always ready to run. Each is another instance of this program. The kernel kills
-//! it when its parent ends (PR_SET_PDEATHSIG).
+//! Load on purpose: processes that are always ready to run. Each is another instance of this program. The kernel
+//! kills it when its parent ends (PR_SET_PDEATHSIG).
 #![expect(clippy::disallowed_methods, reason = "this module starts the busy processes")]
 
 mod arguments;

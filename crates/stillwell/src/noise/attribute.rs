@@ -1,5 +1,5 @@
-//! Pauses of a loop and a trace of its CPU → a ledger. Pure. The sums are exact: with any evidence, the entries add up
-//! to the lengths of the pauses.
+//! Pauses of a loop and a trace of its CPU → a ledger. Pure. The sums are exact: with any evidence, the entries add
+//! up to the lengths of the pauses.
 
 use std::collections::BTreeMap;
 
@@ -209,18 +209,18 @@ mod tests {
         assert_eq!(found.left_ns, [90]);
     }
 
-    /// Ten short pauses for each interrupt: an interrupt gets none of them, and not the one long pause of the host.
+    /// Ten short pauses for each interrupt. An interrupt gets none of them, and not the long pause of the host.
     #[test]
     fn counts_are_worth_the_longest_of_what_is_left() {
         let mut left = vec![120; 40];
         left.extend([8_000, 6_000, 8_000, 900_000]);
         let found = by_counts(&left, &[(tick(), 3), (NoiseSource::Steal, 0)], 1.0);
         assert_eq!(found, [LedgerEntry::estimate(tick(), 80_000 + 16_000, 3)]);
-        // Half of them came while others ran.
+        // Half of the interrupts came while other programs ran.
         let found = by_counts(&left[..43], &[(tick(), 4), (NoiseSource::Steal, 2)], 0.5);
         assert_eq!([found[0].ns, found[1].ns], [14_666, 7_333]);
         assert_eq!([found[0].n, found[1].n], [Some(2), Some(1)]);
-        // More of them than pauses: they are shorter.
+        // If there are more interrupts than pauses, the interrupts are shorter.
         let found = by_counts(&[2_000, 2_000], &[(tick(), 30), (NoiseSource::Steal, 10)], 1.0);
         assert_eq!([found[0].ns, found[1].ns], [3_000, 1_000]);
         assert_eq!(by_counts(&[], &[(tick(), 4)], 1.0), []);

@@ -13,7 +13,7 @@ use crate::noise::trace::{Segment, SourceIndex};
 pub struct RunEvent {
     /// Time, CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// CPU.
+    /// Number of the CPU.
     pub cpu: usize,
     /// Kind of event.
     pub kind: RunEventKind,
@@ -41,12 +41,12 @@ pub enum RunEventKind {
     Fork {
         /// Parent thread.
         parent: u32,
-        /// The new one.
+        /// New thread.
         child: u32,
     },
 }
 
-/// Times in which descendants of `root` were kept from running. `events` are in order of time.
+/// Finds the times in which descendants of `root` could not run. `events` are in order of time.
 pub fn losses(events: &[RunEvent], root: u32) -> Vec<Segment> {
     let mut state = LossTracker::default();
     for event in events {
@@ -57,10 +57,10 @@ pub fn losses(events: &[RunEvent], root: u32) -> Vec<Segment> {
     state.segments
 }
 
-/// A run that has been.
+/// A finished run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunInterval {
-    /// Its step.
+    /// Step of the run.
     pub step: u32,
     /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
@@ -158,7 +158,7 @@ impl LossTracker {
                 if is_preempted && self.own.contains(&from) {
                     self.waiting.insert(from, event.cpu);
                 }
-                // The thread goes on on another CPU: until now the CPU on which it waited was lost.
+                // The thread continues on another CPU. Until now it waited for its last CPU, and that time is lost.
                 if let Some(waited_at) = self.waiting.get(&to).copied() {
                     self.pass(waited_at, event.time_ns);
                     self.waiting.remove(&to);
@@ -212,7 +212,7 @@ mod tests {
                 (30, 0, switch(51, false, 7)),
                 (40, 0, Enter(3)),
                 (42, 0, Exit(3)),
-                // It sleeps, so it loses no time.
+                // The thread sleeps, so it loses no time.
                 (50, 0, switch(7, false, 50)),
                 (60, 0, Enter(3)),
                 (61, 0, Exit(3)),

@@ -50,7 +50,7 @@ pub struct MachineCounts {
     pub throttles: Option<u64>,
 }
 
-/// One unit of /proc/stat, USER_HZ: 100 on everything that Linux runs on but Alpha (include/asm-generic/param.h).
+/// One unit of /proc/stat, USER_HZ: 100 on all architectures except Alpha (include/asm-generic/param.h).
 const STAT_TICK_NS: u64 = 10_000_000;
 /// With hundreds of CPUs the file has some hundred kilobytes.
 const STAT_BYTES_MAX: u64 = 4 << 20;
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(now.machine_since(&before), expected);
     }
 
-    /// A CPU that goes offline during the observation has no column any more.
+    /// A CPU that goes offline during the observation loses its column.
     #[test]
     fn a_machine_that_shows_nothing() {
         let (_directory, host) = expand("proc/uptime = 1 1\n");

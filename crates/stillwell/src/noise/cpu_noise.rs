@@ -23,18 +23,18 @@ pub enum NoiseEvidence {
     Counts,
 }
 
-/// One CPU.
+/// The noise of one CPU.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CpuNoise {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: usize,
     /// Start of the observation, CLOCK_MONOTONIC, ns.
     pub start_ns: u64,
-    /// For how long, ns.
+    /// Length of the observation, ns.
     pub observed_ns: u64,
-    /// Part of the observed time that the loop did not have, ns.
+    /// Lost time: the part of the observed time that the loop did not have, ns.
     pub stolen_ns: u64,
-    /// In how many pauses.
+    /// Number of pauses.
     pub n_pauses: u64,
     /// Shortest pause that the loop can see, ns.
     pub threshold_ns: u64,
@@ -44,7 +44,7 @@ pub struct CpuNoise {
     pub evidence: NoiseEvidence,
     /// Median, 90 %, 99 % and 99.9 % quantile of the stored pauses, ns; `None` without a pause.
     pub quantiles_ns: Option<[f64; 4]>,
-    /// The longest, ns.
+    /// Longest pause, ns.
     pub longest_ns: u64,
     /// Stored pauses by length: below each of [`EDGES_NS`] and not below the one before; the last count is above all
     /// edges.
@@ -80,13 +80,13 @@ pub const SLOTS: usize = 60;
 /// Measurements of one CPU from all sources.
 #[derive(Debug)]
 pub struct CpuMeasurements<'a> {
-    /// By its loop.
+    /// Observations of its loop.
     pub watched: &'a LoopObservation,
-    /// By perf events.
+    /// Traces by perf events.
     pub seen: Option<&'a CpuTraces>,
-    /// By the kernel's counts.
+    /// Counts of the kernel.
     pub counted: CpuCounts,
-    /// By registers of the CPU.
+    /// Counts of the CPU's registers.
     pub registers: registers::RegisterCounts,
 }
 
@@ -234,7 +234,7 @@ fn timeline(watched: &LoopObservation) -> Vec<Option<f64>> {
         .pauses
         .last()
         .map_or(0, |pause| (pause.start_ns + pause.length_ns).saturating_sub(watched.start_ns));
-    // After the last stored pause others follow, whose times are not known.
+    // More pauses follow the last stored one, but their times are not known.
     let is_known =
         |slot: usize| watched.n_overflown == 0 || (slot + 1) as f64 * slot_ns <= last_ns as f64;
     stolen.into_iter().enumerate().map(|(slot, share)| is_known(slot).then_some(share)).collect()

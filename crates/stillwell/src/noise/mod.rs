@@ -1,5 +1,5 @@
-//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`, `tracer`,
-//! `runs`, `osnoise::tracing` and `verdict` touch the machine; `counts` and `points` read it through
+//! The noise of a machine and its sources: the time that a benchmark or an empty loop loses. Only `sampler`,
+//! `tracer`, `runs`, `osnoise::tracing` and `verdict` touch the machine; `counts` and `points` read it through
 //! [`crate::host::Host`].
 
 mod attribute;

@@ -47,7 +47,7 @@ enum Point {
     Switch { thread: usize, name: usize, before: usize, state: usize },
     /// A fork: offsets of the ids of both threads.
     Fork { parent: usize, child: usize },
-    /// Something begins or ends.
+    /// The begin or the end of an event.
     Edge { is_entry: bool, of: EdgeSource },
 }
 
@@ -206,7 +206,7 @@ fn devices(host: &Host) -> HashMap<u32, String> {
     named.collect()
 }
 
-/// The program whose name is there.
+/// The program with the name at this offset.
 fn task(raw: &[u8], at: usize) -> Option<NoiseSource> {
     let name = raw.get(at..at + 16)?.split(|&byte| byte == 0).next()?;
     Some(NoiseSource::Task { name: String::from_utf8_lossy(name).into_owned() })

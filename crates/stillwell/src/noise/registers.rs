@@ -9,7 +9,7 @@ use crate::noise::sampler::LoopThread;
 
 const PLACE: &str = "sys/bus/event_source/devices/msr/events";
 
-/// The registers of some CPUs, as far as they can be read.
+/// The readable registers of some CPUs.
 #[derive(Debug, Default)]
 pub struct Registers {
     cpus: Vec<CpuCounters>,
@@ -26,7 +26,7 @@ struct CpuCounters {
 /// Readings of a CPU while its loop ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RegisterCounts {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: usize,
     /// Clock, as a multiple of the nominal one.
     pub clock_ratio: Option<f64>,

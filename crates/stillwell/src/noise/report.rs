@@ -13,25 +13,25 @@ use crate::noise::verdict::MachineVerdict;
 /// The report of `noise`.
 #[derive(Clone, Debug, Serialize)]
 pub struct NoiseReport {
-    /// The clock.
+    /// The clock of the loops.
     pub clock: ClockReport,
     /// Evidence for the entries: the weakest, if CPUs differ.
     pub evidence: NoiseEvidence,
-    /// Each CPU that was watched.
+    /// Each watched CPU.
     pub cpus: Vec<CpuNoise>,
-    /// All of them together.
+    /// Sum over all CPUs.
     pub total: Ledger,
     /// The CPUs with the least lost time, the quietest first.
     pub quietest: Vec<usize>,
     /// Reports of the kernel's tracer, which runs after the loops if the user asks for it.
     pub osnoise: Vec<Osnoise>,
-    /// The same beside the results of the loops.
+    /// Shares by the tracer beside those by the loops.
     pub beside: Vec<OsnoiseComparison>,
     /// Counts of the whole machine during the observation.
     pub machine: MachineCounts,
     /// Whether this is a virtual machine.
     pub is_virtual: bool,
-    /// Facts that the machine does not give, and the reasons.
+    /// Facts that the machine does not provide, with reasons.
     pub gaps: Vec<Gap>,
     /// Smallest visible difference; `None` if the user did not ask for it or the measurement failed.
     pub verdict: Option<MachineVerdict>,
@@ -40,7 +40,7 @@ pub struct NoiseReport {
 /// The clock of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockReport {
-    /// Its kind.
+    /// Kind of the clock.
     pub clock: LoopClock,
     /// The kernel's clock source.
     pub source: Option<String>,

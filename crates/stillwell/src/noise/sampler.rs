@@ -35,22 +35,22 @@ const PERIOD: std::time::Duration = std::time::Duration::from_millis(200);
 /// Settings of the loops.
 #[derive(Clone, Debug)]
 pub struct SamplerSettings {
-    /// On which CPUs.
+    /// CPUs to watch.
     pub cpus: Vec<usize>,
-    /// For how long.
+    /// Length of the observation, ns.
     pub length_ns: u64,
-    /// By which clock.
+    /// Clock of the loops.
     pub clock: LoopClock,
 }
 
 /// Observations of one loop.
 #[derive(Clone, Debug, Default)]
 pub struct LoopObservation {
-    /// Its CPU.
+    /// Number of the CPU.
     pub cpu: usize,
     /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// For how long.
+    /// Length of the observation, ns.
     pub length_ns: u64,
     /// Median turn, ns: the resolution.
     pub turn_ns: f64,
@@ -60,9 +60,9 @@ pub struct LoopObservation {
     pub pauses: Vec<Pause>,
     /// Number of pauses beyond the capacity of the buffer.
     pub n_overflown: u64,
-    /// Sum of their lengths.
+    /// Sum of the lengths of these pauses.
     pub overflown_ns: u64,
-    /// The longest of them.
+    /// Length of the longest of these pauses.
     pub longest_overflown_ns: u64,
     /// Number of backward steps of the clock.
     pub n_jumps_back: u64,
@@ -77,9 +77,9 @@ pub struct LoopObservation {
 /// The thread of a loop, before it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopThread {
-    /// Its CPU.
+    /// Number of the CPU.
     pub cpu: usize,
-    /// Its thread id.
+    /// Id of the thread.
     pub thread: i32,
 }
 

@@ -40,7 +40,7 @@ impl LoopClock {
     }
 }
 
-/// One moment by all clocks.
+/// Readings of all clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     /// Ticks of the loop's clock.

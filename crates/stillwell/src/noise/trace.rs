@@ -31,13 +31,13 @@ pub enum CpuEventKind {
 /// A time in which one source had the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// From.
+    /// Start, CLOCK_MONOTONIC.
     pub start_ns: u64,
     /// End, CLOCK_MONOTONIC.
     pub end_ns: u64,
     /// Source that had the CPU.
     pub source: SourceIndex,
-    /// Whether the source begins here; a source that goes on after an interruption does not.
+    /// Whether the source begins here. It does not if it only continues after an interruption.
     pub is_new: bool,
 }
 
@@ -159,7 +159,7 @@ mod tests {
                 (20, 21, 1, false),
             ],
         );
-        // A program that is interrupted; another after it.
+        // An interrupted program, then another one.
         check(
             &[
                 (10, Switch(Some(7))),

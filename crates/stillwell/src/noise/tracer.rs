@@ -20,7 +20,7 @@ pub(super) const RECORD_SAMPLE: u32 = 9;
 const SWITCH_BYTES: [usize; 2] = [256 << 10, 64 << 10];
 const POINT_BYTES: [usize; 2] = [4 << 20, 256 << 10];
 
-/// Everything that is open.
+/// All open events and buffers.
 #[derive(Debug, Default)]
 pub struct Tracer {
     cpus: Vec<CpuBuffers>,
@@ -34,7 +34,7 @@ struct CpuBuffers {
     thread: i32,
     switches: Option<Ring>,
     points: Option<Ring>,
-    /// They write into the buffer of `points`.
+    /// More events; they write into the buffer of `points`.
     _others: Vec<Counter>,
     seen: CpuTraces,
 }
@@ -51,17 +51,17 @@ impl std::fmt::Debug for Ring {
 /// Traces of a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuTraces {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: usize,
     /// Switches of the loop, by the scheduler's records.
     pub switches: Trace,
-    /// All switches and interrupts, by tracepoints; `None` where there are none.
+    /// All switches and interrupts, by tracepoints; `None` without tracepoints.
     pub points: Option<Trace>,
 }
 
 impl Tracer {
-    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether to
-    /// open tracepoints.
+    /// Opens the events that the machine and the user's rights allow; each missing kind is a gap. `points`: whether
+    /// to open tracepoints.
     pub fn open(threads: &[LoopThread], host: &Host, points: bool) -> (Self, Vec<Gap>) {
         let mut gaps = Vec::new();
         raise_limit_of_files();
@@ -158,7 +158,7 @@ pub(super) fn refused_points(error: &std::io::Error) -> Gap {
 /// Each CPU takes some thirty open files.
 pub(super) fn raise_limit_of_files() {
     let limit = getrlimit(Resource::Nofile);
-    // On an error the old limit stays.
+    // If this fails, the old limit stays.
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
 }
 
@@ -292,7 +292,8 @@ mod tests {
             let gap = refused(what, &std::io::Error::from_raw_os_error(error));
             assert!(gap.why.contains(why) && gap.fix.contains(fix), "{gap:?}");
         };
-        // A container's seccomp filter answers EPERM, or ENOSYS; the kernel at perf_event_paranoid 3 and above EACCES.
+        // A container's seccomp filter answers EPERM or ENOSYS. The kernel at perf_event_paranoid 3 and above answers
+        // EACCES.
         check(SWITCHES, libc::EPERM, "as in containers", "kernel.perf_event_paranoid to 2");
         check(SWITCHES, libc::EACCES, "kernel.perf_event_paranoid", "run it as root");
         check(POINTS, libc::EACCES, "more rights", "CAP_PERFMON");

@@ -1,5 +1,5 @@
-//! The smallest difference that a comparison can see on this machine: many runs of the same work, and comparisons that
-//! are cut out of them at random.
+//! The smallest difference that a comparison can see on this machine: many runs of the same work, and comparisons
+//! that are cut out of them at random.
 
 use serde::Serialize;
 
@@ -13,13 +13,13 @@ use crate::values::CALIBRATION_RUNS_MIN;
 /// The smallest visible difference between two programs of this length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MachineVerdict {
-    /// On which CPU.
+    /// CPU of the measurement.
     pub cpu: usize,
     /// Shortest time of the work, ns.
     pub work_ns: f64,
     /// Number of runs.
     pub n_runs: usize,
-    /// The smallest difference that is found in 80 % of comparisons, by their length.
+    /// The smallest difference that 80 % of comparisons find, by their length.
     pub budgets: Vec<Budget>,
 }
 
@@ -34,7 +34,7 @@ const SEED: u64 = 7;
 /// Reason why there is no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoVerdict {
-    /// ^C came.
+    /// ^C interrupted the measurement.
     Interrupted,
     /// The work cannot run on this CPU.
     Impossible,
@@ -43,7 +43,7 @@ pub enum NoVerdict {
 /// Measures the work on a CPU and replays comparisons.
 ///
 /// # Errors
-/// Why it does not.
+/// The reason for the failure.
 pub fn machine_verdict(
     cpu: usize,
     policy: DecisionRule,

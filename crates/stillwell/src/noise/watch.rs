@@ -18,9 +18,9 @@ use crate::noise::tracer::Tracer;
 /// Settings of an observation.
 #[derive(Clone, Debug)]
 pub struct NoiseRequest {
-    /// Which CPUs.
+    /// CPUs to watch.
     pub cpus: Vec<usize>,
-    /// For how long.
+    /// Length of the observation, ns.
     pub length_ns: u64,
     /// Whether tracepoints may be used.
     pub points: bool,
@@ -33,13 +33,13 @@ pub struct NoiseRequest {
 pub struct NoiseResult {
     /// The report, without a verdict on the machine.
     pub report: NoiseReport,
-    /// Every pause.
+    /// Observations of each loop, with every pause.
     pub watched: Vec<LoopObservation>,
     /// Whether ^C came before the time was over.
     pub was_interrupted: bool,
 }
 
-/// Watches.
+/// Watches the CPUs.
 ///
 /// # Errors
 /// No CPU can be watched.

@@ -1,4 +1,5 @@
-//! Reads the records of finished tasks as pairs, each with its node. A record of another task is reported, not counted.
+//! Reads the records of finished tasks as pairs, each with its node. Reports a record of another task, and does not
+//! count it.
 
 use std::collections::BTreeMap;
 

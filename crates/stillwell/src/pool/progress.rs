@@ -24,7 +24,7 @@ pub enum TaskState {
     Queued,
     /// The task failed, and no job for it is in the queue.
     Failed,
-    /// The task is neither done nor in the queue. Without Slurm: it is not done.
+    /// The task is not done and not in the queue. Without Slurm: it is not done.
     Missing,
 }
 

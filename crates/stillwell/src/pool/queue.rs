@@ -16,18 +16,18 @@ const ARRAY_MAX: usize = 1001;
 /// A job in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedJob {
-    /// Number of its array in the queue.
+    /// Number of the job's array in the queue.
     pub id: String,
     /// State, as squeue prints it: RUNNING, PENDING, …
     pub state: String,
-    /// Node that it runs on; empty if it does not run.
+    /// Node of the running job; empty if it does not run.
     pub node: String,
     /// Reason for waiting.
     pub reason: String,
 }
 
 impl QueuedJob {
-    /// Whether it has a node now.
+    /// Whether the job has a node now.
     pub fn is_running(&self) -> bool {
         matches!(self.state.as_str(), "RUNNING" | "COMPLETING" | "CONFIGURING")
     }

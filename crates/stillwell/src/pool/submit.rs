@@ -154,8 +154,8 @@ fn submit_one(pool: &Pool, template: &[String], job: usize) -> Result<String> {
     Ok(OsStr::from_bytes(first).to_string_lossy().trim().to_owned())
 }
 
-/// Replaces the placeholder. A word that is only the placeholder becomes two words, the script and its argument. Within
-/// a longer word, both are quoted for a shell.
+/// Replaces the placeholder. A word that is only the placeholder becomes two words, the script and its argument.
+/// Within a longer word, both are quoted for a shell.
 fn in_place(template: &[String], script: &str, job: usize) -> Vec<String> {
     let job = job.to_string();
     let mut words = Vec::new();

@@ -1,7 +1,7 @@
 //! One job of the queue: measures its tasks one after another.
 //!
-//! The record of a task appears atomically in the folder of finished tasks, and the first record counts. A job that was
-//! requeued or submitted twice skips finished tasks.
+//! The record of a task appears atomically in the folder of finished tasks, and the first record counts. A job that
+//! was requeued or submitted twice skips finished tasks.
 #![expect(
     clippy::disallowed_methods,
     reason = "starts the measuring and puts its record into the folder"

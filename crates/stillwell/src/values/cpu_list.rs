@@ -39,8 +39,8 @@ pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
     Ok(set.cpus())
 }
 
-/// The CPUs in a list of the kernel's command line: `N` is the last CPU that the machine can have, `all` is `0-N`, and
-/// spaces and empty items are allowed (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
+/// The CPUs in a list of the kernel's command line: `N` is the last CPU that the machine can have, and `all` is
+/// `0-N`. Spaces and empty items are allowed (Documentation/admin-guide/kernel-parameters.rst, "cpu lists").
 ///
 /// # Errors
 /// The mistake in the list, as a sentence. The kernel ignores a list with a mistake as a whole.
@@ -234,7 +234,8 @@ mod tests {
         }
     }
 
-    /// Every text of up to 5 of these characters is refused, or its canonical form has the same CPUs and is not longer.
+    /// Every text of up to 5 of these characters has one of two outcomes. Either the parser refuses it, or its
+    /// canonical form has the same CPUs and is not longer.
     #[test]
     fn every_short_text_has_a_canonical_form() {
         let mut texts = vec![String::new()];

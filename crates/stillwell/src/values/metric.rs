@@ -1,4 +1,4 @@
-//! The table of metrics. A row has everything that the record, the exports and the tables need to know about a metric.
+//! The table of metrics. A row has all facts about a metric for the record, the exports and the tables.
 
 /// One measured quantity of one run. The discriminant is the index into [`METRICS`] and into a row's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

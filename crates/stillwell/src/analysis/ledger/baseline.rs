@@ -60,7 +60,7 @@ impl ArmBaseline {
         let rest_ns: i64 = order.iter().map(|sample| sample.rest_ns()).sum();
         let wall_ns: i64 = order.iter().map(|sample| sample.wall_ns).sum();
         let is_more = |ns: i64| cpu_ns.is_some_and(|cpu| cpu as f64 > PARALLEL_FROM * ns as f64);
-        // Run-queue delay may be of all threads; without it no time may be left.
+        // The run-queue delay may be that of all threads. Then no time may be left without it.
         let threads = if is_more(wall_ns) {
             ThreadUse::Parallel
         } else if is_more(rest_ns) {
@@ -90,7 +90,7 @@ impl ArmBaseline {
         let left_ns = excess_ns - preempted_ns - queued_ns;
         let (mut cpu_ns, mut asleep_ns) = (None, None);
         if let (Some(share), Some(ns)) = (self.cpu_share, sample.cpu_ns) {
-            // Both parts come from one difference, so an error moves time from one to the other.
+            // Both parts come from one difference, so an error moves time from one part to the other.
             let usual_ns = (sample.rest_ns() - left_ns) as f64 * share;
             let more_ns = ns - usual_ns.round() as i64;
             cpu_ns = Some(more_ns);

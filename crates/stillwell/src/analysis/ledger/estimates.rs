@@ -13,7 +13,7 @@ const ESTIMATE_RUNS_MAX: usize = 300;
 /// Reads a count of a run.
 type SampleCount = fn(&LedgerSample) -> Option<u64>;
 
-/// Divides the CPU time above the baseline by counts; `known_ns` of it has a cause already.
+/// Divides the CPU time above the baseline by counts. `known_ns` of it already has a cause.
 pub fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> Vec<LedgerEntry> {
     let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
     let mut parts = Vec::new();
@@ -59,7 +59,7 @@ fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
     (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
 }
 
-/// Time that a clock slower than in the fastest runs costs, ns.
+/// Time lost because the clock is slower than in the fastest runs, ns.
 fn slower_clock_ns(samples: &[LedgerSample]) -> Option<f64> {
     let rates: Option<Vec<f64>> = samples
         .iter()

@@ -1,15 +1,15 @@
 //! Record → time above t0 by source, for each arm. Pure.
 //!
-//! A run of one thread is on a CPU, ready without one, or asleep (or it has ended and Stillwell has not seen that
-//! yet), so
+//! A run of one thread is on a CPU, ready without one, or asleep. It may also have ended without Stillwell having
+//! seen that yet. Therefore
 //!
 //! ```text
 //! wall - t0 = (preempted - least) + (queued - least) + (on the CPU - what it takes) + (asleep - what it sleeps)
 //! ```
 //!
-//! holds exactly for each run. The baseline without noise comes from the least disturbed runs: the smallest preemption
-//! and queueing, and the mean shares of the lowest fifth for the rest. Estimates divide the CPU time further; their
-//! rest is unexplained.
+//! holds exactly for each run. The baseline without noise comes from the least disturbed runs: the smallest
+//! preemption and queueing, and the mean shares of the lowest fifth for the rest. Estimates divide the CPU time
+//! further; their rest is unexplained.
 
 mod baseline;
 mod estimates;
@@ -36,7 +36,7 @@ pub struct RecordLedger {
     pub arms: Vec<ArmLedger>,
     /// Sum of all arms.
     pub total: Ledger,
-    /// Measured time in all, ns.
+    /// Total measured time, ns.
     pub measured_ns: i64,
     /// Cost of reading the evidence, if it was measured.
     pub evidence: Option<EvidenceCost>,
@@ -60,9 +60,9 @@ pub struct ArmLedger {
     pub label: String,
     /// Runs, or slices of them.
     pub n: usize,
-    /// Its time without noise, ns.
+    /// Time of a run without noise, ns.
     pub t0_ns: f64,
-    /// Time that was measured, ns.
+    /// Total measured time, ns.
     pub measured_ns: i64,
     /// Time above t0 by source.
     pub ledger: Ledger,
@@ -178,7 +178,7 @@ fn of_arm(
     });
     if let Some(cpu_ns) = cpu_ns {
         let beyond_ns: i64 = cpu_ns.iter().sum();
-        // Interrupts that every run has are no noise; and interrupts are part of the CPU time of the run.
+        // Interrupts that occur in every run are no noise. Interrupts are part of the CPU time of the run.
         let most_ns = beyond_usual_ns(samples, losses).clamp(0, beyond_ns.max(0));
         let all: Vec<&LedgerSample> = samples.iter().collect();
         parts.extend(shared(named(&all, losses).1, most_ns, NoiseSource::Unexplained, false));
@@ -217,7 +217,8 @@ fn beyond_usual_ns(samples: &[LedgerSample], losses: &EntriesByStep<'_>) -> i64 
     each.iter().sum::<i64>() - each.iter().min().unwrap_or(&0) * each.len() as i64
 }
 
-/// Divides a time among traced sources. If they took more than it, each gets its share; the rest goes to `rest`.
+/// Divides a time among traced sources; `rest` gets the remainder. If the sources took more than the time, each gets
+/// a proportional share.
 fn shared(
     traced: Vec<LedgerEntry>,
     ns: i64,
@@ -240,7 +241,7 @@ fn shared(
     parts
 }
 
-/// The rows that have the times.
+/// The slices of the record, or its runs if there are none.
 fn rows_of(record: &Record) -> &Rows {
     record.slices.as_ref().unwrap_or(&record.rows)
 }

@@ -22,9 +22,9 @@ pub struct LedgerSample {
     pub cpu_ns: Option<i64>,
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
-    /// Whether it never gave up its CPU for a wait.
+    /// Whether the run never gave up its CPU for a wait.
     pub never_waited: bool,
-    /// Whether it is a slice of a worker; its run-queue delay is then an upper bound.
+    /// Whether this is a slice of a worker. The run-queue delay of a slice is an upper bound.
     pub is_slice: bool,
     pub cycles: Option<f64>,
 }
@@ -90,8 +90,9 @@ impl LedgerSample {
         times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
     }
 
-    /// The kernel counts a worker's wait between request and answer, so some of it is before and after the slice. At
-    /// most the time off the CPU is inside. The exact part is not known, and Stillwell's process does not wait for it.
+    /// The kernel counts a worker's wait between request and answer, so some of it is before and after the slice. The
+    /// part inside is at most the time off the CPU. The exact part is not known. Stillwell's process does not wait
+    /// for it.
     pub fn of_slice(self) -> Self {
         let off_ns = self.cpu_ns.map(|cpu_ns| (self.wall_ns - cpu_ns).max(0));
         let preempted_ns = self.preempted_ns.map(|ns| off_ns.map_or(ns, |off_ns| ns.min(off_ns)));

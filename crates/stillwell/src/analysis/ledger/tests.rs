@@ -3,7 +3,7 @@ use crate::analysis::arm::summarise;
 use crate::record::{Row, fixture};
 use proptest::prelude::*;
 
-/// A run of 10 ms on the CPU, which `changed` changes.
+/// A run of 10 ms on the CPU, with the changes of `changed`.
 fn record_of(n: u32, changed: impl Fn(u32, &mut Row)) -> Record {
     let mut record = fixture::record(&["a"]);
     for step in 0..n {
@@ -112,7 +112,7 @@ fn switches_that_did_not_fit_are_no_preemption_of_zero() {
     assert_eq!(found, [26_100_000, 8_400_000, 9_000_000, 0]);
 }
 
-/// A trace that has more than the lost time gives only the proportions.
+/// If a trace has more than the lost time, only its proportions count.
 #[test]
 fn what_is_scaled_is_an_estimate() {
     let task = |ns, n| LedgerEntry {
@@ -228,7 +228,7 @@ fn a_trace_gives_names() {
     assert_eq!(ns_of(&tick), 7_500);
 }
 
-/// A cost that every run has is not above t0.
+/// A cost of every run is not above t0.
 #[test]
 fn what_is_usual_is_no_noise() {
     let record = record_of(30, |step, row| {
@@ -254,7 +254,7 @@ fn threads_do_not_lose_more_than_the_run() {
     assert!(found.total.unexplained_ns() >= 0, "{found:?}");
 }
 
-/// A damaged record: sums that would overflow are not made.
+/// A damaged record: Stillwell does not compute sums that would overflow.
 #[test]
 fn impossible_times_are_no_times() {
     let huge = |n: u32, ns: u64| record_of(n, move |_, row| row.set(Metric::WallNs, Some(ns)));

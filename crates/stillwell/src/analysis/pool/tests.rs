@@ -56,7 +56,7 @@ fn a_ratio_holds_across_nodes_and_every_pair_counts_once() {
     assert!(same.ratio.lo < 1.0 && same.ratio.hi > 1.0 && same.p > 0.01, "{same:?}");
 }
 
-/// Six nodes that differ by more than their errors: a result that is certain on each node is not certain across nodes.
+/// Six nodes that differ by more than their errors. A result can be certain on each node but not across nodes.
 #[test]
 fn a_lucky_node_makes_no_verdict() {
     let mut stream = Stream::new(2);

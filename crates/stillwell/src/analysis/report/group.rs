@@ -15,7 +15,7 @@ use crate::analysis::walls::Walls;
 use crate::record::Record;
 use crate::values::ValueUnit;
 
-/// Bins of a histogram: twice the square root of the values of the largest arm, within these.
+/// Limits of the number of bins. The number is twice the square root of the number of values of the largest arm.
 const BINS_MIN: usize = 16;
 const BINS_MAX: usize = 60;
 
@@ -31,19 +31,19 @@ pub struct ReportInput<'a> {
 pub struct ReportGroup {
     /// Index of the record.
     pub record: usize,
-    /// The benchmark that its arms are variants of, if there are benchmarks.
+    /// The benchmark of these arms, if the record has benchmarks.
     pub benchmark: Option<String>,
     /// Unit of the values.
     pub unit: ValueUnit,
-    /// Whether values are of slices of processes, not of processes.
+    /// Whether the values are those of slices of processes, not of whole processes.
     pub in_slices: bool,
     /// The arms in the order of the plan, without controls.
     pub arms: Vec<ArmShape>,
     /// The candidates against their reference.
     pub comparisons: Vec<GroupComparison>,
-    /// Up to the 95 % quantile of the slowest arm, all arms on one scale.
+    /// Histogram up to the 95 % quantile of the slowest arm, all arms on one scale.
     pub histogram: Option<Histogram>,
-    /// All values, in bins of equal ratio.
+    /// Histogram of all values, in bins of equal ratio.
     pub log_histogram: Option<Histogram>,
     /// Every row in the order of time, or slices of time.
     pub timeline: Timeline,
@@ -56,15 +56,15 @@ pub struct ReportGroup {
 /// A candidate against the reference.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupComparison {
-    /// Which of the group's arms.
+    /// Index of the arm in the group.
     pub arm: usize,
-    /// The one that it is compared with.
+    /// Index of the reference in the group.
     pub reference: usize,
     /// The evidence on the ratio.
     pub evidence: Evidence,
     /// Differences below this fraction count as the same.
     pub same_within: f64,
-    /// New ÷ reference in each block; none if the arms were not interleaved.
+    /// New ÷ reference in each block; `None` if the arms were not interleaved.
     pub pairs: Option<BlockRatios>,
     /// New ÷ reference at each decile.
     pub deciles: Option<Distributions>,

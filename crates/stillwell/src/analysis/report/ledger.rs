@@ -8,7 +8,7 @@ use crate::ledger;
 /// Time above t0 of all runs of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupLedger {
-    /// Which of the group's arms.
+    /// Index of the arm in the group.
     pub arm: usize,
     /// Time of all runs, ns.
     pub time_ns: i64,

@@ -22,18 +22,18 @@ pub use shape::cumulative;
 pub use timeline::{RowTable, Timeline, timeline};
 pub use together::{NameMatch, RecordOverlay};
 
-/// Rows that a page shows one by one, all groups together, and in one of them.
+/// Largest number of rows that a page shows one by one: in all groups together, and in one group.
 const ROWS_MAX: usize = 16_000;
 const ROWS_OF_GROUP_MAX: usize = 4_000;
-/// However many groups there are.
+/// A group may always show this many rows, for any number of groups.
 const ROWS_OF_GROUP_MIN: usize = 250;
-/// Deciles are not for suites: each group costs up to a second.
+/// Largest number of groups with deciles. A group costs up to a second, too much for a large suite.
 const GROUPS_WITH_DECILES_MAX: usize = 60;
 
-/// All that is drawn. Times are in ns, memory in bytes.
+/// All data of a report. Times are in ns, memory in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportData {
-    /// Above so many rows a group has slices of time instead of rows, and quantiles instead of all values.
+    /// A group with more rows has slices of time instead of rows, and quantiles instead of all values.
     pub n_rows_max: usize,
     /// Groups of arms on one scale: the commands of a record, or the variants of one of its benchmarks.
     pub groups: Vec<ReportGroup>,
@@ -43,7 +43,7 @@ pub struct ReportData {
     pub same_names: Vec<NameMatch>,
 }
 
-/// Everything that a report of these records draws.
+/// All data of a report on these records.
 pub fn report(inputs: &[ReportInput<'_>]) -> ReportData {
     let of_records: Vec<Vec<Vec<usize>>> =
         inputs.iter().map(|input| groups_of(input.record)).collect();

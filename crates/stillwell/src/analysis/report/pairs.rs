@@ -3,9 +3,9 @@
 use serde::Serialize;
 use stats::SortedSample;
 
-/// Slices of the blocks where there are too many for a page.
+/// Number of slices, if the blocks are too many for a page.
 const SLICES: usize = 200;
-/// Blocks with the largest and with the smallest ratio that are shown beside the slices.
+/// Blocks with the largest and with the smallest ratio, shown beside the slices.
 const EXTREMES: usize = 25;
 /// Quantiles between which a ratio is typical.
 const TYPICAL: [f64; 2] = [0.025, 0.975];
@@ -13,7 +13,7 @@ const TYPICAL: [f64; 2] = [0.025, 0.975];
 /// Ratios in the order of the blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlockRatios {
-    /// Most of the ratios are between these: their 2.5 % and 97.5 % quantiles; none without any.
+    /// The 2.5 % and 97.5 % quantiles of the ratios; `None` without ratios.
     pub typical: Option<[f64; 2]>,
     /// The ratios.
     pub blocks: Blocks,
@@ -23,22 +23,22 @@ pub struct BlockRatios {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Blocks {
-    /// Every one.
+    /// Every block.
     All {
-        /// Blocks.
+        /// Numbers of the blocks.
         block: Vec<usize>,
-        /// Ratio in each.
+        /// Ratio in each block.
         ratio: Vec<f64>,
     },
     /// Slices of all blocks, and the blocks with extreme ratios.
     Sliced {
         /// Number of blocks.
         n: usize,
-        /// In order.
+        /// The slices, in the order of the blocks.
         slices: Vec<PairSlice>,
-        /// Blocks.
+        /// Numbers of the blocks with extreme ratios.
         block: Vec<usize>,
-        /// Ratio in each.
+        /// Ratio in each of these blocks.
         ratio: Vec<f64>,
     },
 }
@@ -54,7 +54,7 @@ pub struct PairSlice {
     pub quantiles: [f64; 5],
 }
 
-/// Prepares the ratios of blocks, which are in order.
+/// Prepares the ratios of blocks. The blocks are in order.
 pub fn pairs(ratios: &[(usize, f64)], n_max: usize) -> BlockRatios {
     let all: Vec<f64> = ratios.iter().map(|pair| pair.1).collect();
     let typical =

@@ -1,10 +1,10 @@
-//! Arms along a parameter: which are the points of one curve.
+//! Arms along a parameter, grouped into curves.
 
 use serde::Serialize;
 
 use crate::plan::{Arm, Plan};
 
-/// Fewer points make no curve.
+/// Smallest number of points for a curve.
 const POINTS_MIN: usize = 3;
 
 /// The arms of a group along one of their parameters.
@@ -14,7 +14,7 @@ pub struct Scan {
     pub parameter: String,
     /// Whether its values are numbers; if not, they are in the order of the command line.
     pub is_numeric: bool,
-    /// One for each command and each choice of the other parameters.
+    /// One curve for each command and each choice of the other parameters.
     pub series: Vec<ScanSeries>,
 }
 
@@ -23,7 +23,7 @@ pub struct Scan {
 pub struct ScanSeries {
     /// The command with the parameter's name in the place of its value, and the other parameters.
     pub label: String,
-    /// In the order of the plan, or of the numbers.
+    /// The points, in the order of the plan or of the numbers.
     pub points: Vec<ScanPoint>,
 }
 
@@ -34,7 +34,7 @@ pub struct ScanPoint {
     pub value: String,
     /// The value as a number.
     pub number: Option<f64>,
-    /// Which of the group's arms.
+    /// Index of the arm in the group.
     pub arm: usize,
 }
 
@@ -93,7 +93,7 @@ fn curves(arms: &[&Arm], parameter: &str) -> Vec<ScanSeries> {
         let points = series.points.iter();
         let labels: Vec<String> =
             points.map(|point| label(arms[point.arm], parameter, &point.value)).collect();
-        // A value that stands somewhere else as well makes another label; most do not.
+        // If a value also occurs elsewhere in a command, its label differs. Most labels agree.
         let votes = |label: &&String| labels.iter().filter(|other| other == label).count();
         series.label = labels.iter().rev().max_by_key(votes).cloned().unwrap_or_default();
         series

@@ -6,42 +6,42 @@ use stats::SortedSample;
 use crate::analysis::summary::{ArmSummary, UncertainValue};
 use crate::plan::Plan;
 
-/// Values at either end that are kept one by one where the middle is thinned to quantiles.
+/// Number of values kept at either end if quantiles replace the middle.
 const ENDS: usize = 50;
 /// Quantiles of the middle.
 const QUANTILES: usize = 1000;
 
-/// One arm.
+/// The data for drawing one arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArmShape {
     /// Index in the plan.
     pub arm: usize,
     /// Label of the arm.
     pub label: String,
-    /// Whether the others are compared with it.
+    /// Whether this arm is the reference.
     pub is_reference: bool,
-    /// Values.
+    /// Number of values.
     pub n: usize,
-    /// Noise-free time as measured; none without a run.
+    /// Noise-free time as measured; `None` without a run.
     pub t0: Option<UncertainValue>,
     /// t0 minus that of the control, if there is one.
     pub net_t0: Option<UncertainValue>,
     /// Median as measured.
     pub median: Option<UncertainValue>,
-    /// Smallest and largest.
+    /// Smallest and largest value.
     pub range: Option<[f64; 2]>,
-    /// Its distribution function.
+    /// Distribution function of the values.
     pub cumulative: Cumulative,
 }
 
 /// A distribution function: the share of values that are not above a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cumulative {
-    /// Whether every value is there; if not, there are quantiles and the values at the ends.
+    /// Whether `values` has every value. If not, it has quantiles and the values at the ends.
     pub is_exact: bool,
     /// Values, ascending.
     pub values: Vec<f64>,
-    /// The share of each.
+    /// Distribution function at each value.
     pub shares: Vec<f64>,
 }
 
@@ -73,7 +73,7 @@ pub fn cumulative(values: &[f64], n_max: usize) -> Cumulative {
     for (index, &value) in sorted.iter().enumerate().filter(|(index, _)| is_shown(*index)) {
         let share = (index + 1) as f64 / n as f64;
         if found.values.last() == Some(&value) {
-            // The share of values that are not above a tie includes all of the tie.
+            // The share at a tie includes all of the tie.
             found.shares.pop();
         } else {
             found.values.push(value);

@@ -131,7 +131,7 @@ fn nothing_is_left_out_in_silence() {
 fn a_distribution_function_counts_ties_once() {
     let found = cumulative(&[3.0, 1.0, 3.0, 2.0], 10);
     assert_eq!((found.values, found.shares), (vec![1.0, 2.0, 3.0], vec![0.25, 0.5, 1.0]));
-    // Thinned, it still goes through the quantiles it has.
+    // The thinned function still goes through its quantiles.
     let values: Vec<f64> = (0..50_000).map(f64::from).collect();
     let found = cumulative(&values, 4000);
     for (value, share) in found.values.iter().zip(&found.shares) {

@@ -13,12 +13,12 @@ const SLICES: usize = 150;
 /// Rows of each arm with the largest and with the smallest values, shown beside the slices.
 const LARGEST: usize = 60;
 const SMALLEST: usize = 20;
-/// A smaller share of a row's time that it lost is not marked.
+/// Smallest lost share of a row's time that is marked.
 const LOST_MIN: f64 = 0.01;
 
-/// A clock that is slower by less than this is not marked.
+/// Smallest slowdown of a clock that is marked.
 const SLOWER_MIN: f64 = 0.03;
-/// The clock of an undisturbed row: this quantile of all clocks.
+/// Quantile of all clocks that stands for the clock of an undisturbed row.
 const FULL_CLOCK: f64 = 0.9;
 
 /// The rows of a group over time.
@@ -30,7 +30,7 @@ pub enum Timeline {
         /// The rows.
         rows: RowTable,
     },
-    /// Every row is in a slice; the extreme ones are shown as well.
+    /// Slices of all rows, and the rows with extreme values.
     Sliced {
         /// Number of measured rows.
         n: usize,
@@ -46,15 +46,15 @@ pub enum Timeline {
 pub struct RowTable {
     /// Position in the order of execution.
     pub step: Vec<u32>,
-    /// Which of the group's arms.
+    /// Index of each row's arm in the group.
     pub arm: Vec<usize>,
-    /// Block; none for a warm-up.
+    /// Block; `None` for a warm-up.
     pub block: Vec<Option<usize>>,
     /// Start, ns after the start of the session's clock.
     pub started_ns: Vec<u64>,
     /// Measured value.
     pub value: Vec<f64>,
-    /// The CPU it started on.
+    /// CPU at the start of the row.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<Option<u32>>,
     /// CPU time, ns.
@@ -67,7 +67,7 @@ pub struct RowTable {
 /// A disturbance of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RowEvent {
-    /// Index into the table.
+    /// Index of the row in the table.
     pub row: usize,
     /// Kind of disturbance.
     pub event: EventKind,
@@ -79,7 +79,7 @@ pub struct RowEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// Another program took its CPU, ns.
+    /// Another program took the CPU of the row, ns.
     Preempted,
     /// Run-queue delay, ns.
     Queued,
@@ -87,32 +87,32 @@ pub enum EventKind {
     Migrated,
     /// Page faults that read from a device, count.
     MajorFaults,
-    /// Its CPU's clock was slower than in the other rows, as a share of theirs.
+    /// The clock of the row's CPU was slower than in the other rows, as a share of theirs.
     Throttled,
     /// The shield may have been lost before this row, so other programs may have disturbed it.
     Unshielded,
     /// Exit status other than 0.
     Failed,
-    /// The timeout ended it.
+    /// The timeout ended the row.
     TimedOut,
 }
 
 /// The rows of an arm in a slice of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimeSlice {
-    /// Which of the group's arms.
+    /// Index of the arm in the group.
     pub arm: usize,
-    /// Starts of its first and its last row, ns.
+    /// Start of the first and of the last row, ns.
     pub started_ns: [u64; 2],
     /// Number of rows.
     pub n: usize,
     /// Smallest, 25 %, median, 75 %, largest.
     pub quantiles: [f64; 5],
-    /// Rows in which something happened.
+    /// Number of rows with a disturbance.
     pub n_with_events: usize,
 }
 
-/// The rows of these arms: slices of processes where there are any, or else the runs.
+/// The rows of these arms: slices of processes if there are any, otherwise runs.
 pub fn timeline(record: &Record, arms: &[usize], n_max: usize) -> Timeline {
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let lost = record.events.iter().find_map(|event| match event {
@@ -154,9 +154,9 @@ struct TimelineSource<'a> {
     rule: SliceRule,
     record: &'a Record,
     arms: &'a [usize],
-    /// The first step that may have had no shield any more.
+    /// The first step that may have run without the shield.
     lost: Option<u32>,
-    /// Cycles per ns of an undisturbed row, where the machine counts them.
+    /// Cycles per ns of an undisturbed row, if the machine counts cycles.
     full_clock: Option<f64>,
 }
 

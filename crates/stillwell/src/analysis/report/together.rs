@@ -10,7 +10,7 @@ use crate::analysis::histogram::{self, Histogram};
 use crate::analysis::report::group::{ReportGroup, ReportInput, n_bins};
 use crate::analysis::sessions::across_records;
 
-/// More arms than this are no picture.
+/// Largest number of arms in the overlay.
 const ARMS_MAX: usize = 24;
 
 /// Arms of several records on one scale.
@@ -18,18 +18,18 @@ const ARMS_MAX: usize = 24;
 pub struct RecordOverlay {
     /// Index of the group and of the arm in it, for each series of the histograms.
     pub series: Vec<[usize; 2]>,
-    /// Up to the 95 % quantile of the slowest one.
+    /// Histogram up to the 95 % quantile of the slowest arm.
     pub histogram: Histogram,
-    /// All values, in bins of equal ratio.
+    /// Histogram of all values, in bins of equal ratio.
     pub log_histogram: Option<Histogram>,
 }
 
-/// An arm against the one of the same name, and the same benchmark, in the first record that has it.
+/// An arm against the arm of the same name and benchmark in the first record that has it.
 #[derive(Clone, Debug, Serialize)]
 pub struct NameMatch {
     /// Index of the group and of the arm in it.
     pub arm: [usize; 2],
-    /// The arm of the first record, in the same way.
+    /// Index of the group and of the arm in it, for the first record.
     pub reference: [usize; 2],
     /// The evidence on the ratio: an estimate, because the sessions are separate.
     pub evidence: Evidence,

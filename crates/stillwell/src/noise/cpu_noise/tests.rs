@@ -67,7 +67,7 @@ fn a_cpu_without_rights() {
     let found = of(&watched, Some(&seen), counted);
     assert_eq!(found.stolen_ns, 1_522_000 + 5_000);
     assert_eq!(ns_of(&found, &task("cc1")), 1_500_000);
-    // Pauses of 2, 15, 3 and 2 µs are left: of three ticks.
+    // Pauses of 2, 15, 3 and 2 µs remain. Three of them are the ticks.
     assert_eq!(ns_of(&found, &tick()), 15_000 + 3_000 + 2_000);
     // Without tracepoints, time of the host stays unexplained.
     assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 1_527_000 - 1_520_000);
@@ -126,7 +126,7 @@ fn a_cpu_without_perf_events() {
     assert_eq!(found.evidence, NoiseEvidence::Counts);
     assert_eq!((ns_of(&found, &task("hog")), ns_of(&found, &tick())), (1_500_000, 66_000));
     assert_eq!(ns_of(&found, &NoiseSource::Unexplained), 1_610_000 - 1_566_000);
-    // Without a run-queue delay, the CPU time of the other programs is all the evidence there is.
+    // Without a run-queue delay, the CPU time of the other programs is the only evidence.
     watched.run_delay_ns = None;
     let found = of(&watched, None, counted);
     assert_eq!(ns_of(&found, &task("hog")), 1_610_000);

@@ -16,7 +16,7 @@ use crate::values::format_cpu_list;
 /// Report of the tracer on one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Osnoise {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: usize,
     /// Observed time, ns: whole samples only.
     pub observed_ns: u64,
@@ -50,18 +50,18 @@ pub struct OsnoiseTime {
 /// A CPU by its loop and by the tracer, as shares of the time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OsnoiseComparison {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: usize,
-    /// By our loop.
+    /// Shares by our loop.
     pub by_loop: TimeShares,
-    /// By the tracer.
+    /// Shares by the tracer.
     pub by_osnoise: TimeShares,
 }
 
 /// Shares of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct TimeShares {
-    /// Everything.
+    /// All lost time.
     pub stolen: f64,
     /// The longest piece, ns.
     pub longest_ns: u64,
@@ -177,7 +177,7 @@ impl Osnoise {
     }
 }
 
-/// `osnoise/8-961 [008] d.h. 5789.857532: irq_noise: …` → CPU 8, `irq_noise: …`. The name may have anything in it.
+/// `osnoise/8-961 [008] d.h. 5789.857532: irq_noise: …` → CPU 8, `irq_noise: …`. The name may contain any text.
 fn event(line: &str) -> Option<(usize, &str)> {
     line.match_indices("] ").find_map(|(at, bracket)| {
         let cpu = line[..at].rsplit_once('[')?.1.parse().ok()?;

@@ -1,8 +1,8 @@
 //! Turns osnoise on for some CPUs and some time, and off again in any case.
 //!
 //! The threads of the tracer stay until it is turned off. A process of its own, this program executed again, turns it
-//! off when its standard input ends, so also when its parent is killed. If both are killed, the next process finds the
-//! left instance by its name, which contains the earlier `osnoise/cpus`.
+//! off when its standard input ends, so also when its parent is killed. If both are killed, the next process finds
+//! the left instance by its name, which contains the earlier `osnoise/cpus`.
 #![expect(clippy::disallowed_methods, reason = "this is where the tracer is turned on and off")]
 
 use std::ffi::OsStr;
@@ -58,7 +58,7 @@ pub fn serve() -> ExitCode {
 }
 
 fn println_to_stdout(line: &str) {
-    // The reader may have gone.
+    // The reader may have closed the pipe.
     writeln!(std::io::stdout(), "{line}").ok();
 }
 
@@ -124,7 +124,7 @@ impl<'a> OsnoiseTracer<'a> {
             if is_over {
                 write(&self.instance.join("current_tracer"), "nop")?;
             }
-            // The limit is needed because every read is an event itself, so the pipe never runs dry.
+            // The limit is necessary: every read is an event itself, so the pipe is never empty.
             for _ in 0..READS_MAX {
                 let n = pipe.read(&mut buffer).unwrap_or(0);
                 if n == 0 || stdout.write_all(&buffer[..n]).is_err() {
@@ -144,7 +144,7 @@ impl Drop for OsnoiseTracer<'_> {
     }
 }
 
-/// Errors are ignored: the reader may have gone.
+/// Ignores errors: the process that reads our messages may have ended.
 fn put_back(place: &Path, instance: &Path, cpus: &str) {
     write(&instance.join("current_tracer"), "nop").ok();
     std::fs::remove_dir(instance).ok();
@@ -205,7 +205,7 @@ fn write(path: &Path, value: &str) -> Result<()> {
 /// Runs the tracer on CPUs for some time, or until ^C.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason for the failure.
 pub fn watch(
     host: &Host,
     cpus: &[usize],

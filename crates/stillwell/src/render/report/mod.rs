@@ -1,8 +1,8 @@
-//! A report as one HTML file that needs no network. This module writes text and tables; the page's own scripts draw the
-//! charts from the data of `analysis::report`.
+//! A report as one HTML file that needs no network. This module writes text and tables; the page's own scripts draw
+//! the charts from the data of `analysis::report`.
 //!
-//! Commands and names of files are hostile input. The template escapes all text. Data is in a JSON element without any
-//! `<`. The page's Content-Security-Policy allows only the page's own scripts.
+//! Commands and names of files are hostile input. The template escapes all text. Data is in a JSON element without
+//! any `<`. The page's Content-Security-Policy allows only the page's own scripts.
 
 mod cards;
 mod charts;
@@ -33,7 +33,7 @@ pub(super) const D3: &str = include_str!("../../../assets/vendor/d3-7.9.0.min.js
 pub(super) const PLOT: &str = include_str!("../../../assets/vendor/plot-0.6.17.min.js");
 pub(super) const DRAW: &str = include_str!("../../../assets/report/draw.js");
 pub(super) const FIGURES: &str = include_str!("../../../assets/report/figures.js");
-/// Each script may use those before it.
+/// The page's scripts in order: each may use the earlier ones.
 const SCRIPTS: [&str; 7] = [
     D3,
     PLOT,
@@ -51,7 +51,7 @@ const NAME: &str = "page.html";
 pub struct ReportRecord<'a> {
     /// The record and its analysis.
     pub input: ReportInput<'a>,
-    /// One for each comparison of the analysis.
+    /// The judgement on each comparison of the analysis.
     pub judgements: &'a [Judgement],
 }
 

@@ -26,7 +26,7 @@ use crate::values::Estimate;
 const TEMPLATE: &str = include_str!("../../../assets/report/site.html");
 /// Name of the template. minijinja escapes the output of templates that end in `.html`.
 const NAME: &str = "site.html";
-/// Each script may use those before it.
+/// The scripts in order: each may use the earlier ones.
 const SCRIPTS: [(&str, &str); 5] = [
     ("d3-7.9.0", D3),
     ("plot-0.6.17", PLOT),
@@ -41,7 +41,7 @@ const LICENCES: [(&str, &str); 2] = [
 /// The pages load only their own files. `file:` is for browsers that give a page on a disk no origin.
 const POLICY: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; base-uri 'none'; form-action 'none'";
 
-/// The page that links to all others.
+/// The index page, with links to all others.
 pub const INDEX: &str = "index.html";
 /// Directories of the site.
 pub const ASSETS: &str = "assets";

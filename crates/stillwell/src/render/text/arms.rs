@@ -12,7 +12,7 @@ use crate::render::units::{DisplayUnit, kind_of, percent};
 
 const INDENT: usize = 3;
 
-/// The plan's metrics but for wall time, each with one unit for all arms.
+/// The plan's metrics except wall time, each with one unit for all arms.
 pub(super) struct MetricUnits(Vec<(String, DisplayUnit)>);
 
 impl MetricUnits {
@@ -162,8 +162,8 @@ pub(super) fn counted((name, per_loop): &(String, f64)) -> String {
     format!("{name} {} per loop", uncertain::significant(*per_loop, 4))
 }
 
-/// The mean of a metric, with the number of runs that have it, if some have not. The kernel counts CPU times in ticks,
-/// so their median says little; and only means add up.
+/// The mean of a metric, with the number of runs that have it, if some lack it. The kernel counts CPU times in ticks,
+/// so their median says little. Also, only means add up.
 fn value(arm: &ArmSummary, name: &str, unit: DisplayUnit) -> Option<String> {
     let metric = find(arm, name)?;
     let text = unit.label(&format!("{name} {}", unit.number(metric.mean, None)));

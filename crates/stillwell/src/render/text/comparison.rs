@@ -18,8 +18,8 @@ const INDENT: usize = 8;
 /// Decimals of a ratio without a usable error, and digits of a very large or small one.
 const RATIO_DECIMALS: usize = 4;
 
-/// One comparison: its heading (`2 vs 1`), the verdict, the ratio (new ÷ reference) with its interval, and the meaning in
-/// words.
+/// One comparison: its heading (`2 vs 1`), the verdict, the ratio (new ÷ reference) with its interval, and the
+/// meaning in words.
 pub(in crate::render) fn comparison(
     heading: &str,
     evidence: &Evidence,
@@ -284,8 +284,8 @@ fn meaning(
     }
 }
 
-/// Options that make room for so many blocks. The blocks have to be new: the interim analyses of this session have spent
-/// the error rate of its own.
+/// Options that make room for this number of blocks. The blocks have to be new: the interim analyses of this session
+/// have spent its error rate.
 fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
     let DecisionEstimate { n_pairs, time_ns } = to_decide;
     let audience = Audience::of(plan);
@@ -328,8 +328,8 @@ pub(in crate::render) fn margin(policy: DecisionRule) -> String {
     format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
 }
 
-/// A ratio in words: `5 % slower`, `takes 30 % less time`, and factors for large ones. "30 % faster" would be ambiguous:
-/// it may be of the speed or of the time.
+/// A ratio in words: `5 % slower`, `takes 30 % less time`, and factors for large ones. "30 % faster" would be
+/// ambiguous: it may be of the speed or of the time.
 pub(in crate::render) fn change(ratio: f64) -> String {
     match ratio {
         2.0.. => format!("takes {} times as long", uncertain::significant(ratio, 3)),

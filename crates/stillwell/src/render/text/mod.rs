@@ -39,8 +39,8 @@ impl SummaryContext<'_> {
     }
 }
 
-/// The summary: arms, comparisons, notes and the path of the record. All lines but the path are at most 80 columns wide.
-/// `judgements` belong to the analysis' comparisons, in their order.
+/// The summary: arms, comparisons, notes and the path of the record. All lines but the path are at most 80 columns
+/// wide. `judgements` belong to the analysis' comparisons, in their order.
 pub fn summary(
     record: &Record,
     analysis: &Analysis,
