@@ -56,7 +56,7 @@ struct CriterionEstimate {
 /// Reads all benchmarks under the directory that was given, of one side.
 ///
 /// # Errors
-/// There are none, or what is wrong with one, with its path.
+/// The directory holds no benchmarks, or one of them is malformed; the message names its path.
 pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let mut directories: BTreeMap<&str, BTreeMap<&str, &[u8]>> = BTreeMap::new();
     for file in files.iter().filter(|file| wants(file.path, options.side)) {

@@ -13,8 +13,8 @@ use crate::values::FileFormat;
 /// Lines that are looked at before a text is given up.
 const N_LINES_MAX: usize = 10_000;
 
-/// The format of a file, from its unpacked bytes or the first part of them; a JSON document whose keys are sorted may say it
-/// only near its end.
+/// Detects the format of a file from its unpacked bytes, or from the first part of them. In a JSON document with
+/// sorted keys the key that tells may come only near the end.
 ///
 /// # Errors
 /// The format is unknown; the message lists the known ones.

@@ -15,7 +15,7 @@ use crate::results::{
 const PREFIX: &str = "Benchmark";
 const TIME: &str = "ns/op";
 
-/// Reads a log; what is not a result or a `key: value` line is passed over, as benchstat does.
+/// Reads a log. Like benchstat, it skips every line that is not a result or a `key: value` line.
 ///
 /// # Errors
 /// The first wrong result line, with its number.
@@ -112,7 +112,7 @@ impl GoLog {
         if found.unit != unit {
             bail!("{name}: {unit_name} is not the unit of its other lines, {}", found.unit.name());
         }
-        // A file may be several logs, one behind the other: what differs is not of all values.
+        // A file may hold several logs in a row. Metadata that differs between them is not metadata of all values.
         found.metadata.retain(|key, value| self.config.get(key) == Some(value));
         found.values.push(value);
         found.loops.push(loops);

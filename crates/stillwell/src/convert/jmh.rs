@@ -43,7 +43,7 @@ struct JmhMetric {
 /// Times, and how often each was measured.
 type JmhHistogram = Vec<(Finite, u64)>;
 
-/// A number; what is not one is a string.
+/// A number. JMH writes a value that is not a number as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum JmhScore {
@@ -155,7 +155,7 @@ fn metadata(found: &mut BenchmarkValues, measured: &JmhBenchmark) {
     }
 }
 
-/// Times per operation become nanoseconds; rates stay what they are.
+/// Converts times per operation to nanoseconds; rates keep their unit.
 fn unit_of(name: &str) -> (ResultUnit, f64) {
     let scale = match name.strip_suffix("/op") {
         Some("ns") => 1.0,

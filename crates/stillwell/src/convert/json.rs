@@ -175,7 +175,7 @@ impl<'de> Visitor<'de> for MetaValueVisitor {
     }
 }
 
-/// Puts what a nested value says into metadata, with a point between the keys: `cpu.count`. Lists of objects are numbered.
+/// Flattens a nested value into metadata, with a point between the keys: `cpu.count`. Lists of objects are numbered.
 pub(super) fn flatten(key: &str, value: &Value, to: &mut Metadata) {
     let meta = match value {
         Value::Null => return,
@@ -219,7 +219,7 @@ pub(super) fn without_bare_words(bytes: &[u8]) -> Vec<u8> {
         };
         if !is_in_text && rest.starts_with(bare) {
             out.extend(b"null");
-            // The columns of what follows stay the same where that is possible.
+            // Keep the columns of the rest of the line where possible.
             out.resize(out.len() + bare.len().saturating_sub(4), b' ');
             rest = &rest[bare.len()..];
             continue;

@@ -68,7 +68,7 @@ pub fn name(record: &Record, arm: usize) -> String {
     }
 }
 
-/// A benchmark for each arm, without a launch; none for what is hidden.
+/// Returns a benchmark for each arm, without launches; `None` for a hidden arm.
 fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
     let workers = worker_metadata(record);
     let common = revision_of_all(record);

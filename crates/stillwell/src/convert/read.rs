@@ -14,7 +14,7 @@ use crate::convert::{
 use crate::results::Results;
 use crate::values::FileFormat;
 
-/// The first file is read; the others are what [`FileFormat::wants_beside`] asked for.
+/// Reads the first file; the others are those that [`FileFormat::wants_beside`] asked for.
 type Reader = fn(&[SourceFile<'_>], ReadOptions<'_>) -> Result<Results>;
 
 impl FileFormat {
@@ -73,7 +73,7 @@ impl FileFormat {
     }
 }
 
-/// How a gzip file begins (RFC 1952, 2.3.1).
+/// The first bytes of a gzip file (RFC 1952, 2.3.1).
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// A small file can unpack to any size; more than this is not a benchmark's.
 const UNPACKED_BYTES_MAX: u64 = 1 << 31;

@@ -3,7 +3,7 @@
 use crate::plan::defaults::CRITERION_SIDE;
 use crate::values::TimeUnit;
 
-/// How much of a file to keep.
+/// The part of a file to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// The values, and the metadata that all launches of a benchmark share.

@@ -1,5 +1,5 @@
-//! `TIME<TAB>COMMAND`, one run a line: what `--export-times` and `tim -s` write. Without a tab the line is a time alone.
-//! Blank lines and those that start with `#` are passed over.
+//! Reads `TIME<TAB>COMMAND`, one run a line, as `--export-times` and `tim -s` write it. A line without a tab is a
+//! time alone. The reader skips blank lines and lines that start with `#`.
 
 use std::collections::HashMap;
 

@@ -36,7 +36,7 @@ pub struct ImportOptions {
     pub reference: Option<String>,
     /// Whether every value is a run of its own, so that none is summarised with others.
     pub is_flat: bool,
-    /// Whether to keep what the source says of each launch.
+    /// Whether to keep the source's data on each launch.
     pub with_launches: bool,
 }
 
@@ -144,7 +144,7 @@ fn finite(metadata: &Metadata) -> Metadata {
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// A plan whose settings of measurement are unknown and whose settings of analysis are those of any session.
+/// Makes a plan with unknown measurement settings and the analysis settings of any session.
 fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
     let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
@@ -289,7 +289,7 @@ impl RecordBuilder<'_> {
         Ok(())
     }
 
-    /// The time of all loops is what the clock showed; the value per loop is kept beside it, where it is not the same.
+    /// Stores the time that the clock showed for all loops. If the value per loop differs, it is stored beside it.
     fn value(
         &mut self,
         benchmark: &BenchmarkValues,

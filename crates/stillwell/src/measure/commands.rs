@@ -152,7 +152,8 @@ impl Commands {
     }
 }
 
-/// Creates the output file as the user who called sudo, so that the user owns it even if a root command writes it.
+/// Creates the output file as the user who called sudo. That user then owns it even if a command running as root
+/// writes it.
 fn make_for_user(path: &str) -> io::Result<()> {
     if host::invoking_user().is_none() || Path::new(path).exists() {
         return Ok(());

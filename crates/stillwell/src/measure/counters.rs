@@ -34,7 +34,7 @@ struct CounterReading {
     running_ns: u64,
 }
 
-/// Something this machine cannot count: what, why, what to do.
+/// An event that this machine cannot count: the event, the reason, the remedy.
 pub type CounterGap = (String, String, String);
 
 impl Counters {
@@ -106,7 +106,7 @@ impl Counters {
         self.is_stale = true;
     }
 
-    /// Stores what the run added.
+    /// Stores the counts of this run.
     pub fn after(&mut self, row: &mut Row) {
         self.is_stale = false;
         let mut least_running_ppm = 1_000_000;

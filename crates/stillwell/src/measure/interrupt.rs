@@ -18,12 +18,12 @@ static CATCHERS: Mutex<Option<Catchers>> = Mutex::new(None);
 #[derive(Debug)]
 struct Catchers {
     n: usize,
-    /// Whether signals do what they always do.
+    /// Whether signals have their usual effect again.
     are_gone: Arc<AtomicBool>,
 }
 
-/// Signals that have come. While one of these lives they end nothing by themselves; afterwards they do what they always
-/// do.
+/// Signals that have arrived. While a value of this type lives, signals do not end the process. Afterwards they have
+/// their usual effect again.
 #[derive(Debug)]
 pub struct Interrupt {
     pipe: UnixStream,
@@ -55,7 +55,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// One that no signal causes, only what is written to the second value.
+    /// For tests: reacts to no signal, only to a write to the second value.
     #[cfg(test)]
     pub fn by_hand() -> (Self, UnixStream) {
         let (pipe, writer) = UnixStream::pair().expect("a test has descriptors");
@@ -81,7 +81,7 @@ impl AsFd for Interrupt {
 }
 
 impl Catchers {
-    /// Only once in a process: what is registered for the time after the last one stays.
+    /// Call this once per process: the handlers that the last value leaves behind stay registered.
     fn new(wanted: &[i32]) -> std::io::Result<Self> {
         let are_gone = Arc::new(AtomicBool::new(true));
         for &signal in wanted {

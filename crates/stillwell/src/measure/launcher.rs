@@ -41,7 +41,7 @@ pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
 
-/// Serves the front end, whose socket is standard input, until it hangs up.
+/// Serves the front end until it hangs up. Standard input is the socket to the front end.
 pub fn serve() {
     sys::install_launcher_signals();
     // The name in ps and top; the file is /proc/self/exe.
@@ -230,7 +230,7 @@ impl LauncherLoop {
         Err(BatchStop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
     }
 
-    /// Starts a child, waits for its end and collects what the kernel says about it.
+    /// Starts a child, waits for its end and collects the kernel's counts of it.
     fn run_child(
         &mut self,
         prepared: &PreparedCommand<'_>,

@@ -59,7 +59,7 @@ pub enum Hook {
     Cleanup,
 }
 
-/// How far a request came.
+/// The progress of a request.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Whether ^C or SIGTERM came.
@@ -96,7 +96,7 @@ pub enum MeasurementFailure {
         /// The end of its standard error.
         stderr: String,
     },
-    /// A worker did not do what it was asked to.
+    /// A worker did not do as asked.
     Worker {
         /// Its arm.
         arm: usize,

@@ -49,7 +49,7 @@ pub fn iteration_variables(job: &Job) -> impl Iterator<Item = CString> {
     })
 }
 
-/// The front end refuses strings with a NUL before they get here; what follows one would be cut off.
+/// Converts to a C string. The front end refuses strings with a NUL earlier; a NUL would cut off the rest.
 pub fn c_string(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     CString::new(&bytes[..end]).expect("no NUL before the first NUL")

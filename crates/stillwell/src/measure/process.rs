@@ -19,10 +19,11 @@ use crate::measure::wire::{
 };
 use crate::sys;
 
-/// How often a request to stop is repeated until the launcher answers: the first may come between two runs.
+/// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.
 const REPEAT: Duration = Duration::from_millis(100);
 
-/// Requests without an answer before the launcher is killed: ten seconds of them, five times what it gives a run.
+/// Unanswered requests before the front end kills the launcher. They take ten seconds, five times as long as the
+/// launcher gives a run.
 const REQUESTS_MAX: u32 = 100;
 
 /// Number of interrupts (^C or SIGTERM) that the running command survives.
@@ -46,7 +47,7 @@ impl LauncherProcess {
     /// Starts the launcher; `enter` moves it to the place of its runs.
     ///
     /// # Errors
-    /// The program cannot execute itself, or the launcher refuses what was asked of it.
+    /// The program cannot execute itself, or the launcher refuses the request.
     pub fn start(
         open: LauncherSettings,
         enter: impl FnOnce(u32) -> Result<()>,
@@ -60,7 +61,7 @@ impl LauncherProcess {
             .arg0(ARGV0)
             .env_clear()
             .stdin(OwnedFd::from(theirs))
-            // Out of the terminal's reach: the front end decides what ^C means.
+            // Keep the launcher out of the terminal's process group: the front end decides how to react to ^C.
             .process_group(0)
             .spawn()
             .context("cannot start the launcher (/proc/self/exe)")?;

@@ -1,4 +1,4 @@
-//! How long it takes to read what the kernel counts of the runs: between them, and not in them.
+//! The time it takes to read the kernel's counts of the runs. Stillwell reads them between the runs, not in them.
 
 use crate::measure::clock::monotonic_ns;
 

@@ -13,9 +13,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 /// A run that writes more than this to standard error is not kept in memory again.
 pub const STDERR_KEEP_BYTES_MAX: u64 = 64 << 10;
-/// How often to look whether a process without a pidfd has ended.
+/// The interval between checks whether a process without a pidfd has ended.
 const ASK_AGAIN_NS: i64 = 2_000_000;
-/// How much of the end of standard error is shown on a failure.
+/// The number of bytes from the end of standard error to show on a failure.
 const TAIL_BYTES: usize = 4 << 10;
 
 /// The null device and the memory file, opened once.
@@ -57,7 +57,8 @@ impl Streams {
         self.kept_stderr.as_fd()
     }
 
-    /// Takes what the run wrote to the memory file and empties it: the last part, and the length of the whole.
+    /// Takes the run's standard error from the memory file and empties the file. Returns the last part, and the
+    /// length of the whole.
     pub fn take_kept_stderr(&mut self) -> (Vec<u8>, u64) {
         let n_bytes = self.kept_stderr.metadata().map_or(0, |meta| meta.len());
         let mut tail = Vec::new();
@@ -73,7 +74,7 @@ impl Streams {
     }
 }
 
-/// A pipe whose reading end does not block; the writing end is for the child.
+/// Opens a pipe with a non-blocking reading end; the writing end is for the child.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;

@@ -25,7 +25,7 @@ use crate::values::exit_code;
 
 /// `argv[0]` that makes this program become a command.
 const ARGV0: &str = "stillwell-become";
-/// The command is executed as the user who called sudo.
+/// Runs the command as the user who called sudo.
 const AS_CALLER: &str = "as-caller";
 const AS_WE_ARE: &str = "as-we-are";
 /// Longest time between two calls of `look`, ns.
@@ -77,8 +77,8 @@ pub fn check(command: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end. What the terminal sends is for the command, and SIGTERM and SIGHUP are passed on to it.
-/// `look` is called now and then.
+/// Runs a command to its end. The terminal's signals reach the command directly; SIGTERM and SIGHUP are passed on to
+/// it. Calls `look` at intervals.
 ///
 /// # Errors
 /// It cannot be started.

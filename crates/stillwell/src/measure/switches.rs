@@ -1,6 +1,6 @@
-//! How long a run was kept off the CPU against its will: a dummy perf event with `context_switch` writes a record at
-//! every switch of every thread of the run, which says whether the thread was preempted or went to sleep. Works
-//! without privileges (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3).
+//! Measures how long the kernel kept a run off the CPU against its will. A dummy perf event with `context_switch`
+//! writes a record at every switch of every thread of the run. The record says whether the thread was preempted or
+//! went to sleep. Needs no privileges (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3).
 
 use std::io;
 
@@ -71,7 +71,7 @@ impl SwitchLog {
         Ok(Self { rings, events: Vec::new() })
     }
 
-    /// Forgets what was logged so far.
+    /// Discards the log so far.
     pub fn discard(&mut self) {
         for ring in &mut self.rings {
             while ring.next_record().is_some() {}
@@ -103,7 +103,8 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
     builder.build()?.sampled(RING_BYTES)
 }
 
-/// An event that counts nothing and whose records are switches, as [`switch`] reads them. Every user may open it, since it excludes the kernel.
+/// Builds an event that counts nothing and writes a record at every switch; [`switch`] reads them. Every user may
+/// open it, since it excludes the kernel.
 pub fn switches() -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
     builder
@@ -116,8 +117,8 @@ pub fn switches() -> Builder<'static> {
     builder
 }
 
-/// The switch that a record is. It has no body of its own, only what `sample_id_all` adds for TID and TIME: process (u32), thread
-/// (u32), time (u64). perf-event-data does not parse it.
+/// Parses a switch record. Its body holds only the fields that `sample_id_all` adds for TID and TIME: process (u32),
+/// thread (u32), time (u64). perf-event-data does not parse it.
 pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<Switch> {
     let thread = u32::from_ne_bytes(body.get(4..8)?.try_into().ok()?);
     let time_ns = u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?);

@@ -171,20 +171,20 @@ pub enum LauncherReply {
 pub struct LauncherReport {
     /// Columns of the metrics that can be collected beyond those that always are.
     pub metrics: Vec<String>,
-    /// Evidence that this machine does not give: what, why, what to do.
+    /// Evidence that this machine does not provide: the evidence, the reason, the remedy.
     pub gaps: Vec<(String, String, String)>,
 }
 
-/// How far a batch came.
+/// The progress of a batch.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct BatchResult {
     /// Jobs that ran to their end; the next one is the one that `stop` speaks of.
     pub n_done: u32,
-    /// Commands whose standard error was too long to keep on every run.
+    /// Commands with too much standard error to keep on every run.
     pub loud_commands: Vec<u32>,
     /// The launcher's own peak resident set so far, below which no child's `ru_maxrss` can be.
     pub maxrss_floor_kib: u64,
-    /// Time spent so far on reading what the kernel counts, between the runs; `None` when nothing of it is read.
+    /// Time spent so far on reading the kernel's counts between the runs; `None` when the launcher reads none.
     pub evidence_ns: Option<u64>,
     /// Why the rest was not done.
     pub stop: Option<BatchStop>,

@@ -41,7 +41,7 @@ pub struct Plan {
     pub seed: u64,
     /// Warm-up runs of each arm.
     pub n_warmups: u32,
-    /// How the number of blocks is found.
+    /// The rule for the number of blocks.
     pub blocks: BlockRule,
     /// Whether the session may end before its last block because everything is decided.
     #[serde(default)]
@@ -69,9 +69,9 @@ pub struct Plan {
     pub evidence: bool,
     /// The metrics that the summary shows.
     pub metrics: Vec<MetricChoice>,
-    /// How differences are judged.
+    /// The rule for judging differences.
     pub policy: DecisionRule,
-    /// How workers are used; `None` where every run is a process that is timed as a whole.
+    /// The use of workers; `None` where every run is a process that is timed as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Workers>,
     /// Whether a run has several rows: the slices of one process, from which a value of the run is made.
@@ -258,7 +258,7 @@ impl Role {
 pub struct Control {
     /// Its index.
     pub arm: usize,
-    /// What it is.
+    /// The arm's role.
     pub role: Role,
 }
 
@@ -280,7 +280,7 @@ pub enum ShellReason {
     },
 }
 
-/// How the number of blocks is found. It never depends on which arm was how fast.
+/// The rule for the number of blocks. It never depends on which arm was faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockRule {
@@ -349,13 +349,13 @@ pub struct ProcessPlan {
     pub env_padding: Padding,
 }
 
-/// How differences are judged.
+/// The rule for judging differences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecisionRule {
     /// Rate of false "different" verdicts.
     pub alpha: f64,
     /// Differences below this fraction count as the same.
     pub same_within: f64,
-    /// What is compared.
+    /// The statistic to compare.
     pub estimand: Estimand,
 }

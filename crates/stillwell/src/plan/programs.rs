@@ -197,7 +197,7 @@ pub(super) fn decide_workers(
         *budget_ns = if options.fast { *budget_ns / LONGER } else { *budget_ns };
     }
     if let Some(precision) = &mut plan.precision {
-        // t0 is that of the luckiest layout of memory; a few processes do not show what the others do.
+        // t0 is the time of the luckiest memory layout. A few processes do not show it if the others do not have it.
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
     }
     if options.rigorous {

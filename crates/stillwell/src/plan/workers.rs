@@ -1,4 +1,4 @@
-//! How workers are used: processes that run a benchmark a given number of times and answer how long that took.
+//! The use of workers: processes that run a benchmark a given number of times and answer how long that took.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::values::{Gc, Headline};
 /// Everything about the workers of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workers {
-    /// How long a slice should take, ns.
+    /// The intended length of a slice, ns.
     pub slice_ns: u64,
     /// Loops in a slice; `None` where calibration finds them.
     pub loops: Option<u64>,

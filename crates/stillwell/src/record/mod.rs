@@ -134,7 +134,8 @@ pub enum Event {
     Launcher {
         /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.
         maxrss_floor_kib: u64,
-        /// Time between the runs, of the warm-up too, in which it read what the kernel counts; `None` when it read nothing of it.
+        /// Time spent on reading the kernel's counts between the runs, those of the warm-up too; `None` when
+        /// Stillwell read none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence_ns: Option<u64>,
     },
@@ -190,7 +191,8 @@ pub enum Event {
         /// By name.
         counters: BTreeMap<String, u64>,
     },
-    /// A launch of an imported benchmark: a process, or what comes nearest to it. Its rows are the next ones of its arm.
+    /// A launch of an imported benchmark: a process, or the source's closest equivalent. Its rows are the next ones
+    /// of its arm.
     Launch {
         /// Index of the arm.
         arm: u32,

@@ -16,7 +16,7 @@ fn directory() -> Option<PathBuf> {
     of_user("XDG_STATE_HOME", ".local/state")
 }
 
-/// Our part of one of the user's directories: what the variable says, or the usual one in their home.
+/// Returns Stillwell's directory: the one that the variable names, or the usual one in the user's home.
 fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -62,7 +62,7 @@ impl Row {
         self.values[metric as usize] = value;
     }
 
-    /// Whether what it took is a time of its command: it was not cut short by the timeout and did not fail.
+    /// Whether the run's time is a time of its command: the run did not fail and the timeout did not cut it short.
     pub fn is_time(&self) -> bool {
         !self.timed_out && !self.is_rejected
     }

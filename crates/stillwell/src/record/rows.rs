@@ -159,7 +159,7 @@ impl Rows {
         self.rejected.binary_search(&index).is_ok()
     }
 
-    /// Whether what the row's run took is a time of its command: it was not cut short by the timeout and did not fail.
+    /// Whether the run's time is a time of its command: the run did not fail and the timeout did not cut it short.
     pub fn is_time(&self, index: usize) -> bool {
         !self.timed_out[index] && !self.is_rejected(index)
     }

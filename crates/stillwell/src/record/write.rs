@@ -91,7 +91,7 @@ impl Writer {
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         debug_assert!(lines.ends_with(b"\n"));
         let mut n_written = 0;
-        // A short write says that something is full; the next one says what.
+        // A short write shows that there is no space left; the next write returns the exact error.
         while n_written < lines.len() {
             match self.file.write(&lines[n_written..]) {
                 Ok(n_bytes) => n_written += n_bytes,

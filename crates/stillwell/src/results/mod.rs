@@ -165,7 +165,7 @@ pub struct LaunchInfo {
     pub metadata: Option<Box<Metadata>>,
 }
 
-/// A process, or what comes nearest to it in the source.
+/// A process, or the source's closest equivalent.
 #[derive(Clone, Debug, PartialEq)]
 struct Launch {
     info: LaunchInfo,
@@ -226,7 +226,7 @@ impl BenchmarkValues {
         self.launches.len()
     }
 
-    /// How many values and warm-ups are of launches that have ended.
+    /// The number of values and warm-ups of launches that have ended.
     pub fn n_ended(&self) -> (usize, usize) {
         self.launches.last().map_or((0, 0), |last| (last.values_end, last.warmups_end))
     }
@@ -286,7 +286,7 @@ impl BenchmarkValues {
         self.extras.iter().find(|extra| extra.name == name).map(|extra| &extra.values[..])
     }
 
-    /// Every extra has as many values as the benchmark; what was not there is absent.
+    /// Pads every extra to as many values as the benchmark; missing values are absent.
     pub fn fill_extras(&mut self) {
         for extra in &mut self.extras {
             extra.values.resize(self.values.len(), None);

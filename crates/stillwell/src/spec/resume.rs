@@ -7,7 +7,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::spec::workers::BenchVerb;
 
-/// Arguments that leave the plan alone, by their ids: they change the machine, what is shown, or what is written.
+/// Arguments that leave the plan alone, by their ids: they change the machine or the output.
 const ALLOWED: [&str; 20] = [
     "resume",
     "schema",
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::spec::{Cli, Verb};
 
-    /// Arguments that change the plan, or what it is of.
+    /// Arguments that change the plan or its commands.
     const REFUSED: [&str; 38] = [
         "commands",
         "benchmark",

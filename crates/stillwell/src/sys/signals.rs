@@ -10,7 +10,7 @@ static CURRENT_GROUP: AtomicI32 = AtomicI32::new(0);
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// The current run has exceeded its timeout.
 static TIMED_OUT: AtomicBool = AtomicBool::new(false);
-/// How often the launcher has asked the current run to end.
+/// Requests from the launcher to end the current run.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 
 /// The interval between requests to end a run. The first ones are SIGTERM, later ones SIGKILL.
@@ -82,7 +82,7 @@ pub fn install_launcher_signals() {
     install(libc::SIGTERM, on_stop);
     install(libc::SIGALRM, on_alarm);
     install(libc::SIGPIPE, on_nothing);
-    // The front end decides what ^C means, and passes on SIGTERM.
+    // The front end decides how to react to ^C, and passes on SIGTERM.
     install(libc::SIGINT, on_nothing);
     // At the limit of file sizes (ulimit -f) write(2) fails, and the launcher goes on.
     install(libc::SIGXFSZ, on_nothing);

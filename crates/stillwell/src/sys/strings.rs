@@ -70,8 +70,8 @@ impl Environment {
         Self { pointers: Vec::new(), added: Vec::new(), padding, name_bytes, end: None }
     }
 
-    /// Assembles an environment: the base, then the added variables, then the padding, if there is to be one. It
-    /// allocates only what no environment before it needed, and what `added` allocates.
+    /// Assembles an environment: the base, the added variables, and the padding, if any. It allocates only memory
+    /// that no earlier environment needed, and the memory for `added`.
     pub fn assemble<'a>(
         &'a mut self,
         base: &'a CStrings,

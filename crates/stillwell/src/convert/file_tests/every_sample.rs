@@ -1,4 +1,4 @@
-//! Every file that a real tool wrote is read, and says what that tool said.
+//! Reads every file that a real tool wrote and compares the values with those that the tool itself printed.
 
 use serde_json::Value;
 
@@ -286,7 +286,7 @@ fn pytest_says_the_same() {
         }
         assert_eq!(ours.launches().next().unwrap().loops(), 50);
     }
-    // Without data there is what pytest-benchmark computed, quartiles too.
+    // Without the data, the reader keeps the statistics that pytest-benchmark computed, quartiles too.
     let mut short = document.clone();
     for benchmark in short["benchmarks"].as_array_mut().unwrap() {
         benchmark["stats"].as_object_mut().unwrap().remove("data");

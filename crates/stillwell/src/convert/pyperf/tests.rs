@@ -1,4 +1,4 @@
-//! Old versions, what comes before what, and what happens to metadata. Values: `convert::file_tests`.
+//! Tests old versions, precedence and metadata. `convert::file_tests` tests the values.
 
 use std::num::NonZeroU64;
 
@@ -98,11 +98,11 @@ fn only_what_is_wanted() {
         .unwrap();
     let launch = fewer.benchmarks[0].launches().next().unwrap();
     assert_eq!((launch.loops(), &launch.info.metadata), (2, &None));
-    // pyperf would refuse that metadata; who asks for it is told.
+    // pyperf refuses that metadata, so a user who asks for it gets an error.
     assert!(FileFormat::Pyperf.read(&file, ReadOptions::default()).is_err());
 }
 
-/// What `python3 -m pyperf stats` (2.10.0) says of this file, to its digits.
+/// Expects the digits that `python3 -m pyperf stats` (2.10.0) prints for this file.
 #[test]
 fn the_numbers_of_pyperf() {
     let bytes = include_bytes!("../../../tests/samples/results/pyperf_timeit.json");

@@ -1,5 +1,5 @@
-//! How many loops make a slice, how many slices are left out at the beginning of a process, and how many are worth
-//! taking from one. All of it is found without looking at which arm is which.
+//! Finds the number of loops in a slice, the warm-up slices to leave out, and the number of slices worth taking from
+//! a process. It does all of this without knowing the arms.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ const SLICES_MAX: u32 = 50;
 const LONG_NS: u64 = 100_000_000;
 /// Generations from which the noise within and between processes is learnt.
 const LEARNT_FROM: usize = 6;
-/// Slices in which a warm-up is looked for, and the time for them; an interpreter that compiles what it runs takes
-/// longer.
+/// The number of slices to search for the end of a warm-up, and the time limit for them. An interpreter with a JIT
+/// compiler takes longer.
 const WARMUP_SLICES: [usize; 2] = [40, 400];
 const WARMUP_NS: [u64; 2] = [300_000_000, 2_000_000_000];
 /// Fewer slices show no warm-up.
@@ -32,7 +32,7 @@ const WARMUP_SLICES_MIN: usize = 8;
 const WARMUPS_MAX: usize = 1000;
 /// The number of loops grows by at least and at most this factor while it is looked for.
 const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=10.0;
-/// The shortest of so many slices counts: others have met what else the machine does.
+/// Tries per number of loops. The shortest slice counts, since other programs may have disturbed the others.
 const TRIES: u32 = 3;
 /// The slice of the slowest arm is at most so many times as long as a slice should be: of arms that differ by more, the
 /// fast one's slices are short, but such a ratio needs no precision.
@@ -102,7 +102,7 @@ impl SliceRunner<'_> {
                 }
             }
             if least_ns >= target_ns || loops >= LOOPS_MAX {
-                // The last step was a large one: back to what is needed.
+                // The last step was a large one: go back to the number needed.
                 let needed = (loops as f64 * target_ns / least_ns.max(1.0)).ceil();
                 return Ok((needed as u64).clamp(1, loops));
             }
@@ -207,8 +207,8 @@ impl Pace {
         }
     }
 
-    /// Takes in a generation: arm and times per loop of each process, and what a launch cost. After a few it is known how
-    /// many slices a process is worth (Kalibera & Jones 2013, section 5).
+    /// Takes in a generation: the arm and times per loop of each process, and the cost of a launch. After a few
+    /// generations it computes how many slices a process is worth (Kalibera & Jones 2013, section 5).
     pub(super) fn learn(&mut self, seen: &[(usize, Vec<f64>)], launch_ns: u64) {
         let Some(learning) = &mut self.learning else { return };
         // The value of a process is made of its lowest slices; so it is their noise that more slices make smaller.

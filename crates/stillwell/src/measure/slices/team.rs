@@ -1,4 +1,4 @@
-//! The worker processes of one benchmark: how each is started, and what it is asked before its first slice.
+//! The worker processes of one benchmark: starting each, and the requests to it before its first slice.
 
 use std::ffi::CString;
 
@@ -29,7 +29,7 @@ const EMPTY_TRIES: u32 = 3;
 #[derive(Debug)]
 pub(super) struct WorkerTeam {
     pub(super) members: Vec<TeamWorker>,
-    /// How long it took to start each and get it ready, ns, on average.
+    /// Mean time to start a process and get it ready, ns.
     pub(super) launch_ns: u64,
 }
 

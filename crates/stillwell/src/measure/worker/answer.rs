@@ -29,7 +29,7 @@ impl WorkerFacts {
 pub struct WorkerBenchmark {
     /// Its name.
     pub name: String,
-    /// How many times the code is repeated in one loop.
+    /// Repetitions of the code in one loop.
     pub inner_loops: u64,
     /// Everything else that was said of it.
     pub pairs: Vec<(String, String)>,

@@ -17,9 +17,9 @@ use crate::measure::worker::process::WorkerProcess;
 
 /// A line, with its end, may have this many bytes.
 pub const LINE_BYTES_MAX: usize = 65_536;
-/// How often the parent looks at the worker's output while it waits for an answer.
+/// The interval at which the parent reads the worker's output while it waits for an answer.
 const LOOK_NS: u64 = 50_000_000;
-/// How often it asks whether a process without a pidfd has ended.
+/// The interval at which the parent checks whether a process without a pidfd has ended.
 const ASK_AGAIN_NS: u64 = 2_000_000;
 
 /// Requests out, answers in.

@@ -33,7 +33,7 @@ pub enum FailureCause {
     },
     /// The process ended.
     Died {
-        /// Exit status, or minus the signal; `None` if it is unknown (a forked worker whose server is gone).
+        /// Exit status, or minus the signal. `None` if unknown: the fork server of a forked worker is gone.
         exit: Option<i32>,
     },
     /// It closed its pipe and went on. It was killed.
@@ -83,7 +83,7 @@ pub enum AnswerFault {
     LongerThanPossible,
 }
 
-/// The end of what a process wrote.
+/// The end of a process's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputTail {
     /// To standard output.

@@ -38,7 +38,7 @@ pub struct ForkServer {
     socket: OwnedFd,
     /// The bytes of the next line so far.
     buffer: RefCell<Vec<u8>>,
-    /// Whether an answer is missing. What comes next could be that one, so nothing more is asked.
+    /// Whether an answer is missing. The next line could be that answer, so the parent sends no more requests.
     lost: Cell<bool>,
 }
 

@@ -48,12 +48,13 @@ const ARGUMENT: &str = "--stillwell-worker=";
 /// Time limit of the start, and of requests that run none of the user's code. It also ends the wait for a program that
 /// is no worker.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How long a worker may take to end after `quit`.
+/// The time a worker may take to end after `quit`.
 const QUIT_LIMIT: Duration = Duration::from_secs(5);
-/// How long a process that has closed its pipes may take to end: the kernel closes them first (kernel/exit.c, do_exit).
+/// The time a process may take to end after it has closed its pipes: the kernel closes them first (kernel/exit.c,
+/// do_exit).
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
-/// How a worker is to be started.
+/// The options for starting a worker.
 #[derive(Debug)]
 pub struct WorkerLaunch {
     /// Program and arguments. The program is looked for in the PATH of `environment`; the worker's argument is added.
@@ -64,10 +65,10 @@ pub struct WorkerLaunch {
     pub attributes: Attributes,
 }
 
-/// How long an answer may take, and what ends the wait before.
+/// The time limit for an answer, and the events that end the wait earlier.
 #[derive(Clone, Debug, Default)]
 pub struct RequestLimits {
-    /// Limit for each request. Without one, only what runs the user's code may take more than a minute.
+    /// Limit for each request. Without one, only requests that run the user's code may take more than a minute.
     pub timeout: Option<Duration>,
     /// ^C and the like. One that comes while no worker is asked anything ends the next request.
     pub interrupt: Option<Rc<Interrupt>>,
@@ -154,7 +155,7 @@ impl Worker {
     /// Awaits the first line, unless it has come already.
     ///
     /// # Errors
-    /// It does not come, or is not what it should be.
+    /// The first line does not come, or is malformed.
     pub fn hello(&mut self) -> Result<&WorkerFacts, WorkerFailure> {
         if self.facts.is_none() {
             let line = self.exchange(None, b"", Some(LIMIT), true)?;
@@ -174,16 +175,16 @@ impl Worker {
         self.files.status()
     }
 
-    /// How many threads it has.
+    /// The number of threads of the worker.
     pub fn n_threads(&self) -> Option<u32> {
         self.status().n_threads
     }
 
-    /// Asks it to end, waits for that, and ends what is left of its group. A program that has ended by itself, as it
-    /// may after `list`, is fine.
+    /// Asks the worker to end, waits for that, and kills the rest of its process group. A worker may end by itself
+    /// after `list`; that is no error.
     ///
     /// # Errors
-    /// ^C came, or it answered rubbish; it has ended then, too.
+    /// ^C came, or the worker's answer was malformed. The worker has ended then, too.
     pub fn quit(mut self) -> Result<WorkerExit, WorkerFailure> {
         if self.over {
             return Err(self.end_by(Some("quit"), FailureCause::Over));
@@ -318,8 +319,8 @@ impl Worker {
     }
 }
 
-/// Whether a process that ended before its first line looks as if it never wanted to be a worker: it did what it always
-/// does, or it did not know the argument.
+/// Whether a process that ended before its first line is no worker at all: it did its usual work, or it did not know
+/// the argument.
 fn is_no_worker(status: i32, output_tail: &OutputTail) -> bool {
     let lines = || output_tail.stderr.lines().chain(output_tail.stdout.lines());
     let is_usage = |line: &str| {

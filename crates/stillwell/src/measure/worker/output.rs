@@ -13,7 +13,7 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 
 use crate::measure::worker::failure::OutputTail;
 
-/// How much of the end is shown.
+/// The number of bytes from the end to show.
 const TAIL_BYTES: usize = 4 << 10;
 /// A file longer than this is emptied.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -28,7 +28,7 @@ pub struct WorkerOutput {
 #[derive(Debug)]
 struct TailFile {
     file: File,
-    /// The end of what was in it when it was emptied.
+    /// The end of the output before it was last emptied.
     before: Vec<u8>,
 }
 

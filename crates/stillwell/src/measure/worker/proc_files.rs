@@ -58,7 +58,7 @@ impl ProcFiles {
     }
 }
 
-/// A file that fills the buffer may have been cut off, but never within what is looked for: that comes in whole lines.
+/// Reads a file. A file that fills the buffer may be cut off, but the lines searched for are always whole.
 fn read<const N: usize, T>(
     file: Option<&OwnedFd>,
     parse: impl FnOnce(&[u8]) -> Option<T>,

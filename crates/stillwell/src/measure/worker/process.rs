@@ -36,7 +36,7 @@ enum ProcessOrigin {
     Forked(Rc<dyn Reaper>),
 }
 
-/// How a process ended.
+/// The exit of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessEnd {
     /// Exit status, or minus the signal; `None` if it is unknown.

@@ -1,4 +1,4 @@
-//! The requests, one method each. All may fail as [`FailureCause`](super::What) says.
+//! The requests, one method each. All may fail as [`FailureCause`](super::failure::FailureCause) says.
 
 use std::time::Duration;
 

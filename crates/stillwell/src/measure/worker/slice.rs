@@ -15,8 +15,8 @@ pub struct Slice {
     pub cpu_ns: u64,
     /// The user's counters, for all loops together.
     pub counters: Vec<(String, u64)>,
-    /// How long the main thread waited on a run queue from the request to the answer. The wait before it got the CPU to
-    /// read the request is part of it, so this can be a little more than wall minus CPU time.
+    /// Time the main thread waited on a run queue, from the request to the answer. It includes the wait for the CPU
+    /// to read the request, so it can be a little more than wall minus CPU time.
     pub run_queue_wait_ns: Option<u64>,
     /// Times the main thread went to sleep. Waiting for requests is part of it, mostly 1; not corrected.
     pub voluntary_switches: Option<u64>,

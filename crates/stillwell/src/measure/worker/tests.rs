@@ -97,7 +97,7 @@ fn check_gone(pid: i32) {
     assert_eq!(error.raw_os_error(), Some(libc::ECHILD), "process {pid} was not reaped");
 }
 
-/// What goes wrong before or at the first line.
+/// Checks a failure before or at the first line.
 #[track_caller]
 fn check_hello(mut worker: Worker) -> WorkerFailure {
     let failure = worker.hello().unwrap_err();
@@ -107,7 +107,7 @@ fn check_hello(mut worker: Worker) -> WorkerFailure {
     failure
 }
 
-/// What goes wrong in `run 7`.
+/// Checks a failure in `run 7`.
 #[track_caller]
 fn check_run(mut worker: Worker) -> WorkerFailure {
     worker.hello().unwrap();
@@ -376,7 +376,7 @@ fn a_worker_gets_its_own_pipes_only_and_no_ignored_signals() {
     let pipes = first.channel.inodes();
     let directory = format!("/proc/{}/fd", second.pid());
     for entry in std::fs::read_dir(directory).unwrap() {
-        // What is opened by a name, /dev/null for one, has an inode of another file system.
+        // A file opened by name, such as /dev/null, has an inode of another file system.
         let meta = std::fs::metadata(entry.unwrap().path()).unwrap();
         assert!(!pipes.contains(&(meta.dev(), meta.ino())));
     }

@@ -45,7 +45,7 @@ pub struct Candidate {
     pub variants: Vec<BenchmarkVariant>,
     /// The kind of benchmark.
     pub kind: BenchmarkKind,
-    /// How it is measured.
+    /// The options for measuring it.
     pub policy: Policy,
     /// Error rate of the whole suite.
     pub alpha: Option<Percent>,
@@ -73,7 +73,7 @@ pub enum BenchmarkKind {
     Commands {
         /// In the order of the variants.
         commands: Vec<String>,
-        /// How they are executed.
+        /// The options for executing them.
         options: Box<CommandOptions>,
     },
     /// A statement for each variant.
@@ -87,7 +87,7 @@ pub enum BenchmarkKind {
     },
 }
 
-/// How commands are executed, with parameters filled in.
+/// The options for executing commands, with parameters filled in.
 #[derive(Clone, Debug, Default)]
 pub struct CommandOptions {
     /// The shell; `None` where the commands decide.

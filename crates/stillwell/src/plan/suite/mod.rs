@@ -226,7 +226,7 @@ impl BenchmarkPlanner<'_> {
         Ok((name, decide_bench(&spec, arms, listed, self.facts, seed)?))
     }
 
-    /// What commands, statements and programs have in common, and no kind decides itself.
+    /// Fills in the parts that commands, statements and programs have in common and that no kind sets itself.
     fn finish(&self, name: &str, mut plan: Plan) -> Plan {
         for arm in &mut plan.arms {
             // A program's benchmark keeps the name by which the program knows it.
@@ -258,7 +258,7 @@ impl BenchmarkPlanner<'_> {
         said.or(&self.candidate.policy)
     }
 
-    /// The options of workers, with what the file says where the command line says nothing.
+    /// Returns the options of workers. The file's value counts where the command line has none.
     fn session(&self) -> SessionOptions {
         let policy = self.policy();
         let mut session = self.said.session.clone();

@@ -79,7 +79,7 @@ fn all_comparisons_are_one_family_and_share_the_time() {
         BlockRule::Budget { budget_ns, .. } => budget_ns / 1_000_000_000,
         BlockRule::Exactly(_) => 0,
     };
-    // Four times a third is more than there is; what the file says is said.
+    // Four times a third is more than the whole; the file's own value stays.
     assert_eq!(found.members.iter().map(budget_s).collect::<Vec<_>>(), [30, 7, 30]);
     let same = |member: &SuiteMember| member.plan.policy.same_within;
     assert_eq!(found.members.iter().map(same).collect::<Vec<_>>(), [0.01, 0.03, 0.01]);

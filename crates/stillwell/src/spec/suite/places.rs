@@ -22,7 +22,7 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// What is wrong with a table of the file, and under which of its keys.
+/// A mistake in a table of the file, and the keys that lead to it.
 #[derive(Debug)]
 pub struct Flaw {
     keys: Vec<String>,
@@ -31,7 +31,8 @@ pub struct Flaw {
 }
 
 impl Flaw {
-    /// With the value under these keys, one in another; a number is a place in a list. If there is none, with what was to have it.
+    /// Makes a mistake at the value under these keys, from the outside in; a number is an index into a list. If there
+    /// is no such value, it is at the innermost table or list that exists.
     pub fn value(keys: &[&str], what: impl Into<String>) -> Self {
         let keys = keys.iter().map(|&key| key.to_owned()).collect();
         Self { keys, is_key: false, what: what.into() }
@@ -58,7 +59,7 @@ impl Flaw {
 pub struct Text<'a> {
     /// Its name.
     pub path: &'a Path,
-    /// What is in it.
+    /// Its text.
     pub text: &'a str,
 }
 
@@ -71,7 +72,7 @@ impl Text<'_> {
         Mistake { place: format!("{}:{line}:{column}", self.path.display()), what: what.into() }
     }
 
-    /// What is wrong with the table in these bytes, or with the whole file.
+    /// Makes a mistake for the table in these bytes, or for the whole file.
     pub fn wrong(self, table: Option<&Range<usize>>, wrong: Flaw) -> Mistake {
         let whole = || table.cloned().unwrap_or(0..0);
         let place = DeTable::parse(self.text).ok();
@@ -80,7 +81,7 @@ impl Text<'_> {
     }
 }
 
-/// The bytes of what is wrong, or of the last of its keys that is there.
+/// Returns the bytes of the mistake, or those of the last of its keys that exists.
 fn find(root: &DeTable<'_>, table: Option<&Range<usize>>, wrong: &Flaw) -> Option<Range<usize>> {
     let mut found = table.cloned();
     let in_list = |list: &DeValue<'_>| match list {
