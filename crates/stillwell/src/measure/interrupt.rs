@@ -1,4 +1,4 @@
-//! ^C and SIGTERM of the front end, as something that can be waited for.
+//! ^C and SIGTERM of the front end, as a descriptor to wait for.
 
 use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -63,7 +63,7 @@ impl Interrupt {
         (Self { pipe, actions: Vec::new(), is_counted: false }, writer)
     }
 
-    /// Whether one has come since the last call.
+    /// Whether a signal has arrived since the last call.
     pub fn take(&self) -> bool {
         let mut buffer = [0; 64];
         let mut taken = false;
@@ -92,7 +92,7 @@ impl Catchers {
         Ok(Self { n: 0, are_gone })
     }
 
-    /// One more.
+    /// Counts one more.
     fn add(wanted: &[i32]) -> std::io::Result<()> {
         let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
         let catchers = match all.take() {
@@ -104,7 +104,7 @@ impl Catchers {
         Ok(())
     }
 
-    /// One less.
+    /// Counts one less.
     fn remove() {
         let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(catchers) = all.as_mut() {

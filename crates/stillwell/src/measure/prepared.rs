@@ -1,5 +1,5 @@
-//! A batch as the launcher keeps it: every string that does not change from run to run is made ready once, so that
-//! little lies between two runs.
+//! The launcher's form of a batch. It prepares every string that does not change from run to run once, to keep the
+//! time between two runs short.
 
 use std::ffi::CString;
 
@@ -10,7 +10,7 @@ use crate::sys::CStrings;
 const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
 pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
 
-/// A command with its strings made ready, once for a batch.
+/// A command with its strings prepared, once for a batch.
 pub struct PreparedCommand<'a> {
     pub command: &'a Command,
     pub path: CString,

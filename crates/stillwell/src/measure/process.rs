@@ -1,4 +1,4 @@
-//! The launcher as the front end sees it: a process that answers one request at a time.
+//! The launcher as seen from the front end: a process that answers one request at a time.
 #![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -29,13 +29,13 @@ const REQUESTS_MAX: u32 = 100;
 /// Number of interrupts (^C or SIGTERM) that the running command survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterruptTolerance {
-    /// A run ends at the first.
+    /// A run ends at the first interrupt.
     None = 0,
-    /// A hook that cleans up may finish; it ends at the second.
+    /// A hook that cleans up may finish; it ends at the second interrupt.
     Once = 1,
 }
 
-/// A running launcher. It ends when this is dropped, because its socket closes.
+/// A running launcher. It ends when this is dropped, because the drop closes its socket.
 #[derive(Debug)]
 pub struct LauncherProcess {
     child: Child,
@@ -53,7 +53,7 @@ impl LauncherProcess {
         enter: impl FnOnce(u32) -> Result<()>,
     ) -> Result<(Self, LauncherReport)> {
         let interrupt = Interrupt::catch()?;
-        // The launcher inherits it.
+        // The launcher inherits the signal's disposition.
         sys::stop_ignoring_children();
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the launcher")?;
@@ -76,7 +76,7 @@ impl LauncherProcess {
         }
     }
 
-    /// Its process id: everything that it makes is a run or a hook.
+    /// The launcher's process id. All its children are runs or hooks.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -7,9 +7,9 @@ use std::io;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
-/// Ring buffer of each CPU, in bytes: a power of two; about 1 300 times off the CPU and on again.
+/// Ring buffer of each CPU, in bytes, a power of two. It has room for about 1 300 times off the CPU and on again.
 const RING_BYTES: usize = 64 << 10;
-/// More CPUs than this would cost more memory and time per run than the launcher may take.
+/// The most CPUs. More would cost more memory and time per run than the launcher may take.
 const CPUS_MAX: usize = 64;
 
 /// `PERF_RECORD_LOST`.
@@ -29,11 +29,11 @@ pub struct SwitchLog {
 /// One context switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Switch {
-    /// When, CLOCK_MONOTONIC.
+    /// Time of the switch, CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Of which thread.
+    /// The thread.
     pub thread: u32,
-    /// Onto the CPU or off it.
+    /// The direction: onto the CPU or off it.
     pub kind: SwitchKind,
     /// Index of the ring buffer, and so of the CPU.
     cpu: usize,
@@ -44,17 +44,17 @@ pub struct Switch {
 pub struct SwitchTotals {
     /// Time between being preempted and running again, over all threads.
     pub preempted_ns: u64,
-    /// Times a thread went on on another CPU than it had stopped on.
+    /// Times a thread continued on another CPU than it had stopped on.
     pub migrations: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SwitchKind {
-    /// It goes on.
+    /// The thread continues.
     In,
-    /// It waits for something.
+    /// The thread waits for an event.
     Out,
-    /// It would go on, but another one is let in.
+    /// The thread could continue, but the kernel runs another one.
     Preempted,
 }
 

@@ -197,7 +197,7 @@ pub(super) fn decide_workers(
         *budget_ns = if options.fast { *budget_ns / LONGER } else { *budget_ns };
     }
     if let Some(precision) = &mut plan.precision {
-        // t0 is the time of the luckiest memory layout. A few processes do not show it if the others do not have it.
+        // t0 is the time of the luckiest memory layout, and a few processes may all miss that layout.
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
     }
     if options.rigorous {

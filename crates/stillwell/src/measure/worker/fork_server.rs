@@ -32,7 +32,7 @@ use crate::measure::worker::failure::{self, AnswerFault, FailureCause, OutputTai
 use crate::measure::worker::process::{Reaper, WorkerProcess};
 use crate::measure::worker::{EXIT_LIMIT, LIMIT, RequestLimits, Worker, answer, text};
 
-/// The program that forks. It must outlive its workers: they keep it.
+/// The program that forks. It must outlive its workers, so they keep it alive.
 #[derive(Debug)]
 pub struct ForkServer {
     socket: OwnedFd,
@@ -95,7 +95,7 @@ impl ForkServer {
             return Err(failed(FailureCause::ErrorAnswer(text)));
         }
         let pid = answer::number(&line, b"pid").and_then(|pid| i32::try_from(pid).ok());
-        // To kill 0 or 1, or minus those, would kill ourselves or everything (kill(2)).
+        // kill(2) with 0 or 1, or minus those, would kill this process or all others.
         let Some(pid) = pid.filter(|&pid| pid > 1) else {
             let line = failure::shown(&line);
             return Err(failed(FailureCause::Rubbish { line, why: AnswerFault::Form }));
@@ -136,7 +136,7 @@ impl ForkServer {
                 return Err(ChannelError::Rubbish(buffer.clone(), AnswerFault::TooLong));
             }
             let mut chunk = [0; 1024];
-            // MSG_DONTWAIT and not O_NONBLOCK, which would apply to the owner of the socket as well.
+            // MSG_DONTWAIT, since O_NONBLOCK would apply to the owner of the socket too.
             match recv(&self.socket, &mut chunk, RecvFlags::DONTWAIT) {
                 Ok((0, _)) | Err(Errno::CONNRESET) => return Err(ChannelError::Gone),
                 Ok((n_bytes, _)) => buffer.extend_from_slice(&chunk[..n_bytes]),

@@ -45,8 +45,8 @@ pub use slice::Slice;
 
 /// The argument that makes a program a worker.
 const ARGUMENT: &str = "--stillwell-worker=";
-/// Time limit of the start, and of requests that run none of the user's code. It also ends the wait for a program that
-/// is no worker.
+/// Time limit for the start and for requests that run none of the user's code. It also ends the wait for a program
+/// that is not a worker.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The time a worker may take to end after `quit`.
 const QUIT_LIMIT: Duration = Duration::from_secs(5);
@@ -57,9 +57,9 @@ const EXIT_LIMIT: Duration = Duration::from_secs(1);
 /// The options for starting a worker.
 #[derive(Debug)]
 pub struct WorkerLaunch {
-    /// Program and arguments. The program is looked for in the PATH of `environment`; the worker's argument is added.
+    /// Program and arguments. Stillwell searches the PATH of `environment` and adds the worker's argument.
     pub argv: Vec<Bytes>,
-    /// `NAME=VALUE`, all of it, the padding included.
+    /// The whole environment as `NAME=VALUE`, the padding included.
     pub environment: Vec<Bytes>,
     /// Attributes that the process sets on itself.
     pub attributes: Attributes,
@@ -70,7 +70,7 @@ pub struct WorkerLaunch {
 pub struct RequestLimits {
     /// Limit for each request. Without one, only requests that run the user's code may take more than a minute.
     pub timeout: Option<Duration>,
-    /// ^C and the like. One that comes while no worker is asked anything ends the next request.
+    /// ^C, SIGTERM or SIGHUP. One that arrives between requests ends the next request.
     pub interrupt: Option<Rc<Interrupt>>,
 }
 
@@ -81,9 +81,9 @@ pub struct RequestLimits {
     expect(dead_code, reason = "what was measured before is as good whatever it ended with")
 )]
 pub struct WorkerExit {
-    /// Exit status, or minus the signal; `None` if it is unknown.
+    /// Exit status, or minus the signal; `None` if unknown.
     pub exit: Option<i32>,
-    /// Whether it did not end in time and was killed.
+    /// Whether Stillwell killed it because it did not end in time.
     pub killed: bool,
     /// Resources it used, from wait4(2). Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
     pub usage: Option<Usage>,
@@ -99,7 +99,7 @@ pub struct Worker {
     files: ProcFiles,
     facts: Option<WorkerFacts>,
     request_limits: RequestLimits,
-    /// Whether it has failed, and is gone.
+    /// Whether the worker has failed and is gone.
     over: bool,
 }
 
@@ -152,7 +152,7 @@ impl Worker {
         self.process.pid()
     }
 
-    /// Awaits the first line, unless it has come already.
+    /// Waits for the first line, unless it has already arrived.
     ///
     /// # Errors
     /// The first line does not come, or is malformed.
@@ -215,7 +215,8 @@ impl Worker {
         })
     }
 
-    /// Sends a request, `None` for the one that is never sent, and returns the first line of the answer.
+    /// Sends a request and returns the first line of the answer. `None` stands for the first line, which has no
+    /// request.
     fn exchange(
         &mut self,
         request: Option<&str>,
@@ -306,7 +307,7 @@ impl Worker {
         }
     }
 
-    /// Ends the process and says why.
+    /// Ends the process and returns the failure.
     fn end_by(&mut self, request: Option<&str>, what: FailureCause) -> WorkerFailure {
         self.process.finish();
         self.over = true;

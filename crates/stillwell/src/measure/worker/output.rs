@@ -65,7 +65,7 @@ impl WorkerOutput {
 impl TailFile {
     fn open(name: &str) -> io::Result<Self> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
-        // Appending, so that the program goes on at the new end when the file is emptied.
+        // Append, so that the program writes at the new end after the file is emptied.
         fcntl_setfl(&file, OFlags::APPEND)?;
         Ok(Self { file: file.into(), before: Vec::new() })
     }
@@ -84,7 +84,7 @@ impl TailFile {
     fn end(&self) -> Vec<u8> {
         let n_bytes = self.n_bytes();
         let mut tail = vec![0; TAIL_BYTES];
-        // pread: the offset belongs to the program as well.
+        // pread, because the program shares the offset.
         let from = n_bytes.saturating_sub(TAIL_BYTES as u64);
         let n_read = self.file.read_at(&mut tail, from).unwrap_or(0);
         tail.truncate(n_read);

@@ -1,4 +1,4 @@
-//! The requests, one method each. All may fail as [`FailureCause`](super::failure::FailureCause) says.
+//! The requests, one method each. Each may fail with a [`FailureCause`](super::failure::FailureCause).
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Worker {
         self.ok(&format!("compile {duplicate}"), b"", Some(LIMIT))
     }
 
-    /// Whether garbage is collected during runs; only to a worker with the fact `gc`.
+    /// Switches garbage collection during runs on or off; only for a worker with the fact `gc`.
     ///
     /// # Errors
     /// As for every request.

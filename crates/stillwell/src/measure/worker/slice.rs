@@ -9,7 +9,7 @@ use crate::measure::worker::{Worker, answer};
 pub struct Slice {
     /// CLOCK_MONOTONIC when the request was sent.
     pub started_ns: u64,
-    /// Around the loop, as the worker says.
+    /// Wall time around the loop, measured by the worker.
     pub wall_ns: u64,
     /// CPU time of the process, all threads, around the same.
     pub cpu_ns: u64,
@@ -20,14 +20,15 @@ pub struct Slice {
     pub run_queue_wait_ns: Option<u64>,
     /// Times the main thread went to sleep. Waiting for requests is part of it, mostly 1; not corrected.
     pub voluntary_switches: Option<u64>,
-    /// Times the main thread was preempted. Where this process shares the worker's CPU, its own waking up at the answer
-    /// counts, after the loop: up to 2 then mean nothing, and the sleep above may be missing.
+    /// Times the main thread was preempted. If this process shares the worker's CPU, its waking at the answer counts
+    /// too, although it comes after the loop. Then up to 2 preemptions mean nothing, and the sleep above may be
+    /// missing.
     pub involuntary_switches: Option<u64>,
     /// Peak resident set so far, KiB.
     pub maxrss_kib: Option<u64>,
     /// The CPU that the main thread ran on last.
     pub cpu: Option<u32>,
-    /// From the request to the answer, by the clock here.
+    /// From the request to the answer, measured by this process.
     pub round_trip_ns: u64,
 }
 

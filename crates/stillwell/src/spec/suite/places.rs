@@ -1,4 +1,4 @@
-//! Where in a suite file something stands, to say it of a mistake: file, line and column.
+//! The place of a mistake in a suite file: file, line and column.
 
 use std::fmt;
 use std::ops::Range;
@@ -38,23 +38,23 @@ impl Flaw {
         Self { keys, is_key: false, what: what.into() }
     }
 
-    /// With this key: it should not be there.
+    /// Makes a mistake at this key: it should not be there.
     pub fn key(key: &str, what: impl Into<String>) -> Self {
         Self { is_key: true, ..Self::value(&[key], what) }
     }
 
-    /// With all of it.
+    /// Makes a mistake of the whole table or file.
     pub fn whole(what: impl Into<String>) -> Self {
         Self::value(&[], what)
     }
 
-    /// Said of something.
+    /// Puts the name of the faulty object before the message.
     pub fn of(self, whose: &str) -> Self {
         Self { what: format!("{whose}: {}", self.what), ..self }
     }
 }
 
-/// A file and its text, to say where something is.
+/// A file and its text, to find the place of a mistake.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// Its name.

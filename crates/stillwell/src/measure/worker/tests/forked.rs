@@ -1,4 +1,4 @@
-//! Workers that another program forks: it is a Python program here.
+//! Workers that another program forks; here it is a Python program.
 
 use super::*;
 
