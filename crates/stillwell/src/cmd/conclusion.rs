@@ -54,7 +54,8 @@ pub fn measure_and_show(
     Ok((path, code))
 }
 
-/// Shows all finished runs, also after a failure. The failure comes last, where the user sees it. Returns the exit code.
+/// Shows all finished runs, also after a failure. The failure comes last, where the user sees it. Returns the exit
+/// code.
 ///
 /// # Errors
 /// The record cannot be read, or the output cannot be written.

@@ -147,7 +147,8 @@ fn table(assessment: &Assessment, markup: Markup, to: &mut dyn Write) -> Result<
     Ok(to.write_all(table.as_bytes())?)
 }
 
-/// Adds the benchmarks of a record to a pyperf file, which need not exist. A benchmark in both gets the processes of both.
+/// Adds the benchmarks of a record to a pyperf file, which need not exist. A benchmark in both gets the processes of
+/// both.
 ///
 /// # Errors
 /// The file is no pyperf file, a benchmark in both comes from two machines, or the file cannot be written.

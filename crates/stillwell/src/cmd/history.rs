@@ -116,7 +116,8 @@ fn is_of_criterion(name: &str) -> bool {
     matches!(last, "benchmark.json" | "estimates.json" | "sample.json" | "tukey.json" | "raw.csv")
 }
 
-/// Endings of results in a directory, and the names of other files there: those of asv, of our suites and of our pools.
+/// Endings of results in a directory, and the names of other files there: those of asv, of our suites and of our
+/// pools.
 const RESULTS: [&str; 4] = [".swell", ".json", ".json.gz", ".csv"];
 const POOL: &str = "pool.json";
 const NO_RESULTS: [&str; 4] = ["benchmarks.json", "machine.json", "suite.json", POOL];

@@ -1,5 +1,5 @@
-//! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A trial
-//! is of one process: one launch.
+//! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A
+//! trial is of one process: one launch.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -15,7 +15,7 @@ use crate::results::{
     BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
 };
 
-/// Name of the extra that is the time of the garbage collector.
+/// Name of the extra for the time of the garbage collector.
 const GC: &str = "gc";
 
 #[derive(Deserialize)]

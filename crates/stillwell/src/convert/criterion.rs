@@ -18,7 +18,7 @@ const BENCHMARK: &str = "benchmark.json";
 const SAMPLE: &str = "sample.json";
 const ESTIMATES: &str = "estimates.json";
 
-/// Whether a file, by its path from the directory that was given, has to be read for a side.
+/// Whether a reader of this side needs a file, given its path from the named directory.
 pub fn wants(path: &str, side: &str) -> bool {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_side = directory.is_empty() || directory.rsplit('/').next() == Some(side);
@@ -53,7 +53,7 @@ struct CriterionEstimate {
     point_estimate: Finite,
 }
 
-/// Reads all benchmarks under the directory that was given, of one side.
+/// Reads all benchmarks of one side below the named directory.
 ///
 /// # Errors
 /// The directory holds no benchmarks, or one of them is malformed; the message names its path.
@@ -117,7 +117,7 @@ fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkValues> {
     Ok(found)
 }
 
-/// A time is of all iterations of a sample, in ns.
+/// A time covers all iterations of a sample, in ns.
 fn values(found: &mut BenchmarkValues, sample: &CriterionSample) -> Result<()> {
     let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
     ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");

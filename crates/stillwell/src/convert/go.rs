@@ -32,18 +32,18 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     Ok(log.finish())
 }
 
-/// Name, unit and parameters of a benchmark, so that its next line is found.
+/// Name, unit and parameters of a benchmark, to find it again at its next line.
 type GoIdentity = (String, String);
 
 #[derive(Default)]
 struct GoLog {
-    /// As the lines so far have set it.
+    /// The configuration set by the lines so far.
     config: Metadata,
     benchmarks: Vec<BenchmarkValues>,
     indices: HashMap<GoIdentity, usize>,
 }
 
-/// Whether a line is a result: a name that begins as they all do, and a number.
+/// Whether a line is a result: a name with the common prefix, and a number.
 pub(super) fn is_result(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let is_named = words.next().is_some_and(|name| name.starts_with(PREFIX));

@@ -1,4 +1,5 @@
-//! Google Benchmark's JSON. Repetitions are in one process: one launch. Aggregates are left out; we compute our own.
+//! Google Benchmark's JSON. Repetitions are in one process: one launch. Aggregates are left out, because Stillwell
+//! computes its own.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +44,7 @@ struct GoogleRun {
     others: BTreeMap<String, Value>,
 }
 
-/// Keys that are numbers and not counters.
+/// Numeric keys that are not counters.
 const NOT_COUNTERS: [&str; 3] = ["family_index", "per_family_instance_index", "repetitions"];
 
 /// Reads a file.
@@ -135,7 +136,7 @@ fn repetition(found: &mut BenchmarkValues, entry: &GoogleRun, detail: Detail) ->
     Ok(())
 }
 
-/// Used if there are no repetitions beside it (`--benchmark_report_aggregates_only`).
+/// Reads an aggregate. It is used only without repetitions (`--benchmark_report_aggregates_only`).
 fn aggregate(found: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };

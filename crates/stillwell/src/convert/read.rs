@@ -47,7 +47,7 @@ impl FileFormat {
         value.map_or_else(|| self.name().into(), |value| value.get_name().to_owned())
     }
 
-    /// Other files that say more of this one, from the directory that it is in; they need not be there.
+    /// Other files with more data on this one, as paths from its directory; they need not exist.
     pub fn wants_beside(self) -> &'static [&'static str] {
         match self {
             Self::Asv => &["benchmarks.json", "../benchmarks.json"],
@@ -55,7 +55,7 @@ impl FileFormat {
         }
     }
 
-    /// Reads a file, decompressed if it must be.
+    /// Reads a file, and decompresses it first if necessary.
     ///
     /// # Errors
     /// The file does not match the format; the message has the place.
@@ -75,13 +75,14 @@ impl FileFormat {
 
 /// The first bytes of a gzip file (RFC 1952, 2.3.1).
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// A small file can unpack to any size; more than this is not a benchmark's.
+/// The most bytes after decompression. A small file can unpack to any size, and no benchmark file is larger than
+/// this.
 const UNPACKED_BYTES_MAX: u64 = 1 << 31;
 
 /// The content of a gzip file, or the bytes themselves. The name of the file has no effect.
 ///
 /// # Errors
-/// It is damaged, or unpacks to more than 2 GiB.
+/// The file is damaged, or unpacks to more than 2 GiB.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(&GZIP) {
         return Ok(Cow::Borrowed(bytes));

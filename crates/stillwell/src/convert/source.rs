@@ -22,7 +22,7 @@ pub struct SourceFile<'a> {
 }
 
 impl<'a> SourceFile<'a> {
-    /// Last part of the path: the name of a benchmark that has none of its own.
+    /// The last part of the path. It is the name of a benchmark without a name of its own.
     pub(super) fn name(&self) -> &'a str {
         self.path.rsplit('/').next().unwrap_or(self.path)
     }

@@ -1,6 +1,7 @@
-//! Results of other programs → a record, with no more certainty than the file has.
+//! Results of other programs → a record. The record claims no more certainty than the file has.
 //!
-//! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are slices.
+//! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are
+//! slices.
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -26,15 +27,15 @@ pub struct ImportOptions {
     pub file: String,
     /// Its format, as `--from` names it.
     pub from: String,
-    /// When it was made, RFC 3339.
+    /// Its creation time, RFC 3339.
     pub created: String,
     /// The words of our command line.
     pub command_line: Vec<String>,
-    /// Number of runs at the beginning of each command that are warm-ups.
+    /// Number of warm-up runs at the beginning of each command.
     pub n_warmups: u32,
     /// The reference of the comparisons, if it is not the first arm.
     pub reference: Option<String>,
-    /// Whether every value is a run of its own, so that none is summarised with others.
+    /// Whether every value is a separate run, so that no values are summarised together.
     pub is_flat: bool,
     /// Whether to keep the source's data on each launch.
     pub with_launches: bool,
@@ -43,7 +44,7 @@ pub struct ImportOptions {
 /// Makes a record.
 ///
 /// # Errors
-/// There is no value, a command has nothing but warm-ups, or the reference is not there.
+/// There is no value, a command has only warm-ups, or the reference does not exist.
 pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
     let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
     ensure!(
@@ -104,7 +105,7 @@ fn arms_of(results: &Results) -> Vec<usize> {
     arm_of
 }
 
-/// Facts about the machine in the file.
+/// The file's facts about the machine.
 fn facts(results: &Results) -> Facts {
     let said = |key: &str| match results.agreed(key)? {
         MetaValue::Text(text) => Some(text.clone()),
@@ -209,7 +210,7 @@ fn arm(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Arm {
     }
 }
 
-/// Rows and events that are being made.
+/// The rows and events so far.
 struct RecordBuilder<'a> {
     options: &'a ImportOptions,
     rows: Rows,
@@ -249,7 +250,7 @@ impl RecordBuilder<'_> {
         Ok(())
     }
 
-    /// `n_done`: launches of this benchmark with values, so far.
+    /// `n_done` is the number of earlier launches of this benchmark with values.
     fn launch(
         &mut self,
         benchmark: &BenchmarkValues,
@@ -311,7 +312,7 @@ impl RecordBuilder<'_> {
         {
             row.value = Some(value);
         }
-        // The pauses in between are not known. A record's integers are those of JSON readers: signed.
+        // The pauses in between are unknown. A record's integers are signed, as in JSON readers.
         let end_ns = self.started_ns.saturating_add(whole.unwrap_or(0));
         self.started_ns = end_ns.min(i64::MAX as u64);
         self.rows.push(&row);

@@ -1,6 +1,6 @@
-//! A command of the user that this program waits for, as nice(1) does. The command has the terminal, and Stillwell passes
-//! its status on. The kernel ends the command when this program ends. Between the two this program is executed again, for
-//! the calls that a child must make on itself.
+//! A command of the user that this program waits for, as nice(1) does. The command has the terminal, and Stillwell
+//! passes its status on. The kernel ends the command when this program ends. Between the two this program is executed
+//! again, for the calls that a child must make on itself.
 #![expect(clippy::disallowed_methods, reason = "this module starts a command")]
 
 use std::ffi::{OsStr, OsString};

@@ -1,5 +1,5 @@
-//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, one request outstanding
-//! at a time.
+//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, one request
+//! outstanding at a time.
 
 use std::io::{self, Read, Write};
 

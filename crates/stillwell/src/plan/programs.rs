@@ -15,12 +15,12 @@ use crate::spec::workers::{
 };
 use crate::values::{Cpus, Headline, MetricChoice, parse_cpu_list};
 
-/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is a
-/// thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
+/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is
+/// a thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
 const SLICE_NS: u64 = 1_000_000;
-/// Of the whole session, for --rigorous and --fast.
+/// The factor of --rigorous and --fast on the time of the whole session.
 pub(super) const LONGER: u64 = 3;
-/// Fewer processes do not end a session, however precise t0 is.
+/// The fewest processes that can end a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
 /// The benchmark of `timeit`: the name of the standard library's module.
 const TIMEIT: &str = "timeit";
@@ -98,7 +98,7 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
 /// The benchmarks that the user wants, or all, each once, in the order of the programs.
 ///
 /// # Errors
-/// There is none, or not one that the user wants.
+/// No benchmark exists, or none that the user wants.
 pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for listed in found.iter().flatten() {
@@ -201,7 +201,7 @@ pub(super) fn decide_workers(
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
     }
     if options.rigorous {
-        // The time is to be spent, not saved.
+        // Spend all the time, do not save it.
         plan.precision = plan.precision.filter(|_| options.stop.precision.is_some());
     }
     plan.metrics =
@@ -226,8 +226,8 @@ fn workers(options: &WorkerOptions, headline: Headline) -> Workers {
     }
 }
 
-/// One CPU for all workers: they take turns on it, so it is the same for all, and no migration is part of a time. An
-/// isolated one if there is one; else the last, because the first serves most interrupts.
+/// Puts all workers on one CPU, where they take turns: it is the same for all, and no time includes a migration. It
+/// is an isolated CPU if there is one. Otherwise it is the last CPU, because the first one serves most interrupts.
 pub fn affinity(options: &WorkerOptions, facts: &Facts) -> Option<Cpus> {
     match &options.affinity {
         Some(Affinity::All) => return None,

@@ -6,7 +6,7 @@ use crate::spec::run::{ArmOptions, ExecutionOptions, HookOptions};
 use crate::spec::workers::WorkerOptions;
 use crate::values::{Cpus, MetricList, Order, Rlimit, TimeSpan};
 
-/// The options of a session beside its arms; `None` where the user left the choice to Stillwell.
+/// The options of a session other than its arms; `None` where the user leaves the choice to Stillwell.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRequest {
     /// The length of the measurement, and the order of the runs.
@@ -32,7 +32,7 @@ pub struct LengthRequest {
     pub n_blocks_min: Option<u32>,
     /// Most blocks.
     pub n_blocks_max: Option<u32>,
-    /// When to stop.
+    /// The rules for stopping.
     pub stop: StopOptions,
     /// Limit for one run.
     pub timeout: Option<TimeSpan>,

@@ -18,8 +18,8 @@ use crate::spec::run::ProcessOptions;
 use crate::spec::workers::WorkerOptions;
 use crate::sys::User;
 
-/// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian puts
-/// everything back when its socket closes. The default guard changes nothing.
+/// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
+/// puts everything back when its socket closes. The default guard changes nothing.
 #[derive(Debug, Default)]
 pub struct Guard {
     guardian: Option<Guardian>,

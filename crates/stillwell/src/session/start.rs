@@ -37,7 +37,8 @@ fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     error.context(format!("the runs that had finished are in {}", path.display()))
 }
 
-/// A session that is about to start. [`SessionStart::new`] is the only way to make one; the public fields have defaults.
+/// A session that is about to start. [`SessionStart::new`] is the only way to make one; the public fields have
+/// defaults.
 pub struct SessionStart<'a> {
     plan: &'a Plan,
     survey: Survey,
@@ -167,8 +168,8 @@ impl<'a> SessionStart<'a> {
         self.create_record(path, metrics_of(&evidence.metrics), clock_origin_ns)
     }
 
-    /// Creates the record with its header. `clock_origin_ns` is the reading of the monotonic clock from which the starts
-    /// of rows count.
+    /// Creates the record with its header. `clock_origin_ns` is the reading of the monotonic clock from which the
+    /// starts of rows count.
     ///
     /// # Errors
     /// The file exists, or cannot be written.

@@ -85,8 +85,8 @@ impl Session<'_> {
             if n_run >= n_due || is_over {
                 return Ok(SessionEnd { reason: EndReason::Complete, failure: None });
             }
-            // Whole blocks that fit into a piece and end at the next interim analysis at the latest: decisions are made
-            // between blocks.
+            // Whole blocks that fit into a piece and end at the next interim analysis at the latest: decisions are
+            // made between blocks.
             let fit = self.piece_steps().div_ceil(self.plan.arms.len());
             let fit = fit.min(self.blocks_within(budget_ns).max(1));
             let until_look =

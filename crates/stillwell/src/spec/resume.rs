@@ -1,5 +1,5 @@
-//! The options that go with `bench --resume`. A suite that goes on keeps its plan, so an option that would change the plan
-//! is refused. A new option of `bench` is refused until it is listed here.
+//! The options that go with `bench --resume`. A suite that goes on keeps its plan, so an option that would change the
+//! plan is refused. A new option of `bench` is refused until it is listed here.
 
 use clap::error::Error;
 use clap::parser::ValueSource;
@@ -33,8 +33,8 @@ const ALLOWED: [&str; 20] = [
     "report",
 ];
 
-/// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own, and is
-/// flattened into a verb as the first field: clap takes the values out of the matches field by field.
+/// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own,
+/// and is flattened into a verb as the first field: clap takes the values out of the matches field by field.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentIds(Vec<String>);
 
@@ -62,7 +62,8 @@ impl Args for ArgumentIds {
 }
 
 impl BenchVerb {
-    /// The first option of the command line that does not go with `--resume`, by all of its names: `--processes/--blocks`.
+    /// The first option of the command line that does not go with `--resume`, by all of its names:
+    /// `--processes/--blocks`.
     pub fn refused_with_resume(&self) -> Option<String> {
         let command = Self::augment_args(Command::new("bench"));
         let is_refused = |arg: &&Arg| {

@@ -1,5 +1,5 @@
-//! The options of `stillwell run`. `None` means that the command line does not have the option; `plan` has the defaults, and
-//! the help texts quote them.
+//! The options of `stillwell run`. `None` means that the command line does not have the option; `plan` has the
+//! defaults, and the help texts quote them.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! The options of `stillwell timeit` and `stillwell bench`. An option that does the same as one of pyperf has its name.
+//! The options of `stillwell timeit` and `stillwell bench`. An option that does the same as one of pyperf has its
+//! name.
 
 use std::path::PathBuf;
 use std::str::FromStr;

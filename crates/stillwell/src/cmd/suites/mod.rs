@@ -93,8 +93,8 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
 }
 
-/// Measures a planned suite. `copies` are the builds that belong to this session alone; `are_needed` becomes true when a
-/// resumed session would need them.
+/// Measures a planned suite. `copies` are the builds that belong to this session alone; `are_needed` becomes true
+/// when a resumed session would need them.
 fn measured(
     verb: &BenchVerb,
     (path, text): (&Path, String),
@@ -213,8 +213,8 @@ impl SuiteDocument {
         parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
     }
 
-    /// The variants that have to be built: those of programs, which list their own benchmarks, and those of the selected
-    /// benchmarks.
+    /// The variants that have to be built: those of programs, which list their own benchmarks, and those of the
+    /// selected benchmarks.
     fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
         let planned = |variant: &SuiteItem<Variant>| VariantBuild {
             variant: Variant::clone(variant),
@@ -267,8 +267,8 @@ fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteItem<Variant>
     arms.iter().enumerate().map(variant).collect()
 }
 
-/// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest stays
-/// as it is written, because a shell may read it.
+/// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest
+/// stays as it is written, because a shell may read it.
 fn from_here(prefix: &str) -> Result<String> {
     let context = || format!("--arms {prefix:?}");
     let (program, rest) = prefix.split_at(first_word(prefix));

@@ -1,6 +1,6 @@
-//! The session of a suite visits its benchmarks in turns. Each pass goes through all undecided benchmarks in random order,
-//! and each visit measures one of them up to its next interim analysis. So the time goes to the benchmarks that need it,
-//! and a busy period of the machine is spread over all of them.
+//! The session of a suite visits its benchmarks in turns. Each pass goes through all undecided benchmarks in random
+//! order, and each visit measures one of them up to its next interim analysis. So the time goes to the benchmarks
+//! that need it, and a busy period of the machine is spread over all of them.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The runs of a benchmark: each goes where all values are, as it is read.
+//! The runs of a benchmark. The reader appends each to the common list of values as it reads it.
 
 use std::fmt;
 use std::num::NonZeroU64;

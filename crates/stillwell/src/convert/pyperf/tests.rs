@@ -84,7 +84,7 @@ fn calibrations() {
     let eight = Calibration::Loops(NonZeroU64::new(8).unwrap());
     let found: Vec<_> = launches.iter().map(|it| it.info.calibration).collect();
     assert_eq!(found, [Some(eight), Some(Calibration::WarmupsAgain(0)), None, None]);
-    // A run with values is no calibration, whatever it says.
+    // A run with values is not a calibration, whatever its metadata claims.
     assert_eq!(launches[3].info.metadata.as_ref().unwrap()["calibrate_loops"], MetaValue::Int(9));
 }
 

@@ -1,6 +1,6 @@
-//! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on the
-//! same CPU, and take turns in slices of about a millisecond, in random order. Disturbances that are slower than a few
-//! milliseconds therefore affect all arms alike. docs/methodology.md, "Slices".
+//! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on
+//! the same CPU, and take turns in slices of about a millisecond, in random order. Disturbances that are slower than
+//! a few milliseconds therefore affect all arms alike. docs/methodology.md, "Slices".
 
 mod generation;
 mod pace;

@@ -59,8 +59,8 @@ struct PaceTrial {
 }
 
 impl SliceRunner<'_> {
-    /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their slices
-    /// are in the record as warm-ups.
+    /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their
+    /// slices are in the record as warm-ups.
     pub(super) fn find_pace(&mut self, steps: &[Step]) -> Result<Pace, SliceError> {
         let loops = match self.workers.loops {
             Some(loops) => loops,

@@ -85,8 +85,8 @@ impl WaitLimits<'_> {
 }
 
 impl Wakeup {
-    /// The error that ends the wait, if any. The interrupt is consumed only here, so one that comes with an answer ends
-    /// the next wait.
+    /// The error that ends the wait, if any. The interrupt is consumed only here, so one that comes with an answer
+    /// ends the next wait.
     fn check(&self, limits: &WaitLimits<'_>) -> Result<(), ChannelError> {
         if self.interrupted {
             limits.interrupt.map(Interrupt::take);

@@ -1,5 +1,5 @@
-//! Workers that a running program makes of itself by fork: functions of a REPL, a notebook or a test session, which no
-//! fresh process could have.
+//! Workers that a running program makes of itself by fork: functions of a REPL, a notebook or a test session, which
+//! no fresh process could have.
 //!
 //! The program holds the other end of a Unix stream socket. One request is outstanding at a time:
 //!
@@ -8,9 +8,9 @@
 //! | `fork ARM`, with the worker's two pipe ends as SCM_RIGHTS: requests, answers | `pid PID` | makes a worker of this arm |
 //! | `reap PID` | `status N` | waits for its end: exit status, or minus the signal |
 //!
-//! Either can be answered by `error TEXT`. Lines, texts and integers are those of the worker protocol; only N may have
-//! a sign. The program closes both descriptors after the fork, and its end of the socket in the worker, which should
-//! make itself the leader of a process group: otherwise only the worker itself is killed, not its children.
+//! Either can be answered by `error TEXT`. Lines, texts and integers are those of the worker protocol; only N may
+//! have a sign. The program closes both descriptors after the fork, and its end of the socket in the worker, which
+//! should make itself the leader of a process group: otherwise only the worker itself is killed, not its children.
 
 use std::cell::{Cell, RefCell};
 use std::io::IoSlice;

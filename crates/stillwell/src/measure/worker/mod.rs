@@ -1,5 +1,5 @@
-//! The parent's half of the worker protocol (docs/worker-protocol.md): a process is started, asked, timed from outside,
-//! and ended. One [`Worker`] is one process; sessions keep those of all arms alive together.
+//! The parent's half of the worker protocol (docs/worker-protocol.md): a process is started, asked, timed from
+//! outside, and ended. One [`Worker`] is one process; sessions keep those of all arms alive together.
 //!
 //! Works in the front end, in the thread that measures: the kernel kills a child when the *thread* that made it ends
 //! (prctl(2), PR_SET_PDEATHSIG), so that no worker outlives the session, not even one in a long loop after `kill -9`.
@@ -85,7 +85,8 @@ pub struct WorkerExit {
     pub exit: Option<i32>,
     /// Whether Stillwell killed it because it did not end in time.
     pub killed: bool,
-    /// Resources it used, from wait4(2). Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
+    /// Resources it used, from wait4(2). Its peak resident set begins at this process's own: see [`Worker::status`]
+    /// for a better one.
     pub usage: Option<Usage>,
     /// Last lines of its output.
     pub output_tail: OutputTail,

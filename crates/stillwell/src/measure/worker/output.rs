@@ -1,8 +1,8 @@
 //! Standard output and error of a worker: two files in memory, of which only the end is kept.
 //!
-//! Files need no reader, unlike pipes. A worker never blocks in a write, so worker and parent cannot wait for each other.
-//! Output during a slice does not wake the parent, which would take the CPU from the worker. The parent keeps the files
-//! short: it checks their lengths after each answer, and every 50 ms while it waits.
+//! Files need no reader, unlike pipes. A worker never blocks in a write, so worker and parent cannot wait for each
+//! other. Output during a slice does not wake the parent, which would take the CPU from the worker. The parent keeps
+//! the files short: it checks their lengths after each answer, and every 50 ms while it waits.
 
 use std::fs::File;
 use std::io;

@@ -36,8 +36,8 @@ impl Worker {
     /// Runs the selected benchmark `loops` times.
     ///
     /// # Errors
-    /// As for every request. Also when the worker says that the loops took longer than it had: then it answers an older
-    /// request, or its clock is another one.
+    /// As for every request. Also when the worker says that the loops took longer than it had: then it answers an
+    /// older request, or its clock is another one.
     pub fn run_loops(&mut self, loops: u64) -> Result<Slice, WorkerFailure> {
         let request = format!("run {loops}");
         let status_before = self.files.status();

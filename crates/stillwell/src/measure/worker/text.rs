@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// A text as one word: every byte that is not in `!` to `~` and every backslash becomes `\xHH`; the empty text is `\x`.
+/// A text as one word: every byte that is not in `!` to `~` and every backslash becomes `\xHH`; the empty text is
+/// `\x`.
 pub fn escape(text: &str) -> String {
     if text.is_empty() {
         return "\\x".into();

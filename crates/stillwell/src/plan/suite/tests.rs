@@ -97,7 +97,7 @@ fn more_comparisons_need_more_blocks() {
         BlockRule::Budget { min, .. } => min,
         BlockRule::Exactly(_) => 0,
     };
-    // 2 / 2^14 is below 1 % / 50; and some more.
+    // 2 / 2^14 is below 1 % / 50; the rest are the additional pairs.
     assert_eq!(fewest(&suite(&many, &[]).unwrap()), 14 + 4);
     assert_eq!(fewest(&suite(&many, &["--only", "n3"]).unwrap()), 10);
 }
