@@ -1,5 +1,5 @@
-//! Transcripts: what is typed and what is printed, to the letter. Times come from scripts, the machine from a captured
-//! directory, so that every run prints the same. `make bless` accepts changes.
+//! Transcripts: a command line and its exact output. Times come from scripts and the machine from a captured
+//! directory, so every run prints the same. `make bless` accepts changes.
 
 use trycmd::TestCases;
 

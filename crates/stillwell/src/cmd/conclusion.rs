@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
+use crate::cmd::assessment::Assessment;
 use crate::record::EndReason;
 use crate::render::failure::explain as explain_failure;
 use crate::session::{Screen, SessionEnd, SessionStart};
 use crate::spec::RunSpec;
 use crate::spec::run::OutputOptions;
 use crate::spec::workers::{PyperfOptions, SessionOptions};
-use crate::values::{FailOn, exit_code};
+use crate::values::{exit_code, FailOn};
 
 /// The options for the output of a session.
 pub struct Presentation<'a> {
@@ -54,7 +54,8 @@ pub fn measure_and_show(
     Ok((path, code))
 }
 
-/// Shows all finished runs, also after a failure. The failure comes last, where the user sees it. Returns the exit code.
+/// Shows all finished runs, also after a failure. The failure comes last, where the user sees it. Returns the exit
+/// code.
 ///
 /// # Errors
 /// The record cannot be read, or the output cannot be written.

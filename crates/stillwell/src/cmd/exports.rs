@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
 
+use crate::cmd::{open, report};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
-use crate::cmd::{open, report};
-use crate::convert::source::Detail;
 use crate::convert::{edit, of_record};
-use crate::render::markup::{self, Markup};
+use crate::convert::source::Detail;
 use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
+use crate::render::markup::{self, Markup};
 use crate::spec::convert::WriteFormat;
 use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;
@@ -147,7 +147,8 @@ fn table(assessment: &Assessment, markup: Markup, to: &mut dyn Write) -> Result<
     Ok(to.write_all(table.as_bytes())?)
 }
 
-/// Adds the benchmarks of a record to a pyperf file, which need not exist. A benchmark in both gets the processes of both.
+/// Adds the benchmarks of a record to a pyperf file, which need not exist. A benchmark in both gets the processes of
+/// both.
 ///
 /// # Errors
 /// The file is no pyperf file, a benchmark in both comes from two machines, or the file cannot be written.

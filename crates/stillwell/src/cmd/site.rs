@@ -136,7 +136,8 @@ fn make(path: &Path) -> std::io::Result<()> {
     with_their_files(|| std::fs::create_dir_all(path))
 }
 
-/// The names in a list. Only names that a report could write are accepted, because the list says which files to remove.
+/// The names in a list. Only names that a report could write are accepted, because the list says which files to
+/// remove.
 fn listed(text: &str) -> Result<BTreeSet<String>> {
     let mut lines = text.lines();
     ensure!(lines.next() == Some(HEADING), "its first line is another");

@@ -1,7 +1,7 @@
 //! Result files of asv, version 2. Python's `json` writes them with bare NaN and Infinity.
 //!
-//! Units are in `benchmarks.json` beside the machine's directory. Without it the name says them: asv finds its benchmarks
-//! by their prefix (`time_`, `mem_`, …).
+//! Units are in `benchmarks.json` beside the machine's directory. Without that file, the name shows them: asv finds
+//! its benchmarks by their prefix (`time_`, `mem_`, …).
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -13,10 +13,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
-    SummaryStatistics,
-};
+use crate::results::{BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics};
 
 const SECOND_NS: f64 = 1e9;
 /// Combinations of parameters of one benchmark.
@@ -27,7 +24,7 @@ struct AsvDocument {
     version: u64,
     commit_hash: Option<String>,
     env_name: Option<String>,
-    /// Of the commit, ms since 1970 (asv, "Result files").
+    /// Date of the commit, ms since 1970 (asv, "Result files").
     date: Option<i64>,
     params: Option<Value>,
     result_columns: Vec<String>,
@@ -113,7 +110,7 @@ impl<'a> AsvRow<'a> {
     }
 }
 
-/// The part that all combinations of parameters of a benchmark share.
+/// The common part of all parameter combinations of a benchmark.
 struct AsvBenchmark<'a> {
     name: &'a str,
     unit: ResultUnit,

@@ -1,5 +1,5 @@
-//! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A trial
-//! is of one process: one launch.
+//! Files of BenchmarkTools.jl: `[{"Julia": …, "BenchmarkTools": …}, [["Trial", {…}], …]]`, with groups in groups. A
+//! trial is of one process: one launch.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -11,11 +11,9 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
-};
+use crate::results::{BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results};
 
-/// Name of the extra that is the time of the garbage collector.
+/// Name of the extra for the time of the garbage collector.
 const GC: &str = "gc";
 
 #[derive(Deserialize)]

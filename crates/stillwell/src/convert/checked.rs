@@ -1,4 +1,4 @@
-//! The rules that all results keep, and the labels of their benchmarks.
+//! The rules for all results, and the labels of their benchmarks.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ impl Results {
     /// Refuses results that no writer and no analysis can use.
     ///
     /// # Errors
-    /// There is no benchmark, one has no name or nothing measured, or two cannot be told from one another.
+    /// There is no benchmark, a benchmark has no name or no values, or two benchmarks cannot be told apart.
     pub fn checked(mut self) -> Result<Self> {
         ensure!(!self.benchmarks.is_empty(), "there is no benchmark in it");
         let mut seen = HashMap::new();
@@ -34,7 +34,7 @@ impl Results {
         Ok(self)
     }
 
-    /// The value of a key if all benchmarks have the same.
+    /// The value of a key if it is the same in all benchmarks.
     pub fn agreed(&self, key: &str) -> Option<&MetaValue> {
         let mut all = self
             .benchmarks
@@ -44,7 +44,7 @@ impl Results {
         all.all(|value| value == Some(first)).then_some(first)
     }
 
-    /// One name for each benchmark, each different: its name if that is enough, with its parameters and its unit if not.
+    /// A unique label for each benchmark: its name if that is enough, otherwise with its parameters and its unit.
     pub fn labels(&self) -> Vec<String> {
         let mut labels: Vec<String> = self.benchmarks.iter().map(|it| it.name.clone()).collect();
         for longer in [BenchmarkValues::label, |it: &BenchmarkValues| {

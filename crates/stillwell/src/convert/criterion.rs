@@ -9,16 +9,13 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{
-    BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
-    SummaryStatistics,
-};
+use crate::results::{BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics};
 
 const BENCHMARK: &str = "benchmark.json";
 const SAMPLE: &str = "sample.json";
 const ESTIMATES: &str = "estimates.json";
 
-/// Whether a file, by its path from the directory that was given, has to be read for a side.
+/// Whether a reader of this side needs a file, given its path from the named directory.
 pub fn wants(path: &str, side: &str) -> bool {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_side = directory.is_empty() || directory.rsplit('/').next() == Some(side);
@@ -53,10 +50,10 @@ struct CriterionEstimate {
     point_estimate: Finite,
 }
 
-/// Reads all benchmarks under the directory that was given, of one side.
+/// Reads all benchmarks of one side below the named directory.
 ///
 /// # Errors
-/// There are none, or what is wrong with one, with its path.
+/// The directory holds no benchmarks, or one of them is malformed; the message names its path.
 pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let mut directories: BTreeMap<&str, BTreeMap<&str, &[u8]>> = BTreeMap::new();
     for file in files.iter().filter(|file| wants(file.path, options.side)) {
@@ -117,7 +114,7 @@ fn benchmark(files: &BTreeMap<&str, &[u8]>) -> Result<BenchmarkValues> {
     Ok(found)
 }
 
-/// A time is of all iterations of a sample, in ns.
+/// A time covers all iterations of a sample, in ns.
 fn values(found: &mut BenchmarkValues, sample: &CriterionSample) -> Result<()> {
     let (n_iters, n_times) = (sample.iters.len(), sample.times.len());
     ensure!(n_iters == n_times, "{n_iters} iters, but {n_times} times");

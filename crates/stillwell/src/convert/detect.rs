@@ -6,15 +6,15 @@ use anyhow::{Result, bail, ensure};
 use clap::ValueEnum as _;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::convert::read::GZIP;
 use crate::convert::{criterion, go};
+use crate::convert::read::GZIP;
 use crate::values::FileFormat;
 
-/// Lines that are looked at before a text is given up.
+/// The number of lines to read before giving up on a text.
 const N_LINES_MAX: usize = 10_000;
 
-/// The format of a file, from its unpacked bytes or the first part of them; a JSON document whose keys are sorted may say it
-/// only near its end.
+/// Detects the format of a file from its unpacked bytes, or from the first part of them. In a JSON document with
+/// sorted keys the key that tells may come only near the end.
 ///
 /// # Errors
 /// The format is unknown; the message lists the known ones.
@@ -39,7 +39,7 @@ pub fn detect(bytes: &[u8]) -> Result<FileFormat> {
     }
 }
 
-/// Whether a directory with these files, by their paths from it, is one of criterion's.
+/// Whether files with these relative paths make up a directory of criterion.
 pub fn is_criterion<'a>(paths: impl IntoIterator<Item = &'a str>, side: &str) -> bool {
     paths.into_iter().any(|path| criterion::wants(path, side))
 }
@@ -61,12 +61,12 @@ fn detect_text(bytes: &[u8]) -> Option<FileFormat> {
 fn detect_json(bytes: &[u8]) -> Option<FileFormat> {
     let mut keys = FormatKeys::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    // It ends with an error as soon as the format is known, or where the first part of the file ends.
+    // Reading ends with an error as soon as the format is known, or where the first part of the file ends.
     drop(KeyLevel { keys: &mut keys, place: KeyPlace::Root }.deserialize(&mut json));
     keys.format
 }
 
-/// Where a key is.
+/// The place of a key.
 #[derive(Clone, Copy, PartialEq)]
 enum KeyPlace {
     Root,
@@ -76,11 +76,11 @@ enum KeyPlace {
     Benchmarks,
     /// In the first object of the list `results`.
     Results,
-    /// Of no interest.
+    /// At a place without telling keys.
     Elsewhere,
 }
 
-/// A key that only one format has at its place. Keys that several share are not here.
+/// Keys that only one format has at this place. Keys that several formats share are not here.
 const TELLING: [(KeyPlace, &str, FileFormat); 20] = [
     (KeyPlace::Benchmarks, "runs", FileFormat::Pyperf),
     (KeyPlace::Results, "command", FileFormat::Hyperfine),

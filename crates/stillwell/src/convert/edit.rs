@@ -1,4 +1,4 @@
-//! The edits of `convert` beside the change of format. No edit leaves results without a value.
+//! The edits of `convert` other than the change of format. No edit leaves results without a value.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::results::{BenchmarkValues, MetaValue, Metadata, ResultUnit, Results};
 use crate::values::LaunchNumbers;
 
-/// Metadata that must be the same in all launches of a benchmark. The list is pyperf's: another value makes it another
-/// measurement.
+/// Metadata that must be the same in all launches of a benchmark. The list is pyperf's: a different value means a
+/// different measurement.
 const FIXED: [&str; 9] = [
     "aslr",
     "cpu_count",
@@ -24,7 +24,7 @@ const FIXED: [&str; 9] = [
 /// Keeps the benchmarks with these names.
 ///
 /// # Errors
-/// There is none with one of the names.
+/// No benchmark has one of the names.
 pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
     known(results, names)?;
     results.order.clear();
@@ -35,7 +35,7 @@ pub fn include_benchmarks(results: &mut Results, names: &[String]) -> Result<()>
 /// Drops the benchmarks with these names.
 ///
 /// # Errors
-/// There is none with one of the names, or none is left.
+/// No benchmark has one of the names, or no benchmark would remain.
 pub fn exclude_benchmarks(results: &mut Results, names: &[String]) -> Result<()> {
     known(results, names)?;
     results.order.clear();
@@ -94,7 +94,7 @@ fn keep_launches(results: &mut Results, is_kept: impl Fn(usize) -> bool) -> Resu
     Ok(())
 }
 
-/// Drops all warm-ups, and the launches that have nothing else.
+/// Drops all warm-ups, and the launches that have only warm-ups.
 ///
 /// # Errors
 /// A benchmark would be left without values.
@@ -111,7 +111,7 @@ pub fn remove_warmups(results: &mut Results) -> Result<()> {
 /// Adds the launches and benchmarks of other results.
 ///
 /// # Errors
-/// A benchmark that is in both is of another machine or interpreter there, or has no values.
+/// A benchmark in both is of another machine or interpreter in the other file, or has no values.
 pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     results.order.clear();
     let theirs = std::mem::take(&mut other.metadata);
@@ -146,7 +146,7 @@ pub fn add(results: &mut Results, mut other: Results) -> Result<()> {
     Ok(())
 }
 
-/// Moves the metadata of all benchmarks that is not shared to one benchmark.
+/// Moves common metadata that is not shared into one benchmark.
 fn lower(outer: &Metadata, shared: &Metadata, inner: &mut Metadata) {
     for (key, value) in outer {
         if !shared.contains_key(key) {
@@ -201,10 +201,10 @@ fn unit_of(key: &str) -> (ResultUnit, f64) {
     }
 }
 
-/// The number that each launch with values has under `key` becomes its value. Launches for calibration are dropped.
+/// Makes the number under `key` the value of each launch with values. Launches for calibration are dropped.
 ///
 /// # Errors
-/// A launch does not have it, or it is no number.
+/// A launch does not have the key, or its value is not a number.
 pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
     let (unit, scale) = unit_of(key);
     let mut extracted = Vec::with_capacity(results.benchmarks.len());
@@ -240,7 +240,7 @@ pub fn extract_metadata(results: &mut Results, key: &str) -> Result<()> {
 /// Sets a metadata value in all launches. `name` renames the benchmark, if there is only one.
 ///
 /// # Errors
-/// The key is of something that was measured.
+/// The key belongs to a measured quantity.
 pub fn update_metadata(results: &mut Results, key: &str, value: &str) -> Result<()> {
     let (key, value) = (key.trim(), value.trim());
     ensure!(!key.is_empty() && !value.is_empty(), "a key and a value are expected: KEY=VALUE");

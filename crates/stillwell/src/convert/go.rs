@@ -7,15 +7,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::json::Sign;
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{
-    BenchmarkValues, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit,
-    Results,
-};
+use crate::results::{BenchmarkValues, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results};
 
 const PREFIX: &str = "Benchmark";
 const TIME: &str = "ns/op";
 
-/// Reads a log; what is not a result or a `key: value` line is passed over, as benchstat does.
+/// Reads a log. Like benchstat, it skips every line that is not a result or a `key: value` line.
 ///
 /// # Errors
 /// The first wrong result line, with its number.
@@ -32,18 +29,18 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     Ok(log.finish())
 }
 
-/// Name, unit and parameters of a benchmark, so that its next line is found.
+/// Name, unit and parameters of a benchmark, to find it again at its next line.
 type GoIdentity = (String, String);
 
 #[derive(Default)]
 struct GoLog {
-    /// As the lines so far have set it.
+    /// The configuration set by the lines so far.
     config: Metadata,
     benchmarks: Vec<BenchmarkValues>,
     indices: HashMap<GoIdentity, usize>,
 }
 
-/// Whether a line is a result: a name that begins as they all do, and a number.
+/// Whether a line is a result: a name with the common prefix, and a number.
 pub(super) fn is_result(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let is_named = words.next().is_some_and(|name| name.starts_with(PREFIX));
@@ -112,7 +109,7 @@ impl GoLog {
         if found.unit != unit {
             bail!("{name}: {unit_name} is not the unit of its other lines, {}", found.unit.name());
         }
-        // A file may be several logs, one behind the other: what differs is not of all values.
+        // A file may hold several logs in a row. Metadata that differs between them is not metadata of all values.
         found.metadata.retain(|key, value| self.config.get(key) == Some(value));
         found.values.push(value);
         found.loops.push(loops);

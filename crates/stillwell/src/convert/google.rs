@@ -1,4 +1,5 @@
-//! Google Benchmark's JSON. Repetitions are in one process: one launch. Aggregates are left out; we compute our own.
+//! Google Benchmark's JSON. Repetitions are in one process: one launch. Aggregates are left out, because Stillwell
+//! computes its own.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,7 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Sign};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
-use crate::results::{
-    BenchmarkValues, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
-    ResultUnit, Results,
-};
+use crate::results::{BenchmarkValues, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results};
 
 #[derive(Deserialize)]
 struct GoogleDocument {
@@ -43,7 +41,7 @@ struct GoogleRun {
     others: BTreeMap<String, Value>,
 }
 
-/// Keys that are numbers and not counters.
+/// Numeric keys that are not counters.
 const NOT_COUNTERS: [&str; 3] = ["family_index", "per_family_instance_index", "repetitions"];
 
 /// Reads a file.
@@ -135,7 +133,7 @@ fn repetition(found: &mut BenchmarkValues, entry: &GoogleRun, detail: Detail) ->
     Ok(())
 }
 
-/// Used if there are no repetitions beside it (`--benchmark_report_aggregates_only`).
+/// Reads an aggregate. It is used only without repetitions (`--benchmark_report_aggregates_only`).
 fn aggregate(found: &mut BenchmarkValues, entry: &GoogleRun) -> Result<()> {
     let scale = scale(entry)?;
     let Some(time) = entry.real_time.map(|time| time.0) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! hyperfine's JSON: of versions 1, where each result has lists, and of version 2, where each run is an object. A run is a
-//! process, so it is a launch of one value.
+//! hyperfine's JSON: of versions 1, where each result has lists, and of version 2, where each run is an object. A run
+//! is a process, so it is a launch of one value.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,10 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, NotNegative};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{
-    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
-    PEAK_MEMORY, ResultUnit, Results, SummaryStatistics,
-};
+use crate::results::{BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, PEAK_MEMORY, ResultUnit, Results, SummaryStatistics};
 
 const SECOND_NS: f64 = 1e9;
-/// The only metric of version 2 that is read as the value.
+/// The only metric of version 2 that the reader takes as the value.
 const WALL: &str = "time_wall_clock";
 
 /// Reads a file.
@@ -46,7 +43,7 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
     Ok(results)
 }
 
-/// Numbers the commands that were measured twice, and adds the notes. The CSV needs both as well.
+/// Numbers commands that occur twice, and adds the notes. The CSV reader needs both too.
 pub(super) fn finish(results: &mut Results) {
     let mut counts: BTreeMap<(String, Vec<(String, String)>), u32> = BTreeMap::new();
     let mut twice = None;

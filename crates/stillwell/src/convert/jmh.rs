@@ -1,4 +1,5 @@
-//! JMH's JSON. A fork is a process, so a launch; an iteration is a value. In the mode `sample` every single time is.
+//! JMH's JSON. A fork is a process, so it is a launch; an iteration is a value. In the mode `sample`, each single
+//! time is a value.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
@@ -6,12 +7,9 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{
-    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
-    SummaryStatistics,
-};
+use crate::results::{BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics};
 
-/// A histogram is written out; one with more times is not a file that JMH wrote.
+/// The most times of a histogram. The reader writes them out, and JMH writes no file with more.
 const N_TIMES_MAX: u64 = 100_000_000;
 
 #[derive(Deserialize)]
@@ -40,10 +38,10 @@ struct JmhMetric {
     raw_data_histogram: Option<Vec<Vec<JmhHistogram>>>,
 }
 
-/// Times, and how often each was measured.
+/// Times, each with its count.
 type JmhHistogram = Vec<(Finite, u64)>;
 
-/// A number; what is not one is a string.
+/// A number. JMH writes a value that is not a number as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum JmhScore {
@@ -65,8 +63,8 @@ pub(super) fn read(files: &[SourceFile<'_>], _: ReadOptions<'_>) -> Result<Resul
         if found.summary.is_some() {
             results.note(NOTE_SUMMARIES);
         }
-        // The percentiles of the mode `sample` are of the values that are read. They are
-        // called `p0.99`, in some versions with the benchmark's name and a middle dot before it.
+        // The mode `sample` has percentiles of the values that this reader reads. They are called `p0.99`, in some
+        // versions with the benchmark's name and a middle dot before it.
         let others = measured.secondary_metrics.iter().flatten().map(|(name, _)| name);
         if others.into_iter().any(|name| is_more(name)) {
             results.note("the secondary metrics are not read");
@@ -155,7 +153,7 @@ fn metadata(found: &mut BenchmarkValues, measured: &JmhBenchmark) {
     }
 }
 
-/// Times per operation become nanoseconds; rates stay what they are.
+/// Converts times per operation to nanoseconds; rates keep their unit.
 fn unit_of(name: &str) -> (ResultUnit, f64) {
     let scale = match name.strip_suffix("/op") {
         Some("ns") => 1.0,

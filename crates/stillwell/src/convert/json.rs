@@ -1,4 +1,4 @@
-//! JSON, strictly: an error has the path of the field, its line and column. Nothing is read into a tree that need not be.
+//! Strict JSON: an error has the path of the field, its line and column. A tree is built only where it is needed.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::results::{MetaValue, Metadata};
 
-/// Reads one document with the seeds that `seed` makes. It is read again with its path written down only if something is
-/// wrong, since that costs several times as much.
+/// Reads one document with the seeds that `seed` makes. After an error it reads the document again and records the
+/// path, since that costs several times as much.
 ///
 /// # Errors
-/// Path, line and column of the first thing that is wrong.
+/// Path, line and column of the first mistake.
 pub(super) fn read_with<'de, S: DeserializeSeed<'de>>(
     bytes: &'de [u8],
     seed: impl Fn() -> S,
@@ -33,12 +33,12 @@ pub(super) fn read_with<'de, S: DeserializeSeed<'de>>(
 /// Reads one document.
 ///
 /// # Errors
-/// Path, line and column of the first thing that is wrong.
+/// Path, line and column of the first mistake.
 pub(super) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
     read_with(bytes, || PhantomData)
 }
 
-/// Which numbers are values.
+/// The numbers that are valid values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sign {
     /// Above zero.
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for NumberList<'_> {
     }
 }
 
-/// A number of which `N` is the sign: 1 above zero, 0 not negative, -1 any.
+/// A number with the sign `N`: 1 above zero, 0 not negative, -1 any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Signed<const N: i8>(pub(super) f64);
 
@@ -175,7 +175,7 @@ impl<'de> Visitor<'de> for MetaValueVisitor {
     }
 }
 
-/// Puts what a nested value says into metadata, with a point between the keys: `cpu.count`. Lists of objects are numbered.
+/// Flattens a nested value into metadata, with a point between the keys: `cpu.count`. Lists of objects are numbered.
 pub(super) fn flatten(key: &str, value: &Value, to: &mut Metadata) {
     let meta = match value {
         Value::Null => return,
@@ -207,7 +207,8 @@ pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
-/// JSON as Python writes it: a bare `NaN`, `Infinity` or `-Infinity` becomes null, outside of strings.
+/// Turns JSON as Python writes it into valid JSON: a bare `NaN`, `Infinity` or `-Infinity` outside of strings becomes
+/// null.
 pub(super) fn without_bare_words(bytes: &[u8]) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
     let mut is_in_text = false;
@@ -219,7 +220,7 @@ pub(super) fn without_bare_words(bytes: &[u8]) -> Vec<u8> {
         };
         if !is_in_text && rest.starts_with(bare) {
             out.extend(b"null");
-            // The columns of what follows stay the same where that is possible.
+            // Keep the columns of the rest of the line where possible.
             out.resize(out.len() + bare.len().saturating_sub(4), b' ');
             rest = &rest[bare.len()..];
             continue;

@@ -1,7 +1,7 @@
-//! Results of other programs → a record, and back. Pure: files are opened and written by `cmd`.
+//! Results of other programs → a record, and back. Pure: `cmd` opens and writes the files.
 //!
-//! A format is a file here, a variant of [`FileFormat`] and a line in its table. All readers make [`results::Results`];
-//! [`to_record`] makes a record of these, [`of_record`] the opposite.
+//! A format is a file here, a variant of [`FileFormat`] and a line in its table. All readers make
+//! [`results::Results`]; [`to_record`] makes a record of these, [`of_record`] the opposite.
 
 mod asv;
 mod benchmark_tools;

@@ -1,22 +1,19 @@
 //! A record → results, for other programs and for the verbs that treat all files alike.
 //!
-//! A process is a launch. A launch of `run` has one value, a launch of a worker has one for each slice. Controls and the
-//! twin of the reference are no benchmarks. A run that failed or timed out has no value.
+//! A process is a launch. A launch of `run` has one value, a launch of a worker has one for each slice. Controls and
+//! the twin of the reference are no benchmarks. A run that failed or timed out has no value.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use crate::analysis::launches::{SliceRule, slice_rule};
+use crate::analysis::launches::{slice_rule, SliceRule};
 use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
-use crate::results::{
-    BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
-    ResultUnit, Results,
-};
-use crate::values::metric::Metric;
+use crate::results::{BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY, ResultUnit, Results};
 use crate::values::{Order, ValueUnit};
+use crate::values::metric::Metric;
 
-/// Makes results of a record, be it one row for each run or slices beside (`analysis::launches`).
+/// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).
 pub fn results(record: &Record) -> Results {
     let plan = &record.header.plan;
     let rule = slice_rule(plan);
@@ -51,7 +48,7 @@ pub fn results(record: &Record) -> Results {
     results
 }
 
-/// Name of an arm among benchmarks: that of its benchmark, if no other arm has the same benchmark.
+/// Name of an arm as a benchmark: that of its benchmark, if no other arm has the same one.
 pub fn name(record: &Record, arm: usize) -> String {
     let plan = &record.header.plan;
     let imported = record.header.imported.as_ref().and_then(|it| it.benchmarks.get(arm));
@@ -63,12 +60,12 @@ pub fn name(record: &Record, arm: usize) -> String {
     match &this.benchmark {
         None => this.label().into(),
         Some(name) if plan.arms.iter().filter(of_same).count() == 1 => name.clone(),
-        // Also of a single benchmark, so that it is called the same beside others.
+        // A single benchmark gets this name too, so that it has the same name next to others.
         Some(name) => format!("{name} ({})", this.label()),
     }
 }
 
-/// A benchmark for each arm, without a launch; none for what is hidden.
+/// Returns a benchmark for each arm, without launches; `None` for a hidden arm.
 fn benchmarks(record: &Record) -> Vec<Option<BenchmarkValues>> {
     let workers = worker_metadata(record);
     let common = revision_of_all(record);
@@ -113,7 +110,7 @@ fn revision_of_all(record: &Record) -> Option<&str> {
     revisions.all(|revision| revision == Some(first)).then_some(first)
 }
 
-/// Metadata of an arm, by pyperf's names.
+/// Metadata of an arm, with pyperf's names.
 fn arm_metadata(arm: &Arm) -> Metadata {
     let mut metadata = Metadata::new();
     let mut say = |key: &str, text: &str| {
@@ -137,7 +134,7 @@ fn arm_metadata(arm: &Arm) -> Metadata {
     metadata
 }
 
-/// Metadata of the workers. Words of the protocol are left out, and the seed of the hashes, which differs in each block.
+/// Metadata of the workers. It omits words of the protocol, and the hash seed, which differs in each block.
 fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
     let mut metadata = BTreeMap::new();
     for event in &record.events {
@@ -156,7 +153,7 @@ fn worker_metadata(record: &Record) -> BTreeMap<usize, Metadata> {
     metadata
 }
 
-/// Facts about the machine, by pyperf's names where it has one.
+/// Facts about the machine, with pyperf's names if it has one.
 fn facts(record: &Record) -> Metadata {
     let (header, plan) = (&record.header, &record.header.plan);
     let facts = &header.facts;
@@ -201,7 +198,7 @@ fn facts(record: &Record) -> Metadata {
     metadata
 }
 
-/// RFC 3339 → as pyperf writes it: local time, without the offset.
+/// Converts RFC 3339 to pyperf's form: local time, without the offset.
 fn local(created: &str) -> String {
     let time = created.get(..19).unwrap_or(created);
     time.replace('T', " ")
@@ -258,8 +255,8 @@ fn by_import(
     }
 }
 
-/// The launches of our own sessions: the rows of one arm in one block. Warm-ups are of the launch that follows them;
-/// those before the first were to find the loops.
+/// The launches of Stillwell's own sessions: the rows of one arm in one block. Warm-ups belong to the launch after
+/// them; those before the first launch were made to find the loops.
 fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, rule: &SliceRule) {
     let in_slices = record.header.plan.in_slices;
     let mut open: Vec<Option<Option<usize>>> = vec![None; made.len()];
@@ -279,7 +276,7 @@ fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, 
         let block = rows.block(index);
         let is_new = match open[arm] {
             None => false,
-            // A run is a process; so is a launch of which the values have begun.
+            // Each run is a process. With slices, each block is one, and the warm-ups before it belong to it.
             Some(before) => {
                 (!in_slices && before.is_some()) || (before.is_some() && before != block)
             }
@@ -297,13 +294,13 @@ fn by_block(made: &mut [Option<BenchmarkValues>], record: &Record, rows: &Rows, 
     }
 }
 
-/// The process before the first block in which the loops of an arm were found.
+/// The process before the first block that found the loops of an arm.
 struct PilotProcess {
     loops: u64,
     n_slices: usize,
 }
 
-/// Ends a launch of our own session. The first slices of an arm are those of its pilot process.
+/// Ends a launch of Stillwell's own session. The first slices of an arm are those of its pilot process.
 fn end_own(benchmark: &mut BenchmarkValues, pilot: Option<&PilotProcess>, inner_loops: u64) {
     let inner_loops = NonZeroU64::new(inner_loops).filter(|loops| loops.get() > 1);
     let info = LaunchInfo { inner_loops, ..LaunchInfo::default() };
@@ -320,7 +317,7 @@ fn end_own(benchmark: &mut BenchmarkValues, pilot: Option<&PilotProcess>, inner_
     end(benchmark, info);
 }
 
-/// Ends a launch. If all its values have the same loops, the launch has them.
+/// Ends a launch. If all its values have the same loops, they become those of the launch.
 fn end(benchmark: &mut BenchmarkValues, mut info: LaunchInfo) {
     let from = benchmark.n_ended().0.min(benchmark.loops.len());
     if let [loops, rest @ ..] = &benchmark.loops[from..]

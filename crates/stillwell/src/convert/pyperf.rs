@@ -1,4 +1,4 @@
-//! pyperf JSON: version "1.0", and the integers 5 and 6 of before. A process is a launch.
+//! pyperf JSON: version "1.0", and the earlier versions 5 and 6. A process is a launch.
 //!
 //! Metadata of a run overrides that of its benchmark, which overrides that of the suite. Keys come in any order
 //! (pyperf sorts them, so `version` is last): units and loop counts are applied when all has been read.
@@ -23,7 +23,7 @@ const SECOND_NS: f64 = 1e9;
 /// Reads a suite.
 ///
 /// # Errors
-/// pyperf would refuse the file too; the message has the place.
+/// pyperf would refuse the file too; the message names the place.
 pub(super) fn read(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     match options.detail {
         Detail::Values => finish(json::read::<SuiteDocument<false>>(files[0].bytes)?),
@@ -50,7 +50,7 @@ impl<'de> Deserialize<'de> for PyperfVersion {
     }
 }
 
-/// A suite as it stands in the file. `ALL` also keeps the metadata of each run.
+/// A suite as the file contains it. `ALL` also keeps the metadata of each run.
 #[derive(Deserialize)]
 #[serde(bound = "")]
 struct SuiteDocument<const ALL: bool> {
@@ -60,7 +60,7 @@ struct SuiteDocument<const ALL: bool> {
     benchmarks: Vec<BenchmarkDocument<ALL>>,
 }
 
-/// A benchmark as it stands in the file.
+/// A benchmark as the file contains it.
 #[derive(Deserialize)]
 #[serde(bound = "")]
 struct BenchmarkDocument<const ALL: bool> {
@@ -141,7 +141,7 @@ fn benchmark<const ALL: bool>(
     Ok(found)
 }
 
-/// Before 1.0 a warm-up was the time of all its loops.
+/// Before version 1.0, a warm-up was the time of all its loops.
 fn per_loop(found: &mut BenchmarkValues) {
     let n_inner: Vec<f64> = found
         .launches()

@@ -6,15 +6,12 @@ use std::io::Read as _;
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum as _;
 
+use crate::convert::{asv, benchmark_tools, codspeed, criterion, go, google, hyperfine, hyperfine_csv, jmh, nanobench, pyperf, pytest, times};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::convert::{
-    asv, benchmark_tools, codspeed, criterion, go, google, hyperfine, hyperfine_csv, jmh,
-    nanobench, pyperf, pytest, times,
-};
 use crate::results::Results;
 use crate::values::FileFormat;
 
-/// The first file is read; the others are what [`FileFormat::wants_beside`] asked for.
+/// Reads the first file; the others are those that [`FileFormat::wants_beside`] asked for.
 type Reader = fn(&[SourceFile<'_>], ReadOptions<'_>) -> Result<Results>;
 
 impl FileFormat {
@@ -47,7 +44,7 @@ impl FileFormat {
         value.map_or_else(|| self.name().into(), |value| value.get_name().to_owned())
     }
 
-    /// Other files that say more of this one, from the directory that it is in; they need not be there.
+    /// Other files with more data on this one, as paths from its directory; they need not exist.
     pub fn wants_beside(self) -> &'static [&'static str] {
         match self {
             Self::Asv => &["benchmarks.json", "../benchmarks.json"],
@@ -55,7 +52,7 @@ impl FileFormat {
         }
     }
 
-    /// Reads a file, decompressed if it must be.
+    /// Reads a file, and decompresses it first if necessary.
     ///
     /// # Errors
     /// The file does not match the format; the message has the place.
@@ -73,15 +70,16 @@ impl FileFormat {
     }
 }
 
-/// How a gzip file begins (RFC 1952, 2.3.1).
+/// The first bytes of a gzip file (RFC 1952, 2.3.1).
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// A small file can unpack to any size; more than this is not a benchmark's.
+/// The most bytes after decompression. A small file can unpack to any size, and no benchmark file is larger than
+/// this.
 const UNPACKED_BYTES_MAX: u64 = 1 << 31;
 
 /// The content of a gzip file, or the bytes themselves. The name of the file has no effect.
 ///
 /// # Errors
-/// It is damaged, or unpacks to more than 2 GiB.
+/// The file is damaged, or unpacks to more than 2 GiB.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(&GZIP) {
         return Ok(Cow::Borrowed(bytes));

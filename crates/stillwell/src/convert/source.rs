@@ -3,7 +3,7 @@
 use crate::plan::defaults::CRITERION_SIDE;
 use crate::values::TimeUnit;
 
-/// How much of a file to keep.
+/// The part of a file to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// The values, and the metadata that all launches of a benchmark share.
@@ -22,7 +22,7 @@ pub struct SourceFile<'a> {
 }
 
 impl<'a> SourceFile<'a> {
-    /// Last part of the path: the name of a benchmark that has none of its own.
+    /// The last part of the path. It is the name of a benchmark without a name of its own.
     pub(super) fn name(&self) -> &'a str {
         self.path.rsplit('/').next().unwrap_or(self.path)
     }

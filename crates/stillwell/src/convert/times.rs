@@ -1,5 +1,5 @@
-//! `TIME<TAB>COMMAND`, one run a line: what `--export-times` and `tim -s` write. Without a tab the line is a time alone.
-//! Blank lines and those that start with `#` are passed over.
+//! Reads `TIME<TAB>COMMAND`, one run a line, as `--export-times` and `tim -s` write it. A line without a tab is a
+//! time alone. The reader skips blank lines and lines that start with `#`.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use crate::values::TimeUnit;
 
 /// 100 years.
 const NS_MAX: f64 = 3.2e18;
-/// Name of the command that is empty.
+/// Name of the empty command.
 pub(super) const EMPTY_COMMAND: &str = "empty shell";
 
-/// The longest line that is taken for a command line.
+/// The longest line that can be a command line.
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// Characters of a wrong line that the error shows.
 const SHOWN_CHARS: usize = 40;
@@ -22,7 +22,7 @@ const SHOWN_CHARS: usize = 40;
 /// Reads all lines; each is a launch of one value.
 ///
 /// # Errors
-/// The first line that cannot be understood, with its number.
+/// The first malformed line, with its number.
 pub(super) fn read_results(files: &[SourceFile<'_>], options: ReadOptions<'_>) -> Result<Results> {
     let mut results = Results { tool: "times".into(), are_commands: true, ..Results::default() };
     let mut indices = HashMap::new();
@@ -61,7 +61,8 @@ fn new_benchmark(command: &str) -> BenchmarkValues {
     made
 }
 
-/// A time in ns. Decimals of a second are mostly whole nanoseconds; a product of doubles may differ in its last bit.
+/// A time in ns. Most decimals of a second are whole nanoseconds, but a product of doubles may differ in its last
+/// bit.
 fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
     let ns = value * unit.ns();
     ensure!((0.0..=NS_MAX).contains(&ns), "a time is between 0 and 100 years");
@@ -72,12 +73,12 @@ fn ns(value: f64, unit: TimeUnit) -> Result<f64> {
 /// The content of a line.
 struct TimedCommand<'a> {
     command: &'a str,
-    /// As it is written.
+    /// The text of the time.
     time: &'a str,
     value: f64,
 }
 
-/// The command and its time, or none if it is a line without one.
+/// Returns the command and its time; no command if the line has none.
 fn parse_line<'a>(line: &'a [u8], name: &'a str) -> Result<Option<TimedCommand<'a>>> {
     ensure!(line.len() <= LINE_BYTES_MAX, "longer than {LINE_BYTES_MAX} bytes");
     let line = str::from_utf8(line).context("not UTF-8")?;

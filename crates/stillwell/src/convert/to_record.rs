@@ -1,23 +1,18 @@
-//! Results of other programs → a record, with no more certainty than the file has.
+//! Results of other programs → a record. The record claims no more certainty than the file has.
 //!
-//! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are slices.
+//! A benchmark is an arm, a launch a block of it. Every value is a row; where a launch has several, its rows are
+//! slices.
 
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::host::{Facts, Gap};
+use crate::plan::{decide, Arm, Arms, Control, Plan, Role, ShellReason};
 use crate::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
-use crate::plan::{Arm, Arms, Control, Plan, Role, ShellReason, decide};
-use crate::record::{
-    EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
-    VERSION,
-};
-use crate::results::{
-    BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
-    Results,
-};
+use crate::record::{EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows, VERSION};
+use crate::results::{BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit, Results};
 use crate::spec::groups::LayoutOptions;
-use crate::values::metric::Metric;
 use crate::values::{Order, Padding, ValueUnit};
+use crate::values::metric::Metric;
 
 /// The parts of a record that the file does not determine.
 #[derive(Clone, Debug, Default)]
@@ -26,24 +21,24 @@ pub struct ImportOptions {
     pub file: String,
     /// Its format, as `--from` names it.
     pub from: String,
-    /// When it was made, RFC 3339.
+    /// Its creation time, RFC 3339.
     pub created: String,
     /// The words of our command line.
     pub command_line: Vec<String>,
-    /// Number of runs at the beginning of each command that are warm-ups.
+    /// Number of warm-up runs at the beginning of each command.
     pub n_warmups: u32,
     /// The reference of the comparisons, if it is not the first arm.
     pub reference: Option<String>,
-    /// Whether every value is a run of its own, so that none is summarised with others.
+    /// Whether every value is a separate run, so that no values are summarised together.
     pub is_flat: bool,
-    /// Whether to keep what the source says of each launch.
+    /// Whether to keep the source's data on each launch.
     pub with_launches: bool,
 }
 
 /// Makes a record.
 ///
 /// # Errors
-/// There is no value, a command has nothing but warm-ups, or the reference is not there.
+/// There is no value, a command has only warm-ups, or the reference does not exist.
 pub fn record(results: &Results, options: &ImportOptions) -> Result<Record> {
     let n_values: usize = results.benchmarks.iter().map(|it| it.values.len()).sum();
     ensure!(
@@ -104,7 +99,7 @@ fn arms_of(results: &Results) -> Vec<usize> {
     arm_of
 }
 
-/// Facts about the machine in the file.
+/// The file's facts about the machine.
 fn facts(results: &Results) -> Facts {
     let said = |key: &str| match results.agreed(key)? {
         MetaValue::Text(text) => Some(text.clone()),
@@ -144,7 +139,7 @@ fn finite(metadata: &Metadata) -> Metadata {
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// A plan whose settings of measurement are unknown and whose settings of analysis are those of any session.
+/// Makes a plan with unknown measurement settings and the analysis settings of any session.
 fn plan(results: &Results, arm_of: &[usize], options: &ImportOptions) -> Result<Plan> {
     let n_blocks = results.benchmarks.iter().map(BenchmarkValues::n_launches).max().unwrap_or(1);
     let layout = LayoutOptions { env_padding: Some(Padding::Off), ..LayoutOptions::default() };
@@ -209,7 +204,7 @@ fn arm(results: &Results, benchmark: &BenchmarkValues, label: &str) -> Arm {
     }
 }
 
-/// Rows and events that are being made.
+/// The rows and events so far.
 struct RecordBuilder<'a> {
     options: &'a ImportOptions,
     rows: Rows,
@@ -249,7 +244,7 @@ impl RecordBuilder<'_> {
         Ok(())
     }
 
-    /// `n_done`: launches of this benchmark with values, so far.
+    /// `n_done` is the number of earlier launches of this benchmark with values.
     fn launch(
         &mut self,
         benchmark: &BenchmarkValues,
@@ -289,7 +284,7 @@ impl RecordBuilder<'_> {
         Ok(())
     }
 
-    /// The time of all loops is what the clock showed; the value per loop is kept beside it, where it is not the same.
+    /// Stores the time that the clock showed for all loops. If the value per loop differs, it is stored beside it.
     fn value(
         &mut self,
         benchmark: &BenchmarkValues,
@@ -311,7 +306,7 @@ impl RecordBuilder<'_> {
         {
             row.value = Some(value);
         }
-        // The pauses in between are not known. A record's integers are those of JSON readers: signed.
+        // The pauses in between are unknown. A record's integers are signed, as in JSON readers.
         let end_ns = self.started_ns.saturating_add(whole.unwrap_or(0));
         self.started_ns = end_ns.min(i64::MAX as u64);
         self.rows.push(&row);

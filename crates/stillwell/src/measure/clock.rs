@@ -1,4 +1,4 @@
-//! The clocks of the program outside the launcher's child, in integer nanoseconds. Times are CLOCK_MONOTONIC.
+//! Clocks outside the launcher's child, in integer nanoseconds. Times are CLOCK_MONOTONIC.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -7,7 +7,7 @@ pub fn monotonic_ns() -> u64 {
     ns(clock_gettime(ClockId::Monotonic))
 }
 
-/// CLOCK_BOOTTIME now: CLOCK_MONOTONIC and the time that the machine slept.
+/// CLOCK_BOOTTIME now: CLOCK_MONOTONIC plus the time that the machine was suspended.
 pub fn boottime_ns() -> u64 {
     ns(clock_gettime(ClockId::Boottime))
 }

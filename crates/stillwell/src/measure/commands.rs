@@ -27,12 +27,12 @@ pub struct Commands {
     stdin: Option<Bytes>,
     hook_shell: Vec<String>,
     loud: Vec<bool>,
-    /// File for the standard output of runs that are validated.
+    /// File for the standard output of validated runs.
     captured_stdout: Option<Bytes>,
 }
 
 impl Commands {
-    /// Builds the environments of all arms. Programs are looked for later, because a setup hook may build them.
+    /// Builds the environments of all arms. The programs are searched later, because a setup hook may build them.
     pub fn new(plan: &Plan, captured_stdout: Option<&Path>) -> Self {
         let inherited: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let mut distinct: Vec<&[(String, String)]> = Vec::new();
@@ -64,7 +64,7 @@ impl Commands {
         &self.environments
     }
 
-    /// Stops keeping the standard error of this arm: it is too long.
+    /// Stops keeping the standard error of this arm, because it is too long.
     pub fn mark_loud(&mut self, arm: usize) {
         self.loud[arm] = true;
     }
@@ -152,7 +152,8 @@ impl Commands {
     }
 }
 
-/// Creates the output file as the user who called sudo, so that the user owns it even if a root command writes it.
+/// Creates the output file as the user who called sudo. That user then owns it even if a command running as root
+/// writes it.
 fn make_for_user(path: &str) -> io::Result<()> {
     if host::invoking_user().is_none() || Path::new(path).exists() {
         return Ok(());
@@ -163,7 +164,7 @@ fn make_for_user(path: &str) -> io::Result<()> {
     made.map(drop)
 }
 
-/// Opening a FIFO waits for the other end; the launcher, which waits for the child to execute, would hang with it.
+/// Opening a FIFO blocks until the other end is opened. The launcher waits for the child's exec and would hang too.
 fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.file_type().is_fifo() => {
@@ -182,7 +183,7 @@ fn environment(inherited: &[(OsString, OsString)], set: &[(String, String)]) -> 
     let is_set = |name: &OsString| set.iter().any(|(other, _)| name.as_bytes() == other.as_bytes());
     let kept = inherited.iter().filter(|(name, _)| !is_set(name));
     let kept = kept.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
-    // A name that is given twice has the value that was given last.
+    // If a name is given twice, the last value counts.
     let last = |(index, (name, _)): &(usize, &(String, String))| {
         !set[index + 1..].iter().any(|(later, _)| later == name)
     };

@@ -1,6 +1,6 @@
-//! Perf events around a run. They are opened once, on the launcher, with `inherit` and `enable_on_exec`: the
-//! launcher's own copies never start, each child's start when it execs and are added up when it ends. Opening events
-//! for every child would cost 100 µs a run; with these, all evidence together costs some 25.
+//! Perf events around a run. The launcher opens them once, with `inherit` and `enable_on_exec`. Its own copies never
+//! start. Each child's copies start at its exec, and the kernel adds them up when the child ends. Opening events for
+//! every child would cost 100 µs a run; inherited events and all other evidence together cost about 25 µs.
 
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter, ReadFormat};
@@ -15,9 +15,9 @@ pub struct Counters {
     switches: Option<SwitchLog>,
     /// Whether something has run since the counts were read.
     is_stale: bool,
-    /// An event that is not inherited. If all of a task's events are, the kernel takes the contexts of parent and child
-    /// for interchangeable and swaps them when it switches from one to the other (kernel/events/core.c,
-    /// `context_equiv`); the child's exec would then start the launcher's own events, once and for all.
+    /// An event without `inherit`. If a task has only inherited events, the kernel treats the contexts of parent and
+    /// child as interchangeable. It then swaps them when it switches between the two (kernel/events/core.c,
+    /// `context_equiv`). The child's exec would start the launcher's own events, permanently.
     _anchor: Option<Counter>,
 }
 
@@ -34,7 +34,7 @@ struct CounterReading {
     running_ns: u64,
 }
 
-/// Something this machine cannot count: what, why, what to do.
+/// An event that this machine cannot count: the event, the reason, the remedy.
 pub type CounterGap = (String, String, String);
 
 impl Counters {
@@ -65,8 +65,9 @@ impl Counters {
         let switches = SwitchLog::open(cpus)
             .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
             .ok();
-        // The switches tell migrations too, and each event that a run inherits costs it some microseconds. Without them it takes
-        // more rights than a user has: migrations happen in the kernel, so an event that excludes it counts none.
+        // The switch records also show migrations, so no event is needed for them: each inherited event costs a run
+        // some microseconds. Without switch records, counting migrations needs more rights than a user has: they
+        // happen in the kernel, so an event that excludes the kernel counts none.
         if switches.is_none() {
             try_open(Metric::Migrations, Software::CPU_MIGRATIONS, true, &mut counters, &mut gaps);
         }
@@ -88,7 +89,7 @@ impl Counters {
         metrics
     }
 
-    /// Notes the counts before a run. After the last run they were read already, unless something else ran since.
+    /// Reads the counts before a run. The counts after the last run serve, unless something else has run since.
     pub fn before(&mut self) {
         if !self.is_stale {
             return;
@@ -101,12 +102,12 @@ impl Counters {
         }
     }
 
-    /// A run or a hook has been executed: the counts have moved.
+    /// Notes that a run or a hook was executed: the counts have changed.
     pub fn something_ran(&mut self) {
         self.is_stale = true;
     }
 
-    /// Stores what the run added.
+    /// Stores the counts of this run.
     pub fn after(&mut self, row: &mut Row) {
         self.is_stale = false;
         let mut least_running_ppm = 1_000_000;
@@ -115,7 +116,7 @@ impl Counters {
             let before = std::mem::replace(&mut open.before, after);
             let enabled_ns = after.enabled_ns - before.enabled_ns;
             let running_ns = after.running_ns - before.running_ns;
-            // An event that was never scheduled has counted nothing, which is not the same as zero.
+            // An event that was never scheduled has no count, which is not the same as zero.
             if enabled_ns > 0 && running_ns == 0 {
                 continue;
             }
@@ -145,7 +146,7 @@ fn try_open(
     counters: &mut Vec<OpenCounter>,
     gaps: &mut Vec<CounterGap>,
 ) {
-    // With the kernel if we may, without it otherwise: a user's own time is better than nothing.
+    // Count the kernel too if the rights allow it. Otherwise count user time alone, which is better than nothing.
     let attempts: &[bool] = if needs_kernel { &[true] } else { &[true, false] };
     let mut error = None;
     for &with_kernel in attempts {
@@ -184,7 +185,7 @@ fn read(counter: &mut Counter) -> Option<CounterReading> {
     })
 }
 
-/// Says why perf_event_open(2) refused.
+/// Explains an error of perf_event_open(2).
 fn explain(metric: Metric, error: &std::io::Error) -> CounterGap {
     let (why, fix) = match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => (

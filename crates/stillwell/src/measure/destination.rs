@@ -1,4 +1,4 @@
-//! Where the launcher writes rows.
+//! The record that the launcher writes rows to.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,11 +9,11 @@ use anyhow::Result;
 use crate::measure::wire::{BatchStop, RowDestination};
 use crate::record::{Layout, Row, Writer};
 
-/// Where rows go.
+/// The destination of the rows.
 pub struct Destination {
     writer: Writer,
     layout: Layout,
-    /// From where the rows count their time, ns.
+    /// The origin of the rows' times, ns.
     pub clock_origin_ns: u64,
     line: Vec<u8>,
 }
@@ -35,7 +35,7 @@ impl Destination {
     /// Appends a row.
     ///
     /// # Errors
-    /// It could not be written whole; the front end keeps the line then.
+    /// The row could not be written whole; the front end keeps the line then.
     pub fn append(&mut self, row: &Row) -> Result<(), BatchStop> {
         self.line.clear();
         self.layout.encode(row, &mut self.line);

@@ -1,4 +1,5 @@
-//! The runner that makes real processes: steps → jobs for the launcher, and its answers → an outcome.
+//! The runner that makes real processes. It turns steps into jobs for the launcher, and the launcher's answers into
+//! an outcome.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,13 +10,11 @@ use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
 use crate::host::{self, Gap};
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::measure::commands::Commands;
 use crate::measure::launch_failure::explain_launch;
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
-use crate::measure::wire::{
-    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId,
-};
-use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
+use crate::measure::wire::{Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId};
 use crate::plan::Plan;
 use crate::record::Event;
 use crate::schedule::Step;
@@ -40,7 +39,7 @@ pub struct ExecRunner<'a> {
 pub struct MetricSupport {
     /// Metrics beyond those that are always there.
     pub metrics: Vec<Metric>,
-    /// Metrics that it cannot collect.
+    /// Metrics that the launcher cannot collect.
     pub gaps: Vec<Gap>,
 }
 
@@ -63,7 +62,7 @@ impl<'a> ExecRunner<'a> {
     /// Starts the launcher. `enter` moves the process with this id to the place of its runs before its first request.
     ///
     /// # Errors
-    /// It cannot be started, or not with what the plan asks for.
+    /// The launcher cannot be started, or cannot do all that the plan asks for.
     pub fn start(
         plan: &'a Plan,
         run_as: Option<User>,
@@ -161,7 +160,7 @@ impl<'a> ExecRunner<'a> {
         }
     }
 
-    /// The batch of these jobs, and where each comes from.
+    /// Makes the batch of these jobs, with the origin of each.
     fn batch(
         &self,
         steps: &[Step],
@@ -260,7 +259,7 @@ impl<'a> ExecRunner<'a> {
         })
     }
 
-    /// After a failure or ^C the conclude hook of the step that was under way is still due.
+    /// After a failure or ^C, the conclude hook of the current step must still run.
     fn conclude(&mut self, step: Step, outcome: Outcome) -> Result<Outcome> {
         let is_conclude = |purpose| purpose == JobPurpose::Hook(Hook::Conclude);
         let concluded = match self.batch(&[step], is_conclude) {

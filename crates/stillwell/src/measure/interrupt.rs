@@ -1,4 +1,4 @@
-//! ^C and SIGTERM of the front end, as something that can be waited for.
+//! ^C and SIGTERM of the front end, as a descriptor to wait for.
 
 use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,12 +18,12 @@ static CATCHERS: Mutex<Option<Catchers>> = Mutex::new(None);
 #[derive(Debug)]
 struct Catchers {
     n: usize,
-    /// Whether signals do what they always do.
+    /// Whether signals have their usual effect again.
     are_gone: Arc<AtomicBool>,
 }
 
-/// Signals that have come. While one of these lives they end nothing by themselves; afterwards they do what they always
-/// do.
+/// Signals that have arrived. While a value of this type lives, signals do not end the process. Afterwards they have
+/// their usual effect again.
 #[derive(Debug)]
 pub struct Interrupt {
     pipe: UnixStream,
@@ -55,7 +55,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// One that no signal causes, only what is written to the second value.
+    /// For tests: reacts to no signal, only to a write to the second value.
     #[cfg(test)]
     pub fn by_hand() -> (Self, UnixStream) {
         let (pipe, writer) = UnixStream::pair().expect("a test has descriptors");
@@ -63,7 +63,7 @@ impl Interrupt {
         (Self { pipe, actions: Vec::new(), is_counted: false }, writer)
     }
 
-    /// Whether one has come since the last call.
+    /// Whether a signal has arrived since the last call.
     pub fn take(&self) -> bool {
         let mut buffer = [0; 64];
         let mut taken = false;
@@ -81,7 +81,7 @@ impl AsFd for Interrupt {
 }
 
 impl Catchers {
-    /// Only once in a process: what is registered for the time after the last one stays.
+    /// Call this once per process: the handlers that the last value leaves behind stay registered.
     fn new(wanted: &[i32]) -> std::io::Result<Self> {
         let are_gone = Arc::new(AtomicBool::new(true));
         for &signal in wanted {
@@ -92,7 +92,7 @@ impl Catchers {
         Ok(Self { n: 0, are_gone })
     }
 
-    /// One more.
+    /// Counts one more.
     fn add(wanted: &[i32]) -> std::io::Result<()> {
         let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
         let catchers = match all.take() {
@@ -104,7 +104,7 @@ impl Catchers {
         Ok(())
     }
 
-    /// One less.
+    /// Counts one less.
     fn remove() {
         let mut all = CATCHERS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(catchers) = all.as_mut() {

@@ -16,21 +16,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::destination::Destination;
-use crate::measure::prepared::{
-    PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
-};
+use crate::measure::prepared::{environment, iteration_variables, PADDING_VARIABLE, PreparedCommand};
 use crate::measure::proc_counts::{peak_resident_kib, read_run_queue_wait_ns};
 use crate::measure::reading_time::ReadingTime;
-use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
-use crate::measure::wire::{
-    self, Batch, BatchResult, BatchStop, Job, LauncherReply, LauncherReport, LauncherRequest,
-    LauncherSettings, RowId, StderrTarget, StdoutTarget,
-};
+use crate::measure::streams::{pipe, Pipes, STDERR_KEEP_BYTES_MAX, Streams};
+use crate::measure::wire::{self, Batch, BatchResult, BatchStop, Job, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings, RowId, StderrTarget, StdoutTarget};
 use crate::record::Row;
-use crate::sys::{
-    self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError,
-    LaunchedChild, SchedulingPolicy, Usage,
-};
+use crate::sys::{self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError, LaunchedChild, SchedulingPolicy, Usage};
 use crate::values::metric::Metric;
 
 /// `argv[0]` that makes this program a launcher.
@@ -41,7 +33,7 @@ pub fn is_requested() -> bool {
     std::env::args_os().next().is_some_and(|argv0| argv0 == OsStr::new(ARGV0))
 }
 
-/// Serves the front end, whose socket is standard input, until it hangs up.
+/// Serves the front end until it hangs up. Standard input is the socket to the front end.
 pub fn serve() {
     sys::install_launcher_signals();
     // The name in ps and top; the file is /proc/self/exe.
@@ -66,7 +58,7 @@ fn serve_requests(front_end: i32) -> Result<()> {
             return Ok(());
         }
     };
-    // Not in the session: a run borrows both.
+    // Not a part of the session, because a run borrows both.
     let mut variables = Environment::new(PADDING_VARIABLE);
     loop {
         let reply = match wire::receive(&mut socket)? {
@@ -86,7 +78,7 @@ fn serve_requests(front_end: i32) -> Result<()> {
     }
 }
 
-/// Everything that lives from one batch to the next.
+/// The state of the launcher from one batch to the next.
 struct LauncherLoop {
     front_end: i32,
     destination: Option<Destination>,
@@ -167,7 +159,7 @@ impl LauncherLoop {
         let mut done = BatchResult::default();
         sys::take_stop_request();
         if sys::parent() != self.front_end {
-            // It died after it had sent this, and the signal of that was taken just now.
+            // The front end died after it had sent this request, and the signal of its death was taken just now.
             return BatchResult { stop: Some(BatchStop::Interrupted), ..done };
         }
         let environments: Vec<CStrings> =
@@ -207,7 +199,7 @@ impl LauncherLoop {
         let ran = ran?;
         let accepted = command.accept.allows(ran.exit, ran.timed_out);
         let stopped = sys::take_stop_request();
-        // A run that had finished by itself when the request came is kept; one that was cut short is not.
+        // Keep a run that had already finished when the request arrived; drop a run that the request cut short.
         if stopped && (ran.exit < 0 || !accepted) {
             return Err(BatchStop::Interrupted);
         }
@@ -230,7 +222,7 @@ impl LauncherLoop {
         Err(BatchStop::Failed { exit: ran.exit, timed_out: ran.timed_out, stderr: ran.stderr })
     }
 
-    /// Starts a child, waits for its end and collects what the kernel says about it.
+    /// Starts a child, waits for its end and collects the kernel's counts of it.
     fn run_child(
         &mut self,
         prepared: &PreparedCommand<'_>,
@@ -290,7 +282,7 @@ impl LauncherLoop {
                 .is_err_and(|error| is_interruption(&error))
             {}
         }
-        // Without evidence to collect there is nothing between the exit and the reap, so one call does both.
+        // Without evidence to collect, nothing happens between the exit and the reap, so one call does both.
         let (mut ended_ns, mut run_queue_wait_ns) = (None, None);
         if self.schedstat {
             wait_for_exit(launched.pid);
@@ -300,7 +292,8 @@ impl LauncherLoop {
         }
         let (exit, usage) = loop {
             if alarm.went_off() {
-                // Whatever the run has left behind goes with it. Until it is reaped, its group's number is its own.
+                // End all processes that the run left behind. Until the launcher reaps the child, no other group has
+                // its number.
                 wait_for_exit(launched.pid);
                 sys::signal_group(launched.pid, libc::SIGKILL);
             }
@@ -362,7 +355,7 @@ fn is_interruption(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
 }
 
-/// Waits for the end of a child and leaves it to be reaped.
+/// Waits for the end of a child without reaping it.
 fn wait_for_exit(pid: i32) {
     while sys::wait_for_exit(pid).is_err_and(|error| is_interruption(&error)) {}
 }
@@ -374,7 +367,7 @@ fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
 
 fn pin_myself(cpus: &[usize]) -> Result<()> {
     sys::bind(None, cpus)?;
-    // A cpuset (cgroup) cuts the mask down without an error, sched_setaffinity(2).
+    // A cpuset (cgroup) reduces the mask without an error, sched_setaffinity(2).
     let allowed = allowed_cpus()?;
     ensure!(allowed == cpus, "the cpuset of this control group allows only {allowed:?} of them");
     Ok(())

@@ -29,12 +29,12 @@ use crate::schedule::Step;
 pub use exec::ExecRunner;
 pub use script::ScriptRunner;
 
-/// Something that can make runs: real processes, or the scripted fake that tests use.
+/// Makes runs: with real processes, or with the scripted fake for tests.
 pub trait Runner {
     /// Runs steps in order, each with its hooks. Their rows are in the record when this returns.
     ///
     /// # Errors
-    /// The runner itself cannot go on. The failure of a command is no error but part of the outcome.
+    /// The runner itself cannot go on. A failed command is not an error; it is part of the outcome.
     fn run(&mut self, steps: &[Step]) -> Result<Outcome>;
 
     /// Executes a command that belongs to the whole session.
@@ -59,7 +59,7 @@ pub enum Hook {
     Cleanup,
 }
 
-/// How far a request came.
+/// The progress of a request.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Whether ^C or SIGTERM came.
@@ -74,7 +74,7 @@ impl Outcome {
         Self { interrupted: false, failure: Some(failure) }
     }
 
-    /// Whether nothing more is to be run.
+    /// Whether the session ends here.
     pub fn is_end(&self) -> bool {
         self.interrupted || self.failure.is_some()
     }
@@ -83,7 +83,7 @@ impl Outcome {
 /// Failures that end a session.
 #[derive(Debug, PartialEq, Eq)]
 pub enum MeasurementFailure {
-    /// A run ended as it should not.
+    /// A run failed.
     Run {
         /// Its step.
         step: u32,
@@ -91,12 +91,12 @@ pub enum MeasurementFailure {
         arm: usize,
         /// Exit status, or minus the signal.
         exit: i32,
-        /// Whether it was ended by the timeout.
+        /// Whether the timeout ended it.
         timed_out: bool,
         /// The end of its standard error.
         stderr: String,
     },
-    /// A worker did not do what it was asked to.
+    /// A worker did not do as asked.
     Worker {
         /// Its arm.
         arm: usize,
@@ -105,7 +105,7 @@ pub enum MeasurementFailure {
     },
     /// A hook failed.
     Hook {
-        /// Which.
+        /// The hook.
         hook: Hook,
         /// The arm it was executed for.
         arm: usize,
@@ -118,7 +118,7 @@ pub enum MeasurementFailure {
     },
     /// A command could not be started.
     Start {
-        /// The operation that failed, and why.
+        /// The operation that failed, and the reason.
         why: String,
     },
     /// The record could not be written.

@@ -1,5 +1,5 @@
-//! A batch as the launcher keeps it: every string that does not change from run to run is made ready once, so that
-//! little lies between two runs.
+//! The launcher's form of a batch. It prepares every string that does not change from run to run once, to keep the
+//! time between two runs short.
 
 use std::ffi::CString;
 
@@ -10,7 +10,7 @@ use crate::sys::CStrings;
 const ITERATION_VARIABLES: [&str; 2] = ["STILLWELL_ITERATION", "HYPERFINE_ITERATION"];
 pub const PADDING_VARIABLE: &str = "STILLWELL_PADDING";
 
-/// A command with its strings made ready, once for a batch.
+/// A command with its strings prepared, once for a batch.
 pub struct PreparedCommand<'a> {
     pub command: &'a Command,
     pub path: CString,
@@ -49,7 +49,7 @@ pub fn iteration_variables(job: &Job) -> impl Iterator<Item = CString> {
     })
 }
 
-/// The front end refuses strings with a NUL before they get here; what follows one would be cut off.
+/// Converts to a C string. The front end refuses strings with a NUL earlier; a NUL would cut off the rest.
 pub fn c_string(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     CString::new(&bytes[..end]).expect("no NUL before the first NUL")

@@ -1,4 +1,4 @@
-//! The launcher as the front end sees it: a process that answers one request at a time.
+//! The launcher as seen from the front end: a process that answers one request at a time.
 #![expect(clippy::disallowed_methods, reason = "this module starts the launcher")]
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -11,30 +11,28 @@ use anyhow::{Context as _, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::sys;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::launcher::ARGV0;
-use crate::measure::wire::{
-    self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings,
-    RowDestination,
-};
-use crate::sys;
+use crate::measure::wire::{self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings, RowDestination};
 
-/// How often a request to stop is repeated until the launcher answers: the first may come between two runs.
+/// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.
 const REPEAT: Duration = Duration::from_millis(100);
 
-/// Requests without an answer before the launcher is killed: ten seconds of them, five times what it gives a run.
+/// Unanswered requests before the front end kills the launcher. They take ten seconds, five times as long as the
+/// launcher gives a run.
 const REQUESTS_MAX: u32 = 100;
 
 /// Number of interrupts (^C or SIGTERM) that the running command survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterruptTolerance {
-    /// A run ends at the first.
+    /// A run ends at the first interrupt.
     None = 0,
-    /// A hook that cleans up may finish; it ends at the second.
+    /// A hook that cleans up may finish; it ends at the second interrupt.
     Once = 1,
 }
 
-/// A running launcher. It ends when this is dropped, because its socket closes.
+/// A running launcher. It ends when this is dropped, because the drop closes its socket.
 #[derive(Debug)]
 pub struct LauncherProcess {
     child: Child,
@@ -46,13 +44,13 @@ impl LauncherProcess {
     /// Starts the launcher; `enter` moves it to the place of its runs.
     ///
     /// # Errors
-    /// The program cannot execute itself, or the launcher refuses what was asked of it.
+    /// The program cannot execute itself, or the launcher refuses the request.
     pub fn start(
         open: LauncherSettings,
         enter: impl FnOnce(u32) -> Result<()>,
     ) -> Result<(Self, LauncherReport)> {
         let interrupt = Interrupt::catch()?;
-        // The launcher inherits it.
+        // The launcher inherits the signal's disposition.
         sys::stop_ignoring_children();
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the launcher")?;
@@ -60,7 +58,7 @@ impl LauncherProcess {
             .arg0(ARGV0)
             .env_clear()
             .stdin(OwnedFd::from(theirs))
-            // Out of the terminal's reach: the front end decides what ^C means.
+            // Keep the launcher out of the terminal's process group: the front end decides how to react to ^C.
             .process_group(0)
             .spawn()
             .context("cannot start the launcher (/proc/self/exe)")?;
@@ -75,7 +73,7 @@ impl LauncherProcess {
         }
     }
 
-    /// Its process id: everything that it makes is a run or a hook.
+    /// The launcher's process id. All its children are runs or hooks.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -11,7 +11,7 @@ use rustix::fs::{Access, access};
 use crate::measure::wire::Bytes;
 use crate::sys::User;
 
-/// A program's name for a process that runs in a directory: a path, as it is seen from here.
+/// The path of a program for a process that runs in another directory, relative to the current one.
 pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
     match directory {
         Some(directory) if program.contains('/') => {
@@ -21,7 +21,7 @@ pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
     }
 }
 
-/// Looks for a program in the PATH of the environment that it will have.
+/// Searches the PATH of the program's own environment.
 ///
 /// # Errors
 /// The program cannot be executed; the message says why.
@@ -46,9 +46,9 @@ pub fn find(program: &[u8], environment: &[Bytes]) -> Result<Bytes, String> {
         .ok_or_else(|| format!("cannot execute {shown:?}: there is no such program in PATH"))
 }
 
-/// The interpreter behind a version manager's shim (pyenv, asdf), which is a shell script that takes several times as long
-/// as the interpreter to start: the interpreter is asked where it is. `None` for anything that is no shim.
-/// The interpreter runs as the user of the workers.
+/// Finds the interpreter behind a version manager's shim (pyenv, asdf). A shim is a shell script that takes several
+/// times as long to start as the interpreter. Stillwell runs the interpreter as the user of the workers and asks for
+/// its path. Returns `None` if the file is no shim.
 pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let entry = [b"PATH=", path.as_bytes()].concat();
@@ -70,7 +70,7 @@ pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
 /// Whether a file can be executed.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason why it cannot.
 pub fn executable(file: &Path) -> Result<(), String> {
     let meta = std::fs::metadata(file).map_err(|error| error.to_string())?;
     if meta.is_dir() {

@@ -1,32 +1,32 @@
-//! How long it takes to read what the kernel counts of the runs: between them, and not in them.
+//! The time it takes to read the kernel's counts of the runs. Stillwell reads them between the runs, not in them.
 
 use crate::measure::clock::monotonic_ns;
 
-/// The sum so far; `None` where nothing is read.
+/// The sum so far; `None` if the launcher reads no counts.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadingTime {
     sum_ns: Option<u64>,
 }
 
 impl ReadingTime {
-    /// None yet. `reads`: whether anything will be read.
+    /// A sum of zero. `reads`: whether the launcher reads any counts.
     pub fn new(reads: bool) -> Self {
         Self { sum_ns: reads.then_some(0) }
     }
 
-    /// Now, if anything is read.
+    /// The time now, if the launcher reads any counts.
     pub fn start(self) -> Option<u64> {
         self.sum_ns.map(|_| monotonic_ns())
     }
 
-    /// Adds the time since then.
+    /// Adds the time since `start_ns`.
     pub fn add_since(&mut self, start_ns: Option<u64>) {
         if let (Some(sum_ns), Some(start_ns)) = (&mut self.sum_ns, start_ns) {
             *sum_ns += monotonic_ns() - start_ns;
         }
     }
 
-    /// All of it, ns.
+    /// The whole sum, ns.
     pub fn sum_ns(self) -> Option<u64> {
         self.sum_ns
     }

@@ -32,7 +32,7 @@ pub struct ScriptRunner<'a> {
 #[derive(Debug)]
 struct Script {
     arms: Vec<Vec<ScriptedRun>>,
-    /// Empty: no weather.
+    /// Factors of the moments; empty without an `at` line.
     at: Vec<f64>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> ScriptRunner<'a> {
         Ok(Self { plan, script, n_taken: vec![0; n_arms], now_ns: 0, output: None })
     }
 
-    /// Says where the rows go.
+    /// Sets the record of the rows.
     ///
     /// # Errors
     /// The record cannot be opened.

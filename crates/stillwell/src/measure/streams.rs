@@ -1,7 +1,7 @@
-//! Standard streams of a run. In a timed run nothing has to read while the program writes: output goes to /dev/null,
-//! a file or, for standard error, a file in memory. Only where the user asks for a pipe, and in untimed runs, does
-//! the launcher read along; it stops when the run has ended, not when the last copy of the pipe is closed, so a
-//! background grandchild that holds it delays nothing.
+//! Standard streams of a run. In a timed run, no process has to read while the program writes. Output goes to
+//! /dev/null, to a file or, for standard error, to a file in memory. The launcher reads along only in untimed runs,
+//! or if the user asks for a pipe. It stops when the run has ended, not when the last copy of the pipe is closed. So
+//! a background grandchild that holds the pipe delays nothing.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,11 +11,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// A run that writes more than this to standard error is not kept in memory again.
+/// The launcher does not keep the standard error of a command again after a run that wrote more than this.
 pub const STDERR_KEEP_BYTES_MAX: u64 = 64 << 10;
-/// How often to look whether a process without a pidfd has ended.
+/// The interval between checks whether a process without a pidfd has ended.
 const ASK_AGAIN_NS: i64 = 2_000_000;
-/// How much of the end of standard error is shown on a failure.
+/// The number of bytes from the end of standard error to show on a failure.
 const TAIL_BYTES: usize = 4 << 10;
 
 /// The null device and the memory file, opened once.
@@ -42,7 +42,7 @@ impl Streams {
     pub fn open() -> io::Result<Self> {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let kept = rustix::fs::memfd_create("stillwell-stderr", MemfdFlags::CLOEXEC)?;
-        // Appending, so that a program which reopens or seeks cannot overwrite.
+        // Append, so that a program that reopens the file or seeks cannot overwrite it.
         rustix::fs::fcntl_setfl(&kept, OFlags::APPEND)?;
         Ok(Self { null, kept_stderr: kept.into() })
     }
@@ -57,7 +57,8 @@ impl Streams {
         self.kept_stderr.as_fd()
     }
 
-    /// Takes what the run wrote to the memory file and empties it: the last part, and the length of the whole.
+    /// Takes the run's standard error from the memory file and empties the file. Returns the last part, and the
+    /// length of the whole.
     pub fn take_kept_stderr(&mut self) -> (Vec<u8>, u64) {
         let n_bytes = self.kept_stderr.metadata().map_or(0, |meta| meta.len());
         let mut tail = Vec::new();
@@ -73,7 +74,7 @@ impl Streams {
     }
 }
 
-/// A pipe whose reading end does not block; the writing end is for the child.
+/// Opens a pipe with a non-blocking reading end; the writing end is for the child.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::fs::fcntl_setfl(&reader, OFlags::NONBLOCK)?;
@@ -91,7 +92,8 @@ impl Pipes {
         self.stdout.is_none() && self.stderr.is_none()
     }
 
-    /// Reads until the process has ended. Linux before 5.3 has no pidfd to wait for; there it is asked for now and then.
+    /// Reads until the process has ended. Linux before 5.3 has no pidfd to wait for, so the launcher checks at
+    /// intervals.
     ///
     /// # Errors
     /// `EINTR`, so that the caller can look at its flags.
@@ -115,7 +117,7 @@ impl Pipes {
         }
     }
 
-    /// The end of standard error, and how long all of it was.
+    /// Returns the end of standard error, and the length of the whole.
     pub fn into_stderr(self) -> (Vec<u8>, u64) {
         let from = self.stderr_tail.len().saturating_sub(TAIL_BYTES);
         (self.stderr_tail[from..].to_vec(), self.stderr_bytes)

@@ -1,6 +1,6 @@
-//! A command of the user that this program waits for, as nice(1) does. The command has the terminal, and Stillwell passes
-//! its status on. The kernel ends the command when this program ends. Between the two this program is executed again, for
-//! the calls that a child must make on itself.
+//! A command of the user that this program waits for, as nice(1) does. The command has the terminal, and Stillwell
+//! passes its status on. The kernel ends the command when this program ends. Between the two this program is executed
+//! again, for the calls that a child must make on itself.
 #![expect(clippy::disallowed_methods, reason = "this module starts a command")]
 
 use std::ffi::{OsStr, OsString};
@@ -18,19 +18,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use crate::sys;
 use crate::host::invoking_user;
 use crate::measure::programs;
-use crate::sys;
 use crate::values::exit_code;
 
 /// `argv[0]` that makes this program become a command.
 const ARGV0: &str = "stillwell-become";
-/// The command is executed as the user who called sudo.
+/// Runs the command as the user who called sudo.
 const AS_CALLER: &str = "as-caller";
 const AS_WE_ARE: &str = "as-we-are";
 /// Longest time between two calls of `look`, ns.
 pub const LOOK_NS: u64 = 1_000_000_000;
-/// The same without pidfds (Linux before 5.3), when the end of the child has to be polled.
+/// The same without pidfds (Linux before 5.3), where the parent has to poll for the child's end.
 const LOOK_WITHOUT_PIDFD_NS: u64 = 10_000_000;
 
 /// Whether this process was started to become a command.
@@ -55,9 +55,9 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
     {
         return anyhow::Error::from(error).context("cannot become the user who called sudo");
     }
-    // After that: another user takes the signal away.
+    // This comes after the change of the user, which clears the signal.
     sys::signal_me_when_my_parent_ends(Signal::KILL);
-    // It may have ended before that call.
+    // The parent may have ended before that call.
     if parent != Some(sys::parent().to_string().into()) {
         return anyhow!("whoever wanted {} executed has ended", program.display());
     }
@@ -68,7 +68,7 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
 /// Whether a command can be found.
 ///
 /// # Errors
-/// It cannot, and why.
+/// It cannot be found; the message says why.
 pub fn check(command: &[OsString]) -> Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = [b"PATH=", path.as_bytes()].concat();
@@ -77,8 +77,8 @@ pub fn check(command: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end. What the terminal sends is for the command, and SIGTERM and SIGHUP are passed on to it.
-/// `look` is called now and then.
+/// Runs a command to its end. The terminal's signals reach the command directly; SIGTERM and SIGHUP are passed on to
+/// it. Calls `look` at intervals.
 ///
 /// # Errors
 /// It cannot be started.
@@ -109,7 +109,7 @@ pub fn run(
     wait(&mut child, pipe.as_fd(), drain, look)
 }
 
-/// A command that the kernel ends with this program, not yet started.
+/// Prepares a command that the kernel ends with this program. It is not started yet.
 pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
     let mut prepared = Command::new("/proc/self/exe");
     prepared
@@ -120,7 +120,8 @@ pub fn prepared(command: &[OsString], as_caller: bool) -> Command {
     prepared
 }
 
-/// Waits for its end. When `signals` can be read, it is drained and the command is asked to end. `look` is called now and then.
+/// Waits for the command's end. When `signals` becomes readable, drains it and asks the command to end. Calls `look`
+/// at intervals.
 ///
 /// # Errors
 /// It cannot be waited for, or `look` failed.
@@ -147,13 +148,13 @@ pub fn wait(
     }
 }
 
-/// The status as a shell has it.
+/// The status as a shell reports it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + status.signal()?));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// Waits until one of them is ready, or so long.
+/// Waits until one of the descriptors is ready, or until the time limit.
 ///
 /// # Errors
 /// There is no memory for it.

@@ -1,15 +1,15 @@
-//! How long a run was kept off the CPU against its will: a dummy perf event with `context_switch` writes a record at
-//! every switch of every thread of the run, which says whether the thread was preempted or went to sleep. Works
-//! without privileges (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3).
+//! Measures how long the kernel kept a run off the CPU against its will. A dummy perf event with `context_switch`
+//! writes a record at every switch of every thread of the run. The record says whether the thread was preempted or
+//! went to sleep. Needs no privileges (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3).
 
 use std::io;
 
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
-/// Ring buffer of each CPU, in bytes: a power of two; about 1 300 times off the CPU and on again.
+/// Ring buffer of each CPU, in bytes, a power of two. It has room for about 1 300 times off the CPU and on again.
 const RING_BYTES: usize = 64 << 10;
-/// More CPUs than this would cost more memory and time per run than the launcher may take.
+/// The most CPUs. More would cost more memory and time per run than the launcher may take.
 const CPUS_MAX: usize = 64;
 
 /// `PERF_RECORD_LOST`.
@@ -29,11 +29,11 @@ pub struct SwitchLog {
 /// One context switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Switch {
-    /// When, CLOCK_MONOTONIC.
+    /// Time of the switch, CLOCK_MONOTONIC.
     pub time_ns: u64,
-    /// Of which thread.
+    /// The thread.
     pub thread: u32,
-    /// Onto the CPU or off it.
+    /// The direction: onto the CPU or off it.
     pub kind: SwitchKind,
     /// Index of the ring buffer, and so of the CPU.
     cpu: usize,
@@ -44,17 +44,17 @@ pub struct Switch {
 pub struct SwitchTotals {
     /// Time between being preempted and running again, over all threads.
     pub preempted_ns: u64,
-    /// Times a thread went on on another CPU than it had stopped on.
+    /// Times a thread continued on another CPU than it had stopped on.
     pub migrations: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SwitchKind {
-    /// It goes on.
+    /// The thread continues.
     In,
-    /// It waits for something.
+    /// The thread waits for an event.
     Out,
-    /// It would go on, but another one is let in.
+    /// The thread could continue, but the kernel runs another one.
     Preempted,
 }
 
@@ -71,7 +71,7 @@ impl SwitchLog {
         Ok(Self { rings, events: Vec::new() })
     }
 
-    /// Forgets what was logged so far.
+    /// Discards the log so far.
     pub fn discard(&mut self) {
         for ring in &mut self.rings {
             while ring.next_record().is_some() {}
@@ -103,7 +103,8 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
     builder.build()?.sampled(RING_BYTES)
 }
 
-/// An event that counts nothing and whose records are switches, as [`switch`] reads them. Every user may open it, since it excludes the kernel.
+/// Builds an event that counts nothing and writes a record at every switch; [`switch`] reads them. Every user may
+/// open it, since it excludes the kernel.
 pub fn switches() -> Builder<'static> {
     let mut builder = Builder::new(Software::DUMMY);
     builder
@@ -116,8 +117,8 @@ pub fn switches() -> Builder<'static> {
     builder
 }
 
-/// The switch that a record is. It has no body of its own, only what `sample_id_all` adds for TID and TIME: process (u32), thread
-/// (u32), time (u64). perf-event-data does not parse it.
+/// Parses a switch record. Its body holds only the fields that `sample_id_all` adds for TID and TIME: process (u32),
+/// thread (u32), time (u64). perf-event-data does not parse it.
 pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<Switch> {
     let thread = u32::from_ne_bytes(body.get(4..8)?.try_into().ok()?);
     let time_ns = u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?);

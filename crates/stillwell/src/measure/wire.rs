@@ -1,5 +1,5 @@
-//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, one request outstanding
-//! at a time.
+//! The protocol between front end and launcher: length-prefixed postcard frames over one socket, one request
+//! outstanding at a time.
 
 use std::io::{self, Read, Write};
 
@@ -75,7 +75,7 @@ pub struct Command {
     pub argv: Vec<Bytes>,
     /// Index of its environment.
     pub environment: u32,
-    /// Where it runs; `None` where we are.
+    /// Its working directory; `None` for that of this process.
     pub directory: Option<Bytes>,
     /// Standard input; `None` is /dev/null.
     pub stdin: Option<Bytes>,
@@ -83,11 +83,11 @@ pub struct Command {
     pub stdout: StdoutTarget,
     /// Standard error.
     pub stderr: StderrTarget,
-    /// Which exits are fine.
+    /// The exits that count as success.
     pub accept: ExitRule,
 }
 
-/// Where standard output goes.
+/// Destination of standard output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StdoutTarget {
     Null,
@@ -96,7 +96,7 @@ pub enum StdoutTarget {
     File(Bytes),
 }
 
-/// Where standard error goes.
+/// Destination of standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StderrTarget {
     /// /dev/null.
@@ -107,7 +107,7 @@ pub enum StderrTarget {
     Inherit,
 }
 
-/// Which exits of a run count as success.
+/// The exits of a run that count as success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExitRule {
     /// Every one, signals and timeouts included.
@@ -117,7 +117,7 @@ pub enum ExitRule {
 }
 
 impl ExitRule {
-    /// Whether a run that ended so is fine.
+    /// Whether a run with this exit is a success.
     pub fn allows(&self, exit: i32, timed_out: bool) -> bool {
         match self {
             Self::Any => true,
@@ -142,7 +142,7 @@ pub struct Job {
     pub padding_bytes: Option<u32>,
 }
 
-/// Which row a job makes.
+/// The row that a job makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowId {
     /// Step.
@@ -158,60 +158,60 @@ pub struct RowId {
 pub enum LauncherReply {
     /// The evidence is open.
     Opened(LauncherReport),
-    /// The record is open, the session can begin.
+    /// The record is open; the session can begin.
     Ready,
-    /// It cannot.
+    /// The session cannot begin.
     Refused(String),
-    /// The batch is done, or as much of it as could be done.
+    /// The batch is done, or stopped early.
     Done(BatchResult),
 }
 
 /// Metrics that the launcher can and cannot collect.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LauncherReport {
-    /// Columns of the metrics that can be collected beyond those that always are.
+    /// Columns of the metrics that can be collected beyond the constant ones.
     pub metrics: Vec<String>,
-    /// Evidence that this machine does not give: what, why, what to do.
+    /// Evidence that this machine does not provide: the evidence, the reason, the remedy.
     pub gaps: Vec<(String, String, String)>,
 }
 
-/// How far a batch came.
+/// The progress of a batch.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct BatchResult {
-    /// Jobs that ran to their end; the next one is the one that `stop` speaks of.
+    /// Jobs that ran to their end; `stop` is about the next one.
     pub n_done: u32,
-    /// Commands whose standard error was too long to keep on every run.
+    /// Commands with too much standard error to keep on every run.
     pub loud_commands: Vec<u32>,
-    /// The launcher's own peak resident set so far, below which no child's `ru_maxrss` can be.
+    /// The launcher's own peak resident set so far. No child's `ru_maxrss` can be below it.
     pub maxrss_floor_kib: u64,
-    /// Time spent so far on reading what the kernel counts, between the runs; `None` when nothing of it is read.
+    /// Time spent so far on reading the kernel's counts between the runs; `None` when the launcher reads none.
     pub evidence_ns: Option<u64>,
-    /// Why the rest was not done.
+    /// The reason why the batch stopped early.
     pub stop: Option<BatchStop>,
 }
 
-/// Why a batch stopped early.
+/// The reason why a batch stopped early.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum BatchStop {
-    /// The front end asked for it; the run it cut short has no row.
+    /// The front end asked for it; the interrupted run has no row.
     Interrupted,
     /// The exit was not acceptable. The row, if the job has one, is in the record.
     Failed {
         /// Exit status or minus the signal.
         exit: i32,
-        /// Whether it was the timeout.
+        /// Whether the timeout ended the run.
         timed_out: bool,
         /// The end of its standard error.
         stderr: Bytes,
     },
-    /// The child did not come as far as running the program.
+    /// The child failed before it executed the program.
     Launch {
         /// The step that failed.
         stage: Stage,
-        /// Why not.
+        /// The error of that step.
         errno: i32,
     },
-    /// The row could not be appended; here it is.
+    /// The row could not be appended.
     Record {
         /// The error, in words.
         error: String,

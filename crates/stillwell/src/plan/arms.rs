@@ -2,22 +2,22 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::plan::parameters::{Assignment, assignments, substitute};
-use crate::plan::request::CommandRequest;
 use crate::plan::{Arm, Control, Role, ShellReason};
+use crate::plan::parameters::{assignments, substitute, Assignment};
+use crate::plan::request::CommandRequest;
 use crate::spec::run::{ArmOptions, ExecutionOptions};
 use crate::values::{IgnoreFailure, OutputTarget, Shell};
 
-/// The arms, with everything that follows from how they are executed.
+/// The arms, with the settings that depend on how they are executed.
 #[derive(Debug)]
 pub struct Arms {
     /// Candidates in the order of the command line, then the twin, then the control.
     pub arms: Vec<Arm>,
     /// The arm that is subtracted.
     pub control: Option<Control>,
-    /// The shell, when one is used.
+    /// The shell; `None` when commands are executed directly.
     pub shell: Option<Vec<String>>,
-    /// Why one is used, or not.
+    /// The reason why a shell is used, or not.
     pub shell_reason: ShellReason,
 }
 
@@ -59,7 +59,7 @@ struct Position {
 }
 
 impl Position {
-    /// The element of an option's list that is meant for this arm.
+    /// Returns the element of an option's list for this arm.
     fn pick<T: Clone>(self, option: &str, list: &[T]) -> Result<Option<T>> {
         let index = match list.len() {
             0 => return Ok(None),
@@ -154,7 +154,8 @@ fn parse_environment(text: &str) -> Result<Vec<(String, String)>> {
     words.iter().map(pair).collect()
 }
 
-/// One decision for all commands: timing one in a shell and another without would compare the shell.
+/// Decides once for all commands. With one command in a shell and another without, the comparison would include the
+/// shell.
 fn choose_shell(options: &ArmOptions, arms: &[Arm]) -> (Option<Vec<String>>, ShellReason) {
     let shell =
         if options.no_shell { Shell::None } else { options.shell.clone().unwrap_or(Shell::Auto) };
@@ -217,7 +218,7 @@ const BUILTINS: [&str; 24] = [
     "wait", "while",
 ];
 
-/// The first piece of shell syntax in a command that executing it directly would not honour.
+/// Returns the first piece of shell syntax in a command that would have no effect without a shell.
 fn shell_syntax(command: &str) -> Option<String> {
     let (mut quote, mut escaped, mut at_word_start) = (None, false, true);
     for character in command.chars() {

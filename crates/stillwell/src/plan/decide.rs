@@ -3,9 +3,9 @@
 use anyhow::{Result, bail, ensure};
 
 use crate::host::Facts;
-use crate::plan::arms::{Arms, arms};
-use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
+use crate::plan::arms::{arms, Arms};
+use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::spec::RunSpec;
 use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, MetricChoice, Order};
 
@@ -13,17 +13,17 @@ pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
 const BLOCKS_MIN_ONE: u32 = 24;
 const BLOCKS_MIN_SEVERAL: u32 = 10;
-/// A trimmed mean needs some pairs more than the fewest that could decide.
+/// Blocks beyond the fewest that can decide: a trimmed mean needs some more pairs.
 const FAMILY_BLOCKS_MORE: u32 = 4;
 /// More pairs than this sharpen an interval by little; docs/methodology.md, "Many pairs".
 const BLOCKS_MAX_SEVERAL: u32 = 500;
 const PRECISION_ONE_PCT: f64 = 0.5;
 const ALPHA_PCT: f64 = 1.0;
 const SAME_WITHIN: f64 = 0.01;
-/// Fewest runs from which the error of t0 says something.
+/// Fewest runs for a meaningful error of t0.
 const PRECISION_BLOCKS_MIN: u32 = 12;
-/// Load comes and goes over tenths of seconds. A shorter session covers only one state of the machine, and its error says
-/// nothing of the others (docs/methodology.md, "t0 and its error").
+/// Load comes and goes over tenths of seconds. A shorter session covers only one state of the machine, so its error
+/// does not cover the others (docs/methodology.md, "t0 and its error").
 const PRECISION_TIME_MIN_NS: u64 = 1_000_000_000;
 
 /// Decides everything about the commands of `run`.
@@ -110,7 +110,7 @@ impl Default for DecisionRule {
     }
 }
 
-/// Arms that are compared with one before them, the twin included.
+/// The number of arms that are compared with an earlier one, the twin included.
 fn n_comparisons(arms: &[Arm]) -> usize {
     let has_reference = |&(index, arm): &(usize, &Arm)| {
         let is_before =
@@ -120,7 +120,7 @@ fn n_comparisons(arms: &[Arm]) -> usize {
     arms.iter().enumerate().filter(has_reference).count()
 }
 
-/// Fewest blocks that can decide so many comparisons at once, also where some pairs disagree.
+/// Fewest blocks that can decide so many comparisons at once, even if some pairs disagree.
 pub(super) fn fewest_blocks(family: usize, alpha: f64) -> u32 {
     let fewest = stats::verdict::minimum_pairs(alpha / family as f64);
     let fewest = fewest.ok().and_then(|fewest| u32::try_from(fewest).ok()).unwrap_or(0);
@@ -148,7 +148,7 @@ fn block_rule(length: &LengthRequest, n_comparisons: usize, alpha: f64) -> Resul
     })
 }
 
-/// Fewest and most blocks: those of the user; a default gives way where it contradicts them.
+/// Fewest and most blocks. The user's limits count; a default that contradicts them gives way.
 pub(super) fn limits(user: (Option<u32>, Option<u32>), (min, max): (u32, u32)) -> (u32, u32) {
     match user {
         (Some(min), Some(max)) => (min, max),
@@ -189,8 +189,8 @@ fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> 
     })
 }
 
-/// The CPUs of an option must be online. Those in the mask of this process are not asked for: isolated CPUs (isolcpus=)
-/// are in no mask until a process is bound to them.
+/// Checks that the CPUs of an option are online. They need not be in the mask of this process: isolated CPUs
+/// (isolcpus=) are in no mask until a process is bound to them.
 ///
 /// # Errors
 /// The first CPU that is not online.

@@ -1,8 +1,8 @@
 //! Defaults of the options of verbs that have no plan. The help text of each option quotes its default.
 
+use crate::spec::{DumpFormat, PlotKind};
 use crate::spec::convert::TableStyle;
 use crate::spec::load::LoadKind;
-use crate::spec::{DumpFormat, PlotKind};
 use crate::values::{Average, Estimate, Percent, TimShape, TimeSpan};
 
 /// `hist --bins`.
@@ -25,7 +25,7 @@ pub const COMPARED_AVERAGE: Average = Average::Mean;
 pub const CONVERT_WARMUPS: u32 = 0;
 /// `calibrate --budget`.
 pub const CALIBRATION_BUDGET: TimeSpan = TimeSpan { ns: 60_000_000_000 };
-/// `calibrate --runs`, the fewest: ten times as many as one experiment takes are different enough.
+/// `calibrate --runs`, the fewest: ten times as many as one experiment takes, so that the experiments differ enough.
 pub const CALIBRATION_RUNS: u32 = 600;
 /// `calibrate --replays`.
 pub const N_REPLAYS: u32 = 2000;

@@ -13,9 +13,7 @@ pub mod workers;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
-use crate::values::{
-    Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit,
-};
+use crate::values::{Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit};
 
 pub use arms::Arms;
 pub use decide::{decide, decide_run};
@@ -33,7 +31,7 @@ pub struct Plan {
     pub control: Option<Control>,
     /// The shell and its options; `None` when commands are executed directly.
     pub shell: Option<Vec<String>>,
-    /// Why a shell is used, or not.
+    /// The reason why a shell is used, or not.
     pub shell_reason: ShellReason,
     /// Order of the runs.
     pub order: Order,
@@ -41,7 +39,7 @@ pub struct Plan {
     pub seed: u64,
     /// Warm-up runs of each arm.
     pub n_warmups: u32,
-    /// How the number of blocks is found.
+    /// The rule for the number of blocks.
     pub blocks: BlockRule,
     /// Whether the session may end before its last block because everything is decided.
     #[serde(default)]
@@ -49,7 +47,7 @@ pub struct Plan {
     /// The limit of `--fail-on`, as a fraction: a comparison is decided when its slowdown is above or below this.
     #[serde(default)]
     pub slower_limit: f64,
-    /// When to stop before the last block for another reason.
+    /// A further rule to stop before the last block.
     pub precision: Option<Precision>,
     /// Limit for one run.
     pub timeout_ns: Option<u64>,
@@ -69,9 +67,9 @@ pub struct Plan {
     pub evidence: bool,
     /// The metrics that the summary shows.
     pub metrics: Vec<MetricChoice>,
-    /// How differences are judged.
+    /// The rule for judging differences.
     pub policy: DecisionRule,
-    /// How workers are used; `None` where every run is a process that is timed as a whole.
+    /// The use of workers; `None` where every run is a process that is timed as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Workers>,
     /// Whether a run has several rows: the slices of one process, from which a value of the run is made.
@@ -83,8 +81,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it. Such a run ends the session, and its
-    /// time is no time of the program.
+    /// Whether a run of this arm failed; `shell_exit` is its exit status as a shell has it. Such a run ends the
+    /// session, and its time is no time of the program.
     pub fn rejects(&self, arm: u32, shell_exit: i32) -> bool {
         let accept = self.arms.get(arm as usize).and_then(|arm| arm.accept.as_ref());
         accept.is_some_and(|accept| !accept.contains(&shell_exit))
@@ -100,12 +98,13 @@ impl Plan {
         self.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Candidate)
     }
 
-    /// The arms that are compared with a reference. They are a family, judged together.
+    /// The arms that are compared with a reference. They are one family: their verdicts share an error rate.
     pub fn compared(&self) -> Vec<usize> {
         self.candidates().map(|(arm, _)| arm).filter(|&arm| arm != self.reference_of(arm)).collect()
     }
 
-    /// The arm that this one is compared with: the reference, or in another benchmark the first arm of that one.
+    /// The arm that this one is compared with: the reference, or with several benchmarks the first arm of its
+    /// benchmark.
     pub fn reference_of(&self, arm: usize) -> usize {
         let benchmark = &self.arms[arm].benchmark;
         if *benchmark == self.arms[self.reference].benchmark {
@@ -115,7 +114,7 @@ impl Plan {
         arms.find(|(_, other)| other.benchmark == *benchmark).map_or(arm, |(first, _)| first)
     }
 
-    /// Whether its workers are forks of a running program, and not started from one.
+    /// Whether its workers are forks of a running program.
     pub fn is_forked(&self) -> bool {
         self.workers.is_some() && self.arms.iter().all(|arm| arm.argv.is_empty())
     }
@@ -125,7 +124,7 @@ impl Plan {
         self.arms.iter().any(|arm| arm.benchmark != self.arms[0].benchmark)
     }
 
-    /// The name of an arm beside those of other benchmarks.
+    /// The name of an arm next to those of other benchmarks.
     pub fn full_label(&self, arm: usize) -> String {
         let arm = &self.arms[arm];
         match &arm.benchmark {
@@ -159,11 +158,11 @@ pub struct Arm {
     pub prepare: Option<String>,
     /// Command after each of its runs.
     pub conclude: Option<String>,
-    /// Where its standard output goes.
+    /// The destination of its standard output.
     pub output: OutputTarget,
     /// Exit statuses that are no failure; `None` if none is.
     pub accept: Option<Vec<i32>>,
-    /// The benchmark that it is a variant of. Only variants of the same one are compared.
+    /// Its benchmark. Only variants of the same benchmark are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<String>,
     /// The unit of its values.
@@ -172,7 +171,7 @@ pub struct Arm {
     /// Repetitions within one loop.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub inner_loops: u64,
-    /// Whether it times itself; the CPU time of the whole call then says nothing.
+    /// Whether it times itself. Then the CPU time of the whole call is of no use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_timer: bool,
     /// The directories that its blocks take turns with; the current one if there is none.
@@ -181,7 +180,7 @@ pub struct Arm {
     /// Of a variant of a suite: the commit of its checkout, or of the directory in which it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<Git>,
-    /// The code that its worker is sent.
+    /// The code to send to its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<WorkerCode>,
 }
@@ -196,7 +195,7 @@ fn is_one(n: &u64) -> bool {
 }
 
 impl Arm {
-    /// A command with nothing around it: no hooks, no variables, its output thrown away, any exit fine.
+    /// A command without hooks and variables. Its output is discarded, and any exit is a success.
     pub fn bare(command: &str, role: Role) -> Self {
         Self {
             name: None,
@@ -236,18 +235,18 @@ impl Arm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// It is compared.
+    /// An arm to compare.
     Candidate,
-    /// The reference once more, for the self-check of `--aa`.
+    /// A second copy of the reference, for the self-check of `--aa`.
     Twin,
-    /// It is subtracted: the shell without a command.
+    /// The shell without a command, to subtract.
     EmptyShell,
-    /// It is subtracted: the command of --subtract.
+    /// The command of --subtract.
     Subtract,
 }
 
 impl Role {
-    /// Whether it is only there to be subtracted.
+    /// Whether the arm is only measured to be subtracted.
     pub fn is_control(self) -> bool {
         matches!(self, Self::EmptyShell | Self::Subtract)
     }
@@ -258,11 +257,11 @@ impl Role {
 pub struct Control {
     /// Its index.
     pub arm: usize,
-    /// What it is.
+    /// The arm's role.
     pub role: Role,
 }
 
-/// Why commands run in a shell or not.
+/// The reason why commands run in a shell or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShellReason {
@@ -280,13 +279,13 @@ pub enum ShellReason {
     },
 }
 
-/// How the number of blocks is found. It never depends on which arm was how fast.
+/// The rule for the number of blocks. It never depends on which arm was faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockRule {
     /// The number that the user gave.
     Exactly(u32),
-    /// As many as fit.
+    /// As many as fit into the budget.
     Budget {
         /// Time for all timed runs with their hooks.
         budget_ns: u64,
@@ -311,10 +310,10 @@ impl BlockRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopping {
-    /// There is one interim analysis, after the last block. The oldest records have this.
+    /// The session has one interim analysis, after the last block. The oldest records have this.
     #[default]
     AtTheEnd,
-    /// There are several, and the session ends at the first at which everything is decided.
+    /// The session has several interim analyses, and ends at the first that decides everything.
     WhenDecided,
 }
 
@@ -335,7 +334,7 @@ pub struct Precision {
 pub struct ProcessPlan {
     /// CPUs they may use.
     pub affinity: Option<Vec<usize>>,
-    /// CPUs of the launcher: with the benchmark, so that no migration is part of a launch.
+    /// CPUs of the launcher. They are those of the benchmark, so that no launch includes a migration.
     pub launcher_cpus: Option<Vec<usize>>,
     /// Nice level.
     pub nice: Option<i32>,
@@ -349,13 +348,13 @@ pub struct ProcessPlan {
     pub env_padding: Padding,
 }
 
-/// How differences are judged.
+/// The rule for judging differences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecisionRule {
     /// Rate of false "different" verdicts.
     pub alpha: f64,
     /// Differences below this fraction count as the same.
     pub same_within: f64,
-    /// What is compared.
+    /// The statistic to compare.
     pub estimand: Estimand,
 }

@@ -60,7 +60,7 @@ pub fn combinations(parameters: &[(String, Vec<String>)]) -> Result<Vec<Assignme
 pub fn substitute(template: &str, assignment: &[(String, String)]) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
-    // One pass from left to right, so that a value that looks like a placeholder is left alone.
+    // Replaces in one pass from left to right, so that a value that looks like a placeholder stays.
     while let Some(open) = rest.find('{') {
         let (before, from_open) = rest.split_at(open);
         text.push_str(before);
@@ -98,7 +98,7 @@ fn split_list(values: &str) -> Vec<String> {
     list
 }
 
-/// Exact decimal arithmetic: 0.1 + 0.2 is to be written 0.3.
+/// Uses exact decimal arithmetic, so that 0.1 + 0.2 is written 0.3.
 fn scan_values(min: &str, max: &str, step: &str) -> Result<Vec<String>> {
     let places =
         [min, max, step].map(|text| text.split_once('.').map_or(0, |(_, tail)| tail.len()));

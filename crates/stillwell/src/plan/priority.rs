@@ -6,10 +6,10 @@ use crate::values::Sched;
 
 /// Under autogroups a nice level counts only within a session.
 pub const NICE: &str = "a nice level that counts against other terminals";
-/// The kernel stops a real-time program that gives nothing up.
+/// The kernel throttles a real-time program that never sleeps.
 pub const REAL_TIME: &str = "a real-time policy without pauses";
 
-/// The gaps that the reader of the times should know. `is_shielded`: nothing else is on the CPUs.
+/// The gaps to tell the reader of the times. `is_shielded`: no other programs use the CPUs.
 pub fn caveats(host: &Host, priority: &PriorityOptions, is_shielded: bool) -> Vec<Gap> {
     let is_real_time = matches!(priority.sched, Some(Sched::Fifo(_) | Sched::Rr(_)));
     [
@@ -31,8 +31,8 @@ fn nice(host: &Host) -> Option<Gap> {
     })
 }
 
-/// Documentation/scheduler/sched-rt-group.rst; from Linux 6.12 on the time goes to a fair server, and only if a program
-/// waits (kernel/sched/fair.c, `fair_server_init`).
+/// Documentation/scheduler/sched-rt-group.rst; from Linux 6.12 on the time goes to a fair server, and only if a
+/// program waits (kernel/sched/fair.c, `fair_server_init`).
 fn real_time(host: &Host, is_shielded: bool) -> Option<Gap> {
     let has_fair_server = crate::host::shield::find(host).kernel >= (6, 12);
     let (gives, fix) = match has_fair_server {

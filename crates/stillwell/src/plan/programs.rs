@@ -5,22 +5,20 @@ use std::collections::HashSet;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::host::Facts;
+use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
 use crate::plan::arms::Arms;
-use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
+use crate::plan::decide::{decide, BUDGET_ONE_NS, BUDGET_SEVERAL_NS};
 use crate::plan::request::SessionRequest;
 use crate::plan::workers::{WorkerCode, Workers};
-use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
-use crate::spec::workers::{
-    Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
-};
-use crate::values::{Cpus, Headline, MetricChoice, parse_cpu_list};
+use crate::spec::workers::{Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions};
+use crate::values::{parse_cpu_list, Cpus, Headline, MetricChoice};
 
-/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is a
-/// thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
+/// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is
+/// a thousand times longer than reading the clock takes. docs/methodology.md, "Slices".
 const SLICE_NS: u64 = 1_000_000;
-/// Of the whole session, for --rigorous and --fast.
+/// The factor of --rigorous and --fast on the time of the whole session.
 pub(super) const LONGER: u64 = 3;
-/// Fewer processes do not end a session, however precise t0 is.
+/// The fewest processes that can end a session, however precise t0 is.
 const PROCESSES_MIN: u32 = 24;
 /// The benchmark of `timeit`: the name of the standard library's module.
 const TIMEIT: &str = "timeit";
@@ -98,7 +96,7 @@ pub fn programs(spec: &BenchSpec) -> Result<Vec<Arm>> {
 /// The benchmarks that the user wants, or all, each once, in the order of the programs.
 ///
 /// # Errors
-/// There is none, or not one that the user wants.
+/// No benchmark exists, or none that the user wants.
 pub fn names(asked: &[String], found: &[Vec<ProgramBenchmark>]) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for listed in found.iter().flatten() {
@@ -197,11 +195,11 @@ pub(super) fn decide_workers(
         *budget_ns = if options.fast { *budget_ns / LONGER } else { *budget_ns };
     }
     if let Some(precision) = &mut plan.precision {
-        // t0 is that of the luckiest layout of memory; a few processes do not show what the others do.
+        // t0 is the time of the luckiest memory layout, and a few processes may all miss that layout.
         precision.n_blocks_min = precision.n_blocks_min.max(PROCESSES_MIN);
     }
     if options.rigorous {
-        // The time is to be spent, not saved.
+        // Spend all the time, do not save it.
         plan.precision = plan.precision.filter(|_| options.stop.precision.is_some());
     }
     plan.metrics =
@@ -226,8 +224,8 @@ fn workers(options: &WorkerOptions, headline: Headline) -> Workers {
     }
 }
 
-/// One CPU for all workers: they take turns on it, so it is the same for all, and no migration is part of a time. An
-/// isolated one if there is one; else the last, because the first serves most interrupts.
+/// Puts all workers on one CPU, where they take turns: it is the same for all, and no time includes a migration. It
+/// is an isolated CPU if there is one. Otherwise it is the last CPU, because the first one serves most interrupts.
 pub fn affinity(options: &WorkerOptions, facts: &Facts) -> Option<Cpus> {
     match &options.affinity {
         Some(Affinity::All) => return None,

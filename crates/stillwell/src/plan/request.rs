@@ -6,16 +6,16 @@ use crate::spec::run::{ArmOptions, ExecutionOptions, HookOptions};
 use crate::spec::workers::WorkerOptions;
 use crate::values::{Cpus, MetricList, Order, Rlimit, TimeSpan};
 
-/// The options of a session beside its arms; `None` where the user left the choice to Stillwell.
+/// The options of a session other than its arms; `None` where the user leaves the choice to Stillwell.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRequest {
-    /// How long to measure, and in which order.
+    /// The length of the measurement, and the order of the runs.
     pub length: LengthRequest,
     /// The state of the timed processes.
     pub process: ProcessRequest,
     /// The commands around the runs.
     pub hooks: HookOptions,
-    /// How differences are judged.
+    /// The rule for judging differences.
     pub judgement: JudgementOptions,
     /// The metrics to collect and show.
     pub metrics: Option<MetricList>,
@@ -32,7 +32,7 @@ pub struct LengthRequest {
     pub n_blocks_min: Option<u32>,
     /// Most blocks.
     pub n_blocks_max: Option<u32>,
-    /// When to stop.
+    /// The rules for stopping.
     pub stop: StopOptions,
     /// Limit for one run.
     pub timeout: Option<TimeSpan>,
@@ -47,9 +47,9 @@ pub struct LengthRequest {
 pub struct ProcessRequest {
     /// CPUs they may use.
     pub affinity: Option<Cpus>,
-    /// How the scheduler treats them.
+    /// The scheduling of the processes.
     pub priority: PriorityOptions,
-    /// What decides where they lie in memory.
+    /// The memory layout of the processes.
     pub layout: LayoutOptions,
     /// Soft resource limits.
     pub rlimits: Vec<Rlimit>,
@@ -66,7 +66,7 @@ pub struct CommandRequest<'a> {
     pub arms: &'a ArmOptions,
     /// The commands around the runs.
     pub hooks: &'a HookOptions,
-    /// How the commands are executed.
+    /// Options for executing the commands.
     pub execution: &'a ExecutionOptions,
     /// Whether the reference runs a second time in each block.
     pub has_twin: bool,

@@ -1,4 +1,4 @@
-//! How workers are used: processes that run a benchmark a given number of times and answer how long that took.
+//! The use of workers: processes that run a benchmark a given number of times and answer how long that took.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,19 @@ use crate::values::{Gc, Headline};
 /// Everything about the workers of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workers {
-    /// How long a slice should take, ns.
+    /// The intended length of a slice, ns.
     pub slice_ns: u64,
     /// Loops in a slice; `None` where calibration finds them.
     pub loops: Option<u64>,
     /// Slices of each launch; `None` where calibration finds them.
     pub n_slices: Option<u32>,
-    /// Warm-up slices before these, which are left out; `None` where calibration finds them.
+    /// Warm-up slices to leave out before these; `None` where calibration finds them.
     pub n_warmup_slices: Option<u32>,
     /// Garbage collection while the benchmark runs.
     pub gc: Gc,
     /// Whether slices of n and of 2n loops take turns, so that constant costs cancel.
     pub delta: bool,
-    /// Whether the cost of an empty loop is taken off.
+    /// Whether to subtract the cost of an empty loop.
     pub subtract_empty_loop: bool,
     /// The quantity that is compared.
     pub headline: Headline,
@@ -27,14 +27,14 @@ pub struct Workers {
     pub inherit: Option<Vec<String>>,
 }
 
-/// Code that a worker is sent.
+/// Code to send to a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerCode {
     /// Code before the loops of each slice, not timed.
     pub setup: String,
-    /// The code that is timed.
+    /// The timed code.
     pub statement: String,
-    /// Code after them, not timed.
+    /// Code after the loops of each slice, not timed.
     pub teardown: String,
     /// Copies of the statement in one loop.
     pub duplicate: u32,

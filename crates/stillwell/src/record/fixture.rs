@@ -50,7 +50,7 @@ pub(crate) fn run(record: &mut Record, arm: u32, block: Option<u32>, wall_ns: u6
     record.rows.push(&row(step, arm, block, wall_ns));
 }
 
-/// A run; the first one of the session was ended by a signal.
+/// A run; a signal ended the first run of the session.
 pub(crate) fn row(step: u32, arm: u32, block: Option<u32>, wall_ns: u64) -> Row {
     let mut row = Row {
         cpu: (step > 0).then_some(1),

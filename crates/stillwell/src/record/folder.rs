@@ -1,5 +1,5 @@
-//! The results of a suite: a directory with one record for each benchmark, and `suite.json`, which says what they are and
-//! what was to be done. docs/format.md describes both.
+//! The results of a suite: a directory with one record for each benchmark, and `suite.json`, which lists the
+//! benchmarks and the plan. docs/format.md describes both.
 #![expect(clippy::disallowed_methods, reason = "this is where suites are kept and read")]
 
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct SuiteManifest {
     pub version: u32,
     /// Name and version of the program that wrote it.
     pub tool: String,
-    /// When it was started, RFC 3339.
+    /// Start of the session, RFC 3339.
     pub created: String,
     /// The command line that started it, word by word.
     pub command_line: Vec<String>,
@@ -35,9 +35,9 @@ pub struct SuiteManifest {
     pub file: String,
     /// The suite file itself.
     pub text: String,
-    /// Everything that was decided.
+    /// All decisions about the session.
     pub suite: Suite,
-    /// Directories that were built for this session alone; they are removed when there is nothing left to go on with.
+    /// Directories that were built for this session alone. Stillwell removes them when the session cannot be resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<PathBuf>,
 }
@@ -59,7 +59,7 @@ impl SuiteManifest {
         }
     }
 
-    /// Makes the directory, which must not be there.
+    /// Makes the directory, which must not exist yet.
     ///
     /// # Errors
     /// It exists, or cannot be made.
@@ -90,7 +90,7 @@ impl SuiteManifest {
         kept.with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Reads that of a directory.
+    /// Reads the manifest of a directory.
     ///
     /// # Errors
     /// The file is missing, or is no `suite.json` of Stillwell.
@@ -110,16 +110,16 @@ impl SuiteManifest {
         Ok(manifest)
     }
 
-    /// Removes the directory, if there is nothing else in it.
+    /// Removes the directory, if it contains nothing else.
     pub fn remove(&self, directory: &Path) {
         std::fs::remove_file(directory.join(MANIFEST)).ok();
         std::fs::remove_dir(directory).ok();
     }
 
-    /// Keeps other processes from measuring into the same directory, as long as the value lives.
+    /// Locks the directory while the value lives, so that no other process measures into it.
     ///
     /// # Errors
-    /// Another process does already.
+    /// Another process holds the lock.
     pub fn lock(directory: &Path) -> Result<std::fs::File> {
         let path = directory.join(MANIFEST);
         let file = std::fs::File::open(&path);
@@ -136,13 +136,13 @@ impl SuiteManifest {
         }
     }
 
-    /// Where the record of each benchmark is, or will be.
+    /// The path of each benchmark's record, whether it exists yet or not.
     pub fn paths(&self, directory: &Path) -> Vec<PathBuf> {
         let names = self.suite.members.iter().zip(1..);
         names.map(|(member, number)| directory.join(file_name(number, &member.name))).collect()
     }
 
-    /// The records of all benchmarks of which there is one.
+    /// The records of all benchmarks that have one.
     ///
     /// # Errors
     /// One cannot be read.
@@ -157,7 +157,7 @@ pub fn is_suite(path: &Path) -> bool {
     path.join(MANIFEST).is_file()
 }
 
-/// In the order of the suite in every listing, and readable.
+/// A readable file name. Every listing shows the files in the order of the suite.
 fn file_name(number: usize, name: &str) -> String {
     let plain = |character: char| {
         let is_plain = character.is_ascii_alphanumeric() || "._-".contains(character);

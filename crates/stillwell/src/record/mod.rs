@@ -18,8 +18,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::shield::Isolation;
 use crate::host::{Facts, Gap, Git};
+use crate::host::shield::Isolation;
 use crate::plan::Plan;
 use crate::results::{Calibration, Metadata, SummaryStatistics};
 
@@ -54,22 +54,23 @@ pub struct Header {
     pub clock_origin_ns: u64,
     /// Name of each cell of a row.
     pub columns: Vec<String>,
-    /// Everything that was decided, defaults included.
+    /// All decisions about the session, defaults included.
     pub plan: Plan,
     /// Facts about the machine.
     pub facts: Facts,
-    /// Measurements that the machine cannot make, and why.
+    /// Measurements that the machine cannot make, with the reasons.
     pub gaps: Vec<Gap>,
     /// Isolation of the CPUs of the runs, read from the machine before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
-    /// Where the times are from, if another program has measured them; absent in a record of `run`.
+    /// Source of the times, if another program has measured them; absent in a record of `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<ImportedFile>,
 }
 
 impl Header {
-    /// The commit of an arm. Early records of suites lack it; then the commit of an arm in another directory is unknown.
+    /// The commit of an arm. Early records of suites lack it; then the commit of an arm in another directory is
+    /// unknown.
     pub fn git_of(&self, arm: usize) -> Option<&Git> {
         let arm = &self.plan.arms[arm];
         let here = self.facts.directory.as_ref().map(Path::new);
@@ -87,7 +88,7 @@ pub struct ImportedFile {
     pub file: String,
     /// Its format, as `convert --from` names it.
     pub from: String,
-    /// The program that wrote it, and its version if the file says it.
+    /// The program that wrote it, with its version if the file contains it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
     /// Limits of such a file, with the reason.
@@ -106,13 +107,13 @@ pub struct ImportedFile {
 pub struct ImportedBenchmark {
     /// Its name there.
     pub name: String,
-    /// Unit of its values, where it is none that an arm has.
+    /// Unit of its values, if no arm can have this unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_name: Option<String>,
-    /// Of all its launches.
+    /// Metadata of all its launches.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
-    /// Where the file has this instead of values.
+    /// Its summary, if the file has this instead of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryStatistics>,
 }
@@ -134,24 +135,25 @@ pub enum Event {
     Launcher {
         /// Its peak resident set, KiB: no `maxrss_kib` of a row can be lower.
         maxrss_floor_kib: u64,
-        /// Time between the runs, of the warm-up too, in which it read what the kernel counts; `None` when it read nothing of it.
+        /// Time spent on reading the kernel's counts between the runs, those of the warm-up too; `None` when
+        /// Stillwell read none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence_ns: Option<u64>,
     },
-    /// The shield was found not to hold any more. It was there at the last look, before the run of `first_step`.
+    /// The shield was lost. The check before the run of `first_step` still found it.
     IsolationLost {
         /// First step whose isolation is unknown.
         first_step: u32,
-        /// First step after it was found out.
+        /// First step after the loss was found.
         step: u32,
         /// The change that was found.
         why: String,
     },
-    /// Programs that took the CPU from a run, by a trace (`--attribute`).
+    /// Programs that took the CPU from a run, found by a trace (`--attribute`).
     Taken {
         /// Step of its row.
         step: u32,
-        /// Programs that ran instead of it, and interrupts that came while it ran.
+        /// Programs that ran instead of it, and interrupts during the run.
         by: Vec<crate::ledger::LedgerEntry>,
     },
     /// A run failed, was killed or timed out.
@@ -167,19 +169,19 @@ pub enum Event {
         arm: u32,
         /// Loops in each of its slices.
         loops: u64,
-        /// Slices for which it was watched: the first rows of its arm, in the order of the record.
+        /// Slices of the search for the warm-up: the first rows of its arm, in the order of the record.
         #[serde(default)]
         n_slices: u32,
-        /// Slices until it was steady.
+        /// Slices before it was steady.
         n_warmup_slices: u32,
-        /// Whether it became steady while it was watched.
+        /// Whether it became steady in these slices.
         is_steady: bool,
         /// Threads of the process, at the end.
         n_threads: Option<u32>,
-        /// Facts and metadata, as it wrote them.
+        /// Facts and metadata, as the worker wrote them.
         values: BTreeMap<String, String>,
     },
-    /// Counters of the user's that a slice answered, for all its loops together.
+    /// The user's counters that a slice returned, for all its loops together.
     Counters {
         /// Step of its row.
         step: u32,
@@ -190,13 +192,14 @@ pub enum Event {
         /// By name.
         counters: BTreeMap<String, u64>,
     },
-    /// A launch of an imported benchmark: a process, or what comes nearest to it. Its rows are the next ones of its arm.
+    /// A launch of an imported benchmark: a process, or the source's closest equivalent. Its rows are the next ones
+    /// of its arm.
     Launch {
         /// Index of the arm.
         arm: u32,
-        /// Its rows that are warm-ups, which come first.
+        /// The number of its rows that are warm-ups; these come first.
         n_warmups: u32,
-        /// Its rows that are not.
+        /// The number of its other rows.
         n_values: u32,
         /// Outer loops of each value.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,25 +214,25 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Metadata::is_empty")]
         metadata: Metadata,
     },
-    /// The session ended in order; without this line it was killed.
+    /// The session ended in order. Without this line, it was killed.
     End {
-        /// Why it ended.
+        /// The reason.
         reason: EndReason,
     },
 }
 
 impl EndReason {
-    /// Whether there is nothing to go on with.
+    /// Whether the session cannot be resumed.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Complete | Self::Decided | Self::Precise)
     }
 }
 
-/// Why a session ended.
+/// The reason why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// Every block was run, or as many as the budget had room for.
+    /// All blocks were run, or as many as the budget allowed.
     Complete,
     /// Every comparison was decided before the last block.
     Decided,
@@ -241,6 +244,6 @@ pub enum EndReason {
     Failed,
     /// A run took longer than the timeout.
     TimedOut,
-    /// The record could not be written any further.
+    /// The record could not be written any more.
     RecordFull,
 }

@@ -1,4 +1,4 @@
-//! Where records are kept when the user does not say.
+//! The default places of records.
 #![expect(clippy::disallowed_methods, reason = "makes the directory and looks into it")]
 
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ fn directory() -> Option<PathBuf> {
     of_user("XDG_STATE_HOME", ".local/state")
 }
 
-/// Our part of one of the user's directories: what the variable says, or the usual one in their home.
+/// Returns Stillwell's directory: the one that the variable names, or the usual one in the user's home.
 fn of_user(variable: &str, usual: &str) -> Option<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    // Under sudo HOME may be root's.
+    // Under sudo, HOME may be root's.
     let home = || invoking_home().or_else(|| absolute("HOME"));
     let directory = absolute(variable).or_else(|| Some(home()?.join(usual)))?;
     Some(directory.join("stillwell"))
 }
 
-/// Where the variants of suites are built: `$XDG_CACHE_HOME/stillwell/builds`. The directory exists afterwards.
+/// The directory of suites' builds: `$XDG_CACHE_HOME/stillwell/builds`. It exists afterwards.
 ///
 /// # Errors
 /// No directory for it is known, or it cannot be made.
@@ -38,7 +38,7 @@ pub fn builds_path() -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// A new path for a record that is started now. The directory exists afterwards.
+/// A new path for a record that starts now. Its directory exists afterwards.
 ///
 /// # Errors
 /// The directory cannot be made.
@@ -52,7 +52,7 @@ pub fn new_path(now: &jiff::Zoned) -> Result<PathBuf> {
     Ok(directory.join(format!("{time}-{}.{EXTENSION}", std::process::id())))
 }
 
-/// Where the history is.
+/// The path of the history.
 ///
 /// # Errors
 /// No directory for it is known.
@@ -62,7 +62,7 @@ pub fn history_path() -> Result<PathBuf> {
     Ok(directory.join("history.db"))
 }
 
-/// Where it is kept which job is of which pool.
+/// The path of the list that maps jobs to pools.
 ///
 /// # Errors
 /// No directory for it is known, or it cannot be made.
@@ -73,7 +73,7 @@ pub fn pools_path() -> Result<PathBuf> {
     Ok(directory.join("pools.jsonl"))
 }
 
-/// The newest record, or suite, that was kept there.
+/// The newest record or suite in the default place.
 ///
 /// # Errors
 /// There is none.

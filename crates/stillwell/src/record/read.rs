@@ -1,4 +1,4 @@
-//! Reading a record back: whole, or the lines that were added since the last look.
+//! Reads a record: the whole of it, or the lines added since the last call.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Seek, SeekFrom};
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
-use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
+use crate::record::{describe, Event, FORMAT, Header, Layout, Row, Rows, START, VERSION};
 
 /// A record in memory.
 #[derive(Debug)]
 pub struct Record {
-    /// Where it is, for messages.
+    /// Its path, for messages.
     pub path: PathBuf,
     /// The first line.
     pub header: Header,
     /// Every finished run, warm-ups included.
     pub rows: Rows,
-    /// The slices of the runs, where `rows` was made from them (`analysis::launches`).
+    /// The slices of the runs, if `rows` was made from them (`analysis::launches`).
     pub slices: Option<Rows>,
-    /// Everything else, in order.
+    /// All other lines, in order.
     pub events: Vec<Event>,
-    /// Length of an unfinished last line, which was dropped; 0 when there was none.
+    /// Length of an unfinished last line, which was dropped; 0 without one.
     pub torn_bytes: usize,
-    /// Of a suite: the records of its benchmarks, of which this is the sum.
+    /// The records of a suite's benchmarks; this record is their sum.
     pub parts: Vec<Self>,
 }
 
@@ -90,11 +90,11 @@ impl Record {
 pub enum RecordLine {
     /// A run.
     Row(Row),
-    /// Anything else.
+    /// Any other line.
     Event(Event),
 }
 
-/// A reader that remembers how far it has read, for following a record while it grows.
+/// A reader that remembers its place in the file, to follow a record while it grows.
 #[derive(Debug)]
 pub struct RecordTail<R = BufReader<File>> {
     reader: R,
@@ -126,8 +126,8 @@ impl<R: BufRead + Seek> RecordTail<R> {
         Ok((Self { reader, path: path.into(), layout, line_number: 1, line: Vec::new() }, header))
     }
 
-    /// Hands over every whole line that has been added. Returns the bytes of an unfinished line at the end, which
-    /// will be read again next time.
+    /// Passes on every whole line that was added. Returns the bytes of an unfinished line at the end; the next call
+    /// reads them again.
     ///
     /// # Errors
     /// A line is damaged, or `each` refuses it; the message has the file and the line number.
@@ -160,7 +160,7 @@ fn parse_line(line: &[u8], layout: &Layout) -> Result<RecordLine> {
     ))
 }
 
-/// The longest first line that is taken for a header: 10 000 arms with long command lines stay far below.
+/// The longest header line. A header with 10 000 arms and long command lines is far shorter.
 const HEADER_BYTES_MAX: u64 = 256 << 20;
 
 fn read_header(reader: &mut impl BufRead) -> Result<Header> {

@@ -14,24 +14,26 @@ pub struct Row {
     pub arm: u32,
     /// Block, from 0; `None` for a warm-up run.
     pub block: Option<u32>,
-    /// When the clock of this run started, in nanoseconds after the header's `clock_origin_ns`.
+    /// Start of this run's clock, in nanoseconds after the header's `clock_origin_ns`.
     pub started_ns: u64,
     /// The CPU the run was on when it started.
     pub cpu: Option<u32>,
     /// Exit status (0 to 255), or minus the number of the signal that ended the run.
     pub exit: i32,
-    /// Whether the run was ended because it took longer than `--timeout`.
+    /// Whether the timeout (`--timeout`) ended the run.
     pub timed_out: bool,
-    /// Whether the run failed and ended its session; its time is no measurement. Derived from the plan, not in the file.
+    /// Whether the run failed and ended its session. Its time is no measurement. Derived from the plan, not stored in
+    /// the file.
     pub is_rejected: bool,
-    /// The compared value in the base unit of the arm, if it is no integer metric: for example a time per loop in ns.
+    /// The compared value in the base unit of the arm, if it is not an integer metric: for example a time per loop in
+    /// ns.
     pub value: Option<f64>,
     /// The metrics, indexed by [`Metric`].
     pub values: [Option<u64>; METRICS.len()],
 }
 
 impl Row {
-    /// A row in which nothing was measured yet.
+    /// A row without measurements.
     pub fn new(step: u32, arm: u32, block: Option<u32>, started_ns: u64) -> Self {
         Self {
             step,
@@ -62,7 +64,7 @@ impl Row {
         self.values[metric as usize] = value;
     }
 
-    /// Whether what it took is a time of its command: it was not cut short by the timeout and did not fail.
+    /// Whether the run's time is a time of its command: the run did not fail and the timeout did not cut it short.
     pub fn is_time(&self) -> bool {
         !self.timed_out && !self.is_rejected
     }
@@ -79,7 +81,7 @@ pub const FIXED_COLUMNS: [&str; 7] =
 
 const CELLS_MAX: usize = 64;
 
-/// The columns of a record: which metric each cell after the fixed ones holds.
+/// The columns of a record: the metric of each cell after the fixed ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     cells: Vec<CellKind>,
@@ -89,9 +91,9 @@ pub struct Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellKind {
     Metric(Metric),
-    /// The row's own value, which is no integer.
+    /// The row's own value, which is not an integer.
     Value,
-    /// A column that this version does not know, written by a later one.
+    /// A column that this version does not know, from a later version.
     Unknown,
 }
 
@@ -104,7 +106,7 @@ impl Layout {
         Self { cells: metrics.iter().copied().map(CellKind::Metric).collect() }
     }
 
-    /// The layout that stores a value of each row's own as well.
+    /// The layout that also stores each row's own value.
     pub fn with_value(mut self) -> Self {
         self.cells.push(CellKind::Value);
         self
@@ -113,7 +115,7 @@ impl Layout {
     /// The layout that a header's column names describe.
     ///
     /// # Errors
-    /// The first column that is not where every version of the format has it.
+    /// The first column that is not at the place that all versions of the format give it.
     pub fn from_names(names: &[String]) -> Result<Self, String> {
         for (index, fixed) in FIXED_COLUMNS.iter().enumerate() {
             let found = names.get(index).map_or("missing", String::as_str);
@@ -232,8 +234,8 @@ enum CellNumber {
     Real(Option<f64>),
 }
 
-/// Reads a JSON array of integers and nulls, and one cell that may be any number, without allocating: a record can have
-/// millions of these lines.
+/// Reads a JSON array of integers and nulls, and one cell that may be any number, without allocating: a record can
+/// have millions of these lines.
 struct CellsVisitor {
     value_at: Option<usize>,
 }

@@ -4,7 +4,7 @@
 use crate::record::row::Row;
 use crate::values::metric::{METRICS, Metric};
 
-/// Values of one column; the largest integer of the width stands for "absent" and is never let out.
+/// Values of one column. The largest integer of the width stands for "absent" inside and is never returned.
 #[derive(Debug, Default)]
 enum PackedColumn {
     #[default]
@@ -55,9 +55,9 @@ pub struct Rows {
     cpu: PackedColumn,
     exit: Vec<i16>,
     timed_out: Vec<bool>,
-    /// Which rows failed, in their order; hardly ever any.
+    /// Indices of failed rows, in order; mostly empty.
     rejected: Vec<usize>,
-    /// NaN where there is none; empty where no row has one.
+    /// The rows' own values, NaN for a row without one; empty if no row has one.
     own: Vec<f64>,
     values: [PackedColumn; METRICS.len()],
 }
@@ -88,7 +88,7 @@ impl Rows {
         }
     }
 
-    /// One row, put together again.
+    /// Assembles one row.
     pub fn row(&self, index: usize) -> Row {
         let narrow = |value: u64| u32::try_from(value).expect("came from a u32");
         Row {
@@ -159,7 +159,7 @@ impl Rows {
         self.rejected.binary_search(&index).is_ok()
     }
 
-    /// Whether what the row's run took is a time of its command: it was not cut short by the timeout and did not fail.
+    /// Whether the run's time is a time of its command: the run did not fail and the timeout did not cut it short.
     pub fn is_time(&self, index: usize) -> bool {
         !self.timed_out[index] && !self.is_rejected(index)
     }

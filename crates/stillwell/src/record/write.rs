@@ -1,4 +1,5 @@
-//! Appending to a record. Nothing is buffered: a line is in the file when `append` returns, even if the process is killed.
+//! Appending to a record. Nothing is buffered: a line is in the file when `append` returns, even if the process is
+//! killed.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -49,7 +50,7 @@ impl Writer {
         let mut line = serde_json::to_vec(header).context("cannot serialise the header")?;
         line.push(b'\n');
         if let Err(error) = writer.append(&line) {
-            // A record without a header is of no use to anyone.
+            // A record without a header is useless.
             rustix::fs::unlink(path).ok();
             return Err(error);
         }
@@ -67,8 +68,8 @@ impl Writer {
         Ok(Self { file: file.into(), path: path.into() })
     }
 
-    /// Opens the record of a session that was cut short to go on with it: a line that is not whole and the line that says
-    /// how it was cut short are taken off.
+    /// Opens the record of an interrupted session to continue it. Removes an unfinished line and the line with the
+    /// reason of the end.
     ///
     /// # Errors
     /// It cannot be read or changed.
@@ -91,7 +92,7 @@ impl Writer {
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         debug_assert!(lines.ends_with(b"\n"));
         let mut n_written = 0;
-        // A short write says that something is full; the next one says what.
+        // A short write shows that there is no space left; the next write returns the exact error.
         while n_written < lines.len() {
             match self.file.write(&lines[n_written..]) {
                 Ok(n_bytes) => n_written += n_bytes,

@@ -1,7 +1,7 @@
-//! Results of any benchmark program, as the content of one file. Readers make them, edits change them, and the writers in
-//! `render` start from them.
+//! Results of any benchmark program, as the content of one file. Readers make them, edits change them, and the
+//! writers in `render` start from them.
 //!
-//! The values of a benchmark are in one vector, whatever number of launches they are from: a file may have 200 000
+//! The values of a benchmark are in one vector, however many launches they come from: a file may have 200 000
 //! launches of five values.
 
 pub mod statistics;
@@ -52,12 +52,12 @@ pub enum ResultUnit {
     Bytes,
     /// Pieces.
     Count,
-    /// As the source writes it, for example `ops/s`.
+    /// The text of the source, for example `ops/s`.
     Other(String),
 }
 
 impl ResultUnit {
-    /// As it is written beside a value.
+    /// The unit's text beside a value.
     pub fn name(&self) -> &str {
         match self {
             Self::Time => "ns",
@@ -79,16 +79,17 @@ pub struct Results {
     pub benchmarks: Vec<BenchmarkValues>,
     /// Limits of this source, with the reason.
     pub notes: Vec<String>,
-    /// Whether these are commands, which were measured to be compared with one another.
+    /// Whether these are commands that were measured for a comparison with one another.
     pub are_commands: bool,
-    /// Index of the benchmark of each launch, in the order of measurement; empty if the source does not have it.
+    /// The benchmark index of each launch, in the order of measurement; empty if the source does not contain the
+    /// order.
     pub order: Vec<u32>,
 }
 
 /// A series of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkValues {
-    /// As the source calls it. Name, parameters and unit together are unique in a file.
+    /// The source's name for it. Name, parameters and unit together are unique in a file.
     pub name: String,
     pub unit: ResultUnit,
     /// In the order of the source.
@@ -99,7 +100,7 @@ pub struct BenchmarkValues {
     pub values: Vec<f64>,
     /// Of all launches, one after another: outer loops, and the value per loop.
     pub warmups: Vec<(u64, f64)>,
-    /// Outer loops of each value, where they differ within a launch; otherwise empty.
+    /// Outer loops of each value, if they differ within a launch; otherwise empty.
     pub loops: Vec<u64>,
     /// Other quantities that were measured with each value.
     pub extras: Vec<Extra>,
@@ -113,7 +114,7 @@ pub struct BenchmarkValues {
 /// Another quantity, measured together with the values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extra {
-    /// As the source calls it; CPU time is always [`CPU`].
+    /// The source's name for it; CPU time is always [`CPU`].
     pub name: String,
     pub unit: ResultUnit,
     /// One for each value of the benchmark.
@@ -156,22 +157,22 @@ pub enum Calibration {
 /// Facts about a launch beside its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LaunchInfo {
-    /// Outer loops of each value, if the source says so.
+    /// Outer loops of each value, if the source has them.
     pub loops: Option<NonZeroU64>,
-    /// Inner loops in each outer one, if the source says so.
+    /// Inner loops in each outer one, if the source has them.
     pub inner_loops: Option<NonZeroU64>,
     pub calibration: Option<Calibration>,
     /// `None` if the source has none, or if the reader left it out.
     pub metadata: Option<Box<Metadata>>,
 }
 
-/// A process, or what comes nearest to it in the source.
+/// A process, or the source's closest equivalent.
 #[derive(Clone, Debug, PartialEq)]
 struct Launch {
     info: LaunchInfo,
-    /// Where its values end in the benchmark's.
+    /// The end of its values within the benchmark's.
     values_end: usize,
-    /// Where its warm-ups end in the benchmark's.
+    /// The end of its warm-ups within the benchmark's.
     warmups_end: usize,
 }
 
@@ -186,19 +187,19 @@ pub struct LaunchView<'a> {
 }
 
 impl LaunchView<'_> {
-    /// Outer loops of each value; 1 if the source does not say.
+    /// Outer loops of each value; 1 if the source does not have them.
     pub fn loops(&self) -> u64 {
         self.info.loops.map_or(1, NonZeroU64::get)
     }
 
-    /// Inner loops; 1 if the source does not say.
+    /// Inner loops; 1 if the source does not have them.
     pub fn inner_loops(&self) -> u64 {
         self.info.inner_loops.map_or(1, NonZeroU64::get)
     }
 }
 
 impl BenchmarkValues {
-    /// Without a value.
+    /// A benchmark without values.
     pub fn new(name: &str, unit: ResultUnit) -> Self {
         Self {
             name: name.into(),
@@ -215,7 +216,7 @@ impl BenchmarkValues {
         }
     }
 
-    /// The values and warm-ups that were pushed since the last call are those of one launch.
+    /// Ends a launch: it gets the values and warm-ups that were pushed since the last call.
     pub fn end_launch(&mut self, info: LaunchInfo) {
         let (values_end, warmups_end) = (self.values.len(), self.warmups.len());
         self.launches.push(Launch { info, values_end, warmups_end });
@@ -226,12 +227,12 @@ impl BenchmarkValues {
         self.launches.len()
     }
 
-    /// How many values and warm-ups are of launches that have ended.
+    /// The number of values and warm-ups of launches that have ended.
     pub fn n_ended(&self) -> (usize, usize) {
         self.launches.last().map_or((0, 0), |last| (last.values_end, last.warmups_end))
     }
 
-    /// Forgets the loops of each value where those of the launches say the same.
+    /// Drops the loops of each value if those of the launches are the same.
     pub fn simplify_loops(&mut self) {
         let is_same = |launch: LaunchView<'_>| {
             let range = launch.first_value..launch.first_value + launch.values.len();
@@ -286,14 +287,14 @@ impl BenchmarkValues {
         self.extras.iter().find(|extra| extra.name == name).map(|extra| &extra.values[..])
     }
 
-    /// Every extra has as many values as the benchmark; what was not there is absent.
+    /// Pads every extra to as many values as the benchmark; missing values are absent.
     pub fn fill_extras(&mut self) {
         for extra in &mut self.extras {
             extra.values.resize(self.values.len(), None);
         }
     }
 
-    /// Keeps the launches of which `is_kept` is true, by their index.
+    /// Keeps the launches for which `is_kept` returns true; it gets their index.
     pub fn retain_launches(&mut self, is_kept: impl Fn(usize, &LaunchView<'_>) -> bool) {
         let mut kept = Self::new(&self.name, self.unit.clone());
         kept.extras =
@@ -339,7 +340,7 @@ impl BenchmarkValues {
         self.end_launch(launch.info.clone());
     }
 
-    /// No launch has warm-ups any more; a launch with nothing else is gone.
+    /// Drops all warm-ups, and the launches that have only warm-ups.
     pub fn remove_warmups(&mut self) {
         self.retain_launches(|_, launch| !launch.values.is_empty());
         self.warmups = Vec::new();

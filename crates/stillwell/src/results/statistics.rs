@@ -1,10 +1,11 @@
-//! Summary of a benchmark for writers and tables: computed from its values, or the summary of the file if it has none.
+//! Summary of a benchmark for writers and tables: computed from its values, or the summary of the file if it has
+//! none.
 
 use crate::results::{BenchmarkValues, SummaryStatistics};
 
 /// Summary of a benchmark; quartiles are of Hyndman & Fan's definition 7.
 ///
-/// Values of all launches count alike, as in the tools that the formats are of.
+/// Values of all launches count alike, as in the tools that write these formats.
 pub fn summary(benchmark: &BenchmarkValues) -> SummaryStatistics {
     match benchmark.values.is_empty() {
         true => benchmark.summary.unwrap_or_default(),
@@ -12,7 +13,7 @@ pub fn summary(benchmark: &BenchmarkValues) -> SummaryStatistics {
     }
 }
 
-/// Summary of these values; nothing of none.
+/// Summary of these values; empty without values.
 pub fn of_values(values: &[f64]) -> SummaryStatistics {
     let (Ok(sorted), Ok(mean)) = (stats::SortedSample::new(values), stats::mean(values)) else {
         return SummaryStatistics::default();

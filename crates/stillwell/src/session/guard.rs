@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
 
+use crate::host::{invoking_user, look, Host, Survey};
 use crate::host::guardian::{Guardian, GuardianRequest};
 use crate::host::knobs::bench_cpus;
 use crate::host::shield::{self, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
-use crate::host::{Host, Survey, invoking_user, look};
 use crate::plan::Plan;
 use crate::plan::programs::affinity;
 use crate::render::shield as shown;
@@ -18,8 +18,8 @@ use crate::spec::run::ProcessOptions;
 use crate::spec::workers::WorkerOptions;
 use crate::sys::User;
 
-/// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian puts
-/// everything back when its socket closes. The default guard changes nothing.
+/// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
+/// puts everything back when its socket closes. The default guard changes nothing.
 #[derive(Debug, Default)]
 pub struct Guard {
     guardian: Option<Guardian>,

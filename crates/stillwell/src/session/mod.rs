@@ -1,4 +1,5 @@
-//! A session from its plan to its exit code: order, measure, keep; then analyse, judge and show what was kept.
+//! A session from its plan to its exit code: order the runs, measure and record them; then analyse, judge and show
+//! the record.
 
 mod guard;
 mod progress;

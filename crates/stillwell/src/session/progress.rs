@@ -56,8 +56,8 @@ impl ProgressLine {
         (self.n_blocks_max, self.budget_ns) = (Some(n_blocks), None);
     }
 
-    /// Draws the number of blocks, the ratio so far or the smallest times, and the expected time to the decision and to
-    /// the end.
+    /// Draws the number of blocks, the ratio so far or the smallest times, and the expected time to the decision and
+    /// to the end.
     pub fn draw(&self, live: &LiveTimes, watch: Option<&SessionComparisons>) {
         let n_done = live.n_blocks();
         if n_done == 0 {

@@ -12,10 +12,10 @@ use anyhow::{Context as _, Result};
 use jiff::Zoned;
 
 use crate::host::{Host, Survey};
+use crate::measure::{ExecRunner, ScriptRunner};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::exec::MetricSupport;
 use crate::measure::slices::{SLICE_METRICS, SliceRunner, WorkerFactory};
-use crate::measure::{ExecRunner, ScriptRunner};
 use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
@@ -25,8 +25,8 @@ use crate::session::guard::Guard;
 use crate::session::progress::ProgressLine;
 use crate::session::screen::Screen;
 use crate::session::steps::{Session, SessionEnd};
-use crate::values::metric::{METRICS, Metric, MetricSource};
 use crate::values::read_cpu_list;
+use crate::values::metric::{METRICS, Metric, MetricSource};
 
 /// Adds to an error of ours in the middle of a session where its runs are. A record without a run is removed.
 fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
@@ -37,7 +37,8 @@ fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
     error.context(format!("the runs that had finished are in {}", path.display()))
 }
 
-/// A session that is about to start. [`SessionStart::new`] is the only way to make one; the public fields have defaults.
+/// A session that is about to start. [`SessionStart::new`] is the only way to make one; the public fields have
+/// defaults.
 pub struct SessionStart<'a> {
     plan: &'a Plan,
     survey: Survey,
@@ -167,8 +168,8 @@ impl<'a> SessionStart<'a> {
         self.create_record(path, metrics_of(&evidence.metrics), clock_origin_ns)
     }
 
-    /// Creates the record with its header. `clock_origin_ns` is the reading of the monotonic clock from which the starts
-    /// of rows count.
+    /// Creates the record with its header. `clock_origin_ns` is the reading of the monotonic clock from which the
+    /// starts of rows count.
     ///
     /// # Errors
     /// The file exists, or cannot be written.

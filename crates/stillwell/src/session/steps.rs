@@ -10,9 +10,9 @@ use crate::analysis::live::LiveTimes;
 use crate::analysis::walls::Walls;
 use crate::analysis::watch::SessionComparisons;
 use crate::host::shield;
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::worker::FailureCause;
-use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::noise::{RunInterval, RunTracer};
 use crate::plan::{Plan, Stopping};
 use crate::record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
@@ -244,8 +244,8 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    /// Records the loss of the shield. The kernel does not report the run in which it was lost, so the event names the
-    /// whole piece.
+    /// Records the loss of the shield. The kernel does not report the run in which it was lost, so the event names
+    /// the whole piece.
     fn look_at_shield(&mut self, piece: &[Step]) -> Result<()> {
         let Some(why) = self.shield.as_ref().and_then(shield::Watch::lost) else { return Ok(()) };
         self.shield = None;

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use anyhow::Result;
 
-use crate::measure::clock::monotonic_ns;
 use crate::measure::{Hook, MeasurementFailure};
+use crate::measure::clock::monotonic_ns;
 use crate::record::EndReason;
-use crate::schedule::{Schedule, n_blocks};
-use crate::session::steps::{Session, SessionEnd, end_of};
+use crate::schedule::{n_blocks, Schedule};
+use crate::session::steps::{end_of, Session, SessionEnd};
 use crate::values::Order;
 
 impl Session<'_> {
@@ -85,8 +85,8 @@ impl Session<'_> {
             if n_run >= n_due || is_over {
                 return Ok(SessionEnd { reason: EndReason::Complete, failure: None });
             }
-            // Whole blocks that fit into a piece and end at the next interim analysis at the latest: decisions are made
-            // between blocks.
+            // Whole blocks that fit into a piece and end at the next interim analysis at the latest: decisions are
+            // made between blocks.
             let fit = self.piece_steps().div_ceil(self.plan.arms.len());
             let fit = fit.min(self.blocks_within(budget_ns).max(1));
             let until_look =

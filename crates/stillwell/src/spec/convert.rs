@@ -1,4 +1,4 @@
-//! What is written, and what is changed before: options of `convert` and of exports.
+//! The options of `convert` and of exports: the output, and the changes before it is written.
 
 use std::path::PathBuf;
 

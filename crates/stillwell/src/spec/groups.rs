@@ -1,5 +1,5 @@
-//! Groups of options that several verbs that measure have in common. Where a verb words the help of one differently, it says
-//! so where it flattens the group.
+//! Groups of options that several verbs that measure have in common. Where a verb words the help of one differently,
+//! it says so where it flattens the group.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! How a file is read that may be of another program, and what of it is shown.
+//! Options for reading a file of another program: its format, and the benchmarks to show.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `load`: a machine made busy on purpose, and with what.
+//! `load`: keeps the machine busy on purpose, in a way the user chooses.
 
 use std::ffi::OsString;
 

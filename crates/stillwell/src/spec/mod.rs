@@ -106,7 +106,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// How the numbers of its text output are written.
+    /// Returns the number format of the verb's text output.
     pub fn numbers(&self) -> NumberOptions {
         match self {
             Self::Run(verb) => verb.spec.output.numbers,

@@ -1,11 +1,11 @@
-//! The options that go with `bench --resume`. A suite that goes on keeps its plan, so an option that would change the plan
-//! is refused. A new option of `bench` is refused until it is listed here.
+//! The options that go with `bench --resume`. A suite that goes on keeps its plan, so an option that would change the
+//! plan is refused. A new option of `bench` is refused until it is listed here.
 
 use clap::{Arg, Args as _, Command};
 
 use crate::spec::workers::BenchVerb;
 
-/// Arguments that leave the plan alone, by their ids: they change the machine, what is shown, or what is written.
+/// Arguments that leave the plan alone, by their ids: they change the machine or the output.
 const ALLOWED: [&str; 20] = [
     "resume",
     "schema",
@@ -31,8 +31,40 @@ const ALLOWED: [&str; 20] = [
     "report",
 ];
 
+<<<<<<< HEAD
+=======
+/// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own,
+/// and is flattened into a verb as the first field: clap takes the values out of the matches field by field.
+#[derive(Clone, Debug, Default)]
+pub struct ArgumentIds(Vec<String>);
+
+impl FromArgMatches for ArgumentIds {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let ids = matches.ids().map(clap::Id::as_str);
+        let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        Ok(Self(ids.filter(is_given).map(str::to_owned).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for ArgumentIds {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+>>>>>>> prose3
 impl BenchVerb {
-    /// The first option of the command line that does not go with `--resume`, by all of its names: `--processes/--blocks`.
+    /// The first option of the command line that does not go with `--resume`, by all of its names:
+    /// `--processes/--blocks`.
     pub fn refused_with_resume(&self) -> Option<String> {
         let command = Self::augment_args(Command::new("bench"));
         let is_refused = |arg: &&Arg| {
@@ -59,7 +91,7 @@ mod tests {
     use super::*;
     use crate::spec::{Cli, Verb};
 
-    /// Arguments that change the plan, or what it is of.
+    /// Arguments that change the plan or its commands.
     const REFUSED: [&str; 38] = [
         "commands",
         "benchmark",

@@ -1,16 +1,12 @@
-//! The options of `stillwell run`. `None` means that the command line does not have the option; `plan` has the defaults, and
-//! the help texts quote them.
+//! The options of `stillwell run`. `None` means that the command line does not have the option; `plan` has the
+//! defaults, and the help texts quote them.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::spec::groups::{
-    JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
-};
-use crate::values::{
-    Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan,
-};
+use crate::spec::groups::{JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions};
+use crate::values::{Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan};
 
 /// `run`.
 #[derive(Debug, clap::Args)]

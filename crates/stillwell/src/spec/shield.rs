@@ -1,4 +1,4 @@
-//! `shield`: CPUs for nothing but what is put there.
+//! `shield`: keeps CPUs free for the programs that the user puts there.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

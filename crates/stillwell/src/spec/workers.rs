@@ -1,4 +1,5 @@
-//! The options of `stillwell timeit` and `stillwell bench`. An option that does the same as one of pyperf has its name.
+//! The options of `stillwell timeit` and `stillwell bench`. An option that does the same as one of pyperf has its
+//! name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -6,9 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::spec::argument_ids::ArgumentIds;
-use crate::spec::groups::{
-    JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
-};
+use crate::spec::groups::{JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions};
 use crate::spec::run::OutputOptions;
 use crate::values::{Cpus, Gc, Headline, TimeSpan};
 

@@ -72,7 +72,7 @@ pub fn bound_cpus() -> io::Result<Vec<usize>> {
     read_mask(read_own_words).map(|mask| mask.cpus())
 }
 
-/// Reads a mask whose length only the kernel knows. `read` fills a buffer and returns the bytes that it has written; it
+/// Reads a mask; only the kernel knows its length. `read` fills a buffer and returns the number of bytes written. It
 /// fails with EINVAL while the buffer is shorter than the kernel's mask (sched_getaffinity(2), "C library/kernel
 /// differences").
 fn read_mask(mut read: impl FnMut(&mut [c_ulong]) -> io::Result<usize>) -> io::Result<CpuMask> {

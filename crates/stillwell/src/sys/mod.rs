@@ -1,5 +1,5 @@
-//! The only module with `unsafe`. It makes the system calls for which rustix has no safe function, and those of signal
-//! handlers and of children before exec.
+//! The only module with `unsafe`. It makes the system calls for which rustix has no safe function, and those of
+//! signal handlers and of children before exec.
 //!
 //! Every public function is safe to call with any arguments and from any thread: none causes undefined behaviour, and
 //! none closes a descriptor that other code owns. A function that is meant for a process with one thread says so.
@@ -155,8 +155,8 @@ pub fn signal_group(group: i32, signal: i32) {
 /// own as small as it can before it starts children. In a process with several threads it does nothing.
 ///
 /// A fault on a page of a file maps up to 15 neighbours too, but only within the same mapping (`filemap_map_pages` in
-/// mm/filemap.c). A different flag on every second page splits the mapping, so that only used pages return: 0.8 instead
-/// of 2.0 MiB on the author's machine.
+/// mm/filemap.c). A different flag on every second page splits the mapping, so that only used pages return: 0.8
+/// instead of 2.0 MiB on the author's machine.
 pub fn shrink_resident_set() {
     // Another thread could write to a page, or map another one there, between the reading of smaps and madvise.
     let has_one_thread = std::fs::read_dir("/proc/self/task").is_ok_and(|it| it.count() == 1);

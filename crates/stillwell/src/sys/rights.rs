@@ -5,8 +5,8 @@ use rustix::thread::set_thread_groups;
 
 use crate::sys::User;
 
-/// Calls `act` while this thread opens and makes files as another user: new files belong to that user, and access that
-/// the user does not have fails. The other rights of the thread stay (setfsuid(2)). Other threads do not change.
+/// Calls `act` while this thread opens and makes files as another user: new files belong to that user, and access
+/// that the user does not have fails. The other rights of the thread stay (setfsuid(2)). Other threads do not change.
 pub fn with_files_of<T>(user: &User, act: impl FnOnce() -> T) -> T {
     /// Restores the rights, also if `act` panics.
     struct GroupsGuard(Vec<rustix::fs::Gid>);

@@ -1,5 +1,5 @@
-//! Signals of the launcher. A handler only sets flags and passes signals on (signal-safety(7)). It must also interrupt
-//! a blocking wait, so none is installed with `SA_RESTART`.
+//! Signals of the launcher. A handler only sets flags and passes signals on (signal-safety(7)). It must also
+//! interrupt a blocking wait, so none is installed with `SA_RESTART`.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ static CURRENT_GROUP: AtomicI32 = AtomicI32::new(0);
 static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// The current run has exceeded its timeout.
 static TIMED_OUT: AtomicBool = AtomicBool::new(false);
-/// How often the launcher has asked the current run to end.
+/// Requests from the launcher to end the current run.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 
 /// The interval between requests to end a run. The first ones are SIGTERM, later ones SIGKILL.
@@ -69,8 +69,8 @@ fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
-/// Gives SIGCHLD its default disposition. If the parent process ignored it, the kernel would reap children before this
-/// process can wait for them (wait4(2), NOTES).
+/// Gives SIGCHLD its default disposition. If the parent process ignored it, the kernel would reap children before
+/// this process can wait for them (wait4(2), NOTES).
 pub fn stop_ignoring_children() {
     // SAFETY: SIG_DFL is always a valid disposition.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
@@ -82,7 +82,7 @@ pub fn install_launcher_signals() {
     install(libc::SIGTERM, on_stop);
     install(libc::SIGALRM, on_alarm);
     install(libc::SIGPIPE, on_nothing);
-    // The front end decides what ^C means, and passes on SIGTERM.
+    // The front end decides how to react to ^C, and passes on SIGTERM.
     install(libc::SIGINT, on_nothing);
     // At the limit of file sizes (ulimit -f) write(2) fails, and the launcher goes on.
     install(libc::SIGXFSZ, on_nothing);
@@ -91,7 +91,8 @@ pub fn install_launcher_signals() {
 /// Whether the parent process has this signal ignored, as nohup does.
 pub fn is_ignored(signal: libc::c_int) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: without a new action the call only reads. `action` is writable, and all-zero is valid if the call fails.
+    // SAFETY: without a new action the call only reads. `action` is writable, and all-zero is valid if the call
+    // fails.
     let action = unsafe {
         libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()
@@ -157,8 +158,8 @@ fn set_timer(first: Duration, repeat: Duration) {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
 
-/// Ignores from now on every signal that ends a session, a terminal or its programs. Not for a process that starts the
-/// user's programs: exec leaves an ignored signal ignored.
+/// Ignores from now on every signal that ends a session, a terminal or its programs. Not for a process that starts
+/// the user's programs: exec leaves an ignored signal ignored.
 pub fn ignore_what_ends_a_session() {
     for signal in
         [libc::SIGINT, libc::SIGHUP, libc::SIGTERM, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP]

@@ -168,8 +168,8 @@ impl Launcher {
         self.launch_with(path, argv, envp, stdio, attributes, &[])
     }
 
-    /// Starts a child that also has these descriptors open, with the numbers that they have here. They stay FD_CLOEXEC
-    /// in this process, so that no other child gets them.
+    /// Starts a child that also has these descriptors open, with the numbers that they have here. They stay
+    /// FD_CLOEXEC in this process, so that no other child gets them.
     ///
     /// # Errors
     /// As [`Launcher::launch`].
@@ -226,8 +226,8 @@ extern "C" fn child_main(job: *mut c_void) -> c_int {
         // SAFETY: `shared` outlives the child's use of it, and the parent is suspended. The path ends with a NUL, and
         // `argv` and `envp` are arrays of such strings that end with a null pointer and are borrowed until exec.
         unsafe {
-            // The C library's sched_getcpu reads the parent's area of rseq(2), which this child shares, and so tells the
-            // CPU of the parent. The system call cannot fail.
+            // The C library's sched_getcpu reads the parent's area of rseq(2), which this child shares, and so tells
+            // the CPU of the parent. The system call cannot fail.
             let none = std::ptr::null_mut::<c_void>();
             libc::syscall(libc::SYS_getcpu, &raw mut (*job.shared).cpu, none, none);
             (*job.shared).exec_ns = monotonic_ns();
@@ -249,7 +249,8 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
     // SAFETY: system calls whose pointers are to memory prepared before the clone, or to variables of this function.
     // The process is the child, so `redirect` may replace its descriptors.
     unsafe {
-        // With a group of its own a timeout ends the whole run. The signal ends the child when the launcher is killed.
+        // With a group of its own a timeout ends the whole run. The signal ends the child when the launcher is
+        // killed.
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
         // Every Rust program ignores SIGPIPE (std::rt), and an ignored signal stays ignored (execve(2)): `yes | head`
@@ -321,8 +322,8 @@ pub fn become_user_for_good(user: &User) -> io::Result<()> {
     became.map_err(|_| io::Error::last_os_error())
 }
 
-/// Gives up root for good. glibc's functions would change every thread of the process, which between clone and exec is
-/// the parent's (nptl/setxid). The system calls change only the calling thread.
+/// Gives up root for good. glibc's functions would change every thread of the process, which between clone and exec
+/// is the parent's (nptl/setxid). The system calls change only the calling thread.
 fn become_user(user: &User) -> Result<(), Stage> {
     // SAFETY: system calls that take integers only.
     unsafe {

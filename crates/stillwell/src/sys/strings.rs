@@ -47,8 +47,8 @@ pub struct Environment {
 /// The environment of one run, which execve can be given.
 ///
 /// It borrows the base and the memory that holds the rest, so that neither can change or go away while it exists. A
-/// test cannot show that: a program which breaks the rule does not compile, and rustdoc runs no `compile_fail` example
-/// of a binary crate.
+/// test cannot show that: a program which breaks the rule does not compile, and rustdoc runs no `compile_fail`
+/// example of a binary crate.
 #[derive(Clone, Copy, Debug)]
 pub struct Envp<'a> {
     /// An array that ends with a null pointer; the rest points to strings that live for `'a`.
@@ -70,8 +70,8 @@ impl Environment {
         Self { pointers: Vec::new(), added: Vec::new(), padding, name_bytes, end: None }
     }
 
-    /// Assembles an environment: the base, then the added variables, then the padding, if there is to be one. It
-    /// allocates only what no environment before it needed, and what `added` allocates.
+    /// Assembles an environment: the base, the added variables, and the padding, if any. It allocates only memory
+    /// that no earlier environment needed, and the memory for `added`.
     pub fn assemble<'a>(
         &'a mut self,
         base: &'a CStrings,

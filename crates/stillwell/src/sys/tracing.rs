@@ -8,12 +8,13 @@ use std::os::fd::AsRawFd;
 /// The time stamp counter.
 #[cfg(target_arch = "x86_64")]
 pub fn read_cycle_counter() -> u64 {
-    // SAFETY: every x86-64 CPU has it. Where PR_SET_TSC forbids it, the kernel ends the process by a signal (prctl(2)).
+    // SAFETY: every x86-64 CPU has it. Where PR_SET_TSC forbids it, the kernel ends the process by a signal
+    // (prctl(2)).
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Sends the records of a perf event to the buffer of another one. Both must be of the same CPU. The types of the perf
-/// crate do not lend their descriptors (`AsFd`), so the events themselves are borrowed for the call.
+/// Sends the records of a perf event to the buffer of another one. Both must be of the same CPU. The types of the
+/// perf crate do not lend their descriptors (`AsFd`), so the events themselves are borrowed for the call.
 ///
 /// # Errors
 /// As ioctl `PERF_EVENT_IOC_SET_OUTPUT`, perf_event_open(2).

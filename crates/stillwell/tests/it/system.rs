@@ -209,7 +209,7 @@ fn strange_files_are_no_panic() {
     nothing.system(&["show", "--cpus", "1"]).ends_with(2).says(&["CPU 1 is not online"]);
 }
 
-/// The only test that reads the machine that it runs on, as the user who runs it.
+/// The only test that reads the real machine, as the user who runs the tests.
 #[test]
 fn this_machine_can_be_looked_at() {
     let bench = Bench::new();

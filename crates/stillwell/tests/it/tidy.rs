@@ -173,8 +173,8 @@ const OPTIONS_ALLOWED: &[(&str, &str)] = &[
     ("plan/suite/mod.rs", "these options of `bench` are checked there"),
 ];
 
-/// Whoever has a suite file is to be told its keys, so the layers below `render` have a placeholder where an option would
-/// be named (`render/remedies.rs`).
+/// The layers below `render` use a placeholder where a message names an option (`render/remedies.rs`). With a suite
+/// file, the message names the file's key instead.
 #[test]
 fn no_option_is_named_where_its_name_is_not_known() {
     let source = root().join("crates/stillwell/src");

@@ -44,7 +44,8 @@ fn upward_imports(modules: &Modules, layers: &[&str]) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// Which file imports which. A file may use what the modules around it define (`super::`): that is no import here.
+/// Returns the imports between files. A file may use items of the modules around it (`super::`); those are not
+/// imports here.
 fn file_imports(modules: &Modules) -> BTreeMap<PathBuf, BTreeSet<PathBuf>> {
     let mut graph: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
     for (path, module) in modules {

@@ -1,4 +1,4 @@
-//! The sources of the program as modules: which file each module is in, what it defines, and which paths it names.
+//! The program's sources as modules: the file, the definitions and the paths of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ fn type_name(item: &Item) -> Option<(String, bool)> {
     Some((name.to_string(), !matches!(visibility, Visibility::Inherited)))
 }
 
-/// Adds what a `use` tree binds. Paths of other crates have no meaning here.
+/// Adds the bindings of a `use` tree. Paths of other crates have no meaning here.
 fn flatten(tree: &UseTree, prefix: &mut Vec<String>, at: &ModulePath, module: &mut Module) {
     let mut bind = |name: String, path: &[String]| {
         if let Some(path) = absolute(path, at) {

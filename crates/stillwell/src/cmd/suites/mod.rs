@@ -13,21 +13,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Zoned;
 
-use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
+use crate::cmd::conclusion::{measure_and_show, Presentation};
 use crate::host::{self, Facts, Host, Survey};
-use crate::measure::slices::{WorkerFactory, list_benchmarks};
+use crate::measure::slices::{list_benchmarks, WorkerFactory};
 use crate::measure::worker::FailureCause;
 use crate::plan::programs::ProgramBenchmark;
-use crate::plan::suite::{
-    BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
-};
+use crate::plan::suite::{candidates, decide_suite, is_selected, BenchmarkKind, Candidate, Suite, VariantBuild};
 use crate::record::{self, SuiteManifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
+use crate::session::{drawn_seed, user_of_workers, Guard, SessionStart};
 use crate::spec::BenchVerb;
-use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
+use crate::spec::suite::{parse, Flaw, SuiteFile, SuiteItem, Text, Variant};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 use crate::values::exit_code;
 
@@ -93,8 +91,8 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
 }
 
-/// Measures a planned suite. `copies` are the builds that belong to this session alone; `are_needed` becomes true when a
-/// resumed session would need them.
+/// Measures a planned suite. `copies` are the builds that belong to this session alone; `are_needed` becomes true
+/// when a resumed session would need them.
 fn measured(
     verb: &BenchVerb,
     (path, text): (&Path, String),
@@ -213,8 +211,8 @@ impl SuiteDocument {
         parent.canonicalize().with_context(|| format!("cannot find {}", parent.display()))
     }
 
-    /// The variants that have to be built: those of programs, which list their own benchmarks, and those of the selected
-    /// benchmarks.
+    /// The variants that have to be built: those of programs, which list their own benchmarks, and those of the
+    /// selected benchmarks.
     fn needed(&self, spec: &BenchSpec, directory: &str) -> Result<HashSet<String>> {
         let planned = |variant: &SuiteItem<Variant>| VariantBuild {
             variant: Variant::clone(variant),
@@ -267,8 +265,8 @@ fn arms(file: &SuiteFile, arms: &[NamedPrefix]) -> Result<Vec<SuiteItem<Variant>
     arms.iter().enumerate().map(variant).collect()
 }
 
-/// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest stays
-/// as it is written, because a shell may read it.
+/// Makes the path of a program absolute: it is relative to the working directory, not to the suite file. The rest
+/// stays as it is written, because a shell may read it.
 fn from_here(prefix: &str) -> Result<String> {
     let context = || format!("--arms {prefix:?}");
     let (program, rest) = prefix.split_at(first_word(prefix));

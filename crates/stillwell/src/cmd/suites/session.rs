@@ -1,6 +1,6 @@
-//! The session of a suite visits its benchmarks in turns. Each pass goes through all undecided benchmarks in random order,
-//! and each visit measures one of them up to its next interim analysis. So the time goes to the benchmarks that need it,
-//! and a busy period of the machine is spread over all of them.
+//! The session of a suite visits its benchmarks in turns. Each pass goes through all undecided benchmarks in random
+//! order, and each visit measures one of them up to its next interim analysis. So the time goes to the benchmarks
+//! that need it, and a busy period of the machine is spread over all of them.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use stats::Stream;
 use stats::sequential::{SequentialTest, holm_shares};
 
-use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
+use crate::cmd::assessment::Assessment;
 use crate::cmd::open::whole_suite;
 use crate::cmd::suites::entry::SuiteEntry;
 use crate::host::Survey;
@@ -19,8 +19,8 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::slices::{SLICE_METRICS, SliceRunner, WorkerFactory};
 use crate::record::{EndReason, Layout, Record, SuiteManifest};
-use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
+use crate::render::failure::explain as explain_failure;
 use crate::session::{Guard, Screen, SessionStart, SessionState, Visit};
 use crate::spec::workers::BenchSpec;
 use crate::values::exit_code;

@@ -110,7 +110,7 @@ fn one_added_to_another() {
     );
     check_error(add(&mut results, changed("3.11", "3.12")), "python_version is 3.11");
     assert_eq!(results, before);
-    // What may differ is kept with the runs that it is of.
+    // Metadata that may differ stays with its runs.
     let mut results = suite();
     add(&mut results, changed("\"duration\":7", "\"duration\":8")).unwrap();
     extract_metadata(&mut results, "duration").unwrap();

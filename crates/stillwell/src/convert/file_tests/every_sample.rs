@@ -1,4 +1,4 @@
-//! Every file that a real tool wrote is read, and says what that tool said.
+//! Reads every file that a real tool wrote and compares the values with those that the tool itself printed.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use crate::convert::detect::{detect, is_criterion};
 use crate::convert::file_tests::samples::*;
 use crate::convert::read::unpacked;
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
-use crate::results::statistics::summary;
 use crate::results::{BenchmarkValues, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
+use crate::results::statistics::summary;
 use crate::values::FileFormat;
 
 #[track_caller]
@@ -47,7 +47,7 @@ fn every_format_is_recognised() {
             file.path
         );
     }
-    // The beginning is enough where the beginning says it.
+    // The beginning of the file is enough if it contains the key.
     assert_eq!(detect(&PYPERF[4].bytes[..300]).unwrap(), FileFormat::Pyperf);
     assert_eq!(detect(&HYPERFINE[0].bytes[..100]).unwrap(), FileFormat::Hyperfine);
     assert!(is_criterion(CRITERION.iter().map(|file| file.path), "new"));
@@ -179,7 +179,7 @@ fn google_benchmark_says_the_same() {
             if matches!(kind, "mean" | "median") {
                 check(kind, value, theirs);
             } else {
-                // It takes the square root of a difference of squares, which has four digits less.
+                // Google Benchmark takes the square root of a difference of squares, which loses four digits.
                 assert!(
                     (value.unwrap() - theirs).abs() < 1e-8 * theirs,
                     "{kind}: {value:?} is not {theirs}"
@@ -254,7 +254,8 @@ fn jmh_says_the_same() {
     let (results, document) = (read(&[JMH]), json(JMH));
     assert_eq!(results.benchmarks.len(), 4);
     for (ours, theirs) in results.benchmarks.iter().zip(document.as_array().unwrap()) {
-        // The histograms of the sample were cut to six entries each, so their scores are of more than is there.
+        // The histograms of the sample were cut to six entries each, so their scores cover more times than the file
+        // has.
         if theirs["mode"] == "avgt" {
             check("score", summary(ours).mean, theirs["primaryMetric"]["score"].as_f64().unwrap());
             assert_eq!((ours.n_launches(), ours.values.len()), (2, 4));
@@ -286,7 +287,7 @@ fn pytest_says_the_same() {
         }
         assert_eq!(ours.launches().next().unwrap().loops(), 50);
     }
-    // Without data there is what pytest-benchmark computed, quartiles too.
+    // Without the data, the reader keeps the statistics that pytest-benchmark computed, quartiles too.
     let mut short = document.clone();
     for benchmark in short["benchmarks"].as_array_mut().unwrap() {
         benchmark["stats"].as_object_mut().unwrap().remove("data");

@@ -1,4 +1,4 @@
-//! Files that are wrong: each error says where.
+//! Wrong files: each error names the place.
 
 use crate::convert::detect::detect;
 use crate::convert::file_tests::samples::BENCHMARK_TOOLS;

@@ -27,7 +27,7 @@ impl From<PyUnit> for ResultUnit {
     }
 }
 
-/// The keys that decide the meaning of the values; the others only if `ALL`.
+/// The keys that decide the meaning of the values. `ALL` also keeps the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PyperfMetadata<const ALL: bool> {
     pub(super) name: Option<String>,
@@ -49,7 +49,7 @@ pub fn calibration_entry(calibration: Calibration) -> (&'static str, u64) {
 }
 
 impl<const ALL: bool> PyperfMetadata<ALL> {
-    /// The other keys. A calibration stays among them if it belongs to no run without values.
+    /// The other keys. A calibration stays among them unless it belongs to a run without values.
     pub(super) fn take_rest(&mut self) -> Metadata {
         let mut rest = std::mem::take(&mut self.rest);
         if let Some((key, n)) = self.calibration.map(calibration_entry).filter(|_| ALL) {
@@ -59,7 +59,7 @@ impl<const ALL: bool> PyperfMetadata<ALL> {
     }
 }
 
-/// The value of a key in the runs that have it: it must be the same in all of them.
+/// The value of a key in the runs that have it. It must be the same in all of them.
 #[derive(Clone, Debug)]
 pub(super) struct CommonValue<T> {
     value: Option<T>,
@@ -74,7 +74,7 @@ impl<T> Default for CommonValue<T> {
 
 impl<T: PartialEq + Clone + fmt::Debug> CommonValue<T> {
     /// # Errors
-    /// Another run has something else.
+    /// Another run has a different value.
     pub(super) fn say(&mut self, metadata: Option<T>) -> Result<(), String> {
         self.n_runs += usize::from(metadata.is_some());
         match (&self.value, metadata) {
@@ -110,7 +110,7 @@ enum MetadataKey {
     RecalibrateLoops,
     CalibrateWarmups,
     RecalibrateWarmups,
-    /// Its text only if it is wanted.
+    /// Its text, if the caller wants it.
     Other(Option<String>),
 }
 
@@ -167,7 +167,7 @@ impl<'de, const ALL: bool> Visitor<'de> for MetadataVisitor<ALL> {
                 MetadataKey::InnerLoops => {
                     once("inner_loops", &mut metadata.inner_loops, map.next_value()?)?
                 }
-                // Calibrations of several kinds in one run mean no more than the last.
+                // If a run has several calibrations, the last one counts.
                 MetadataKey::CalibrateLoops => {
                     metadata.calibration = Some(Calibration::Loops(map.next_value()?))
                 }

@@ -1,4 +1,4 @@
-//! The runs of a benchmark: each goes where all values are, as it is read.
+//! The runs of a benchmark. The reader appends each to the common list of values as it reads it.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -12,7 +12,7 @@ use crate::results::{BenchmarkValues, LaunchInfo, ResultUnit};
 
 /// All runs of a benchmark.
 pub(super) struct RunList<const ALL: bool> {
-    /// In the unit of the file; name, unit and what is around the runs are not applied yet.
+    /// In the unit of the file. The caller applies name, unit and the metadata outside the runs later.
     pub(super) found: BenchmarkValues,
     pub(super) name: CommonValue<String>,
     pub(super) unit: CommonValue<PyUnit>,

@@ -1,8 +1,8 @@
-//! Old versions, what comes before what, and what happens to metadata. Values: `convert::file_tests`.
+//! Tests old versions, precedence and metadata. `convert::file_tests` tests the values.
 
 use std::num::NonZeroU64;
 
-use crate::analysis::series::{ValueRange, series};
+use crate::analysis::series::{series, ValueRange};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{Calibration, LaunchView, MetaValue, ResultUnit, Results};
 use crate::values::FileFormat;
@@ -84,7 +84,7 @@ fn calibrations() {
     let eight = Calibration::Loops(NonZeroU64::new(8).unwrap());
     let found: Vec<_> = launches.iter().map(|it| it.info.calibration).collect();
     assert_eq!(found, [Some(eight), Some(Calibration::WarmupsAgain(0)), None, None]);
-    // A run with values is no calibration, whatever it says.
+    // A run with values is not a calibration, whatever its metadata claims.
     assert_eq!(launches[3].info.metadata.as_ref().unwrap()["calibrate_loops"], MetaValue::Int(9));
 }
 
@@ -98,11 +98,11 @@ fn only_what_is_wanted() {
         .unwrap();
     let launch = fewer.benchmarks[0].launches().next().unwrap();
     assert_eq!((launch.loops(), &launch.info.metadata), (2, &None));
-    // pyperf would refuse that metadata; who asks for it is told.
+    // pyperf refuses that metadata, so a user who asks for it gets an error.
     assert!(FileFormat::Pyperf.read(&file, ReadOptions::default()).is_err());
 }
 
-/// What `python3 -m pyperf stats` (2.10.0) says of this file, to its digits.
+/// Expects the digits that `python3 -m pyperf stats` (2.10.0) prints for this file.
 #[test]
 fn the_numbers_of_pyperf() {
     let bytes = include_bytes!("../../../tests/samples/results/pyperf_timeit.json");

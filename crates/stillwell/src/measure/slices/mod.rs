@@ -1,6 +1,6 @@
-//! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on the
-//! same CPU, and take turns in slices of about a millisecond, in random order. Disturbances that are slower than a few
-//! milliseconds therefore affect all arms alike. docs/methodology.md, "Slices".
+//! Workers → slices: in each block the arms of each benchmark get a fresh process each. These are alive together, on
+//! the same CPU, and take turns in slices of about a millisecond, in random order. Disturbances that are slower than
+//! a few milliseconds therefore affect all arms alike. docs/methodology.md, "Slices".
 
 mod generation;
 mod pace;
@@ -16,12 +16,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use stats::Stream;
 
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
-use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
+use crate::plan::{Arm, Plan};
 use crate::plan::programs::ProgramBenchmark;
 use crate::plan::workers::Workers;
-use crate::plan::{Arm, Plan};
 use crate::record::{Event, Layout, Row};
 use crate::schedule::Step;
 use crate::sys::{self, Launcher, User};
@@ -51,7 +51,7 @@ pub struct SliceRunner<'a> {
 pub struct Paces(HashMap<Option<String>, Pace>);
 
 impl Paces {
-    /// Whether nothing is known yet.
+    /// Whether no pace is known yet.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -72,17 +72,17 @@ pub const SLICE_METRICS: [Metric; 8] = [
 /// Source of the workers.
 #[derive(Debug)]
 pub enum WorkerFactory {
-    /// They are programs, which run as this user if not as we are.
+    /// Programs, which run as this user, or else as the user of this process.
     Programs(Launcher, Option<User>),
-    /// A running program forks them.
+    /// Forks of a running program.
     Forks(Rc<ForkServer>),
 }
 
 impl WorkerFactory {
-    /// From the socket of a running program, or of their own.
+    /// Workers from the socket of a running program, or from programs of their own.
     ///
     /// # Errors
-    /// The socket is none.
+    /// The descriptor is not a socket.
     pub fn new(fork_server: Option<i32>, run_as: Option<User>) -> Result<Self> {
         match fork_server {
             None => Ok(Self::Programs(Launcher::default(), run_as)),
@@ -110,7 +110,7 @@ impl WorkerFactory {
     }
 }
 
-/// Where the rows go.
+/// The record of the rows.
 #[derive(Debug)]
 struct RecordOutput {
     file: File,
@@ -119,17 +119,17 @@ struct RecordOutput {
     next_step: u32,
 }
 
-/// Why a block is not complete.
+/// The reason why a block is not complete.
 #[derive(Debug)]
 enum SliceError {
     /// A worker, by its arm.
     Worker(usize, worker::WorkerFailure),
-    /// The record could not be written; the row that did not fit.
+    /// The record could not be written; the row that was not written.
     Record(std::io::Error, Vec<u8>),
 }
 
 impl<'a> SliceRunner<'a> {
-    /// Puts a runner together; no process is started yet.
+    /// Makes a runner without starting a process.
     ///
     /// # Errors
     /// ^C cannot be caught.
@@ -177,7 +177,7 @@ impl<'a> SliceRunner<'a> {
         Ok(())
     }
 
-    /// One benchmark of one block.
+    /// Measures one benchmark in one block.
     fn benchmark(&mut self, steps: &[Step]) -> Result<(), SliceError> {
         let benchmark = &self.plan.arms[steps[0].arm as usize].benchmark;
         if steps[0].block.is_none() {

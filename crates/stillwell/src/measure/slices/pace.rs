@@ -1,5 +1,5 @@
-//! How many loops make a slice, how many slices are left out at the beginning of a process, and how many are worth
-//! taking from one. All of it is found without looking at which arm is which.
+//! Finds the number of loops in a slice, the warm-up slices to leave out, and the number of slices worth taking from
+//! a process. It does all of this without knowing the arms.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use stats::two_level::{TwoLevel, two_level};
 use stats::warmup::{prefix, steady_from};
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::slices::team::TeamWorker;
 use crate::measure::slices::{SliceError, SliceRunner};
+use crate::measure::slices::team::TeamWorker;
 use crate::plan::workers::Workers;
 use crate::record::Event;
 use crate::schedule::Step;
 
-/// Time for the slices of one process, to begin with.
+/// Time for the slices of one process, at first.
 const PROCESS_NS: u64 = 25_000_000;
 const SLICES_RANGE: std::ops::RangeInclusive<u64> = 5..=25;
-/// A process is not worth more slices than this.
+/// The most slices worth taking from a process.
 const SLICES_MAX: u32 = 50;
-/// Of slices that take longer than this a process has one: many processes show more than many slices.
+/// If a slice takes longer than this, a process has only one: many processes tell more than many slices.
 const LONG_NS: u64 = 100_000_000;
-/// Generations from which the noise within and between processes is learnt.
+/// Generations needed to estimate the noise within and between processes.
 const LEARNT_FROM: usize = 6;
-/// Slices in which a warm-up is looked for, and the time for them; an interpreter that compiles what it runs takes
-/// longer.
+/// The number of slices to search for the end of a warm-up, and the time limit for them. An interpreter with a JIT
+/// compiler takes longer.
 const WARMUP_SLICES: [usize; 2] = [40, 400];
 const WARMUP_NS: [u64; 2] = [300_000_000, 2_000_000_000];
-/// Fewer slices show no warm-up.
+/// The fewest slices that can show a warm-up.
 const WARMUP_SLICES_MIN: usize = 8;
-/// Most slices that are left out.
+/// The most slices to leave out.
 const WARMUPS_MAX: usize = 1000;
-/// The number of loops grows by at least and at most this factor while it is looked for.
+/// The smallest and largest factor by which one step of the search raises the number of loops.
 const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=10.0;
-/// The shortest of so many slices counts: others have met what else the machine does.
+/// Tries per number of loops. The shortest slice counts, since other programs may have disturbed the others.
 const TRIES: u32 = 3;
-/// The slice of the slowest arm is at most so many times as long as a slice should be: of arms that differ by more, the
-/// fast one's slices are short, but such a ratio needs no precision.
+/// The slowest arm's slice may be at most so many times the intended length. If arms differ by more, the fast arm's
+/// slices are short, but such a ratio needs no precision.
 const LONGER_MAX: u64 = 50;
 const LOOPS_MAX: u64 = 1 << 40;
 
@@ -45,7 +45,7 @@ pub(super) struct Pace {
     pub(super) loops: u64,
     pub(super) n_warmups: u32,
     pub(super) n_slices: u32,
-    /// Logarithms of the lower half of the times of each process, by arm, until enough is learnt; `None` from then on.
+    /// Logarithms of the lower half of each process's times, by arm, while the noise is being estimated; then `None`.
     learning: Option<BTreeMap<usize, Vec<Vec<f64>>>>,
     launches_ns: Vec<u64>,
 }
@@ -59,8 +59,8 @@ struct PaceTrial {
 }
 
 impl SliceRunner<'_> {
-    /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their slices
-    /// are in the record as warm-ups.
+    /// Finds the pace of a benchmark: the loops from processes of their own, the warm-up from fresh ones. Their
+    /// slices are in the record as warm-ups.
     pub(super) fn find_pace(&mut self, steps: &[Step]) -> Result<Pace, SliceError> {
         let loops = match self.workers.loops {
             Some(loops) => loops,
@@ -77,7 +77,8 @@ impl SliceRunner<'_> {
         Ok(Pace::of(self.workers, loops, &tried))
     }
 
-    /// Loops that make the slice of the fastest arm long enough, if that of the slowest is not out of all proportion then.
+    /// Finds the loops that make the fastest arm's slice long enough, unless the slowest arm's slice becomes far too
+    /// long.
     fn find_loops(&mut self, steps: &[Step]) -> Result<u64, SliceError> {
         let mut team = self.team(steps)?;
         let mut found = Vec::new();
@@ -95,14 +96,14 @@ impl SliceRunner<'_> {
         let mut loops = 1;
         loop {
             let mut least_ns = self.busy_ns(member, loops)?;
-            // One more look before the number is settled: a slice that met something else is too long.
+            // Measure once more before settling the number: a disturbed slice is too long.
             if least_ns >= target_ns && loops > 1 {
                 for _ in 1..TRIES {
                     least_ns = least_ns.min(self.busy_ns(member, loops)?);
                 }
             }
             if least_ns >= target_ns || loops >= LOOPS_MAX {
-                // The last step was a large one: back to what is needed.
+                // The last step was a large one: go back to the number needed.
                 let needed = (loops as f64 * target_ns / least_ns.max(1.0)).ceil();
                 return Ok((needed as u64).clamp(1, loops));
             }
@@ -119,7 +120,7 @@ impl SliceRunner<'_> {
         Ok(slice.wall_ns.saturating_sub(waited_ns).max(slice.cpu_ns.min(slice.wall_ns)) as f64)
     }
 
-    /// Runs a fresh process until it is steady.
+    /// Runs a fresh process until its times are steady.
     fn try_out(&mut self, member: &mut TeamWorker, loops: u64) -> Result<PaceTrial, SliceError> {
         let jit = usize::from(member.is_jit);
         let started_ns = monotonic_ns();
@@ -168,8 +169,8 @@ impl SliceRunner<'_> {
     }
 }
 
-/// The first slice at the level that stays. A few slow slices are too short a segment for change points; they are
-/// those that exceed nearly all later ones, of which one happens by chance.
+/// Returns the first slice at the level that stays. A few slow slices are too short a segment for change points. They
+/// are the slices that exceed nearly all later ones; one such slice occurs by chance.
 fn steady_slice(logs: &[f64]) -> Option<usize> {
     let few = prefix(logs).ok().filter(|&n| n >= 2).unwrap_or(0);
     Some(steady_from(logs).ok().flatten()?.max(few))
@@ -178,14 +179,15 @@ fn steady_slice(logs: &[f64]) -> Option<usize> {
 impl Pace {
     fn of(workers: &Workers, loops: u64, tried: &[PaceTrial]) -> Self {
         let fastest_ns = tried.iter().map(|tried| tried.per_loop_ns).fold(f64::INFINITY, f64::min);
-        // A compiler may have made it faster since the loops were counted.
+        // A compiler may have made the code faster since the loops were counted.
         let needed = (workers.slice_ns as f64 / fastest_ns.max(1e-3)).ceil() as u64;
         let slowest_ns = tried.iter().map(|tried| tried.per_loop_ns).fold(1e-3, f64::max);
         let bearable = (LONGER_MAX * workers.slice_ns) as f64 / slowest_ns;
         let most = loops.saturating_mul(1000).min(bearable as u64).max(loops);
         let wanted = workers.loops.unwrap_or_else(|| needed.clamp(loops, most));
         let shown = tried.iter().map(|tried| tried.n_warmups).max().unwrap_or(0);
-        // As many loops as they took, in the slices there will be; one slice at least for caches and inline caches.
+        // As many loops as the warm-up took, in slices of the new length; at least one slice for caches and inline
+        // caches.
         let n_warmups = (shown as u64 * loops).div_ceil(wanted).clamp(1, WARMUPS_MAX as u64);
         let slice_ns = tried.iter().map(|tried| tried.per_loop_ns).sum::<f64>()
             / tried.len().max(1) as f64
@@ -207,11 +209,11 @@ impl Pace {
         }
     }
 
-    /// Takes in a generation: arm and times per loop of each process, and what a launch cost. After a few it is known how
-    /// many slices a process is worth (Kalibera & Jones 2013, section 5).
+    /// Takes in a generation: the arm and times per loop of each process, and the cost of a launch. After a few
+    /// generations it computes how many slices a process is worth (Kalibera & Jones 2013, section 5).
     pub(super) fn learn(&mut self, seen: &[(usize, Vec<f64>)], launch_ns: u64) {
         let Some(learning) = &mut self.learning else { return };
-        // The value of a process is made of its lowest slices; so it is their noise that more slices make smaller.
+        // A process's value comes from its lowest slices, so more slices reduce the noise of these.
         let low = |times: &[f64]| {
             let sorted = stats::SortedSample::new(times).ok()?;
             stats::logs(&sorted.as_slice()[..times.len().div_ceil(2)]).ok()
@@ -230,14 +232,14 @@ impl Pace {
         let warmups_ns = f64::from(self.n_warmups) * slice_ns;
         let cost_ratio = (mean_ns + warmups_ns) / slice_ns.max(1.0);
         if let Some(found) = pooled(&launches).and_then(|it| it.optimal_loops(cost_ratio).ok()) {
-            // Of the slices, half were counted.
+            // Only half of the slices were counted.
             let n_slices = u32::try_from(2 * found).unwrap_or(SLICES_MAX);
             self.n_slices = n_slices.clamp(*SLICES_RANGE.start() as u32, SLICES_MAX);
         }
     }
 }
 
-/// The noise within and between the processes of an arm, on average over the arms: how much arms differ is no noise.
+/// The noise within and between an arm's processes, averaged over the arms. Differences between arms are not noise.
 fn pooled(launches: &BTreeMap<usize, Vec<Vec<f64>>>) -> Option<TwoLevel> {
     let arms: Vec<TwoLevel> =
         launches.values().map(|launches| two_level(launches)).collect::<Result<_, _>>().ok()?;
@@ -329,7 +331,7 @@ mod tests {
         assert_eq!(learn(0.001, 0.1, 1.0), 5);
         let noisy = learn(0.1, 0.0001, 1.0);
         assert!((20..=SLICES_MAX).contains(&noisy), "{noisy}");
-        // That one arm takes twice as long is no noise; its slices cost more, so there are somewhat fewer.
+        // One arm takes twice as long, which is not noise. Its slices cost more, so there are somewhat fewer.
         let uneven = learn(0.1, 0.0001, 2.0);
         assert!(2 * uneven > noisy, "{uneven} {noisy}");
     }

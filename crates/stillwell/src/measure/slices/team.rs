@@ -1,18 +1,18 @@
-//! The worker processes of one benchmark: how each is started, and what it is asked before its first slice.
+//! The worker processes of one benchmark: starting each, and the requests to it before its first slice.
 
 use std::ffi::CString;
 
 use stats::Stream;
 
+use crate::measure::programs;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::commands::inherited_environment;
-use crate::measure::prepared::{PADDING_VARIABLE, c_string};
-use crate::measure::programs;
+use crate::measure::prepared::{c_string, PADDING_VARIABLE};
 use crate::measure::slices::{SliceError, WorkerFactory};
 use crate::measure::wire::Bytes;
 use crate::measure::worker::{CodePart, RequestLimits, Slice, Worker, WorkerFailure, WorkerLaunch};
-use crate::plan::workers::Workers;
 use crate::plan::{Arm, Plan, ProcessPlan};
+use crate::plan::workers::Workers;
 use crate::schedule::Step;
 use crate::sys::{Attributes, CpuMask};
 use crate::values::Gc;
@@ -20,16 +20,16 @@ use crate::values::Gc;
 /// Separates the stream of hash seeds from those of the schedule.
 const HASH_STREAM: u64 = 0x94d0_49bb_1331_11eb;
 const HASH_SEED: &str = "PYTHONHASHSEED";
-/// Turns of the empty loop at a time: some 50 µs of CPython.
+/// Turns of the empty loop per request: about 50 µs of CPython.
 const EMPTY_LOOPS: u64 = 10_000;
-/// The least of so many.
+/// Tries of the empty loop; the shortest counts.
 const EMPTY_TRIES: u32 = 3;
 
 /// The workers of the arms of one benchmark, in the order in which they were started.
 #[derive(Debug)]
 pub(super) struct WorkerTeam {
     pub(super) members: Vec<TeamWorker>,
-    /// How long it took to start each and get it ready, ns, on average.
+    /// Mean time to start a process and get it ready, ns.
     pub(super) launch_ns: u64,
 }
 
@@ -59,7 +59,7 @@ impl WorkerTeam {
             let launch = launch(plan, workers, step);
             Ok((arm, maker.make(launch, arm, request_limits).map_err(broken(arm))?))
         };
-        // All are started before the first is waited for: on a busy machine a start is mostly waiting.
+        // Start all before waiting for the first: on a busy machine most of a start is waiting.
         let started: Vec<_> = steps.iter().map(&mut start).collect::<Result<_, SliceError>>()?;
         let ready =
             |(arm, worker)| TeamWorker::ready(worker, arm, plan, workers).map_err(broken(arm));
@@ -68,7 +68,7 @@ impl WorkerTeam {
         Ok(Self { members, launch_ns })
     }
 
-    /// Ends them.
+    /// Ends the workers.
     pub(super) fn quit(self) -> Result<(), SliceError> {
         for member in self.members {
             let arm = member.arm;
@@ -100,7 +100,7 @@ impl TeamWorker {
                 worker.compile(source.duplicate.into())?;
             }
             (None, Some(name)) if !plan.is_forked() => worker.select(name)?,
-            // A fork is of one function.
+            // A fork runs a single function.
             (None, _) => {}
         }
         if has_gc && workers.gc == Gc::Off {
@@ -164,7 +164,7 @@ fn launch(plan: &Plan, workers: &Workers, step: &Step) -> WorkerLaunch {
 }
 
 fn argv(arm: &Arm, block: Option<u32>) -> Vec<Bytes> {
-    // A fork has none.
+    // A fork has no program.
     let program = arm.argv.iter().take(1);
     let program = program.map(|program| programs::seen_from(arm.directory(block), program));
     let arguments = arm.argv.iter().skip(1).map(|word| word.clone().into_bytes());
@@ -190,11 +190,11 @@ pub(super) fn launch_to_list(program: &Arm) -> WorkerLaunch {
     }
 }
 
-/// Sent to every interpreter: nothing has to be installed there.
+/// The worker's code, sent to every interpreter, so nothing has to be installed for it.
 const PYTHON_WORKER: &[u8] = include_bytes!("../../../../../python/stillwell/worker.py");
 
-/// Hashes of strings differ from block to block and are the same for all arms of one. 1 to 2^32 - 1: 0 would switch
-/// the randomisation off (Python, "PYTHONHASHSEED").
+/// The seed of string hashes. It differs from block to block and is the same for all arms of a block. Its range is 1
+/// to 2^32 - 1: 0 would switch the randomisation off (Python, "PYTHONHASHSEED").
 fn hash_seed(seed: u64, step: &Step) -> u64 {
     let round = step.block.map_or(u64::from(step.round), |block| u64::from(block) + (1 << 32));
     1 + Stream::new(seed ^ HASH_STREAM).after(round).below((1 << 32) - 1)
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::plan::Role;
 
-    /// Of a name that is there twice, some programs see the first value and some the last.
+    /// If a name is there twice, some programs see the first value and some the last.
     #[test]
     fn a_program_is_asked_with_each_variable_once() {
         let environment = vec![("PATH".to_owned(), "/x".to_owned())];

@@ -2,7 +2,7 @@
 
 use crate::measure::worker::text;
 
-/// The version of the protocol that is spoken here.
+/// The version of the protocol that Stillwell speaks.
 pub const VERSION: &str = "1";
 
 /// Facts in the first line of a worker. A missing fact is unknown, not false.
@@ -29,9 +29,9 @@ impl WorkerFacts {
 pub struct WorkerBenchmark {
     /// Its name.
     pub name: String,
-    /// How many times the code is repeated in one loop.
+    /// Repetitions of the code in one loop.
     pub inner_loops: u64,
-    /// Everything else that was said of it.
+    /// The other keys and values of its line.
     pub pairs: Vec<(String, String)>,
 }
 
@@ -49,9 +49,9 @@ pub struct TimeAnswer {
 /// Errors of a first line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum GreetingError {
-    /// Not of the protocol.
+    /// The line is not one of the protocol.
     Rubbish,
-    /// Of another version of it.
+    /// The worker speaks another version of the protocol.
     Version(String),
 }
 

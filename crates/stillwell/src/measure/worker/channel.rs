@@ -1,5 +1,5 @@
-//! The parent's ends of the two pipes of a worker. Both do not block here, so that every wait is a `poll` that the
-//! worker's end, ^C and the deadline end as well.
+//! The parent's ends of a worker's two pipes. Neither blocks, so every wait is a `poll` that the worker's end, ^C and
+//! the deadline can end too.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -15,11 +15,11 @@ use crate::measure::interrupt::Interrupt;
 use crate::measure::worker::failure::AnswerFault;
 use crate::measure::worker::process::WorkerProcess;
 
-/// A line, with its end, may have this many bytes.
+/// The most bytes of a line, its newline included.
 pub const LINE_BYTES_MAX: usize = 65_536;
-/// How often the parent looks at the worker's output while it waits for an answer.
+/// The interval at which the parent reads the worker's output while it waits for an answer.
 const LOOK_NS: u64 = 50_000_000;
-/// How often it asks whether a process without a pidfd has ended.
+/// The interval at which the parent checks whether a process without a pidfd has ended.
 const ASK_AGAIN_NS: u64 = 2_000_000;
 
 /// Requests out, answers in.
@@ -27,7 +27,7 @@ const ASK_AGAIN_NS: u64 = 2_000_000;
 pub struct Channel {
     requests: OwnedFd,
     answers: OwnedFd,
-    /// Bytes that were read; those before `start` were returned already.
+    /// Bytes read so far; those before `start` were already returned.
     buffer: Vec<u8>,
     start: usize,
 }
@@ -35,9 +35,9 @@ pub struct Channel {
 /// The worker's ends.
 #[derive(Debug)]
 pub struct WorkerPipes {
-    /// Where it reads requests.
+    /// The end that the worker reads requests from.
     pub requests: OwnedFd,
-    /// Where it writes answers.
+    /// The end that the worker writes answers to.
     pub answers: OwnedFd,
 }
 
@@ -50,7 +50,7 @@ pub struct WaitLimits<'a> {
     pub interrupt: Option<&'a Interrupt>,
 }
 
-/// Why no answer came.
+/// The reason why no answer came.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChannelError {
     /// The process has ended, or closed its end.
@@ -70,7 +70,7 @@ struct Wakeup {
 }
 
 impl WaitLimits<'_> {
-    /// Within this time, if it is limited.
+    /// Limits with this time, if any.
     pub fn new(limit: Option<Duration>, interrupt: Option<&Interrupt>) -> WaitLimits<'_> {
         let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = limit.map(|limit| monotonic_ns().saturating_add(ns(limit)));
@@ -85,8 +85,8 @@ impl WaitLimits<'_> {
 }
 
 impl Wakeup {
-    /// The error that ends the wait, if any. The interrupt is consumed only here, so one that comes with an answer ends
-    /// the next wait.
+    /// The error that ends the wait, if any. The interrupt is consumed only here, so one that comes with an answer
+    /// ends the next wait.
     fn check(&self, limits: &WaitLimits<'_>) -> Result<(), ChannelError> {
         if self.interrupted {
             limits.interrupt.map(Interrupt::take);
@@ -114,7 +114,7 @@ impl Channel {
         Ok((channel, WorkerPipes { requests: their_requests, answers: their_answers }))
     }
 
-    /// Sends all of it.
+    /// Sends the whole request.
     pub fn send(
         &mut self,
         mut bytes: &[u8],
@@ -136,7 +136,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The next line, without its end. One that has come is returned even if its sender has ended since.
+    /// Returns the next line, without its newline. A complete line is returned even if its sender has ended since.
     pub fn line(
         &mut self,
         process: &mut WorkerProcess,
@@ -156,14 +156,14 @@ impl Channel {
         }
     }
 
-    /// Checks that nothing has come that was not asked for.
+    /// Checks that no unrequested line has arrived.
     pub fn silence(&mut self) -> Result<(), ChannelError> {
         let open = self.read_what_is_there();
         self.nothing_left()?;
         open
     }
 
-    /// Checks that nothing came together with the last line.
+    /// Checks that nothing arrived together with the last line.
     pub fn nothing_left(&mut self) -> Result<(), ChannelError> {
         match &self.buffer[self.start..] {
             [] => Ok(()),
@@ -197,7 +197,7 @@ impl Channel {
         Ok(Some(line))
     }
 
-    /// Reads until there is nothing more, or more than enough.
+    /// Reads until the pipe is empty, or the limit is exceeded.
     fn read_what_is_there(&mut self) -> Result<(), ChannelError> {
         self.buffer.drain(..std::mem::take(&mut self.start));
         let mut chunk = [0; 8192];
@@ -215,13 +215,13 @@ impl Channel {
 }
 
 impl WorkerPipes {
-    /// Both, in the order of the worker's argument.
+    /// Both descriptors, in the order of the worker's argument.
     pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
         [self.requests.as_fd(), self.answers.as_fd()]
     }
 }
 
-/// Waits for the end of the process: whether it came in time.
+/// Waits for the end of the process. Returns whether it came in time.
 pub fn wait_for_end(
     process: &mut WorkerProcess,
     limits: &WaitLimits<'_>,

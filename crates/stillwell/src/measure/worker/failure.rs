@@ -7,11 +7,11 @@ use crate::sys::Stage;
 /// Characters of a line or a request that are kept for a message.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// A request that was not answered as it should have been. Except after [`FailureCause::ErrorAnswer`] the process is gone, with
-/// its whole group, and the worker takes no further requests.
+/// A failed request. Except after [`FailureCause::ErrorAnswer`], the process and its whole group are gone, and the
+/// worker takes no further requests.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WorkerFailure {
-    /// The request; `None` while the worker's first line was awaited, or before.
+    /// The request; `None` before or at the worker's first line.
     pub request: Option<String>,
     /// The cause.
     pub what: FailureCause,
@@ -19,12 +19,12 @@ pub struct WorkerFailure {
     pub output_tail: OutputTail,
 }
 
-/// The ways in which it can go wrong.
+/// The causes of a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FailureCause {
-    /// There is no such program, or it cannot be executed: the whole reason.
+    /// The program does not exist or cannot be executed: the whole reason.
     NoProgram(String),
-    /// The process could not be set up as asked, or not execute the program.
+    /// The process could not be set up as requested, or could not execute the program.
     Start {
         /// The step.
         stage: Stage,
@@ -33,57 +33,57 @@ pub enum FailureCause {
     },
     /// The process ended.
     Died {
-        /// Exit status, or minus the signal; `None` if it is unknown (a forked worker whose server is gone).
+        /// Exit status, or minus the signal. `None` if unknown: the fork server of a forked worker is gone.
         exit: Option<i32>,
     },
-    /// It closed its pipe and went on. It was killed.
+    /// The worker closed its pipe and ran on. Stillwell killed it.
     HungUp,
-    /// It did not answer in time. It was killed.
+    /// The worker did not answer in time. Stillwell killed it.
     TimedOut(Duration),
     /// The line is no answer to the request.
     Rubbish {
         /// The beginning of the line, escaped.
         line: String,
-        /// Why it is none.
+        /// The fault of the line.
         why: AnswerFault,
     },
-    /// It speaks another version of the protocol.
+    /// The worker speaks another version of the protocol.
     WrongVersion(String),
-    /// It answered `error TEXT`: this is the text. The worker is ready for the next request.
+    /// The text of the answer `error TEXT`. The worker is ready for the next request.
     ErrorAnswer(String),
-    /// It ended without a word of the protocol, and not as if it had failed: with status 0, or with a usage message.
-    /// Most often it is a program that is no benchmark program.
+    /// The process ended without a line of the protocol and without a sign of failure: with status 0, or with a usage
+    /// message. Most such programs are not benchmark programs.
     NotAWorker {
         /// Exit status.
         exit: i32,
     },
     /// ^C, SIGTERM or SIGHUP came.
     Interrupted,
-    /// The system refused something here.
+    /// A system call of Stillwell failed.
     System {
         /// The operation that failed.
         what: &'static str,
         /// The error.
         errno: i32,
     },
-    /// The worker had failed before, so nothing was sent.
+    /// The worker had failed before, so Stillwell sent nothing.
     Over,
 }
 
-/// Why a line is rubbish.
+/// The fault of a malformed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerFault {
-    /// It is not of the form that the protocol says.
+    /// The line does not have the form of the protocol.
     Form,
     /// It is longer than the protocol allows, or there are too many lines.
     TooLong,
-    /// It came though nothing was asked.
+    /// The line came without a request.
     Unasked,
-    /// It says that the loops took longer than there was time between request and answer.
+    /// The time in it is longer than the time between request and answer.
     LongerThanPossible,
 }
 
-/// The end of what a process wrote.
+/// The end of a process's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputTail {
     /// To standard output.
@@ -92,7 +92,7 @@ pub struct OutputTail {
     pub stderr: String,
 }
 
-/// The beginning of a line or a request as it can be shown: control characters escaped.
+/// The beginning of a line or a request for a message: control characters are escaped.
 pub fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     text.chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect()

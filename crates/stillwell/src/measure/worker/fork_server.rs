@@ -1,5 +1,5 @@
-//! Workers that a running program makes of itself by fork: functions of a REPL, a notebook or a test session, which no
-//! fresh process could have.
+//! Workers that a running program makes of itself by fork: functions of a REPL, a notebook or a test session, which
+//! no fresh process could have.
 //!
 //! The program holds the other end of a Unix stream socket. One request is outstanding at a time:
 //!
@@ -8,9 +8,9 @@
 //! | `fork ARM`, with the worker's two pipe ends as SCM_RIGHTS: requests, answers | `pid PID` | makes a worker of this arm |
 //! | `reap PID` | `status N` | waits for its end: exit status, or minus the signal |
 //!
-//! Either can be answered by `error TEXT`. Lines, texts and integers are those of the worker protocol; only N may have
-//! a sign. The program closes both descriptors after the fork, and its end of the socket in the worker, which should
-//! make itself the leader of a process group: otherwise only the worker itself is killed, not its children.
+//! Either can be answered by `error TEXT`. Lines, texts and integers are those of the worker protocol; only N may
+//! have a sign. The program closes both descriptors after the fork, and its end of the socket in the worker, which
+//! should make itself the leader of a process group: otherwise only the worker itself is killed, not its children.
 
 use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
@@ -25,20 +25,18 @@ use rustix::net::{
 };
 
 use crate::measure::interrupt::Interrupt;
-use crate::measure::worker::channel::{
-    Channel, ChannelError, LINE_BYTES_MAX, WaitLimits, WorkerPipes,
-};
+use crate::measure::worker::{answer, text, EXIT_LIMIT, LIMIT, RequestLimits, Worker};
+use crate::measure::worker::channel::{Channel, ChannelError, LINE_BYTES_MAX, WaitLimits, WorkerPipes};
 use crate::measure::worker::failure::{self, AnswerFault, FailureCause, OutputTail, WorkerFailure};
 use crate::measure::worker::process::{Reaper, WorkerProcess};
-use crate::measure::worker::{EXIT_LIMIT, LIMIT, RequestLimits, Worker, answer, text};
 
-/// The program that forks. It must outlive its workers: they keep it.
+/// The program that forks. It must outlive its workers, so they keep it alive.
 #[derive(Debug)]
 pub struct ForkServer {
     socket: OwnedFd,
     /// The bytes of the next line so far.
     buffer: RefCell<Vec<u8>>,
-    /// Whether an answer is missing. What comes next could be that one, so nothing more is asked.
+    /// Whether an answer is missing. The next line could be that answer, so the parent sends no more requests.
     lost: Cell<bool>,
 }
 
@@ -95,7 +93,7 @@ impl ForkServer {
             return Err(failed(FailureCause::ErrorAnswer(text)));
         }
         let pid = answer::number(&line, b"pid").and_then(|pid| i32::try_from(pid).ok());
-        // To kill 0 or 1, or minus those, would kill ourselves or everything (kill(2)).
+        // kill(2) with 0 or 1, or minus those, would kill this process or all others.
         let Some(pid) = pid.filter(|&pid| pid > 1) else {
             let line = failure::shown(&line);
             return Err(failed(FailureCause::Rubbish { line, why: AnswerFault::Form }));
@@ -136,7 +134,7 @@ impl ForkServer {
                 return Err(ChannelError::Rubbish(buffer.clone(), AnswerFault::TooLong));
             }
             let mut chunk = [0; 1024];
-            // MSG_DONTWAIT and not O_NONBLOCK, which would apply to the owner of the socket as well.
+            // MSG_DONTWAIT, since O_NONBLOCK would apply to the owner of the socket too.
             match recv(&self.socket, &mut chunk, RecvFlags::DONTWAIT) {
                 Ok((0, _)) | Err(Errno::CONNRESET) => return Err(ChannelError::Gone),
                 Ok((n_bytes, _)) => buffer.extend_from_slice(&chunk[..n_bytes]),

@@ -1,5 +1,5 @@
-//! The parent's half of the worker protocol (docs/worker-protocol.md): a process is started, asked, timed from outside,
-//! and ended. One [`Worker`] is one process; sessions keep those of all arms alive together.
+//! The parent's half of the worker protocol (docs/worker-protocol.md): a process is started, asked, timed from
+//! outside, and ended. One [`Worker`] is one process; sessions keep those of all arms alive together.
 //!
 //! Works in the front end, in the thread that measures: the kernel kills a child when the *thread* that made it ends
 //! (prctl(2), PR_SET_PDEATHSIG), so that no worker outlives the session, not even one in a long loop after `kill -9`.
@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::measure::interrupt::Interrupt;
-use crate::measure::prepared::{PADDING_VARIABLE, c_string, environment};
 use crate::measure::programs;
+use crate::measure::interrupt::Interrupt;
+use crate::measure::prepared::{c_string, environment, PADDING_VARIABLE};
 use crate::measure::wire::Bytes;
 use crate::sys::{Attributes, CStrings, ChildStdio, Environment, LaunchError, Launcher, Usage};
 
@@ -45,31 +45,32 @@ pub use slice::Slice;
 
 /// The argument that makes a program a worker.
 const ARGUMENT: &str = "--stillwell-worker=";
-/// Time limit of the start, and of requests that run none of the user's code. It also ends the wait for a program that
-/// is no worker.
+/// Time limit for the start and for requests that run none of the user's code. It also ends the wait for a program
+/// that is not a worker.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How long a worker may take to end after `quit`.
+/// The time a worker may take to end after `quit`.
 const QUIT_LIMIT: Duration = Duration::from_secs(5);
-/// How long a process that has closed its pipes may take to end: the kernel closes them first (kernel/exit.c, do_exit).
+/// The time a process may take to end after it has closed its pipes: the kernel closes them first (kernel/exit.c,
+/// do_exit).
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
-/// How a worker is to be started.
+/// The options for starting a worker.
 #[derive(Debug)]
 pub struct WorkerLaunch {
-    /// Program and arguments. The program is looked for in the PATH of `environment`; the worker's argument is added.
+    /// Program and arguments. Stillwell searches the PATH of `environment` and adds the worker's argument.
     pub argv: Vec<Bytes>,
-    /// `NAME=VALUE`, all of it, the padding included.
+    /// The whole environment as `NAME=VALUE`, the padding included.
     pub environment: Vec<Bytes>,
     /// Attributes that the process sets on itself.
     pub attributes: Attributes,
 }
 
-/// How long an answer may take, and what ends the wait before.
+/// The time limit for an answer, and the events that end the wait earlier.
 #[derive(Clone, Debug, Default)]
 pub struct RequestLimits {
-    /// Limit for each request. Without one, only what runs the user's code may take more than a minute.
+    /// Limit for each request. Without one, only requests that run the user's code may take more than a minute.
     pub timeout: Option<Duration>,
-    /// ^C and the like. One that comes while no worker is asked anything ends the next request.
+    /// ^C, SIGTERM or SIGHUP. One that arrives between requests ends the next request.
     pub interrupt: Option<Rc<Interrupt>>,
 }
 
@@ -80,11 +81,12 @@ pub struct RequestLimits {
     expect(dead_code, reason = "what was measured before is as good whatever it ended with")
 )]
 pub struct WorkerExit {
-    /// Exit status, or minus the signal; `None` if it is unknown.
+    /// Exit status, or minus the signal; `None` if unknown.
     pub exit: Option<i32>,
-    /// Whether it did not end in time and was killed.
+    /// Whether Stillwell killed it because it did not end in time.
     pub killed: bool,
-    /// Resources it used, from wait4(2). Its peak resident set begins at this process's own: see [`Worker::status`] for a better one.
+    /// Resources it used, from wait4(2). Its peak resident set begins at this process's own: see [`Worker::status`]
+    /// for a better one.
     pub usage: Option<Usage>,
     /// Last lines of its output.
     pub output_tail: OutputTail,
@@ -98,7 +100,7 @@ pub struct Worker {
     files: ProcFiles,
     facts: Option<WorkerFacts>,
     request_limits: RequestLimits,
-    /// Whether it has failed, and is gone.
+    /// Whether the worker has failed and is gone.
     over: bool,
 }
 
@@ -151,10 +153,10 @@ impl Worker {
         self.process.pid()
     }
 
-    /// Awaits the first line, unless it has come already.
+    /// Waits for the first line, unless it has already arrived.
     ///
     /// # Errors
-    /// It does not come, or is not what it should be.
+    /// The first line does not come, or is malformed.
     pub fn hello(&mut self) -> Result<&WorkerFacts, WorkerFailure> {
         if self.facts.is_none() {
             let line = self.exchange(None, b"", Some(LIMIT), true)?;
@@ -174,16 +176,16 @@ impl Worker {
         self.files.status()
     }
 
-    /// How many threads it has.
+    /// The number of threads of the worker.
     pub fn n_threads(&self) -> Option<u32> {
         self.status().n_threads
     }
 
-    /// Asks it to end, waits for that, and ends what is left of its group. A program that has ended by itself, as it
-    /// may after `list`, is fine.
+    /// Asks the worker to end, waits for that, and kills the rest of its process group. A worker may end by itself
+    /// after `list`; that is no error.
     ///
     /// # Errors
-    /// ^C came, or it answered rubbish; it has ended then, too.
+    /// ^C came, or the worker's answer was malformed. The worker has ended then, too.
     pub fn quit(mut self) -> Result<WorkerExit, WorkerFailure> {
         if self.over {
             return Err(self.end_by(Some("quit"), FailureCause::Over));
@@ -214,7 +216,8 @@ impl Worker {
         })
     }
 
-    /// Sends a request, `None` for the one that is never sent, and returns the first line of the answer.
+    /// Sends a request and returns the first line of the answer. `None` stands for the first line, which has no
+    /// request.
     fn exchange(
         &mut self,
         request: Option<&str>,
@@ -305,7 +308,7 @@ impl Worker {
         }
     }
 
-    /// Ends the process and says why.
+    /// Ends the process and returns the failure.
     fn end_by(&mut self, request: Option<&str>, what: FailureCause) -> WorkerFailure {
         self.process.finish();
         self.over = true;
@@ -318,8 +321,8 @@ impl Worker {
     }
 }
 
-/// Whether a process that ended before its first line looks as if it never wanted to be a worker: it did what it always
-/// does, or it did not know the argument.
+/// Whether a process that ended before its first line is no worker at all: it did its usual work, or it did not know
+/// the argument.
 fn is_no_worker(status: i32, output_tail: &OutputTail) -> bool {
     let lines = || output_tail.stderr.lines().chain(output_tail.stdout.lines());
     let is_usage = |line: &str| {

@@ -1,8 +1,8 @@
 //! Standard output and error of a worker: two files in memory, of which only the end is kept.
 //!
-//! Files need no reader, unlike pipes. A worker never blocks in a write, so worker and parent cannot wait for each other.
-//! Output during a slice does not wake the parent, which would take the CPU from the worker. The parent keeps the files
-//! short: it checks their lengths after each answer, and every 50 ms while it waits.
+//! Files need no reader, unlike pipes. A worker never blocks in a write, so worker and parent cannot wait for each
+//! other. Output during a slice does not wake the parent, which would take the CPU from the worker. The parent keeps
+//! the files short: it checks their lengths after each answer, and every 50 ms while it waits.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 
 use crate::measure::worker::failure::OutputTail;
 
-/// How much of the end is shown.
+/// The number of bytes from the end to show.
 const TAIL_BYTES: usize = 4 << 10;
 /// A file longer than this is emptied.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -28,7 +28,7 @@ pub struct WorkerOutput {
 #[derive(Debug)]
 struct TailFile {
     file: File,
-    /// The end of what was in it when it was emptied.
+    /// The end of the output before it was last emptied.
     before: Vec<u8>,
 }
 
@@ -65,7 +65,7 @@ impl WorkerOutput {
 impl TailFile {
     fn open(name: &str) -> io::Result<Self> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
-        // Appending, so that the program goes on at the new end when the file is emptied.
+        // Append, so that the program writes at the new end after the file is emptied.
         fcntl_setfl(&file, OFlags::APPEND)?;
         Ok(Self { file: file.into(), before: Vec::new() })
     }
@@ -84,7 +84,7 @@ impl TailFile {
     fn end(&self) -> Vec<u8> {
         let n_bytes = self.n_bytes();
         let mut tail = vec![0; TAIL_BYTES];
-        // pread: the offset belongs to the program as well.
+        // pread, because the program shares the offset.
         let from = n_bytes.saturating_sub(TAIL_BYTES as u64);
         let n_read = self.file.read_at(&mut tail, from).unwrap_or(0);
         tail.truncate(n_read);

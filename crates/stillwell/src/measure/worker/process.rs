@@ -1,4 +1,4 @@
-//! The process behind a worker: made, watched, ended with its whole group, reaped.
+//! The process behind a worker: started, watched, ended with its whole group, and reaped.
 
 use std::fmt::Debug;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -11,11 +11,11 @@ use crate::measure::worker::failure::OutputTail;
 use crate::measure::worker::output::WorkerOutput;
 use crate::sys::{self, Usage};
 
-/// A process of which the last trace goes when this is dropped.
+/// A process. Dropping this kills its whole group and reaps it.
 #[derive(Debug)]
 pub struct WorkerProcess {
     pid: i32,
-    /// Becomes readable when the process ends. Linux before 5.3 has none; there the end is asked for now and then.
+    /// Becomes readable when the process ends. Linux before 5.3 has no pidfd, so the parent checks at intervals.
     pidfd: Option<OwnedFd>,
     origin: ProcessOrigin,
     end: Option<ProcessEnd>,
@@ -30,13 +30,13 @@ pub trait Reaper: Debug {
 /// The parent of a process.
 #[derive(Debug)]
 enum ProcessOrigin {
-    /// Ours, with its output.
+    /// A child of this process, with its output.
     Child(WorkerOutput),
-    /// Of another program, which reaps it when it is asked to.
+    /// A child of another program, which reaps it on request.
     Forked(Rc<dyn Reaper>),
 }
 
-/// How a process ended.
+/// The exit of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessEnd {
     /// Exit status, or minus the signal; `None` if it is unknown.
@@ -77,7 +77,7 @@ impl WorkerProcess {
             }
     }
 
-    /// Keeps its output short.
+    /// Keeps the output files short.
     pub fn trim_output(&mut self) {
         if let ProcessOrigin::Child(output) = &mut self.origin {
             output.trim();
@@ -92,8 +92,8 @@ impl WorkerProcess {
         }
     }
 
-    /// Ends the whole group, if there is anything left of it, and reaps. As long as the leader is not reaped, the
-    /// kernel gives the number of the group to no other process.
+    /// Ends the rest of the group, and reaps the leader. Until the leader is reaped, the kernel gives the number of
+    /// the group to no other process.
     pub fn finish(&mut self) -> ProcessEnd {
         if let Some(end) = self.end {
             return end;
@@ -102,7 +102,7 @@ impl WorkerProcess {
         let end = match &self.origin {
             ProcessOrigin::Child(_) => reap(self.pid),
             ProcessOrigin::Forked(server) => {
-                // It need not lead a group.
+                // The process may not lead a group.
                 Pid::from_raw(self.pid).map(|pid| kill_process(pid, Signal::KILL));
                 ProcessEnd { exit: server.reap(self.pid), usage: None }
             }

@@ -1,10 +1,10 @@
-//! The requests, one method each. All may fail as [`FailureCause`](super::What) says.
+//! The requests, one method each. Each may fail with a [`FailureCause`](super::failure::FailureCause).
 
 use std::time::Duration;
 
+use crate::measure::worker::{text, LIMIT, Worker};
 use crate::measure::worker::answer::{self, WorkerBenchmark};
 use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
-use crate::measure::worker::{LIMIT, Worker, text};
 
 /// All lines of one answer together.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -55,7 +55,7 @@ impl Worker {
         self.ok(&format!("compile {duplicate}"), b"", Some(LIMIT))
     }
 
-    /// Whether garbage is collected during runs; only to a worker with the fact `gc`.
+    /// Switches garbage collection during runs on or off; only for a worker with the fact `gc`.
     ///
     /// # Errors
     /// As for every request.

@@ -1,33 +1,34 @@
 //! One slice: the loops that a worker runs at one request, timed by itself and watched from outside.
 
 use crate::measure::clock::monotonic_ns;
+use crate::measure::worker::{answer, Worker};
 use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
-use crate::measure::worker::{Worker, answer};
 
 /// Measurements of one slice. `None` if the kernel does not have the value; never zero instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     /// CLOCK_MONOTONIC when the request was sent.
     pub started_ns: u64,
-    /// Around the loop, as the worker says.
+    /// Wall time around the loop, measured by the worker.
     pub wall_ns: u64,
     /// CPU time of the process, all threads, around the same.
     pub cpu_ns: u64,
     /// The user's counters, for all loops together.
     pub counters: Vec<(String, u64)>,
-    /// How long the main thread waited on a run queue from the request to the answer. The wait before it got the CPU to
-    /// read the request is part of it, so this can be a little more than wall minus CPU time.
+    /// Time the main thread waited on a run queue, from the request to the answer. It includes the wait for the CPU
+    /// to read the request, so it can be a little more than wall minus CPU time.
     pub run_queue_wait_ns: Option<u64>,
     /// Times the main thread went to sleep. Waiting for requests is part of it, mostly 1; not corrected.
     pub voluntary_switches: Option<u64>,
-    /// Times the main thread was preempted. Where this process shares the worker's CPU, its own waking up at the answer
-    /// counts, after the loop: up to 2 then mean nothing, and the sleep above may be missing.
+    /// Times the main thread was preempted. If this process shares the worker's CPU, its waking at the answer counts
+    /// too, although it comes after the loop. Then up to 2 preemptions mean nothing, and the sleep above may be
+    /// missing.
     pub involuntary_switches: Option<u64>,
     /// Peak resident set so far, KiB.
     pub maxrss_kib: Option<u64>,
     /// The CPU that the main thread ran on last.
     pub cpu: Option<u32>,
-    /// From the request to the answer, by the clock here.
+    /// From the request to the answer, measured by this process.
     pub round_trip_ns: u64,
 }
 
@@ -35,8 +36,8 @@ impl Worker {
     /// Runs the selected benchmark `loops` times.
     ///
     /// # Errors
-    /// As for every request. Also when the worker says that the loops took longer than it had: then it answers an older
-    /// request, or its clock is another one.
+    /// As for every request. Also when the worker says that the loops took longer than it had: then it answers an
+    /// older request, or its clock is another one.
     pub fn run_loops(&mut self, loops: u64) -> Result<Slice, WorkerFailure> {
         let request = format!("run {loops}");
         let status_before = self.files.status();

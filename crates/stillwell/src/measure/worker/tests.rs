@@ -90,14 +90,14 @@ fn python(script: &str) -> Worker {
     start(&["python3", "-c", &format!("{PYTHON}{script}")], &RequestLimits::default()).unwrap()
 }
 
-/// That neither the process is there nor its zombie.
+/// Checks that neither the process nor its zombie exists.
 #[track_caller]
 fn check_gone(pid: i32) {
     let error = crate::sys::reap(pid).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ECHILD), "process {pid} was not reaped");
 }
 
-/// What goes wrong before or at the first line.
+/// Checks a failure before or at the first line.
 #[track_caller]
 fn check_hello(mut worker: Worker) -> WorkerFailure {
     let failure = worker.hello().unwrap_err();
@@ -107,7 +107,7 @@ fn check_hello(mut worker: Worker) -> WorkerFailure {
     failure
 }
 
-/// What goes wrong in `run 7`.
+/// Checks a failure in `run 7`.
 #[track_caller]
 fn check_run(mut worker: Worker) -> WorkerFailure {
     worker.hello().unwrap();
@@ -142,7 +142,7 @@ fn everything_that_can_be_asked() {
     assert_eq!(worker.n_threads(), Some(1));
     let failure = worker.tracemalloc(5).unwrap_err();
     assert_eq!(failure.what, FailureCause::ErrorAnswer("unknown request".into()));
-    // It serves on.
+    // The worker still answers.
     let metadata = worker.metadata().unwrap();
     let expected = [("chosen", "b c\\ü"), ("bytes", "600000")];
     assert_eq!(metadata, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -233,7 +233,7 @@ fn answers_that_are_none() {
 fn a_second_answer_that_comes_late_is_not_taken_for_the_next() {
     let mut worker = shell("say stillwell 1; ask; say ok; say ok; ask; ask");
     worker.hello().unwrap();
-    // Both are there at once, or the second is there when the next request is to be sent.
+    // Both lines arrive at once, or the second one arrives before the next request.
     let mut first = worker.collect();
     while first.is_ok() {
         first = worker.collect();
@@ -376,7 +376,7 @@ fn a_worker_gets_its_own_pipes_only_and_no_ignored_signals() {
     let pipes = first.channel.inodes();
     let directory = format!("/proc/{}/fd", second.pid());
     for entry in std::fs::read_dir(directory).unwrap() {
-        // What is opened by a name, /dev/null for one, has an inode of another file system.
+        // A file opened by name, such as /dev/null, has an inode of another file system.
         let meta = std::fs::metadata(entry.unwrap().path()).unwrap();
         assert!(!pipes.contains(&(meta.dev(), meta.ino())));
     }

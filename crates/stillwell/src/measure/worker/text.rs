@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// A text as one word: every byte that is not in `!` to `~` and every backslash becomes `\xHH`; the empty text is `\x`.
+/// A text as one word: every byte that is not in `!` to `~` and every backslash becomes `\xHH`; the empty text is
+/// `\x`.
 pub fn escape(text: &str) -> String {
     if text.is_empty() {
         return "\\x".into();
@@ -18,7 +19,8 @@ pub fn escape(text: &str) -> String {
     word
 }
 
-/// The text of a word; `None` if it is none. What needs no escape may have one: so an `=` in a name can be written.
+/// Returns the text of a word, or `None` if the word is malformed. Any character may be escaped, so a name can
+/// contain `=`.
 pub fn unescape(word: &[u8]) -> Option<String> {
     if word == b"\\x" {
         return Some(String::new());

@@ -7,20 +7,18 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::host::Git;
-use crate::plan::parameters::{Assignment, combinations, substitute};
+use crate::plan::{Arm, Role};
+use crate::plan::parameters::{combinations, substitute, Assignment};
 use crate::plan::programs::PYTHON;
 use crate::plan::workers::WorkerCode;
-use crate::plan::{Arm, Role};
 use crate::spec::run::{ExecutionOptions, HookOptions};
-use crate::spec::suite::{
-    Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
-};
+use crate::spec::suite::{Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant};
 use crate::values::{ExitStatuses, Percent, Shell};
 
-/// Names that placeholders have which are not parameters.
+/// Placeholder names that are not parameters.
 const RESERVED: [&str; 3] = ["prefix", "python", "variant"];
 
-/// An `input` that is empty, and no file.
+/// The `input` that is empty and not a file.
 const NO_INPUT: &str = "null";
 
 /// A variant that was checked out and built.
@@ -30,7 +28,7 @@ pub struct VariantBuild {
     pub variant: Variant,
     /// The directories that its blocks take turns with.
     pub directories: Vec<String>,
-    /// The commit that it is of.
+    /// Its commit.
     pub git: Option<Git>,
 }
 
@@ -45,11 +43,11 @@ pub struct Candidate {
     pub variants: Vec<BenchmarkVariant>,
     /// The kind of benchmark.
     pub kind: BenchmarkKind,
-    /// How it is measured.
+    /// The options for measuring it.
     pub policy: Policy,
     /// Error rate of the whole suite.
     pub alpha: Option<Percent>,
-    /// Where it stands in the file, in bytes.
+    /// Its place in the file, in bytes.
     pub place: Range<usize>,
 }
 
@@ -58,9 +56,9 @@ pub struct Candidate {
 pub struct BenchmarkVariant {
     /// Its name.
     pub name: String,
-    /// Where it runs.
+    /// Its working directories.
     pub directories: Vec<String>,
-    /// The commit that it is of.
+    /// Its commit.
     pub git: Option<Git>,
     /// Variables that are set.
     pub environment: Vec<(String, String)>,
@@ -73,7 +71,7 @@ pub enum BenchmarkKind {
     Commands {
         /// In the order of the variants.
         commands: Vec<String>,
-        /// How they are executed.
+        /// The options for executing them.
         options: Box<CommandOptions>,
     },
     /// A statement for each variant.
@@ -87,7 +85,7 @@ pub enum BenchmarkKind {
     },
 }
 
-/// How commands are executed, with parameters filled in.
+/// The options for executing commands, with parameters filled in.
 #[derive(Clone, Debug, Default)]
 pub struct CommandOptions {
     /// The shell; `None` where the commands decide.
@@ -150,7 +148,7 @@ fn assignments(benchmark: &SuiteBenchmark) -> Result<Vec<Assignment>, Flaw> {
         .collect();
     let found = combinations(&parameters);
     let mut found = found.map_err(|error| Flaw::value(&["matrix"], format!("{error:#}")))?;
-    // 1.0 is 1 when it is left out, whatever it is when it is filled in.
+    // In `exclude`, 1.0 equals 1, although the two differ when filled in.
     let is_left_out = |name: &String, text: &String, value: &str| {
         matrix[name].iter().any(|it| it.text == *text && it.value == value)
     };
@@ -208,7 +206,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// Its name, with the parameters that are not in it in brackets.
+    /// Its name. Parameters that the name does not contain follow in brackets.
     fn name(&self) -> String {
         let template = self.benchmark.name.as_deref().unwrap_or_default();
         let rest = self.assignment.iter();
@@ -222,7 +220,7 @@ impl Expansion<'_> {
         substitute(template, &[self.assignment.as_slice(), &own_values(variant)].concat())
     }
 
-    /// The variables of a variant; those of the benchmark have the last word.
+    /// The variables of a variant. Those of the benchmark override them.
     fn environment(&self, variant: &Variant) -> Vec<(String, String)> {
         let mut variables = variant.env.clone();
         variables.extend(self.benchmark.env.clone());
@@ -230,7 +228,7 @@ impl Expansion<'_> {
         filled.map(|(name, value)| (name, self.fill(&value, variant))).collect()
     }
 
-    /// With the variant's prefix in front, unless the template says where it belongs.
+    /// Puts the variant's prefix in front, unless the template has a place for it.
     fn with_prefix(&self, template: &str, variant: &Variant) -> String {
         match variant.prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
             Some(_) if template.contains("{prefix}") || template.contains("{python}") => {
@@ -286,7 +284,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// As `run --input` has it, but for where a file is that has no whole path: beside the suite file.
+    /// Converts as `run --input` does, but relative paths start at the directory of the suite file.
     fn input(&self, input: String) -> String {
         if input == NO_INPUT {
             return input;

@@ -1,7 +1,7 @@
 //! A suite file and the command line → one plan for each benchmark.
 //!
-//! There are two stages, because only the programs know their benchmarks: [`Candidate`]s follow from the file alone, and a
-//! [`Suite`] has the benchmarks of the programs too.
+//! There are two stages, because only the programs know their benchmarks: [`Candidate`]s follow from the file alone,
+//! and a [`Suite`] has the benchmarks of the programs too.
 
 mod candidates;
 #[cfg(test)]
@@ -14,13 +14,11 @@ use serde::{Deserialize, Serialize};
 use stats::Stream;
 
 use crate::host::Facts;
-use crate::plan::arms::arms;
-use crate::plan::decide::{
-    BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
-};
-use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
-use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, Plan};
+use crate::plan::arms::arms;
+use crate::plan::decide::{check_online, decide, fewest_blocks, limits, BUDGET_ONE_NS, BUDGET_SEVERAL_NS};
+use crate::plan::programs::{decide_bench, decide_workers, names, LONGER, ProgramBenchmark};
+use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::spec::run::ArmOptions;
 use crate::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};
@@ -29,7 +27,7 @@ use crate::values::Cpus;
 use candidates::CommandOptions;
 pub use candidates::{BenchmarkKind, Candidate, VariantBuild, candidates, environment_of};
 
-/// A benchmark may take so many times its share of the suite's time, if the others leave it.
+/// A benchmark may take this many times its share of the suite's time, if the others do not need it.
 const SHARE_MAX: u64 = 4;
 /// Each benchmark has its own stream of random choices: a number from this many.
 const SEEDS: u64 = 1 << 32;
@@ -83,7 +81,7 @@ pub fn is_selected(name: &str, tags: &[String], said: &BenchSpec) -> bool {
 /// other kinds.
 ///
 /// # Errors
-/// Nothing is selected, two benchmarks have one name, or something contradicts itself or this machine.
+/// No benchmark is selected, two benchmarks have one name, or a setting contradicts another one or this machine.
 pub fn decide_suite(
     (text, file): (Text<'_>, &SuiteFile),
     candidates: &[Candidate],
@@ -92,7 +90,7 @@ pub fn decide_suite(
     (facts, drawn_seed): (&Facts, u64),
 ) -> Result<Suite> {
     let seed = said.session.workers.seed.unwrap_or(drawn_seed);
-    // Not a mistake of the file, so no benchmark is named.
+    // The file is not at fault, so the message names no benchmark.
     if let Some(Affinity::Cpus(Cpus(cpus))) = &said.session.workers.affinity {
         check_online(cpus, facts)?;
     }
@@ -139,8 +137,8 @@ pub fn decide_suite(
     Ok(Suite { name, budget_ns, seed, members })
 }
 
-/// Starts each variant at a random one of its builds. Blocks take the builds in turns, so short sessions that always began with
-/// the first would never reach the others.
+/// Starts each variant at a random one of its builds. Blocks take the builds in turns, so short sessions that always
+/// began with the first would never reach the others.
 fn begin_anywhere(plan: &mut Plan) {
     let mut stream = Stream::new(plan.seed ^ BUILD_STREAM);
     for arm in plan.arms.iter_mut().filter(|arm| arm.directories.len() > 1) {
@@ -149,7 +147,7 @@ fn begin_anywhere(plan: &mut Plan) {
     }
 }
 
-/// Gives every benchmark, by its policy, its part of the time and of alpha. Returns all of the time.
+/// Gives each benchmark, by its policy, its share of the time and of alpha. Returns the total time.
 fn share_out(
     members: &mut [SuiteMember],
     policies: &[&Policy],
@@ -226,7 +224,7 @@ impl BenchmarkPlanner<'_> {
         Ok((name, decide_bench(&spec, arms, listed, self.facts, seed)?))
     }
 
-    /// What commands, statements and programs have in common, and no kind decides itself.
+    /// Fills in the parts that commands, statements and programs have in common and that no kind sets itself.
     fn finish(&self, name: &str, mut plan: Plan) -> Plan {
         for arm in &mut plan.arms {
             // A program's benchmark keeps the name by which the program knows it.
@@ -258,7 +256,7 @@ impl BenchmarkPlanner<'_> {
         said.or(&self.candidate.policy)
     }
 
-    /// The options of workers, with what the file says where the command line says nothing.
+    /// Returns the options of workers. The file's value counts where the command line has none.
     fn session(&self) -> SessionOptions {
         let policy = self.policy();
         let mut session = self.said.session.clone();

@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use super::*;
 use crate::host::Git;
-use crate::spec::suite::{SuiteItem, Text, Variant, parse};
 use crate::spec::{Cli, Verb};
+use crate::spec::suite::{parse, SuiteItem, Text, Variant};
 
 const TWO: &str = "[[variant]]\nname = \"base\"\n[[variant]]\nname = \"new\"\nprefix = \"nice -n 1\"\npython = \"py\"\n";
 
@@ -79,7 +79,7 @@ fn all_comparisons_are_one_family_and_share_the_time() {
         BlockRule::Budget { budget_ns, .. } => budget_ns / 1_000_000_000,
         BlockRule::Exactly(_) => 0,
     };
-    // Four times a third is more than there is; what the file says is said.
+    // Four times a third is more than the whole; the file's own value stays.
     assert_eq!(found.members.iter().map(budget_s).collect::<Vec<_>>(), [30, 7, 30]);
     let same = |member: &SuiteMember| member.plan.policy.same_within;
     assert_eq!(found.members.iter().map(same).collect::<Vec<_>>(), [0.01, 0.03, 0.01]);
@@ -97,7 +97,7 @@ fn more_comparisons_need_more_blocks() {
         BlockRule::Budget { min, .. } => min,
         BlockRule::Exactly(_) => 0,
     };
-    // 2 / 2^14 is below 1 % / 50; and some more.
+    // 2 / 2^14 is below 1 % / 50; the rest are the additional pairs.
     assert_eq!(fewest(&suite(&many, &[]).unwrap()), 14 + 4);
     assert_eq!(fewest(&suite(&many, &["--only", "n3"]).unwrap()), 10);
 }

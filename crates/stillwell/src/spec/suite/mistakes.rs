@@ -1,11 +1,11 @@
-//! What is wrong with a suite file, with its place: file, line, column, and what was probably meant.
+//! Describes a mistake in a suite file, with its place (file, line, column) and the word that was probably meant.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use crate::spec::suite::places::{Flaw, Mistake, Text};
 use crate::spec::suite::{Build, LinkOrder, Policy, SuiteBenchmark, SuiteFile, Variant};
+use crate::spec::suite::places::{Flaw, Mistake, Text};
 
 /// Two words are the same but for a slip if they are at least so similar (Jaro-Winkler).
 const SIMILAR: f64 = 0.8;
@@ -13,13 +13,13 @@ const SIMILAR: f64 = 0.8;
 /// Reads a suite file.
 ///
 /// # Errors
-/// What is wrong and where; the first mistake.
+/// The first mistake, with its place.
 pub fn parse(file: Text<'_>) -> Result<SuiteFile, Mistake> {
     let mut suite: SuiteFile = toml::from_str(file.text).map_err(|error| {
         let message = error.message().trim().replace('\n', ", ");
         file.mistake(&error.span().unwrap_or(0..0), with_suggestion(&message))
     })?;
-    // What a number is written like is part of what it is to a program: 1.0, 1e3.
+    // A program gets a number as written in the file, such as 1.0 or 1e3, so keep the spelling.
     let matrices = suite.benchmarks.iter_mut().flat_map(|benchmark| benchmark.matrix.values_mut());
     for value in matrices.flatten() {
         let span = value.span();
@@ -105,7 +105,7 @@ fn inside(known: &[&str]) -> Vec<String> {
     tables.flat_map(|(name, keys)| keys.iter().map(move |key| format!("{name}.{key}"))).collect()
 }
 
-/// What can be in a table, as its schema has it.
+/// Returns the keys of a table, from its schema.
 fn keys<T: JsonSchema>() -> Vec<String> {
     let schema = schemars::schema_for!(T);
     let properties = schema.get("properties").and_then(serde_json::Value::as_object);
@@ -117,7 +117,7 @@ pub fn closest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     most_similar(word, known, |known| known)
 }
 
-/// The one whose key is most like a word.
+/// Returns the entry with the key most similar to a word.
 fn most_similar<'a>(
     word: &str,
     known: impl Iterator<Item = &'a str>,
@@ -148,7 +148,7 @@ fn of_kind(benchmark: &SuiteBenchmark) -> [(&'static str, &'static str, bool); 1
     ]
 }
 
-/// `others` is what it says where this says nothing.
+/// Checks a policy. `others` gives the values where `own` has none.
 fn wrong_with_policy(own: &Policy, others: &Policy) -> Option<Flaw> {
     let said = [
         ("min_blocks", own.min_blocks == Some(0)),
@@ -187,7 +187,7 @@ fn wrong_with_numbers(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     }
 }
 
-/// What no process can have in its environment.
+/// Finds variables that no process can have in its environment.
 fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<Flaw> {
     let is_wrong = |(name, value): &(&String, &String)| {
         name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
@@ -197,7 +197,7 @@ fn wrong_with_variables(variables: &BTreeMap<String, String>) -> Option<Flaw> {
     Some(Flaw::value(&["env", name], what))
 }
 
-/// What it measures, and what it is called.
+/// Checks the benchmark's kind and name.
 fn wrong_with_kind(benchmark: &SuiteBenchmark) -> Option<Flaw> {
     let kinds = [
         ("command", &benchmark.command),

@@ -1,4 +1,4 @@
-//! A suite file: variants and benchmarks, as TOML. What it says and nothing more; docs/suites.md describes it, and
+//! A suite file: variants and benchmarks, as TOML. This module only reads it. docs/suites.md describes it, and
 //! `stillwell bench --schema` prints the same as a JSON schema.
 
 mod mistakes;
@@ -195,7 +195,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// This, and where it says nothing, what the other says.
+    /// Merges two policies: values of `self` count, and those of `other` fill the gaps.
     pub fn or(&self, other: &Self) -> Self {
         Self {
             budget: self.budget.or(other.budget),

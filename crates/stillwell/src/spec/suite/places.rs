@@ -1,4 +1,4 @@
-//! Where in a suite file something stands, to say it of a mistake: file, line and column.
+//! The place of a mistake in a suite file: file, line and column.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,7 +22,7 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// What is wrong with a table of the file, and under which of its keys.
+/// A mistake in a table of the file, and the keys that lead to it.
 #[derive(Debug)]
 pub struct Flaw {
     keys: Vec<String>,
@@ -31,34 +31,35 @@ pub struct Flaw {
 }
 
 impl Flaw {
-    /// With the value under these keys, one in another; a number is a place in a list. If there is none, with what was to have it.
+    /// Makes a mistake at the value under these keys, from the outside in; a number is an index into a list. If there
+    /// is no such value, it is at the innermost table or list that exists.
     pub fn value(keys: &[&str], what: impl Into<String>) -> Self {
         let keys = keys.iter().map(|&key| key.to_owned()).collect();
         Self { keys, is_key: false, what: what.into() }
     }
 
-    /// With this key: it should not be there.
+    /// Makes a mistake at this key: it should not be there.
     pub fn key(key: &str, what: impl Into<String>) -> Self {
         Self { is_key: true, ..Self::value(&[key], what) }
     }
 
-    /// With all of it.
+    /// Makes a mistake of the whole table or file.
     pub fn whole(what: impl Into<String>) -> Self {
         Self::value(&[], what)
     }
 
-    /// Said of something.
+    /// Puts the name of the faulty object before the message.
     pub fn of(self, whose: &str) -> Self {
         Self { what: format!("{whose}: {}", self.what), ..self }
     }
 }
 
-/// A file and its text, to say where something is.
+/// A file and its text, to find the place of a mistake.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// Its name.
     pub path: &'a Path,
-    /// What is in it.
+    /// Its text.
     pub text: &'a str,
 }
 
@@ -71,7 +72,7 @@ impl Text<'_> {
         Mistake { place: format!("{}:{line}:{column}", self.path.display()), what: what.into() }
     }
 
-    /// What is wrong with the table in these bytes, or with the whole file.
+    /// Makes a mistake for the table in these bytes, or for the whole file.
     pub fn wrong(self, table: Option<&Range<usize>>, wrong: Flaw) -> Mistake {
         let whole = || table.cloned().unwrap_or(0..0);
         let place = DeTable::parse(self.text).ok();
@@ -80,7 +81,7 @@ impl Text<'_> {
     }
 }
 
-/// The bytes of what is wrong, or of the last of its keys that is there.
+/// Returns the bytes of the mistake, or those of the last of its keys that exists.
 fn find(root: &DeTable<'_>, table: Option<&Range<usize>>, wrong: &Flaw) -> Option<Range<usize>> {
     let mut found = table.cloned();
     let in_list = |list: &DeValue<'_>| match list {

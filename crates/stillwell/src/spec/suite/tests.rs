@@ -1,4 +1,4 @@
-//! What is read from a suite file, and what is said of its mistakes.
+//! Tests the reading of suite files, and the messages on their mistakes.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn mistakes_are_where_they_are() {
         "5:21: `policy.min_blocks`, 5, is above `policy.max_blocks`, 3",
     );
     check(&format!("policy = {{ timeout = 0 }}\n{}", one("")), "1:22: `policy.timeout` is 0");
-    // The second of two, and what is not there.
+    // The second of two entries, and a missing entry.
     check(
         &format!("{}{}", one(""), one("env = { \"\" = \"\" }")),
         "8:14: `env`: \"\" is empty, has a \"=\" in its name or a NUL byte",

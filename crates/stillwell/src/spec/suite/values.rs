@@ -82,7 +82,8 @@ impl Scalar {
         Self { text: value.clone(), value, is_number: false }
     }
 
-    /// What stands in the file. A number keeps it, but for the `_` between digits, which is TOML's.
+    /// Sets the text to the spelling in the file. A number keeps that spelling without the `_` between its digits,
+    /// which belongs to TOML.
     pub fn is_written(&mut self, written: &str) {
         if self.is_number {
             self.text = written.replace('_', "");

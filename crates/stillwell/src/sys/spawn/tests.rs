@@ -3,10 +3,10 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use super::*;
-use crate::sys::{Environment, bound_cpus, reap, stop_ignoring_children};
+use crate::sys::{bound_cpus, reap, stop_ignoring_children, Environment};
 use crate::values::CPUS_MAX;
 
-/// Runs a shell script without an environment: its child and what it wrote to a file in memory.
+/// Runs a shell script without an environment. Returns its child and its output to a file in memory.
 fn run(
     script: &str,
     attributes: &Attributes,

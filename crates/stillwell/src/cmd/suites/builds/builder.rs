@@ -23,7 +23,7 @@ use crate::spec::suite::Variant;
 const END_NS: u64 = 2_000_000_000;
 /// After this wait the user gets a message that another session holds the lock.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// How often a lock is tried.
+/// The interval between attempts to take a lock.
 const TRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The builder of one session.

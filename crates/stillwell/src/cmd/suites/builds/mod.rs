@@ -1,5 +1,5 @@
-//! The builds of a suite's variants. Each revision has a work tree of its own below `$XDG_CACHE_HOME`. It is kept, so the
-//! next session finds it built.
+//! The builds of a suite's variants. Each revision has a work tree of its own below `$XDG_CACHE_HOME`. It is kept, so
+//! the next session finds it built.
 
 mod builder;
 mod source;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::host::{Git, command_of_invoker, find_git};
+use crate::host::{command_of_invoker, find_git, Git};
 use crate::spec::suite::Variant;
 
 /// The origin of a variant's files.
@@ -61,8 +61,8 @@ impl BuildSource {
     }
 }
 
-/// The lock file of a repository's checkouts. Git writes into one directory for all work trees of a repository, those of
-/// other machines included.
+/// The lock file of a repository's checkouts. Git writes into one directory for all work trees of a repository, those
+/// of other machines included.
 ///
 /// # Errors
 /// git does not know the repository.
@@ -85,8 +85,8 @@ pub fn check_out(repository: &Path, commit: &str, path: &Path) -> Result<()> {
     } else {
         remove(path)?;
         let shown = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
-        // `--force` twice: git may list a removed work tree at this path, and one whose creation was cut short stays locked
-        // (git-worktree(1)). `prune` would also forget work trees elsewhere, for example on other machines.
+        // `--force` twice: git may list a removed work tree at this path, and one whose creation was cut short stays
+        // locked (git-worktree(1)). `prune` would also forget work trees elsewhere, for example on other machines.
         let add = ["worktree", "add", "--force", "--force", "--quiet", "--detach", shown, commit];
         git(repository, &add)?;
     }

@@ -1,4 +1,4 @@
-//! Workers that another program forks: it is a Python program here.
+//! Workers that another program forks; here it is a Python program.
 
 use super::*;
 
@@ -29,7 +29,7 @@ while True:
         server.send(b'pid %d\\n' % pid)
 ";
 
-/// The program, and what it is asked through. It ends when the latter is dropped.
+/// Starts the program and its fork server. The program ends when the fork server is dropped.
 fn fork_server(code: &str) -> (std::process::Child, Rc<ForkServer>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let child = std::process::Command::new("python3")

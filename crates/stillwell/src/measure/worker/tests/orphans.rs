@@ -1,4 +1,4 @@
-//! A worker does not outlive the process that started it, however that ends.
+//! A worker does not outlive the process that started it, however that process ends.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use super::*;
 /// Set in the process that is to be killed.
 const VARIABLE: &str = "STILLWELL_TEST_ORPHANS";
 
-/// Executed again by the other test, to be killed in the middle of a request.
+/// The other test executes this one again, and kills it in the middle of a request.
 #[test]
 fn starts_a_worker_and_waits() {
     if std::env::var_os(VARIABLE).is_none() {
