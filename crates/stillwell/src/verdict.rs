@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::{Comparison, Evidence, NoTest, RatioInterval};
 use crate::plan::DecisionRule;
-use crate::values::{exit_code, FailOn};
+use crate::values::{FailOn, exit_code};
 
 /// The verdict on a candidate against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -4,10 +4,10 @@ use rayon::prelude::*;
 use stats::SortedSample;
 use stats::endpoint::{self, Estimator};
 
-use crate::analysis::{launches, sliced};
 use crate::analysis::arm_values::{by_arm, walls_by_arm};
 use crate::analysis::run_times::cpu_ns;
 use crate::analysis::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary, UncertainValue};
+use crate::analysis::{launches, sliced};
 use crate::plan::Role;
 use crate::record::{Record, Rows};
 use crate::values::CPU;

@@ -4,7 +4,10 @@ use rayon::prelude::*;
 use stats::relabel::Statistic;
 use stats::sequential::{Conclusion, holm_shares, is_uneven};
 
-use crate::analysis::comparison::{Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName, UnevenShape};
+use crate::analysis::comparison::{
+    Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName,
+    UnevenShape,
+};
 use crate::analysis::launches::gathered;
 use crate::analysis::notes::WAIT_MIN;
 use crate::analysis::sessions::unpaired;

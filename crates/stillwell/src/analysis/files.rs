@@ -7,8 +7,8 @@ use serde::Serialize;
 use stats::PointEstimate;
 
 use crate::analysis::summary::UncertainValue;
-use crate::results::{BenchmarkValues, MetaValue, ResultUnit, Results};
 use crate::results::statistics::summary;
+use crate::results::{BenchmarkValues, MetaValue, ResultUnit, Results};
 use crate::values::Average;
 
 /// A benchmark in one file.

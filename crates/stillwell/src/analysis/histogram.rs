@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::analysis::launches;
 use crate::analysis::arm_values::by_arm;
+use crate::analysis::launches;
 use crate::plan::Role;
 use crate::record::{Record, Rows};
 

@@ -8,8 +8,8 @@ use stats::SortedSample;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
 use crate::record::{Record, Row, Rows};
-use crate::values::{Estimand, Headline};
 use crate::values::metric::Metric;
+use crate::values::{Estimand, Headline};
 
 /// Share of a run's slices that make its value: the lowest ones.
 const LOW: f64 = 0.2;

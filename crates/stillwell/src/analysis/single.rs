@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::analysis::compare::{compare, cpu_comparisons, FamilyAdjustment, RecordLooks};
+use crate::analysis::compare::{FamilyAdjustment, RecordLooks, compare, cpu_comparisons};
 use crate::analysis::comparison::Comparison;
 use crate::analysis::end::end_reason;
-use crate::analysis::ledger::{has_evidence, of_record, RecordLedger};
-use crate::analysis::notes::{notes, Note};
+use crate::analysis::ledger::{RecordLedger, has_evidence, of_record};
+use crate::analysis::notes::{Note, notes};
 use crate::analysis::summary::ArmSummary;
 use crate::record::{EndReason, Record};
 

@@ -8,11 +8,11 @@ use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 
 use crate::analysis::arm::summarise;
-use crate::analysis::compare::{family, RecordLooks};
+use crate::analysis::compare::{RecordLooks, family};
 use crate::analysis::comparison::Comparison;
 use crate::analysis::end::end_reason;
 use crate::analysis::notes::{Finding, Note};
-use crate::analysis::single::{analyse_alone, Analysis};
+use crate::analysis::single::{Analysis, analyse_alone};
 use crate::plan::{DecisionRule, Plan};
 use crate::record::{EndReason, Event, Record, Rows};
 

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::analysis::{self, launches};
 use crate::analysis::histogram::Histogram;
 use crate::analysis::suite::policy_of;
+use crate::analysis::{self, launches};
 use crate::cmd::print::print;
 use crate::convert::of_record;
 use crate::record::Record;
-use crate::render::{json, results, text, Styles};
-use crate::values::{exit_code, FailOn};
-use crate::verdict::{self, judge, Judgement};
+use crate::render::{Styles, json, results, text};
+use crate::values::{FailOn, exit_code};
+use crate::verdict::{self, Judgement, judge};
 
 /// Bins of the histograms in a summary: one character each.
 const SUMMARY_BINS: usize = 48;

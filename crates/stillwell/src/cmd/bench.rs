@@ -4,16 +4,16 @@ use std::io::Write as _;
 
 use anyhow::{Result, anyhow};
 
+use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::suites;
-use crate::cmd::conclusion::{measure_and_show, Presentation};
 use crate::host::Host;
-use crate::measure::slices::{list_benchmarks, WorkerFactory};
+use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::WorkerFailure;
 use crate::plan::Arm;
 use crate::plan::programs::{decide_bench, names, programs};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{drawn_seed, user_of_workers, Guard, SessionStart};
+use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
 use crate::values::exit_code;
 

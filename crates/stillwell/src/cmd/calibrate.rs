@@ -6,17 +6,19 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::session;
-use crate::analysis::calibrate::{calibrate as replay, CalibrationSettings, PowerCalibration, RATIOS};
-use crate::cmd::run;
+use crate::analysis::calibrate::{
+    CalibrationSettings, PowerCalibration, RATIOS, calibrate as replay,
+};
 use crate::cmd::print::print;
-use crate::plan::{defaults, DecisionRule};
+use crate::cmd::run;
+use crate::plan::{DecisionRule, defaults};
 use crate::record::Record;
 use crate::render::{calibrate as page, json};
-use crate::spec::{CalibrateVerb, RunSpec, RunVerb};
+use crate::session;
 use crate::spec::run::Style;
-use crate::values::{exit_code, CALIBRATION_RUNS_MIN};
+use crate::spec::{CalibrateVerb, RunSpec, RunVerb};
 use crate::values::metric::Metric;
+use crate::values::{CALIBRATION_RUNS_MIN, exit_code};
 
 /// Measures or reads a series, and replays experiments from it.
 pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {

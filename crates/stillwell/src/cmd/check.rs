@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use crate::analysis::{check_record, RecordCheck, Steadiness};
+use crate::analysis::{RecordCheck, Steadiness, check_record};
 use crate::cmd::print::print;
 use crate::convert::source::Detail;
-use crate::render::{check as shown, Styles};
+use crate::render::{Styles, check as shown};
 use crate::spec::CheckVerb;
 use crate::values::exit_code;
 

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::analysis::{self, across_records, distributions, files, ArmSummary, Comparison};
+use crate::analysis::{self, ArmSummary, Comparison, across_records, distributions, files};
 use crate::cmd::assessment::Assessment;
-use crate::cmd::open::{records, InputFile};
+use crate::cmd::open::{InputFile, records};
 use crate::cmd::print::print;
 use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
-use crate::render::{across, files as shown_files, within, Styles};
 use crate::render::files::{BenchmarkFile, ComparisonLayout};
+use crate::render::{Styles, across, files as shown_files, within};
 use crate::results::Results;
 use crate::spec::CompareVerb;
 use crate::values::exit_code;

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use crate::cmd::exports;
 use crate::cmd::assessment::Assessment;
+use crate::cmd::exports;
 use crate::record::EndReason;
 use crate::render::failure::explain as explain_failure;
 use crate::session::{Screen, SessionEnd, SessionStart};
 use crate::spec::RunSpec;
 use crate::spec::run::OutputOptions;
 use crate::spec::workers::{PyperfOptions, SessionOptions};
-use crate::values::{exit_code, FailOn};
+use crate::values::{FailOn, exit_code};
 
 /// The options for the output of a session.
 pub struct Presentation<'a> {

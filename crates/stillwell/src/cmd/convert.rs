@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use crate::analysis::launches;
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports::export_as;
-use crate::cmd::open::{open, FileContent, InputFile};
+use crate::cmd::open::{FileContent, InputFile, open};
 use crate::cmd::output_file::{directory_of, write_new, write_one};
 use crate::cmd::print::print;
 use crate::convert::edit;

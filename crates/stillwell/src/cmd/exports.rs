@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::ValueEnum as _;
 
-use crate::cmd::{open, report};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
-use crate::convert::{edit, of_record};
+use crate::cmd::{open, report};
 use crate::convert::source::Detail;
-use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
+use crate::convert::{edit, of_record};
 use crate::render::markup::{self, Markup};
+use crate::render::{bmf, csv, hyperfine, json as document, pyperf, times};
 use crate::spec::convert::WriteFormat;
 use crate::spec::input::InputOptions;
 use crate::spec::run::ExportOptions;

@@ -6,23 +6,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::{analysis, record};
 use crate::cmd::open::{self, FileBytes, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
 use crate::cmd::site::Folder;
 use crate::convert::source::Detail;
-use crate::history::{extract, BenchmarkResult, RecordOrigin, StoredResult};
 use crate::history::commits::Commits;
 use crate::history::detection::{self, DetectionSettings};
 use crate::history::series::{self, Series};
 use crate::history::store::{AddOutcome, HistoryStore, NewRecord};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 use crate::plan::defaults;
-use crate::render::{history as shown, json, Styles};
 use crate::render::site::{self, HistorySite};
-use crate::spec::{HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport, HistorySearch, HistoryShow, HistoryVerb};
+use crate::render::{Styles, history as shown, json};
 use crate::spec::input::InputOptions;
-use crate::values::{exit_code, Estimate, FailOn};
+use crate::spec::{
+    HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
+    HistorySearch, HistoryShow, HistoryVerb,
+};
+use crate::values::{Estimate, FailOn, exit_code};
+use crate::{analysis, record};
 
 /// For the random orders that changes are compared with: the same history has the same changes.
 const SEED: u64 = 1;

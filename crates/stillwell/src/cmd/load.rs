@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 
 use crate::host::Host;
 use crate::load::{self, Load};
-use crate::measure::supervised;
 use crate::measure::interrupt::Interrupt;
+use crate::measure::supervised;
 use crate::plan::defaults;
 use crate::spec::LoadVerb;
 use crate::values::exit_code;

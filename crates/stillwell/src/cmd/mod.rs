@@ -30,8 +30,8 @@ mod tuning;
 
 use anyhow::Result;
 
-use crate::render::uncertain;
 use crate::render::remedies::Audience;
+use crate::render::uncertain;
 use crate::spec::Verb;
 
 /// By which names the errors of a verb call its options.

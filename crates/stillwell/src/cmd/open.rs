@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::analysis::{launches, select};
 use crate::analysis::suite::merge;
-use crate::convert::{criterion, detect, edit, of_record};
+use crate::analysis::{launches, select};
 use crate::convert::read::unpacked;
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::convert::to_record::{self, ImportOptions};
+use crate::convert::{criterion, detect, edit, of_record};
 use crate::plan::defaults::CRITERION_SIDE;
 use crate::record::{self, Record, START, SuiteManifest};
 use crate::results::Results;

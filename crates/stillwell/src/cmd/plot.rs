@@ -5,17 +5,17 @@
 use anyhow::{Result, ensure};
 use rustix::termios::tcgetwinsize;
 
-use crate::analysis::{Comparison, Evidence};
 use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::report::{cumulative, groups_of, pairs, timeline, Blocks, RowTable, Timeline};
+use crate::analysis::report::{Blocks, RowTable, Timeline, cumulative, groups_of, pairs, timeline};
 use crate::analysis::walls::Walls;
+use crate::analysis::{Comparison, Evidence};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::print::print;
 use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::plot::{self, Axis, ChartSeries, ChartSize, Marks, TerminalChart};
-use crate::render::units::{kind_of_unit, requested_unit, DisplayUnit, UnitKind};
+use crate::render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
 use crate::spec::{PlotKind, PlotVerb};
 use crate::values::exit_code;
 

@@ -4,25 +4,27 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::analysis::{self, launches};
 use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::series::{duration_ns, measured_ns, series, ValueSeries};
-use crate::cmd::exports;
+use crate::analysis::series::{ValueSeries, duration_ns, measured_ns, series};
+use crate::analysis::{self, launches};
 use crate::cmd::assessment::Assessment;
-use crate::cmd::open::{records, FileContent, InputFile};
+use crate::cmd::exports;
+use crate::cmd::open::{FileContent, InputFile, records};
 use crate::cmd::print::print;
 use crate::convert::of_record;
 use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
-use crate::render::{dump as dump_rows, histogram as drawn, json, results as of_results};
 use crate::render::histogram::HistogramSeries;
 use crate::render::plot::ascii;
 use crate::render::results::BenchmarkDuration;
 use crate::render::stats_table::{self, Statistics};
+use crate::render::{dump as dump_rows, histogram as drawn, json, results as of_results};
 use crate::results::Results;
-use crate::spec::{DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ShowVerb, SlowestVerb, StatsVerb};
 use crate::spec::input::InputOptions;
+use crate::spec::{
+    DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ShowVerb, SlowestVerb, StatsVerb,
+};
 use crate::values::exit_code;
 
 impl FilesVerb {

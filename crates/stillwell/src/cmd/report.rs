@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::analysis::report::{report as report_data, ReportInput};
+use crate::analysis::report::{ReportInput, report as report_data};
 use crate::cmd::assessment::Assessment;
 use crate::cmd::output_file::{check_path, write_one};
 use crate::cmd::print::print;

@@ -5,18 +5,18 @@ use std::io::Write as _;
 use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
 
-use crate::sys;
 use crate::cmd::print::print;
-use crate::host::{tune, Host};
 use crate::host::journal::{self, Store};
-use crate::host::knobs::{knobs, Machine};
+use crate::host::knobs::{Machine, knobs};
 use crate::host::restore::{restore, take_down};
 use crate::host::shield::{self, Isolation, ShieldPlan, Watch};
+use crate::host::{Host, tune};
 use crate::measure::supervised;
 use crate::render::shield as shown;
 use crate::render::system::tuned;
 use crate::session::Guard;
 use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
+use crate::sys;
 use crate::values::{exit_code, name_cpus};
 
 /// Executes an action.

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use crate::cmd::tuning;
 use crate::cmd::print::print;
-use crate::host::{self, read_cpu_table, read_uptime_seconds, BootAdvice, Host, Interrupts, SystemReport};
+use crate::cmd::tuning;
 use crate::host::knobs::bench_cpus;
-use crate::render::{system as shown, Styles};
+use crate::host::{
+    self, BootAdvice, Host, Interrupts, SystemReport, read_cpu_table, read_uptime_seconds,
+};
+use crate::render::{Styles, system as shown};
 use crate::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
-use crate::values::{exit_code, Cpus, TimeSpan};
+use crate::values::{Cpus, TimeSpan, exit_code};
 
 /// Executes an action; without one it is `show`.
 pub fn system(verb: &SystemVerb) -> Result<u8> {

@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 
-use crate::cmd::conclusion::{measure_and_show, Presentation};
+use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::host::Host;
 use crate::measure::programs::behind_shim;
 use crate::plan::programs::decide_timeit;
-use crate::session::{drawn_seed, Guard, SessionStart};
+use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::TimeitVerb;
 
 /// Measures, then shows.

@@ -6,7 +6,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::cmd::print::print;
 use crate::host::Host;
 use crate::host::journal::{self, Store};
-use crate::host::knobs::{bench_cpus, Machine};
+use crate::host::knobs::{Machine, bench_cpus};
 use crate::host::restore::restore;
 use crate::host::tune::{self, KnobResult};
 use crate::render::system::tuned as shown;

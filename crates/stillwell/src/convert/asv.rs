@@ -13,7 +13,10 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Sign};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics};
+use crate::results::{
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
+};
 
 const SECOND_NS: f64 = 1e9;
 /// Combinations of parameters of one benchmark.

@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics};
+use crate::results::{
+    BenchmarkValues, MetaValue, NOTE_ONE_PROCESS, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
+};
 
 #[derive(Deserialize)]
 struct CodspeedDocument {

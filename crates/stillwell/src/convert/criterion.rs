@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, Positive};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics};
+use crate::results::{
+    BenchmarkValues, LaunchInfo, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results,
+    SummaryStatistics,
+};
 
 const BENCHMARK: &str = "benchmark.json";
 const SAMPLE: &str = "sample.json";

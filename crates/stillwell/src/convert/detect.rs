@@ -6,8 +6,8 @@ use anyhow::{Result, bail, ensure};
 use clap::ValueEnum as _;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::convert::{criterion, go};
 use crate::convert::read::GZIP;
+use crate::convert::{criterion, go};
 use crate::values::FileFormat;
 
 /// The number of lines to read before giving up on a text.

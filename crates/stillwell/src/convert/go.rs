@@ -7,7 +7,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::convert::json::Sign;
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results};
+use crate::results::{
+    BenchmarkValues, LaunchInfo, MetaValue, Metadata, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit,
+    Results,
+};
 
 const PREFIX: &str = "Benchmark";
 const TIME: &str = "ns/op";

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use crate::convert::json::{self, NotNegative, Sign};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES, ResultUnit, Results};
+use crate::results::{
+    BenchmarkValues, CPU, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, NOTE_SUMMARIES,
+    ResultUnit, Results,
+};
 
 #[derive(Deserialize)]
 struct GoogleDocument {

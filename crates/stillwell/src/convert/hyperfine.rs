@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Finite, NotNegative};
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES, PEAK_MEMORY, ResultUnit, Results, SummaryStatistics};
+use crate::results::{
+    BenchmarkValues, CPU, EXIT_CODE, LaunchInfo, MetaValue, NOTE_ORDER, NOTE_SUMMARIES,
+    PEAK_MEMORY, ResultUnit, Results, SummaryStatistics,
+};
 
 const SECOND_NS: f64 = 1e9;
 /// The only metric of version 2 that the reader takes as the value.

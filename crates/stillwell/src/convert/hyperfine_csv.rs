@@ -5,7 +5,9 @@ use anyhow::{Context as _, Result, ensure};
 use crate::convert::hyperfine::{self, unit_of};
 use crate::convert::json::Sign;
 use crate::convert::source::{ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics};
+use crate::results::{
+    BenchmarkValues, MetaValue, NOTE_SUMMARIES, ResultUnit, Results, SummaryStatistics,
+};
 
 /// Prefix of the column names of version 2; version 1 has none.
 const WALL: &str = "time_wall_clock_";

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::convert::json::{self, Positive};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results};
+use crate::results::{
+    BenchmarkValues, LaunchInfo, MetaValue, NOTE_ONE_PROCESS, NOTE_ORDER, ResultUnit, Results,
+};
 
 const SECOND_NS: f64 = 1e9;
 /// nanobench writes 0 for a counter that it could not read.

@@ -6,12 +6,15 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use crate::analysis::launches::{slice_rule, SliceRule};
+use crate::analysis::launches::{SliceRule, slice_rule};
 use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
-use crate::results::{BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY, ResultUnit, Results};
-use crate::values::{Order, ValueUnit};
+use crate::results::{
+    BenchmarkValues, CPU, Calibration, EXIT_CODE, LaunchInfo, MetaValue, Metadata, PEAK_MEMORY,
+    ResultUnit, Results,
+};
 use crate::values::metric::Metric;
+use crate::values::{Order, ValueUnit};
 
 /// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).
 pub fn results(record: &Record) -> Results {

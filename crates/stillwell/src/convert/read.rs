@@ -6,8 +6,11 @@ use std::io::Read as _;
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum as _;
 
-use crate::convert::{asv, benchmark_tools, codspeed, criterion, go, google, hyperfine, hyperfine_csv, jmh, nanobench, pyperf, pytest, times};
 use crate::convert::source::{ReadOptions, SourceFile};
+use crate::convert::{
+    asv, benchmark_tools, codspeed, criterion, go, google, hyperfine, hyperfine_csv, jmh,
+    nanobench, pyperf, pytest, times,
+};
 use crate::results::Results;
 use crate::values::FileFormat;
 

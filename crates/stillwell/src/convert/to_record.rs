@@ -6,13 +6,19 @@
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::host::{Facts, Gap};
-use crate::plan::{decide, Arm, Arms, Control, Plan, Role, ShellReason};
 use crate::plan::request::{LengthRequest, ProcessRequest, SessionRequest};
-use crate::record::{EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows, VERSION};
-use crate::results::{BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit, Results};
+use crate::plan::{Arm, Arms, Control, Plan, Role, ShellReason, decide};
+use crate::record::{
+    EndReason, Event, FORMAT, Header, ImportedBenchmark, ImportedFile, Layout, Record, Row, Rows,
+    VERSION,
+};
+use crate::results::{
+    BenchmarkValues, CPU, EXIT_CODE, LaunchView, MetaValue, Metadata, PEAK_MEMORY, ResultUnit,
+    Results,
+};
 use crate::spec::groups::LayoutOptions;
-use crate::values::{Order, Padding, ValueUnit};
 use crate::values::metric::Metric;
+use crate::values::{Order, Padding, ValueUnit};
 
 /// The parts of a record that the file does not determine.
 #[derive(Clone, Debug, Default)]

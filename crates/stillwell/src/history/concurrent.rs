@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::RatioInterval;
-    use crate::history::{fixture, RecordOrigin, StoredResult};
+    use crate::history::{RecordOrigin, StoredResult, fixture};
 
     /// One result a day; changes as (day, ratio).
     fn series(machine: &str, days: std::ops::Range<i64>, changes: &[(i64, f64)]) -> Series {

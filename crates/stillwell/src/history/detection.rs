@@ -9,8 +9,8 @@ use stats::multiplicity::benjamini_hochberg;
 use stats::two_sample::hodges_lehmann_shift;
 
 use crate::analysis::RatioInterval;
-use crate::history::{concurrent, relative, StoredResult};
 use crate::history::series::{Change, ConcurrentChanges, LEVEL_MIN, ResultSequence, Series};
+use crate::history::{StoredResult, concurrent, relative};
 use crate::values::Estimate;
 
 /// Smallest significance level. A smaller one needs more random orders than a computer can draw in reasonable time.
@@ -168,7 +168,7 @@ fn also_changed(before: &StoredResult, after: &StoredResult) -> Vec<(String, Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{fixture, BenchmarkResult, RecordOrigin};
+    use crate::history::{BenchmarkResult, RecordOrigin, fixture};
     use stats::Stream;
     use std::sync::Arc;
 

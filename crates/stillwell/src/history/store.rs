@@ -12,9 +12,9 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 use sha2::{Digest as _, Sha256};
 
 use crate::convert::read::unpacked;
-use crate::history::{database, BenchmarkResult, RecordOrigin, StoredResult};
 use crate::history::schema::{pack, unpack};
-use crate::history::session::{hex, SessionKey, StateOrder};
+use crate::history::session::{SessionKey, StateOrder, hex};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, database};
 
 /// An open history.
 #[derive(Debug)]

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::host::{boot, look, read_cpu_table, recommend, CommandLine, Host, SystemReport};
 use crate::host::files::PathLog;
 use crate::host::knobs::bench_cpus;
-use crate::host::processes::{pid_of, Process};
+use crate::host::processes::{Process, pid_of};
+use crate::host::{CommandLine, Host, SystemReport, boot, look, read_cpu_table, recommend};
 
 /// The name of the machine in the text.
 const NAME: &str = "machine";
@@ -222,8 +222,8 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture_names;
     use crate::host::fixture::{expand, fixture};
+    use crate::host::fixture_names;
 
     /// A captured machine gives exactly the same report as the machine itself.
     #[test]

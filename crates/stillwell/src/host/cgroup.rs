@@ -1,8 +1,8 @@
 //! The control group of this process and its limits, cgroups(7). It supports version 1, version 2, and "hybrid": a
 //! version 1 hierarchy for each controller beside an empty version 2 one.
 
-use crate::host::{Cgroup, Host};
 use crate::host::mounts::Mount;
+use crate::host::{Cgroup, Host};
 
 /// Reads the group and its tightest limits, up to the highest group visible from here. A limit of an ancestor binds
 /// as much as the group's own (Documentation/admin-guide/cgroup-v2.rst, "Top-down Constraint").
@@ -123,8 +123,8 @@ fn memory_limit(host: &Host, directory: &str, version: u8) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::mounts;
     use crate::host::fixture::expand;
+    use crate::host::mounts;
 
     const V2: &str = "proc/self/mountinfo = 30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::host::{Host, Interrupts};
-use crate::values::{read_cpu_list, CPUS_MAX};
+use crate::values::{CPUS_MAX, read_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -213,8 +213,8 @@ fn classify(host: &Host, rows: &mut [CpuRow]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture_names;
     use crate::host::fixture::{expand, fixture};
+    use crate::host::fixture_names;
 
     fn table(name: &str) -> Vec<CpuRow> {
         let (_directory, host) = fixture(name);

@@ -1,7 +1,7 @@
 //! Finds the gaps of this machine that affect the reading of a timing.
 
-use crate::host::{Facts, Gap, Host};
 use crate::host::mounts::Mount;
+use crate::host::{Facts, Gap, Host};
 use crate::values::parse_cpu_list;
 
 /// Bits of capabilities(7), linux/capability.h.
@@ -144,7 +144,7 @@ fn hidden_processes(mounts: &[Mount], status: &str) -> Option<Gap> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{mounts, Cgroup};
+    use crate::host::{Cgroup, mounts};
 
     /// A machine without gaps, seen by a user without privileges.
     fn good() -> Facts {

@@ -1,7 +1,7 @@
 //! Distinguishes a file from a later one with the same path.
 
 use crate::host::files::Host;
-use crate::host::processes::{pid_of, Process};
+use crate::host::processes::{Process, pid_of};
 
 /// The kernel's entries for every interrupt (kernel/irq/proc.c). Any other entry is the name of a device.
 const IRQ_FILES: &[&str] = &[

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::sys::{with_files_of, User};
+use crate::sys::{User, with_files_of};
 
 /// Returns the user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly
 /// (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The variables only ever remove rights.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::host::{cgroup, cpu, gaps, git, mounts, topology, virtualisation, Facts, Gap, Host};
+use crate::host::{Facts, Gap, Host, cgroup, cpu, gaps, git, mounts, topology, virtualisation};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 /// A survey of the machine.
@@ -112,8 +112,8 @@ pub(super) fn transparent_hugepages(host: &Host) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{Cgroup, Topology};
     use crate::host::fixture::{expand, fixture};
+    use crate::host::{Cgroup, Topology};
 
     /// `expect` leaves facts that are the same on all these machines at their default.
     #[track_caller]

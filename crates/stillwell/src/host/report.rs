@@ -2,8 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::host::{read_cpu_table, recommend, CpuRow, Host, Interrupts, Recommendation};
-use crate::host::knobs::{knobs, Knob, Machine, Reading, Setting, State};
+use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knobs};
+use crate::host::{CpuRow, Host, Interrupts, Recommendation, read_cpu_table, recommend};
 use crate::values::format_cpu_list;
 
 /// The findings on a machine.

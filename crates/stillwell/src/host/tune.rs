@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use crate::host::Host;
 use crate::host::journal::{SavedFile, Store};
-use crate::host::knobs::{knob, knobs, Knob, Machine, Reading, Setting, State};
-use crate::host::restore::{explain, is_unmovable, standing, FileState};
+use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
+use crate::host::restore::{FileState, explain, is_unmovable, standing};
 
 /// A knob to tune, with its state.
 #[derive(Debug)]

@@ -10,12 +10,12 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::thread::Pid;
 
-use crate::sys;
 use crate::host::Host;
-use crate::host::files::{read_capped, READ_BYTES_MAX};
+use crate::host::files::{READ_BYTES_MAX, read_capped};
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
 use crate::host::processes::{self, Process};
+use crate::sys;
 use crate::values::read_cpu_list;
 
 /// Enough time for a busy machine.

@@ -14,12 +14,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
-use crate::sys;
 use crate::load::arguments::{ARGV0, BUSY, END};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::supervised::{self, wait_for, LOOK_NS};
+use crate::measure::supervised::{self, LOOK_NS, wait_for};
 use crate::spec::load::LoadKind;
+use crate::sys;
 use crate::values::{exit_code, format_cpu_list, parse_cpu_list};
 
 /// Whether this process is a busy process.

@@ -10,11 +10,13 @@ use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
 use crate::host::{self, Gap};
-use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::measure::commands::Commands;
 use crate::measure::launch_failure::explain_launch;
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
-use crate::measure::wire::{Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId};
+use crate::measure::wire::{
+    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId,
+};
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::Plan;
 use crate::record::Event;
 use crate::schedule::Step;

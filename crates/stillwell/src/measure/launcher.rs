@@ -16,13 +16,21 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::destination::Destination;
-use crate::measure::prepared::{environment, iteration_variables, PADDING_VARIABLE, PreparedCommand};
+use crate::measure::prepared::{
+    PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
+};
 use crate::measure::proc_counts::{peak_resident_kib, read_run_queue_wait_ns};
 use crate::measure::reading_time::ReadingTime;
-use crate::measure::streams::{pipe, Pipes, STDERR_KEEP_BYTES_MAX, Streams};
-use crate::measure::wire::{self, Batch, BatchResult, BatchStop, Job, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings, RowId, StderrTarget, StdoutTarget};
+use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
+use crate::measure::wire::{
+    self, Batch, BatchResult, BatchStop, Job, LauncherReply, LauncherReport, LauncherRequest,
+    LauncherSettings, RowId, StderrTarget, StdoutTarget,
+};
 use crate::record::Row;
-use crate::sys::{self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError, LaunchedChild, SchedulingPolicy, Usage};
+use crate::sys::{
+    self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError,
+    LaunchedChild, SchedulingPolicy, Usage,
+};
 use crate::values::metric::Metric;
 
 /// `argv[0]` that makes this program a launcher.

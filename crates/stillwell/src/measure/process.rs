@@ -11,10 +11,13 @@ use anyhow::{Context as _, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::sys;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::launcher::ARGV0;
-use crate::measure::wire::{self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings, RowDestination};
+use crate::measure::wire::{
+    self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings,
+    RowDestination,
+};
+use crate::sys;
 
 /// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.
 const REPEAT: Duration = Duration::from_millis(100);

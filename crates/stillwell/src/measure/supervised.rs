@@ -18,9 +18,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use crate::sys;
 use crate::host::invoking_user;
 use crate::measure::programs;
+use crate::sys;
 use crate::values::exit_code;
 
 /// `argv[0]` that makes this program become a command.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::host::{threads, Host, Interrupts, Process, Thread};
+use crate::host::{Host, Interrupts, Process, Thread, threads};
 use crate::ledger::NoiseSource;
 use crate::noise::points::line_name;
 

@@ -4,9 +4,9 @@ use serde::Serialize;
 use stats::SortedSample;
 
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
-use crate::noise::registers;
-use crate::noise::attribute::{attribute, by_counts, by_delay, name_tasks, Attribution};
+use crate::noise::attribute::{Attribution, attribute, by_counts, by_delay, name_tasks};
 use crate::noise::counts::CpuCounts;
+use crate::noise::registers;
 use crate::noise::sampler::LoopObservation;
 use crate::noise::trace::{Segment, Trace};
 use crate::noise::tracer::CpuTraces;

@@ -64,9 +64,9 @@ pub fn quietest(cpus: &[CpuNoise]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::registers;
     use crate::noise::counts::CpuCounts;
-    use crate::noise::cpu_noise::{of_cpu, CpuMeasurements};
+    use crate::noise::cpu_noise::{CpuMeasurements, of_cpu};
+    use crate::noise::registers;
     use crate::noise::sampler::LoopObservation;
 
     #[test]

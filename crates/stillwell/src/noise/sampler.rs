@@ -13,11 +13,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{gettid, sched_getcpu};
 use stats::SortedSample;
 
-use crate::sys;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::noise::attribute::Pause;
 use crate::noise::ticks::{Anchor, LoopClock, Scale};
+use crate::sys;
 
 /// Turns of the calibration that gives the threshold.
 const TURNS: usize = 20_000;

@@ -5,13 +5,13 @@ use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::sys;
 use crate::host::{Gap, Host};
 use crate::ledger::NoiseSource;
 use crate::measure::switches::{self, RECORD_LOST, RECORD_SWITCH, SwitchKind};
 use crate::noise::points::Points;
 use crate::noise::sampler::LoopThread;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
+use crate::sys;
 
 /// `PERF_RECORD_SAMPLE`.
 pub(super) const RECORD_SAMPLE: u32 = 9;

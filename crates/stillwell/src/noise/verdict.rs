@@ -3,11 +3,11 @@
 
 use serde::Serialize;
 
-use crate::sys;
-use crate::analysis::calibrate::{calibrate, Budget, CalibrationSettings};
+use crate::analysis::calibrate::{Budget, CalibrationSettings, calibrate};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::plan::DecisionRule;
+use crate::sys;
 use crate::values::CALIBRATION_RUNS_MIN;
 
 /// The smallest visible difference between two programs of this length.

@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::plan::{Arm, Control, Role, ShellReason};
-use crate::plan::parameters::{assignments, substitute, Assignment};
+use crate::plan::parameters::{Assignment, assignments, substitute};
 use crate::plan::request::CommandRequest;
+use crate::plan::{Arm, Control, Role, ShellReason};
 use crate::spec::run::{ArmOptions, ExecutionOptions};
 use crate::values::{IgnoreFailure, OutputTarget, Shell};
 

@@ -3,9 +3,9 @@
 use anyhow::{Result, bail, ensure};
 
 use crate::host::Facts;
-use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
-use crate::plan::arms::{arms, Arms};
+use crate::plan::arms::{Arms, arms};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
 use crate::values::{ALPHA_PCT_RANGE, CPU, Estimand, MetricChoice, Order};
 

@@ -1,8 +1,8 @@
 //! Defaults of the options of verbs that have no plan. The help text of each option quotes its default.
 
-use crate::spec::{DumpFormat, PlotKind};
 use crate::spec::convert::TableStyle;
 use crate::spec::load::LoadKind;
+use crate::spec::{DumpFormat, PlotKind};
 use crate::values::{Average, Estimate, Percent, TimShape, TimeSpan};
 
 /// `hist --bins`.

@@ -13,7 +13,9 @@ pub mod workers;
 use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
-use crate::values::{Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit};
+use crate::values::{
+    Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit,
+};
 
 pub use arms::Arms;
 pub use decide::{decide, decide_run};

@@ -5,13 +5,15 @@ use std::collections::HashSet;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::host::Facts;
-use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
 use crate::plan::arms::Arms;
-use crate::plan::decide::{decide, BUDGET_ONE_NS, BUDGET_SEVERAL_NS};
+use crate::plan::decide::{BUDGET_ONE_NS, BUDGET_SEVERAL_NS, decide};
 use crate::plan::request::SessionRequest;
 use crate::plan::workers::{WorkerCode, Workers};
-use crate::spec::workers::{Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions};
-use crate::values::{parse_cpu_list, Cpus, Headline, MetricChoice};
+use crate::plan::{Arm, BlockRule, Plan, Role, ShellReason};
+use crate::spec::workers::{
+    Affinity, BenchSpec, CodeOptions, SessionOptions, TimeitSpec, WorkerOptions,
+};
+use crate::values::{Cpus, Headline, MetricChoice, parse_cpu_list};
 
 /// A slice of a millisecond mostly fits between two turns of other programs on the CPU (a turn is some 3 ms), and is
 /// a thousand times longer than reading the clock takes. docs/methodology.md, "Slices".

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, ensure};
 use rayon::prelude::*;
 
-use crate::analysis::{end_reason, launches};
 use crate::analysis::pool::NodePairs;
 use crate::analysis::walls::Walls;
+use crate::analysis::{end_reason, launches};
 use crate::plan::Role;
 use crate::pool::manifest::{BenchmarkTask, Pool, PoolBenchmark};
 use crate::pool::progress::{done, node_name};

@@ -18,8 +18,8 @@ use std::process::{ExitStatus, Stdio};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::end_reason;
-use crate::measure::supervised;
 use crate::measure::interrupt::Interrupt;
+use crate::measure::supervised;
 use crate::pool::manifest::{Pool, PoolManifest};
 use crate::record::{EndReason, Record};
 

@@ -18,8 +18,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::{Facts, Gap, Git};
 use crate::host::shield::Isolation;
+use crate::host::{Facts, Gap, Git};
 use crate::plan::Plan;
 use crate::results::{Calibration, Metadata, SummaryStatistics};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
-use crate::record::{describe, Event, FORMAT, Header, Layout, Row, Rows, START, VERSION};
+use crate::record::{Event, FORMAT, Header, Layout, Row, Rows, START, VERSION, describe};
 
 /// A record in memory.
 #[derive(Debug)]

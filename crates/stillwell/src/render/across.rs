@@ -6,16 +6,16 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::analysis::distributions::Distributions;
+use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::host::Facts;
 use crate::record::Record;
-use crate::render::{distributions, interleaved, Styles};
-use crate::render::columns::{shorten, COLUMNS};
+use crate::render::columns::{COLUMNS, shorten};
 use crate::render::exported::net_t0;
 use crate::render::json::pretty;
 use crate::render::text::comparison;
 use crate::render::units::unit_of_walls;
+use crate::render::{Styles, distributions, interleaved};
 use crate::verdict::Judgement;
 
 /// Two arms of a comparison: one command in several records, or two commands of one record.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::analysis::calibrate::{Power, PowerCalibration, VisibleSlowdown};
-use crate::render::uncertain;
 use crate::render::columns::wrap;
+use crate::render::uncertain;
 
 /// Default of --max-blocks.
 const PAIRS_BY_DEFAULT: usize = 500;
@@ -142,7 +142,7 @@ fn share(share: f64) -> String {
 mod tests {
     use super::*;
     use crate::analysis::calibrate::Budget;
-    use crate::render::columns::{width, COLUMNS};
+    use crate::render::columns::{COLUMNS, width};
 
     #[test]
     fn the_page() {

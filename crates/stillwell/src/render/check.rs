@@ -7,14 +7,16 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use crate::analysis::{raised, ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag};
+use crate::analysis::{
+    ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, raised,
+};
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::render::{notes, outliers, uncertain, Styles};
-use crate::render::columns::{shorten, wrap, COLUMNS};
+use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
+use crate::render::{Styles, notes, outliers, uncertain};
 
 const INDENT: usize = 3;
 

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{end_reason, Analysis, ArmSummary};
+use crate::analysis::{Analysis, ArmSummary, end_reason};
 use crate::plan::{Plan, ShellReason, Stopping};
 use crate::record::{EndReason, Event, Record};
-use crate::render::{notes, Styles};
-use crate::render::columns::{shorten, wrap, COLUMNS};
+use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::styles::paint;
+use crate::render::{Styles, notes};
 use crate::values::Order;
 
 const NOTES_MAX: usize = 3;

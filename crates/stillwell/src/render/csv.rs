@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::render::exported::{self, net_t0, results, ExportMetric, ExportSummary, SECOND_NS};
+use crate::render::exported::{self, ExportMetric, ExportSummary, SECOND_NS, net_t0, results};
 use crate::verdict::{Judgement, Verdict};
 
 const STATISTICS: [&str; 6] = ["unit", "mean", "stddev", "median", "min", "max"];

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use crate::analysis::NoTest;
 use crate::analysis::distributions::{Band, Decile, Distances, Distributions, PairedDistributions};
 use crate::plan::Plan;
+use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::uncertain;
-use crate::render::columns::{width, wrap, COLUMNS};
 
 const INDENT: usize = 8;
 /// Decimals of ratios without a band. With bands, the narrowest one decides.

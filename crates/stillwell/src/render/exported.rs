@@ -1,8 +1,10 @@
 //! Shared parts of the exports for other tools: names, units and the subtracted control.
 
-use crate::analysis::{Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue};
+use crate::analysis::{
+    Analysis, ArmSummary, Evidence, MetricSummary, PairedTest, RatioInterval, UncertainValue,
+};
 use crate::record::{Record, Row};
-use crate::render::units::{kind_of, UnitKind};
+use crate::render::units::{UnitKind, kind_of};
 use crate::values::CPU;
 use crate::values::metric::{METRICS, Metric};
 use crate::verdict::Judgement;

@@ -6,13 +6,15 @@ use std::io;
 use serde::Serialize;
 
 use crate::analysis::UncertainValue;
-use crate::analysis::files::{geometric_mean, BenchmarkLine, ChangeGroup, FileCell, FilesComparison};
-use crate::render::{table, uncertain};
-use crate::render::columns::{shorten, wrap, COLUMNS};
+use crate::analysis::files::{
+    BenchmarkLine, ChangeGroup, FileCell, FilesComparison, geometric_mean,
+};
+use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::results::kind;
 use crate::render::text::ratio_text;
 use crate::render::units::DisplayUnit;
+use crate::render::{table, uncertain};
 use crate::results::ResultUnit;
 use crate::spec::convert::TableStyle;
 use crate::values::Average;

@@ -1,10 +1,13 @@
 //! Analyses for the tests, built in memory.
 
-use crate::analysis::{Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes, NoTest, Note, PairedTest, RatioInterval, Ratios, StatisticName, TimeSummary, UncertainValue};
 use crate::analysis::estimators::{FloorTest, Tim};
+use crate::analysis::{
+    Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
+    NoTest, Note, PairedTest, RatioInterval, Ratios, StatisticName, TimeSummary, UncertainValue,
+};
 use crate::record::{EndReason, Record};
 use crate::values::TimShape;
-use crate::verdict::{judge, Judgement};
+use crate::verdict::{Judgement, judge};
 
 pub(crate) fn uncertain(value: f64, err: f64) -> UncertainValue {
     UncertainValue { value, err: Some(err) }

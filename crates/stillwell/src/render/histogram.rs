@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::analysis::histogram::Histogram;
 use crate::plan::Arm;
-use crate::render::columns::{shorten, width, COLUMNS};
-use crate::render::units::{kind_of_unit, requested_unit, DisplayUnit, UnitKind};
+use crate::render::columns::{COLUMNS, shorten, width};
+use crate::render::units::{DisplayUnit, UnitKind, kind_of_unit, requested_unit};
 use crate::values::MetricChoice;
 
 const EIGHTHS_UP: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -6,15 +6,15 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
 use crate::analysis::RatioInterval;
-use crate::history::{BenchmarkResult, StoredResult};
 use crate::history::commits::CommitRange;
 use crate::history::series::{Change, ConcurrentChanges, Series};
-use crate::render::{table, uncertain, Styles};
-use crate::render::columns::{one_line, shorten, wrap, COLUMNS};
+use crate::history::{BenchmarkResult, StoredResult};
+use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
 use crate::render::results::kind;
 use crate::render::styles::paint;
-use crate::render::units::{counted, percent, DisplayUnit};
+use crate::render::units::{DisplayUnit, counted, percent};
+use crate::render::{Styles, table, uncertain};
 use crate::results::ResultUnit;
 
 /// Widest name in a table, columns.

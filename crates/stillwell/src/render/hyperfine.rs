@@ -12,7 +12,9 @@ use serde::ser::{SerializeMap as _, Serializer};
 use crate::analysis::{Analysis, ArmSummary, Comparison, UncertainValue};
 use crate::plan::Arm;
 use crate::record::{Record, Row};
-use crate::render::exported::{self, net_t0, results, ExportMetric, ExportSummary, RowsByArm, SECOND_NS};
+use crate::render::exported::{
+    self, ExportMetric, ExportSummary, RowsByArm, SECOND_NS, net_t0, results,
+};
 use crate::render::json::pretty;
 use crate::values::Order;
 use crate::values::metric::Metric;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::analysis::{Analysis, ArmSummary, Estimators};
 use crate::analysis::series::ValueSeries;
+use crate::analysis::{Analysis, ArmSummary, Estimators};
 use crate::host::{Facts, Gap};
 use crate::plan::{Control, Plan};
 use crate::record::Record;

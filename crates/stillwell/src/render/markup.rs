@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use crate::analysis::{Analysis, ArmSummary, UncertainValue};
 use crate::record::Record;
-use crate::render::uncertain;
 use crate::render::columns::one_line;
-use crate::render::exported::{self, net_t0, results, SECOND_NS};
-use crate::render::units::{unit_of_walls, DisplayUnit};
+use crate::render::exported::{self, SECOND_NS, net_t0, results};
+use crate::render::uncertain;
+use crate::render::units::{DisplayUnit, unit_of_walls};
 use crate::verdict::Judgement;
 
 /// A markup language.
@@ -177,7 +177,9 @@ mod tests {
     use super::*;
     use crate::analysis::Evidence;
     use crate::record::fixture::record;
-    use crate::render::fixture::{analysis, compare, judgements, of_times, paired, single, times, too_few};
+    use crate::render::fixture::{
+        analysis, compare, judgements, of_times, paired, single, times, too_few,
+    };
 
     fn three(markup: Markup) -> String {
         let record = record(&["sleep 1", "a  `b` | c", "d"]);

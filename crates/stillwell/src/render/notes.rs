@@ -3,9 +3,9 @@
 use crate::analysis::{Finding, SteadinessFlag};
 use crate::ledger::LedgerEntry;
 use crate::plan::Plan;
-use crate::render::{noise, uncertain, units};
 use crate::render::columns::one_line;
 use crate::render::remedies::Audience;
+use crate::render::{noise, uncertain, units};
 
 /// Describes a finding of this plan's session, with its numbers.
 pub(super) fn what(finding: &Finding, plan: &Plan) -> String {

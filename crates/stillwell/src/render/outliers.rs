@@ -2,9 +2,9 @@
 
 use crate::analysis::{Cause, CountName, ExcessTime, Outlier, Outliers, RecordCheck};
 use crate::plan::Plan;
-use crate::render::uncertain;
 use crate::render::columns::wrap;
-use crate::render::units::{requested_unit, short_time, DisplayUnit, UnitKind};
+use crate::render::uncertain;
+use crate::render::units::{DisplayUnit, UnitKind, requested_unit, short_time};
 
 const INDENT: usize = 3;
 

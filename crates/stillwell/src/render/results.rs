@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::units::{DisplayUnit, UnitKind, short_time};
 use crate::render::{table, uncertain};
-use crate::render::columns::{shorten, wrap, COLUMNS};
-use crate::render::units::{short_time, DisplayUnit, UnitKind};
-use crate::results::{BenchmarkValues, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results, SummaryStatistics};
 use crate::results::statistics::summary;
+use crate::results::{
+    BenchmarkValues, Calibration, LaunchView, MetaValue, Metadata, ResultUnit, Results,
+    SummaryStatistics,
+};
 
 /// A value further from the mean is marked with its distance, as a fraction of the mean.
 const FAR: f64 = 0.05;

@@ -6,13 +6,15 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, TimeSummary, UncertainValue};
 use crate::analysis::series::ValueSeries;
+use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, TimeSummary, UncertainValue};
 use crate::plan::Plan;
-use crate::render::uncertain;
-use crate::render::columns::{shorten, width, COLUMNS};
+use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::text::ratio_text;
-use crate::render::units::{kind_of, kind_of_unit, percent, requested_unit, unit_of_values, DisplayUnit, UnitKind};
+use crate::render::uncertain;
+use crate::render::units::{
+    DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_values,
+};
 use crate::values::TimShape;
 
 /// Widest label of an arm, columns: several arms have to fit side by side.

@@ -9,8 +9,8 @@ use crate::render::columns::one_line;
 use crate::render::csv::io_error;
 use crate::render::markup::markdown_code;
 use crate::render::units::{self, UnitKind};
-use crate::results::{BenchmarkValues, ResultUnit, Results};
 use crate::results::statistics::summary;
+use crate::results::{BenchmarkValues, ResultUnit, Results};
 
 const HEADER: [&str; 6] = ["benchmark", "launch", "index", "loops", "value", "unit"];
 

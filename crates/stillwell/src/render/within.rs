@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::analysis::{Analysis, ArmSummary};
 use crate::record::Record;
-use crate::render::{closing, distributions, Styles};
 use crate::render::across::{ArmPair, RecordDocument};
-use crate::render::columns::{shorten, COLUMNS};
+use crate::render::columns::{COLUMNS, shorten};
 use crate::render::exported::net_t0;
 use crate::render::json::pretty;
 use crate::render::text::comparison;
-use crate::render::units::{requested_unit, DisplayUnit, UnitKind};
+use crate::render::units::{DisplayUnit, UnitKind, requested_unit};
+use crate::render::{Styles, closing, distributions};
 
 /// t0 of both arms and the comparison, for each pair; then the closing lines of `show`.
 pub fn text(

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use jiff::Timestamp;
 
-use crate::host::{invoking_user, look, Host, Survey};
 use crate::host::guardian::{Guardian, GuardianRequest};
 use crate::host::knobs::bench_cpus;
 use crate::host::shield::{self, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
+use crate::host::{Host, Survey, invoking_user, look};
 use crate::plan::Plan;
 use crate::plan::programs::affinity;
 use crate::render::shield as shown;

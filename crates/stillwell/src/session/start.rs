@@ -12,10 +12,10 @@ use anyhow::{Context as _, Result};
 use jiff::Zoned;
 
 use crate::host::{Host, Survey};
-use crate::measure::{ExecRunner, ScriptRunner};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::exec::MetricSupport;
 use crate::measure::slices::{SLICE_METRICS, SliceRunner, WorkerFactory};
+use crate::measure::{ExecRunner, ScriptRunner};
 use crate::noise::RunTracer;
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
@@ -25,8 +25,8 @@ use crate::session::guard::Guard;
 use crate::session::progress::ProgressLine;
 use crate::session::screen::Screen;
 use crate::session::steps::{Session, SessionEnd};
-use crate::values::read_cpu_list;
 use crate::values::metric::{METRICS, Metric, MetricSource};
+use crate::values::read_cpu_list;
 
 /// Adds to an error of ours in the middle of a session where its runs are. A record without a run is removed.
 fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {

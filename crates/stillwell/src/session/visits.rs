@@ -6,7 +6,7 @@ use crate::measure::Hook;
 use crate::plan::Plan;
 use crate::record::{EndReason, RecordTail};
 use crate::schedule::Schedule;
-use crate::session::steps::{end_of, Session, SessionEnd, SessionState};
+use crate::session::steps::{Session, SessionEnd, SessionState, end_of};
 
 /// The limits of a visit, and its work before the first block.
 #[derive(Clone, Copy, Debug)]

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use anyhow::Result;
 
-use crate::measure::{Hook, MeasurementFailure};
 use crate::measure::clock::monotonic_ns;
+use crate::measure::{Hook, MeasurementFailure};
 use crate::record::EndReason;
-use crate::schedule::{n_blocks, Schedule};
-use crate::session::steps::{end_of, Session, SessionEnd};
+use crate::schedule::{Schedule, n_blocks};
+use crate::session::steps::{Session, SessionEnd, end_of};
 use crate::values::Order;
 
 impl Session<'_> {

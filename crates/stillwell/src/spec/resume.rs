@@ -31,37 +31,6 @@ const ALLOWED: [&str; 20] = [
     "report",
 ];
 
-<<<<<<< HEAD
-=======
-/// The arguments that the command line has, by their ids; defaults are not among them. It has no argument of its own,
-/// and is flattened into a verb as the first field: clap takes the values out of the matches field by field.
-#[derive(Clone, Debug, Default)]
-pub struct ArgumentIds(Vec<String>);
-
-impl FromArgMatches for ArgumentIds {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let ids = matches.ids().map(clap::Id::as_str);
-        let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-        Ok(Self(ids.filter(is_given).map(str::to_owned).collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl Args for ArgumentIds {
-    fn augment_args(command: Command) -> Command {
-        command
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        command
-    }
-}
-
->>>>>>> prose3
 impl BenchVerb {
     /// The first option of the command line that does not go with `--resume`, by all of its names:
     /// `--processes/--blocks`.

@@ -5,8 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::spec::groups::{JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions};
-use crate::values::{Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan};
+use crate::spec::groups::{
+    JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
+};
+use crate::values::{
+    Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan,
+};
 
 /// `run`.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,9 @@ use std::str::FromStr;
 use clap::Args;
 
 use crate::spec::argument_ids::ArgumentIds;
-use crate::spec::groups::{JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions};
+use crate::spec::groups::{
+    JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
+};
 use crate::spec::run::OutputOptions;
 use crate::values::{Cpus, Gc, Headline, TimeSpan};
 

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::analysis::ledger::baseline::ArmBaseline;
 use crate::analysis::ledger::estimates::computing;
-use crate::analysis::ledger::sample::{samples_by_arm, LedgerSample};
+use crate::analysis::ledger::sample::{LedgerSample, samples_by_arm};
 use crate::analysis::summary::ArmSummary;
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::record::{Event, Record, Rows};

@@ -1,6 +1,6 @@
 use super::*;
 use crate::analysis::arm::summarise;
-use crate::record::{fixture, Row};
+use crate::record::{Row, fixture};
 use proptest::prelude::*;
 
 /// A run of 10 ms on the CPU, with the changes of `changed`.

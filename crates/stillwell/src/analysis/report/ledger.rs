@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::ledger;
 use crate::analysis::single::Analysis;
+use crate::ledger;
 
 /// Time above t0 of all runs of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -11,8 +11,8 @@ mod together;
 
 use serde::Serialize;
 
-use crate::analysis::histogram;
 use crate::analysis::distributions::{self, Distributions};
+use crate::analysis::histogram;
 use crate::analysis::walls::Walls;
 
 use group::RecordContext;

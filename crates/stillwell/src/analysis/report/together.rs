@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::analysis::comparison::Evidence;
 use crate::analysis::histogram::{self, Histogram};
-use crate::analysis::report::group::{n_bins, ReportGroup, ReportInput};
+use crate::analysis::report::group::{ReportGroup, ReportInput, n_bins};
 use crate::analysis::sessions::across_records;
 
 /// Largest number of arms in the overlay.

@@ -5,19 +5,19 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use crate::analysis;
-use crate::analysis::ledger::{of_record, RecordLedger};
+use crate::analysis::ledger::{RecordLedger, of_record};
 use crate::cmd::print::print;
 use crate::cmd::run::measure::measure_and_show;
-use crate::host::{self, Host};
 use crate::host::guardian::Guardian;
+use crate::host::{self, Host};
 use crate::ledger::Remedy;
 use crate::measure::interrupt::Interrupt;
 use crate::noise::{self, NoiseRequest};
 use crate::record::Record;
-use crate::render::noise::{explained, nothing_to_turn, Explained};
-use crate::spec::{RunSpec, RunVerb};
+use crate::render::noise::{Explained, explained, nothing_to_turn};
 use crate::spec::run::{ExportOptions, Style};
-use crate::values::{exit_code, read_cpu_list, Cpus, NameList};
+use crate::spec::{RunSpec, RunVerb};
+use crate::values::{Cpus, NameList, exit_code, read_cpu_list};
 
 /// Time for which CPUs are watched to find the quietest one.
 const WATCH_NS: u64 = 300_000_000;

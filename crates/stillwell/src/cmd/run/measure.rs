@@ -8,7 +8,7 @@ use crate::cmd::conclusion::{self, Presentation};
 use crate::host::Host;
 use crate::plan::{decide_run, priority};
 use crate::record::EndReason;
-use crate::session::{drawn_seed, Guard, SessionStart};
+use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::RunVerb;
 use crate::values::exit_code;
 

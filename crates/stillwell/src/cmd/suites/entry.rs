@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::analysis::end_reason;
-use crate::measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use crate::measure::slices::Paces;
+use crate::measure::{ExecRunner, Hook, MeasurementFailure, Runner};
 use crate::plan::suite::SuiteMember;
 use crate::record::{EndReason, Event, Record, RecordTail, Writer};
 use crate::session::{ProgressLine, Session, SessionEnd, SessionState, Visit};

@@ -6,8 +6,8 @@ use std::io::Write as _;
 use anyhow::Result;
 
 use crate::cmd::print::print;
-use crate::plan::{Arm, Role};
 use crate::plan::suite::{Suite, SuiteMember};
+use crate::plan::{Arm, Role};
 use crate::render::one_line;
 use crate::spec::suite::SuiteFile;
 use crate::values::exit_code;

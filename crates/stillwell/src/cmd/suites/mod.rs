@@ -13,19 +13,21 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Zoned;
 
+use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::exports;
-use crate::cmd::conclusion::{measure_and_show, Presentation};
 use crate::host::{self, Facts, Host, Survey};
-use crate::measure::slices::{list_benchmarks, WorkerFactory};
+use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::FailureCause;
 use crate::plan::programs::ProgramBenchmark;
-use crate::plan::suite::{candidates, decide_suite, is_selected, BenchmarkKind, Candidate, Suite, VariantBuild};
+use crate::plan::suite::{
+    BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
+};
 use crate::record::{self, SuiteManifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{drawn_seed, user_of_workers, Guard, SessionStart};
+use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
-use crate::spec::suite::{parse, Flaw, SuiteFile, SuiteItem, Text, Variant};
+use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 use crate::values::exit_code;
 

@@ -6,8 +6,8 @@ use crate::convert::detect::{detect, is_criterion};
 use crate::convert::file_tests::samples::*;
 use crate::convert::read::unpacked;
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
-use crate::results::{BenchmarkValues, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
 use crate::results::statistics::summary;
+use crate::results::{BenchmarkValues, CPU, EXIT_CODE, PEAK_MEMORY, ResultUnit, Results};
 use crate::values::FileFormat;
 
 #[track_caller]

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::analysis::series::{series, ValueRange};
+use crate::analysis::series::{ValueRange, series};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::results::{Calibration, LaunchView, MetaValue, ResultUnit, Results};
 use crate::values::FileFormat;

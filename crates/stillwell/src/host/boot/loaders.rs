@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::host::{virtualisation, Host};
 use crate::host::boot::{BootParameter, BootState};
+use crate::host::{Host, virtualisation};
 
 /// A way to set kernel parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

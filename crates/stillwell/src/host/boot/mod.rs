@@ -9,7 +9,7 @@ use serde::Serialize;
 pub use loaders::Loader;
 pub use parameter::{BootParameter, BootState};
 
-use crate::host::{recommend, virtualisation, CommandLine, CpuRow, Host, Recommendation};
+use crate::host::{CommandLine, CpuRow, Host, Recommendation, recommend, virtualisation};
 use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 /// Kernel parameters for a machine.

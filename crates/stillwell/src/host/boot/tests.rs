@@ -1,6 +1,6 @@
 use super::*;
-use crate::host::{fixture_names, read_cpu_table};
 use crate::host::fixture::{expand, fixture};
+use crate::host::{fixture_names, read_cpu_table};
 
 fn advice(name: &str, asked: Option<&[usize]>, no_smt: bool) -> Result<BootAdvice, String> {
     let (_directory, host) = fixture(name);

@@ -17,13 +17,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::sys;
 use crate::host::Host;
-use crate::host::journal::{asking_user, Store};
-use crate::host::knobs::{bench_cpus, knobs, Knob, Machine, State};
-use crate::host::restore::{restore, take_down, Restoration};
-use crate::host::shield::{self, place, Isolation, ShieldPlan};
+use crate::host::journal::{Store, asking_user};
+use crate::host::knobs::{Knob, Machine, State, bench_cpus, knobs};
+use crate::host::restore::{Restoration, restore, take_down};
+use crate::host::shield::{self, Isolation, ShieldPlan, place};
 use crate::host::tune::{self, KnobPlan, KnobResult};
+use crate::sys;
 use crate::values::{exit_code, name_cpus};
 
 pub use front_end::Guardian;

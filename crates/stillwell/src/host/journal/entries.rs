@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::host::knobs::{knob, File, Knob};
+use crate::host::knobs::{File, Knob, knob};
 use crate::host::shield::ShieldPlan;
 
 /// Version of the journal's format.

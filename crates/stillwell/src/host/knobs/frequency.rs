@@ -1,8 +1,8 @@
 //! Turbo, governor and limits of the frequency (Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate}.rst).
 
 use crate::host::Host;
-use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 use crate::host::knobs::knob::distinct;
+use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
 const MIN_PERF_PCT: &str = "sys/devices/system/cpu/intel_pstate/min_perf_pct";

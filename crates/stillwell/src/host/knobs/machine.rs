@@ -1,7 +1,7 @@
 //! Facts about the machine that several knobs need.
 
-use crate::host::{cpu, virtualisation, Host};
 use crate::host::mounts::{self, Mount};
+use crate::host::{Host, cpu, virtualisation};
 use crate::values::{format_cpu_list, parse_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";

@@ -1,7 +1,7 @@
 //! Background work on memory, and the address space layout of processes.
 
-use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 use crate::host::knobs::kernel::switch;
+use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 const fn number(path: &'static str) -> File {
     File { path, format: Format::Number, undo: Undo::Settings }

@@ -1,7 +1,9 @@
 //! The online CPUs, and other work that runs on the benchmark's CPUs.
 
+use crate::host::knobs::frequency::{
+    EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
+};
 use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
-use crate::host::knobs::frequency::{EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE};
 use crate::host::mask::format_cpu_mask;
 use crate::host::processes::movable_kernel_threads;
 use crate::values::{format_cpu_list, name_cpus, parse_cpu_list, read_cpu_list};

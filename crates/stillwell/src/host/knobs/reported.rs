@@ -1,7 +1,7 @@
 //! Settings that Stillwell only shows, because they need a reboot or a decision of the user.
 
-use crate::host::knobs::{Confidence, Group, Knob, Machine, Reading};
 use crate::host::knobs::knob::distinct;
+use crate::host::knobs::{Confidence, Group, Knob, Machine, Reading};
 
 const fn row(
     name: &'static str,

@@ -4,8 +4,11 @@ use anyhow::{Result, bail};
 
 use crate::host::Host;
 use crate::host::journal::Store;
-use crate::host::shield::{find, group_of, lower, plan, prepare, raise, verify, Isolation, Placement, ShieldKind, ShieldPlan, ShieldRequest};
 use crate::host::shield::tasks::Masks;
+use crate::host::shield::{
+    Isolation, Placement, ShieldKind, ShieldPlan, ShieldRequest, find, group_of, lower, plan,
+    prepare, raise, verify,
+};
 use crate::values::{name_cpus, read_cpu_list};
 
 /// Makes a shield; its notes say why if it cannot be made. The caller has already turned `knobs` for it.

@@ -1,8 +1,8 @@
 //! Chooses the CPUs for a benchmark and the CPUs to shield for it.
 
-use crate::host::{read_cpu_table, Host};
 use crate::host::cpu_table::CpuRow;
 use crate::host::recommend::recommend;
+use crate::host::{Host, read_cpu_table};
 use crate::values::{format_cpu_list, name_cpus};
 
 /// CPUs for a benchmark.

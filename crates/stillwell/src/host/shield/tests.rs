@@ -6,9 +6,9 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
-use crate::host::kill;
 use crate::host::fixture::expand;
 use crate::host::journal::Store;
+use crate::host::kill;
 use crate::host::restore::{restore, take_down};
 
 /// Files that the kernel shows in a new group.

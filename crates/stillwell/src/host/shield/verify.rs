@@ -1,7 +1,7 @@
 //! Reads back the shield that is in force after it was made.
 
 use crate::host::Host;
-use crate::host::shield::{find, group_of, tasks, version1, Isolation, ShieldKind, ShieldPlan};
+use crate::host::shield::{Isolation, ShieldKind, ShieldPlan, find, group_of, tasks, version1};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 /// The name that the kernel should show for the partition.

@@ -4,10 +4,10 @@
 //! second one. Tasks in the sets of other programs stay there.
 
 use crate::host::Host;
-use crate::host::shield::{explain, group, ShieldPlan};
 use crate::host::shield::site::Site;
-use crate::host::shield::tasks::{self, bind_again, Task};
+use crate::host::shield::tasks::{self, Task, bind_again};
 use crate::host::shield::version2::{empty_and_remove, rest};
+use crate::host::shield::{ShieldPlan, explain, group};
 use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 const USER: &str = "stillwell-user";

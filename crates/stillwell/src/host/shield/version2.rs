@@ -5,9 +5,9 @@
 //! Stillwell reads the file back.
 
 use crate::host::Host;
-use crate::host::shield::{explain, group, ShieldPlan};
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{bind_again, bound};
+use crate::host::shield::{ShieldPlan, explain, group};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 /// Our group below the root, and the slice and service whose group is used where systemd manages the groups.

@@ -4,7 +4,7 @@
 //! systemd and --cpuset-cpus of docker.
 
 use crate::host::Host;
-use crate::host::shield::{find, group_of, Isolation, ShieldKind};
+use crate::host::shield::{Isolation, ShieldKind, find, group_of};
 use crate::values::read_cpu_list;
 
 /// A file that shows the state of the shield, and its content while the shield holds.

@@ -7,9 +7,9 @@
 use std::io;
 use std::path::Path;
 
-use crate::host::{cpu, Host};
 use crate::host::knobs::Format;
 use crate::host::mask::parse_cpu_mask;
+use crate::host::{Host, cpu};
 use crate::values::{format_cpu_list, parse_cpu_list};
 
 const CPU: &str = "sys/devices/system/cpu";

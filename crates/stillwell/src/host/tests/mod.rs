@@ -16,8 +16,8 @@ use tempfile::TempDir;
 use crate::host::Host;
 use crate::host::fixture::fixture;
 use crate::host::journal::Store;
-use crate::host::knobs::{knobs, Knob, Machine};
-use crate::host::restore::{restore, Restoration};
+use crate::host::knobs::{Knob, Machine, knobs};
+use crate::host::restore::{Restoration, restore};
 use crate::host::tune::{self, KnobResult};
 use crate::values::parse_cpu_list;
 

@@ -1,7 +1,7 @@
 //! Surprising behaviour of the kernel; each case has a test named after it.
 
 use super::*;
-use crate::host::knobs::{knob, Format, Reading, State};
+use crate::host::knobs::{Format, Reading, State, knob};
 
 const CPU: &str = "sys/devices/system/cpu";
 

@@ -1,8 +1,8 @@
 //! One generation: a fresh process for each arm of a benchmark, and their slices in random order.
 
-use crate::measure::slices::{SliceError, SliceRunner};
 use crate::measure::slices::pace::Pace;
 use crate::measure::slices::team::TeamWorker;
+use crate::measure::slices::{SliceError, SliceRunner};
 use crate::record::{Event, Row};
 use crate::schedule::Step;
 use crate::values::Headline;

@@ -16,12 +16,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use stats::Stream;
 
-use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::measure::interrupt::Interrupt;
 use crate::measure::worker::{self, ForkServer, RequestLimits, Worker, WorkerLaunch};
-use crate::plan::{Arm, Plan};
+use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::programs::ProgramBenchmark;
 use crate::plan::workers::Workers;
+use crate::plan::{Arm, Plan};
 use crate::record::{Event, Layout, Row};
 use crate::schedule::Step;
 use crate::sys::{self, Launcher, User};

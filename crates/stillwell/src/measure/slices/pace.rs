@@ -7,8 +7,8 @@ use stats::two_level::{TwoLevel, two_level};
 use stats::warmup::{prefix, steady_from};
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::slices::{SliceError, SliceRunner};
 use crate::measure::slices::team::TeamWorker;
+use crate::measure::slices::{SliceError, SliceRunner};
 use crate::plan::workers::Workers;
 use crate::record::Event;
 use crate::schedule::Step;

@@ -4,15 +4,15 @@ use std::ffi::CString;
 
 use stats::Stream;
 
-use crate::measure::programs;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::commands::inherited_environment;
-use crate::measure::prepared::{c_string, PADDING_VARIABLE};
+use crate::measure::prepared::{PADDING_VARIABLE, c_string};
+use crate::measure::programs;
 use crate::measure::slices::{SliceError, WorkerFactory};
 use crate::measure::wire::Bytes;
 use crate::measure::worker::{CodePart, RequestLimits, Slice, Worker, WorkerFailure, WorkerLaunch};
-use crate::plan::{Arm, Plan, ProcessPlan};
 use crate::plan::workers::Workers;
+use crate::plan::{Arm, Plan, ProcessPlan};
 use crate::schedule::Step;
 use crate::sys::{Attributes, CpuMask};
 use crate::values::Gc;

@@ -25,10 +25,12 @@ use rustix::net::{
 };
 
 use crate::measure::interrupt::Interrupt;
-use crate::measure::worker::{answer, text, EXIT_LIMIT, LIMIT, RequestLimits, Worker};
-use crate::measure::worker::channel::{Channel, ChannelError, LINE_BYTES_MAX, WaitLimits, WorkerPipes};
+use crate::measure::worker::channel::{
+    Channel, ChannelError, LINE_BYTES_MAX, WaitLimits, WorkerPipes,
+};
 use crate::measure::worker::failure::{self, AnswerFault, FailureCause, OutputTail, WorkerFailure};
 use crate::measure::worker::process::{Reaper, WorkerProcess};
+use crate::measure::worker::{EXIT_LIMIT, LIMIT, RequestLimits, Worker, answer, text};
 
 /// The program that forks. It must outlive its workers, so they keep it alive.
 #[derive(Debug)]

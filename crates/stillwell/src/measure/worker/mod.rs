@@ -25,9 +25,9 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::measure::programs;
 use crate::measure::interrupt::Interrupt;
-use crate::measure::prepared::{c_string, environment, PADDING_VARIABLE};
+use crate::measure::prepared::{PADDING_VARIABLE, c_string, environment};
+use crate::measure::programs;
 use crate::measure::wire::Bytes;
 use crate::sys::{Attributes, CStrings, ChildStdio, Environment, LaunchError, Launcher, Usage};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::measure::worker::{text, LIMIT, Worker};
 use crate::measure::worker::answer::{self, WorkerBenchmark};
 use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
+use crate::measure::worker::{LIMIT, Worker, text};
 
 /// All lines of one answer together.
 const ANSWER_BYTES_MAX: usize = 16 << 20;

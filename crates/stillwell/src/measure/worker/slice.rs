@@ -1,8 +1,8 @@
 //! One slice: the loops that a worker runs at one request, timed by itself and watched from outside.
 
 use crate::measure::clock::monotonic_ns;
-use crate::measure::worker::{answer, Worker};
 use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
+use crate::measure::worker::{Worker, answer};
 
 /// Measurements of one slice. `None` if the kernel does not have the value; never zero instead.
 #[derive(Clone, Debug, PartialEq, Eq)]

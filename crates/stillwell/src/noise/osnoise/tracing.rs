@@ -15,12 +15,12 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use anyhow::{Context as _, Result, anyhow, bail};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::sys;
 use crate::host::{Gap, Host};
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::wait_for;
-use crate::noise::osnoise::{parse, Osnoise};
+use crate::noise::osnoise::{Osnoise, parse};
+use crate::sys;
 use crate::values::{exit_code, format_cpu_list};
 
 /// `argv[0]` of the process that turns the tracer on and off.

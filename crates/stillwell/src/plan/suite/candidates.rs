@@ -7,12 +7,14 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::host::Git;
-use crate::plan::{Arm, Role};
-use crate::plan::parameters::{combinations, substitute, Assignment};
+use crate::plan::parameters::{Assignment, combinations, substitute};
 use crate::plan::programs::PYTHON;
 use crate::plan::workers::WorkerCode;
+use crate::plan::{Arm, Role};
 use crate::spec::run::{ExecutionOptions, HookOptions};
-use crate::spec::suite::{Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant};
+use crate::spec::suite::{
+    Flaw, Mistake, Policy, SuiteBenchmark, SuiteFile, SuiteItem, Text, Variant,
+};
 use crate::values::{ExitStatuses, Percent, Shell};
 
 /// Placeholder names that are not parameters.

@@ -14,11 +14,13 @@ use serde::{Deserialize, Serialize};
 use stats::Stream;
 
 use crate::host::Facts;
-use crate::plan::{Arm, BlockRule, Plan};
 use crate::plan::arms::arms;
-use crate::plan::decide::{check_online, decide, fewest_blocks, limits, BUDGET_ONE_NS, BUDGET_SEVERAL_NS};
-use crate::plan::programs::{decide_bench, decide_workers, names, LONGER, ProgramBenchmark};
+use crate::plan::decide::{
+    BUDGET_ONE_NS, BUDGET_SEVERAL_NS, check_online, decide, fewest_blocks, limits,
+};
+use crate::plan::programs::{LONGER, ProgramBenchmark, decide_bench, decide_workers, names};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
+use crate::plan::{Arm, BlockRule, Plan};
 use crate::spec::run::ArmOptions;
 use crate::spec::suite::{Flaw, Policy, SuiteFile, Text};
 use crate::spec::workers::{Affinity, BenchSpec, SessionOptions};

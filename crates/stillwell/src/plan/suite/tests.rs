@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use super::*;
 use crate::host::Git;
+use crate::spec::suite::{SuiteItem, Text, Variant, parse};
 use crate::spec::{Cli, Verb};
-use crate::spec::suite::{parse, SuiteItem, Text, Variant};
 
 const TWO: &str = "[[variant]]\nname = \"base\"\n[[variant]]\nname = \"new\"\nprefix = \"nice -n 1\"\npython = \"py\"\n";
 

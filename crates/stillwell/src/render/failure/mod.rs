@@ -5,8 +5,8 @@ pub mod worker;
 
 use crate::measure::{Hook, MeasurementFailure};
 use crate::record::Record;
-use crate::render::shorten;
 use crate::render::remedies::Audience;
+use crate::render::shorten;
 
 pub use exit::{LINE_MAX, exit_in_words};
 

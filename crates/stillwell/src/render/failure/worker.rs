@@ -3,9 +3,9 @@
 use std::io;
 
 use crate::measure::worker::{AnswerFault, FailureCause, OutputTail, WorkerFailure};
-use crate::render::shorten;
-use crate::render::failure::exit::{exit_in_words, LINE_MAX};
+use crate::render::failure::exit::{LINE_MAX, exit_in_words};
 use crate::render::remedies::Audience;
+use crate::render::shorten;
 use crate::sys::Stage;
 
 /// Maximum number of quoted lines of each stream.

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::analysis::ledger::RecordLedger;
 use crate::ledger::NoiseSource;
-use crate::render::table;
 use crate::render::columns::wrap;
 use crate::render::noise::words;
 use crate::render::remedies::Audience;
+use crate::render::table;
 use crate::render::units::short_time;
 
 /// The two sessions.

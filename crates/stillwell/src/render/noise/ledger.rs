@@ -1,8 +1,8 @@
 //! Prints the parts of a ledger, one a line.
 
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
-use crate::render::table;
 use crate::render::noise::words;
+use crate::render::table;
 use crate::render::units::short_time;
 
 /// Maximum number of lines with a cause. Further causes are added up in one line.

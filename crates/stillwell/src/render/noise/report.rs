@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use crate::analysis::calibrate::Budget;
 use crate::noise::{CpuNoise, EDGES_NS, LoopClock, MachineVerdict, NoiseEvidence, NoiseReport};
-use crate::render::{table, uncertain, Styles};
 use crate::render::calibrate::{length, visible};
 use crate::render::columns::wrap;
-use crate::render::noise::words;
 use crate::render::noise::ledger::lines;
+use crate::render::noise::words;
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::units::short_time;
+use crate::render::{Styles, table, uncertain};
 use crate::values::name_cpus;
 
 /// With more CPUs than this, the report shows only the total ledger.

@@ -1,9 +1,9 @@
 //! Names sources of noise and their remedies.
 
 use crate::ledger::{LedgerEntry, NoiseSource, Remedy};
-use crate::render::uncertain;
 use crate::render::columns::one_line;
 use crate::render::remedies::Audience;
+use crate::render::uncertain;
 
 /// Describes a source. Control characters are escaped, because programs choose their own names.
 pub fn name(source: &NoiseSource) -> String {

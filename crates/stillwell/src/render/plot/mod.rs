@@ -4,9 +4,9 @@ mod canvas;
 
 use std::fmt::Write as _;
 
-use crate::render::uncertain;
 use crate::render::columns::{shorten, width};
 use crate::render::styles::paint;
+use crate::render::uncertain;
 use crate::render::units::DisplayUnit;
 
 use canvas::Canvas;

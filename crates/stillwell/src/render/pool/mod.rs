@@ -8,9 +8,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::pool::{Pool, PoolManifest, PoolProgress, TaskState};
 use crate::pool::manifest::{JobQueue, Submission};
-use crate::render::columns::{one_line, shorten, wrap, COLUMNS};
+use crate::pool::{Pool, PoolManifest, PoolProgress, TaskState};
+use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::json::pretty;
 use crate::render::units::counted;
 

@@ -10,13 +10,13 @@ use crate::analysis::RatioInterval;
 use crate::analysis::pool::{NodeRatio, PoolEvidence, PoolLine, PooledRatio};
 use crate::plan::DecisionRule;
 use crate::pool::Pool;
-use crate::render::{table, uncertain, Styles};
 use crate::render::columns::{one_line, shorten, wrap};
 use crate::render::json::pretty;
-use crate::render::pool::{NAMED_MAX, NAME_MAX};
+use crate::render::pool::{NAME_MAX, NAMED_MAX};
 use crate::render::styles::paint;
 use crate::render::text::{margin, no_test, ratio_text, verdict_word};
 use crate::render::units::{counted, percent};
+use crate::render::{Styles, table, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
 /// With fewer nodes, more nodes narrow an interval more than more repetitions do.

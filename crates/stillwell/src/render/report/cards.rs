@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::plan::Plan;
-use crate::render::uncertain;
 use crate::render::columns::{one_line, shorten};
 use crate::render::exported::{net_t0, shown_ratio};
 use crate::render::text::{change, margin, no_test, numbers_line, sentences, verdict_word};
+use crate::render::uncertain;
 use crate::render::units::DisplayUnit;
 use crate::verdict::{Judgement, Verdict};
 

@@ -1,13 +1,13 @@
 //! A group with what every part of the report needs: its record, its title and its unit.
 
-use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::analysis::report::{NameMatch, ReportGroup};
+use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::render::columns::one_line;
 use crate::render::exported::net_t0;
-use crate::render::report::{records, ReportRecord};
+use crate::render::report::{ReportRecord, records};
 use crate::render::text::ratio_text;
 use crate::render::uncertain::PLUS_MINUS_SIGN;
-use crate::render::units::{kind_of_unit, requested_unit, DisplayUnit};
+use crate::render::units::{DisplayUnit, kind_of_unit, requested_unit};
 use crate::verdict::Judgement;
 
 /// A group with its record, title, file and unit.

@@ -8,7 +8,7 @@ use crate::analysis::Evidence;
 use crate::analysis::report::ReportData;
 use crate::render::exported::{net_t0, ratio};
 use crate::render::report::cards;
-use crate::render::report::group::{estimate, signs, GroupContext};
+use crate::render::report::group::{GroupContext, estimate, signs};
 use crate::render::text::ratio_text;
 
 /// Arms with a column of times, at most.

@@ -9,12 +9,12 @@ use crate::ledger::LedgerEntry;
 use crate::render::columns::{one_line, shorten};
 use crate::render::noise::{advice, name};
 use crate::render::remedies::Audience;
-use crate::render::report::{charts, ReportRecord};
 use crate::render::report::cards::{self, VerdictCard};
-use crate::render::report::group::{estimate, signs, GroupContext};
+use crate::render::report::group::{GroupContext, estimate, signs};
 use crate::render::report::index::{self, BenchmarkIndex};
 use crate::render::report::records::{self, RecordText};
 use crate::render::report::tables::{self, MetricTable};
+use crate::render::report::{ReportRecord, charts};
 use crate::values::ValueUnit;
 
 /// More verdicts than this are counted instead of listed.

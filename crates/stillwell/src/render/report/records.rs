@@ -6,9 +6,9 @@ use crate::analysis::Analysis;
 use crate::convert::of_record;
 use crate::plan::Role;
 use crate::record::{EndReason, Header, Record};
-use crate::render::{notes, results};
 use crate::render::columns::one_line;
 use crate::render::report::ReportRecord;
+use crate::render::{notes, results};
 use crate::values::Order;
 
 /// Commands on the page, at most.

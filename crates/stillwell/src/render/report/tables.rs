@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::{ArmSummary, MetricSummary};
 use crate::render::exported::net_t0;
-use crate::render::units::{kind_of, percent, DisplayUnit};
+use crate::render::units::{DisplayUnit, kind_of, percent};
 
 /// With more arms than this, the arms are rows instead of columns.
 const COLUMNS_MAX: usize = 4;

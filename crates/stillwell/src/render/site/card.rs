@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::history::series::Series;
 use crate::render::columns::one_line;
-use crate::render::history::{numbers, remark, revision, signed, together, SeriesChange};
+use crate::render::history::{SeriesChange, numbers, remark, revision, signed, together};
 
 /// The card of a change.
 #[derive(Clone, Debug, Serialize)]

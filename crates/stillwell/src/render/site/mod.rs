@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use crate::history::chart;
 use crate::history::series::Series;
 use crate::render::history::SeriesChange;
-use crate::render::report::{embedded, D3, DRAW, FIGURES, PLOT, STYLE};
+use crate::render::report::{D3, DRAW, FIGURES, PLOT, STYLE, embedded};
 use crate::render::units::counted;
 use crate::values::Estimate;
 

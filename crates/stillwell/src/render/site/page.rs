@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use crate::history::series::Series;
 use crate::render::columns::one_line;
-use crate::render::history::{signed, unit, value, SeriesChange};
+use crate::render::history::{SeriesChange, signed, unit, value};
 use crate::render::report::signs;
-use crate::render::site::{page_of, HistorySite};
-use crate::render::site::card::{card, commits_between, day, newest_s, section, ChangeCard};
+use crate::render::site::card::{ChangeCard, card, commits_between, day, newest_s, section};
+use crate::render::site::{HistorySite, page_of};
 use crate::render::units::counted;
 use crate::values::Estimate;
 

@@ -2,9 +2,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::*;
-use crate::history::{fixture, BenchmarkResult, RecordOrigin, StoredResult};
 use crate::history::commits::CommitRange;
-use crate::history::detection::{detect, DetectionSettings};
+use crate::history::detection::{DetectionSettings, detect};
+use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, fixture};
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 1000003*7 }}&amp;\u{202e}../../x";
 

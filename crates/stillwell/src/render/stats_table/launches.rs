@@ -3,8 +3,8 @@
 use crate::analysis::ArmSummary;
 use crate::analysis::series::{ValueRange, ValueSeries};
 use crate::render::results::loops;
-use crate::render::stats_table::{add, number, StatisticLine, Statistics};
-use crate::render::units::{short_time, DisplayUnit};
+use crate::render::stats_table::{StatisticLine, Statistics, add, number};
+use crate::render::units::{DisplayUnit, short_time};
 
 type SeriesCell = fn(&ValueSeries) -> Option<String>;
 

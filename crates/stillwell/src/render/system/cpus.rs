@@ -3,8 +3,8 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::host::{CpuRow, Recommendation};
-use crate::render::{uncertain, Styles};
 use crate::render::system::heading;
+use crate::render::{Styles, uncertain};
 use crate::values::format_cpu_list;
 
 /// Above this number of CPUs, similar CPUs share a line. A table of hundreds of lines is too long to read.

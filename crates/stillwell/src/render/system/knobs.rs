@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::host::{KnobReport, Standing, SystemReport};
 use crate::host::knobs::{Confidence, Knob, Reading, State};
+use crate::host::{KnobReport, Standing, SystemReport};
 use crate::render::Styles;
 use crate::render::columns::wrap;
 use crate::render::remedies::Audience;

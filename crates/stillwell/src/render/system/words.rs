@@ -1,7 +1,7 @@
 //! Values of knobs in words. For example, `0` in `no_turbo` means that turbo is on.
 
-use crate::host::parse_cpu_mask;
 use crate::host::knobs::{Format, Knob, Setting};
+use crate::host::parse_cpu_mask;
 use crate::values::{name_cpus, read_cpu_list};
 
 /// Formats the values read, joined with `, ` when files differ.

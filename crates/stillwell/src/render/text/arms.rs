@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use crate::analysis::{ArmSummary, MetricSummary, SliceSummary, TimeSummary};
 use crate::plan::Role;
-use crate::render::uncertain;
-use crate::render::columns::{flow, shorten, COLUMNS};
+use crate::render::columns::{COLUMNS, flow, shorten};
 use crate::render::styles::paint;
 use crate::render::text::SummaryContext;
-use crate::render::units::{kind_of, percent, DisplayUnit};
+use crate::render::uncertain;
+use crate::render::units::{DisplayUnit, kind_of, percent};
 
 const INDENT: usize = 3;
 

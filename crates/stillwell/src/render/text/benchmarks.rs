@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use crate::analysis::{ArmSummary, Comparison, Evidence};
-use crate::render::table;
-use crate::render::columns::{shorten, wrap, COLUMNS};
+use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
-use crate::render::text::{arms, SummaryContext};
+use crate::render::table;
 use crate::render::text::comparison::{no_test, ratio_text, verdict_word};
-use crate::render::units::{kind_of_unit, DisplayUnit};
+use crate::render::text::{SummaryContext, arms};
+use crate::render::units::{DisplayUnit, kind_of_unit};
 use crate::verdict::Judgement;
 
 /// Widest name, columns.

@@ -2,14 +2,16 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName, UnevenShape};
+use crate::analysis::{
+    DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName, UnevenShape,
+};
 use crate::plan::{BlockRule, DecisionRule, Plan, Role};
-use crate::render::{uncertain, Styles};
-use crate::render::columns::{width, wrap, COLUMNS};
+use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::exported::{half_width, shown_ratio};
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::units::percent;
+use crate::render::{Styles, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
 const INDENT: usize = 8;

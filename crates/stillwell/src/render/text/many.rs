@@ -1,9 +1,9 @@
 //! The summary of many arms: a table with one line for each.
 
 use crate::analysis::{ArmSummary, Evidence, UncertainValue};
-use crate::render::table;
-use crate::render::columns::{shorten, wrap, COLUMNS};
+use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
+use crate::render::table;
 use crate::render::text::SummaryContext;
 use crate::render::text::comparison::{margin, no_test, ratio_text, verdict_word};
 use crate::render::units::percent;

@@ -7,14 +7,14 @@ mod many;
 
 use std::fmt::Write as _;
 
-use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::analysis::histogram::Histogram;
+use crate::analysis::{Analysis, ArmSummary, Evidence};
 use crate::plan::Plan;
 use crate::record::Record;
-use crate::render::{closing, histogram, uncertain, Styles};
 use crate::render::columns::wrap;
-use crate::render::units::{unit_of_walls, DisplayUnit};
-use crate::verdict::{judge, Judgement};
+use crate::render::units::{DisplayUnit, unit_of_walls};
+use crate::render::{Styles, closing, histogram, uncertain};
+use crate::verdict::{Judgement, judge};
 
 use comparison::self_check;
 pub(super) use comparison::{

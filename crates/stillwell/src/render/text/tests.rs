@@ -1,11 +1,15 @@
 use super::*;
-use crate::analysis::{DecisionEstimate, Evidence, Finding, NoTest, PairedTest, RatioInterval, UnevenShape};
+use crate::analysis::{
+    DecisionEstimate, Evidence, Finding, NoTest, PairedTest, RatioInterval, UnevenShape,
+};
 use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::plan::{ShellReason, SuiteMembership};
-use crate::record::{EndReason, Event};
 use crate::record::fixture::{of_spec, record, run};
-use crate::render::columns::{width, COLUMNS};
-use crate::render::fixture::{analysis, compare, judgements, note, of_times, paired, single, too_few, uncertain};
+use crate::record::{EndReason, Event};
+use crate::render::columns::{COLUMNS, width};
+use crate::render::fixture::{
+    analysis, compare, judgements, note, of_times, paired, single, too_few, uncertain,
+};
 use crate::spec::RunSpec;
 use crate::values::Order;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use crate::spec::suite::{Build, LinkOrder, Policy, SuiteBenchmark, SuiteFile, Variant};
 use crate::spec::suite::places::{Flaw, Mistake, Text};
+use crate::spec::suite::{Build, LinkOrder, Policy, SuiteBenchmark, SuiteFile, Variant};
 
 /// Two words are the same but for a slip if they are at least so similar (Jaro-Winkler).
 const SIMILAR: f64 = 0.8;

@@ -3,7 +3,7 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use super::*;
-use crate::sys::{bound_cpus, reap, stop_ignoring_children, Environment};
+use crate::sys::{Environment, bound_cpus, reap, stop_ignoring_children};
 use crate::values::CPUS_MAX;
 
 /// Runs a shell script without an environment. Returns its child and its output to a file in memory.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::host::{command_of_invoker, find_git, Git};
+use crate::host::{Git, command_of_invoker, find_git};
 use crate::spec::suite::Variant;
 
 /// The origin of a variant's files.

@@ -11,15 +11,15 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
-use crate::record;
 use crate::cmd::suites::builds::builder::Builder;
 use crate::cmd::suites::builds::source::{self, BuildSource};
 use crate::host::without_place_of_git;
 use crate::link::CompilerWrappers;
 use crate::measure::supervised;
 use crate::plan::suite::environment_of;
-use crate::render::{one_line, shorten};
+use crate::record;
 use crate::render::failure::LINE_MAX;
+use crate::render::{one_line, shorten};
 use crate::spec::suite::{Build, Variant};
 
 /// The file in a built directory that holds its recipe.

@@ -1,8 +1,8 @@
 use super::*;
 use crate::host::Gap;
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
-use crate::noise::{ClockReport, MachineCounts};
 use crate::noise::osnoise::{Osnoise, OsnoiseComparison, TimeShares};
+use crate::noise::{ClockReport, MachineCounts};
 
 /// A machine on which everything went wrong that has a sentence.
 fn found() -> NoiseReport {
