@@ -41,7 +41,7 @@ pub(super) fn refused(host: &Host, path: &str, now: &str, cpus: &[usize]) -> Str
 
 /// Names other groups that have these CPUs.
 fn other_groups(host: &Host, point: &str, cpus: &[usize]) -> String {
-    match overlapping(host, point, crate::host::shield::group::OURS, cpus) {
+    match overlapping(host, point, super::OURS, cpus) {
         groups if groups.is_empty() => "something else has or needs these CPUs".into(),
         groups => format!(
             "{} also has them; choose other CPUs, or take them from there (docker: --cpuset-cpus, systemd: AllowedCPUs=)",

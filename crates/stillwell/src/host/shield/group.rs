@@ -8,16 +8,6 @@ use std::io;
 use crate::host::Host;
 use crate::host::knobs::Format;
 
-/// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
-/// systemd units.
-pub(super) const OURS: &[&str] = &[
-    "stillwell",
-    "stillwell-user",
-    "stillwell-system",
-    "stillwell.slice",
-    "stillwell-shield.service",
-];
-
 /// Files that Stillwell may write in its own groups.
 const OWN_FILES: &[&str] = &[
     "cgroup.procs",
@@ -36,7 +26,7 @@ fn is_allowed(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let file = parts.next().unwrap_or("");
     let group = parts.next().unwrap_or("");
-    let files = if OURS.contains(&group) { OWN_FILES } else { ROOT_FILES };
+    let files = if super::OURS.contains(&group) { OWN_FILES } else { ROOT_FILES };
     files.contains(&file) && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
@@ -55,7 +45,7 @@ impl Host {
         crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
-            return super::tests::fake_write(self, path, value);
+            return super::fake::fake_write(self, path, value);
         }
         self.write_value(Format::Word, path, value)
     }
@@ -66,10 +56,10 @@ impl Host {
     /// The kernel refuses.
     pub(super) fn make_group(&self, path: &str) -> io::Result<()> {
         crate::host::kill::kill_point();
-        self.make_directory(path, OURS)?;
+        self.make_directory(path, super::OURS)?;
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
-            super::tests::fake_group(self, path);
+            super::fake::fake_group(self, path);
         }
         Ok(())
     }
@@ -82,9 +72,9 @@ impl Host {
         crate::host::kill::kill_point();
         #[cfg(test)]
         if self.root != std::path::Path::new("/") {
-            return super::tests::fake_remove(self, path);
+            return super::fake::fake_remove(self, path);
         }
-        self.remove_directory(path, OURS)
+        self.remove_directory(path, super::OURS)
     }
 }
 

@@ -7,6 +7,8 @@
 //! journal, to see how far the setup came. So a kill at any point is safe (docs/isolation.md).
 
 mod explain;
+#[cfg(test)]
+mod fake;
 mod force;
 mod group;
 mod isolation;
@@ -33,6 +35,16 @@ pub use verify::{expected_partition, verify};
 pub use watch::Watch;
 
 use tasks::Masks;
+
+/// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
+/// systemd units.
+const OURS: &[&str] = &[
+    "stillwell",
+    "stillwell-user",
+    "stillwell-system",
+    "stillwell.slice",
+    "stillwell-shield.service",
+];
 
 /// Knobs that remove noise which comes from no task: interrupts, deferred work, kernel timers.
 pub const KNOBS: &[&str] = &["irqbalance", "irqs", "workqueues", "watchdog-cpus"];

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{self, Task, bind_again};
 use crate::host::shield::version2::{empty_and_remove, rest};
-use crate::host::shield::{ShieldPlan, explain, group};
+use crate::host::shield::{ShieldPlan, explain};
 use crate::values::{format_cpu_list, name_cpus, read_cpu_list};
 
 const USER: &str = "stillwell-user";
@@ -69,7 +69,7 @@ pub(super) fn raise(
         }
         // The kernel returns EINVAL if a set of another program has one of the CPUs.
         if host.write_group(&format!("{path}/cpuset.cpu_exclusive"), "1").is_err() && name == USER {
-            notes.extend(explain::overlap(host, &point, group::OURS, &raised.cpus));
+            notes.extend(explain::overlap(host, &point, super::OURS, &raised.cpus));
         }
     }
     move_all(host, &point, &format!("{point}/{SYSTEM}"), kernel_threads);

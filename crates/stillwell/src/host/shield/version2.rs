@@ -7,7 +7,7 @@
 use crate::host::Host;
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{bind_again, bound};
-use crate::host::shield::{ShieldPlan, explain, group};
+use crate::host::shield::{ShieldPlan, explain};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 /// Our group below the root, and the slice and service whose group is used where systemd manages the groups.
@@ -147,7 +147,7 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
 
 /// Whether a group of another program uses the controller.
 fn is_used(host: &Host, point: &str) -> bool {
-    let groups = host.list(point).into_iter().filter(|name| !group::OURS.contains(&name.as_str()));
+    let groups = host.list(point).into_iter().filter(|name| !super::OURS.contains(&name.as_str()));
     let mut cpus = groups.filter_map(|name| host.read(format!("{point}/{name}/cpuset.cpus")));
     cpus.any(|cpus| !cpus.is_empty())
 }
