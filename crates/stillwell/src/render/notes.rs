@@ -123,9 +123,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
         }
         Finding::SlowStart { n_warmups, .. } => return n_warmups.map(|n| audience.warmups(n)),
         Finding::HardlyAnything { .. } => "keep the result: assign it, or pass it on",
-        Finding::WarmUp { is_steady: false, .. } => {
-            return Some(format!("more {}", audience.key("--warmups", "policy.warmup")));
-        }
+        Finding::WarmUp { is_steady: false, .. } => "more ⟦warmups⟧",
         Finding::OneCpu { .. } => "⟦affinity⟧ all",
         Finding::ShieldLost { .. } => "CPUs that no other control group has",
         Finding::SharedCpus { .. } => "⟦affinity⟧ with as many CPUs as they have threads",

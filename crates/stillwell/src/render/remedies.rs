@@ -69,14 +69,6 @@ impl Audience {
         }
     }
 
-    /// The key of a suite file, or the option of that name.
-    pub fn key(self, option: &'static str, key: &str) -> String {
-        match self {
-            Self::Run | Self::Workers | Self::Machine => option.into(),
-            Self::Suite => format!("`{key}`"),
-        }
-    }
-
     /// Replaces the placeholders in a text of the layers below by this audience's names.
     pub fn words(self, text: &str) -> String {
         let mut parts = text.split(OPEN);
@@ -105,7 +97,11 @@ impl Audience {
             ("affinity", Self::Machine) => "--cpus",
             ("affinity", Self::Suite) => "bench --affinity",
             ("affinity", _) => "--affinity",
+            ("cleanup", Self::Suite) => "`cleanup`",
+            ("cleanup", _) => "--cleanup",
             ("cold-cache", _) => "--cold-cache",
+            ("conclude", Self::Suite) => "`conclude`",
+            ("conclude", _) => "--conclude",
             ("database", _) => "--db",
             ("env-padding", Self::Suite) => "bench --env-padding",
             ("env-padding", _) => "--env-padding",
@@ -120,6 +116,8 @@ impl Audience {
             ("no-aslr", _) => "--no-aslr",
             ("no-smt", _) => "--no-smt",
             ("output", _) => "--output",
+            ("prepare", Self::Suite) => "`prepare`",
+            ("prepare", _) => "--prepare",
             ("resume", _) => "--resume",
             ("rlimit", _) => "--rlimit",
             ("run-tuned", Self::Workers) => "timeit --tune",
@@ -127,6 +125,8 @@ impl Audience {
             ("run-tuned", _) => "run --tune",
             ("sched", Self::Suite) => "bench --sched",
             ("sched", _) => "--sched",
+            ("setup", Self::Suite) => "`setup`",
+            ("setup", _) => "--setup",
             ("timeout", Self::Suite) => "`policy.timeout`",
             ("timeout", _) => "--timeout",
             ("tune", Self::Suite) => "bench --tune",
@@ -135,6 +135,8 @@ impl Audience {
             ("tune-rt-throttling", _) => "`stillwell system tune --only rt-throttling`",
             ("validate", Self::Suite) => "`validate`",
             ("validate", _) => "--validate",
+            ("warmups", Self::Suite) => "`policy.warmup`",
+            ("warmups", _) => "--warmups",
             _ => return None,
         })
     }

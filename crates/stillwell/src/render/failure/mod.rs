@@ -43,12 +43,12 @@ pub fn explain(record: &Record, failure: &MeasurementFailure) -> String {
             format!("{what}: {command:?} {how}; {kept}{}", tail(stderr))
         }
         MeasurementFailure::Hook { hook, command, exit, stderr, .. } => {
-            let option = match hook {
-                Hook::Setup => audience.key("--setup", "setup"),
-                Hook::Prepare => audience.key("--prepare", "prepare"),
-                Hook::Conclude => audience.key("--conclude", "conclude"),
-                Hook::Cleanup | Hook::Validate => audience.key("--cleanup", "cleanup"),
-            };
+            let option = audience.words(match hook {
+                Hook::Setup => "⟦setup⟧",
+                Hook::Prepare => "⟦prepare⟧",
+                Hook::Conclude => "⟦conclude⟧",
+                Hook::Cleanup | Hook::Validate => "⟦cleanup⟧",
+            });
             format!(
                 "the hook {option} {command:?} {}; {kept}{}",
                 exit_in_words(*exit),
