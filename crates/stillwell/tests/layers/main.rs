@@ -89,6 +89,17 @@ fn layers_import_downwards_only() {
     assert!(found.is_empty(), "imports against the order of the layers:\n{}", found.join("\n"));
 }
 
+/// ARCHITECTURE.md has a table of the layers, one row for each, in this order.
+#[test]
+fn the_map_shows_the_layers() {
+    let map = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md");
+    let map = std::fs::read_to_string(map).unwrap();
+    let (_, section) = map.split_once("\n## Layers\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert_eq!(rows.collect::<Vec<_>>(), LAYERS);
+}
+
 /// The order matters: turned around, nearly everything is an upward import. So the test above sees imports.
 #[test]
 fn a_wrong_order_is_seen() {
