@@ -8,9 +8,9 @@
         result = stillwell(parse, TEXT)           # this function: a calibrated verdict
         assert result.verdict != "slower"
 
-`--stillwell-fail slower:5` fails a test that is certainly more than 5 % slower than its reference. The reference is the baseline, or
-five or more records of earlier sessions (`--stillwell-compare`). Fewer sessions do not show how much sessions differ by themselves, so
-they give no verdict and fail no test. An undecided test fails only with `--stillwell-fail undecided`, which alone means `slower` as well.
+`--stillwell-fail slower:5` fails a test that is certainly more than 5 % slower than its baseline. An undecided test fails only with
+`--stillwell-fail undecided`, which alone means `slower` as well. Records of earlier sessions (`--stillwell-compare`) show the place of the
+new session among them. They fail no test, because sessions differ by themselves.
 """
 import inspect
 import json
@@ -27,8 +27,6 @@ from .histogram import value_text
 from .place import new_record_path
 from .record import Benchmark, read_arms
 
-RECORDS_AT_LEAST = 5
-
 
 class Policy(NamedTuple):
     """The value of `--stillwell-fail`."""
@@ -42,7 +40,7 @@ def pytest_addoption(parser: Any) -> None:
     add = group.addoption
     add("--stillwell-fail", action="append", default=[], metavar="slower:PCT|undecided", help="fail tests with this verdict; repeatable")
     add("--stillwell-record", metavar="FOLDER", help="keep a record for each test there, numbered from 1")
-    text = "compare with the records of the same test in this folder, of --stillwell-record; five at least for a verdict"
+    text = "show the place among the records of the same test in this folder, of --stillwell-record; no verdict"
     add("--stillwell-compare", metavar="FOLDER", help=text)
     add("--stillwell-disable", action="store_true", help="call each function once, and measure nothing")
     add("--stillwell-option", action="append", default=[], metavar="OPTION", help="an option for `stillwell bench`; repeatable")
@@ -113,27 +111,21 @@ class Measure:
         ratio = "%.3f" % found.ratio if found.ratio is not None else ""
         self._say("%s %s%s" % (found.verdict.upper(), ratio, between))
         if self.config._stillwell_policy.slower:
-            self._judge(["show", path], repr(found))
+            self._judge(path, repr(found))
         return found
 
     def _alone(self, path: str, past: List[str]) -> Benchmark:
         found = Benchmark(self.test, read_arms(path)[0], path)
         self._say("%s  n %d" % (value_text(found.median(), found.unit), found.get_nvalue()))
-        if len(past) >= RECORDS_AT_LEAST:
-            words = ["compare"] + past + [path]
-            text = binary.output_of(words)
+        if past:
             document = json.loads(binary.output_of(["compare", "--json"] + past + [path]))
-            self._say("    against %d sessions: %s" % (len(past), ", ".join(one["verdict"] for one in document["judgements"])))
-            if self.config._stillwell_policy.slower:
-                self._judge(words, text)
-        elif self.config.getoption("--stillwell-compare"):
-            self._say("    no verdict: %d records of earlier sessions, and it takes %d" % (len(past), RECORDS_AT_LEAST))
+            self._say("    %s" % _place_among(document["pairs"][0]["comparison"]["evidence"]))
         return found
 
-    def _judge(self, words: List[str], text: str) -> None:
+    def _judge(self, path: str, text: str) -> None:
         """Lets stillwell decide whether the function is too slow, so that there is one rule for that."""
         policy = self.config._stillwell_policy
-        status = binary.status_of(words[:1] + ["--fail-on", policy.slower] + words[1:])
+        status = binary.status_of(["show", "--fail-on", policy.slower, path])
         if status == 1:
             pytest.fail("%s: too slow (--stillwell-fail %s)\n%s" % (self.test, policy.slower, text), pytrace=False)
         if status == 3 and policy.is_undecided_a_failure:
@@ -169,6 +161,17 @@ class Measure:
 
 def _benchmark(function: Callable[..., Any], args: Tuple[Any, ...]) -> Any:
     return (Coroutine if inspect.iscoroutinefunction(function) else Function)(function, args)
+
+
+def _place_among(evidence: Any) -> str:
+    """The new session among the earlier ones, in words."""
+    ratio, past = evidence.get("ratio"), evidence.get("past")
+    if not ratio:
+        return "earlier sessions: no ratio"
+    if not past:
+        return "earlier session: ratio %.3f (an estimate, not a test)" % ratio["value"]
+    ends = (ratio["value"], past["n_faster"], past["n_sessions"], past["lowest"], past["highest"])
+    return "earlier sessions: ratio %.3f to their median, slower than %d of %d; they range from %.3f to %.3f" % ends
 
 
 def _label(function: Callable[..., Any]) -> str:

@@ -105,8 +105,12 @@ def show(words):
         interval = {"ratio": 1.5, "lo": 1.25, "hi": 2.0} if verdict != "undecided" else None
         evidence = {"kind": "paired", "ratio": interval} if interval else {"kind": "unpaired", "ratio": {"value": 1.1, "err": 0.2}}
         comparison = {"arm": 1, "reference": 0, "evidence": evidence}
+        if words[0] == "compare":
+            past = {"n_sessions": len(words) - 3, "n_faster": 4, "n_slower": 1, "lowest": 0.98, "highest": 1.2} if len(words) > 4 else None
+            print(json.dumps({"pairs": [{"comparison": {"evidence": {"kind": "unpaired", "ratio": {"value": 1.1}, "past": past}}}]}))
+            return
         with open(words[-1]) as file:
-            is_pair = len(json.loads(file.readline())["plan"]["arms"]) > 1 or words[0] == "compare"
+            is_pair = len(json.loads(file.readline())["plan"]["arms"]) > 1
         pairs = [comparison] if is_pair else []
         print(json.dumps({"analysis": {"comparisons": pairs}, "judgements": [{"verdict": verdict, "interval": interval}] if pairs else []}))
     else:

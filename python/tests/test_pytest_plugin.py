@@ -78,14 +78,17 @@ class Plugin(ScriptCase):
         for _ in range(5):
             out = self.pytest("--stillwell-record", "kept", "--stillwell-compare", "kept" if os.path.exists(self.path("kept")) else "")
         self.assertEqual(len(os.listdir(self.path("kept"))), 10)
-        self.assertIn("no verdict: 4 records of earlier sessions, and it takes 5", out)
-        self.assertEqual(self.asked("compare"), [])
-        out = self.pytest("--stillwell-record", "kept", "--stillwell-compare", "kept", "--stillwell-fail", "slower:10", status=1)
-        self.assertIn("against 5 sessions: slower", out)
-        self.assertIn("test_alone: too slow", out)
-        judged = [words for words in self.asked("compare") if "--fail-on" in words][0]
-        self.assertEqual(judged[1:3], ["--fail-on", "slower:10"])
-        self.assertEqual(judged[3:], ["kept/test_it.py-test_alone.%d.swell" % number for number in range(1, 7)])
+        self.assertIn("earlier sessions: ratio 1.100 to their median, slower than 4 of 4; they range from 0.980 to 1.200", out)
+        first = [words for words in self.asked("compare")][0]
+        self.assertEqual(first[1:], ["--json"] + ["kept/test_it.py-test_alone.%d.swell" % number for number in (1, 2)])
+
+    def test_earlier_sessions_fail_no_test(self):
+        for _ in range(2):
+            out = self.pytest("--stillwell-record", "kept", "--stillwell-compare", "kept" if os.path.exists(self.path("kept")) else "",
+                              "--stillwell-fail", "undecided", FAKE_VERDICT="same")
+        self.assertIn("3 passed", out)
+        self.assertIn("earlier session: ratio 1.100 (an estimate, not a test)", out)
+        self.assertEqual([words for words in self.asked("compare") if "--fail-on" in words], [])
 
     def test_missing_folder(self):
         self.assertIn("--stillwell-compare none is not a folder of records", self.pytest("--stillwell-compare", "none", status=1))

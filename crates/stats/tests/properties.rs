@@ -158,7 +158,7 @@ proptest! {
         let _ = endpoint::tim_emin(&xs, 6, 1);
         let _ = series::stability(&xs, 1);
         let _ = stats::changepoint::pelt(&xs, 9.0);
-        let _ = stats::across_sessions::across_sessions(&xs, 1.0, 0.05);
+        let _ = stats::across_sessions::rank_among(&xs, 1.0);
         prop_assert!(warmup::prefix(&xs).is_err() || warmup::prefix(&xs).unwrap() <= xs.len() / 5);
     }
 }

@@ -45,7 +45,6 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
         Evidence::Paired(paired) => {
             (paired.net_ratio.unwrap_or(paired.ratio), paired.ratio, paired.shape.is_some())
         }
-        Evidence::AcrossSessions(found) => (found.ratio, found.ratio, false),
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
             return undecided(Some(*because));
         }

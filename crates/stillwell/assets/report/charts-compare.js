@@ -5,7 +5,7 @@ const intervalOf = (evidence) => evidence.net_ratio ?? evidence.ratio;
 // The ratio of a comparison, with its interval if it has one.
 function ratioOf(compared) {
   const { evidence } = compared;
-  if (evidence.kind === "paired" || evidence.kind === "across_sessions") {
+  if (evidence.kind === "paired") {
     const { ratio, lo, hi } = intervalOf(evidence);
     return { ratio, lo: lo ?? 0, hi: hi ?? Infinity, isTest: true };
   }

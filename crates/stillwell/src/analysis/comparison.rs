@@ -21,14 +21,16 @@ pub struct Comparison {
 pub enum Evidence {
     /// The runs were interleaved at random: a calibrated test.
     Paired(PairedTest),
-    /// The arms are from different sessions, and past sessions show the scatter between sessions.
-    AcrossSessions(PastSessionsTest),
     /// The runs were not interleaved: an estimate, no test.
     Unpaired {
-        /// Ratio of the t0, by first-order propagation of their errors.
+        /// Ratio of the t0, by first-order propagation of their errors. Of several past sessions, their median counts,
+        /// and the ratio has no error.
         ratio: UncertainValue,
         /// Reason why there is no test.
         because: NoTest,
+        /// The place of the new session among several past ones.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        past: Option<PastSessions>,
     },
     /// There is no estimate.
     None {
@@ -45,15 +47,8 @@ pub enum NoTest {
     Sequential,
     /// Another program measured the arms; the order of the runs is not known.
     Imported,
-    /// The arms are from two different sessions.
+    /// The arms are from different sessions.
     SeparateRecords,
-    /// The arms are from different sessions, and too few past sessions show the scatter between sessions.
-    FewSessions {
-        /// Number of past sessions.
-        have: usize,
-        /// Number of past sessions that the test needs.
-        need: usize,
-    },
     /// Too few complete pairs for any verdict at this alpha.
     TooFewPairs {
         /// Number of complete pairs.
@@ -121,17 +116,20 @@ pub struct DecisionEstimate {
     pub time_ns: Option<f64>,
 }
 
-/// A new session against several past ones: a prediction test, which assumes that sessions scatter normally.
+/// The place of a new session among several past ones. It is no test: a machine has fast and slow weeks, so sessions are
+/// not exchangeable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PastSessionsTest {
+pub struct PastSessions {
     /// Past sessions.
     pub n_sessions: usize,
-    /// p-value of "one more session of the same".
-    pub p: f64,
-    /// The new t0 ÷ the geometric mean of the past ones.
-    pub ratio: RatioInterval,
-    /// 1 − level of the interval.
-    pub alpha: f64,
+    /// Past sessions with a smaller t0.
+    pub n_faster: usize,
+    /// Past sessions with a larger t0.
+    pub n_slower: usize,
+    /// The smallest past t0 ÷ the median of the past ones.
+    pub lowest: f64,
+    /// The largest past t0 ÷ the median of the past ones.
+    pub highest: f64,
 }
 
 /// A ratio with the interval that the test does not reject.

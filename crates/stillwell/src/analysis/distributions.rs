@@ -104,7 +104,7 @@ pub fn within(record: &Record, comparisons: &[Comparison]) -> Vec<Option<Distrib
         Evidence::Unpaired { because, .. } => {
             unpaired(record, found.reference, record, found.arm, *because)
         }
-        Evidence::AcrossSessions(_) | Evidence::None { .. } => None,
+        Evidence::None { .. } => None,
     };
     comparisons.par_iter().map(of).collect()
 }

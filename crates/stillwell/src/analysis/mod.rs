@@ -35,8 +35,8 @@ use crate::record::Record;
 
 pub use arm::summarise;
 pub use comparison::{
-    Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName,
-    UnevenShape,
+    Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval,
+    StatisticName, UnevenShape,
 };
 pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};

@@ -1,41 +1,34 @@
-//! Arms that did not run side by side: an estimate, and a test only if several past sessions show their scatter.
+//! Arms that did not run side by side: an estimate, and the place of the new session among the past ones.
 
-use crate::analysis::comparison::{Evidence, NoTest, PastSessionsTest, RatioInterval};
+use crate::analysis::comparison::{Evidence, NoTest, PastSessions};
 use crate::analysis::summary::{ArmSummary, UncertainValue};
 
-/// Fewest past sessions that show the scatter between sessions (statistics of the prediction test).
-const SESSIONS_MIN: usize = 5;
-
-/// An arm of one record against the same arm of earlier records. Drift cancels within a session, but not between
-/// sessions. With few past sessions there is an estimate and no verdict; with enough of them their scatter is the
-/// measure.
-pub fn across_records(old: &[&ArmSummary], new: &ArmSummary, alpha: f64) -> Evidence {
+/// An arm of one record against the same arm of earlier records. There is no test: drift cancels within a session, but
+/// not between sessions.
+pub fn across_records(old: &[&ArmSummary], new: &ArmSummary) -> Evidence {
+    let because = NoTest::SeparateRecords;
     if let [old] = old {
-        return unpaired(old, new, NoTest::SeparateRecords);
+        return unpaired(old, new, because);
     }
-    let (have, need) = (old.len(), SESSIONS_MIN);
-    let past: Vec<f64> = old.iter().filter_map(|arm| shown_t0(arm)).map(|t0| t0.value).collect();
-    let logs = stats::logs(&past).ok().zip(shown_t0(new).map(|t0| t0.value.ln()));
-    let Some((past, new)) = logs.filter(|(past, new)| past.len() == have && new.is_finite()) else {
+    let past: Option<Vec<f64>> = old.iter().map(|arm| Some(shown_t0(arm)?.value)).collect();
+    let rank = past.zip(shown_t0(new)).and_then(|(past, new)| {
+        let rank = stats::across_sessions::rank_among(&past, new.value).ok()?;
+        Some((rank, new.value / rank.median)).filter(|(_, ratio)| ratio.is_finite())
+    });
+    let Some((rank, ratio)) = rank else {
         return Evidence::None { because: NoTest::UnfitNumbers };
     };
-    if have < need {
-        let mean = stats::mean(&past).unwrap_or(new);
-        let ratio = UncertainValue { value: (new - mean).exp(), err: None };
-        return Evidence::Unpaired { ratio, because: NoTest::FewSessions { have, need } };
-    }
-    match stats::across_sessions::across_sessions(&past, new, alpha) {
-        Ok(found) => Evidence::AcrossSessions(PastSessionsTest {
-            n_sessions: have,
-            p: found.test.p,
-            ratio: RatioInterval {
-                ratio: found.difference.exp(),
-                lo: found.interval.lo.exp(),
-                hi: found.interval.hi.exp(),
-            },
-            alpha,
-        }),
-        Err(_) => Evidence::None { because: NoTest::UnfitNumbers },
+    let past = PastSessions {
+        n_sessions: old.len(),
+        n_faster: rank.n_below,
+        n_slower: rank.n_above,
+        lowest: rank.lowest / rank.median,
+        highest: rank.highest / rank.median,
+    };
+    Evidence::Unpaired {
+        ratio: UncertainValue { value: ratio, err: None },
+        because,
+        past: Some(past),
     }
 }
 
@@ -59,7 +52,7 @@ pub(super) fn unpaired(old: &ArmSummary, new: &ArmSummary, because: NoTest) -> E
         }
         _ => UncertainValue { value: new.value / old.value, err: None },
     };
-    Evidence::Unpaired { ratio, because }
+    Evidence::Unpaired { ratio, because, past: None }
 }
 
 #[cfg(test)]
@@ -84,19 +77,33 @@ mod tests {
     }
 
     #[test]
-    fn past_sessions_say_how_much_sessions_differ() {
-        let past: Vec<_> = [100.0, 101.0, 99.0, 102.0, 98.0, 100.0].map(session).into();
+    fn a_new_session_has_a_place_among_the_past_ones() {
+        let past: Vec<_> = [100.0, 101.0, 99.0, 102.0, 98.0].map(session).into();
         let past: Vec<_> = past.iter().collect();
-        let verdict_at = |t0: f64| match across_records(&past, &session(t0), 0.01) {
-            Evidence::AcrossSessions(found) => {
-                (found.ratio.lo > 1.0, found.n_sessions, found.p <= 0.01)
+        let place = |past: &[&ArmSummary], t0: f64| match across_records(past, &session(t0)) {
+            Evidence::Unpaired { ratio, because: NoTest::SeparateRecords, past: Some(found) } => {
+                (ratio, found)
             }
             other => panic!("{other:?}"),
         };
-        assert_eq!(verdict_at(103.0), (false, 6, false));
-        assert_eq!(verdict_at(110.0), (true, 6, true));
-        let few = across_records(&past[..3], &session(110.0), 0.01);
-        let because = NoTest::FewSessions { have: 3, need: 5 };
-        assert!(matches!(few, Evidence::Unpaired { because: found, .. } if found == because));
+        let (ratio, found) = place(&past, 110.0);
+        assert_eq!((ratio.value, ratio.err), (1.1, None));
+        assert_eq!((found.n_sessions, found.n_faster, found.n_slower), (5, 5, 0));
+        assert_eq!((found.lowest, found.highest), (0.98, 1.02));
+        let (_, tied) = place(&past, 101.0);
+        assert_eq!((tied.n_faster, tied.n_slower), (3, 1));
+        // With one past session, the errors of both t0 count.
+        let one = across_records(&past[..1], &session(110.0));
+        let Evidence::Unpaired { ratio, past: None, .. } = one else { panic!("{one:?}") };
+        assert!(ratio.err.is_some());
+    }
+
+    #[test]
+    fn without_a_time_there_is_no_place() {
+        let nothing = ArmSummary { wall: None, ..session(1.0) };
+        let found = across_records(&[&session(1.0), &nothing], &session(1.0));
+        assert!(matches!(found, Evidence::None { because: NoTest::UnfitNumbers }), "{found:?}");
+        let zero = across_records(&[&session(0.0), &session(0.0)], &session(1.0));
+        assert!(matches!(zero, Evidence::None { because: NoTest::UnfitNumbers }), "{zero:?}");
     }
 }

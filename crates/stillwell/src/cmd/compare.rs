@@ -1,5 +1,5 @@
 //! `compare`: the commands of one record, or files of different sessions. Changes of the machine between sessions are
-//! part of their difference. One past session therefore allows no verdict; five show how much sessions differ anyway.
+//! part of their difference, so separate sessions have no verdict. The past ones show how much sessions differ anyway.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::spec::CompareVerb;
 use crate::values::exit_code;
 use crate::verdict::{self, judge};
 
-/// Smallest number of files for a test across sessions. Fewer files show their benchmarks in columns.
+/// Smallest number of files whose last one is a new session among past ones. Fewer files show their benchmarks in columns.
 const SESSIONS_MIN: usize = 6;
 
 /// A record and the summaries of its arms.
@@ -129,7 +129,7 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
         let past: Option<Vec<_>> =
             old.iter().map(|session| same_arm(session, new, new_arm)).collect();
         let Some(past) = past else { continue };
-        let evidence = across_records(&past, new_arm, policy.alpha);
+        let evidence = across_records(&past, new_arm);
         let comparison = Comparison { arm: new_arm.arm, reference: past[0].arm, evidence };
         let judgement = judge(&comparison, policy);
         // The last of the past sessions is the nearest to this one.

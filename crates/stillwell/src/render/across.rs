@@ -144,8 +144,11 @@ mod tests {
         old.path = "/tmp/old.swell".into();
         old.header.facts.kernel = Some("6.1".into());
         let (old_arms, new_arms) = (analysis(&old, &[1e9]).arms, analysis(&new, &[1.018e9]).arms);
-        let evidence =
-            Evidence::Unpaired { ratio: uncertain(1.018, 0.006), because: NoTest::SeparateRecords };
+        let evidence = Evidence::Unpaired {
+            ratio: uncertain(1.018, 0.006),
+            because: NoTest::SeparateRecords,
+            past: None,
+        };
         let comparison = Comparison { arm: 0, reference: 0, evidence };
         let judgement = judge(&comparison, &new.header.plan.policy);
         let old_arm = vec![&old_arms[0]];

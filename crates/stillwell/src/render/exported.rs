@@ -185,9 +185,6 @@ pub(super) fn ratio(evidence: &Evidence, judgement: &Judgement) -> Option<Uncert
             let shown = shown_ratio(paired, judgement);
             Some(UncertainValue { value: shown.ratio, err: Some(half_width(shown)) })
         }
-        Evidence::AcrossSessions(found) => {
-            Some(UncertainValue { value: found.ratio.ratio, err: Some(half_width(found.ratio)) })
-        }
         Evidence::Unpaired { ratio, .. } => Some(*ratio),
         Evidence::None { .. } => None,
     }

@@ -13,7 +13,7 @@ use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
 use crate::render::results::kind;
 use crate::render::styles::paint;
-use crate::render::units::{DisplayUnit, counted, percent};
+use crate::render::units::{DisplayUnit, counted, signed_percent};
 use crate::render::{Styles, table, uncertain};
 use crate::results::ResultUnit;
 
@@ -78,7 +78,7 @@ pub fn list(all: &[Series]) -> String {
     for series in all {
         let last = series.changes.last();
         let (ratio, when) = match last {
-            Some(change) => (signed(change.ratio), day(series.time_s(change.at))),
+            Some(change) => (signed_percent(change.ratio.ratio), day(series.time_s(change.at))),
             None => (String::new(), String::new()),
         };
         rows.push(vec![
@@ -134,7 +134,7 @@ fn row(series: &Series, at: usize, entry: &StoredResult) -> Vec<String> {
         value(series, result.t0, result.t0_err),
         value(series, result.median, None),
         result.n_runs.to_string(),
-        change.map_or(String::new(), |change| signed(change.ratio)),
+        change.map_or(String::new(), |change| signed_percent(change.ratio.ratio)),
     ]
 }
 
@@ -154,7 +154,7 @@ pub fn changes(
             out,
             "{}  {}  {}",
             paint(styles.headline, &shorten(&series.label(), 60)),
-            paint(style, &signed(change.ratio)),
+            paint(style, &signed_percent(change.ratio.ratio)),
             numbers(change),
         )
         .ok();
@@ -243,12 +243,6 @@ pub(super) fn numbers(change: &Change) -> String {
     let number = |ratio: f64| uncertain::fixed(ratio, 4);
     let p = uncertain::significant(change.p, 2);
     format!("{} ({} to {}), p {p}", number(ratio), number(lo), number(hi))
-}
-
-/// The size of a change: `+3.1 %`.
-pub(super) fn signed(ratio: RatioInterval) -> String {
-    let sign = if ratio.ratio > 1.0 { "+" } else { "-" };
-    format!("{sign}{}", percent((ratio.ratio - 1.0).abs()))
 }
 
 fn day(time_s: i64) -> String {

@@ -11,13 +11,9 @@ const INDENT: usize = 8;
 /// Appends the command line. It has a line of its own, however long, so that the user can copy it.
 pub(super) fn offer(out: &mut String, old: &Arm, new: &Arm, because: NoTest) {
     let indent = " ".repeat(INDENT);
-    match because {
-        // The reason itself ends with "time both in one stillwell run".
-        NoTest::SeparateRecords => {}
-        NoTest::FewSessions { .. } => {
-            wrap(out, &indent, INDENT, "for a verdict now, time both in one stillwell run");
-        }
-        _ => return,
+    // The reason itself ends with "time both in one stillwell run".
+    if because != NoTest::SeparateRecords {
+        return;
     }
     let is_known = old.command != new.command;
     let old_word = if is_known { word(&old.command) } else { None };
@@ -63,9 +59,6 @@ mod tests {
             SeparateRecords,
             "        stillwell run --baseline-cmd ./old NEW\n",
         );
-        let few = NoTest::FewSessions { have: 2, need: 5 };
-        let lead = "        for a verdict now, time both in one stillwell run\n";
-        check("./old", "./new", few, &format!("{lead}{plain}"));
         check("./old", "./new", NoTest::Sequential, "");
     }
 }

@@ -168,8 +168,8 @@ pub struct SlowestVerb {
 #[derive(Debug, clap::Args)]
 pub struct CompareVerb {
     /// One record, whose commands are compared with its reference. Or records of past sessions, then the record of the new
-    /// one: from five past sessions on there is a test. Or files with benchmarks: those of the first are compared with the
-    /// same ones in each of the others, as long as they are fewer than six
+    /// one: its place among them and their range. Or files with benchmarks: those of the first are compared with the same
+    /// ones in each of the others, as long as they are fewer than six
     #[arg(required = true, num_args = 1.., value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
@@ -186,7 +186,7 @@ pub struct CompareVerb {
     #[command(flatten)]
     pub numbers: NumberOptions,
     /// Exit with 1 when a command is slower (by more than PCT percent), with 3 when that cannot be told; of
-    /// separate sessions it never can with fewer than five past ones
+    /// separate sessions it never can
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
 }

@@ -140,8 +140,7 @@ impl RecordContext<'_> {
         deciles: Option<Distributions>,
     ) -> Option<GroupComparison> {
         let place = |arm: usize| arms.iter().position(|&other| other == arm);
-        let is_in_blocks =
-            !matches!(found.evidence, Evidence::Unpaired { .. } | Evidence::AcrossSessions(_));
+        let is_in_blocks = !matches!(found.evidence, Evidence::Unpaired { .. });
         let pairs = is_in_blocks
             .then(|| pairs(&self.walls.ratios(found.reference, found.arm), self.n_rows_max));
         Some(GroupComparison {

@@ -38,9 +38,7 @@ pub(super) fn class_and_word(
 ) -> (&'static str, &'static str) {
     match evidence {
         Evidence::Unpaired { .. } | Evidence::None { .. } => ("none", "NO VERDICT"),
-        Evidence::Paired(_) | Evidence::AcrossSessions(_) => {
-            (class(judgement.verdict), verdict_word(judgement.verdict))
-        }
+        Evidence::Paired(_) => (class(judgement.verdict), verdict_word(judgement.verdict)),
     }
 }
 
@@ -82,9 +80,6 @@ pub(super) fn card(
             let n_said = usize::from(judgement.verdict != Verdict::Undecided);
             all.into_iter().skip(n_said).collect()
         }
-        Evidence::AcrossSessions(found) => {
-            vec![format!("across {} past sessions", found.n_sessions)]
-        }
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
             vec![no_test(*because, plan.policy)]
         }
@@ -108,7 +103,6 @@ fn sentence(
 ) -> String {
     let ratio = match evidence {
         Evidence::Paired(paired) => shown_ratio(paired, judgement).ratio,
-        Evidence::AcrossSessions(found) => found.ratio.ratio,
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
             return format!("{new} against {old}: {}.", no_test(*because, plan.policy));
         }

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use crate::history::series::Series;
 use crate::render::columns::one_line;
-use crate::render::history::{SeriesChange, numbers, remark, revision, signed, together};
+use crate::render::history::{SeriesChange, numbers, remark, revision, together};
+use crate::render::units::signed_percent;
 
 /// The card of a change.
 #[derive(Clone, Debug, Serialize)]
@@ -54,7 +55,7 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
     ChangeCard {
         class: if is_slower { "slower" } else { "faster" },
         word: if is_slower { "SLOWER" } else { "FASTER" },
-        size: signed(change.ratio),
+        size: signed_percent(change.ratio.ratio),
         numbers: numbers(change),
         name: one_line(&series.label()),
         href: super::page_of(&series.benchmark),

@@ -5,11 +5,12 @@ use serde::Serialize;
 
 use crate::history::series::Series;
 use crate::render::columns::one_line;
-use crate::render::history::{SeriesChange, signed, unit, value};
+use crate::render::history::{SeriesChange, unit, value};
 use crate::render::report::signs;
 use crate::render::site::card::{ChangeCard, card, commits_between, day, newest_s, section};
 use crate::render::site::{HistorySite, page_of};
 use crate::render::units::counted;
+use crate::render::units::signed_percent;
 use crate::values::Estimate;
 
 /// Changes that the index shows unfolded.
@@ -199,7 +200,7 @@ pub(super) fn benchmark(site: HistorySite<'_>, series: &[Series]) -> SitePage {
 
 pub(super) fn chart_words(series: &Series, estimate: Estimate) -> ChartText {
     let (unit, name) = unit(series);
-    let sizes = series.changes.iter().map(|change| signed(change.ratio));
+    let sizes = series.changes.iter().map(|change| signed_percent(change.ratio.ratio));
     ChartText {
         unit: SeriesUnit { name, size: unit.size },
         estimate: estimate_name(estimate),

@@ -58,7 +58,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
     }
     let mut reasons = page.analysis.comparisons.iter().filter_map(|found| match found.evidence {
         Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
-        Evidence::Paired(_) | Evidence::AcrossSessions(_) => None,
+        Evidence::Paired(_) => None,
     });
     if let Some(because) = reasons.next() {
         wrap(out, "no verdict: ", 12, &no_test(because, page.plan.policy));
@@ -97,9 +97,7 @@ fn compared(
     let ratio = ratio(&found.evidence, judgement)
         .map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err));
     let verdict = match &found.evidence {
-        Evidence::Paired(_) | Evidence::AcrossSessions(_) => {
-            verdict_word(judgement.verdict).to_lowercase()
-        }
+        Evidence::Paired(_) => verdict_word(judgement.verdict).to_lowercase(),
         Evidence::Unpaired { .. } | Evidence::None { .. } => "no verdict".into(),
     };
     let mut row = vec![shorten(name(page, found.arm), NAME_MAX)];

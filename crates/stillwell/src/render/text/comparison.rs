@@ -3,14 +3,15 @@
 use std::fmt::Write as _;
 
 use crate::analysis::{
-    DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName, UnevenShape,
+    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, StatisticName,
+    UnevenShape,
 };
 use crate::plan::{BlockRule, DecisionRule, Plan, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
 use crate::render::exported::{half_width, shown_ratio};
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
-use crate::render::units::percent;
+use crate::render::units::{percent, signed_percent};
 use crate::render::{Styles, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
@@ -38,18 +39,15 @@ pub(in crate::render) fn comparison(
                 line(&mut out, &sentence);
             }
         }
-        Evidence::AcrossSessions(found) => {
-            let numbers = numbers(found.ratio, found.alpha, "", found.p);
-            verdict(&mut out, heading, judgement, styles, &numbers);
-            let scatter = "by the scatter of the past ones, which is taken to be normal";
-            line(&mut out, &format!("across {} past sessions, {scatter}", found.n_sessions));
-        }
-        Evidence::Unpaired { ratio, because } => {
+        Evidence::Unpaired { ratio, because, past } => {
             head(&mut out, heading, "NO VERDICT", styles.attention);
             wrap_after(
                 &mut out,
                 &format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)),
             );
+            if let Some(past) = past {
+                line(&mut out, &place_among(past));
+            }
             line(&mut out, &no_test(*because, plan.policy));
         }
         Evidence::None { because } => {
@@ -71,12 +69,26 @@ pub(in crate::render) fn numbers_line(
             let of = format!("{}, ", statistic(paired.statistic));
             Some(numbers(shown_ratio(paired, judgement), paired.alpha, &of, paired.p))
         }
-        Evidence::AcrossSessions(found) => Some(numbers(found.ratio, found.alpha, "", found.p)),
         Evidence::Unpaired { ratio, .. } => {
             Some(format!("{} (an estimate, not a test)", ratio_text(ratio.value, ratio.err)))
         }
         Evidence::None { .. } => None,
     }
+}
+
+/// `slower than 4 of 5 past sessions, which are between -0.30 % and +0.40 % of their median`.
+fn place_among(past: &PastSessions) -> String {
+    let PastSessions { n_sessions, n_faster, n_slower, lowest, highest } = *past;
+    let all = |n: usize| {
+        if n == n_sessions { format!("all {n}") } else { format!("{n} of {n_sessions}") }
+    };
+    let place = if n_faster >= n_slower {
+        format!("slower than {}", all(n_faster))
+    } else {
+        format!("faster than {}", all(n_slower))
+    };
+    let [lowest, highest] = [lowest, highest].map(signed_percent);
+    format!("{place} past sessions, which are between {lowest} and {highest} of their median")
 }
 
 /// The ratio of the CPU times with its own interval. It has no verdict.
@@ -107,7 +119,6 @@ pub(super) fn self_check(
         (Evidence::None { because } | Evidence::Unpaired { because, .. }, _) => {
             format!("the reference against itself: {}", no_test(*because, policy))
         }
-        (Evidence::AcrossSessions(_), _) => return out,
     };
     wrap(&mut out, "self-check: ", INDENT, &text);
     if let Evidence::Paired(paired) = evidence {
@@ -341,14 +352,10 @@ pub(in crate::render) fn change(ratio: f64) -> String {
 
 fn shape_text(shape: UnevenShape) -> String {
     let what = if shape.typical.max(shape.floor) > 1.0 { "slowdown" } else { "speed-up" };
-    let signed = |ratio: f64| {
-        let sign = if ratio < 1.0 { "-" } else { "+" };
-        format!("{sign}{}", percent((ratio - 1.0).abs()))
-    };
     format!(
         "not a uniform {what}: floor {}, typical {}",
-        signed(shape.floor),
-        signed(shape.typical)
+        signed_percent(shape.floor),
+        signed_percent(shape.typical)
     )
 }
 
@@ -368,12 +375,6 @@ pub(in crate::render) fn no_test(because: NoTest, policy: DecisionRule) -> Strin
             "they are from separate sessions: drift between them is not controlled; for a verdict, \
              time both in one stillwell run"
                 .into()
-        }
-        NoTest::FewSessions { have, need } => {
-            format!(
-                "they are from separate sessions, and {have} past ones are too few to tell how much sessions \
-                 differ by themselves; with {need} there is a test"
-            )
         }
         NoTest::TooFewPairs { have, need } => {
             let level = percent_of_level(policy.alpha);

@@ -27,7 +27,7 @@ pub(super) fn append(out: &mut String, page: &SummaryContext<'_>, judgements: &[
     }
     let reasons =
         page.analysis.comparisons.iter().filter_map(|comparison| match comparison.evidence {
-            Evidence::Paired(_) | Evidence::AcrossSessions(_) => None,
+            Evidence::Paired(_) => None,
             Evidence::Unpaired { because, .. } | Evidence::None { because } => Some(because),
         });
     if let Some(because) = reasons.into_iter().next() {
@@ -61,10 +61,8 @@ fn by_arm(page: &SummaryContext<'_>, judgements: &[Judgement]) -> Vec<Option<(St
             .filter(is_known)
             .map_or_else(String::new, |ratio| ratio_text(ratio.value, ratio.err));
         let verdict = match (&comparison.evidence, judgement.within_margin) {
-            (Evidence::Paired(_) | Evidence::AcrossSessions(_), false) => {
-                verdict_word(judgement.verdict).to_lowercase()
-            }
-            (Evidence::Paired(_) | Evidence::AcrossSessions(_), true) => {
+            (Evidence::Paired(_), false) => verdict_word(judgement.verdict).to_lowercase(),
+            (Evidence::Paired(_), true) => {
                 format!(
                     "{}, < {}",
                     verdict_word(judgement.verdict).to_lowercase(),
