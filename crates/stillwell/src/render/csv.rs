@@ -143,7 +143,7 @@ fn verdict_word(verdict: Verdict) -> &'static str {
 mod tests {
     use super::*;
     use crate::record::fixture::{record, run};
-    use crate::render::fixture::{analysis, compare, judgements, paired, too_few};
+    use crate::render::fixture::{ClosedPipe, analysis, compare, judgements, paired, too_few};
 
     fn written(record: &Record, analysis: &Analysis) -> String {
         let mut out = Vec::new();
@@ -189,19 +189,10 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_known_as_one() {
-        struct Closed;
-        impl Write for Closed {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(io::ErrorKind::BrokenPipe.into())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
         // The label is longer than the csv crate's buffer, so the write happens before the final flush.
         let record = record(&[&"x".repeat(100_000), "b"]);
         let analysis = analysis(&record, &[1e6, 2e6]);
-        let error = write(&mut Closed, &record, &analysis, &[]).unwrap_err();
+        let error = write(&mut ClosedPipe, &record, &analysis, &[]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 

@@ -139,6 +139,7 @@ impl Serialize for RowObject<'_> {
 mod tests {
     use super::*;
     use crate::record::fixture::{record, run};
+    use crate::render::fixture::ClosedPipe;
 
     fn session() -> Record {
         let mut record = record(&["a", "b"]);
@@ -185,20 +186,14 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_an_error_of_its_kind() {
-        struct Closed;
-        impl Write for Closed {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(io::ErrorKind::BrokenPipe.into())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
         let mut long = record(&["a"]);
         for _ in 0..2000 {
             run(&mut long, 0, Some(0), 5);
         }
-        assert_eq!(csv(&mut Closed, &long).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-        assert_eq!(json_lines(&mut Closed, &long).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(csv(&mut ClosedPipe, &long).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(
+            json_lines(&mut ClosedPipe, &long).unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
     }
 }

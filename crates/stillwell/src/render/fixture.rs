@@ -1,5 +1,7 @@
 //! Analyses for the tests, built in memory.
 
+use std::io;
+
 use crate::analysis::estimators::{FloorTest, Tim};
 use crate::analysis::{
     Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
@@ -8,6 +10,18 @@ use crate::analysis::{
 use crate::record::{EndReason, Record};
 use crate::values::TimShape;
 use crate::verdict::{Judgement, judge};
+
+/// The end of a pipe that nobody reads any more.
+pub(crate) struct ClosedPipe;
+
+impl io::Write for ClosedPipe {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 pub(crate) fn uncertain(value: f64, err: f64) -> UncertainValue {
     UncertainValue { value, err: Some(err) }
