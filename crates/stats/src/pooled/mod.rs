@@ -1,5 +1,12 @@
 //! One ratio measured on many machines. Machines differ, so they are a level of their own: the
-//! result holds for machines like these, not only for the runs of one of them.
+//! result holds for machines like these, not only for the runs of one of them. [`PooledTest`]
+//! decides.
+
+mod stratified;
+mod test;
+
+pub use stratified::{StratifiedRelabelling, StratifiedTest};
+pub use test::PooledTest;
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF};
 

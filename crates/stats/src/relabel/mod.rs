@@ -23,6 +23,7 @@ mod statistic;
 
 pub use orbit::{Orbit, draws};
 pub use pairs::Pairs;
+pub(crate) use search::interval as accepted_interval;
 pub use statistic::Statistic;
 
 use inversion::TestInversion;

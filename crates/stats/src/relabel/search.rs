@@ -11,7 +11,7 @@ const FARTHEST: f64 = 50.0;
 ///
 /// `zero_inside` is `inside(0)`, and the result agrees with it even if the accepted set has gaps.
 /// The interval never skips a rejected 0, and always covers an accepted one.
-pub(super) fn interval(
+pub(crate) fn interval(
     center: f64,
     step: f64,
     zero_inside: bool,
