@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 use serde::Serialize;
 use stats::multiplicity::{holm, shares};
-use stats::pooled::{Center, RandomEffects, centers, residuals, sign_test};
+use stats::pooled::{Center, PooledTest, centers, residuals, sign_test};
 use stats::sequential::{SequentialDesign, SequentialTest};
-use stats::spending::{InterimPoint, Spending};
+use stats::spending::{InterimPoint, Look, Spending};
 use stats::{Interval, PointEstimate};
 
 use crate::analysis::comparison::{NoTest, RatioInterval};
@@ -79,8 +79,12 @@ pub enum PoolEvidence {
 pub struct PooledRatio {
     /// Number of nodes.
     pub n_nodes: usize,
-    /// p-value of "no difference", adjusted for the suite (Holm).
+    /// p-value of "no difference", adjusted for the suite (Holm): the larger one of the next two. It decides.
     pub p: f64,
+    /// p-value of the random-effects test, not adjusted: a difference that holds for machines like these.
+    pub effects_p: f64,
+    /// p-value of the re-labelling test, not adjusted: a difference that is not the noise of these runs.
+    pub relabelling_p: f64,
     /// The mean ratio of the nodes.
     pub ratio: RatioInterval,
     /// 1 − level of the interval: the share of alpha that Holm's procedure leaves.
@@ -123,7 +127,7 @@ pub struct NodeRatio {
 
 /// The test of a variant before the adjustment for the family.
 enum PoolTest {
-    Nodes { found: RandomEffects, p: f64, n_slower: usize, sign_p: f64 },
+    Nodes { test: Box<PooledTest>, n_slower: usize, sign_p: f64 },
     One { slots: Slots, test: Box<SequentialTest> },
     Nothing(NoTest),
 }
@@ -143,7 +147,8 @@ pub fn pool(pieces: Vec<NodePairs>, n_family: usize, seed: u64) -> Vec<PoolLine>
         let (line, found) = &lines[tested[at]];
         match found {
             PoolTest::One { test, .. } => test.is_different(share),
-            _ => p[at] < line.policy.alpha * share,
+            PoolTest::Nodes { test, .. } => test.is_different(line.policy.alpha * share),
+            PoolTest::Nothing(_) => false,
         }
     };
     let shares = shares(&p, n_family, is_rejected).unwrap_or_default();
@@ -206,7 +211,11 @@ fn line(group: VariantPairs, n_family: usize, seed: u64) -> (PoolLine, PoolTest)
         }
     };
     let nodes_found: Vec<NodeRatio> = nodes.iter().enumerate().map(node).collect();
-    let tested = test(centers.as_deref(), nodes, &first.policy, n_family, seed);
+    let question = PoolQuestion { center, policy: first.policy, n_family, seed };
+    let tested = match nodes.pop_first() {
+        Some((_, slots)) if nodes.is_empty() => question.test_one(slots),
+        _ => question.test_nodes(&ratios, centers.as_deref()),
+    };
     let line = PoolLine {
         benchmark: first.benchmark,
         arm: first.arm,
@@ -225,53 +234,73 @@ fn outlier_p(centers: &[PointEstimate]) -> Option<Vec<f64>> {
     holm(&p).ok()
 }
 
-fn test(
-    centers: Option<&[PointEstimate]>,
-    mut nodes: BTreeMap<String, Slots>,
-    policy: &DecisionRule,
-    family: usize,
+/// The question that all variants of a suite are asked.
+struct PoolQuestion {
+    center: Center,
+    policy: DecisionRule,
+    n_family: usize,
     seed: u64,
-) -> PoolTest {
-    if nodes.len() == 1 {
-        let slots = nodes.pop_first().map(|(_, slots)| slots).unwrap_or_default();
-        return test_one(slots, policy, family, seed);
+}
+
+impl PoolQuestion {
+    fn spending(&self) -> Spending {
+        Spending { alpha: self.policy.alpha, family: self.n_family, n_min: 0 }
     }
-    let found = centers.and_then(|centers| {
-        let found = RandomEffects::of(centers).ok()?;
+
+    /// The test over several nodes. `ratios` are the log ratios of the pairs of each node.
+    fn test_nodes(&self, ratios: &[Vec<f64>], centers: Option<&[PointEstimate]>) -> PoolTest {
+        let n_pairs = ratios.iter().map(Vec::len).sum();
+        let spending = self.spending();
+        if spending.looks(&at_the_end(n_pairs)).is_empty() {
+            return PoolTest::Nothing(no_decision(&spending, n_pairs));
+        }
+        let draws = spending.draws(Look { n_pairs, alpha: self.policy.alpha });
+        let test = PooledTest::new(ratios, self.center, draws, self.seed);
+        let (Ok(test), Some(centers)) = (test, centers) else {
+            return PoolTest::Nothing(NoTest::UnfitNumbers);
+        };
         let n_slower = centers.iter().filter(|node| node.value > 0.0).count();
         // A node with a ratio of exactly 1 has no sign.
         let n_signs = centers.iter().filter(|node| node.value != 0.0).count();
         let sign_p = sign_test(n_slower, n_signs).unwrap_or(1.0);
-        Some(PoolTest::Nodes { p: found.test().ok()?.p, found, n_slower, sign_p })
-    });
-    found.unwrap_or(PoolTest::Nothing(NoTest::UnfitNumbers))
+        PoolTest::Nodes { test: Box::new(test), n_slower, sign_p }
+    }
+
+    /// The test of a session on one machine, with one analysis at the end.
+    fn test_one(&self, slots: Slots) -> PoolTest {
+        let design = SequentialDesign {
+            spending: self.spending(),
+            estimand: estimand_of(self.policy.estimand),
+            margin: self.policy.same_within.ln_1p(),
+            limit: 0.0,
+            seed: self.seed,
+        };
+        let mut test = SequentialTest::new(design);
+        let end = at_the_end(slots.len());
+        match slots.pairs().and_then(|pairs| test.take(&pairs, &end)) {
+            Ok(true) => PoolTest::One { slots, test: Box::new(test) },
+            Ok(false) => PoolTest::Nothing(no_decision(test.spending(), slots.len())),
+            Err(_) => PoolTest::Nothing(NoTest::UnfitNumbers),
+        }
+    }
 }
 
-/// The test of a session on one machine, with one analysis at the end.
-fn test_one(slots: Slots, policy: &DecisionRule, family: usize, seed: u64) -> PoolTest {
-    let question = SequentialDesign {
-        spending: Spending { alpha: policy.alpha, family, n_min: 0 },
-        estimand: estimand_of(policy.estimand),
-        margin: policy.same_within.ln_1p(),
-        limit: 0.0,
-        seed,
-    };
-    let mut test = SequentialTest::new(question);
-    let end = [InterimPoint { n_pairs: slots.len(), fraction: 1.0 }];
-    match slots.pairs().and_then(|pairs| test.take(&pairs, &end)) {
-        Ok(true) => PoolTest::One { slots, test: Box::new(test) },
-        Ok(false) => PoolTest::Nothing(match test.spending().n_pairs_needed() {
-            Some(need) => NoTest::TooFewPairs { have: slots.len(), need },
-            None => NoTest::FamilyTooLarge { n: family },
-        }),
-        Err(_) => PoolTest::Nothing(NoTest::UnfitNumbers),
+fn at_the_end(n_pairs: usize) -> [InterimPoint; 1] {
+    [InterimPoint { n_pairs, fraction: 1.0 }]
+}
+
+/// Reason why so many pairs cannot decide.
+fn no_decision(spending: &Spending, n_pairs: usize) -> NoTest {
+    match spending.n_pairs_needed() {
+        Some(need) => NoTest::TooFewPairs { have: n_pairs, need },
+        None => NoTest::FamilyTooLarge { n: spending.family },
     }
 }
 
 impl PoolTest {
     fn p(&self) -> f64 {
         match self {
-            Self::Nodes { p, .. } => *p,
+            Self::Nodes { test, .. } => test.p(),
             Self::One { test, .. } => test.p(),
             Self::Nothing(_) => 1.0,
         }
@@ -290,14 +319,16 @@ fn evidence(line: &PoolLine, tested: &PoolTest, share: f64, p: f64) -> PoolEvide
     let alpha = line.policy.alpha * share;
     let unfit = PoolEvidence::None { because: NoTest::UnfitNumbers };
     match tested {
-        PoolTest::Nodes { found, n_slower, sign_p, .. } => match found.interval(alpha) {
+        PoolTest::Nodes { test, n_slower, sign_p } => match test.interval(alpha) {
             Ok(interval) => PoolEvidence::Pooled(PooledRatio {
                 n_nodes: line.nodes.len(),
                 p,
-                ratio: ratio(found.mean, interval),
+                effects_p: test.effects_p(),
+                relabelling_p: test.relabelling_p(),
+                ratio: ratio(test.effects().mean, interval),
                 alpha,
-                between: found.between.exp_m1(),
-                q: found.q,
+                between: test.effects().between.exp_m1(),
+                q: test.effects().q,
                 n_slower: *n_slower,
                 sign_p: *sign_p,
             }),

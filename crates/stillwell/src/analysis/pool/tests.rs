@@ -1,6 +1,7 @@
 //! Verdicts on generated pairs.
 
 use super::*;
+use crate::verdict::{Verdict, of_interval};
 use stats::Stream;
 
 const POLICY: DecisionRule =
@@ -80,6 +81,10 @@ fn what_cannot_be_tested_says_why() {
     let few = pool(vec![piece("x", "n0", 1.0, 3, &mut stream)], 1, 1);
     let because = NoTest::TooFewPairs { have: 3, need: 8 };
     assert_eq!(few[0].evidence, PoolEvidence::None { because });
+    // Ten variants share alpha, and three pairs a node are too few for a tenth of it.
+    let three = ["n0", "n1", "n2"].map(|node| piece("x", node, 1.0, 3, &mut stream));
+    let because = NoTest::TooFewPairs { have: 9, need: 11 };
+    assert_eq!(pool(three.to_vec(), 10, 1)[0].evidence, PoolEvidence::None { because });
     let mut still = piece("x", "n0", 1.0, 4, &mut stream);
     still.slots.slot1 = vec![1.0; 4];
     still.slots.slot2 = vec![1.0; 4];
@@ -87,4 +92,48 @@ fn what_cannot_be_tested_says_why() {
     let because = NoTest::UnfitNumbers;
     assert_eq!(pool(vec![still, other], 1, 1)[0].evidence, PoolEvidence::None { because });
     assert!(pool(Vec::new(), 0, 1).is_empty());
+}
+
+/// The p-value, the interval and the word come from one decision, with tied times too.
+#[test]
+fn what_is_printed_agrees() {
+    let (mut stream, mut n_different) = (Stream::new(4), 0);
+    for _ in 0..60 {
+        let mut pieces = Vec::new();
+        for (at, name) in ["a", "b", "c"].into_iter().enumerate() {
+            let ratio = 1.0 + 0.01 * (at * stream.below(3) as usize) as f64;
+            for node in ["n0", "n1", "n2", "n3"] {
+                let mut piece = piece(name, node, ratio, 2 + stream.below(6) as usize, &mut stream);
+                let tick = |time: &mut f64| *time = (*time / 4e3).round() * 4e3;
+                piece.slots.slot1.iter_mut().chain(&mut piece.slots.slot2).for_each(tick);
+                pieces.push(piece);
+            }
+        }
+        for line in pool(pieces, 3, 1) {
+            let PoolEvidence::Pooled(found) = line.evidence else { continue };
+            let word = of_interval(found.ratio, found.ratio.ratio, &POLICY, false).verdict;
+            let is_different = matches!(word, Verdict::Faster | Verdict::Slower);
+            assert_eq!(is_different, found.p <= POLICY.alpha, "{found:?}");
+            assert!(found.p >= found.effects_p.max(found.relabelling_p), "{found:?}");
+            n_different += usize::from(is_different);
+        }
+    }
+    assert!((20..160).contains(&n_different), "{n_different}");
+}
+
+/// Few pairs on nodes that agree by chance: Student's t is sure, the coins are not.
+#[test]
+fn nodes_that_agree_by_chance_make_no_verdict() {
+    let logs: [[f64; 3]; 3] =
+        [[0.021, 0.019, -0.001], [0.02, -0.0009, 0.0205], [-0.0011, 0.0201, 0.02]];
+    let pieces = logs.iter().enumerate().map(|(node, logs)| {
+        let mut piece = piece("x", &format!("n{node}"), 1.0, logs.len(), &mut Stream::new(1));
+        piece.slots.slot1 = vec![1e6; logs.len()];
+        piece.slots.slot2 = logs.iter().map(|log: &f64| 1e6 * log.exp()).collect();
+        piece.slots.slot1_is_new = vec![false; logs.len()];
+        piece
+    });
+    let all = pooled(&pool(pieces.collect(), 1, 1)[0]);
+    assert!(all.effects_p < 0.01 && all.relabelling_p > 0.01, "{all:?}");
+    assert!(all.p == all.relabelling_p && all.ratio.lo < 1.0, "{all:?}");
 }
