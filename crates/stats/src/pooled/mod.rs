@@ -32,7 +32,9 @@ pub enum Center {
 /// The center of each group with its standard error.
 ///
 /// The error is the geometric mean of two errors: the group's own, and the shared one, which `n`
-/// values with the pooled spread within the groups would have. A group of fewer than 8 values, or
+/// values with the pooled spread within the groups would have. The spread is that of the center: a
+/// standard deviation for [`Center::Mean`], `sqrt(n)` times the error of the trimmed mean for
+/// [`Center::Typical`], which no single time can make large. A group of fewer than 8 values, or
 /// without spread, has the shared error. If the pooled spread has fewer than 8 degrees of freedom,
 /// the spread of all values replaces it.
 ///
@@ -56,7 +58,7 @@ pub fn centers(groups: &[Vec<f64>], center: Center) -> Result<Vec<PointEstimate>
             Center::Mean => (mean_of(group), sample_sd(group).map(|sd| sd / count(group).sqrt())),
         });
     }
-    let spread = spread(groups)?;
+    let spread = spread(groups, center)?;
     let with_error = |((value, own), group): ((f64, Result<f64, Invalid>), &Vec<f64>)| {
         let shared = spread / count(group).sqrt();
         let own = own.ok().filter(|own| group.len() >= OWN_SPREAD_MIN && *own > 0.0);
@@ -70,10 +72,14 @@ fn count(group: &[f64]) -> f64 {
 }
 
 /// Standard deviation within the groups, or of all values if the groups are too small.
-fn spread(groups: &[Vec<f64>]) -> Result<f64, Invalid> {
+fn spread(groups: &[Vec<f64>], center: Center) -> Result<f64, Invalid> {
     let (mut squares, mut df) = (0.0, 0);
     for group in groups.iter().filter(|group| group.len() > 1) {
-        squares += sample_variance(group)? * (group.len() - 1) as f64;
+        let variance = match center {
+            Center::Typical => SortedSample::new(group)?.trimmed_mean_se()?.powi(2) * count(group),
+            Center::Mean => sample_variance(group)?,
+        };
+        squares += variance * (group.len() - 1) as f64;
         df += group.len() - 1;
     }
     let within = (squares / df as f64).sqrt();

@@ -157,11 +157,11 @@ fn many_machines_err_as_seldom_as_one() {
     }
 }
 
-/// The same program on every node. By the random-effects test alone, up to 5.3 % of the pools with
+/// The same program on every node. By the random-effects test alone, up to 2.2 % of the pools with
 /// heavy tails and unequal nodes are called different at 1 % (docs/experiments.md).
 #[test]
 fn the_same_program_on_every_machine_is_seldom_called_different() {
-    let (n, mut n_by_effects) = (4000, 0);
+    let (n, mut by_effects_max) = (4000, 0);
     for (cell, shape) in pool_shapes().into_iter().enumerate() {
         let is_false = |seed: u64| {
             let groups = shape.groups(&mut Stream::new(seed), 0.0, 0.0);
@@ -175,8 +175,8 @@ fn the_same_program_on_every_machine_is_seldom_called_different() {
         let (n_false, by_effects) =
             seeds.map(is_false).reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         at_most(&format!("{shape:?}"), n_false, n as usize, 0.01);
-        n_by_effects += by_effects;
+        by_effects_max = by_effects_max.max(by_effects);
     }
-    // The cells are worth testing only while one of both tests alone fails on them.
-    assert!(n_by_effects > 15 * 4000 / 100, "{n_by_effects}");
+    // The cells are worth testing only while one of both tests alone fails on some.
+    assert!(by_effects_max > 60, "{by_effects_max}");
 }
