@@ -1,4 +1,4 @@
-//! Time of one look and of a whole comparison:
+//! Time of one test, of an interval and of one look (interim analysis):
 //! `RAYON_NUM_THREADS=1 cargo run --release -p stats --example speed`.
 #![expect(
     clippy::disallowed_methods,
@@ -11,6 +11,8 @@ use std::time::Instant;
 
 use stats::Stream;
 use stats::relabel::{Estimand, Orbit, Pairs};
+use stats::sequential::{SequentialDesign, SequentialTest};
+use stats::spending::{Spending, by_pairs};
 
 /// Time of the fastest repetition, in milliseconds.
 fn fastest_ms(n: usize, mut action: impl FnMut()) -> f64 {
@@ -29,6 +31,21 @@ fn pairs(n: usize) -> Pairs {
     Pairs::new(&slot(), &slot(), &coins).unwrap()
 }
 
+/// The last of all looks at a comparison of 120 pairs at 1 %, without the ones before.
+fn look_ms() -> f64 {
+    let (pairs, points) = (pairs(120), by_pairs(120));
+    let (last, before) = points.split_last().unwrap();
+    let spending = Spending { alpha: 0.01, family: 1, n_min: 0 };
+    let (estimand, margin) = (Estimand::Adaptive, 0.01);
+    let design = SequentialDesign { spending, estimand, margin, limit: 0.0, seed: 2 };
+    let mut test = SequentialTest::new(design);
+    test.take(&pairs, before).unwrap();
+    assert!(last.n_pairs == 120 && test.n_looks() > 0);
+    fastest_ms(50, || {
+        assert!(test.clone().take(black_box(&pairs), &points).unwrap());
+    })
+}
+
 fn main() {
     for (n, draws, repeats) in [(18, 99_999, 5), (120, 1999, 50), (500, 9999, 5)] {
         let (pairs, orbit) = (pairs(n), Orbit::new(n, draws, 2).unwrap());
@@ -42,4 +59,5 @@ fn main() {
             "{n} pairs, {draws} draws: one test of three statistics {look_ms:.2} ms, with interval {whole_ms:.0} ms"
         );
     }
+    println!("one look at 120 pairs at 1 %: {:.2} ms", look_ms());
 }
