@@ -1,7 +1,7 @@
 # Each target is one real command or two; CI calls `make test`.
 CARGO_TARGET_DIR ?= target
-STILLWELL = $(abspath $(CARGO_TARGET_DIR))/release/stillwell
-DIST = $(abspath $(CARGO_TARGET_DIR))/dist/stillwell
+STILLWELL = $(abspath $(CARGO_TARGET_DIR))/debug/stillwell
+RELEASE = $(abspath $(CARGO_TARGET_DIR))/release/stillwell
 TESTS = crates/stillwell/tests
 # A part of the tests that cannot run here ends with 77 and says why. That is no error for a developer.
 SKIP_IS_NO_ERROR = || test $$? = 77
@@ -10,24 +10,24 @@ PREFIX = /usr/local
 BIN = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-.PHONY: build dist install demo test test-tools test-vm test-report test-slurm lint bench bless capture
+.PHONY: build release install demo test test-tools test-vm test-report test-slurm lint bench bless capture
 
-build: ## the program for every day: optimised, quick to build
+build: ## the program for every day and for the tests: not optimised, quick to build
+	cargo build --locked
+
+release: ## the program that is measured and installed: optimised, stripped, slow to build
 	cargo build --release --locked
 
-dist: ## the program that is measured and installed: link-time optimisation, stripped, slow to build
-	cargo build --profile dist --locked
-
-# As root there may be no cargo, so `make install` takes what `make dist` has made.
+# As root there may be no cargo, so `make install` takes what `make release` has made.
 install: ## the program, its manual page and its completions: PREFIX [/usr/local], DESTDIR [empty]
-	test -x $(DIST) || $(MAKE) --no-print-directory dist
+	test -x $(RELEASE) || $(MAKE) --no-print-directory release
 	install -d $(BIN) $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
-	install -m 755 $(DIST) $(BIN)/stillwell
-	$(DIST) man > $(SHARE)/man/man1/stillwell.1
-	$(DIST) completions bash > $(SHARE)/bash-completion/completions/stillwell
-	$(DIST) completions zsh > $(SHARE)/zsh/site-functions/_stillwell
-	$(DIST) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish
+	install -m 755 $(RELEASE) $(BIN)/stillwell
+	$(RELEASE) man > $(SHARE)/man/man1/stillwell.1
+	$(RELEASE) completions bash > $(SHARE)/bash-completion/completions/stillwell
+	$(RELEASE) completions zsh > $(SHARE)/zsh/site-functions/_stillwell
+	$(RELEASE) completions fish > $(SHARE)/fish/vendor_completions.d/stillwell.fish
 
 demo: build ## compare two real commands of this machine
 	@mkdir -p target/demo
@@ -40,7 +40,7 @@ test: ## everything that CI checks; ends with what ran, what was skipped and why
 test-tools: ## install what the next three need: as root with apt-get, and with npm and pip
 	$(TESTS)/tools
 
-test-vm: ## the release build on real kernels, in emulated machines
+test-vm: ## the program on real kernels, in emulated machines
 	$(TESTS)/vm/run $(SKIP_IS_NO_ERROR)
 
 test-report: ## pages of `stillwell report` in a real browser
@@ -53,8 +53,8 @@ lint: ## formatting and clippy, no warnings
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
-bench: export STILLWELL = $(DIST)
-bench: dist ## the experiments of docs/experiments.md, side by side with other tools
+bench: export STILLWELL = $(RELEASE)
+bench: release ## the experiments of docs/experiments.md, side by side with other tools
 	experiments/overhead/run
 	experiments/records/run
 	experiments/real/run

@@ -30,7 +30,7 @@ def begin(name, parser=None, keep=False, **sizes):
     parser.add_argument("--full", action="store_true", help="the largest sizes")
     asked = parser.parse_args()
     if not os.access(STILLWELL, os.X_OK):
-        sys.exit(f"{STILLWELL}: not there; run `make build`, or set STILLWELL to the program")
+        sys.exit(f"{STILLWELL}: not there; run `make release`, or set STILLWELL to the program")
     scratch = ROOT / "target/experiments" / (f"{name}-quick" if keep and asked.quick else name)
     if not keep:
         shutil.rmtree(scratch, ignore_errors=True)

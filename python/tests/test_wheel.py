@@ -17,7 +17,7 @@ import zipfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from real import ROOT, built  # noqa: E402
 
-TOOLS = os.path.join(os.path.dirname(os.path.dirname(built("release"))), "wheel-tools")
+TOOLS = os.path.join(os.path.dirname(os.path.dirname(built("debug"))), "wheel-tools")
 SCRIPT = """
     import stillwell
     stillwell.Runner().bench_func("sort", sorted, [3, 1, 2])
@@ -43,7 +43,7 @@ def tools():
     return os.path.join(TOOLS, "bin", "python")
 
 
-@unittest.skipUnless(os.path.exists(built("release")), "there is no %s; run make build" % built("release"))
+@unittest.skipUnless(os.path.exists(built("debug")), "there is no %s; run make build" % built("debug"))
 class Wheel(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -51,13 +51,13 @@ class Wheel(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
-        cls.environment = dict(os.environ, CARGO_TARGET_DIR=os.path.dirname(os.path.dirname(built("release"))), XDG_STATE_HOME=cls.folder + "/state")
+        cls.environment = dict(os.environ, CARGO_TARGET_DIR=os.path.dirname(os.path.dirname(built("debug"))), XDG_STATE_HOME=cls.folder + "/state")
         cls.environment["PATH"] = os.path.join(TOOLS, "bin") + os.pathsep + os.environ["PATH"]
         for name in ("STILLWELL", "PYTHONPATH"):  # The test must use the installed package.
             cls.environment.pop(name, None)
         # With the profile of `make build` and without stripping, cargo has nothing to build.
         pip = ["-m", "pip", "--disable-pip-version-check"]
-        words_of(cls.tools, *pip, "wheel", "--no-deps", "--no-build-isolation", "-C", "build-args=--profile=release --strip=false", "-w", cls.folder, ROOT, env=cls.environment)
+        words_of(cls.tools, *pip, "wheel", "--no-deps", "--no-build-isolation", "-C", "build-args=--profile=dev --strip=false", "-w", cls.folder, ROOT, env=cls.environment)
         [name] = [name for name in os.listdir(cls.folder) if name.endswith(".whl")]
         cls.wheel = os.path.join(cls.folder, name)
         # A fresh environment, except that it has the pytest of the tools.
