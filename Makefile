@@ -66,6 +66,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/noise/run
 	experiments/history/run
 	experiments/pool/run
+	cargo run --release --locked -p stats --example pools
 
 bless: ## accept changed snapshots, then read the diff; inline ones need `cargo insta accept`
 	INSTA_UPDATE=always TRYCMD=overwrite cargo test --locked --workspace
