@@ -13,7 +13,7 @@
 //! - a paired comparison while it grows: [`sequential`], with the alpha of [`spending`]
 //! - two independent samples, for display: [`two_sample`]
 //! - a new session against stored ones: [`across_sessions`]
-//! - one value a session, over months: [`e_divisive`]
+//! - one value a session, over months: [`level_shift`]
 //! - one ratio on many machines: [`pooled`]
 //! - arithmetic of values with errors: [`propagate`]
 #![forbid(unsafe_code)]
@@ -21,10 +21,10 @@
 
 pub mod across_sessions;
 pub mod changepoint;
-pub mod e_divisive;
 pub mod endpoint;
 mod interval;
 mod invalid;
+pub mod level_shift;
 pub mod multiplicity;
 pub mod pooled;
 mod prng;

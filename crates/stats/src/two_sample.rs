@@ -5,8 +5,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use crate::interval::Interval;
-use crate::invalid::{Invalid, at_least, between};
+use crate::invalid::{Invalid, at_least};
 use crate::series::ranks;
 use crate::sorted::{SortedSample, mean_of, sample_variance};
 
@@ -168,36 +167,4 @@ fn anderson_darling_variance(n: f64, m: f64) -> f64 {
         + 4.0 * h;
     let d = (2.0 * h + 6.0) * k * k - 4.0 * h * k;
     (((a * total + b) * total + c) * total + d) / ((total - 1.0) * (total - 2.0) * (total - 3.0))
-}
-
-/// Hodges-Lehmann shift of `y` against `x`, the median of all differences `y_j - x_i`, and the
-/// interval of differences that Mann-Whitney's test does not reject at `alpha`.
-///
-/// Hodges & Lehmann (1963). The interval is between the `c`-th smallest and the `c`-th largest
-/// difference, with `c = floor(n m / 2 - z sqrt(n m (n + m + 1) / 12))`, at least 1 (Hollander &
-/// Wolfe 1999, section 4.3; large samples). O(n m) in time and memory. Fails on an empty slice, NaN
-/// and infinity, and unless `0 < alpha < 1`.
-///
-/// ```
-/// let x = [1.1, 2.3, 2.9, 4.2, 5.0, 6.4];
-/// let y = [3.2, 4.0, 5.5, 6.1, 7.7, 9.3, 8.1];
-/// let (shift, interval) = stats::two_sample::hodges_lehmann_shift(&x, &y, 0.05).unwrap();
-/// // The exact table has the critical value 6 for samples of 6 and 7: the 7th from both ends.
-/// assert!((shift - 2.8).abs() < 1e-12);
-/// assert!((interval.lo + 0.3).abs() < 1e-12 && (interval.hi - 5.4).abs() < 1e-12);
-/// ```
-pub fn hodges_lehmann_shift(x: &[f64], y: &[f64], alpha: f64) -> Result<(f64, Interval), Invalid> {
-    at_least(1, x)?;
-    at_least(1, y)?;
-    between("alpha", alpha, 0.0, 1.0)?;
-    let differences: Vec<f64> = y.iter().flat_map(|y| x.iter().map(move |x| y - x)).collect();
-    let differences = SortedSample::new(&differences)?;
-    let (n, m) = (x.len() as f64, y.len() as f64);
-    let normal = Normal::standard();
-    let spread = (n * m * (n + m + 1.0) / 12.0).sqrt();
-    let c = (n * m / 2.0 - normal.inverse_cdf(1.0 - alpha / 2.0) * spread).floor().max(1.0);
-    let sorted = differences.as_slice();
-    let from_end = c as usize - 1;
-    let interval = Interval { lo: sorted[from_end], hi: sorted[sorted.len() - 1 - from_end] };
-    Ok((differences.median(), interval))
 }

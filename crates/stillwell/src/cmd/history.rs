@@ -13,7 +13,7 @@ use crate::cmd::site::Folder;
 use crate::convert::source::Detail;
 use crate::history::commits::Commits;
 use crate::history::detection::{self, DetectionSettings};
-use crate::history::series::{self, Series};
+use crate::history::series::{self, Change, ChangeKind, Series};
 use crate::history::store::{AddOutcome, HistoryStore, NewRecord};
 use crate::history::{BenchmarkResult, RecordOrigin, StoredResult, extract};
 use crate::plan::defaults;
@@ -294,7 +294,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     if let Some(last) = verb.last {
         for series in &mut found {
             let first = series.values.len().saturating_sub(last);
-            series.changes.retain(|change| change.at >= first);
+            series.changes.retain(|change| change.until.unwrap_or(change.at) >= first);
         }
     }
     let changes = changed(&found, commits);
@@ -304,7 +304,9 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
         print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
     }
     let is_slower = |fail_on: FailOn| {
-        changes.iter().any(|it| it.change.ratio.lo > 1.0 + fail_on.slower_pct / 100.0)
+        let limit = 1.0 + fail_on.slower_pct / 100.0;
+        let is_level = |change: &Change| change.kind == ChangeKind::Level;
+        changes.iter().any(|it| is_level(it.change) && it.change.ratio.lo > limit)
     };
     Ok(if verb.fail_on.is_some_and(is_slower) {
         exit_code::CHECK_FAILED

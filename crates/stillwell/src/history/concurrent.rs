@@ -64,6 +64,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::RatioInterval;
+    use crate::history::series::ChangeKind;
     use crate::history::{RecordOrigin, StoredResult, fixture};
 
     /// One result a day; changes as (day, ratio).
@@ -78,6 +79,8 @@ mod tests {
             result: fixture::result("b", 1.0, None),
         };
         let change = |&(day, ratio): &(i64, f64)| Change {
+            kind: ChangeKind::Level,
+            until: None,
             at: (day - days.start) as usize,
             p: 0.001,
             ratio: RatioInterval { ratio, lo: ratio, hi: ratio },

@@ -1,26 +1,20 @@
-//! Detection of changes: puts results in series and finds the places of level changes (`stats::e_divisive`). Pure.
+//! Detection of changes: puts results in series and finds the changes of their levels (`stats::level_shift`). Pure.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use stats::Interval;
-use stats::e_divisive::{self, DivisionOptions};
+use stats::level_shift::{self, LevelHistory, Shape, Shift, ShiftOptions};
 use stats::multiplicity::benjamini_hochberg;
-use stats::two_sample::hodges_lehmann_shift;
 
 use crate::analysis::RatioInterval;
-use crate::history::series::{Change, ConcurrentChanges, LEVEL_MIN, ResultSequence, Series};
+use crate::history::series::{
+    Change, ChangeKind, ConcurrentChanges, LEVEL_MIN, ResultSequence, Series,
+};
 use crate::history::{StoredResult, concurrent, relative};
 use crate::values::Estimate;
 
 /// Smallest significance level. A smaller one needs more random orders than a computer can draw in reasonable time.
 pub const ALPHA_MIN: f64 = 1e-5;
-/// Random orders at first, for an alpha of 1 % or more.
-const N_ORDERS: usize = 999;
-/// Largest number of results on either side for the size of a change. The time grows with the square of this number,
-/// and more results hardly narrow the interval.
-const SIDE_MAX: usize = 300;
-
 /// Settings of the detection.
 #[derive(Clone, Copy, Debug)]
 pub struct DetectionSettings {
@@ -52,9 +46,8 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
     let mut groups: Vec<ResultSequence> =
         by_key.into_values().map(|entries| ResultSequence::of(entries, policy.estimate)).collect();
     if policy.is_relative {
-        let own = |change: &Change| (change.at, change.ratio.ratio.ln());
         groups = relative::relative(groups, |group| {
-            divided(group, policy).0.changes.iter().map(own).collect()
+            divided(group, policy).0.changes.iter().flat_map(own_changes).collect()
         });
     }
     let mut all: Vec<(Series, Option<f64>)> =
@@ -81,7 +74,7 @@ pub fn detect(entries: Vec<StoredResult>, policy: DetectionSettings) -> Vec<Seri
 
 /// Draws more random orders for the series whose p is the smallest possible one.
 ///
-/// After 999 orders p is at least 0.001. Among more than 50 series, the rule of Benjamini and Hochberg rejects no
+/// After 199 orders p is at least 0.005. Among more than 10 series, the rule of Benjamini and Hochberg rejects no
 /// single series at that p. `k` such series of `m` need `m / (k false_discovery)` orders each, so their total is the
 /// same for any `k`; this function draws twice as many. Only series at the smallest p continue, so a final p is never
 /// smaller than that of the longer draw alone. The error rate of each series holds.
@@ -98,41 +91,39 @@ fn resolve(all: &mut [(Series, Option<f64>)], policy: DetectionSettings) {
         }
         n_orders = (2.0 * n_needed).ceil() as usize;
         unresolved.par_iter_mut().for_each(|(series, p)| {
-            let options = DivisionOptions { n_orders, ..options(policy) };
+            let options = ShiftOptions { n_orders, ..options(policy) };
             let logs = stats::logs(&series.values).ok();
-            *p = logs.and_then(|logs| e_divisive::p_of_no_change(&logs, options).ok());
+            *p = logs.and_then(|logs| level_shift::p_of_no_shift(&logs, options).ok());
         });
     }
 }
 
-fn options(policy: DetectionSettings) -> DivisionOptions {
-    // Then a p of alpha corresponds to ten orders that are at least as far apart as the data.
-    let n_orders = N_ORDERS.max((10.0 / policy.alpha).ceil() as usize - 1);
-    DivisionOptions { alpha: policy.alpha, side_min: LEVEL_MIN, n_orders, seed: policy.seed }
+fn options(policy: DetectionSettings) -> ShiftOptions {
+    // Then a p of alpha is two of all orders, the real one included.
+    let n_orders = (2.0 / policy.alpha).ceil() as usize - 1;
+    ShiftOptions { alpha: policy.alpha, level_min: LEVEL_MIN, n_orders, seed: policy.seed }
+}
+
+/// The places of a change at which the level of a series jumps by itself. A drift has none.
+fn own_changes(change: &Change) -> Vec<relative::OwnChange> {
+    let size = change.ratio.ratio.ln();
+    match (change.kind, change.until) {
+        (ChangeKind::Drift, _) => Vec::new(),
+        (_, Some(until)) => vec![(change.at, size), (until, -size)],
+        (_, None) => vec![(change.at, size)],
+    }
 }
 
 /// The changes of one series, and the p-value of "there is none".
 fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Option<f64>) {
     let ResultSequence { entries, values, is_by_commit } = ordered;
     let logs = stats::logs(&values).ok();
-    let found = logs.as_ref().and_then(|logs| e_divisive::divide(logs, options(policy)).ok());
-    let changes = found.as_ref().zip(logs.as_ref()).map(|(found, logs)| {
-        let at: Vec<usize> = found.changes.iter().map(|change| change.at).collect();
-        let change = |(i, change): (usize, &e_divisive::LevelChange)| {
-            let start = if i == 0 { 0 } else { at[i - 1] };
-            let end = at.get(i + 1).copied().unwrap_or(logs.len());
-            Some(Change {
-                at: change.at,
-                p: change.p,
-                ratio: ratio(&logs[start..change.at], &logs[change.at..end])?,
-                also_changed: also_changed(&entries[change.at - 1], &entries[change.at]),
-                together: ConcurrentChanges::default(),
-            })
-        };
-        found.changes.iter().enumerate().filter_map(change).collect::<Vec<_>>()
-    });
+    let found = logs.and_then(|logs| level_shift::find(&logs, options(policy)).ok());
     let is_large = |change: &Change| change.ratio.ratio.ln().abs() >= policy.size_min.ln_1p();
-    let changes = changes.unwrap_or_default().into_iter().filter(is_large).collect();
+    let changes = |found: &LevelHistory| -> Vec<Change> {
+        found.shifts.iter().map(|shift| change(shift, &entries)).filter(is_large).collect()
+    };
+    let changes = found.as_ref().map(changes).unwrap_or_default();
     let first = &entries[0];
     let series = Series {
         benchmark: first.result.benchmark.clone(),
@@ -148,11 +139,23 @@ fn divided(ordered: ResultSequence, policy: DetectionSettings) -> (Series, Optio
     (series, found.map(|found| found.p))
 }
 
-fn ratio(before: &[f64], after: &[f64]) -> Option<RatioInterval> {
-    let before = &before[before.len().saturating_sub(SIDE_MAX)..];
-    let after = &after[..after.len().min(SIDE_MAX)];
-    let (shift, Interval { lo, hi }) = hodges_lehmann_shift(before, after, 0.05).ok()?;
-    Some(RatioInterval { ratio: shift.exp(), lo: lo.exp(), hi: hi.exp() })
+fn change(shift: &Shift, entries: &[StoredResult]) -> Change {
+    let (kind, at, until) = match shift.shape {
+        Shape::Step { at } => (ChangeKind::Level, at, None),
+        Shape::Spell { from, to } => (ChangeKind::Spell, from, Some(to)),
+        // There is a result before it, to compare with.
+        Shape::Drift { from, to } => (ChangeKind::Drift, from.max(1), Some(to)),
+    };
+    let [ratio, lo, hi] = [shift.size, shift.interval.lo, shift.interval.hi].map(f64::exp);
+    Change {
+        kind,
+        at,
+        until,
+        p: shift.p,
+        ratio: RatioInterval { ratio, lo, hi },
+        also_changed: also_changed(&entries[at - 1], &entries[at]),
+        together: ConcurrentChanges::default(),
+    }
 }
 
 fn also_changed(before: &StoredResult, after: &StoredResult) -> Vec<(String, String, String)> {
@@ -215,7 +218,7 @@ mod tests {
         let [change] = &found[0].changes[..] else { panic!("{:?}", found[0].changes) };
         assert_eq!((change.at, &found[0].entries[20].result.revision), (20, &Some("r20".into())));
         let RatioInterval { ratio, lo, hi } = change.ratio;
-        assert!(lo > 1.02 && lo < 1.03 && ratio > lo && ratio < hi && hi < 1.04, "{change:?}");
+        assert!(lo > 1.015 && lo < 1.03 && ratio > lo && ratio < hi && hi < 1.04, "{change:?}");
         assert_eq!(change.also_changed, [("kernel".into(), "6.1".into(), "6.12".into())]);
         assert_eq!(found[1].changes, []);
         // The fixture gives all results the same median.

@@ -113,7 +113,11 @@ pub fn relative(
         for (member, found) in members.iter_mut().zip(found) {
             let least = share * largest[member.machine()];
             let large = found.into_iter().filter(|own| own.1.abs() >= least);
-            member.levels = member.levels_between(&large.map(|own| own.0).collect::<Vec<_>>());
+            let mut places: Vec<usize> = large.map(|own| own.0).collect();
+            // A spell may end after the next change.
+            places.sort_unstable();
+            places.dedup();
+            member.levels = member.levels_between(&places);
         }
     }
     find_common(&mut members);

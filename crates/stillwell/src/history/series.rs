@@ -40,11 +40,26 @@ pub struct Series {
     pub changes: Vec<Change>,
 }
 
+/// What the level does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It changes, and stays.
+    Level,
+    /// It changes, and goes back.
+    Spell,
+    /// It moves slowly.
+    Drift,
+}
+
 /// A change of level.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Position of the first result after it.
+    pub kind: ChangeKind,
+    /// Position of the first result after it; of a spell or a drift, of its first result.
     pub at: usize,
+    /// Position of the first result after a spell or a drift. It is the number of results if a drift goes on.
+    pub until: Option<usize>,
     pub p: f64,
     /// After ÷ before, at 95 %; above 1 is slower. The search picks the place with the largest difference, so the
     /// ratio is biased away from 1.
@@ -103,13 +118,16 @@ impl Series {
 
     /// The levels between the changes, in order.
     pub fn levels(&self) -> Vec<Level> {
-        let starts = std::iter::once(0).chain(self.changes.iter().map(|change| change.at));
-        let ends = self.changes.iter().map(|change| change.at).chain([self.values.len()]);
-        let level = |(start, end): (usize, usize)| {
+        let ends = self.changes.iter().flat_map(|change| [Some(change.at), change.until]).flatten();
+        let mut places: Vec<usize> = ends.chain([0, self.values.len()]).collect();
+        places.sort_unstable();
+        places.dedup();
+        let level = |place: &[usize]| {
+            let (start, end) = (place[0], place[1]);
             let median = SortedSample::new(&self.values[start..end]).map(|values| values.median());
             Level { start, end, median: median.unwrap_or(f64::NAN) }
         };
-        starts.zip(ends).map(level).collect()
+        places.windows(2).map(level).collect()
     }
 
     /// Time of a result on the axis of the series, seconds since 1970: of its commit or of its measurement.

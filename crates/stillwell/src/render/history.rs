@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::analysis::RatioInterval;
 use crate::history::commits::CommitRange;
-use crate::history::series::{Change, ConcurrentChanges, Series};
+use crate::history::series::{Change, ChangeKind, ConcurrentChanges, Series};
 use crate::history::{BenchmarkResult, StoredResult};
 use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::histogram::block_of_eighths;
@@ -76,7 +76,8 @@ pub fn added(n: AddCounts) -> String {
 pub fn list(all: &[Series]) -> String {
     let mut rows = vec![table::cells(&["benchmark", "results", "now", "", "last change", "when"])];
     for series in all {
-        let last = series.changes.last();
+        let is_level = |change: &&Change| change.kind == ChangeKind::Level;
+        let last = series.changes.iter().rfind(is_level);
         let (ratio, when) = match last {
             Some(change) => (signed_percent(change.ratio.ratio), day(series.time_s(change.at))),
             None => (String::new(), String::new()),
@@ -148,7 +149,11 @@ pub fn changes(
     let mut out = String::new();
     for it in changes {
         let SeriesChange { series, change, commits } = it;
-        let style = if change.ratio.ratio > 1.0 { styles.slower } else { styles.faster };
+        let style = match change.kind {
+            ChangeKind::Level if change.ratio.ratio > 1.0 => styles.slower,
+            ChangeKind::Level => styles.faster,
+            ChangeKind::Spell | ChangeKind::Drift => styles.attention,
+        };
         let (before, after) = (&series.entries[change.at - 1], &series.entries[change.at]);
         writeln!(
             out,
@@ -168,6 +173,9 @@ pub fn changes(
             one_line(&series.machine)
         )
         .ok();
+        if let Some(words) = duration(series, change, day) {
+            wrap(&mut out, "   ", 6, &words);
+        }
         for (name, old, new) in &change.also_changed {
             wrap(&mut out, "   also changed: ", 6, &format!("{name}, {old} to {new}"));
         }
@@ -192,7 +200,7 @@ pub fn changes(
     writeln!(
         out,
         "{} in {} with {}",
-        if changes.is_empty() { "no change".to_owned() } else { counted(changes.len(), "change") },
+        counts(changes),
         counted(all.len(), "benchmark"),
         counted(n_results, "result"),
     )
@@ -205,6 +213,35 @@ pub fn changes(
         writeln!(out, "{n_unfit} of them have values that are not above zero, and no ratio").ok();
     }
     out
+}
+
+/// `2 changes, 1 spell`; `no change`.
+fn counts(changes: &[SeriesChange<'_>]) -> String {
+    let kinds =
+        [(ChangeKind::Level, "change"), (ChangeKind::Spell, "spell"), (ChangeKind::Drift, "drift")];
+    let count = |(kind, word): (ChangeKind, &str)| {
+        let n = changes.iter().filter(|it| it.change.kind == kind).count();
+        (n > 0).then(|| counted(n, word))
+    };
+    let counts: Vec<String> = kinds.into_iter().filter_map(count).collect();
+    if counts.is_empty() { "no change".into() } else { counts.join(", ") }
+}
+
+/// How long a spell or a drift lasts. `day` is the day of a time.
+pub(super) fn duration(
+    series: &Series,
+    change: &Change,
+    day: impl Fn(i64) -> String,
+) -> Option<String> {
+    let until = change.until?;
+    let results = counted(until - change.at, "result");
+    let end = (until < series.values.len()).then(|| day(series.time_s(until)));
+    Some(match (change.kind, end) {
+        (ChangeKind::Drift, Some(end)) => format!("a slow drift over {results}, until {end}"),
+        (ChangeKind::Drift, None) => format!("a slow drift over {results}; it may go on"),
+        (_, Some(end)) => format!("a spell of {results}: from {end} on the level is the old one"),
+        (_, None) => format!("a spell of {results}"),
+    })
 }
 
 /// The sentence about other series that changed at the same time.

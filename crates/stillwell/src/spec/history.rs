@@ -116,7 +116,8 @@ pub struct HistoryChanges {
     /// The git repository that knows the commits [default: the one around us]
     #[arg(long, value_name = "DIR")]
     pub repository: Option<PathBuf>,
-    /// Exit with 1 when a benchmark that is listed became slower (by more than PCT percent)
+    /// Exit with 1 when the level of a listed benchmark became slower (by more than PCT percent); spells and drifts do
+    /// not count
     #[arg(long, value_name = "slower[:PCT]")]
     pub fail_on: Option<FailOn>,
 }

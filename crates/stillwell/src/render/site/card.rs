@@ -3,9 +3,9 @@
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
-use crate::history::series::Series;
+use crate::history::series::{Change, ChangeKind, Series};
 use crate::render::columns::one_line;
-use crate::render::history::{SeriesChange, numbers, remark, revision, together};
+use crate::render::history::{SeriesChange, duration, numbers, remark, revision, together};
 use crate::render::units::signed_percent;
 
 /// The card of a change.
@@ -17,6 +17,8 @@ pub(super) struct ChangeCard {
     pub size: String,
     /// Ratio, interval and p.
     numbers: String,
+    /// How long a spell or a drift lasts.
+    duration: Option<String>,
     name: String,
     /// Path of the benchmark's page, from the directory of the site. `section` is the anchor on it.
     href: String,
@@ -45,7 +47,6 @@ pub(super) fn section(place: usize) -> String {
 
 pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
     let SeriesChange { series, change, commits } = changed;
-    let is_slower = change.ratio.ratio > 1.0;
     let side = |at: usize| ChangeSide {
         day: day(series.time_s(at)),
         revision: one_line(&revision(&series.entries[at].result)),
@@ -53,10 +54,11 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
     };
     let also = change.also_changed.iter();
     ChangeCard {
-        class: if is_slower { "slower" } else { "faster" },
-        word: if is_slower { "SLOWER" } else { "FASTER" },
+        class: class_and_word(change).0,
+        word: class_and_word(change).1,
         size: signed_percent(change.ratio.ratio),
         numbers: numbers(change),
+        duration: duration(series, change, day),
         name: one_line(&series.label()),
         href: super::page_of(&series.benchmark),
         section: section(place),
@@ -67,6 +69,17 @@ pub(super) fn card(changed: &SeriesChange<'_>, place: usize) -> ChangeCard {
         commits: commits.iter().flat_map(|it| &it.newest).map(|commit| one_line(commit)).collect(),
         n_more: commits.as_ref().map_or(0, |it| it.n - it.newest.len()),
         remark: remark(changed).map(|(words, _)| one_line(&words)),
+    }
+}
+
+fn class_and_word(change: &Change) -> (&'static str, &'static str) {
+    match (change.kind, change.ratio.ratio > 1.0) {
+        (ChangeKind::Level, true) => ("slower", "SLOWER"),
+        (ChangeKind::Level, false) => ("faster", "FASTER"),
+        (ChangeKind::Spell, true) => ("undecided", "SLOW SPELL"),
+        (ChangeKind::Spell, false) => ("undecided", "FAST SPELL"),
+        (ChangeKind::Drift, true) => ("undecided", "DRIFT TO SLOWER"),
+        (ChangeKind::Drift, false) => ("undecided", "DRIFT TO FASTER"),
     }
 }
 
