@@ -1,7 +1,7 @@
-"""Nine kinds of noise: for each run of a session the logarithm of its slowdown by noise, in time order.
+"""Nineteen kinds of noise: for each run of a session the logarithm of its slowdown by noise, in time order.
 
 The noise depends on the moment, not on the command. The kinds are those of crates/stats/tests/calibration/noise.rs, drift in
-both directions, and all of them together.
+both directions, all of them together, and ten that an audit of the program used.
 """
 
 import math
@@ -68,6 +68,71 @@ def combined(draw: random.Random, n: int) -> list[float]:
     return [sum(logs) / 2 for logs in zip(*(kind(draw, n) for kind in kinds))]
 
 
+def heavy_tails(draw: random.Random, n: int) -> list[float]:
+    """Autocorrelated noise whose innovations are Student's t with 2.2 degrees of freedom."""
+    level, logs = 0.0, []
+    for _ in range(n):
+        chi2 = draw.gammavariate(1.1, 2)
+        level = 0.9 * level + 0.004 * draw.gauss(0, 1) / math.sqrt(chi2 / 2.2)
+        logs.append(level)
+    return logs
+
+
+def two_speeds(draw: random.Random, n: int) -> list[float]:
+    """A core that switches between two speeds every 10 s, which is some 25 runs of 0.4 s."""
+    phase = draw.randrange(50)
+    return [math.log(1.5) * ((i + phase) % 50 < 25) + 0.005 * abs(draw.gauss(0, 1)) for i in range(n)]
+
+
+def resonance(draw: random.Random, n: int) -> list[float]:
+    """Another program works once in four runs, in step with the blocks."""
+    phase = draw.randrange(4)
+    return [0.08 * ((i + phase) % 4 == 0) + 0.01 * abs(draw.gauss(0, 1)) for i in range(n)]
+
+
+def loaded_slot(draw: random.Random, n: int) -> list[float]:
+    """The second run of a pair is slower, the more so the higher the load."""
+    loads = bursts(draw, n)
+    return [load * (1 + 0.5 * (i % 2)) for i, load in enumerate(loads)]
+
+
+def rounded_clock(draw: random.Random, n: int) -> list[float]:
+    """Runs of some 3 us on a clock of 1 us."""
+    return [math.log(max(1, round(3 + 0.3 * draw.gauss(0, 1)))) for _ in range(n)]
+
+
+def endless_spikes(draw: random.Random, n: int) -> list[float]:
+    """Spikes without a mean: one run in twenty takes 1/u times as long."""
+    spike = lambda: -math.log(1 - draw.random()) if draw.random() < 0.05 else 0
+    return [0.005 * abs(draw.gauss(0, 1)) + spike() for _ in range(n)]
+
+
+def thermal(draw: random.Random, n: int) -> list[float]:
+    """The core is slower by a fifth when it has become hot."""
+    hot = draw.randrange(10, 60)
+    return [0.2 / (1 + math.exp(-(i - hot) / 3)) + 0.01 * abs(draw.gauss(0, 1)) for i in range(n)]
+
+
+def carry_over(draw: random.Random, n: int) -> list[float]:
+    """A third of what slows a run slows the next one as well."""
+    logs, before = [], 0.0
+    for _ in range(n):
+        before = before / 3 + 0.02 * draw.lognormvariate(0, 1)
+        logs.append(before)
+    return logs
+
+
+def outage(draw: random.Random, n: int) -> list[float]:
+    """Three runs in ten of the session, in one piece, take up to three times as long."""
+    first = draw.randrange(max(1, n - 3 * n // 10))
+    slow = range(first, first + 3 * n // 10)
+    return [(draw.random() if i in slow else 0) + 0.01 * abs(draw.gauss(0, 1)) for i in range(n)]
+
+
+def quiet(draw: random.Random, n: int) -> list[float]:
+    return [0.001 * abs(draw.gauss(0, 1)) for _ in range(n)]
+
+
 GENERATORS: dict[str, Noise] = {
     "skewed, independent": skewed,
     "spikes": spikes,
@@ -78,6 +143,16 @@ GENERATORS: dict[str, Noise] = {
     "position": position,
     "coarse clock": coarse_clock,
     "combined": combined,
+    "heavy tails": heavy_tails,
+    "two speeds": two_speeds,
+    "resonance": resonance,
+    "loaded slot": loaded_slot,
+    "rounded clock": rounded_clock,
+    "endless spikes": endless_spikes,
+    "thermal": thermal,
+    "carry-over": carry_over,
+    "outage": outage,
+    "quiet": quiet,
 }
 
 # Nanoseconds of a run without noise. The scripted clock has whole nanoseconds, so it is coarse for a run of 200 ns.

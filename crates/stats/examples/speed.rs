@@ -50,10 +50,10 @@ fn main() {
     for (n, draws, repeats) in [(18, 99_999, 5), (120, 1999, 50), (500, 9999, 5)] {
         let (pairs, orbit) = (pairs(n), Orbit::new(n, draws, 2).unwrap());
         let look_ms = fastest_ms(repeats, || {
-            black_box(pairs.test(&orbit, Estimand::Adaptive, 0.0)).unwrap();
+            black_box(pairs.test(&orbit, Estimand::Adaptive.statistics(), 0.0)).unwrap();
         });
         let whole_ms = fastest_ms(repeats, || {
-            black_box(pairs.compare(&orbit, Estimand::Adaptive, 0.01, 1e-7)).unwrap();
+            black_box(pairs.compare(&orbit, Estimand::Adaptive.statistics(), 0.01, 1e-7)).unwrap();
         });
         println!(
             "{n} pairs, {draws} draws: one test of three statistics {look_ms:.2} ms, with interval {whole_ms:.0} ms"

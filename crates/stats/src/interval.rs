@@ -18,6 +18,11 @@ impl Interval {
         self.lo <= x && x <= self.hi
     }
 
+    /// Whether both ends are closer to 0 than `margin`.
+    pub fn is_within(self, margin: f64) -> bool {
+        -margin < self.lo && self.hi < margin
+    }
+
     /// Half of the width, the number after "+-", in the unit of the ends.
     pub fn half_width(self) -> f64 {
         (self.hi - self.lo) / 2.0

@@ -2,7 +2,7 @@
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};
-use crate::relabel::{Estimand, Orbit, Pairs, order_quantile};
+use crate::relabel::{Orbit, Pairs, Statistic, order_quantile};
 use crate::sorted::{SortedSample, harrell_davis_weights};
 use crate::two_sample;
 
@@ -74,7 +74,7 @@ pub fn shift(pairs: &Pairs, orbit: &Orbit, alpha: f64) -> Result<Shift, Invalid>
         weights.push(harrell_davis_weights(pairs.len(), p)?);
     }
     let at = |theta: f64| CandidateRatio::at(pairs, orbit, theta, alpha, &weights);
-    let start = at(pairs.test(orbit, Estimand::Typical, 0.0)?.selected.t)?;
+    let start = at(pairs.test(orbit, &[Statistic::Typical], 0.0)?.selected.t)?;
     let common = common(&start, &at)?;
     let band = std::array::from_fn(|i| {
         let (shift, reach) = (start.shift(i), start.reach[i]);
@@ -262,7 +262,7 @@ mod tests {
         };
         let pairs = Pairs::new(&slot(true), &slot(false), &coins).unwrap();
         let orbit = Orbit::new(24, 999, 7).unwrap();
-        let theta = pairs.test(&orbit, Estimand::Typical, 0.0).unwrap().selected.t;
+        let theta = pairs.test(&orbit, &[Statistic::Typical], 0.0).unwrap().selected.t;
         let shape = kolmogorov_smirnov(&pairs, &orbit, theta).unwrap();
         assert_eq!((shape.value, shape.p), (0.0, 1.0));
         assert!(anderson_darling(&pairs, &orbit, theta).unwrap().p > 0.5);

@@ -30,8 +30,7 @@ impl IntervalVerdict {
     /// assert_eq!(verdict, IntervalVerdict::Same);
     /// ```
     pub fn of(interval: Interval, margin: f64) -> Self {
-        let within = -margin < interval.lo && interval.hi < margin;
-        match (interval.contains(0.0), within) {
+        match (interval.contains(0.0), interval.is_within(margin)) {
             (false, false) => Self::Different,
             (false, true) => Self::DifferentWithinMargin,
             (true, true) => Self::Same,

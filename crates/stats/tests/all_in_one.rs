@@ -115,7 +115,7 @@ fn pairs() {
         let pairs = Pairs::new(&slots.0, &slots.1, &coins).unwrap();
         let orbit = |draws| Orbit::new(coins.len(), draws, case["seed"].as_u64().unwrap()).unwrap();
         let full = orbit(whole(&case["B"]));
-        let at = |theta: f64| pairs.test(&full, Estimand::Adaptive, theta).unwrap();
+        let at = |theta: f64| pairs.test(&full, &STATISTICS, theta).unwrap();
         let basic = |test: &RatioTest, theta: f64| {
             json!({
                 "p": test.p,
@@ -130,7 +130,7 @@ fn pairs() {
         at_zero["q90"] = json!(zero.scores.iter().map(|s| s.q90).collect::<Vec<_>>());
         at_zero["pos"] = json!(zero.position);
         at_zero["orbit"] = json!(zero.n_labellings);
-        let interval = pairs.compare(&orbit(199), Estimand::Adaptive, 0.05, 1e-7).unwrap();
+        let interval = pairs.compare(&orbit(199), &STATISTICS, 0.05, 1e-7).unwrap();
         let found = json!({
             "slot1_s": slots.0,
             "slot2_s": slots.1,

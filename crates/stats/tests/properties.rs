@@ -62,7 +62,7 @@ proptest! {
     fn p_and_interval_agree((a, b, coins) in pairs(), which in 0usize..4, alpha in 0.01..0.2) {
         let pairs = Pairs::new(&a, &b, &coins).unwrap();
         let orbit = Orbit::new(pairs.len(), 199, 1).unwrap();
-        let found = pairs.compare(&orbit, ESTIMANDS[which], alpha, 1e-7).unwrap();
+        let found = pairs.compare(&orbit, ESTIMANDS[which].statistics(), alpha, 1e-7).unwrap();
         prop_assert!(found.interval.contains(found.theta));
         prop_assert_eq!(found.test.p > alpha, found.interval.contains(0.0));
     }
@@ -71,7 +71,7 @@ proptest! {
     fn intervals_are_nested((a, b, coins) in pairs(), which in 0usize..4) {
         let pairs = Pairs::new(&a, &b, &coins).unwrap();
         let orbit = Orbit::new(pairs.len(), 199, 1).unwrap();
-        let at = |alpha| pairs.compare(&orbit, ESTIMANDS[which], alpha, 1e-7).unwrap().interval;
+        let at = |alpha| pairs.compare(&orbit, ESTIMANDS[which].statistics(), alpha, 1e-7).unwrap().interval;
         let (wide, narrow) = (at(0.01), at(0.1));
         prop_assert!(wide.lo <= narrow.lo + 1e-7 && narrow.hi <= wide.hi + 1e-7);
     }
@@ -81,7 +81,7 @@ proptest! {
         let swapped: Vec<bool> = coins.iter().map(|c| !c).collect();
         let orbit = Orbit::new(a.len(), 199, 1).unwrap();
         let of = |coins: &[bool]| {
-            Pairs::new(&a, &b, coins).unwrap().test(&orbit, ESTIMANDS[which], 0.0).unwrap()
+            Pairs::new(&a, &b, coins).unwrap().test(&orbit, ESTIMANDS[which].statistics(), 0.0).unwrap()
         };
         let (one, other) = (of(&coins), of(&swapped));
         for (s, t) in one.scores.iter().zip(&other.scores) {
@@ -99,7 +99,7 @@ proptest! {
         let orbit = Orbit::new(a.len(), 199, 1).unwrap();
         let of = |a: &[f64], b: &[f64]| {
             let pairs = Pairs::new(a, b, &coins).unwrap();
-            pairs.compare(&orbit, Estimand::Mean, 0.05, 1e-7).unwrap()
+            pairs.compare(&orbit, &[Statistic::Mean], 0.05, 1e-7).unwrap()
         };
         let (before, after) = (of(&a, &b), of(&slower(&a, true), &slower(&b, false)));
         let shift = f64::ln(factor);
@@ -117,7 +117,7 @@ proptest! {
         let by = |xs: &[f64]| -> Vec<f64> { order.iter().map(|&i| xs[i]).collect() };
         let mixed: Vec<bool> = order.iter().map(|&i| coins[i]).collect();
         let orbit = Orbit::new(a.len(), 199, 1).unwrap();
-        let of = |pairs: Pairs| pairs.test(&orbit, Estimand::Adaptive, 0.0).unwrap();
+        let of = |pairs: Pairs| pairs.test(&orbit, Estimand::Adaptive.statistics(), 0.0).unwrap();
         let one = of(Pairs::new(&a, &b, &coins).unwrap());
         let other = of(Pairs::new(&by(&a), &by(&b), &mixed).unwrap());
         for (s, t) in one.scores.iter().zip(&other.scores) {

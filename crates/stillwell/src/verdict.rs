@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::analysis::{Comparison, Evidence, NoTest, RatioInterval};
+use crate::analysis::{Comparison, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval};
 use crate::plan::DecisionRule;
-use crate::values::{FailOn, exit_code};
+use crate::values::{Estimand, FailOn, exit_code};
 
 /// The verdict on a candidate against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -29,8 +29,19 @@ pub struct Judgement {
     pub within_margin: bool,
     /// The interval behind the verdict.
     pub interval: Option<RatioInterval>,
+    /// Ratio of the mean times, if the question is about them as well.
+    pub mean: Option<MeanLimit>,
     /// Reason why there is no test.
     pub no_test: Option<NoTest>,
+}
+
+/// The mean times behind a verdict on the typical times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MeanLimit {
+    /// Upper end of the interval of the ratio.
+    pub hi: f64,
+    /// Ratio below which the mean has to be, if the check permits no larger one.
+    pub limit: f64,
 }
 
 /// Judges one comparison.
@@ -39,39 +50,51 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
         verdict: Verdict::Undecided,
         within_margin: false,
         interval: None,
+        mean: None,
         no_test,
     };
-    let (shown, as_measured, is_uneven) = match &comparison.evidence {
-        Evidence::Paired(paired) => {
-            (paired.net_ratio.unwrap_or(paired.ratio), paired.ratio, paired.shape.is_some())
-        }
+    match &comparison.evidence {
+        Evidence::Paired(paired) => of_paired(paired, policy),
         Evidence::Unpaired { because, .. } | Evidence::None { because } => {
-            return undecided(Some(*because));
+            undecided(Some(*because))
         }
-    };
-    of_interval(shown, as_measured.ratio, policy, is_uneven)
+    }
 }
 
-/// Judges an interval. `as_measured`: the ratio before the control is subtracted, which gives the direction.
-/// `is_uneven`: the interval stands for two ratios.
-pub fn of_interval(
-    shown: RatioInterval,
-    as_measured: f64,
-    policy: &DecisionRule,
-    is_uneven: bool,
-) -> Judgement {
-    let log = stats::Interval { lo: shown.lo.ln(), hi: shown.hi.ln() };
-    let direction = if as_measured > 1.0 { Verdict::Slower } else { Verdict::Faster };
-    let (verdict, within_margin) = match stats::IntervalVerdict::of(log, policy.same_within.ln_1p())
-    {
+/// The decision of the test in words. The shown ratio has no time of the control in it: a ratio of 1 stays 1, but other
+/// ratios are further away from it, so it may be outside the margin.
+fn of_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
+    let shown = paired.net_ratio.unwrap_or(paired.ratio);
+    let is_within = log_interval(shown).is_within(policy.same_within.ln_1p());
+    let verdict = match paired.decision {
+        PairedDecision::Different if paired.ratio.lo >= 1.0 => Verdict::Slower,
+        PairedDecision::Different => Verdict::Faster,
+        PairedDecision::Same if is_within => Verdict::Same,
+        PairedDecision::Same | PairedDecision::Undecided => Verdict::Undecided,
+    };
+    let within_margin = paired.decision == PairedDecision::Different && is_within;
+    let limit = 1.0 + policy.same_within;
+    // Someone who asks for one part of the distribution does not ask for the mean.
+    let mean = (policy.estimand == Estimand::Adaptive)
+        .then_some(MeanLimit { hi: paired.mean_ratio.hi, limit });
+    Judgement { verdict, within_margin, interval: Some(shown), mean, no_test: None }
+}
+
+fn log_interval(ratio: RatioInterval) -> stats::Interval {
+    stats::Interval { lo: ratio.lo.ln(), hi: ratio.hi.ln() }
+}
+
+/// Judges an interval of a ratio.
+pub fn of_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
+    let margin = policy.same_within.ln_1p();
+    let direction = if ratio.ratio > 1.0 { Verdict::Slower } else { Verdict::Faster };
+    let (verdict, within_margin) = match stats::IntervalVerdict::of(log_interval(ratio), margin) {
         stats::IntervalVerdict::Different => (direction, false),
         stats::IntervalVerdict::DifferentWithinMargin => (direction, true),
-        // With two ratios, an interval around one of them cannot show that nothing changed.
-        stats::IntervalVerdict::Same if is_uneven => (Verdict::Undecided, false),
         stats::IntervalVerdict::Same => (Verdict::Same, false),
         stats::IntervalVerdict::Undecided => (Verdict::Undecided, false),
     };
-    Judgement { verdict, within_margin, interval: Some(shown), no_test: None }
+    Judgement { verdict, within_margin, interval: Some(ratio), mean: None, no_test: None }
 }
 
 /// Exit code of `--fail-on`: 1 for a slowdown that is certainly above the limit, 3 for an undecided comparison, 0
@@ -82,10 +105,13 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
         judgement.verdict == Verdict::Slower
             && judgement.interval.is_some_and(|interval| interval.lo > limit)
     };
-    // The slowdown is certainly within the limit, or the verdict is no slowdown.
+    // The slowdown is certainly within the limit, or the verdict is no slowdown. A tail of slow runs can hide behind a
+    // typical time, so the mean has to be bounded as well.
     let is_fine = |judgement: &Judgement| {
-        matches!(judgement.verdict, Verdict::Faster | Verdict::Same)
-            || judgement.interval.is_some_and(|interval| interval.hi <= limit)
+        let is_mean_fine = judgement.mean.is_none_or(|mean| mean.hi <= mean.limit.max(limit));
+        let is_typical_fine = matches!(judgement.verdict, Verdict::Faster | Verdict::Same)
+            || judgement.interval.is_some_and(|interval| interval.hi <= limit);
+        is_typical_fine && is_mean_fine
     };
     if judgements.iter().any(is_too_slow) {
         exit_code::CHECK_FAILED
@@ -99,36 +125,22 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{PairedTest, StatisticName, UnevenShape};
-    use crate::values::Estimand;
+    use crate::analysis::fixture::paired;
 
     const POLICY: DecisionRule =
         DecisionRule { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
 
-    fn comparison(lo: f64, hi: f64, shape: Option<UnevenShape>) -> Comparison {
-        let paired = PairedTest {
-            n_pairs: 50,
-            n_warmup_pairs: 0,
-            n_looks: 1,
-            family: 1,
-            p: 0.5,
-            q: 0.5,
-            statistic: StatisticName::Typical,
-            ratio: RatioInterval { ratio: (lo * hi).sqrt(), lo, hi },
-            net_ratio: None,
-            alpha: 0.01,
-            smallest_visible: 0.01,
-            to_decide: None,
-            position_ratio: 1.0,
-            is_contradicted: false,
-            shape,
-        };
+    fn of(paired: PairedTest) -> Comparison {
         Comparison { arm: 1, reference: 0, evidence: Evidence::Paired(paired) }
+    }
+
+    fn comparison(lo: f64, hi: f64) -> Comparison {
+        of(paired((lo * hi).sqrt(), lo, hi))
     }
 
     #[track_caller]
     fn check(lo: f64, hi: f64, verdict: Verdict, within_margin: bool) {
-        let found = judge(&comparison(lo, hi, None), &POLICY);
+        let found = judge(&comparison(lo, hi), &POLICY);
         assert_eq!((found.verdict, found.within_margin), (verdict, within_margin));
     }
 
@@ -143,9 +155,30 @@ mod tests {
     }
 
     #[test]
-    fn two_ratios_are_never_the_same() {
-        let shape = Some(UnevenShape { floor: 1.0, typical: 1.001 });
-        assert_eq!(judge(&comparison(0.995, 1.005, shape), &POLICY).verdict, Verdict::Undecided);
+    fn the_decision_makes_the_verdict_and_not_the_interval() {
+        let decided = |decision| {
+            judge(&of(PairedTest { decision, ..paired(1.0, 0.995, 1.005) }), &POLICY).verdict
+        };
+        assert_eq!(decided(PairedDecision::Same), Verdict::Same);
+        assert_eq!(decided(PairedDecision::Undecided), Verdict::Undecided);
+        // A difference of a hundredth, of which the control takes nine tenths.
+        let net = RatioInterval { ratio: 1.0, lo: 0.98, hi: 1.02 };
+        let found = PairedTest { net_ratio: Some(net), ..paired(1.0, 0.998, 1.002) };
+        assert_eq!(judge(&of(found), &POLICY).verdict, Verdict::Undecided);
+    }
+
+    #[test]
+    fn a_check_passes_only_if_the_mean_is_bounded() {
+        let code = |hi: f64, estimand: Estimand, slower_pct: f64| {
+            let mean_ratio = RatioInterval { ratio: 1.2, lo: 0.9, hi };
+            let found = PairedTest { mean_ratio, ..paired(1.0, 0.995, 1.005) };
+            let judged = judge(&of(found), &DecisionRule { estimand, ..POLICY });
+            exit_code(&[judged], FailOn { slower_pct })
+        };
+        assert_eq!(code(1.5, Estimand::Adaptive, 5.0), exit_code::UNDECIDED);
+        assert_eq!(code(1.5, Estimand::Typical, 5.0), exit_code::SUCCESS);
+        assert_eq!(code(1.5, Estimand::Adaptive, 60.0), exit_code::SUCCESS);
+        assert_eq!(code(1.009, Estimand::Adaptive, 0.0), exit_code::SUCCESS, "the margin");
     }
 
     #[test]
@@ -158,7 +191,7 @@ mod tests {
 
     #[track_caller]
     fn check_exit(intervals: &[(f64, f64)], slower_pct: f64, expected: u8) {
-        let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi, None), &POLICY);
+        let judge = |&(lo, hi): &(f64, f64)| judge(&comparison(lo, hi), &POLICY);
         let judgements: Vec<_> = intervals.iter().map(judge).collect();
         assert_eq!(exit_code(&judgements, FailOn { slower_pct }), expected);
     }

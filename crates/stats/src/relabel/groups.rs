@@ -5,25 +5,24 @@ use crate::invalid::Invalid;
 use crate::sorted::{SortedSample, mean_of};
 
 impl Pairs {
-    /// At most `n_groups_max` pairs, each the summary of an equal number of consecutive ones. The
-    /// summary of an arm is the median, the smallest for [`Estimand::Floor`], the mean time for
+    /// Pairs that each summarise `size` consecutive ones; the last may summarise fewer. The summary
+    /// of an arm is the median, the smallest for [`Estimand::Floor`], the mean time for
     /// [`Estimand::Mean`].
     ///
     /// To swap all labels of a group at once is a subgroup of all re-labellings. The test is exact
     /// over any subgroup (Lehmann & Romano, Testing Statistical Hypotheses, section 15.2), so
-    /// groups may be tested as if they were pairs. Fails for `n_groups_max` = 0.
+    /// groups may be tested as if they were pairs. Fails for `size` = 0.
     ///
     /// ```
     /// use stats::relabel::{Estimand, Pairs};
     /// let (old, new) = (vec![1.0; 9], vec![2.0; 9]);
     /// let pairs = Pairs::new(&old, &new, &[false; 9]).unwrap();
-    /// assert_eq!(pairs.grouped(4, Estimand::Typical).unwrap().len(), 3); // of 3 pairs each
+    /// assert_eq!(pairs.grouped(4, Estimand::Typical).unwrap().len(), 3); // of 4, 4 and 1 pairs
     /// ```
-    pub fn grouped(&self, n_groups_max: usize, estimand: Estimand) -> Result<Self, Invalid> {
-        if n_groups_max == 0 {
-            return Err(Invalid::OutOfRange { name: "number of groups", value: 0.0 });
+    pub fn grouped(&self, size: usize, estimand: Estimand) -> Result<Self, Invalid> {
+        if size == 0 {
+            return Err(Invalid::OutOfRange { name: "size of a group", value: 0.0 });
         }
-        let size = self.len().div_ceil(n_groups_max);
         if size == 1 {
             return Ok(self.clone());
         }
@@ -70,10 +69,10 @@ mod tests {
         let slot2: Vec<f64> = coins.iter().map(|&coin| slot(!coin)).collect();
         let pairs = Pairs::new(&slot1, &slot2, &coins).unwrap();
         for estimand in [Estimand::Adaptive, Estimand::Floor, Estimand::Mean] {
-            let groups = pairs.grouped(10, estimand).unwrap();
+            let groups = pairs.grouped(101, estimand).unwrap();
             assert_eq!(groups.len(), 10);
             let orbit = Orbit::new(10, 999, 1).unwrap();
-            let found = groups.compare(&orbit, Estimand::Typical, 0.05, 1e-7).unwrap();
+            let found = groups.compare(&orbit, Estimand::Typical.statistics(), 0.05, 1e-7).unwrap();
             assert!((found.theta - 2f64.ln()).abs() < 1e-9, "{}", found.theta);
         }
     }
@@ -81,7 +80,7 @@ mod tests {
     #[test]
     fn few_pairs_stay_as_they_are() {
         let pairs = Pairs::new(&[1.0, 2.0], &[3.0, 4.0], &[true, false]).unwrap();
-        assert_eq!(pairs.grouped(2, Estimand::Typical).unwrap().means(), pairs.means());
+        assert_eq!(pairs.grouped(1, Estimand::Typical).unwrap().means(), pairs.means());
         assert!(pairs.grouped(0, Estimand::Typical).is_err());
     }
 }

@@ -15,18 +15,21 @@
 //! as ten to twenty evaluations. Time grows with pairs times re-labellings, memory with their sum.
 
 mod groups;
-mod inversion;
+mod joint;
+mod linear;
 mod orbit;
 mod pairs;
 mod search;
 mod statistic;
+mod tail;
 
 pub use orbit::{Orbit, draws};
 pub use pairs::Pairs;
 pub(crate) use search::interval as accepted_interval;
 pub use statistic::Statistic;
+pub use tail::{SlowRuns, TailTest};
 
-use inversion::TestInversion;
+pub(crate) use joint::{JointLook, JointTest, invert};
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};
@@ -49,9 +52,15 @@ pub enum Estimand {
 }
 
 impl Estimand {
-    fn statistics(self) -> &'static [Statistic] {
+    /// The statistics from which a test selects.
+    pub fn statistics(self) -> &'static [Statistic] {
         match self {
-            Self::Adaptive => &[Statistic::Typical, Statistic::LocalFloor, Statistic::Floor],
+            Self::Adaptive => &[
+                Statistic::Typical,
+                Statistic::LocalFloor,
+                Statistic::Floor,
+                Statistic::GeometricMean,
+            ],
             Self::Typical => &[Statistic::Typical],
             Self::Floor => &[Statistic::LocalFloor, Statistic::Floor],
             Self::Mean => &[Statistic::Mean],
@@ -158,25 +167,25 @@ impl Pairs {
     /// `theta` is not finite.
     ///
     /// ```
-    /// use stats::relabel::{Estimand, Orbit, Pairs};
+    /// use stats::relabel::{Orbit, Pairs, Statistic};
     /// let pairs = Pairs::new(
     ///     &[1543922., 1550878., 1582494., 1592809., 1846639., 1527248., 1589950., 1548132.],
     ///     &[1606561., 1615766., 1522427., 1550528., 1551028., 1750235., 1511075., 1674472.],
     ///     &[false, false, true, true, true, false, true, false],
     /// ).unwrap();
     /// let orbit = Orbit::new(8, 999, 7).unwrap();
-    /// let test = pairs.test(&orbit, Estimand::Typical, 0.0).unwrap();
+    /// let test = pairs.test(&orbit, &[Statistic::Typical], 0.0).unwrap();
     /// assert_eq!(test.p, 0.03125); // tests/vectors/compare.json: 8 of 256
     /// ```
     pub fn test(
         &self,
         orbit: &Orbit,
-        estimand: Estimand,
+        statistics: &[Statistic],
         theta: f64,
     ) -> Result<RatioTest, Invalid> {
         self.check(orbit)?;
         between("theta", theta, f64::NEG_INFINITY, f64::INFINITY)?;
-        Ok(TestInversion::new(self, orbit, estimand).test(theta))
+        Ok(self.evaluate(orbit, statistics, theta).0)
     }
 
     /// Test, estimate and interval at level `1 - alpha` of the log ratio new / reference.
@@ -200,7 +209,7 @@ impl Pairs {
     ///     &[false, false, true, true, false, false, true, false],
     /// ).unwrap();
     /// let orbit = Orbit::new(8, 999, 7).unwrap();
-    /// let found = pairs.compare(&orbit, Estimand::Adaptive, 0.05, 1e-7).unwrap();
+    /// let found = pairs.compare(&orbit, Estimand::Adaptive.statistics(), 0.05, 1e-7).unwrap();
     /// // tests/vectors/compare.json
     /// assert!((found.interval.lo - -0.019332020320669625).abs() < 1e-6);
     /// assert!((found.interval.hi - 0.012573633600404376).abs() < 1e-6);
@@ -208,69 +217,29 @@ impl Pairs {
     pub fn compare(
         &self,
         orbit: &Orbit,
-        estimand: Estimand,
+        statistics: &'static [Statistic],
         alpha: f64,
         tolerance: f64,
     ) -> Result<PairedComparison, Invalid> {
         between("alpha", alpha, 0.0, 1.0)?;
         self.check(orbit)?;
-        let mut inversion = TestInversion::new(self, orbit, estimand);
-        let test = inversion.test(0.0);
-        let theta = inversion.estimate(&test);
-        // The scatter at the estimate, because the scatter at 0 is wide if the arms differ.
-        let step = inversion.selected(theta).q90;
-        let inside = |theta| inversion.accepts(theta, alpha);
-        let interval = search::interval(theta, step, test.p > alpha, tolerance, inside);
-        Ok(PairedComparison { test, theta, interval, alpha })
+        let look = JointLook::single(self.clone(), orbit.clone());
+        let test = self.evaluate(orbit, statistics, 0.0).0;
+        let estimate = self.estimate(orbit, statistics, &test);
+        let is_zero_inside = test.p > alpha;
+        let (interval, _) = invert(&[look], statistics, estimate, is_zero_inside, alpha, tolerance);
+        Ok(PairedComparison { test, theta: estimate.theta, interval, alpha })
     }
 
-    /// The part of `within` that the test at `alpha` does not reject, around the ratio of `within`
-    /// closest to `near`. `tolerance` is the error of the ends. `None` if that ratio is rejected.
-    ///
-    /// It intersects the interval of a later look with those of earlier ones. If the test rejects
-    /// nothing of `within`, it takes two evaluations. Fails as [`Pairs::compare`].
+    /// Log ratio of the mean times.
     ///
     /// ```
-    /// use stats::{Interval, relabel::{Estimand, Orbit, Pairs}};
-    /// let pairs = Pairs::new(&[1.0; 8], &[2.0; 8], &[false; 8]).unwrap();
-    /// let orbit = Orbit::new(8, 999, 7).unwrap();
-    /// let wide = Interval { lo: 0.0, hi: 1.0 };
-    /// let found = pairs.narrow(&orbit, Estimand::Typical, 0.5, 1e-7, wide, 0.7).unwrap();
-    /// assert!(found.is_none()); // only ln 2 = 0.693... is accepted
-    /// let found = pairs.narrow(&orbit, Estimand::Typical, 0.5, 1e-7, wide, 2f64.ln()).unwrap().unwrap();
-    /// assert!((found.lo - 2f64.ln()).abs() < 1e-6);
+    /// use stats::relabel::Pairs;
+    /// let pairs = Pairs::new(&[1.0, 1.0], &[1.0, 3.0], &[false, false]).unwrap();
+    /// assert!((pairs.mean_ratio() - 2f64.ln()).abs() < 1e-12);
     /// ```
-    pub fn narrow(
-        &self,
-        orbit: &Orbit,
-        estimand: Estimand,
-        alpha: f64,
-        tolerance: f64,
-        within: Interval,
-        near: f64,
-    ) -> Result<Option<Interval>, Invalid> {
-        self.check(orbit)?;
-        between("alpha", alpha, 0.0, 1.0)?;
-        let mut inversion = TestInversion::new(self, orbit, estimand);
-        let mut accepts = |theta: f64| !theta.is_finite() || inversion.accepts(theta, alpha);
-        let (keeps_lo, keeps_hi) = (accepts(within.lo), accepts(within.hi));
-        // The part must not cross a rejected 0, because the accepted set can have gaps.
-        let stops_at_zero = within.contains(0.0) && !accepts(0.0);
-        if keeps_lo && keeps_hi && !stops_at_zero {
-            return Ok(Some(within));
-        }
-        let center = near.clamp(within.lo, within.hi);
-        if !accepts(center) {
-            return Ok(None);
-        }
-        let mut end = |outer: f64, is_kept: bool| match outer {
-            _ if stops_at_zero && center * outer <= 0.0 => {
-                search::edge(center, 0.0, tolerance, &mut accepts)
-            }
-            _ if is_kept => outer,
-            _ => search::edge(center, outer, tolerance, &mut accepts),
-        };
-        Ok(Some(Interval { lo: end(within.lo, keeps_lo), hi: end(within.hi, keeps_hi) }))
+    pub fn mean_ratio(&self) -> f64 {
+        Statistic::Mean.walk(&self.slots).value(&self.labels)
     }
 
     /// Test of "typical time and floor changed by the same ratio": the re-labelling test of
@@ -291,9 +260,9 @@ impl Pairs {
     /// ```
     pub fn shape(&self, orbit: &Orbit) -> Result<RatioShape, Invalid> {
         self.check(orbit)?;
-        let mut inversion = TestInversion::new(self, orbit, Estimand::Typical);
-        let at_zero = inversion.test(0.0);
-        let typical = inversion.estimate(&at_zero);
+        let statistics = &[Statistic::Typical];
+        let at_zero = self.evaluate(orbit, statistics, 0.0).0;
+        let typical = self.estimate(orbit, statistics, &at_zero).theta;
         let (slots, _) = self.centered(typical);
         let values = |s: Statistic| s.values(&slots, &self.labels, orbit);
         let (typicals, floors) = (values(Statistic::Typical), values(Statistic::Floor));
@@ -310,7 +279,7 @@ mod tests {
     fn compare(slot1: &[f64], slot2: &[f64], coins: &[bool], alpha: f64) -> PairedComparison {
         let pairs = Pairs::new(slot1, slot2, coins).unwrap();
         let orbit = Orbit::new(coins.len(), 999, 1).unwrap();
-        pairs.compare(&orbit, Estimand::Adaptive, alpha, 1e-7).unwrap()
+        pairs.compare(&orbit, Estimand::Adaptive.statistics(), alpha, 1e-7).unwrap()
     }
 
     #[test]
@@ -338,7 +307,7 @@ mod tests {
     fn an_orbit_of_another_size_is_refused() {
         let pairs = Pairs::new(&[1.0], &[1.0], &[true]).unwrap();
         let other = Orbit::new(2, 9, 1).unwrap();
-        let found = pairs.test(&other, Estimand::Adaptive, 0.0).unwrap_err();
+        let found = pairs.test(&other, Estimand::Adaptive.statistics(), 0.0).unwrap_err();
         assert_eq!(found, Invalid::Lengths { left: 1, right: 2 });
     }
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Orbit;
+use super::linear::SignedSum;
 use super::pairs::bit;
 use crate::sorted::low_count;
 
@@ -21,7 +22,10 @@ pub enum Statistic {
     LocalFloor,
     /// Difference of the means of the lowest `ceil(n / 5)` times: the floor.
     Floor,
-    /// Mean of the pairs' differences: the total cost.
+    /// Mean of the pairs' differences: the ratio of the geometric means. It is the typical time
+    /// where no run is far out.
+    GeometricMean,
+    /// Log ratio of the mean times: the total cost.
     Mean,
 }
 
@@ -36,10 +40,11 @@ impl Statistic {
     /// The statistic of these times, with its times sorted once.
     pub(super) fn walk(self, slots: &[[f64; 2]]) -> Walk {
         match self {
-            Self::Typical => Walk::TrimmedMean(TrimmedMean::new(slots, slots.len() / 4)),
+            Self::Typical => Walk::TrimmedMean(TrimmedMean::new(slots)),
             Self::LocalFloor => Walk::LocalFloor(LocalFloor::new(slots)),
             Self::Floor => Walk::GlobalFloor(GlobalFloor::new(slots)),
-            Self::Mean => Walk::TrimmedMean(TrimmedMean::new(slots, 0)),
+            Self::GeometricMean => Walk::GeometricMean(GeometricMean::new(slots)),
+            Self::Mean => Walk::MeanRatio(MeanRatio::new(slots)),
         }
     }
 }
@@ -50,6 +55,8 @@ pub(super) enum Walk {
     TrimmedMean(TrimmedMean),
     LocalFloor(LocalFloor),
     GlobalFloor(GlobalFloor),
+    GeometricMean(GeometricMean),
+    MeanRatio(MeanRatio),
 }
 
 impl Walk {
@@ -58,6 +65,8 @@ impl Walk {
             Self::TrimmedMean(walk) => walk.value(labels),
             Self::LocalFloor(walk) => walk.value(labels),
             Self::GlobalFloor(walk) => walk.value(labels),
+            Self::GeometricMean(walk) => walk.value(labels),
+            Self::MeanRatio(walk) => walk.value(labels),
         }
     }
 }
@@ -88,7 +97,8 @@ pub(super) struct TrimmedMean {
 }
 
 impl TrimmedMean {
-    fn new(slots: &[[f64; 2]], cut: usize) -> Self {
+    fn new(slots: &[[f64; 2]]) -> Self {
+        let cut = slots.len() / 4;
         let mut steps: Vec<_> = slots.iter().map(|x| x[0] - x[1]).enumerate().collect();
         steps.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
         Self { cut, steps }
@@ -126,6 +136,47 @@ impl TrimmedMean {
             }
         }
         sum / (self.steps.len() - 2 * self.cut) as f64
+    }
+}
+
+/// Mean of the differences.
+#[derive(Clone)]
+pub(super) struct GeometricMean {
+    n_pairs: f64,
+    sum: SignedSum,
+}
+
+impl GeometricMean {
+    fn new(slots: &[[f64; 2]]) -> Self {
+        let weights: Vec<f64> = slots.iter().map(|x| x[0] - x[1]).collect();
+        Self { n_pairs: slots.len() as f64, sum: SignedSum::new(&weights) }
+    }
+
+    fn value(&self, labels: &[u64]) -> f64 {
+        self.sum.value(labels) / self.n_pairs
+    }
+}
+
+/// Log ratio of the sums of the times.
+#[derive(Clone)]
+pub(super) struct MeanRatio {
+    /// Sum of all times of both arms.
+    total: f64,
+    sum: SignedSum,
+}
+
+impl MeanRatio {
+    fn new(slots: &[[f64; 2]]) -> Self {
+        // Times in units of the largest: the exponential cannot overflow.
+        let largest = slots.iter().flatten().fold(f64::NEG_INFINITY, |max, &x| max.max(x));
+        let times: Vec<[f64; 2]> = slots.iter().map(|x| x.map(|x| (x - largest).exp())).collect();
+        let weights: Vec<f64> = times.iter().map(|x| x[0] - x[1]).collect();
+        Self { total: times.iter().flatten().sum(), sum: SignedSum::new(&weights) }
+    }
+
+    /// With the sum S of both arms and the difference D it is ln((S + D) / (S - D)).
+    fn value(&self, labels: &[u64]) -> f64 {
+        2.0 * (self.sum.value(labels) / self.total).atanh()
     }
 }
 
@@ -264,7 +315,11 @@ mod tests {
         let d: Vec<f64> = new.iter().zip(&old).map(|(b, a)| b - a).collect();
         match statistic {
             Statistic::Typical => SortedSample::new(&d).unwrap().trimmed_mean(),
-            Statistic::Mean => mean(&d).unwrap(),
+            Statistic::GeometricMean => mean(&d).unwrap(),
+            Statistic::Mean => {
+                let total = |xs: &[f64]| xs.iter().map(|x| x.exp()).sum::<f64>();
+                (total(&new) / total(&old)).ln()
+            }
             Statistic::Floor => {
                 let low = |xs: &[f64]| SortedSample::new(xs).unwrap().low_mean(0.2);
                 low(&new) - low(&old)
@@ -295,9 +350,13 @@ mod tests {
                 labels[j / 64] |= 1 << (j % 64);
             }
             let orbit = Orbit::new(n, 30, 5).unwrap();
-            for statistic in
-                [Statistic::Typical, Statistic::LocalFloor, Statistic::Floor, Statistic::Mean]
-            {
+            for statistic in [
+                Statistic::Typical,
+                Statistic::LocalFloor,
+                Statistic::Floor,
+                Statistic::GeometricMean,
+                Statistic::Mean,
+            ] {
                 let values = statistic.values(&slots, &labels, &orbit);
                 let mut row_labels = labels.clone();
                 for (row, value) in values.into_iter().enumerate() {

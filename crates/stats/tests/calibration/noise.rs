@@ -66,6 +66,23 @@ pub fn ties(stream: &mut Stream, n: usize) -> Vec<f64> {
     (0..n).map(|_| 0.01 * stream.below(4) as f64).collect()
 }
 
+/// Autocorrelated noise without a floor: AR(1) with coefficient 0.9.
+pub fn autocorrelated(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let mut level = 0.0;
+    let step = |_| {
+        level = 0.9 * level + 0.0158 * normal(stream);
+        level
+    };
+    (0..n).map(step).collect()
+}
+
+/// All kinds but the coarse clock, half as strong.
+pub fn combined(stream: &mut Stream, n: usize) -> Vec<f64> {
+    let kinds = [iid, spikes, regimes, drift, random_walk, bursts, position];
+    let noises = kinds.map(|kind| kind(stream, n));
+    (0..n).map(|run| noises.iter().map(|noise| noise[run]).sum::<f64>() / 2.0).collect()
+}
+
 pub const GENERATORS: [(&str, Noise); 8] = [
     ("iid", iid),
     ("spikes", spikes),

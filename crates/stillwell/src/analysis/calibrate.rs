@@ -11,14 +11,18 @@ use stats::sequential::{SequentialDesign, SequentialTest};
 use stats::spending::{Spending, by_pairs};
 use stats::{Invalid, Stream, two_sample};
 
+use crate::analysis::comparison::PairedDecision;
 use crate::analysis::watch::estimand_of;
 use crate::plan::DecisionRule;
 use crate::values::CALIBRATION_RUNS_MIN;
 
 /// Ratios of the new arm to the reference.
 pub const RATIOS: [f64; 7] = [1.0, 1.002, 1.005, 1.01, 1.02, 1.05, 1.1];
-/// Pairs of one experiment, if the series is long enough.
-const PAIRS_MAX: usize = 60;
+/// Slow tails of the new arm: share of its runs, and the factor on their times.
+pub const TAILS: [(f64, f64); 3] = [(0.1, 3.0), (0.05, 10.0), (0.3, 1.05)];
+/// Pairs of one experiment, if the series is long enough: so many that a slow tail of a twentieth of the runs shows at
+/// an error rate of 1 %.
+const PAIRS_MAX: usize = 100;
 /// Session lengths for which the smallest visible slowdown is computed, ns.
 const BUDGETS_NS: [f64; 3] = [10e9, 60e9, 600e9];
 /// Power that counts as visible: the share of the experiments in which a slowdown is found.
@@ -39,6 +43,8 @@ pub struct PowerCalibration {
     pub alpha: f64,
     /// Power at each of [`RATIOS`].
     pub powers: Vec<Power>,
+    /// Verdicts on each of [`TAILS`].
+    pub tails: Vec<TailVerdicts>,
     /// Smallest ratio that our test finds in 80 % of experiments, within the bounds of [`RATIOS`].
     pub visible: VisibleSlowdown,
     /// The smallest visible slowdown for sessions of some lengths.
@@ -50,14 +56,29 @@ pub struct PowerCalibration {
 pub struct Power {
     /// Time of the new arm ÷ that of the reference.
     pub ratio: f64,
-    /// Our test, with its interim analyses.
+    /// Our test, with its interim analyses: the share of printed verdicts of "faster" or "slower".
     pub stillwell: f64,
+    /// The share of printed verdicts of "the same".
+    pub same: f64,
     /// Mean number of pairs until our test ended.
     pub stillwell_pairs: f64,
     /// Welch's t test; all runs of one arm come before those of the other.
     pub welch: f64,
     /// The Mann-Whitney test; all runs of one arm come before those of the other.
     pub mann_whitney: f64,
+}
+
+/// Printed verdicts on a new arm with a slow tail: shares of the experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TailVerdicts {
+    /// Share of the runs that are slow.
+    pub share: f64,
+    /// Time of a slow run ÷ that of another.
+    pub factor: f64,
+    /// "Faster" or "slower".
+    pub different: f64,
+    /// "The same": the tail was missed.
+    pub same: f64,
 }
 
 /// A slowdown as a fraction, or a bound if it lies outside of the ratios.
@@ -113,25 +134,34 @@ pub fn calibrate(
     let n_pairs = PAIRS_MAX.min(series_ns.len() / 4);
     let alpha = settings.policy.alpha;
     let mut powers = Vec::new();
-    for ratio in RATIOS {
-        let found: Vec<ReplayVerdicts> = (0..settings.n_replays as u64)
-            .into_par_iter()
-            .map(|replay| {
-                let found = replayed(series_ns, n_pairs, ratio, settings, replay);
-                after_each();
-                found
-            })
-            .collect::<Result<_, _>>()?;
-        let share = |is: fn(&ReplayVerdicts) -> bool| {
-            found.iter().filter(|found| is(found)).count() as f64 / found.len() as f64
+    let replays = |change: Change| -> Result<Vec<ReplayVerdicts>, Invalid> {
+        let replay = |replay| {
+            let found = replayed(series_ns, n_pairs, change, settings, replay);
+            after_each();
+            found
         };
+        (0..settings.n_replays as u64).into_par_iter().map(replay).collect()
+    };
+    for ratio in RATIOS {
+        let found = replays(Change::Ratio(ratio))?;
         powers.push(Power {
             ratio,
-            stillwell: share(|found| found.stillwell),
+            stillwell: share(&found, |found| found.stillwell == Some(PairedDecision::Different)),
+            same: share(&found, |found| found.stillwell == Some(PairedDecision::Same)),
             stillwell_pairs: found.iter().map(|found| found.n_pairs as f64).sum::<f64>()
                 / found.len() as f64,
-            welch: share(|found| found.welch),
-            mann_whitney: share(|found| found.mann_whitney),
+            welch: share(&found, |found| found.welch),
+            mann_whitney: share(&found, |found| found.mann_whitney),
+        });
+    }
+    let mut tails = Vec::new();
+    for (of_runs, factor) in TAILS {
+        let found = replays(Change::Tail { share: of_runs, factor })?;
+        tails.push(TailVerdicts {
+            share: of_runs,
+            factor,
+            different: share(&found, |found| found.stillwell == Some(PairedDecision::Different)),
+            same: share(&found, |found| found.stillwell == Some(PairedDecision::Same)),
         });
     }
     let visible = visible(&powers);
@@ -147,14 +177,38 @@ pub fn calibrate(
         n_replays: settings.n_replays,
         alpha,
         powers,
+        tails,
         visible,
         budgets: budgets.into(),
     })
 }
 
-/// Verdicts of one experiment: whether each test called the arms different.
+/// The difference of the new arm from the reference.
+#[derive(Clone, Copy)]
+enum Change {
+    Ratio(f64),
+    Tail { share: f64, factor: f64 },
+}
+
+impl Change {
+    /// The factor on one run of the new arm.
+    fn draw(self, stream: &mut Stream) -> f64 {
+        match self {
+            Self::Ratio(ratio) => ratio,
+            Self::Tail { share, factor } if stream.unit() < share => factor,
+            Self::Tail { .. } => 1.0,
+        }
+    }
+}
+
+fn share(found: &[ReplayVerdicts], is: fn(&ReplayVerdicts) -> bool) -> f64 {
+    found.iter().filter(|found| is(found)).count() as f64 / found.len() as f64
+}
+
+/// Verdicts of one experiment: our decision, and whether each usual test called the arms different.
 struct ReplayVerdicts {
-    stillwell: bool,
+    /// `None` if there was no look.
+    stillwell: Option<PairedDecision>,
     n_pairs: usize,
     welch: bool,
     mann_whitney: bool,
@@ -163,7 +217,7 @@ struct ReplayVerdicts {
 fn replayed(
     series_ns: &[f64],
     n_pairs: usize,
-    ratio: f64,
+    change: Change,
     settings: &CalibrationSettings,
     replay: u64,
 ) -> Result<ReplayVerdicts, Invalid> {
@@ -173,17 +227,18 @@ fn replayed(
     let start = usize::try_from(stream.below(n_starts)).unwrap_or(0);
     let stretch = &series_ns[start..start + 2 * n_pairs];
     let coins = stream.bits(n_pairs);
-    let slot = |second: usize| -> Vec<f64> {
+    let mut factors = Stream::new(stream.next_u64());
+    let mut slot = |second: usize| -> Vec<f64> {
         let time = |j: usize| {
             let is_new = coins[j] == (second == 0);
-            stretch[2 * j + second] * if is_new { ratio } else { 1.0 }
+            stretch[2 * j + second] * if is_new { change.draw(&mut factors) } else { 1.0 }
         };
         (0..n_pairs).map(time).collect()
     };
     let pairs = Pairs::new(&slot(0), &slot(1), &coins)?;
     let (stillwell, n_used) = ours(&pairs, &settings.policy, stream.next_u64())?;
     let (old, new) = stretch.split_at(n_pairs);
-    let new: Vec<f64> = new.iter().map(|time| time * ratio).collect();
+    let new: Vec<f64> = new.iter().map(|time| time * change.draw(&mut factors)).collect();
     let alpha = settings.policy.alpha;
     // Equal times allow no test, so they do not count as different.
     let is_rejected = |p: Result<f64, Invalid>| p.is_ok_and(|p| p <= alpha);
@@ -197,8 +252,12 @@ fn replayed(
     })
 }
 
-/// Runs our test. Returns whether it calls these pairs different, and the number of pairs at its end.
-fn ours(pairs: &Pairs, policy: &DecisionRule, seed: u64) -> Result<(bool, usize), Invalid> {
+/// Runs our test. Returns its decision, and the number of pairs at its end.
+fn ours(
+    pairs: &Pairs,
+    policy: &DecisionRule,
+    seed: u64,
+) -> Result<(Option<PairedDecision>, usize), Invalid> {
     let spending = Spending { alpha: policy.alpha, family: 1, n_min: 0 };
     let margin = policy.same_within.ln_1p();
     let estimand = estimand_of(policy.estimand);
@@ -208,11 +267,17 @@ fn ours(pairs: &Pairs, policy: &DecisionRule, seed: u64) -> Result<(bool, usize)
     for n_points in 1..=points.len() {
         let so_far = pairs.first(points[n_points - 1].n_pairs)?;
         comparison.take(&so_far, &points[..n_points])?;
-        if comparison.is_different(1.0) || comparison.is_same(1.0) {
+        if comparison.is_settled(1.0) {
             break;
         }
     }
-    Ok((comparison.is_different(1.0), comparison.n_pairs_seen()))
+    let decision = match (comparison.is_different(1.0), comparison.is_same(1.0)) {
+        _ if comparison.n_looks() == 0 => None,
+        (true, _) => Some(PairedDecision::Different),
+        (_, true) => Some(PairedDecision::Same),
+        _ => Some(PairedDecision::Undecided),
+    };
+    Ok((decision, comparison.n_pairs_seen()))
 }
 
 /// The slowdown at which the power of our test reaches 80 %, interpolated linearly between ratios.
@@ -288,6 +353,7 @@ mod tests {
         let power = |ratio, stillwell| Power {
             ratio,
             stillwell,
+            same: 0.0,
             stillwell_pairs: 1.0,
             welch: 0.0,
             mann_whitney: 0.0,
@@ -305,6 +371,8 @@ mod tests {
     fn longer_sessions_see_less() {
         let found = calibrated(&regimes(), 20);
         assert_eq!(found.budgets[0].n_pairs, 2500);
+        // Noise of 2 % and steps of 3 %: a hundred pairs do not show that an arm is the same.
+        assert!(found.tails.iter().all(|tail| tail.same <= 0.05), "{:?}", found.tails);
         let slowdowns = found.budgets.iter().map(|budget| match budget.visible {
             VisibleSlowdown::Below(slowdown)
             | VisibleSlowdown::At(slowdown)

@@ -1,12 +1,13 @@
 //! Two arms → the evidence on their ratio.
 
 use rayon::prelude::*;
+use stats::IntervalVerdict;
 use stats::relabel::Statistic;
-use stats::sequential::{Conclusion, holm_shares, is_uneven};
+use stats::sequential::{Conclusion, SAME_TAIL, hidden_tail_pairs, holm_shares, is_uneven};
 
 use crate::analysis::comparison::{
-    Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, RatioInterval, StatisticName,
-    UnevenShape,
+    Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, RatioInterval,
+    SameDoubt, SlowRuns, StatisticName, UnevenShape,
 };
 use crate::analysis::launches::gathered;
 use crate::analysis::notes::WAIT_MIN;
@@ -177,10 +178,21 @@ impl ComparisonContext<'_> {
             hi: interval.hi.exp(),
         };
         let statistic = statistic_name(found.statistic());
-        let is_decided = stats::IntervalVerdict::of(interval, margin).is_decided();
+        let net_ratio = self.net_ratio(tested, ratio, statistic);
+        let mean_ratio = RatioInterval {
+            ratio: found.mean.0.clamp(found.mean.1.lo, found.mean.1.hi).exp(),
+            lo: found.mean.1.lo.exp(),
+            hi: found.mean.1.hi.exp(),
+        };
+        let net_mean = self.net_ratio(tested, mean_ratio, StatisticName::Mean);
         let n_pairs = found.n_pairs - found.n_warmup;
-        let n_to_decide =
-            stats::verdict::pairs_to_decide(n_pairs, interval, found.last.theta, margin);
+        let n_to_decide = match found.doubt {
+            Some(stats::sequential::SameDoubt::HiddenTail) => {
+                Some(hidden_tail_pairs(plan.policy.alpha, SAME_TAIL))
+            }
+            Some(_) => None,
+            None => stats::verdict::pairs_to_decide(n_pairs, interval, found.last.theta, margin),
+        };
         let half_width = interval.half_width();
         Ok(PairedTest {
             n_pairs,
@@ -191,11 +203,18 @@ impl ComparisonContext<'_> {
             q,
             statistic,
             ratio,
-            net_ratio: self.net_ratio(tested, ratio, statistic),
+            net_ratio,
             alpha,
             smallest_visible: stats::verdict::mde80(half_width, alpha)?.exp_m1(),
-            to_decide: n_to_decide.filter(|_| !is_decided).map(|n_pairs| self.deciding(n_pairs)),
+            to_decide: n_to_decide
+                .filter(|_| !found.verdict.is_decided())
+                .map(|n_pairs| self.deciding(n_pairs)),
             position_ratio: found.last.test.position.exp(),
+            decision: decision(found.verdict),
+            doubt: found.doubt.map(doubt),
+            mean_ratio: net_ratio.and(net_mean).unwrap_or(mean_ratio),
+            hidden_tail: 1.0 - alpha.powf(1.0 / n_pairs as f64),
+            slow_runs: slow_runs(found),
             is_contradicted: found.is_contradicted,
             shape: Some(found.shape).filter(|shape| is_uneven(shape, margin)).map(|shape| {
                 UnevenShape { floor: shape.floor.exp(), typical: shape.typical.exp() }
@@ -231,11 +250,42 @@ impl ComparisonContext<'_> {
     }
 }
 
+fn decision(verdict: IntervalVerdict) -> PairedDecision {
+    match verdict {
+        IntervalVerdict::Different | IntervalVerdict::DifferentWithinMargin => {
+            PairedDecision::Different
+        }
+        IntervalVerdict::Same => PairedDecision::Same,
+        IntervalVerdict::Undecided => PairedDecision::Undecided,
+    }
+}
+
+fn doubt(doubt: stats::sequential::SameDoubt) -> SameDoubt {
+    match doubt {
+        stats::sequential::SameDoubt::HiddenTail => SameDoubt::HiddenTail,
+        stats::sequential::SameDoubt::Uneven => SameDoubt::Uneven,
+        stats::sequential::SameDoubt::MeanDiffers => SameDoubt::MeanDiffers,
+        stats::sequential::SameDoubt::TailDiffers => SameDoubt::TailDiffers,
+        stats::sequential::SameDoubt::MeanUnknown => SameDoubt::MeanUnknown,
+    }
+}
+
+/// The slow runs, if they are the reason of a doubt.
+fn slow_runs(found: &Conclusion) -> Option<SlowRuns> {
+    let is_reason = matches!(
+        found.doubt,
+        Some(stats::sequential::SameDoubt::MeanDiffers | stats::sequential::SameDoubt::TailDiffers)
+    );
+    let stats::relabel::SlowRuns { is_new, share, factor } = found.slow_runs?;
+    is_reason.then_some(SlowRuns { is_candidate: is_new, share, factor })
+}
+
 fn statistic_name(statistic: Statistic) -> StatisticName {
     match statistic {
         Statistic::Typical => StatisticName::Typical,
         Statistic::LocalFloor => StatisticName::LocalFloor,
         Statistic::Floor => StatisticName::Floor,
+        Statistic::GeometricMean => StatisticName::GeometricMean,
         Statistic::Mean => StatisticName::Mean,
     }
 }
@@ -251,7 +301,7 @@ fn net(
     statistic: StatisticName,
 ) -> Option<RatioInterval> {
     let level = |times: &TimeSummary| match statistic {
-        StatisticName::Typical => times.median,
+        StatisticName::Typical | StatisticName::GeometricMean => times.median,
         StatisticName::LocalFloor | StatisticName::Floor => times.t0,
         StatisticName::Mean => times.mean,
     };

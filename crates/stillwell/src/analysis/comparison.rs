@@ -101,10 +101,59 @@ pub struct PairedTest {
     pub to_decide: Option<DecisionEstimate>,
     /// Time of the second run of a block ÷ that of the first; 1 if the position does not matter.
     pub position_ratio: f64,
+    /// The decision. `p`, `ratio` and the printed word agree with it.
+    pub decision: PairedDecision,
+    /// Reason why the decision is not "same" although the whole interval is inside the margin.
+    pub doubt: Option<SameDoubt>,
+    /// Ratio of the mean times, which is the total cost; without the control's time if `net_ratio` is.
+    pub mean_ratio: RatioInterval,
+    /// Smallest share of slow runs that these pairs would have shown, except with probability `alpha`.
+    pub hidden_tail: f64,
+    /// The runs in which one arm is slower than the other, if `doubt` is about the mean or the tail.
+    pub slow_runs: Option<SlowRuns>,
     /// Whether interim analyses contradict each other: the ratio changed during the session, or one of them erred.
     pub is_contradicted: bool,
     /// Ratios of floor and typical time, if they differ.
     pub shape: Option<UnevenShape>,
+}
+
+/// The decision of a paired test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairedDecision {
+    /// The arms differ: p is at most alpha, and 1 is outside of the interval.
+    Different,
+    /// The interval is inside the margin, and nothing speaks against "the same".
+    Same,
+    /// Neither.
+    Undecided,
+}
+
+/// Reason why two arms are not the same although their typical times are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SameDoubt {
+    /// A slow tail of a twentieth of the runs could be hidden.
+    HiddenTail,
+    /// Floor and typical time differ by different ratios.
+    Uneven,
+    /// The mean times differ by more than the margin.
+    MeanDiffers,
+    /// One arm has more of the slowest runs.
+    TailDiffers,
+    /// The mean times may differ by more than the margin.
+    MeanUnknown,
+}
+
+/// The runs in which one arm is slower than the other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SlowRuns {
+    /// Whether the candidate has more slow runs, not the reference.
+    pub is_candidate: bool,
+    /// Share of its runs by which its slow runs outnumber those of the other arm.
+    pub share: f64,
+    /// Median of its slow runs ÷ median of its other runs.
+    pub factor: f64,
 }
 
 /// A session that would decide.
@@ -159,5 +208,6 @@ pub enum StatisticName {
     Typical,
     LocalFloor,
     Floor,
+    GeometricMean,
     Mean,
 }

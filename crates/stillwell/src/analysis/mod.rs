@@ -10,7 +10,7 @@ mod end;
 pub mod estimators;
 pub mod files;
 #[cfg(test)]
-mod fixture;
+pub mod fixture;
 pub mod histogram;
 pub mod launches;
 pub mod ledger;
@@ -35,8 +35,8 @@ use crate::record::Record;
 
 pub use arm::summarise;
 pub use comparison::{
-    Comparison, DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval,
-    StatisticName, UnevenShape,
+    Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,
+    RatioInterval, SameDoubt, SlowRuns, StatisticName, UnevenShape,
 };
 pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};

@@ -254,7 +254,7 @@ impl PoolQuestion {
         if spending.looks(&at_the_end(n_pairs)).is_empty() {
             return PoolTest::Nothing(no_decision(&spending, n_pairs));
         }
-        let draws = spending.draws(Look { n_pairs, alpha: self.policy.alpha });
+        let draws = spending.draws(Look { n_pairs, spent: 1.0 });
         let test = PooledTest::new(ratios, self.center, draws, self.seed);
         let (Ok(test), Some(centers)) = (test, centers) else {
             return PoolTest::Nothing(NoTest::UnfitNumbers);

@@ -6,8 +6,16 @@ use stats::relabel::Pairs;
 use crate::record::{Record, Row};
 use crate::values::metric::Metric;
 
-/// The measured run of an arm in one block: its step, and its value (for a command the wall time, ns).
-type BlockRun = Option<(u32, f64)>;
+/// The measured run of an arm in one block.
+#[derive(Clone, Copy, Debug)]
+struct MeasuredRun {
+    step: u32,
+    /// The value that is compared; for a command the wall time, ns.
+    value: f64,
+    wall_ns: u64,
+}
+
+type BlockRun = Option<MeasuredRun>;
 
 /// Wall times by arm, then by block.
 #[derive(Debug)]
@@ -36,8 +44,8 @@ impl Walls {
             // Blocks come in order. A damaged record may skip some, but not more than it has rows.
             if block < rows.len() {
                 let wall_ns = rows.get(index, Metric::WallNs).unwrap_or(0);
-                let times_ns = (rows.started_ns(index), wall_ns);
-                walls.put(rows.arm(index), block, (rows.step(index), value), times_ns);
+                let run = MeasuredRun { step: rows.step(index), value, wall_ns };
+                walls.put(rows.arm(index), block, run, rows.started_ns(index));
             }
         }
         walls
@@ -47,14 +55,14 @@ impl Walls {
     pub fn add(&mut self, row: &Row) {
         let block = row.block.filter(|_| row.is_time());
         if let (Some(block), Some(value)) = (block, row.headline()) {
-            let times_ns = (row.started_ns, row.get(Metric::WallNs).unwrap_or(0));
-            self.put(row.arm as usize, block as usize, (row.step, value), times_ns);
+            let wall_ns = row.get(Metric::WallNs).unwrap_or(0);
+            let run = MeasuredRun { step: row.step, value, wall_ns };
+            self.put(row.arm as usize, block as usize, run, row.started_ns);
         }
     }
 
-    /// `times_ns`: start and length of the run.
-    fn put(&mut self, arm: usize, block: usize, run: (u32, f64), times_ns: (u64, u64)) {
-        let (started_ns, wall_ns) = times_ns;
+    fn put(&mut self, arm: usize, block: usize, run: MeasuredRun, started_ns: u64) {
+        let wall_ns = run.wall_ns;
         let runs = &mut self.arms[arm];
         runs.resize(runs.len().max(block + 1), None);
         runs[block] = Some(run);
@@ -64,15 +72,25 @@ impl Walls {
         self.ended_ns[block] = self.ended_ns[block].max(started_ns.saturating_add(wall_ns));
     }
 
-    /// Time from the start of the first timed run to the end of the n-th pair's block, ns.
-    pub fn elapsed_ns(&self, old: usize, new: usize, n_pairs: usize) -> Option<u64> {
+    /// Time from the start of the first timed run to the end of the n-th pair's block, ns, with the geometric mean of
+    /// a pair's two times in place of each.
+    ///
+    /// The sum of the times of a pair depends on which arm ran first if one of them is slower at that moment; the
+    /// geometric mean does not, whatever the ratio of the arms is. So nothing that this time decides depends on the
+    /// coins. a + b − 2 √(a b) = (√a − √b)².
+    pub fn label_blind_ns(&self, old: usize, new: usize, n_pairs: usize) -> Option<u64> {
         let in_pairs = self.arms[old].iter().zip(&self.arms[new]).enumerate();
-        let mut blocks = in_pairs.filter(|(_, (old, new))| old.is_some() && new.is_some());
-        let (block, _) = blocks.nth(n_pairs.checked_sub(1)?)?;
-        Some(self.ended_ns[block].saturating_sub(self.started_ns?))
+        let blocks = in_pairs.filter_map(|(block, (old, new))| Some((block, (*old)?, (*new)?)));
+        let (mut last, mut excess_ns) = (None, 0.0);
+        for (block, old, new) in blocks.take(n_pairs) {
+            last = Some(block);
+            excess_ns += ((old.wall_ns as f64).sqrt() - (new.wall_ns as f64).sqrt()).powi(2);
+        }
+        let elapsed_ns = self.ended_ns[last?].saturating_sub(self.started_ns?);
+        Some(elapsed_ns.saturating_sub(excess_ns as u64))
     }
 
-    fn complete(&self, old: usize, new: usize) -> impl Iterator<Item = ((u32, f64), (u32, f64))> {
+    fn complete(&self, old: usize, new: usize) -> impl Iterator<Item = (MeasuredRun, MeasuredRun)> {
         self.arms[old].iter().zip(&self.arms[new]).filter_map(|(old, new)| old.zip(*new))
     }
 
@@ -80,7 +98,7 @@ impl Walls {
     pub fn ratios(&self, old: usize, new: usize) -> Vec<(usize, f64)> {
         let blocks = self.arms[old].iter().zip(&self.arms[new]).enumerate();
         let ratio = |(block, (old, new)): (usize, (&BlockRun, &BlockRun))| {
-            let ratio = new.as_ref()?.1 / old.as_ref()?.1;
+            let ratio = new.as_ref()?.value / old.as_ref()?.value;
             ratio.is_finite().then_some((block, ratio))
         };
         blocks.filter_map(ratio).collect()
@@ -95,10 +113,10 @@ impl Walls {
     pub fn slots(&self, old: usize, new: usize) -> Slots {
         let mut slots = Slots { slot1: Vec::new(), slot2: Vec::new(), slot1_is_new: Vec::new() };
         for (old, new) in self.complete(old, new) {
-            let is_new_first = new.0 < old.0;
+            let is_new_first = new.step < old.step;
             let (first, second) = if is_new_first { (new, old) } else { (old, new) };
-            slots.slot1.push(first.1);
-            slots.slot2.push(second.1);
+            slots.slot1.push(first.value);
+            slots.slot2.push(second.value);
             slots.slot1_is_new.push(is_new_first);
         }
         slots

@@ -76,14 +76,15 @@ impl LookRule {
     }
 
     /// The points that two arms have reached. The fraction of a session is that of its blocks or of its time,
-    /// whichever is larger. Both fractions are independent of the labels of the arms.
+    /// whichever is larger. Neither depends on the labels of the arms, whatever their ratio is. Only the last point does
+    /// a little: the clock ends the session, and the last blocks take less time if the slower arm ran at a fast moment.
     fn points(&self, walls: &Walls, old: usize, new: usize, is_over: bool) -> Vec<InterimPoint> {
         let n_pairs = walls.n_pairs(old, new);
         let mut points = Vec::new();
         if self.stopping == Stopping::WhenDecided {
             let reached = self.sizes().into_iter().take_while(|&size| size <= n_pairs);
             points.extend(reached.map(|n_pairs| {
-                let elapsed_ns = walls.elapsed_ns(old, new, n_pairs).unwrap_or(0);
+                let elapsed_ns = walls.label_blind_ns(old, new, n_pairs).unwrap_or(0);
                 let of_time = elapsed_ns as f64 / self.budget_ns.max(1) as f64;
                 let of_blocks = n_pairs as f64 / self.n_blocks_max as f64;
                 InterimPoint { n_pairs, fraction: of_time.max(of_blocks).min(1.0) }

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::analysis::calibrate::{
-    CalibrationSettings, PowerCalibration, RATIOS, calibrate as replay,
+    CalibrationSettings, PowerCalibration, RATIOS, TAILS, calibrate as replay,
 };
 use crate::cmd::print::print;
 use crate::cmd::run;
@@ -42,7 +42,7 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     let policy = DecisionRule { alpha, ..plan.policy };
     let n_replays = verb.replays.unwrap_or(defaults::N_REPLAYS);
     let settings = CalibrationSettings { policy, n_replays: n_replays as usize, seed };
-    let bar = progress(u64::from(n_replays) * RATIOS.len() as u64, verb.json);
+    let bar = progress(u64::from(n_replays) * (RATIOS.len() + TAILS.len()) as u64, verb.json);
     let found = replay(&times_ns, pace_ns, &settings, || bar.inc(1));
     bar.finish_and_clear();
     let found = found.with_context(|| format!("{} cannot be replayed", path.display()))?;

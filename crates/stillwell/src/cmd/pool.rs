@@ -313,7 +313,7 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
 }
 
 fn judge(line: &PoolLine) -> Judgement {
-    let judged = |ratio| verdict::of_interval(ratio, ratio.ratio, &line.policy, false);
+    let judged = |ratio| verdict::of_interval(ratio, &line.policy);
     match &line.evidence {
         PoolEvidence::Pooled(found) => judged(found.ratio),
         PoolEvidence::OneNode(found) => judged(found.ratio),
@@ -321,6 +321,7 @@ fn judge(line: &PoolLine) -> Judgement {
             verdict: Verdict::Undecided,
             within_margin: false,
             interval: None,
+            mean: None,
             no_test: Some(*because),
         },
     }

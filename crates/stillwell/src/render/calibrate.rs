@@ -25,6 +25,7 @@ pub fn calibration(found: &PowerCalibration, label: &str, record: &Path) -> Stri
     );
     wrap(&mut out, "", 0, &text);
     table(&mut out, found);
+    tails(&mut out, found);
     picture(&mut out, found);
     sizes(&mut out, found);
     writeln!(out, "\nrecord: {}", record.display()).ok();
@@ -58,6 +59,10 @@ fn table(out: &mut String, found: &PowerCalibration) {
     for power in &found.powers {
         write!(out, "{:>8}", uncertain::fixed(power.stillwell_pairs, 0)).ok();
     }
+    write!(out, "\n{:<23}", "called the same").ok();
+    for power in &found.powers {
+        write!(out, "{:>8}", share(power.same)).ok();
+    }
     let alike = found.powers[0];
     out.push_str("\n\n");
     let text = format!(
@@ -69,6 +74,19 @@ fn table(out: &mut String, found: &PowerCalibration) {
         share(alike.mann_whitney)
     );
     wrap(out, "", 0, &text);
+}
+
+/// Slow tails of the new arm that the word "same" would have hidden.
+fn tails(out: &mut String, found: &PowerCalibration) {
+    writeln!(out, "\n{:<38}{:>10}{:>10}", "slow tails of the new arm", "different", "same").ok();
+    for tail in &found.tails {
+        let times = match tail.factor {
+            2.0.. => format!("{} times as long", uncertain::trimmed(tail.factor, 3)),
+            factor => format!("{} longer", slowdown(factor - 1.0)),
+        };
+        let what = format!("{} of the runs take {times}", share(tail.share));
+        writeln!(out, "{what:<38}{:>10}{:>10}", share(tail.different), share(tail.same)).ok();
+    }
 }
 
 /// One bar for each slowdown, with a mark at 80 %.
@@ -141,7 +159,7 @@ fn share(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::calibrate::Budget;
+    use crate::analysis::calibrate::{Budget, TailVerdicts};
     use crate::render::columns::{COLUMNS, width};
 
     #[test]
@@ -150,6 +168,7 @@ mod tests {
         let power = |(ratio, stillwell): (&f64, f64)| Power {
             ratio: *ratio,
             stillwell,
+            same: if *ratio == 1.0 { 0.61 } else { 0.0 },
             stillwell_pairs: 60.0 - 40.0 * stillwell,
             welch: 0.42,
             mann_whitney: 0.517,
@@ -161,6 +180,10 @@ mod tests {
             n_replays: 2000,
             alpha: 0.01,
             powers: crate::analysis::calibrate::RATIOS.iter().zip(shares).map(power).collect(),
+            tails: vec![
+                TailVerdicts { share: 0.1, factor: 3.0, different: 0.12, same: 0.0 },
+                TailVerdicts { share: 0.3, factor: 1.05, different: 0.4, same: 0.002 },
+            ],
             visible: VisibleSlowdown::At(0.0096),
             budgets: vec![
                 Budget { budget_ns: 10e9, n_pairs: 1000, visible: VisibleSlowdown::At(0.00235) },

@@ -3,9 +3,10 @@
 use std::io;
 
 use crate::analysis::estimators::{FloorTest, Tim};
+pub(crate) use crate::analysis::fixture::paired;
 use crate::analysis::{
     Analysis, ArmSummary, Comparison, Estimators, Evidence, Finding, MetricSummary, NetTimes,
-    NoTest, Note, PairedTest, RatioInterval, Ratios, StatisticName, TimeSummary, UncertainValue,
+    NoTest, Note, Ratios, TimeSummary, UncertainValue,
 };
 use crate::record::{EndReason, Record};
 use crate::values::TimShape;
@@ -160,27 +161,6 @@ pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Opti
         })
     };
     arms.iter().map(of_arm).collect()
-}
-
-/// A test's result with this interval.
-pub(crate) fn paired(ratio: f64, lo: f64, hi: f64) -> PairedTest {
-    PairedTest {
-        n_pairs: 60,
-        n_warmup_pairs: 0,
-        n_looks: 3,
-        family: 1,
-        p: 0.0005,
-        q: 0.0005,
-        statistic: StatisticName::Floor,
-        ratio: RatioInterval { ratio, lo, hi },
-        net_ratio: None,
-        alpha: 0.01,
-        smallest_visible: 0.0073,
-        to_decide: None,
-        position_ratio: 1.0,
-        is_contradicted: false,
-        shape: None,
-    }
 }
 
 /// Adds a comparison of an arm with the reference.

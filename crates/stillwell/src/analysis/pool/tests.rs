@@ -111,7 +111,7 @@ fn what_is_printed_agrees() {
         }
         for line in pool(pieces, 3, 1) {
             let PoolEvidence::Pooled(found) = line.evidence else { continue };
-            let word = of_interval(found.ratio, found.ratio.ratio, &POLICY, false).verdict;
+            let word = of_interval(found.ratio, &POLICY).verdict;
             let is_different = matches!(word, Verdict::Faster | Verdict::Slower);
             assert_eq!(is_different, found.p <= POLICY.alpha, "{found:?}");
             assert!(found.p >= found.effects_p.max(found.relabelling_p), "{found:?}");

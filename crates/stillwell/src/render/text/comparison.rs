@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::analysis::{
-    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, StatisticName,
-    UnevenShape,
+    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SameDoubt,
+    SlowRuns, StatisticName, UnevenShape,
 };
 use crate::plan::{BlockRule, DecisionRule, Plan, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
@@ -173,6 +173,7 @@ fn statistic(name: StatisticName) -> &'static str {
         StatisticName::Typical => "typical",
         StatisticName::LocalFloor => "local floor",
         StatisticName::Floor => "floor",
+        StatisticName::GeometricMean => "geometric mean",
         StatisticName::Mean => "mean",
     }
 }
@@ -234,6 +235,7 @@ pub(in crate::render) fn sentences(
 ) -> Vec<String> {
     let mut out = vec![meaning(paired, shown, judgement, plan)];
     out.extend(paired.shape.map(shape_text));
+    out.extend(mean_text(paired, shown, judgement));
     if let (Some(control), Some(_)) = (plan.control, paired.net_ratio) {
         let what =
             if control.role == Role::EmptyShell { "the empty shell" } else { "what is subtracted" };
@@ -279,9 +281,12 @@ fn meaning(
             format!("faster, but by less than the {margin} that counts as the same")
         }
         Verdict::Slower | Verdict::Faster => change(shown.ratio),
-        Verdict::Same => format!("the same within {margin}"),
-        Verdict::Undecided if paired.shape.is_some() => {
-            format!("not called the same within {margin}: two ratios instead of one")
+        Verdict::Same => format!(
+            "the same typical time within {margin}; a slow tail of {} of the runs would have shown",
+            percent(paired.hidden_tail)
+        ),
+        Verdict::Undecided if let Some(doubt) = paired.doubt => {
+            format!("the same typical time within {margin}, but {}", doubt_text(doubt, paired))
         }
         Verdict::Undecided => match paired.to_decide {
             Some(to_decide) => format!(
@@ -293,6 +298,48 @@ fn meaning(
             None => format!("{} blocks are too few to say how many would decide", paired.n_pairs),
         },
     }
+}
+
+/// What speaks against "the same".
+fn doubt_text(doubt: SameDoubt, paired: &PairedTest) -> String {
+    match doubt {
+        SameDoubt::Uneven => "not by one ratio".into(),
+        SameDoubt::HiddenTail => {
+            let need = paired.to_decide.map_or(0, |to_decide| to_decide.n_pairs);
+            format!(
+                "a slow tail of {} of the runs could be hidden in {} blocks; {need} would show it",
+                percent(paired.hidden_tail),
+                paired.n_pairs
+            )
+        }
+        SameDoubt::MeanDiffers => {
+            format!("{} on average{}", change(paired.mean_ratio.ratio), slow_text(paired.slow_runs))
+        }
+        SameDoubt::TailDiffers => {
+            format!("not the same tail{}", slow_text(paired.slow_runs))
+        }
+        SameDoubt::MeanUnknown => "too little is known of the mean".into(),
+    }
+}
+
+/// `: 10 % of the runs take 3 times as long`.
+fn slow_text(slow: Option<SlowRuns>) -> String {
+    let Some(SlowRuns { is_candidate, share, factor }) = slow else { return String::new() };
+    let whose = if is_candidate { "" } else { "of the reference " };
+    let longer = match factor {
+        2.0.. => format!("{} times as long", uncertain::significant(factor, 2)),
+        _ => format!("{} longer", percent(factor - 1.0)),
+    };
+    format!(": {} of the runs {whose}take {longer}", percent(share))
+}
+
+/// The ratio of the mean times, where it says more than the ratio of the verdict.
+fn mean_text(paired: &PairedTest, shown: RatioInterval, judgement: &Judgement) -> Option<String> {
+    let mean = paired.mean_ratio;
+    let is_typical = mean.lo <= shown.ratio && shown.ratio <= mean.hi;
+    let is_about_same = judgement.verdict == Verdict::Same || paired.doubt.is_some();
+    let is_other = paired.statistic != StatisticName::Mean && (is_about_same || !is_typical);
+    is_other.then(|| format!("mean {}", ratio_and_interval(mean)))
 }
 
 /// Options that make room for this number of blocks. The blocks have to be new: the interim analyses of this session

@@ -1,0 +1,268 @@
+//! Joint re-labelling: one test over several looks at a growing comparison.
+//!
+//! All looks use the same random re-labellings of the whole sequence of pairs. The test walks
+//! through the looks. At each it lets the re-labellings cross whose statistic is largest, as many
+//! as the error spent so far permits, and no re-labelling crosses twice. If both arms are the same
+//! program, the observed labelling is one of equally likely ones. So the probability that it is
+//! among those that ever cross is at most the error, whatever the noise is. Later looks may use
+//! fewer of the re-labellings. The share that crossed before then counts as spent. Group-sequential
+//! boundaries for normal data are built in the same way (Lan & DeMets, Biometrika 70, 1983); here
+//! the re-labellings take the place of the normal distribution.
+
+use super::pairs::Pairs;
+use super::statistic::Statistic;
+use super::{ObservedStatistic, Orbit, ROUNDING, RatioTest, closest, score, search};
+use crate::interval::Interval;
+
+/// Re-labellings of one look that are kept in order. At a level that would let more of them cross,
+/// the rest does not cross.
+const ROWS_KEPT_MAX: usize = 4096;
+/// Ratio of neighbouring levels that are tried for a p-value, and steps to refine the last one.
+const LEVEL_RATIO: f64 = 0.95;
+const REFINEMENTS: usize = 6;
+/// No p-value is smaller than one in ten million, the largest number of re-labellings.
+const LEVEL_MIN: f64 = 1e-7;
+
+/// The pairs at one look, and its part of the error.
+#[derive(Clone, Debug)]
+pub(crate) struct JointLook {
+    pub(crate) pairs: Pairs,
+    /// Re-labellings of `pairs`. Those of all looks of a stage are parts of the same endless rows.
+    pub(crate) orbit: Orbit,
+    /// Share of the error that may be spent up to this look, from 0 to 1.
+    pub(crate) spent: f64,
+    /// Whether a row swaps the same runs here as at the look before, as far as that had them. It
+    /// does not where groups of pairs have become larger.
+    pub(crate) keeps_rows: bool,
+}
+
+impl JointLook {
+    /// The only look of a comparison.
+    pub(crate) fn single(pairs: Pairs, orbit: Orbit) -> Self {
+        Self { pairs, orbit, spent: 1.0, keeps_rows: false }
+    }
+}
+
+/// The re-labellings of one look by descending size of the statistic.
+#[derive(Clone, Debug)]
+struct LookOrder {
+    /// Rows, the largest first. At most [`ROWS_KEPT_MAX`].
+    rows: Vec<u32>,
+    /// Ends of groups of equal sizes in `rows`.
+    group_ends: Vec<u32>,
+    n_rows: usize,
+    spent: f64,
+    keeps_rows: bool,
+    selected: ObservedStatistic,
+}
+
+impl LookOrder {
+    fn of(look: &JointLook, values: &[f64], selected: ObservedStatistic) -> Self {
+        let size = |&row: &u32| values[row as usize].abs();
+        let descending = |a: &u32, b: &u32| size(b).total_cmp(&size(a));
+        let mut rows: Vec<u32> = (0..values.len() as u32).collect();
+        let is_cut = rows.len() > ROWS_KEPT_MAX;
+        if is_cut {
+            rows.select_nth_unstable_by(ROWS_KEPT_MAX, descending);
+            rows.truncate(ROWS_KEPT_MAX);
+        }
+        rows.sort_unstable_by(descending);
+        let is_end = |&at: &usize| match rows.get(at) {
+            Some(next) => size(next) < size(&rows[at - 1]) * (1.0 - ROUNDING),
+            // The rest of the last group may have been cut off.
+            None => !is_cut,
+        };
+        let group_ends = (1..=rows.len()).filter(is_end).map(|at| at as u32).collect();
+        let JointLook { spent, keeps_rows, .. } = *look;
+        Self { rows, group_ends, n_rows: values.len(), spent, keeps_rows, selected }
+    }
+}
+
+/// The re-labellings that have crossed at a level, up to some look.
+struct Crossed {
+    is_crossed: Vec<bool>,
+    /// Number of rows in the current stage, which later looks may reduce to the first of them.
+    n_rows: usize,
+    /// Rows that crossed in this stage, and the share of all rows that crossed before it.
+    n_crossed: usize,
+    before: f64,
+}
+
+impl Crossed {
+    fn new() -> Self {
+        Self { is_crossed: Vec::new(), n_rows: 0, n_crossed: 0, before: 0.0 }
+    }
+
+    /// Lets the largest rows of a look cross, as many as the level permits.
+    fn pass(&mut self, look: &LookOrder, level: f64) {
+        if look.n_rows != self.n_rows || !look.keeps_rows {
+            self.before += self.n_crossed as f64 / self.n_rows.max(1) as f64;
+            (self.n_rows, self.n_crossed) = (look.n_rows, 0);
+            if !look.keeps_rows {
+                self.is_crossed.clear();
+            }
+            self.is_crossed.resize(look.n_rows, false);
+        }
+        // Rounding may put a whole number slightly below itself.
+        let budget = (level * look.spent - self.before) * look.n_rows as f64 + 1e-6;
+        let mut from = 0;
+        for &end in &look.group_ends {
+            let group = &look.rows[from..end as usize];
+            let n_new = group.iter().filter(|&&row| !self.is_crossed[row as usize]).count();
+            if (self.n_crossed + n_new) as f64 > budget {
+                break;
+            }
+            group.iter().for_each(|&row| self.is_crossed[row as usize] = true);
+            self.n_crossed += n_new;
+            from = end as usize;
+        }
+    }
+}
+
+/// A sequential test of one log ratio, look by look.
+#[derive(Clone, Debug)]
+pub(crate) struct JointTest {
+    statistics: &'static [Statistic],
+    theta: f64,
+    looks: Vec<LookOrder>,
+}
+
+impl JointTest {
+    /// Test of the log ratio `theta` before its first look.
+    pub(crate) fn new(statistics: &'static [Statistic], theta: f64) -> Self {
+        Self { statistics, theta, looks: Vec::new() }
+    }
+
+    pub(crate) fn n_looks(&self) -> usize {
+        self.looks.len()
+    }
+
+    /// Takes the next look.
+    pub(crate) fn take(&mut self, look: &JointLook) {
+        let (test, values) = look.pairs.evaluate(&look.orbit, self.statistics, self.theta);
+        self.looks.push(LookOrder::of(look, &values, test.selected));
+    }
+
+    /// The statistic that the last look selects.
+    pub(crate) fn last(&self) -> Option<ObservedStatistic> {
+        self.looks.last().map(|look| look.selected)
+    }
+
+    /// Whether the observed labelling crosses at a level. The value is its statistic at that look:
+    /// the estimated log ratio minus the tested one.
+    pub(crate) fn crossing(&self, level: f64) -> Option<f64> {
+        let mut crossed = Crossed::new();
+        self.looks.iter().find_map(|look| {
+            crossed.pass(look, level);
+            crossed.is_crossed[0].then_some(look.selected.t)
+        })
+    }
+
+    /// p-value: the smallest level at which, and at all larger ones, the observed labelling
+    /// crosses. It is 1 before the first look.
+    ///
+    /// A re-labelling that crosses early at a larger level can leave too little for another one
+    /// later, so a single level would not make an ordered p-value. The levels that are tried are 1,
+    /// 0.95, 0.95^2 … and `exact`, which are levels of decisions. The p-value is at most 0.1 % too
+    /// large.
+    pub(crate) fn p(&self, exact: impl Iterator<Item = f64>) -> f64 {
+        if self.looks.is_empty() {
+            return 1.0;
+        }
+        let n_steps = (LEVEL_MIN.ln() / LEVEL_RATIO.ln()) as i32;
+        let mut levels: Vec<f64> = (0..n_steps).map(|step| LEVEL_RATIO.powi(step)).collect();
+        levels.extend(exact);
+        levels.sort_by(|a, b| b.total_cmp(a));
+        let (mut p, mut below) = (1.0, 1.0);
+        for level in levels {
+            below = level;
+            if self.crossing(level).is_none() {
+                break;
+            }
+            p = level;
+        }
+        for _ in 0..REFINEMENTS {
+            let middle = (p + below) / 2.0;
+            *if self.crossing(middle).is_some() { &mut p } else { &mut below } = middle;
+        }
+        p
+    }
+}
+
+impl Pairs {
+    /// The test of one look, and the values of the selected statistic for all re-labellings.
+    pub(super) fn evaluate(
+        &self,
+        orbit: &Orbit,
+        statistics: &[Statistic],
+        theta: f64,
+    ) -> (RatioTest, Vec<f64>) {
+        let (slots, position) = self.centered(theta);
+        let mut values: Vec<Vec<f64>> = (statistics.iter())
+            .map(|statistic| statistic.values(&slots, &self.labels, orbit))
+            .collect();
+        let scores: Vec<ObservedStatistic> =
+            statistics.iter().zip(&values).map(|(&which, of)| score(which, of)).collect();
+        let at = closest(scores.iter().map(|score| score.q90));
+        let selected = scores[at];
+        let n_labellings = orbit.len();
+        let test = RatioTest { p: selected.p, selected, scores, position, n_labellings };
+        (test, values.swap_remove(at))
+    }
+
+    /// Estimate of the log ratio. It starts at the first statistic. Three times, it lowers the new
+    /// arm by the estimate and adds the statistic that is selected there.
+    pub(crate) fn estimate(
+        &self,
+        orbit: &Orbit,
+        statistics: &[Statistic],
+        at_zero: &RatioTest,
+    ) -> Estimate {
+        let start = Estimate { theta: at_zero.scores[0].t, selected: at_zero.selected };
+        (0..3).fold(start, |found, _| {
+            let selected = self.evaluate(orbit, statistics, found.theta).0.selected;
+            Estimate { theta: found.theta + selected.t, selected }
+        })
+    }
+}
+
+/// An estimated log ratio.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Estimate {
+    pub(crate) theta: f64,
+    /// The statistic that was selected last. The scatter at the estimate is the narrowest: at
+    /// another ratio the difference of the arms adds to it.
+    pub(crate) selected: ObservedStatistic,
+}
+
+/// The log ratios around an estimate that the test over these looks accepts at `level`.
+///
+/// It never contains a rejected 0 and always an accepted one. If the estimate is rejected, because
+/// the ratio moved or a look erred, only the last look counts, with the error that was left for it.
+/// The second value tells that. `tolerance` is the error of the ends.
+pub(crate) fn invert(
+    looks: &[JointLook],
+    statistics: &'static [Statistic],
+    estimate: Estimate,
+    is_zero_inside: bool,
+    level: f64,
+    tolerance: f64,
+) -> (Interval, bool) {
+    let accepts_by = |looks: &[JointLook], theta: f64| {
+        let mut test = JointTest::new(statistics, theta);
+        looks.iter().all(|look| {
+            test.take(look);
+            test.crossing(level).is_none()
+        })
+    };
+    let mut last: Vec<JointLook> = looks.last().cloned().into_iter().collect();
+    let spent_before = looks.len().checked_sub(2).map_or(0.0, |at| looks[at].spent);
+    last.iter_mut().for_each(|look| look.spent -= spent_before);
+    let is_estimate_inside = accepts_by(looks, estimate.theta);
+    let looks = if is_estimate_inside { looks } else { &last };
+    let step = estimate.selected.q90;
+    let interval = search::interval(estimate.theta, step, is_zero_inside, tolerance, |theta| {
+        accepts_by(looks, theta)
+    });
+    (interval, !is_estimate_inside)
+}

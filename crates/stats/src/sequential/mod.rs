@@ -1,0 +1,403 @@
+//! Sequential test: a comparison with looks (interim analyses) while it grows.
+//!
+//! Each look makes the test of [`relabel`](crate::relabel) on all pairs so far, and all looks share
+//! one set of re-labellings. At each look a share of them may cross that depends on how far the
+//! session is, and not on the labels. The comparison is different if the observed labelling
+//! crosses. All labellings are equally likely if both arms are the same program. So the chance of a
+//! false "different" is at most alpha, whatever the noise is and why ever the session ends. The
+//! interval holds the ratios that the same test does not reject.
+//!
+//! Several comparisons with one reference are a family, which Holm's procedure judges.
+
+mod same;
+mod theta_tests;
+
+pub use same::{GATE_TAIL, SAME_TAIL, SameDoubt, hidden_tail_pairs};
+
+use theta_tests::{ThetaTests, warmup_pairs};
+
+use crate::interval::Interval;
+use crate::invalid::Invalid;
+use crate::multiplicity::shares;
+use crate::relabel::{
+    Estimand, JointLook, PairedComparison, Pairs, RatioShape, SlowRuns, Statistic, TailTest, invert,
+};
+use crate::spending::{InterimPoint, Look, Spending};
+use crate::verdict::{IntervalVerdict, z};
+
+/// Tolerance of the ends of an interval: a tenth of the last digit that a timing is ever printed
+/// with, as a log ratio, and a share of the scatter of the re-labellings.
+const TOLERANCE: (f64, f64) = (1e-5, 0.01);
+/// Relative difference that equal products of the same numbers can have.
+const ROUNDING: f64 = 1e-12;
+/// Distance of an end of the interval from a log ratio that is rejected, relative to that ratio.
+const BESIDE: f64 = 1e-6;
+
+/// Design of a sequential test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SequentialDesign {
+    /// Alpha spending of the looks.
+    pub spending: Spending,
+    /// Estimand: the part of the distribution that is compared.
+    pub estimand: Estimand,
+    /// Log ratios closer to 0 than this margin count as the same.
+    pub margin: f64,
+    /// Log ratio above which a slower new arm matters. 0 means that there is no limit.
+    pub limit: f64,
+    /// Seed of the re-labellings.
+    pub seed: u64,
+}
+
+/// The sequential test of one comparison, with its looks so far.
+#[derive(Clone, Debug)]
+pub struct SequentialTest {
+    design: SequentialDesign,
+    looks: Vec<Look>,
+    /// Tests of the estimand.
+    tests: ThetaTests,
+    /// Tests of the mean times, at looks that would show a slow tail of a tenth of the runs.
+    mean_tests: ThetaTests,
+    /// The same, at looks that would show a slow tail of a twentieth.
+    same_tests: ThetaTests,
+    /// p-value of "no difference" over all looks.
+    p: f64,
+    last: Option<LastLook>,
+}
+
+/// Results of the last look.
+#[derive(Clone, Copy, Debug)]
+struct LastLook {
+    /// Observed statistic at a log ratio of 0, and its 90 % quantile over the re-labellings.
+    t: f64,
+    q90: f64,
+    /// Reason why the result is not "the same" even if the interval is inside the margin. Only
+    /// known if it is.
+    doubt: Option<SameDoubt>,
+    /// Whether the mean time is certainly below the limit. Only known if there is a limit.
+    is_mean_bounded: bool,
+}
+
+/// Conclusion from all looks together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conclusion {
+    /// Number of pairs at the last look, warm-up included.
+    pub n_pairs: usize,
+    /// Number of pairs at the beginning that are left out as warm-up.
+    pub n_warmup: usize,
+    /// Test and estimate of the last look.
+    pub last: PairedComparison,
+    /// The one decision. The interval and the p-value agree with it.
+    pub verdict: IntervalVerdict,
+    /// Reason why the verdict is not "the same" although the interval is inside the margin.
+    pub doubt: Option<SameDoubt>,
+    /// The log ratios that no look rejects. 0 is inside iff the comparison is not different.
+    pub interval: Interval,
+    /// Whether an earlier look rejects the estimate, because the ratio moved or that look erred.
+    /// `interval` is then that of the last look.
+    pub is_contradicted: bool,
+    /// Typical time and floor.
+    pub shape: RatioShape,
+    /// Log ratio of the mean times. Its interval is from those of the looks that would show a slow
+    /// tail of a tenth of the runs. Without such a look it is unbounded.
+    pub mean: (f64, Interval),
+    /// The new arm's share of the slowest runs.
+    pub tail: TailTest,
+    /// The runs in which one arm is slower.
+    pub slow_runs: Option<SlowRuns>,
+}
+
+impl Conclusion {
+    /// The statistic of the estimate.
+    pub fn statistic(&self) -> Statistic {
+        self.last.test.selected.statistic
+    }
+}
+
+impl SequentialTest {
+    /// A test before its first look.
+    pub fn new(design: SequentialDesign) -> Self {
+        let mean_tests = |share| {
+            ThetaTests::new(Estimand::Mean, hidden_tail_pairs(design.spending.alpha, share))
+        };
+        let [mean_tests, same_tests] = [GATE_TAIL, SAME_TAIL].map(mean_tests);
+        let tests = ThetaTests::new(design.estimand, 0);
+        Self { design, looks: Vec::new(), tests, mean_tests, same_tests, p: 1.0, last: None }
+    }
+
+    /// Alpha spending of the looks.
+    pub fn spending(&self) -> &Spending {
+        &self.design.spending
+    }
+
+    /// Number of looks so far.
+    pub fn n_looks(&self) -> usize {
+        self.looks.len()
+    }
+
+    /// Number of pairs at the last look; 0 before the first.
+    pub fn n_pairs_seen(&self) -> usize {
+        self.looks.last().map_or(0, |look| look.n_pairs)
+    }
+
+    /// Takes every look that these points permit and that was not taken yet. `points` are all so
+    /// far, with the earlier ones unchanged; `pairs` are all so far. Returns whether there was a
+    /// new look.
+    ///
+    /// # Errors
+    /// The test cannot be made on these times.
+    pub fn take(&mut self, pairs: &Pairs, points: &[InterimPoint]) -> Result<bool, Invalid> {
+        let n_before = self.looks.len();
+        let looks = self.design.spending.looks(points);
+        for &look in looks.iter().skip(n_before).filter(|look| look.n_pairs <= pairs.len()) {
+            self.looks.push(look);
+            self.analyse(pairs)?;
+        }
+        Ok(self.looks.len() > n_before)
+    }
+
+    fn analyse(&mut self, pairs: &Pairs) -> Result<(), Invalid> {
+        let (margin, limit) = (self.design.margin, self.design.limit);
+        let at_zero = self.tests.at(0.0, &self.design, &self.looks, pairs)?;
+        let selected = at_zero.last().ok_or(Invalid::Empty)?;
+        self.p = at_zero.p(self.design.spending.levels());
+        let mut last =
+            LastLook { t: selected.t, q90: selected.q90, doubt: None, is_mean_bounded: true };
+        if limit != 0.0 {
+            self.tests.at(limit, &self.design, &self.looks, pairs)?;
+            last.is_mean_bounded = self.is_mean_below(limit.max(margin), pairs)?;
+        }
+        // If nine of ten re-labellings scatter wider than the margin, no sensible alpha can reject
+        // either end of it. If 0 is rejected, neither end is tested. A test that was left out takes
+        // all its looks later.
+        if last.q90 <= margin && !self.is_different(self.worst_share()) {
+            for end in [margin, -margin] {
+                self.tests.at(end, &self.design, &self.looks, pairs)?;
+            }
+            if self.is_inside(1.0) {
+                last.doubt = self.doubt(pairs)?;
+            }
+        }
+        self.last = Some(last);
+        Ok(())
+    }
+
+    fn worst_share(&self) -> f64 {
+        1.0 / self.design.spending.family as f64
+    }
+
+    fn level(&self, share: f64) -> f64 {
+        self.design.spending.alpha * share * (1.0 + ROUNDING)
+    }
+
+    /// p-value of "no difference" over all looks: the smallest error of all looks together at
+    /// which, and at all larger ones, the observed labelling crosses. 1 before the first look.
+    pub fn p(&self) -> f64 {
+        self.p
+    }
+
+    /// Whether the test rejects "no difference" at this share of alpha.
+    pub fn is_different(&self, share: f64) -> bool {
+        self.p <= self.level(share)
+    }
+
+    /// Whether both ends of the margin are rejected from inside.
+    fn is_inside(&self, share: f64) -> bool {
+        let margin = self.design.margin;
+        [margin, -margin].into_iter().all(|end| self.is_rejected_towards_zero(end, share))
+    }
+
+    fn is_rejected_towards_zero(&self, theta: f64, share: f64) -> bool {
+        let crossing =
+            self.tests.get(theta, &self.looks).and_then(|it| it.crossing(self.level(share)));
+        crossing.is_some_and(|t| t * theta < 0.0)
+    }
+
+    /// Whether the looks together put the ratio inside the margin at this share of alpha, and
+    /// nothing speaks against "the same".
+    pub fn is_same(&self, share: f64) -> bool {
+        !self.is_different(share)
+            && self.is_inside(share)
+            && self.last.is_some_and(|last| last.doubt.is_none())
+    }
+
+    /// Whether the test needs no more pairs. Without a limit, the result is then different or the
+    /// same. With a limit, it is the same, faster, or on one side of the limit, and the mean is
+    /// known to be below the limit unless the result is slower.
+    pub fn is_settled(&self, share: f64) -> bool {
+        let limit = self.design.limit;
+        if limit == 0.0 || self.is_same(share) {
+            return self.is_different(share) || self.is_same(share);
+        }
+        let Some(last) = self.last else { return false };
+        let is_faster = last.t < 0.0 && self.is_different(share);
+        let crossing =
+            self.tests.get(limit, &self.looks).and_then(|it| it.crossing(self.level(share)));
+        match crossing {
+            Some(t) if t > 0.0 => true,
+            Some(_) => last.is_mean_bounded,
+            None => is_faster && last.is_mean_bounded,
+        }
+    }
+
+    /// Estimated log ratio of the last look and its rough error, for the display of a running
+    /// session. The error takes the scatter of the re-labellings as normal, at the error spent so
+    /// far.
+    pub fn rough(&self) -> Option<(f64, f64)> {
+        let (last, look) = (self.last?, self.looks.last()?);
+        let z = |alpha: f64| z(1.0 - alpha / 2.0);
+        Some((last.t, last.q90 * z(self.level(self.worst_share()) * look.spent) / z(0.1)))
+    }
+
+    /// Number of pairs at which a decision can be expected from [`SequentialTest::rough`]. An
+    /// interval narrows as `1 / sqrt(n)`, until it excludes 0 or both ends of the margin.
+    pub fn expected_pairs(&self) -> Option<f64> {
+        let (estimate, err) = self.rough()?;
+        let room = estimate.abs().max(self.design.margin - estimate.abs());
+        Some(self.n_pairs_seen() as f64 * (err / room).powi(2))
+    }
+
+    /// Estimate and interval from all looks so far at a share of alpha; `None` before the first
+    /// look. `pairs` are those of the last [`SequentialTest::take`], or more.
+    ///
+    /// # Errors
+    /// The test cannot be made on these times.
+    pub fn conclude(&self, pairs: &Pairs, share: f64) -> Result<Option<Conclusion>, Invalid> {
+        let Some(last) = self.last else { return Ok(None) };
+        let level = self.level(share);
+        let mut found = self.interval(&self.tests, pairs, level)?;
+        self.agree(&mut found.interval, share);
+        let verdict = match (self.is_different(share), self.is_same(share)) {
+            (true, _) if found.interval.is_within(self.design.margin) => {
+                IntervalVerdict::DifferentWithinMargin
+            }
+            (true, _) => IntervalVerdict::Different,
+            (_, true) => IntervalVerdict::Same,
+            _ => IntervalVerdict::Undecided,
+        };
+        let mean = match self.design.estimand {
+            Estimand::Mean => (found.comparison.theta, found.interval),
+            _ => self.mean_ratio(pairs, level)?,
+        };
+        let view = self.last_view(pairs)?;
+        let raw = pairs.first(self.n_pairs_seen())?.skip(found.n_warmup)?;
+        Ok(Some(Conclusion {
+            n_pairs: self.n_pairs_seen(),
+            n_warmup: found.n_warmup,
+            shape: view.pairs.shape(&view.orbit)?,
+            tail: raw.tail(found.comparison.theta),
+            slow_runs: raw.slow_runs(),
+            doubt: last.doubt.filter(|_| self.is_inside(share) && !self.is_different(share)),
+            verdict,
+            interval: found.interval,
+            is_contradicted: found.is_contradicted,
+            mean,
+            last: found.comparison,
+        }))
+    }
+
+    fn mean_ratio(&self, pairs: &Pairs, level: f64) -> Result<(f64, Interval), Invalid> {
+        if self.n_pairs_seen() < hidden_tail_pairs(self.design.spending.alpha, GATE_TAIL) {
+            let pairs = pairs.first(self.n_pairs_seen())?;
+            let seen = pairs.skip(warmup_pairs(&pairs, 1))?;
+            return Ok((seen.mean_ratio(), Interval::ALL));
+        }
+        let mean = self.interval(&self.mean_tests, pairs, level)?;
+        Ok((mean.comparison.theta, mean.interval))
+    }
+
+    /// The pairs of the last look, as the tests of the estimand see them.
+    fn last_view(&self, pairs: &Pairs) -> Result<JointLook, Invalid> {
+        let index = self.looks.len().checked_sub(1).ok_or(Invalid::Empty)?;
+        let draws = self.design.spending.draws(self.looks[index]);
+        self.tests.view(&self.design, &self.looks, index, pairs, draws)
+    }
+
+    fn interval(
+        &self,
+        tests: &ThetaTests,
+        pairs: &Pairs,
+        level: f64,
+    ) -> Result<LooksInterval, Invalid> {
+        let views = tests.views(&self.design, &self.looks, pairs, level)?;
+        let last = views.last().ok_or(Invalid::Empty)?;
+        let statistics = tests.statistics();
+        let test = last.pairs.test(&last.orbit, statistics, 0.0)?;
+        let estimate = last.pairs.estimate(&last.orbit, statistics, &test);
+        let is_zero_inside = match tests.get(0.0, &self.looks) {
+            Some(at_zero) => at_zero.p(self.design.spending.levels()) > level,
+            None => tests.fresh(0.0, &views).crossing(level).is_none(),
+        };
+        let tolerance = TOLERANCE.0.max(TOLERANCE.1 * estimate.selected.q90);
+        let (interval, is_contradicted) =
+            invert(&views, statistics, estimate, is_zero_inside, level, tolerance);
+        let look = self.looks[self.looks.len() - 1];
+        let n_warmup =
+            warmup_pairs(&pairs.first(look.n_pairs)?, self.design.spending.group_size(look));
+        let comparison = PairedComparison { test, theta: estimate.theta, interval, alpha: level };
+        Ok(LooksInterval { comparison, interval, is_contradicted, n_warmup })
+    }
+
+    /// Makes an interval agree with the tests of single ratios. The accepted ratios can have gaps,
+    /// and the ends have an error.
+    fn agree(&self, interval: &mut Interval, share: f64) {
+        let (margin, limit) = (self.design.margin, self.design.limit);
+        if self.is_different(share) && interval.contains(0.0) {
+            // The estimate is 0 although an earlier look rejects 0: most times are equal.
+            let t = self.tests.get(0.0, &self.looks).and_then(|it| it.crossing(self.level(share)));
+            match t.unwrap_or(0.0) {
+                t if t < 0.0 => *interval = Interval { lo: interval.lo.min(t), hi: -BESIDE },
+                t => *interval = Interval { lo: BESIDE, hi: interval.hi.max(t).max(BESIDE) },
+            }
+        } else if self.is_inside(share) && !self.is_different(share) {
+            let inside = margin * (1.0 - BESIDE);
+            *interval = Interval { lo: interval.lo.max(-inside), hi: interval.hi.min(inside) };
+        } else if !self.is_different(share) && interval.is_within(margin) && !self.is_inside(share)
+        {
+            if !self.is_rejected_towards_zero(margin, share) {
+                interval.hi = margin;
+            } else {
+                interval.lo = -margin;
+            }
+        }
+        let crossing =
+            self.tests.get(limit, &self.looks).and_then(|it| it.crossing(self.level(share)));
+        match crossing.filter(|_| limit != 0.0) {
+            Some(t) if t > 0.0 => interval.lo = interval.lo.max(limit * (1.0 + BESIDE)),
+            Some(_) => interval.hi = interval.hi.min(limit * (1.0 - BESIDE)),
+            None => {}
+        }
+    }
+}
+
+/// The interval over all looks, with the test of the last one.
+struct LooksInterval {
+    comparison: PairedComparison,
+    interval: Interval,
+    is_contradicted: bool,
+    n_warmup: usize,
+}
+
+/// Whether to show two ratios. Besides the test, the difference must exceed a tenth of the margin:
+/// on a coarse clock, equal programs differ by rounding, always in the same way.
+pub fn is_uneven(shape: &RatioShape, margin: f64) -> bool {
+    shape.is_uneven() && (shape.typical - shape.floor).abs() > 0.1 * margin
+}
+
+/// The share of alpha at which each comparison of a family is judged, in the order given (Holm
+/// 1979). The procedure goes up from the smallest p-value as long as each comparison is different
+/// at `1 / (m - i)`.
+///
+/// `n_total` is the size of the family; the comparisons that are not given count as not different.
+/// The first comparison that is not different, and all after it, are judged at the share that was
+/// reached. Each step tests all remaining hypotheses at once, over all their looks (union bound).
+/// By the closure principle (Marcus, Peritz & Gabriel 1976) the chance of any false "different" in
+/// the family is therefore at most alpha.
+///
+/// ```
+/// assert!(stats::sequential::holm_shares(&[], 0).is_empty());
+/// ```
+pub fn holm_shares(family: &[&SequentialTest], n_total: usize) -> Vec<f64> {
+    let p: Vec<f64> = family.iter().map(|one| one.p()).collect();
+    // An empty family has no shares.
+    shares(&p, n_total, |at, share| family[at].is_different(share)).unwrap_or_default()
+}
