@@ -5,7 +5,7 @@ mod common;
 
 use common::{agree, bools, close, number, numbers, parse, whole, without};
 use serde_json::{Value, json};
-use stats::relabel::{Estimand, Orbit, Pairs, RatioTest, Statistic};
+use stats::relabel::{Orbit, Pairs, RatioTest, Statistic};
 use stats::{
     Interval, IntervalVerdict, SortedSample, Stream, endpoint, logs, multiplicity, series,
 };

@@ -4,7 +4,7 @@ mod common;
 
 use common::{agree, bools, close, number, numbers, parse, whole, without};
 use serde_json::{Value, json};
-use stats::relabel::{Estimand, Orbit, Pairs, RatioTest, Statistic};
+use stats::relabel::{Orbit, Pairs, RatioTest, Statistic};
 use stats::{Interval, IntervalVerdict, SortedSample, Stream, logs};
 use stats::{changepoint, endpoint, multiplicity, series, shift};
 use stats::{two_level, two_sample};

@@ -83,7 +83,7 @@ pub fn combined(stream: &mut Stream, n: usize) -> Vec<f64> {
     (0..n).map(|run| noises.iter().map(|noise| noise[run]).sum::<f64>() / 2.0).collect()
 }
 
-pub const GENERATORS: [(&str, Noise); 8] = [
+pub const GENERATORS: [(&str, Noise); 10] = [
     ("iid", iid),
     ("spikes", spikes),
     ("regimes", regimes),
@@ -92,6 +92,8 @@ pub const GENERATORS: [(&str, Noise); 8] = [
     ("bursts", bursts),
     ("position", position),
     ("ties", ties),
+    ("autocorrelated", autocorrelated),
+    ("combined", combined),
 ];
 
 /// `n` pairs whose new arm takes `ratio` times as long.

@@ -1,7 +1,6 @@
 //! Verdicts on generated pairs.
 
 use super::*;
-use crate::verdict::{Verdict, of_interval};
 use stats::Stream;
 
 const POLICY: DecisionRule =
@@ -111,8 +110,8 @@ fn what_is_printed_agrees() {
         }
         for line in pool(pieces, 3, 1) {
             let PoolEvidence::Pooled(found) = line.evidence else { continue };
-            let word = of_interval(found.ratio, &POLICY).verdict;
-            let is_different = matches!(word, Verdict::Faster | Verdict::Slower);
+            let log = stats::Interval { lo: found.ratio.lo.ln(), hi: found.ratio.hi.ln() };
+            let is_different = !log.contains(0.0);
             assert_eq!(is_different, found.p <= POLICY.alpha, "{found:?}");
             assert!(found.p >= found.effects_p.max(found.relabelling_p), "{found:?}");
             n_different += usize::from(is_different);

@@ -178,6 +178,15 @@ fn statistic(name: StatisticName) -> &'static str {
     }
 }
 
+/// The part of the run times that a statistic is about.
+fn quantity(name: StatisticName) -> &'static str {
+    match name {
+        StatisticName::Typical | StatisticName::GeometricMean => "typical time",
+        StatisticName::LocalFloor | StatisticName::Floor => "floor",
+        StatisticName::Mean => "mean time",
+    }
+}
+
 fn percent_of_level(alpha: f64) -> String {
     format!("{} %", uncertain::trimmed((1.0 - alpha) * 100.0, 6))
 }
@@ -282,11 +291,13 @@ fn meaning(
         }
         Verdict::Slower | Verdict::Faster => change(shown.ratio),
         Verdict::Same => format!(
-            "the same typical time within {margin}; a slow tail of {} of the runs would have shown",
+            "the same {} within {margin}; a slow tail of {} of the runs would have shown",
+            quantity(paired.statistic),
             percent(paired.hidden_tail)
         ),
         Verdict::Undecided if let Some(doubt) = paired.doubt => {
-            format!("the same typical time within {margin}, but {}", doubt_text(doubt, paired))
+            let what = quantity(paired.statistic);
+            format!("the same {what} within {margin}, but {}", doubt_text(doubt, paired))
         }
         Verdict::Undecided => match paired.to_decide {
             Some(to_decide) => format!(

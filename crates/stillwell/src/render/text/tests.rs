@@ -1,6 +1,7 @@
 use super::*;
 use crate::analysis::{
-    DecisionEstimate, Evidence, Finding, NoTest, PairedTest, RatioInterval, UnevenShape,
+    DecisionEstimate, Evidence, Finding, NoTest, PairedDecision, PairedTest, RatioInterval,
+    SameDoubt, SlowRuns, UnevenShape,
 };
 use crate::ledger::{LedgerEntry, NoiseSource};
 use crate::plan::{ShellReason, SuiteMembership};
@@ -92,7 +93,11 @@ fn an_empty_shell_is_subtracted_and_may_take_longer() {
     compare(
         &mut analysis,
         1,
-        Evidence::Paired(PairedTest { net_ratio: Some(net), ..paired(1.2, 1.1, 1.3) }),
+        Evidence::Paired(PairedTest {
+            net_ratio: Some(net),
+            mean_ratio: net,
+            ..paired(1.2, 1.1, 1.3)
+        }),
     );
     insta::assert_snapshot!(show(&record, &analysis, None), @r#"
     1  a | b  (reference)
@@ -182,7 +187,34 @@ fn verdicts_in_words() {
     is(paired(1.005, 1.002, 1.008), "slower, but by less than the 1 % that counts as the same");
     is(paired(0.995, 0.992, 0.998), "faster, but by less than the 1 % that counts as the same");
     is(paired(1.001, 0.995, 1.008), "SAME");
-    is(paired(1.001, 0.995, 1.008), "        the same within 1 %\n");
+    is(paired(1.001, 0.995, 1.008), "the same floor within 1 %; a slow tail of 7.4 % of the runs");
+    is(paired(1.001, 0.995, 1.008), "        mean 1.0010 +- 0.0065 [0.9950, 1.0080]\n");
+    let doubted = |doubt, slow_runs| PairedTest {
+        decision: PairedDecision::Undecided,
+        doubt: Some(doubt),
+        mean_ratio: RatioInterval { ratio: 1.21, lo: 1.1, hi: 1.32 },
+        slow_runs,
+        ..paired(1.001, 0.995, 1.008)
+    };
+    let slow = |share, factor| Some(SlowRuns { is_candidate: true, share, factor });
+    let text = |evidence| {
+        let text = show_comparison(Evidence::Paired(evidence));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let tripled = text(doubted(SameDoubt::MeanDiffers, slow(0.1, 3.0)));
+    let expected = "UNDECIDED 1.0010 +- 0.0065 [0.9950, 1.0080] at 99 %, floor, p = 0.0005 the same floor \
+        within 1 %, but 21 % slower on average: 10 % of the runs take 3.0 times as long mean 1.21 +- 0.11";
+    assert!(tripled.contains(expected), "{tripled}");
+    let longer = text(doubted(SameDoubt::TailDiffers, slow(0.3, 1.05)));
+    assert!(longer.contains("not the same tail: 30 % of the runs take 5.0 % longer"), "{longer}");
+    let hidden = PairedTest {
+        to_decide: Some(DecisionEstimate { n_pairs: 90, time_ns: None }),
+        ..doubted(SameDoubt::HiddenTail, None)
+    };
+    let expected =
+        "a slow tail of 7.4 % of the runs could be hidden in 60 blocks; 90 would show it";
+    assert!(text(hidden.clone()).contains(expected), "{}", text(hidden));
+    is(doubted(SameDoubt::MeanUnknown, None), "but too little is known of the");
     is(paired(1.01, 0.98, 1.04), "UNDECIDED");
     is(paired(1.01, 0.98, 1.04), "60 blocks are too few to say how many would decide");
     let to_decide = |n_pairs, time_ns| PairedTest {
@@ -215,12 +247,18 @@ fn verdicts_in_words() {
 
 #[test]
 fn two_ratios_instead_of_one() {
-    let shape = Some(UnevenShape { floor: 1.003, typical: 1.047 });
+    let uneven = PairedTest {
+        shape: Some(UnevenShape { floor: 1.003, typical: 1.047 }),
+        decision: PairedDecision::Undecided,
+        doubt: Some(SameDoubt::Uneven),
+        ..paired(1.001, 0.995, 1.008)
+    };
     insta::assert_snapshot!(
-        show_comparison(Evidence::Paired(PairedTest { shape, ..paired(1.001, 0.995, 1.008) })), @r#"
+        show_comparison(Evidence::Paired(uneven)), @r#"
     2 vs 1  UNDECIDED  1.0010 +- 0.0065  [0.9950, 1.0080] at 99 %, floor, p = 0.0005
-            not called the same within 1 %: two ratios instead of one
+            the same floor within 1 %, but not by one ratio
             not a uniform slowdown: floor +0.30 %, typical +4.7 %
+            mean 1.0010 +- 0.0065 [0.9950, 1.0080]
             smallest difference this run could have seen: 0.73 %
     "#);
 }
