@@ -29,19 +29,12 @@ pub struct Judgement {
     pub within_margin: bool,
     /// The interval behind the verdict.
     pub interval: Option<RatioInterval>,
-    /// Ratio of the mean times, if the question is about them as well.
-    pub mean: Option<MeanLimit>,
+    /// Ratio up to which a slowdown counts as the same.
+    pub same_limit: f64,
+    /// Upper end of the interval of the mean times' ratio, if the question is about them as well.
+    pub mean_hi: Option<f64>,
     /// Reason why there is no test.
     pub no_test: Option<NoTest>,
-}
-
-/// The mean times behind a verdict on the typical times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct MeanLimit {
-    /// Upper end of the interval of the ratio.
-    pub hi: f64,
-    /// Ratio below which the mean has to be, if the check permits no larger one.
-    pub limit: f64,
 }
 
 /// Judges one comparison.
@@ -50,7 +43,8 @@ pub fn judge(comparison: &Comparison, policy: &DecisionRule) -> Judgement {
         verdict: Verdict::Undecided,
         within_margin: false,
         interval: None,
-        mean: None,
+        same_limit: 1.0 + policy.same_within,
+        mean_hi: None,
         no_test,
     };
     match &comparison.evidence {
@@ -73,11 +67,10 @@ fn of_paired(paired: &PairedTest, policy: &DecisionRule) -> Judgement {
         PairedDecision::Same | PairedDecision::Undecided => Verdict::Undecided,
     };
     let within_margin = paired.decision == PairedDecision::Different && is_within;
-    let limit = 1.0 + policy.same_within;
     // Someone who asks for one part of the distribution does not ask for the mean.
-    let mean = (policy.estimand == Estimand::Adaptive)
-        .then_some(MeanLimit { hi: paired.mean_ratio.hi, limit });
-    Judgement { verdict, within_margin, interval: Some(shown), mean, no_test: None }
+    let mean_hi = (policy.estimand == Estimand::Adaptive).then_some(paired.mean_ratio.hi);
+    let same_limit = 1.0 + policy.same_within;
+    Judgement { verdict, within_margin, interval: Some(shown), same_limit, mean_hi, no_test: None }
 }
 
 fn log_interval(ratio: RatioInterval) -> stats::Interval {
@@ -94,7 +87,15 @@ pub fn of_interval(ratio: RatioInterval, policy: &DecisionRule) -> Judgement {
         stats::IntervalVerdict::Same => (Verdict::Same, false),
         stats::IntervalVerdict::Undecided => (Verdict::Undecided, false),
     };
-    Judgement { verdict, within_margin, interval: Some(ratio), mean: None, no_test: None }
+    let same_limit = 1.0 + policy.same_within;
+    Judgement {
+        verdict,
+        within_margin,
+        interval: Some(ratio),
+        same_limit,
+        mean_hi: None,
+        no_test: None,
+    }
 }
 
 /// Exit code of `--fail-on`: 1 for a slowdown that is certainly above the limit, 3 for an undecided comparison, 0
@@ -105,13 +106,17 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
         judgement.verdict == Verdict::Slower
             && judgement.interval.is_some_and(|interval| interval.lo > limit)
     };
-    // The slowdown is certainly within the limit, or the verdict is no slowdown. A tail of slow runs can hide behind a
-    // typical time, so the mean has to be bounded as well.
+    // The slowdown is certainly within the limit, or counts as the same. A tail of slow runs can hide behind a typical
+    // time, so the mean has to be bounded as well.
     let is_fine = |judgement: &Judgement| {
-        let is_mean_fine = judgement.mean.is_none_or(|mean| mean.hi <= mean.limit.max(limit));
-        let is_typical_fine = matches!(judgement.verdict, Verdict::Faster | Verdict::Same)
-            || judgement.interval.is_some_and(|interval| interval.hi <= limit);
-        is_typical_fine && is_mean_fine
+        let limit_or_same = limit.max(judgement.same_limit);
+        let is_below = |limit: f64| judgement.interval.is_some_and(|interval| interval.hi <= limit);
+        let is_typical_fine = match judgement.verdict {
+            Verdict::Faster => true,
+            Verdict::Slower => is_below(limit),
+            Verdict::Same | Verdict::Undecided => is_below(limit_or_same),
+        };
+        is_typical_fine && judgement.mean_hi.is_none_or(|hi| hi <= limit_or_same)
     };
     if judgements.iter().any(is_too_slow) {
         exit_code::CHECK_FAILED

@@ -321,7 +321,8 @@ fn judge(line: &PoolLine) -> Judgement {
             verdict: Verdict::Undecided,
             within_margin: false,
             interval: None,
-            mean: None,
+            same_limit: 1.0 + line.policy.same_within,
+            mean_hi: None,
             no_test: Some(*because),
         },
     }
