@@ -9,16 +9,17 @@
 //!
 //! Several comparisons with one reference are a family, which Holm's procedure judges.
 
+mod family;
 mod same;
 mod theta_tests;
 
+pub use family::holm_shares;
 pub use same::{GATE_TAIL, SAME_TAIL, SameDoubt, hidden_tail_pairs};
 
 use theta_tests::{ThetaTests, warmup_pairs};
 
 use crate::interval::Interval;
 use crate::invalid::Invalid;
-use crate::multiplicity::shares;
 use crate::relabel::{
     Estimand, JointLook, PairedComparison, Pairs, RatioShape, SlowRuns, Statistic, TailTest, invert,
 };
@@ -381,23 +382,4 @@ struct LooksInterval {
 /// on a coarse clock, equal programs differ by rounding, always in the same way.
 pub fn is_uneven(shape: &RatioShape, margin: f64) -> bool {
     shape.is_uneven() && (shape.typical - shape.floor).abs() > 0.1 * margin
-}
-
-/// The share of alpha at which each comparison of a family is judged, in the order given (Holm
-/// 1979). The procedure goes up from the smallest p-value as long as each comparison is different
-/// at `1 / (m - i)`.
-///
-/// `n_total` is the size of the family; the comparisons that are not given count as not different.
-/// The first comparison that is not different, and all after it, are judged at the share that was
-/// reached. Each step tests all remaining hypotheses at once, over all their looks (union bound).
-/// By the closure principle (Marcus, Peritz & Gabriel 1976) the chance of any false "different" in
-/// the family is therefore at most alpha.
-///
-/// ```
-/// assert!(stats::sequential::holm_shares(&[], 0).is_empty());
-/// ```
-pub fn holm_shares(family: &[&SequentialTest], n_total: usize) -> Vec<f64> {
-    let p: Vec<f64> = family.iter().map(|one| one.p()).collect();
-    // An empty family has no shares.
-    shares(&p, n_total, |at, share| family[at].is_different(share)).unwrap_or_default()
 }

@@ -3,21 +3,21 @@
 use std::fmt::Write as _;
 
 use crate::analysis::{
-    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SameDoubt,
-    SlowRuns, StatisticName, UnevenShape,
+    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, StatisticName,
+    UnevenShape,
 };
 use crate::plan::{BlockRule, DecisionRule, Plan, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
-use crate::render::exported::{half_width, shown_ratio};
+use crate::render::exported::shown_ratio;
 use crate::render::remedies::Audience;
 use crate::render::styles::paint;
+use crate::render::text::doubt::{doubt_text, mean_text};
+use crate::render::text::ratios::{change, ratio_and_interval, ratio_text};
 use crate::render::units::{percent, signed_percent};
 use crate::render::{Styles, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
 const INDENT: usize = 8;
-/// Decimals of a ratio without a usable error, and digits of a very large or small one.
-const RATIO_DECIMALS: usize = 4;
 
 /// One comparison: its heading (`2 vs 1`), the verdict, the ratio (new ÷ reference) with its interval, and the
 /// meaning in words.
@@ -191,50 +191,6 @@ fn percent_of_level(alpha: f64) -> String {
     format!("{} %", uncertain::trimmed((1.0 - alpha) * 100.0, 6))
 }
 
-/// A ratio, with its error if that is finite and not 0.
-pub(in crate::render) fn ratio_text(ratio: f64, err: Option<f64>) -> String {
-    match err.filter(|err| err.is_finite() && *err != 0.0) {
-        Some(err) => uncertain::format(ratio, Some(err)),
-        None if err.is_none() => uncertain::significant(ratio, 3),
-        None => uncertain::fixed(ratio, RATIO_DECIMALS),
-    }
-}
-
-/// `1.0183 +- 0.0055  [1.0129, 1.0238]`.
-fn ratio_and_interval(interval: RatioInterval) -> String {
-    let half = half_width(interval);
-    if !half.is_finite() {
-        return format!("{}  [no interval]", ratio_text(interval.ratio, Some(half)));
-    }
-    let end = |end: f64| {
-        apart(
-            end,
-            match uncertain::decimals(interval.ratio, Some(half)) {
-                Some(decimals) => uncertain::fixed(end, decimals),
-                None if half.is_finite() => uncertain::significant(end, RATIO_DECIMALS as i32),
-                None => uncertain::fixed(end, RATIO_DECIMALS),
-            },
-        )
-    };
-    format!(
-        "{}  [{}, {}]",
-        ratio_text(interval.ratio, Some(half)),
-        end(interval.lo),
-        end(interval.hi)
-    )
-}
-
-/// The end of an interval with enough decimals to differ from 1: the verdict depends on that difference.
-fn apart(end: f64, text: String) -> String {
-    let n_decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let is_one = |text: &str| text.parse() == Ok(1.0);
-    let longer = (n_decimals + 1..=n_decimals + 4).map(|n| uncertain::fixed(end, n));
-    if end == 1.0 || !is_one(&text) {
-        return text;
-    }
-    longer.into_iter().find(|longer| !is_one(longer)).unwrap_or(text)
-}
-
 /// The meaning of a paired verdict and the facts around it, one sentence each.
 pub(in crate::render) fn sentences(
     paired: &PairedTest,
@@ -311,48 +267,6 @@ fn meaning(
     }
 }
 
-/// What speaks against "the same".
-fn doubt_text(doubt: SameDoubt, paired: &PairedTest) -> String {
-    match doubt {
-        SameDoubt::Uneven => "not by one ratio".into(),
-        SameDoubt::HiddenTail => {
-            let need = paired.to_decide.map_or(0, |to_decide| to_decide.n_pairs);
-            format!(
-                "a slow tail of {} of the runs could be hidden in {} blocks; {need} would show it",
-                percent(paired.hidden_tail),
-                paired.n_pairs
-            )
-        }
-        SameDoubt::MeanDiffers => {
-            format!("{} on average{}", change(paired.mean_ratio.ratio), slow_text(paired.slow_runs))
-        }
-        SameDoubt::TailDiffers => {
-            format!("not the same tail{}", slow_text(paired.slow_runs))
-        }
-        SameDoubt::MeanUnknown => "too little is known of the mean".into(),
-    }
-}
-
-/// `: 10 % of the runs take 3 times as long`.
-fn slow_text(slow: Option<SlowRuns>) -> String {
-    let Some(SlowRuns { is_candidate, share, factor }) = slow else { return String::new() };
-    let whose = if is_candidate { "" } else { "of the reference " };
-    let longer = match factor {
-        2.0.. => format!("{} times as long", uncertain::significant(factor, 2)),
-        _ => format!("{} longer", percent(factor - 1.0)),
-    };
-    format!(": {} of the runs {whose}take {longer}", percent(share))
-}
-
-/// The ratio of the mean times, where it says more than the ratio of the verdict.
-fn mean_text(paired: &PairedTest, shown: RatioInterval, judgement: &Judgement) -> Option<String> {
-    let mean = paired.mean_ratio;
-    let is_typical = mean.lo <= shown.ratio && shown.ratio <= mean.hi;
-    let is_about_same = judgement.verdict == Verdict::Same || paired.doubt.is_some();
-    let is_other = paired.statistic != StatisticName::Mean && (is_about_same || !is_typical);
-    is_other.then(|| format!("mean {}", ratio_and_interval(mean)))
-}
-
 /// Options that make room for this number of blocks. The blocks have to be new: the interim analyses of this session
 /// have spent its error rate.
 fn longer(to_decide: DecisionEstimate, plan: &Plan) -> String {
@@ -395,17 +309,6 @@ fn budget(time_ns: f64) -> String {
 /// The margin of the decision rule: `1 %`.
 pub(in crate::render) fn margin(policy: DecisionRule) -> String {
     format!("{} %", uncertain::trimmed(policy.same_within * 100.0, 6))
-}
-
-/// A ratio in words: `5 % slower`, `takes 30 % less time`, and factors for large ones. "30 % faster" would be
-/// ambiguous: it may be of the speed or of the time.
-pub(in crate::render) fn change(ratio: f64) -> String {
-    match ratio {
-        2.0.. => format!("takes {} times as long", uncertain::significant(ratio, 3)),
-        1.0.. => format!("{} slower", percent(ratio - 1.0)),
-        0.5.. => format!("takes {} less time", percent(1.0 - ratio)),
-        _ => format!("takes {} times as long", uncertain::significant(ratio, 2)),
-    }
 }
 
 fn shape_text(shape: UnevenShape) -> String {

@@ -5,7 +5,8 @@ use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
 use crate::render::table;
 use crate::render::text::SummaryContext;
-use crate::render::text::comparison::{margin, no_test, ratio_text, verdict_word};
+use crate::render::text::comparison::{margin, no_test, verdict_word};
+use crate::render::text::ratios::ratio_text;
 use crate::render::units::percent;
 use crate::verdict::Judgement;
 

@@ -3,7 +3,9 @@
 mod arms;
 mod benchmarks;
 mod comparison;
+mod doubt;
 mod many;
+mod ratios;
 
 use std::fmt::Write as _;
 
@@ -17,9 +19,8 @@ use crate::render::{Styles, closing, histogram, uncertain};
 use crate::verdict::{Judgement, judge};
 
 use comparison::self_check;
-pub(super) use comparison::{
-    change, comparison, margin, no_test, numbers_line, ratio_text, sentences, verdict_word,
-};
+pub(super) use comparison::{comparison, margin, no_test, numbers_line, sentences, verdict_word};
+pub(super) use ratios::{change, ratio_text};
 
 /// With more arms than this, each arm is one line of a table.
 const BLOCKS_MAX: usize = 12;
