@@ -51,8 +51,8 @@ fn intervals_cover_the_true_ratio() {
             let (truth, rounding) = (1.02_f64.ln(), 1e-7);
             truth < found.interval.lo - rounding || truth > found.interval.hi + rounding
         };
-        let hits = (0..1000).filter(missed).count();
-        at_most(&format!("{name}, missed"), hits, 1000, 0.05);
+        let hits = (0..300).filter(missed).count();
+        at_most(&format!("{name}, missed"), hits, 300, 0.05);
     }
 }
 
@@ -101,12 +101,12 @@ fn looking_often_does_not_cost_calibration() {
     for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4), (ties, 5)] {
         let mut stream = Stream::new(seed);
         let is_wrong = |_: &usize| session(&mut stream, noise, 40, 1.0).0.is_different(1.0);
-        wrong += (0..120).filter(is_wrong).count();
+        wrong += (0..40).filter(is_wrong).count();
         let is_same = |_: &usize| session(&mut stream, noise, 120, 1.02).0.is_same(1.0);
-        same += (0..30).filter(is_same).count();
+        same += (0..8).filter(is_same).count();
     }
-    at_most("different, same program", wrong, 600, 0.05);
-    at_most("same, 2 % slower", same, 150, 0.05);
+    at_most("different, same program", wrong, 200, 0.05);
+    at_most("same, 2 % slower", same, 40, 0.05);
 }
 
 /// Rounded times of the same program: ticks of a CPU clock, pages of memory, a coarse clock, and
@@ -128,8 +128,8 @@ fn printed_verdicts_on_tied_times_are_calibrated() {
             let found = verdict(&comparison, &pairs, 0.01);
             found.verdict != IntervalVerdict::Undecided && found.verdict != IntervalVerdict::Same
         };
-        let hits = (0..200).filter(wrong).count();
-        at_most(&format!("grid {grid}"), hits, 200, 0.01);
+        let hits = (0..60).filter(wrong).count();
+        at_most(&format!("grid {grid}"), hits, 60, 0.01);
     }
 }
 
@@ -139,14 +139,14 @@ fn the_interval_after_stopping_covers_the_true_ratio_and_agrees_with_the_verdict
     for (noise, seed) in [(iid as Noise, 1), (regimes, 2), (bursts, 3), (position, 4)] {
         let mut stream = Stream::new(40 + seed);
         let mut missed = 0;
-        for _ in 0..60 {
+        for _ in 0..20 {
             let (comparison, pairs) = session(&mut stream, noise, 40, 1.02);
             let found = verdict(&comparison, &pairs, 0.05);
             missed += usize::from(
                 truth < found.interval.lo - rounding || truth > found.interval.hi + rounding,
             );
         }
-        at_most("missed", missed, 60, 0.05);
+        at_most("missed", missed, 20, 0.05);
     }
 }
 
@@ -173,7 +173,7 @@ fn equal_programs_are_the_same_as_soon_as_no_tail_can_hide() {
     };
     // 0.95^58 is 5 %, so no earlier look can say it.
     assert_eq!(hidden_tail_pairs(0.05, SAME_TAIL), 59);
-    assert!((0..20).filter(early).count() >= 19);
+    assert!((0..10).filter(early).count() >= 9);
 }
 
 /// New arms whose typical time hardly differs, but whose mean does.
@@ -197,10 +197,11 @@ fn a_slow_tail_is_never_the_same() {
                 };
                 let all = Pairs::new(&slot(0), &slot(1), &coins).unwrap();
                 let (comparison, pairs) = stopped(all, 200, 0.01, seed);
-                verdict(&comparison, &pairs, 0.01).verdict == IntervalVerdict::Same
+                assert_eq!(pairs.len(), 200);
+                comparison.is_same(1.0)
             };
-            let hits = (0..30).filter(same).count();
-            at_most(&format!("{share} x {factor}, {spread}"), hits, 30, 0.01);
+            let hits = (0..8).filter(same).count();
+            at_most(&format!("{share} x {factor}, {spread}"), hits, 8, 0.01);
         }
     }
 }
