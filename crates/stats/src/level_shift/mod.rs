@@ -96,35 +96,81 @@ pub fn find(xs: &[f64], options: ShiftOptions) -> Result<LevelHistory, Invalid> 
         finite(xs)?;
     }
     between("alpha", options.alpha, 0.0, 1.0)?;
-    let mut known: Vec<Shape> = Vec::new();
-    let mut ps: Vec<f64> = Vec::new();
     let Some((search, xs, excess)) = prepare(xs, options) else {
         let noise = NoiseModel { phi: 0.0, wander_sd: 0.0, session_sd: 0.0 };
         return Ok(LevelHistory { p: 1.0, shifts: Vec::new(), noise });
     };
+    let (mut p, mut known, mut ps) = collect(&search, &xs, &excess, options);
+    prune(&search, &xs, &excess, options, &mut known, &mut ps);
+    search.join_steps(&xs, &mut known, &mut ps);
+    p = ps.iter().copied().fold(p, f64::min);
+    let (noise, shifts) = estimate::estimates(&search, &xs, &known, &ps)?;
+    Ok(LevelHistory { p, shifts, noise })
+}
+
+/// The p-value of the first movement, and movements with their p-values. Where there are many, the
+/// wander explains each one nearly as well as long as the others are not known. So the search goes on
+/// beside a likely one with `p > alpha` as well, and the last movements have `p <= alpha`.
+fn collect(
+    search: &Search,
+    xs: &[f64],
+    excess: &[f64],
+    options: ShiftOptions,
+) -> (f64, Vec<Shape>, Vec<f64>) {
+    let (mut known, mut ps): (Vec<Shape>, Vec<f64>) = (Vec::new(), Vec::new());
     let mut p_first = 1.0;
     while known.len() < SHIFTS_MAX {
         let fits = search.fits(&known);
-        let series = Series { xs: &xs, excess: &excess, fits: &fits };
+        let series = Series { xs, excess, fits: &fits };
         let options = ShiftOptions { seed: options.seed ^ (known.len() as u64) << 40, ..options };
-        let Some((candidate, p)) = next(&search, &series, options) else { break };
+        let Some((candidate, p)) = next(search, &series, options) else { break };
         if known.is_empty() {
             p_first = p;
         }
-        if p > options.alpha {
+        if p > options.alpha && !candidate.is_likely() {
             break;
         }
         known.push(candidate.shape);
         ps.push(p);
-        search.refine(&xs, candidate.noise, &mut known);
+        search.refine(xs, candidate.noise, &mut known);
         let is_drift = matches!(candidate.shape, Shape::Drift { .. });
         if is_drift && search.p_any(&series, &candidate, options.orders()) <= options.alpha {
-            search.divide_drift(&xs, &mut known, &mut ps);
+            search.divide_drift(xs, &mut known, &mut ps);
         }
     }
-    search.join_steps(&xs, &mut known, &mut ps);
-    let (noise, shifts) = estimate::estimates(&search, &xs, &known, &ps)?;
-    Ok(LevelHistory { p: p_first, shifts, noise })
+    while ps.last().is_some_and(|&p| p > options.alpha) {
+        known.pop();
+        ps.pop();
+    }
+    (p_first, known, ps)
+}
+
+/// Tests the movements with `p > alpha` again, now that all others are known. Drops those that are
+/// not significant.
+fn prune(
+    search: &Search,
+    xs: &[f64],
+    excess: &[f64],
+    options: ShiftOptions,
+    known: &mut Vec<Shape>,
+    ps: &mut Vec<f64>,
+) {
+    let mut index = 0;
+    while index < known.len() {
+        if ps[index] > options.alpha {
+            let others = [&known[..index], &known[index + 1..]].concat();
+            let fits = search.fits(&others);
+            let series = Series { xs, excess, fits: &fits };
+            ps[index] = search.best(&fits, xs)[0]
+                .map_or(1.0, |it| search.p_any(&series, &it, options.orders()));
+        }
+        if ps[index] <= options.alpha {
+            index += 1;
+        } else {
+            known.remove(index);
+            ps.remove(index);
+        }
+    }
 }
 
 /// p-value of [`LevelHistory`] alone, with another `n_orders`. One in 200 is not a small p-value

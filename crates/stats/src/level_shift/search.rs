@@ -7,6 +7,7 @@ use super::fit::{Fit, Gain, basis_of, dot, project_out};
 use super::noise::{NoiseShape, Whitener, shapes};
 use super::shape::Shape;
 use crate::prng::Stream;
+use crate::sorted::SortedSample;
 
 /// Standard deviation, as a logarithm, that every session has. Exact values would otherwise have an
 /// infinite likelihood.
@@ -46,6 +47,14 @@ pub(super) struct Candidate {
     pub(super) noise: usize,
     /// Index of the best noise without it.
     noise_without: usize,
+}
+
+impl Candidate {
+    /// Whether it may be significant when other movements are known. In years without a movement,
+    /// about one statistic in fifty is as large.
+    pub(super) fn is_likely(&self) -> bool {
+        self.statistic >= 20.0 && family(self.shape).0 != DRIFTS
+    }
 }
 
 impl Search {
@@ -277,7 +286,8 @@ struct Shuffled<'a> {
 }
 
 impl<'a> Shuffled<'a> {
-    /// The innovations are those without the candidate: a large jump among them would come back as one.
+    /// The innovations are those without the candidate. The jumps of movements that are not known yet
+    /// are clipped: coloured as a random walk, each of them would come back as a step.
     fn new(search: &Search, series: &Series<'a>, it: &Candidate, allowance: f64) -> Self {
         let fit = &series.fits[it.noise];
         let mut innovations = fit.residuals(series.xs);
@@ -285,8 +295,19 @@ impl<'a> Shuffled<'a> {
         let length = dot(&own, &own).sqrt();
         own.iter_mut().for_each(|x| *x /= length);
         project_out(&[own], &mut innovations);
+        clip(&mut innovations);
         let (family, _) = family(it.shape);
         Self { innovations, excess: series.excess, family, least: it.statistic - allowance }
+    }
+}
+
+/// Clips values that are far from zero.
+fn clip(xs: &mut [f64]) {
+    const FAR: f64 = 3.0;
+    let distances: Vec<f64> = xs.iter().map(|x| x.abs()).collect();
+    let limit = FAR * 1.4826 * SortedSample::new(&distances).map_or(0.0, |it| it.median());
+    if limit > 0.0 {
+        xs.iter_mut().for_each(|x| *x = x.clamp(-limit, limit));
     }
 }
 
