@@ -179,6 +179,20 @@ pub struct PastSessions {
     pub lowest: f64,
     /// The largest past t0 ÷ the median of the past ones.
     pub highest: f64,
+    /// The last change of level that still holds, if there are enough sessions to see one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<SessionChange>,
+}
+
+/// A change of level among sessions, as `history changes` finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SessionChange {
+    /// Number of the first session of the new level, from 1.
+    pub since: usize,
+    /// After ÷ before, at 95 %.
+    pub ratio: RatioInterval,
+    /// p-value of "there is no such change".
+    pub p: f64,
 }
 
 /// A ratio with the interval that the test does not reject.

@@ -36,7 +36,7 @@ use crate::record::Record;
 pub use arm::summarise;
 pub use comparison::{
     Comparison, DecisionEstimate, Evidence, NoTest, PairedDecision, PairedTest, PastSessions,
-    RatioInterval, SameDoubt, SlowRuns, StatisticName, UnevenShape,
+    RatioInterval, SameDoubt, SessionChange, SlowRuns, StatisticName, UnevenShape,
 };
 pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};
@@ -44,7 +44,7 @@ pub use notes::Finding;
 #[cfg(test)]
 pub use notes::Note;
 pub use outliers::{Cause, CountName, ExcessTime, Outlier, Outliers};
-pub use sessions::across_records;
+pub use sessions::{LEVEL_MIN, across_records};
 pub use single::Analysis;
 pub use steadiness::{
     ArmCheck, RUNS_MIN, RecordCheck, Steadiness, SteadinessCheck, SteadinessFlag, check_record,

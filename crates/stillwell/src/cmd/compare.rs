@@ -129,7 +129,7 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
         let past: Option<Vec<_>> =
             old.iter().map(|session| same_arm(session, new, new_arm)).collect();
         let Some(past) = past else { continue };
-        let evidence = across_records(&past, new_arm);
+        let evidence = across_records(&past, new_arm, policy.alpha);
         let comparison = Comparison { arm: new_arm.arm, reference: past[0].arm, evidence };
         let judgement = judge(&comparison, policy);
         // The last of the past sessions is the nearest to this one.

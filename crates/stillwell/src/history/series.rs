@@ -7,8 +7,7 @@ use crate::analysis::RatioInterval;
 use crate::history::StoredResult;
 use crate::values::Estimate;
 
-/// Smallest number of results in a level.
-pub const LEVEL_MIN: usize = 3;
+pub use crate::analysis::LEVEL_MIN;
 
 impl Estimate {
     fn of(self, entry: &StoredResult) -> f64 {

@@ -51,7 +51,8 @@ pub(super) fn same_names(inputs: &[ReportInput<'_>], groups: &[ReportGroup]) -> 
                 &inputs[group.record].analysis.arms[group.arms[place].arm]
             };
             let (old, new) = (summary(other, reference[1]), summary(group, place));
-            let evidence = across_records(&[old], new);
+            let alpha = inputs[group.record].record.header.plan.policy.alpha;
+            let evidence = across_records(&[old], new, alpha);
             found.push(NameMatch { arm: [index, place], reference, evidence });
         }
     }

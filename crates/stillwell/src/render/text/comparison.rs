@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::analysis::{
-    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, StatisticName,
-    UnevenShape,
+    DecisionEstimate, Evidence, NoTest, PairedTest, PastSessions, RatioInterval, SessionChange,
+    StatisticName, UnevenShape,
 };
 use crate::plan::{BlockRule, DecisionRule, Plan, Role};
 use crate::render::columns::{COLUMNS, width, wrap};
@@ -47,6 +47,9 @@ pub(in crate::render) fn comparison(
             );
             if let Some(past) = past {
                 line(&mut out, &place_among(past));
+                if let Some(change) = past.change {
+                    line(&mut out, &level_change(change));
+                }
             }
             line(&mut out, &no_test(*because, plan.policy));
         }
@@ -78,7 +81,7 @@ pub(in crate::render) fn numbers_line(
 
 /// `slower than 4 of 5 past sessions, which are between -0.30 % and +0.40 % of their median`.
 fn place_among(past: &PastSessions) -> String {
-    let PastSessions { n_sessions, n_faster, n_slower, lowest, highest } = *past;
+    let PastSessions { n_sessions, n_faster, n_slower, lowest, highest, .. } = *past;
     let all = |n: usize| {
         if n == n_sessions { format!("all {n}") } else { format!("{n} of {n_sessions}") }
     };
@@ -89,6 +92,14 @@ fn place_among(past: &PastSessions) -> String {
     };
     let [lowest, highest] = [lowest, highest].map(signed_percent);
     format!("{place} past sessions, which are between {lowest} and {highest} of their median")
+}
+
+/// `a change of level of +3.1 % [+2.6 %, +3.6 %] since session 16, p = 0.005`.
+fn level_change(change: SessionChange) -> String {
+    let RatioInterval { ratio, lo, hi } = change.ratio;
+    let [ratio, lo, hi] = [ratio, lo, hi].map(signed_percent);
+    let p = uncertain::trimmed(change.p, 2);
+    format!("a change of level of {ratio} [{lo}, {hi}] since session {}, p = {p}", change.since)
 }
 
 /// The ratio of the CPU times with its own interval. It has no verdict.
