@@ -37,6 +37,11 @@ pub(crate) struct JointLook {
 }
 
 impl JointLook {
+    /// Whether at least one labelling may cross up to this look.
+    fn may_cross(&self, level: f64) -> bool {
+        level * self.spent * self.orbit.len() as f64 + 1e-6 >= 1.0
+    }
+
     /// The only look of a comparison.
     pub(crate) fn single(pairs: Pairs, orbit: Orbit) -> Self {
         Self { pairs, orbit, spent: 1.0, keeps_rows: false }
@@ -250,7 +255,8 @@ pub(crate) fn invert(
 ) -> (Interval, bool) {
     let accepts_by = |looks: &[JointLook], theta: f64| {
         let mut test = JointTest::new(statistics, theta);
-        looks.iter().all(|look| {
+        // Where no labelling may cross yet, nothing has to be evaluated.
+        looks.iter().filter(|look| look.may_cross(level)).all(|look| {
             test.take(look);
             test.crossing(level).is_none()
         })

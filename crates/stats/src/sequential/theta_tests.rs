@@ -2,9 +2,12 @@
 
 use super::SequentialDesign;
 use crate::invalid::Invalid;
-use crate::relabel::{self, Estimand, JointLook, JointTest, Orbit, Pairs, Statistic};
+use crate::relabel::{Estimand, JointLook, JointTest, Orbit, Pairs, Statistic};
 use crate::spending::Look;
 use crate::warmup;
+
+/// Draws for one of many ratios: 20 labellings may cross at 1 %.
+const LEAST_DRAWS: usize = 1999;
 
 /// The tests of some log ratios for one estimand. A test may have taken fewer looks than there are.
 /// It takes the missing ones when it is wanted, so it does not matter when that is.
@@ -66,7 +69,9 @@ impl ThetaTests {
         test
     }
 
-    /// The pairs of all looks with as few draws as `level` needs, for tests of many ratios.
+    /// The pairs of all looks with as few draws as `level` needs, for tests of many ratios: so many
+    /// that at least one labelling may cross at the last look. A test is exact with any number of
+    /// draws. With few, the ends of an interval are less sure.
     pub(super) fn views(
         &self,
         design: &SequentialDesign,
@@ -75,7 +80,8 @@ impl ThetaTests {
         level: f64,
     ) -> Result<Vec<JointLook>, Invalid> {
         let looks = self.counted(looks);
-        let draws = |look| design.spending.draws(look).min(relabel::draws(level / 2.0));
+        let least = ((1.05 / level).ceil() as usize).max(LEAST_DRAWS);
+        let draws = |look| design.spending.draws(look).min(least);
         let view = |index: usize| self.view(design, looks, index, pairs, draws(looks[index]));
         (0..looks.len()).map(view).collect()
     }
