@@ -11,7 +11,7 @@
 
 use super::pairs::Pairs;
 use super::statistic::Statistic;
-use super::{ObservedStatistic, Orbit, ROUNDING, RatioTest, closest, score, search};
+use super::{ObservedStatistic, Orbit, RatioTest, as_extreme, closest, score, search};
 use crate::interval::Interval;
 
 /// Re-labellings of one look that are kept in order. At a level that would let more of them cross,
@@ -73,7 +73,7 @@ impl LookOrder {
         }
         rows.sort_unstable_by(descending);
         let is_end = |&at: &usize| match rows.get(at) {
-            Some(next) => size(next) < size(&rows[at - 1]) * (1.0 - ROUNDING),
+            Some(next) => size(next) < as_extreme(size(&rows[at - 1])),
             // The rest of the last group may have been cut off.
             None => !is_cut,
         };

@@ -36,6 +36,14 @@ use crate::invalid::{Invalid, between};
 
 /// Relative difference that sums of the same times in different orders can have.
 const ROUNDING: f64 = 1e-12;
+/// Absolute difference of the same: the sum of two arms is large beside their difference. No two
+/// programs differ by a log ratio as small.
+const ROUNDING_LOG: f64 = 1e-13;
+
+/// The size from which on a statistic is as extreme as one of this size.
+fn as_extreme(size: f64) -> f64 {
+    size * (1.0 - ROUNDING) - ROUNDING_LOG
+}
 
 /// Estimand: the part of the distribution that a comparison is about.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -152,7 +160,7 @@ fn closest(q90s: impl Iterator<Item = f64>) -> usize {
 fn score(statistic: Statistic, values: &[f64]) -> ObservedStatistic {
     let t = values[0];
     let mut sizes: Vec<f64> = values.iter().map(|v| v.abs()).collect();
-    let bound = t.abs() * (1.0 - ROUNDING);
+    let bound = as_extreme(t.abs());
     let p = sizes.iter().filter(|&&size| size >= bound).count() as f64 / sizes.len() as f64;
     ObservedStatistic { statistic, t, q90: order_quantile(&mut sizes, 0.9), p }
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use stats::sequential::{SAME_TAIL, hidden_tail_pairs};
+
 use crate::analysis::calibrate::{
     CalibrationSettings, PowerCalibration, RATIOS, TAILS, calibrate as replay,
 };
@@ -41,7 +43,13 @@ pub fn calibrate(verb: CalibrateVerb) -> Result<u8> {
     ensure!(alpha < 1.0, "--alpha 100 is out of range: it must be below 100 percent");
     let policy = DecisionRule { alpha, ..plan.policy };
     let n_replays = verb.replays.unwrap_or(defaults::N_REPLAYS);
-    let settings = CalibrationSettings { policy, n_replays: n_replays as usize, seed };
+    let settings = CalibrationSettings {
+        policy,
+        n_replays: n_replays as usize,
+        n_pairs_max: hidden_tail_pairs(policy.alpha, SAME_TAIL).next_multiple_of(10),
+        with_tails: true,
+        seed,
+    };
     let bar = progress(u64::from(n_replays) * (RATIOS.len() + TAILS.len()) as u64, verb.json);
     let found = replay(&times_ns, pace_ns, &settings, || bar.inc(1));
     bar.finish_and_clear();

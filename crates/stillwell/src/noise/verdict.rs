@@ -26,8 +26,9 @@ pub struct MachineVerdict {
 /// Target time of one run, and of all runs.
 const WORK_NS: u64 = 2_000_000;
 const ALL_NS: u64 = 1_500_000_000;
-/// Replays for each difference.
+/// Replays for each difference, and the pairs of each.
 const N_REPLAYS: usize = 200;
+const N_PAIRS: usize = 60;
 /// A fixed seed: the verdict changes only with the machine.
 const SEED: u64 = 7;
 
@@ -55,7 +56,13 @@ pub fn machine_verdict(
     });
     let times_ns = times_ns.unwrap_or(Err(NoVerdict::Impossible))?;
     let pace_ns = times_ns.iter().sum::<f64>() / times_ns.len() as f64;
-    let settings = CalibrationSettings { policy, n_replays: N_REPLAYS, seed: SEED };
+    let settings = CalibrationSettings {
+        policy,
+        n_replays: N_REPLAYS,
+        n_pairs_max: N_PAIRS,
+        with_tails: false,
+        seed: SEED,
+    };
     let found =
         calibrate(&times_ns, pace_ns, &settings, || ()).map_err(|_| NoVerdict::Impossible)?;
     // ^C may come during the replays.
