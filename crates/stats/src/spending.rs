@@ -42,7 +42,7 @@ pub struct InterimPoint {
 ///
 /// ```
 /// let points = stats::spending::by_pairs(40);
-/// assert_eq!((points[1].n_pairs, points[1].fraction), (14, 0.35));
+/// assert_eq!((points[1].n_pairs, points[1].fraction), (13, 0.325));
 /// ```
 pub fn by_pairs(n_max: usize) -> Vec<InterimPoint> {
     let point = |n_pairs| InterimPoint { n_pairs, fraction: n_pairs as f64 / n_max as f64 };
@@ -79,7 +79,7 @@ impl Spending {
     /// use stats::spending::{Spending, by_pairs};
     /// let spending = Spending { alpha: 0.01, family: 1, n_min: 0 };
     /// let looks = spending.looks(&by_pairs(100));
-    /// assert_eq!((looks[0].n_pairs, looks[2].n_pairs), (10, 20));
+    /// assert_eq!((looks[0].n_pairs, looks[2].n_pairs), (10, 17));
     /// assert!((looks[0].spent - 0.1f64.sqrt()).abs() < 1e-12);
     /// ```
     pub fn looks(&self, points: &[InterimPoint]) -> Vec<Look> {
