@@ -162,3 +162,15 @@ proptest! {
         prop_assert!(warmup::prefix(&xs).is_err() || warmup::prefix(&xs).unwrap() <= xs.len() / 5);
     }
 }
+
+/// At the level of 5 %, five pairs reject no ratio at all. Sums of both arms would lose the small
+/// one, so that far ratios were rejected.
+#[test]
+fn few_pairs_leave_the_mean_open() {
+    let a = [1041.0, 1098.0, 1000.0, 1000.0, 1001.0];
+    let b = [1007.0, 1253.0, 1016.0, 1214.0, 1065.0];
+    let pairs = Pairs::new(&a, &b, &[true, true, true, true, false]).unwrap();
+    let orbit = Orbit::new(5, 199, 1).unwrap();
+    let found = pairs.compare(&orbit, &[Statistic::Mean], 0.05, 1e-7).unwrap();
+    assert_eq!((found.interval.lo, found.interval.hi), (f64::NEG_INFINITY, f64::INFINITY));
+}

@@ -2,7 +2,7 @@
 
 use super::Center;
 use crate::invalid::{Invalid, at_least, between, finite};
-use crate::relabel::{Orbit, order_quantile};
+use crate::relabel::{LabelledSum, Orbit, order_quantile};
 
 /// Pairs above this number are re-labelled several at a time. That bounds the time of a test.
 const UNITS_MAX: usize = 1000;
@@ -79,14 +79,15 @@ impl StratifiedRelabelling {
     pub fn test(&self, theta: f64) -> Result<StratifiedTest, Invalid> {
         between("theta", theta, f64::NEG_INFINITY, f64::INFINITY)?;
         let scores = self.unit_scores(theta);
-        let sums = SignedSums::new(&scores);
+        let sums = LabelledSum::signed(&scores);
         let mut swaps = vec![0; scores.len().div_ceil(64)];
         let observed = vec![0; swaps.len()];
-        let t = sums.of(&observed);
+        // A set bit swaps a pair, which changes the sign.
+        let t = sums.exchanged(&observed);
         let bound = t.abs() - ROUNDING * scores.iter().map(|score| score.abs()).sum::<f64>();
         let is_extreme = |&row: &usize| {
             self.orbit.labels(row, &observed, &mut swaps);
-            sums.of(&swaps).abs() >= bound
+            sums.exchanged(&swaps).abs() >= bound
         };
         let n_extreme = (0..self.orbit.len()).filter(is_extreme).count();
         Ok(StratifiedTest { t, p: n_extreme as f64 / self.orbit.len() as f64 })
@@ -122,49 +123,9 @@ fn scores(gaps: &[f64], center: Center) -> Vec<f64> {
     }
 }
 
-/// Sums of the same numbers with changing signs, eight numbers at a time.
-struct SignedSums(Vec<[f64; 256]>);
-
-impl SignedSums {
-    fn new(scores: &[f64]) -> Self {
-        let table = |scores: &[f64]| {
-            let mut sums = [scores.iter().sum(); 256];
-            for swaps in 1..1_usize << scores.len() {
-                let without_lowest = swaps & (swaps - 1);
-                sums[swaps] = sums[without_lowest] - 2.0 * scores[swaps.trailing_zeros() as usize];
-            }
-            for swaps in 1 << scores.len()..256 {
-                // Bits beyond the last number have no meaning.
-                sums[swaps] = sums[swaps & ((1 << scores.len()) - 1)];
-            }
-            sums
-        };
-        Self(scores.chunks(8).map(table).collect())
-    }
-
-    /// The sum with the signs changed where a bit is set.
-    fn of(&self, swaps: &[u64]) -> f64 {
-        let bytes = swaps.iter().flat_map(|word| word.to_le_bytes());
-        self.0.iter().zip(bytes).map(|(sums, byte)| sums[usize::from(byte)]).sum()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prng::Stream;
-
-    #[test]
-    fn sums_are_those_of_the_changed_signs() {
-        let mut stream = Stream::new(1);
-        for n in [1, 7, 8, 64, 70] {
-            let scores: Vec<f64> = (0..n).map(|_| stream.unit() - 0.5).collect();
-            let swaps: Vec<u64> = (0..2).map(|_| stream.next_u64()).collect();
-            let signed = |at: usize| if swaps[at / 64] >> (at % 64) & 1 == 1 { -1.0 } else { 1.0 };
-            let expected: f64 = scores.iter().enumerate().map(|(at, x)| signed(at) * x).sum();
-            assert!((SignedSums::new(&scores).of(&swaps) - expected).abs() < 1e-12, "{n}");
-        }
-    }
 
     #[test]
     fn a_cap_keeps_one_tail_from_hiding_a_difference() {

@@ -30,6 +30,7 @@ pub use statistic::Statistic;
 pub use tail::{SlowRuns, TailTest};
 
 pub(crate) use joint::{JointLook, JointTest, invert};
+pub(crate) use linear::LabelledSum;
 
 use crate::interval::Interval;
 use crate::invalid::{Invalid, between};

@@ -8,7 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Orbit;
-use super::linear::SignedSum;
+use super::linear::LabelledSum;
 use super::pairs::bit;
 use crate::sorted::low_count;
 
@@ -143,13 +143,13 @@ impl TrimmedMean {
 #[derive(Clone)]
 pub(super) struct GeometricMean {
     n_pairs: f64,
-    sum: SignedSum,
+    sum: LabelledSum,
 }
 
 impl GeometricMean {
     fn new(slots: &[[f64; 2]]) -> Self {
         let weights: Vec<f64> = slots.iter().map(|x| x[0] - x[1]).collect();
-        Self { n_pairs: slots.len() as f64, sum: SignedSum::new(&weights) }
+        Self { n_pairs: slots.len() as f64, sum: LabelledSum::signed(&weights) }
     }
 
     fn value(&self, labels: &[u64]) -> f64 {
@@ -160,23 +160,21 @@ impl GeometricMean {
 /// Log ratio of the sums of the times.
 #[derive(Clone)]
 pub(super) struct MeanRatio {
-    /// Sum of all times of both arms.
-    total: f64,
-    sum: SignedSum,
+    /// The sum of the times of the new arm.
+    sum: LabelledSum,
 }
 
 impl MeanRatio {
     fn new(slots: &[[f64; 2]]) -> Self {
         // Times in units of the largest: the exponential cannot overflow.
         let largest = slots.iter().flatten().fold(f64::NEG_INFINITY, |max, &x| max.max(x));
-        let times: Vec<[f64; 2]> = slots.iter().map(|x| x.map(|x| (x - largest).exp())).collect();
-        let weights: Vec<f64> = times.iter().map(|x| x[0] - x[1]).collect();
-        Self { total: times.iter().flatten().sum(), sum: SignedSum::new(&weights) }
+        let times = |x: &[f64; 2]| [(x[1] - largest).exp(), (x[0] - largest).exp()];
+        Self { sum: LabelledSum::new(&slots.iter().map(times).collect::<Vec<_>>()) }
     }
 
-    /// With the sum S of both arms and the difference D it is ln((S + D) / (S - D)).
+    /// Each arm is a sum of its own. A difference of sums would lose a small arm beside a large one.
     fn value(&self, labels: &[u64]) -> f64 {
-        2.0 * (self.sum.value(labels) / self.total).atanh()
+        (self.sum.value(labels) / self.sum.exchanged(labels)).ln()
     }
 }
 
