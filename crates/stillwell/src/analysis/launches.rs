@@ -15,13 +15,15 @@ use crate::values::{Estimand, Headline};
 const LOW: f64 = 0.2;
 
 /// Counters and times that add up over the slices of a run.
-const SUMS: [Metric; 6] = [
+const SUMS: [Metric; 8] = [
     Metric::WallNs,
     Metric::CpuNs,
     Metric::RunQueueWaitNs,
     Metric::VoluntarySwitches,
     Metric::InvoluntarySwitches,
     Metric::Loops,
+    Metric::StalledNs,
+    Metric::UnclearNs,
 ];
 
 /// Merges slices into runs as they come in.

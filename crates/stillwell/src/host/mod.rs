@@ -37,6 +37,7 @@ pub mod shield;
 #[cfg(test)]
 mod tests;
 mod topology;
+mod tracepoints;
 pub mod tune;
 mod virtualisation;
 mod write;
@@ -61,3 +62,4 @@ pub use mask::parse_cpu_mask;
 pub use processes::{Process, Thread, threads};
 pub use recommend::{Recommendation, recommend};
 pub use report::{CpusFrom, KnobReport, Standing, SystemReport};
+pub use tracepoints::{EVENT_FOLDERS, EventFormat, wake_tracepoint, with_tracefs};

@@ -5,7 +5,9 @@
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter, ReadFormat};
 
+use crate::measure::stalls::TaskTotals;
 use crate::measure::switches::SwitchLog;
+use crate::measure::wire::WakeTracepoint;
 use crate::record::Row;
 use crate::values::metric::{Metric, MetricSource};
 
@@ -44,7 +46,7 @@ impl Counters {
     }
 
     /// Opens everything that this machine and this user's rights allow.
-    pub fn open(cpus: &[usize]) -> (Self, Vec<CounterGap>) {
+    pub fn open(cpus: &[usize], wake: Option<WakeTracepoint>) -> (Self, Vec<CounterGap>) {
         let mut gaps = Vec::new();
         let mut counters = Vec::new();
         let software = [(Metric::TaskClockNs, Software::TASK_CLOCK)];
@@ -62,7 +64,7 @@ impl Counters {
         for (metric, event) in hardware {
             try_open(metric, event, false, &mut counters, &mut gaps);
         }
-        let switches = SwitchLog::open(cpus)
+        let switches = SwitchLog::open(cpus, wake)
             .map_err(|error| gaps.push(explain(Metric::PreemptedNs, &error)))
             .ok();
         // The switch records also show migrations, so no event is needed for them: each inherited event costs a run
@@ -107,8 +109,9 @@ impl Counters {
         self.is_stale = true;
     }
 
-    /// Stores the counts of this run.
-    pub fn after(&mut self, row: &mut Row) {
+    /// Stores the counts of this run, whose first task is `first`. Returns the sums over its tasks; `None` without a
+    /// complete log of them.
+    pub fn after(&mut self, row: &mut Row, first: u32, started_ns: u64) -> Option<TaskTotals> {
         self.is_stale = false;
         let mut least_running_ppm = 1_000_000;
         for open in &mut self.counters {
@@ -129,13 +132,12 @@ impl Counters {
         if least_running_ppm < 1_000_000 {
             row.set(Metric::RunningPpm, Some(least_running_ppm));
         }
-        if let Some(switches) = &mut self.switches {
-            let switched = switches.add_up();
-            // Records that did not fit are still in the buffers.
-            self.is_stale |= switched.is_none();
-            row.set(Metric::PreemptedNs, switched.map(|sums| sums.preempted_ns));
-            row.set(Metric::Migrations, switched.map(|sums| sums.migrations));
-        }
+        let totals = self.switches.as_mut()?.add_up(first, started_ns);
+        // Records that did not fit are still in the buffers.
+        self.is_stale |= totals.is_none();
+        row.set(Metric::PreemptedNs, totals.map(|totals| totals.preempted_ns));
+        row.set(Metric::Migrations, totals.map(|totals| totals.migrations));
+        totals
     }
 }
 

@@ -9,12 +9,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use tempfile::NamedTempFile;
 
-use crate::host::{self, Gap};
+use crate::host::{self, Gap, Host};
 use crate::measure::commands::Commands;
 use crate::measure::launch_failure::explain_launch;
 use crate::measure::process::{InterruptTolerance, LauncherProcess};
 use crate::measure::wire::{
-    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId,
+    Batch, BatchStop, Command, Job, LauncherSettings, RowDestination, RowId, WakeTracepoint,
 };
 use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::Plan;
@@ -74,9 +74,11 @@ impl<'a> ExecRunner<'a> {
         let captured = captured.map(|_| host::with_their_files(NamedTempFile::new)).transpose();
         let captured = captured.context("cannot make a temporary file for ⟦validate⟧")?;
         let process = &plan.process;
+        let wake = plan.evidence.then(|| host::wake_tracepoint(&Host::new("/"))).flatten();
         let open = LauncherSettings {
             timeout_ns: plan.timeout_ns,
             evidence: plan.evidence,
+            wake: wake.map(|(id, thread_at)| WakeTracepoint { id, thread_at }),
             launcher_cpus: process.launcher_cpus.clone(),
             affinity: process.affinity.clone(),
             nice: process.nice,

@@ -7,29 +7,28 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
+use crate::measure::child_run::ChildRun;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::counters::Counters;
 use crate::measure::destination::Destination;
 use crate::measure::prepared::{
     PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
 };
-use crate::measure::proc_counts::{peak_resident_kib, read_run_queue_wait_ns};
+use crate::measure::proc_counts::{CpuTimes, OwnCpuTimes, peak_resident_kib};
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
 use crate::measure::wire::{
     self, Batch, BatchResult, BatchStop, Job, LauncherReply, LauncherReport, LauncherRequest,
     LauncherSettings, RowId, StderrTarget, StdoutTarget,
 };
-use crate::record::Row;
 use crate::sys::{
     self, Alarm, Attributes, CStrings, ChildStdio, CpuMask, Environment, Envp, LaunchError,
-    LaunchedChild, SchedulingPolicy, Usage,
+    LaunchedChild, SchedulingPolicy,
 };
 use crate::values::metric::Metric;
 
@@ -91,25 +90,14 @@ struct LauncherLoop {
     front_end: i32,
     destination: Option<Destination>,
     timeout: Option<Duration>,
-    schedstat: bool,
+    /// The launcher's own waits; `None` where the kernel counts none.
+    schedstat: Option<OwnCpuTimes>,
     reading_time: ReadingTime,
     attributes: Attributes,
     plain: Attributes,
     counters: Counters,
     streams: Streams,
     launcher: sys::Launcher,
-}
-
-/// Result of one child.
-struct ChildRun {
-    launched: LaunchedChild,
-    ended_ns: u64,
-    exit: i32,
-    timed_out: bool,
-    usage: Usage,
-    run_queue_wait_ns: Option<u64>,
-    stderr: Vec<u8>,
-    stderr_bytes: u64,
 }
 
 impl LauncherLoop {
@@ -121,10 +109,13 @@ impl LauncherLoop {
         }
         let cpus = open.affinity.clone().unwrap_or_else(|| allowed.clone());
         let is_with_runs = open.launcher_cpus == open.affinity;
-        let (counters, mut gaps) =
-            if open.evidence { Counters::open(&cpus) } else { (Counters::none(), Vec::new()) };
-        let schedstat = open.evidence && Path::new("/proc/self/schedstat").exists();
-        if open.evidence && !schedstat {
+        let (counters, mut gaps) = if open.evidence {
+            Counters::open(&cpus, open.wake)
+        } else {
+            (Counters::none(), Vec::new())
+        };
+        let schedstat = open.evidence.then(OwnCpuTimes::open).flatten();
+        if open.evidence && schedstat.is_none() {
             gaps.push((
                 Metric::RunQueueWaitNs.info().name.into(),
                 "there is no /proc/PID/schedstat".into(),
@@ -132,7 +123,10 @@ impl LauncherLoop {
             ));
         }
         let mut metrics = counters.metrics();
-        metrics.extend(schedstat.then_some(Metric::RunQueueWaitNs));
+        let has_schedstat = schedstat.is_some();
+        if has_schedstat {
+            metrics.extend([Metric::RunQueueWaitNs, Metric::StalledNs, Metric::UnclearNs]);
+        }
         let session = Self {
             front_end,
             destination: None,
@@ -156,7 +150,7 @@ impl LauncherLoop {
             },
             counters,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
-            launcher: sys::Launcher::default(),
+            launcher: sys::Launcher::new(has_schedstat),
         };
         sys::shrink_resident_set();
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
@@ -212,9 +206,16 @@ impl LauncherLoop {
             return Err(BatchStop::Interrupted);
         }
         if let (Some(id), Some(destination)) = (job.row, &mut self.destination) {
-            let mut row = row_of(&ran, id, destination.clock_origin_ns);
+            let mut row = ran.row(id, destination.clock_origin_ns);
             let start_ns = self.reading_time.start();
-            self.counters.after(&mut row);
+            let totals = self.counters.after(
+                &mut row,
+                ran.launched.pid.cast_unsigned(),
+                ran.launched.exec_ns,
+            );
+            let stall = ran.stall(totals);
+            row.set(Metric::StalledNs, stall.map(|stall| stall.stalled_ns));
+            row.set(Metric::UnclearNs, stall.map(|stall| stall.unclear_ns));
             self.reading_time.add_since(start_ns);
             destination.append(&row)?;
         }
@@ -291,11 +292,13 @@ impl LauncherLoop {
             {}
         }
         // Without evidence to collect, nothing happens between the exit and the reap, so one call does both.
-        let (mut ended_ns, mut run_queue_wait_ns) = (None, None);
-        if self.schedstat {
+        let (mut ended_ns, mut first_task, mut late_ns) = (None, None, 0);
+        if let Some(own) = &self.schedstat {
+            let waited_ns = own.waited_ns();
             wait_for_exit(launched.pid);
             ended_ns = Some(monotonic_ns());
-            run_queue_wait_ns = read_run_queue_wait_ns(launched.pid);
+            first_task = CpuTimes::of_process(launched.pid);
+            late_ns = own.waited_ns().zip(waited_ns).map_or(0, |(after, before)| after - before);
             self.reading_time.add_since(ended_ns.filter(|_| is_run));
         }
         let (exit, usage) = loop {
@@ -326,37 +329,12 @@ impl LauncherLoop {
             exit,
             timed_out,
             usage,
-            run_queue_wait_ns,
+            first_task,
+            late_ns,
             stderr,
             stderr_bytes,
         }
     }
-}
-
-fn row_of(ran: &ChildRun, id: RowId, clock_origin_ns: u64) -> Row {
-    let started_ns = ran.launched.exec_ns.saturating_sub(clock_origin_ns);
-    let mut row = Row {
-        cpu: Some(ran.launched.cpu),
-        exit: ran.exit,
-        timed_out: ran.timed_out,
-        ..Row::new(id.step, id.arm, id.block, started_ns)
-    };
-    let usage = &ran.usage;
-    for (metric, value) in [
-        (Metric::WallNs, ran.ended_ns - ran.launched.exec_ns),
-        (Metric::SpawnNs, ran.launched.exec_ns - ran.launched.cloned_ns),
-        (Metric::UserUs, usage.user_us),
-        (Metric::SysUs, usage.sys_us),
-        (Metric::MaxrssKib, usage.maxrss_kib),
-        (Metric::MinorFaults, usage.minor_faults),
-        (Metric::MajorFaults, usage.major_faults),
-        (Metric::VoluntarySwitches, usage.voluntary_switches),
-        (Metric::InvoluntarySwitches, usage.involuntary_switches),
-    ] {
-        row.set(metric, Some(value));
-    }
-    row.set(Metric::RunQueueWaitNs, ran.run_queue_wait_ns);
-    row
 }
 
 fn is_interruption(error: &io::Error) -> bool {

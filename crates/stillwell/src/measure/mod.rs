@@ -1,5 +1,6 @@
 //! Steps → rows. A [`Runner`] executes the steps and writes their rows into the record.
 
+mod child_run;
 pub mod clock;
 mod commands;
 mod counters;
@@ -15,6 +16,7 @@ pub mod programs;
 mod reading_time;
 pub mod script;
 pub mod slices;
+pub mod stalls;
 mod streams;
 pub mod supervised;
 pub mod switches;

@@ -1,15 +1,58 @@
 //! Counts in `/proc` that the launcher reads between the runs.
 #![expect(clippy::disallowed_methods, reason = "reads /proc")]
 
-/// Second field of `/proc/PID/schedstat`: time spent waiting on a run queue, in ns (Documentation/scheduler/
-/// sched-stats.rst). Readable while the child is a zombie.
-pub fn read_run_queue_wait_ns(pid: i32) -> Option<u64> {
-    let path = format!("/proc/{pid}/schedstat");
-    let file =
-        rustix::fs::open(path, rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).ok()?;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+
+/// The first fields of a schedstat file, ns (Documentation/scheduler/sched-stats.rst).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// Time on a CPU.
+    pub ran_ns: u64,
+    /// Time on a run queue, ready to run.
+    pub waited_ns: u64,
+}
+
+impl CpuTimes {
+    /// Parses the text of the file.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
+        let mut next = || fields.next()?.parse().ok();
+        Some(Self { ran_ns: next()?, waited_ns: next()? })
+    }
+
+    /// Those of the first thread of a process. Readable while it is a zombie.
+    pub fn of_process(pid: i32) -> Option<Self> {
+        let path = format!("/proc/{pid}/schedstat");
+        read(rustix::fs::open(path, OFlags::RDONLY, Mode::empty()).ok()?)
+    }
+}
+
+/// The open schedstat of the calling thread.
+#[derive(Debug)]
+pub struct OwnCpuTimes {
+    file: OwnedFd,
+}
+
+impl OwnCpuTimes {
+    /// `None` where the kernel has none.
+    pub fn open() -> Option<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open("/proc/thread-self/schedstat", flags, Mode::empty()).ok()?;
+        Some(Self { file })
+    }
+
+    /// The time that the thread has waited for a CPU so far, ns.
+    pub fn waited_ns(&self) -> Option<u64> {
+        Some(read(&self.file)?.waited_ns)
+    }
+}
+
+fn read(file: impl AsFd) -> Option<CpuTimes> {
     let mut buffer = [0; 96];
-    let n_bytes = rustix::io::read(file, &mut buffer).ok()?;
-    std::str::from_utf8(&buffer[..n_bytes]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+    let n_bytes = rustix::io::pread(file, &mut buffer, 0).ok()?;
+    CpuTimes::parse(&buffer[..n_bytes])
 }
 
 /// `VmHWM` of this process.
@@ -17,4 +60,24 @@ pub fn peak_resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedstat_has_two_times() {
+        let expected = CpuTimes { ran_ns: 36_550_462, waited_ns: 271_361 };
+        assert_eq!(CpuTimes::parse(b"36550462 271361 26\n"), Some(expected));
+        assert_eq!((CpuTimes::parse(b""), CpuTimes::parse(b"1")), (None, None));
+    }
+
+    #[test]
+    fn the_own_file_is_read_anew() {
+        let Some(own) = OwnCpuTimes::open() else { return };
+        let before_ns = own.waited_ns().unwrap();
+        std::thread::yield_now();
+        assert!(own.waited_ns().unwrap() >= before_ns);
+    }
 }

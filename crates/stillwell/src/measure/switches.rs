@@ -1,11 +1,16 @@
-//! Measures how long the kernel kept a run off the CPU against its will. A dummy perf event with `context_switch`
-//! writes a record at every switch of every thread of the run. The record says whether the thread was preempted or
-//! went to sleep. Needs no privileges (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3).
+//! The scheduler's records of a run: one dummy perf event on each CPU, inherited by every task of the run. It writes a
+//! record at every switch, which says whether the task was preempted or went to sleep, and when a task is made and
+//! ends (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3). That needs no rights. Where the kernel permits
+//! tracepoints, a second event in the same buffer says when a sleeping task is woken.
 
 use std::io;
 
-use perf_event::events::Software;
-use perf_event::{Builder, Clock, SampleFlag, Sampler};
+use perf_event::events::{Software, Tracepoint};
+use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+
+use crate::measure::stalls::{TaskEvent, TaskEventKind, TaskTotals, add_up};
+use crate::measure::wire::WakeTracepoint;
+use crate::sys;
 
 /// Ring buffer of each CPU, in bytes, a power of two. It has room for about 1 300 times off the CPU and on again.
 const RING_BYTES: usize = 64 << 10;
@@ -14,6 +19,12 @@ const CPUS_MAX: usize = 64;
 
 /// `PERF_RECORD_LOST`.
 pub const RECORD_LOST: u32 = 2;
+/// `PERF_RECORD_EXIT`.
+const RECORD_EXIT: u32 = 4;
+/// `PERF_RECORD_FORK`.
+const RECORD_FORK: u32 = 7;
+/// `PERF_RECORD_SAMPLE`.
+pub const RECORD_SAMPLE: u32 = 9;
 /// `PERF_RECORD_SWITCH`.
 pub const RECORD_SWITCH: u32 = 14;
 /// `PERF_RECORD_MISC_SWITCH_OUT` and `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT` of the record header.
@@ -23,52 +34,31 @@ const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// One ring buffer a CPU: an event that is inherited by children may only be mapped if it is bound to a CPU.
 pub struct SwitchLog {
     rings: Vec<Sampler>,
-    events: Vec<Switch>,
-}
-
-/// One context switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Switch {
-    /// Time of the switch, CLOCK_MONOTONIC.
-    pub time_ns: u64,
-    /// The thread.
-    pub thread: u32,
-    /// The direction: onto the CPU or off it.
-    pub kind: SwitchKind,
-    /// Index of the ring buffer, and so of the CPU.
-    cpu: usize,
-}
-
-/// Sums over the switches of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SwitchTotals {
-    /// Time between being preempted and running again, over all threads.
-    pub preempted_ns: u64,
-    /// Times a thread continued on another CPU than it had stopped on.
-    pub migrations: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SwitchKind {
-    /// The thread continues.
-    In,
-    /// The thread waits for an event.
-    Out,
-    /// The thread could continue, but the kernel runs another one.
-    Preempted,
+    /// They write into the same buffers.
+    _wakes: Vec<Counter>,
+    wake: Option<WakeTracepoint>,
+    events: Vec<TaskEvent>,
 }
 
 impl SwitchLog {
-    /// Opens one event for each CPU that a run may use.
-    pub fn open(cpus: &[usize]) -> io::Result<Self> {
+    /// Opens one event for each CPU that a run may use. Without the right to tracepoints, nothing says when a task is
+    /// woken.
+    pub fn open(cpus: &[usize], wake: Option<WakeTracepoint>) -> io::Result<Self> {
         if cpus.len() > CPUS_MAX {
             return Err(io::Error::other(format!(
                 "{} CPUs need as many ring buffers; at most {CPUS_MAX} are opened (use ⟦affinity⟧)",
                 cpus.len()
             )));
         }
-        let rings = cpus.iter().map(|&cpu| open_ring(cpu)).collect::<io::Result<_>>()?;
-        Ok(Self { rings, events: Vec::new() })
+        let rings: Vec<Sampler> =
+            cpus.iter().map(|&cpu| open_ring(cpu)).collect::<io::Result<_>>()?;
+        let open = |wake: WakeTracepoint| {
+            let on = |(&cpu, ring): (&usize, &Sampler)| open_wakes(cpu, wake, ring);
+            cpus.iter().zip(&rings).map(on).collect::<io::Result<Vec<Counter>>>()
+        };
+        let wakes = wake.and_then(|wake| open(wake).ok()).unwrap_or_default();
+        let wake = wake.filter(|_| !wakes.is_empty());
+        Ok(Self { rings, _wakes: wakes, wake, events: Vec::new() })
     }
 
     /// Discards the log so far.
@@ -78,29 +68,56 @@ impl SwitchLog {
         }
     }
 
-    /// Adds up the run; `None` when the ring buffer was too small for all its switches.
-    pub fn add_up(&mut self) -> Option<SwitchTotals> {
+    /// Adds up a run, whose first task is `first`; `None` when the ring buffer was too small for all its records.
+    pub fn add_up(&mut self, first: u32, started_ns: u64) -> Option<TaskTotals> {
         self.events.clear();
         for (cpu, ring) in self.rings.iter_mut().enumerate() {
             while let Some(record) = ring.next_record() {
-                match record.ty() {
-                    RECORD_SWITCH => {
-                        self.events.push(switch(cpu, record.misc(), &record.to_contiguous())?);
-                    }
+                let body = record.to_contiguous();
+                let event = match record.ty() {
+                    RECORD_SWITCH => Some(switch(cpu, record.misc(), &body)?),
+                    RECORD_FORK => Some(life(cpu, TaskEventKind::Made, &body)?),
+                    RECORD_EXIT => Some(life(cpu, TaskEventKind::Ended, &body)?),
+                    RECORD_SAMPLE => self.wake.and_then(|wake| woken(cpu, wake, &body)),
                     RECORD_LOST => return None,
-                    _ => {}
-                }
+                    _ => None,
+                };
+                self.events.extend(event);
             }
         }
         self.events.sort_unstable();
-        Some(add_up(&self.events))
+        Some(add_up(&self.events, first, started_ns))
     }
 }
 
 fn open_ring(cpu: usize) -> io::Result<Sampler> {
     let mut builder = switches();
-    builder.observe_self().one_cpu(cpu).inherit(true).enabled(false).enable_on_exec(true);
+    builder
+        .task(true)
+        .observe_self()
+        .one_cpu(cpu)
+        .inherit(true)
+        .enabled(false)
+        .enable_on_exec(true);
     builder.build()?.sampled(RING_BYTES)
+}
+
+/// An event of a task is also delivered if another task wakes it (`__perf_task` in include/trace/events/sched.h).
+fn open_wakes(cpu: usize, wake: WakeTracepoint, ring: &Sampler) -> io::Result<Counter> {
+    let mut builder = Builder::new(Tracepoint::with_id(wake.id));
+    builder
+        .observe_self()
+        .one_cpu(cpu)
+        .inherit(true)
+        .enabled(false)
+        .enable_on_exec(true)
+        .include_kernel()
+        .sample_period(1)
+        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW)
+        .clockid(Clock::MONOTONIC);
+    let counter = builder.build()?;
+    sys::share_perf_buffer(&counter, ring)?;
+    Ok(counter)
 }
 
 /// Builds an event that counts nothing and writes a record at every switch; [`switch`] reads them. Every user may
@@ -119,71 +136,65 @@ pub fn switches() -> Builder<'static> {
 
 /// Parses a switch record. Its body holds only the fields that `sample_id_all` adds for TID and TIME: process (u32),
 /// thread (u32), time (u64). perf-event-data does not parse it.
-pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<Switch> {
-    let thread = u32::from_ne_bytes(body.get(4..8)?.try_into().ok()?);
-    let time_ns = u64::from_ne_bytes(body.get(8..16)?.try_into().ok()?);
-    Some(Switch { time_ns, thread, kind: kind(misc), cpu })
+pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<TaskEvent> {
+    let (thread, time_ns) = (number(body, 4)?, time(body, 8)?);
+    Some(TaskEvent { time_ns, thread, kind: kind(misc), cpu })
 }
 
-fn kind(misc: u16) -> SwitchKind {
+/// Parses a fork or exit record: process, its parent, thread, its parent (u32 each), time (u64).
+fn life(cpu: usize, kind: TaskEventKind, body: &[u8]) -> Option<TaskEvent> {
+    Some(TaskEvent { time_ns: time(body, 16)?, thread: number(body, 8)?, kind, cpu })
+}
+
+/// Parses a sample: process, thread (u32 each), time (u64), size (u32) and that many bytes, in which the woken task is.
+fn woken(cpu: usize, wake: WakeTracepoint, body: &[u8]) -> Option<TaskEvent> {
+    let thread = number(body, 20 + wake.thread_at)?;
+    Some(TaskEvent { time_ns: time(body, 8)?, thread, kind: TaskEventKind::Woken, cpu })
+}
+
+fn number(body: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn time(body: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(body.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn kind(misc: u16) -> TaskEventKind {
     if misc & SWITCH_OUT == 0 {
-        SwitchKind::In
+        TaskEventKind::In
     } else if misc & SWITCH_OUT_PREEMPT != 0 {
-        SwitchKind::Preempted
+        TaskEventKind::Preempted
     } else {
-        SwitchKind::Out
+        TaskEventKind::Out
     }
-}
-
-/// Switches in order of time → their sums.
-fn add_up(switches: &[Switch]) -> SwitchTotals {
-    let mut stopped: Vec<Switch> = Vec::new();
-    let mut sums = SwitchTotals::default();
-    for switch in switches {
-        if switch.kind != SwitchKind::In {
-            stopped.push(*switch);
-        } else if let Some(index) = stopped.iter().position(|out| out.thread == switch.thread) {
-            let out = stopped.swap_remove(index);
-            sums.migrations += u64::from(out.cpu != switch.cpu);
-            if out.kind == SwitchKind::Preempted {
-                sums.preempted_ns += switch.time_ns - out.time_ns;
-            }
-        }
-    }
-    sums
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Time, thread, kind and CPU of each switch.
-    #[track_caller]
-    fn check(switches: &[(u64, u32, SwitchKind, usize)], preempted_ns: u64, migrations: u64) {
-        let mut switches: Vec<Switch> = switches
-            .iter()
-            .map(|&(time_ns, thread, kind, cpu)| Switch { time_ns, thread, kind, cpu })
-            .collect();
-        switches.sort_unstable();
-        assert_eq!(add_up(&switches), SwitchTotals { preempted_ns, migrations });
-    }
-
-    #[test]
-    fn only_time_after_a_preemption_counts() {
-        use SwitchKind::{In, Out, Preempted};
-        check(&[], 0, 0);
-        check(&[(10, 1, Preempted, 0), (25, 1, In, 0)], 15, 0);
-        check(&[(10, 1, Out, 0), (25, 1, In, 0)], 0, 0);
-        // Two threads, one preempted inside the other's sleep, which ends on another CPU.
-        check(&[(10, 1, Out, 0), (11, 2, Preempted, 0), (14, 2, In, 0), (30, 1, In, 1)], 3, 1);
-        // Preempted and never back: the run was over. In without out: it had just been made.
-        check(&[(5, 2, In, 0), (10, 1, Preempted, 0)], 0, 0);
-    }
-
     #[test]
     fn the_header_says_what_kind_of_switch_it_was() {
-        assert_eq!(kind(0), SwitchKind::In);
-        assert_eq!(kind(SWITCH_OUT), SwitchKind::Out);
-        assert_eq!(kind(SWITCH_OUT | SWITCH_OUT_PREEMPT), SwitchKind::Preempted);
+        assert_eq!(kind(0), TaskEventKind::In);
+        assert_eq!(kind(SWITCH_OUT), TaskEventKind::Out);
+        assert_eq!(kind(SWITCH_OUT | SWITCH_OUT_PREEMPT), TaskEventKind::Preempted);
+    }
+
+    #[test]
+    fn records_have_their_fields_at_their_places() {
+        let body = |numbers: &[u32]| -> Vec<u8> {
+            numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+        };
+        let event = |thread, kind| Some(TaskEvent { time_ns: 9, thread, kind, cpu: 3 });
+        let low = u32::from(cfg!(target_endian = "little")) * 9;
+        let (time_a, time_b) = (low, 9 - low);
+        assert_eq!(switch(3, 0, &body(&[7, 8, time_a, time_b])), event(8, TaskEventKind::In));
+        let fork = body(&[7, 6, 8, 6, time_a, time_b]);
+        assert_eq!(life(3, TaskEventKind::Made, &fork), event(8, TaskEventKind::Made));
+        let wake = WakeTracepoint { id: 1, thread_at: 4 };
+        let sample = body(&[7, 7, time_a, time_b, 8, 0, 5]);
+        assert_eq!(woken(3, wake, &sample), event(5, TaskEventKind::Woken));
+        assert_eq!(woken(3, wake, &sample[..20]), None);
     }
 }

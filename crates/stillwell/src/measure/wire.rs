@@ -28,6 +28,8 @@ pub struct LauncherSettings {
     pub timeout_ns: Option<u64>,
     /// Whether to read `/proc/PID/schedstat` and to open perf events.
     pub evidence: bool,
+    /// The tracepoint at which a task becomes ready, if tracefs can be read.
+    pub wake: Option<WakeTracepoint>,
     /// CPUs of the launcher itself.
     pub launcher_cpus: Option<Vec<usize>>,
     /// CPUs of the runs.
@@ -42,6 +44,15 @@ pub struct LauncherSettings {
     pub rlimits: Vec<(u32, u64)>,
     /// User of runs and hooks, if it is not our own.
     pub run_as: Option<User>,
+}
+
+/// The tracepoint at which a task becomes ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeTracepoint {
+    /// Its number.
+    pub id: u64,
+    /// Where in its data the number of the task is.
+    pub thread_at: usize,
 }
 
 /// The record that the launcher appends rows to.

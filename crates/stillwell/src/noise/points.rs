@@ -3,13 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::host::{Host, Interrupts};
+use crate::host::{EVENT_FOLDERS, EventFormat, Host, Interrupts};
 use crate::ledger::NoiseSource;
 use crate::noise::blame::RunEventKind;
 use crate::noise::trace::{CpuEventKind, Trace};
-
-/// Mount points of tracefs.
-const PLACES: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
 
 /// Softirqs by their number (include/linux/interrupt.h).
 const SOFTIRQS: [&str; 10] =
@@ -65,15 +62,13 @@ enum EdgeSource {
 impl Points {
     /// The tracepoints of a machine whose tracefs is mounted and readable.
     pub fn read(host: &Host) -> Option<Self> {
-        PLACES.iter().find_map(|place| Self::read_at(host, place))
+        EVENT_FOLDERS.iter().find_map(|events| Self::read_at(host, events))
     }
 
-    fn read_at(host: &Host, place: &str) -> Option<Self> {
-        let events = format!("{place}/events");
+    fn read_at(host: &Host, events: &str) -> Option<Self> {
         let mut by_id = HashMap::new();
-        let mut add = |name: &str, make: &dyn Fn(&EventFormat<'_>) -> Option<Point>| {
-            let text = host.read(format!("{events}/{name}/format"))?;
-            let format = EventFormat { text: &text };
+        let mut add = |name: &str, make: &dyn Fn(&EventFormat) -> Option<Point>| {
+            let format = EventFormat::read(host, events, name)?;
             by_id.insert(format.id()?, make(&format)?);
             Some(())
         };
@@ -90,9 +85,8 @@ impl Points {
             Some(Point::Fork { parent, child })
         });
         for (edge, is_entry) in [("entry", true), ("exit", false)] {
-            let irq = |format: &EventFormat<'_>| Some(EdgeSource::Number(format.offset("irq")?));
-            let softirq =
-                |format: &EventFormat<'_>| Some(EdgeSource::Vector(format.offset("vec")?));
+            let irq = |format: &EventFormat| Some(EdgeSource::Number(format.offset("irq")?));
+            let softirq = |format: &EventFormat| Some(EdgeSource::Vector(format.offset("vec")?));
             let edge_of = |of| Point::Edge { is_entry, of };
             add(&format!("irq/irq_handler_{edge}"), &|format| irq(format).map(edge_of));
             add(&format!("irq/softirq_{edge}"), &|format| softirq(format).map(edge_of));
@@ -214,27 +208,6 @@ fn task(raw: &[u8], at: usize) -> Option<NoiseSource> {
 
 fn integer(raw: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_ne_bytes(raw.get(at..at + 4)?.try_into().ok()?))
-}
-
-/// The file `format` of an event.
-struct EventFormat<'a> {
-    text: &'a str,
-}
-
-impl EventFormat<'_> {
-    fn id(&self) -> Option<u64> {
-        self.text.lines().find_map(|line| line.strip_prefix("ID: "))?.trim().parse().ok()
-    }
-
-    /// Offset of a field: `field:pid_t next_pid; offset:56; size:4; signed:1;`.
-    fn offset(&self, name: &str) -> Option<usize> {
-        self.text.lines().find_map(|line| {
-            let (declared, rest) = line.trim().strip_prefix("field:")?.split_once(';')?;
-            let declared = declared.split('[').next()?.split_ascii_whitespace().next_back()?;
-            let offset = rest.trim().strip_prefix("offset:")?.split(';').next()?.parse().ok()?;
-            (declared == name).then_some(offset)
-        })
-    }
 }
 
 #[cfg(test)]

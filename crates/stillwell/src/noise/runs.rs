@@ -5,13 +5,12 @@ use perf_event::Counter;
 
 use crate::host::{Gap, Host};
 use crate::ledger::LedgerEntry;
-use crate::measure::switches::RECORD_LOST;
+use crate::measure::switches::{RECORD_LOST, RECORD_SAMPLE};
 use crate::noise::blame::{RunEvent, RunInterval, by_run, losses};
 use crate::noise::points::Points;
 use crate::noise::trace::Trace;
 use crate::noise::tracer::{
-    RECORD_SAMPLE, Ring, find_points, lost, open_points, raise_limit_of_files, refused_points,
-    sample,
+    Ring, find_points, lost, open_points, raise_limit_of_files, refused_points, sample,
 };
 
 /// A trace that is under way.

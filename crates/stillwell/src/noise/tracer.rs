@@ -5,16 +5,15 @@ use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::host::{Gap, Host};
+use crate::host::{Gap, Host, with_tracefs};
 use crate::ledger::NoiseSource;
-use crate::measure::switches::{self, RECORD_LOST, RECORD_SWITCH, SwitchKind};
+use crate::measure::stalls::TaskEventKind;
+use crate::measure::switches::{self, RECORD_LOST, RECORD_SAMPLE, RECORD_SWITCH};
 use crate::noise::points::Points;
 use crate::noise::sampler::LoopThread;
 use crate::noise::trace::{CpuEvent, CpuEventKind, Trace};
 use crate::sys;
 
-/// `PERF_RECORD_SAMPLE`.
-pub(super) const RECORD_SAMPLE: u32 = 9;
 /// Buffers in bytes, the largest that the kernel gives: a power of two. Users may have 516 KiB for each CPU
 /// (kernel.perf_event_mlock_kb).
 const SWITCH_BYTES: [usize; 2] = [256 << 10, 64 << 10];
@@ -162,20 +161,9 @@ pub(super) fn raise_limit_of_files() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).ok();
 }
 
-/// Finds the tracepoints. If tracefs is not mounted, one thread mounts it for itself alone.
+/// Finds the tracepoints.
 pub(super) fn find_points(host: &Host, gaps: &mut Vec<Gap>) -> Option<Points> {
-    if let Some(points) = Points::read(host) {
-        return Some(points);
-    }
-    let hidden = host.clone();
-    let read = move || {
-        sys::mount_tracefs_for_this_thread()?;
-        Ok(Points::read(&hidden))
-    };
-    #[expect(clippy::disallowed_methods, reason = "nothing is timed yet, and the thread ends here")]
-    let found: std::io::Result<Option<Points>> =
-        std::thread::spawn(read).join().unwrap_or(Ok(None));
-    match found {
+    match with_tracefs(host, Points::read) {
         Ok(Some(points)) => return Some(points),
         Ok(None) => gaps.push(Gap {
             what: POINTS.into(),
@@ -241,7 +229,7 @@ impl CpuBuffers {
                     trace.events.extend(found.map(|switch| CpuEvent {
                         time_ns: switch.time_ns,
                         kind: CpuEventKind::Switch(
-                            (switch.kind != SwitchKind::In).then_some(others),
+                            (switch.kind != TaskEventKind::In).then_some(others),
                         ),
                     }));
                 }

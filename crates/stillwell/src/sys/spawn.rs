@@ -6,12 +6,16 @@
 //! panic, so it makes system calls only. glibc's posix_spawn works like this too, but it resets every signal with two
 //! calls each and maps a stack, which costs 25 to 35 µs.
 
+mod schedstat;
+
 use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use crate::sys::affinity::CpuMask;
 use crate::sys::strings::{CStrings, Envp};
+
+pub use schedstat::SchedstatText;
 
 /// A scheduling policy for a child.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +107,8 @@ pub struct LaunchedChild {
     pub exec_ns: u64,
     /// The CPU on which it read that clock.
     pub cpu: u32,
+    /// What the child's schedstat said just before that: nothing if there is none.
+    pub schedstat: SchedstatText,
 }
 
 /// The results of the child, which the parent reads when the child has exec'ed or ended. Until then both use raw
@@ -110,6 +116,7 @@ pub struct LaunchedChild {
 struct Shared {
     exec_ns: u64,
     cpu: u32,
+    schedstat: SchedstatText,
     failure: Option<LaunchError>,
 }
 
@@ -122,6 +129,8 @@ struct ChildJob<'a> {
     stdio: [ChildStdio<'a>; 3],
     kept: &'a [BorrowedFd<'a>],
     attributes: &'a Attributes,
+    /// Whether the child reads its schedstat.
+    reads_schedstat: bool,
     shared: *mut Shared,
 }
 
@@ -129,6 +138,7 @@ struct ChildJob<'a> {
 #[derive(Debug)]
 pub struct Launcher {
     stack: Vec<u8>,
+    reads_schedstat: bool,
 }
 
 /// The child's few frames, and one frame of a signal handler, which the kernel makes up to 11 KiB long on an x86 CPU
@@ -137,7 +147,7 @@ const STACK_BYTES: usize = 32 << 10;
 
 impl Default for Launcher {
     fn default() -> Self {
-        Self { stack: vec![0; STACK_BYTES] }
+        Self { stack: vec![0; STACK_BYTES], reads_schedstat: false }
     }
 }
 
@@ -153,6 +163,11 @@ fn monotonic_ns() -> u64 {
 }
 
 impl Launcher {
+    /// A launcher whose children read their schedstat just before exec, if `reads_schedstat`.
+    pub fn new(reads_schedstat: bool) -> Self {
+        Self { reads_schedstat, ..Self::default() }
+    }
+
     /// Starts a child and returns when it has exec'ed.
     ///
     /// # Errors
@@ -182,7 +197,8 @@ impl Launcher {
         attributes: &Attributes,
         kept: &[BorrowedFd<'_>],
     ) -> Result<LaunchedChild, LaunchError> {
-        let mut shared = Shared { exec_ns: 0, cpu: 0, failure: None };
+        let mut shared =
+            Shared { exec_ns: 0, cpu: 0, schedstat: SchedstatText::EMPTY, failure: None };
         let mut job = ChildJob {
             path,
             argv: argv.as_ptr(),
@@ -190,6 +206,7 @@ impl Launcher {
             stdio,
             kept,
             attributes,
+            reads_schedstat: self.reads_schedstat,
             shared: &raw mut shared,
         };
         // Stacks grow down; the top must be 16-byte aligned (System V ABI).
@@ -214,7 +231,8 @@ impl Launcher {
             while super::reap(pid).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
             return Err(failure);
         }
-        Ok(LaunchedChild { pid, cloned_ns, exec_ns: shared.exec_ns, cpu: shared.cpu })
+        let Shared { exec_ns, cpu, schedstat, failure: _ } = shared;
+        Ok(LaunchedChild { pid, cloned_ns, exec_ns, cpu, schedstat })
     }
 }
 
@@ -230,6 +248,9 @@ extern "C" fn child_main(job: *mut c_void) -> c_int {
             // the CPU of the parent. The system call cannot fail.
             let none = std::ptr::null_mut::<c_void>();
             libc::syscall(libc::SYS_getcpu, &raw mut (*job.shared).cpu, none, none);
+            if job.reads_schedstat {
+                schedstat::read(&raw mut (*job.shared).schedstat);
+            }
             (*job.shared).exec_ns = monotonic_ns();
             libc::execve(job.path.as_ptr(), job.argv, job.envp);
         }

@@ -27,6 +27,8 @@ pub enum Metric {
     Loops,
     CpuNs,
     EmptyLoopPs,
+    StalledNs,
+    UnclearNs,
 }
 
 /// Physical quantity of a metric, and the scale of its stored integers.
@@ -99,7 +101,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 23] = {
+pub static METRICS: [MetricInfo; 25] = {
     use Metric::*;
     use MetricSource::*;
     use Quantity::Count;
@@ -247,6 +249,20 @@ pub static METRICS: [MetricInfo; 23] = {
             PS,
             Worker,
             "what one turn of an empty loop took in this worker, ps",
+        ),
+        info(
+            StalledNs,
+            ["stalled_ns", "stalled", ""],
+            NS,
+            Schedstat,
+            "time in which something of the run was ready and none of it ran; clean time is wall time without it",
+        ),
+        info(
+            UnclearNs,
+            ["unclear_ns", "unclear", ""],
+            NS,
+            Schedstat,
+            "time in which none of the run ran, asleep or waiting, which nothing here can tell apart",
         ),
     ]
 };

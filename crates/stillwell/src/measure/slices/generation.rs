@@ -43,6 +43,7 @@ impl SliceRunner<'_> {
         let arm = u32::try_from(member.arm).expect("arms are counted in u32");
         let mut row = Row { cpu: slice.cpu, ..Row::new(0, arm, block, slice.started_ns) };
         let has_own_timer = self.plan.arms[member.arm].has_own_timer;
+        let stall = slice.stall.filter(|_| !has_own_timer);
         for (metric, value) in [
             (Metric::WallNs, Some(slice.wall_ns)),
             (Metric::CpuNs, Some(slice.cpu_ns).filter(|_| !has_own_timer)),
@@ -52,6 +53,8 @@ impl SliceRunner<'_> {
             (Metric::InvoluntarySwitches, slice.involuntary_switches),
             (Metric::MaxrssKib, slice.maxrss_kib),
             (Metric::EmptyLoopPs, member.empty_loop_ps),
+            (Metric::StalledNs, stall.map(|stall| stall.stalled_ns)),
+            (Metric::UnclearNs, stall.map(|stall| stall.unclear_ns)),
         ] {
             row.set(metric, value);
         }

@@ -58,7 +58,7 @@ impl Paces {
 }
 
 /// Metrics of a slice.
-pub const SLICE_METRICS: [Metric; 8] = [
+pub const SLICE_METRICS: [Metric; 10] = [
     Metric::WallNs,
     Metric::CpuNs,
     Metric::Loops,
@@ -67,6 +67,8 @@ pub const SLICE_METRICS: [Metric; 8] = [
     Metric::InvoluntarySwitches,
     Metric::MaxrssKib,
     Metric::EmptyLoopPs,
+    Metric::StalledNs,
+    Metric::UnclearNs,
 ];
 
 /// Source of the workers.

@@ -1,6 +1,7 @@
 //! One slice: the loops that a worker runs at one request, timed by itself and watched from outside.
 
 use crate::measure::clock::monotonic_ns;
+use crate::measure::stalls::Stall;
 use crate::measure::worker::failure::{AnswerFault, WorkerFailure};
 use crate::measure::worker::{Worker, answer};
 
@@ -18,6 +19,8 @@ pub struct Slice {
     /// Time the main thread waited on a run queue, from the request to the answer. It includes the wait for the CPU
     /// to read the request, so it can be a little more than wall minus CPU time.
     pub run_queue_wait_ns: Option<u64>,
+    /// The part of the wall time in which the worker was ready and did not run.
+    pub stall: Option<Stall>,
     /// Times the main thread went to sleep. Waiting for requests is part of it, mostly 1; not corrected.
     pub voluntary_switches: Option<u64>,
     /// Times the main thread was preempted. If this process shares the worker's CPU, its waking at the answer counts
@@ -54,13 +57,21 @@ impl Worker {
             return Err(self.rubbish(Some(&request), &line, AnswerFault::LongerThanPossible));
         }
         let grown = |after: Option<u64>, before: Option<u64>| after?.checked_sub(before?);
+        let run_queue_wait_ns = grown(wait_after_ns, wait_before_ns);
+        let voluntary_switches = grown(status.voluntary_switches, status_before.voluntary_switches);
+        let is_single = status.n_threads == Some(1);
+        let times = SliceTimes { wall_ns: time.wall_ns, cpu_ns: time.cpu_ns, round_trip_ns };
+        let stall = run_queue_wait_ns
+            .zip(voluntary_switches)
+            .map(|(waited_ns, n_sleeps)| times.stall(waited_ns, n_sleeps, is_single));
         Ok(Slice {
             started_ns,
             wall_ns: time.wall_ns,
             cpu_ns: time.cpu_ns,
             counters: time.counters,
-            run_queue_wait_ns: grown(wait_after_ns, wait_before_ns),
-            voluntary_switches: grown(status.voluntary_switches, status_before.voluntary_switches),
+            run_queue_wait_ns,
+            stall,
+            voluntary_switches,
             involuntary_switches: grown(
                 status.involuntary_switches,
                 status_before.involuntary_switches,
@@ -72,8 +83,55 @@ impl Worker {
     }
 }
 
+/// What clocks say about a slice.
+#[derive(Clone, Copy, Debug)]
+struct SliceTimes {
+    wall_ns: u64,
+    cpu_ns: u64,
+    round_trip_ns: u64,
+}
+
+impl SliceTimes {
+    /// The stall of a slice. `waited_ns` is what the main thread waited from the request to the answer, and `n_sleeps`
+    /// how often it slept then.
+    ///
+    /// A worker that slept only to wait for the request was off the CPU in the slice because it waited. If it slept in
+    /// the slice too, its waits may have been outside. With several threads, another one may have run.
+    fn stall(self, waited_ns: u64, n_sleeps: u64, is_single: bool) -> Stall {
+        let off_ns = self.wall_ns.saturating_sub(self.cpu_ns);
+        let most_ns = waited_ns.min(off_ns);
+        let outside_ns = self.round_trip_ns.saturating_sub(self.wall_ns);
+        let stalled_ns = match (is_single, n_sleeps) {
+            (true, 0 | 1) => most_ns,
+            (true, _) => waited_ns.saturating_sub(outside_ns).min(most_ns),
+            (false, _) => 0,
+        };
+        Stall { stalled_ns, unclear_ns: most_ns - stalled_ns }
+    }
+}
+
 /// The longest time that loops can have taken. A clock that is not steered by NTP, as CLOCK_MONOTONIC is, differs by
 /// less than 0.05 % (adjtimex(2): 500 ppm); one that counts in µs, by 1 µs.
 fn longest_ns(round_trip_ns: u64) -> u64 {
     round_trip_ns + round_trip_ns / 1000 + 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_that_never_sleeps_waits_whenever_it_is_off_the_cpu() {
+        let times = SliceTimes { wall_ns: 100, cpu_ns: 40, round_trip_ns: 130 };
+        let stall = |waited_ns, n_sleeps, is_single| {
+            let found = times.stall(waited_ns, n_sleeps, is_single);
+            (found.stalled_ns, found.unclear_ns)
+        };
+        assert_eq!(stall(70, 1, true), (60, 0));
+        // The other 20 are an interrupt or the hypervisor, not other programs.
+        assert_eq!(stall(40, 1, true), (40, 0));
+        // It slept, and 30 of its waits may have been before and after the slice.
+        assert_eq!(stall(50, 3, true), (20, 30));
+        assert_eq!(stall(50, 1, false), (0, 50));
+    }
 }

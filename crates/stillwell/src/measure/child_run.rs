@@ -1,0 +1,79 @@
+//! One child that has ended, and its row.
+
+use crate::measure::proc_counts::CpuTimes;
+use crate::measure::stalls::{Stall, TaskTotals};
+use crate::measure::wire::RowId;
+use crate::record::Row;
+use crate::sys::{LaunchedChild, Usage};
+use crate::values::metric::Metric;
+
+/// A task that took this share of a run's CPU time is its only one. The counts of ticks and of switches differ a little.
+const SINGLE_TASK_SHARE: f64 = 0.99;
+
+/// Result of one child.
+pub struct ChildRun {
+    pub launched: LaunchedChild,
+    pub ended_ns: u64,
+    pub exit: i32,
+    pub timed_out: bool,
+    pub usage: Usage,
+    /// Times of its first task.
+    pub first_task: Option<CpuTimes>,
+    /// Time that the launcher waited for a CPU, to see that it had ended.
+    pub late_ns: u64,
+    pub stderr: Vec<u8>,
+    pub stderr_bytes: u64,
+}
+
+impl ChildRun {
+    /// Its row, without the counts of perf events.
+    pub fn row(&self, id: RowId, clock_origin_ns: u64) -> Row {
+        let started_ns = self.launched.exec_ns.saturating_sub(clock_origin_ns);
+        let mut row = Row {
+            cpu: Some(self.launched.cpu),
+            exit: self.exit,
+            timed_out: self.timed_out,
+            ..Row::new(id.step, id.arm, id.block, started_ns)
+        };
+        let usage = &self.usage;
+        for (metric, value) in [
+            (Metric::WallNs, self.ended_ns - self.launched.exec_ns),
+            (Metric::SpawnNs, self.launched.exec_ns - self.launched.cloned_ns),
+            (Metric::UserUs, usage.user_us),
+            (Metric::SysUs, usage.sys_us),
+            (Metric::MaxrssKib, usage.maxrss_kib),
+            (Metric::MinorFaults, usage.minor_faults),
+            (Metric::MajorFaults, usage.major_faults),
+            (Metric::VoluntarySwitches, usage.voluntary_switches),
+            (Metric::InvoluntarySwitches, usage.involuntary_switches),
+        ] {
+            row.set(metric, Some(value));
+        }
+        row.set(Metric::RunQueueWaitNs, self.first_task.map(|times| times.waited_ns));
+        row
+    }
+
+    /// What a run's wall time contains that is not its own; `None` if nothing tells.
+    ///
+    /// Without a complete log of its tasks, a run whose first task took all of its CPU time is taken for a single task.
+    pub fn stall(&self, totals: Option<TaskTotals>) -> Option<Stall> {
+        let before = CpuTimes::parse(self.launched.schedstat.as_bytes());
+        let waited_ns = self.first_task.zip(before);
+        let waited_ns =
+            waited_ns.map(|(after, before)| after.waited_ns.saturating_sub(before.waited_ns));
+        let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
+        let is_single = |times: CpuTimes| times.ran_ns as f64 >= SINGLE_TASK_SHARE * cpu_ns as f64;
+        let (mut stall, last_ns) = match totals {
+            Some(totals) => (totals.stall(waited_ns), totals.first_ended_ns),
+            None => {
+                self.first_task.filter(|times| is_single(*times))?;
+                (Stall { stalled_ns: waited_ns?, unclear_ns: 0 }, None)
+            }
+        };
+        // A launcher that reads pipes meanwhile has also waited for other reasons.
+        let late_ns =
+            last_ns.map_or(self.late_ns, |ns| self.late_ns.min(self.ended_ns.saturating_sub(ns)));
+        stall.stalled_ns = (stall.stalled_ns + late_ns).min(self.ended_ns - self.launched.exec_ns);
+        Some(stall)
+    }
+}
