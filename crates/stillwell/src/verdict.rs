@@ -131,9 +131,14 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 mod tests {
     use super::*;
     use crate::analysis::fixture::paired;
+    use crate::values::Clock;
 
-    const POLICY: DecisionRule =
-        DecisionRule { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
+    const POLICY: DecisionRule = DecisionRule {
+        alpha: 0.01,
+        same_within: 0.01,
+        estimand: Estimand::Adaptive,
+        clock: Clock::Clean,
+    };
 
     fn of(paired: PairedTest) -> Comparison {
         Comparison { arm: 1, reference: 0, evidence: Evidence::Paired(paired) }

@@ -2,44 +2,35 @@
 
 use rayon::prelude::*;
 use stats::SortedSample;
-use stats::endpoint::{self, Estimator};
 
 use crate::analysis::arm_values::{by_arm, walls_by_arm};
+use crate::analysis::clocks::{self, ClockSummaries};
 use crate::analysis::run_times::cpu_ns;
-use crate::analysis::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary, UncertainValue};
-use crate::analysis::{launches, sliced};
+use crate::analysis::sliced;
+use crate::analysis::summary::{ArmSummary, MetricSummary, NetTimes, TimeSummary};
 use crate::plan::Role;
 use crate::record::{Record, Rows};
 use crate::values::CPU;
 use crate::values::metric::{METRICS, Metric, MetricInfo};
 
-/// Fewest runs for an error; stats::endpoint.
-const RUNS_FOR_FLOOR: usize = 3;
-
 /// Summaries of all arms, controls included.
 pub fn summarise(record: &Record) -> Vec<ArmSummary> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
-    let walls = walls_by_arm(record);
-    let n_runs: Vec<usize> = walls.iter().map(Vec::len).collect();
-    let slices = record.slices.as_ref().map(|slices| launches::values_by_arm(plan, slices));
-    let of_arm = |(arm, runs): (usize, &Vec<f64>)| match &slices {
-        Some(slices) => sliced_times(runs, &slices[arm]),
-        None => times(runs),
-    };
-    let times: Vec<Option<TimeSummary>> = walls.par_iter().enumerate().map(of_arm).collect();
-    drop((walls, slices));
+    let n_runs: Vec<usize> = walls_by_arm(record).iter().map(Vec::len).collect();
+    let mut clocks = clocks::of_arms(record);
     let mut sliced = sliced::of_arms(record);
     let mut metrics = metrics_by_arm(&record.rows, n_arms, plan.in_slices);
     let counts = exits_by_arm(&record.rows, n_arms);
-    let control = plan.control.and_then(|control| times[control.arm].clone());
+    let control = plan.control.and_then(|control| clocks[control.arm].times.clone());
     plan.arms
         .iter()
         .enumerate()
         .map(|(arm, planned)| {
             let is_hidden = planned.role != Role::Candidate;
-            let wall = times[arm].clone();
-            let net = wall.as_ref().zip(control.as_ref()).filter(|_| !planned.role.is_control());
+            let ClockSummaries { times, clean, no_clean, wall, cpu, stalls } =
+                std::mem::take(&mut clocks[arm]);
+            let net = times.as_ref().zip(control.as_ref()).filter(|_| !planned.role.is_control());
             ArmSummary {
                 arm,
                 label: planned.label().into(),
@@ -48,8 +39,13 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
                 n_timed_out: counts[arm].n_timed_out,
                 n_failed: counts[arm].n_failed,
                 n_nonzero_exits: counts[arm].n_nonzero,
-                net: net.map(|(wall, control)| net_of(wall, control)),
+                net: net.map(|(times, control)| net_of(times, control)),
+                times,
+                clean,
+                no_clean,
                 wall,
+                cpu,
+                stalls,
                 metrics: std::mem::take(&mut metrics[arm]),
                 sliced: sliced[arm].take(),
             }
@@ -80,51 +76,11 @@ fn exits_by_arm(rows: &Rows, n_arms: usize) -> Vec<Exits> {
     by_arm
 }
 
-/// Times of runs with several slices each. The floor is of the runs, because slices of one run are not independent.
-/// Everything else is of the slices. With fewer than `RUNS_FOR_FLOOR` runs the floor is of the slices too.
-fn sliced_times(runs: &[f64], slices: &[f64]) -> Option<TimeSummary> {
-    let mut all = times(slices)?;
-    if runs.len() >= RUNS_FOR_FLOOR {
-        let of_runs = times(runs)?;
-        (all.t0, all.low20, all.has_floor) = (of_runs.t0, of_runs.low20, of_runs.has_floor);
-    }
-    Some(all)
-}
-
-fn times(wall: &[f64]) -> Option<TimeSummary> {
-    let estimators = [Estimator::Low20, Estimator::Median, Estimator::Mean];
-    // With a million values, each of these takes as long as reading the record.
-    let ((sorted, floor), errs) = rayon::join(
-        || (SortedSample::new(wall), endpoint::floor(wall)),
-        || endpoint::window_errs(wall, |window| estimators.map(|it| it.of(window))).ok(),
-    );
-    let (sorted, floor) = (sorted.ok()?, floor.ok()?);
-    let [low20, median, mean] = [0, 1, 2].map(|at: usize| UncertainValue {
-        value: estimators[at].of(&sorted),
-        err: errs.map(|errs| errs[at]),
-    });
-    // With few values that differ by factors, the extrapolation can be negative. A time cannot.
-    let is_impossible = floor.value <= 0.0 && sorted.min() > 0.0;
-    let t0 = if is_impossible { sorted.min() } else { floor.value };
-    Some(TimeSummary {
-        t0: UncertainValue { value: t0, err: floor.err },
-        has_floor: floor.is_finite() && !is_impossible,
-        min: sorted.min(),
-        max: sorted.max(),
-        low20,
-        median,
-        mean,
-        sd: stats::sample_sd(wall).ok(),
-        cv: stats::cv(wall).ok(),
-        quantiles: [0.10, 0.25, 0.75, 0.90].map(|p| sorted.quantile(p)),
-    })
-}
-
-fn net_of(wall: &TimeSummary, control: &TimeSummary) -> NetTimes {
+fn net_of(times: &TimeSummary, control: &TimeSummary) -> NetTimes {
     NetTimes {
-        t0: wall.t0.minus(control.t0),
-        median: wall.median.minus(control.median),
-        mean: wall.mean.minus(control.mean),
+        t0: times.t0.minus(control.t0),
+        median: times.median.minus(control.median),
+        mean: times.mean.minus(control.mean),
     }
 }
 
@@ -164,17 +120,4 @@ fn summary(name: &str, xs: &[f64]) -> Option<MetricSummary> {
         min: sorted.min(),
         max: sorted.max(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_floor_below_zero_is_none() {
-        let found = times(&[12.0, 40.0, 90.0, 300.0]).unwrap();
-        assert_eq!((found.t0.value, found.has_floor), (12.0, false));
-        // A difference may be below zero.
-        assert!(times(&[-3.0, -2.0, -1.0, 5.0]).unwrap().t0.value <= -3.0);
-    }
 }

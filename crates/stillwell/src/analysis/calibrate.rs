@@ -309,10 +309,14 @@ impl VisibleSlowdown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::Estimand;
+    use crate::values::{Clock, Estimand};
 
-    const POLICY: DecisionRule =
-        DecisionRule { alpha: 0.05, same_within: 0.01, estimand: Estimand::Adaptive };
+    const POLICY: DecisionRule = DecisionRule {
+        alpha: 0.05,
+        same_within: 0.01,
+        estimand: Estimand::Adaptive,
+        clock: Clock::Clean,
+    };
 
     fn calibrated(series_ns: &[f64], n_replays: usize) -> PowerCalibration {
         let settings = CalibrationSettings {

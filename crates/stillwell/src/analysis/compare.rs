@@ -232,8 +232,8 @@ impl ComparisonContext<'_> {
         if plan.twin() == Some(tested.arm) {
             return None;
         }
-        let control = plan.control.and_then(|control| self.arms[control.arm].wall.as_ref())?;
-        net(ratio, self.arms[tested.reference].wall.as_ref()?, control, statistic)
+        let control = plan.control.and_then(|control| self.arms[control.arm].times.as_ref())?;
+        net(ratio, self.arms[tested.reference].times.as_ref()?, control, statistic)
     }
 
     /// Estimates the number of blocks for a decision, and their time at the pace of this session.

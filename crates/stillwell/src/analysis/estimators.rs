@@ -156,7 +156,7 @@ fn ratios(
     [new, old]: [usize; 2],
     control: Option<usize>,
 ) -> Option<Ratios> {
-    let wall = |arm: usize| arms[arm].wall.as_ref();
+    let wall = |arm: usize| arms[arm].times.as_ref();
     let (new_wall, old_wall) = (wall(new)?, wall(old)?);
     let control = control.and_then(wall);
     let tim = |arm: usize| {

@@ -8,6 +8,7 @@ pub(super) fn times(value: f64, err: f64) -> TimeSummary {
     let uncertain = UncertainValue { value, err: Some(err) };
     TimeSummary {
         t0: uncertain,
+        is_upper_limit: false,
         has_floor: true,
         min: value,
         max: value,

@@ -25,7 +25,7 @@ const UPPER_QUANTILE: f64 = 0.95;
 pub fn series(record: &Record) -> Vec<Vec<f64>> {
     let plan = &record.header.plan;
     let mut values = match &record.slices {
-        Some(slices) => launches::values_by_arm(plan, slices),
+        Some(slices) => launches::values_by_arm(plan, slices, None),
         None => by_arm(&record.rows, plan.arms.len(), Rows::headline),
     };
     for (series, arm) in values.iter_mut().zip(&plan.arms) {

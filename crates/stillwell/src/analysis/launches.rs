@@ -7,7 +7,7 @@ use stats::SortedSample;
 
 use crate::plan::Plan;
 use crate::plan::workers::Workers;
-use crate::record::{Record, Row, Rows};
+use crate::record::{Record, Row, Rows, time_ns};
 use crate::values::metric::Metric;
 use crate::values::{Estimand, Headline};
 
@@ -80,13 +80,14 @@ impl SliceRule {
             return Some((loops, value));
         }
         let total_ns = match self.headline {
-            Headline::Wall => row.get(Metric::WallNs)?,
-            Headline::Cpu => row.get(Metric::CpuNs)?,
+            Headline::Clean | Headline::Wall | Headline::Cpu => {
+                time_ns(self.headline.clock()?, |metric| row.get(metric))?
+            }
             Headline::Memory => return Some((loops, row.get(Metric::MaxrssKib)? as f64 * 1024.0)),
             Headline::Tracemalloc => return None,
         };
         let empty = row.get(Metric::EmptyLoopPs).filter(|_| self.subtract_empty_loop);
-        let per_loop = total_ns as f64 / loops as f64 - empty.unwrap_or(0) as f64 / 1e3;
+        let per_loop = total_ns / loops as f64 - empty.unwrap_or(0) as f64 / 1e3;
         Some((loops, per_loop / self.inner_loops[row.arm as usize] as f64))
     }
 
@@ -206,8 +207,8 @@ pub fn gathered(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Rows 
 }
 
 /// The value per loop of each slice of each arm, in the order of the session.
-pub fn values_by_arm(plan: &Plan, slices: &Rows) -> Vec<Vec<f64>> {
-    let rule = SliceRule::of(plan, None);
+pub fn values_by_arm(plan: &Plan, slices: &Rows, headline: Option<Headline>) -> Vec<Vec<f64>> {
+    let rule = SliceRule::of(plan, headline);
     let mut values = vec![Vec::new(); plan.arms.len()];
     for index in (0..slices.len()).filter(|&index| slices.is_measurement(index)) {
         values[slices.arm(index)].extend(rule.slice(&slices.row(index)).map(|slice| slice.1));

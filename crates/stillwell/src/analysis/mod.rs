@@ -3,6 +3,7 @@
 mod arm;
 mod arm_values;
 pub mod calibrate;
+mod clocks;
 mod compare;
 mod comparison;
 pub mod distributions;
@@ -28,6 +29,7 @@ mod sliced;
 mod steadiness;
 pub mod suite;
 mod summary;
+mod times;
 pub mod walls;
 pub mod watch;
 

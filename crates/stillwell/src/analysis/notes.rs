@@ -106,8 +106,10 @@ pub fn notes(
         notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         return notes;
     }
-    let total_ns: f64 =
-        arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.mean.value * arm.n_runs as f64)).sum();
+    let total_ns: f64 = arms
+        .iter()
+        .filter_map(|arm| Some(arm.times.as_ref()?.mean.value * arm.n_runs as f64))
+        .sum();
     notes.extend(failed_runs(arms));
     notes.extend(lost_shield(record));
     notes.extend(memory_floor(record, arms));
@@ -141,7 +143,7 @@ fn sliced(record: &Record, slices: &Rows, arms: &[ArmSummary]) -> Vec<Note> {
     }
     for arm in arms.iter().filter(|arm| !arm.is_hidden) {
         let is_timed = slices.has(Metric::Loops) && record.header.plan.arms[arm.arm].unit.is_time();
-        let per_loop_ns = arm.wall.as_ref().map(|wall| wall.t0.value).filter(|_| is_timed);
+        let per_loop_ns = arm.times.as_ref().map(|wall| wall.t0.value).filter(|_| is_timed);
         if let Some(per_loop_ns) = per_loop_ns.filter(|&ns| ns < HARDLY_NS) {
             let finding = Finding::HardlyAnything { arm: arm.arm, per_loop_ns };
             notes.push(Note { finding, weight: 1.0 });
@@ -302,8 +304,9 @@ fn memory_floor(record: &Record, arms: &[ArmSummary]) -> Option<Note> {
 }
 
 fn floors(arms: &[ArmSummary]) -> Vec<Note> {
-    let is_without =
-        |arm: &&ArmSummary| !arm.is_hidden && arm.wall.as_ref().is_some_and(|wall| !wall.has_floor);
+    let is_without = |arm: &&ArmSummary| {
+        !arm.is_hidden && arm.times.as_ref().is_some_and(|wall| !wall.has_floor)
+    };
     let without = arms.iter().filter(is_without);
     without.map(|arm| Note { finding: Finding::NoFloor { arm: arm.arm }, weight: 0.006 }).collect()
 }

@@ -64,7 +64,7 @@ fn select_plan(plan: &mut Plan, kept: &[usize], new_of: &[Option<usize>]) {
 }
 
 fn select_rows(rows: &Rows, new_of: &[Option<usize>]) -> Rows {
-    let mut selected = Rows::default();
+    let mut selected = Rows::of(rows.clock());
     for mut row in rows.iter() {
         if let Some(new) = new_of[row.arm as usize] {
             row.arm = u32::try_from(new).unwrap_or(0);

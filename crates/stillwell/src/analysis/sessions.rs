@@ -57,7 +57,7 @@ fn last_change(times: &[f64], alpha: f64) -> Option<SessionChange> {
 
 /// t0, minus that of the control if there is one.
 fn shown_t0(arm: &ArmSummary) -> Option<UncertainValue> {
-    arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
+    arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
 }
 
 /// Two arms whose runs were not interleaved: the ratio of their t0, and the reason for no test.
@@ -92,8 +92,13 @@ mod tests {
             n_timed_out: 0,
             n_failed: 0,
             n_nonzero_exits: 0,
-            wall: Some(times(t0, 1.0)),
+            times: Some(times(t0, 1.0)),
             net: None,
+            clean: None,
+            no_clean: None,
+            wall: None,
+            cpu: None,
+            stalls: None,
             metrics: Vec::new(),
             sliced: None,
         }
@@ -142,7 +147,7 @@ mod tests {
 
     #[test]
     fn without_a_time_there_is_no_place() {
-        let nothing = ArmSummary { wall: None, ..session(1.0) };
+        let nothing = ArmSummary { times: None, ..session(1.0) };
         let found = across_records(&[&session(1.0), &nothing], &session(1.0), 0.01);
         assert!(matches!(found, Evidence::None { because: NoTest::UnfitNumbers }), "{found:?}");
         let zero = across_records(&[&session(0.0), &session(0.0)], &session(1.0), 0.01);

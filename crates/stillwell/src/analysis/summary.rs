@@ -20,15 +20,50 @@ pub struct ArmSummary {
     pub n_failed: usize,
     /// Timed runs that count and had an exit status other than 0.
     pub n_nonzero_exits: usize,
-    /// Wall time as measured; `None` without a run.
-    pub wall: Option<TimeSummary>,
-    /// Wall time minus that of the control, for location statistics only; `None` without a control.
+    /// The compared time, or the compared values of another kind; `None` without a run. One of those below.
+    #[serde(skip)]
+    pub times: Option<TimeSummary>,
+    /// The compared time minus that of the control, for location statistics only; `None` without a control.
     pub net: Option<NetTimes>,
+    /// Clean time: wall time without the time in which the run was ready and none of it ran.
+    pub clean: Option<TimeSummary>,
+    /// Why there is no clean time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_clean: Option<NoClean>,
+    /// Wall time as measured, or the values of an arm whose values are no times of runs.
+    pub wall: Option<TimeSummary>,
+    /// CPU time of all tasks.
+    pub cpu: Option<TimeSummary>,
+    /// The time that other programs took; `None` without evidence.
+    pub stalls: Option<StallSummary>,
     /// Every recorded metric as measured, wall time included; also `cpu`, user + system time.
     pub metrics: Vec<MetricSummary>,
     /// Summary of the slices, if the arm was measured in slices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sliced: Option<SliceSummary>,
+}
+
+/// The reason why an arm has no clean time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoClean {
+    /// Its values are no times that Stillwell measured.
+    OtherValues,
+    /// Nothing tells how long the runs waited for a CPU.
+    NoEvidence,
+}
+
+/// What other programs took from the runs of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StallSummary {
+    /// Mean wall time of a run, ns.
+    pub wall_mean_ns: f64,
+    /// Mean time in which a run was ready and none of it ran, ns.
+    pub stalled_mean_ns: f64,
+    /// Mean time in which a run slept, or waited unseen, ns.
+    pub unclear_mean_ns: f64,
+    /// Runs without complete evidence: their clean time is their wall time.
+    pub n_without: usize,
 }
 
 /// The slices of an arm, all its runs together.
@@ -56,6 +91,8 @@ pub struct SliceSummary {
 pub struct TimeSummary {
     /// Noise-free time.
     pub t0: UncertainValue,
+    /// Whether t0 is only an upper limit: every run was interrupted, for a time that is not known.
+    pub is_upper_limit: bool,
     /// Whether the low tail ends, so that t0 could be extrapolated; otherwise t0 is the minimum.
     pub has_floor: bool,
     /// Smallest value.

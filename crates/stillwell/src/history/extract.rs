@@ -35,7 +35,7 @@ fn numbered(mut results: Vec<BenchmarkResult>) -> Vec<BenchmarkResult> {
 }
 
 fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<BenchmarkResult> {
-    let times = summary.wall.as_ref()?;
+    let times = summary.times.as_ref()?;
     let arm = &record.header.plan.arms[summary.arm];
     let imported = record.header.imported.as_ref();
     let unit_name = imported.and_then(|it| it.benchmarks.get(summary.arm)?.unit_name.clone());

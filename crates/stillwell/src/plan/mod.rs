@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
 use crate::values::{
-    Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit,
+    Clock, Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit,
 };
 
 pub use arms::Arms;
@@ -359,4 +359,7 @@ pub struct DecisionRule {
     pub same_within: f64,
     /// The statistic to compare.
     pub estimand: Estimand,
+    /// The time of a run of which it is a statistic.
+    #[serde(default = "Clock::of_old_plans")]
+    pub clock: Clock,
 }

@@ -170,7 +170,11 @@ pub(super) fn decide_workers(
     drawn_seed: u64,
 ) -> Result<Plan> {
     let SessionOptions { workers: options, judgement, .. } = session;
-    let headline = options.headline();
+    let headline = options.headline(judgement.clock);
+    ensure!(
+        judgement.clock.is_none() || headline.unit().is_time(),
+        "--clock is about times; it does not go with --track-memory or --tracemalloc"
+    );
     ensure!(
         !options.delta || headline.unit().is_time(),
         "--delta is about times; it does not go with --track-memory or --tracemalloc"

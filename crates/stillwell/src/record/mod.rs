@@ -26,7 +26,7 @@ use crate::results::{Calibration, Metadata, SummaryStatistics};
 pub use folder::{SuiteManifest, is_suite};
 pub use place::{builds_path, history_path, new_path, newest, pools_path};
 pub use read::{Record, RecordLine, RecordTail};
-pub use row::{FIXED_COLUMNS, Layout, Row};
+pub use row::{FIXED_COLUMNS, Layout, Row, time_ns};
 pub use rows::Rows;
 pub use write::{Writer, kept_len};
 

@@ -48,7 +48,7 @@ impl Record {
         path: &Path,
         (mut tail, header): (RecordTail<R>, Header),
     ) -> Result<Self> {
-        let mut rows = Rows::default();
+        let mut rows = Rows::of(header.plan.policy.clock);
         let mut events = Vec::new();
         let n_arms = header.plan.arms.len();
         let (mut next_step, mut has_ended) = (0, false);

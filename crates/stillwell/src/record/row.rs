@@ -3,6 +3,7 @@
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 
 use crate::record::describe;
+use crate::values::Clock;
 use crate::values::metric::{METRICS, Metric};
 
 /// Measurements of one step. A value that the machine cannot measure is `None`, never zero.
@@ -25,6 +26,8 @@ pub struct Row {
     /// Whether the run failed and ended its session. Its time is no measurement. Derived from the plan, not stored in
     /// the file.
     pub is_rejected: bool,
+    /// The time that is compared. From the plan too.
+    pub clock: Clock,
     /// The compared value in the base unit of the arm, if it is not an integer metric: for example a time per loop in
     /// ns.
     pub value: Option<f64>,
@@ -44,14 +47,15 @@ impl Row {
             exit: 0,
             timed_out: false,
             is_rejected: false,
+            clock: Clock::Wall,
             value: None,
             values: [None; METRICS.len()],
         }
     }
 
-    /// The compared value: `value`, or else the wall time in ns.
+    /// The compared value: `value`, or else the compared time in ns.
     pub fn headline(&self) -> Option<f64> {
-        self.value.or_else(|| self.get(Metric::WallNs).map(|ns| ns as f64))
+        self.value.or_else(|| time_ns(self.clock, |metric| self.get(metric)))
     }
 
     /// The value of one metric.
@@ -73,6 +77,19 @@ impl Row {
     pub fn shell_exit(&self) -> i32 {
         if self.exit < 0 { 128 - self.exit } else { self.exit }
     }
+}
+
+/// A time of a run, ns. Without evidence of stalls, the clean time is the wall time.
+pub fn time_ns(clock: Clock, get: impl Fn(Metric) -> Option<u64>) -> Option<f64> {
+    let ns = match clock {
+        Clock::Wall => get(Metric::WallNs)?,
+        Clock::Clean => get(Metric::WallNs)?.saturating_sub(get(Metric::StalledNs).unwrap_or(0)),
+        Clock::Cpu => match get(Metric::CpuNs) {
+            Some(ns) => ns,
+            None => 1000 * (get(Metric::UserUs)? + get(Metric::SysUs)?),
+        },
+    };
+    Some(ns as f64)
 }
 
 /// Columns that every row has, before the metrics.
@@ -198,6 +215,7 @@ impl Layout {
             exit: required(&cells, 5)?,
             timed_out: cells[6] == Some(1),
             is_rejected: false,
+            clock: Clock::Wall,
             value,
             values: [None; METRICS.len()],
         };

@@ -1,7 +1,8 @@
 //! Rows by column, so that millions of them fit: a column takes 4 bytes a row until a value needs 8, and a metric
 //! that was never measured takes none.
 
-use crate::record::row::Row;
+use crate::record::row::{Row, time_ns};
+use crate::values::Clock;
 use crate::values::metric::{METRICS, Metric};
 
 /// Values of one column. The largest integer of the width stands for "absent" inside and is never returned.
@@ -59,10 +60,26 @@ pub struct Rows {
     rejected: Vec<usize>,
     /// The rows' own values, NaN for a row without one; empty if no row has one.
     own: Vec<f64>,
+    clock: ComparedClock,
     values: [PackedColumn; METRICS.len()],
 }
 
+/// The compared time: wall time unless the plan says another.
+#[derive(Clone, Copy, Debug)]
+struct ComparedClock(Clock);
+
+impl Default for ComparedClock {
+    fn default() -> Self {
+        Self(Clock::Wall)
+    }
+}
+
 impl Rows {
+    /// No rows yet, of a session that compares this time.
+    pub fn of(clock: Clock) -> Self {
+        Self { clock: ComparedClock(clock), ..Self::default() }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.step.len()
@@ -100,6 +117,7 @@ impl Rows {
             exit: i32::from(self.exit[index]),
             timed_out: self.timed_out[index],
             is_rejected: self.is_rejected(index),
+            clock: self.clock.0,
             value: self.own(index),
             values: std::array::from_fn(|metric| self.values[metric].get(index)),
         }
@@ -114,9 +132,19 @@ impl Rows {
         !self.own.is_empty()
     }
 
-    /// The compared value: the row's own, or else its wall time in ns.
+    /// The compared value: the row's own, or else the compared time in ns.
     pub fn headline(&self, index: usize) -> Option<f64> {
-        self.own(index).or_else(|| self.get(index, Metric::WallNs).map(|ns| ns as f64))
+        self.own(index).or_else(|| self.time_ns(index, self.clock.0))
+    }
+
+    /// The time that is compared where a row has no value of its own.
+    pub fn clock(&self) -> Clock {
+        self.clock.0
+    }
+
+    /// A time of the row's run, ns.
+    pub fn time_ns(&self, index: usize, clock: Clock) -> Option<f64> {
+        time_ns(clock, |metric| self.get(index, metric))
     }
 
     /// One metric of one row.

@@ -65,7 +65,7 @@ impl ExportMetric {
     /// The summary of one arm's runs; `None` if none has this metric.
     pub(super) fn summary(&self, arm: &ArmSummary) -> Option<ExportSummary> {
         if let Some(times) =
-            arm.wall.as_ref().filter(|_| self.name == "wall" && arm.sliced.is_some())
+            arm.times.as_ref().filter(|_| self.name == "wall" && arm.sliced.is_some())
         {
             let net = |base: f64| (base - self.subtracted) / self.size;
             return Some(ExportSummary {
@@ -97,7 +97,7 @@ fn base_value(row: &Row, metric: Metric) -> Option<f64> {
 /// The time that is subtracted from every wall time: t0 of the control, ns.
 pub(super) fn subtracted(record: &Record, analysis: &Analysis) -> Option<UncertainValue> {
     let control = record.header.plan.control?;
-    Some(analysis.arms.get(control.arm)?.wall.as_ref()?.t0)
+    Some(analysis.arms.get(control.arm)?.times.as_ref()?.t0)
 }
 
 /// The control's mean of a CPU time, ns; 0 for other metrics, which are exported as measured.
@@ -160,12 +160,12 @@ pub(super) fn plan_metrics(record: &Record, analysis: &Analysis) -> Vec<ExportMe
 
 /// The candidates that have a run.
 pub(super) fn results(analysis: &Analysis) -> impl Iterator<Item = &ArmSummary> {
-    analysis.arms.iter().filter(|arm| !arm.is_hidden && arm.wall.is_some())
+    analysis.arms.iter().filter(|arm| !arm.is_hidden && arm.times.is_some())
 }
 
 /// t0 net of the control, if there is one, ns.
 pub(super) fn net_t0(arm: &ArmSummary) -> Option<UncertainValue> {
-    arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0))
+    arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0))
 }
 
 /// The interval that the verdict comes from.

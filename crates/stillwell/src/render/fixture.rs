@@ -33,6 +33,7 @@ pub(crate) fn times(t0: f64) -> TimeSummary {
     let value = |factor: f64| uncertain(t0 * factor, t0 * 0.002);
     TimeSummary {
         t0: value(1.0),
+        is_upper_limit: false,
         has_floor: true,
         min: t0,
         max: t0 * 1.5,
@@ -50,6 +51,7 @@ pub(crate) fn single(wall: f64) -> TimeSummary {
     let value = UncertainValue { value: wall, err: None };
     TimeSummary {
         t0: value,
+        is_upper_limit: false,
         has_floor: true,
         min: wall,
         max: wall,
@@ -110,6 +112,10 @@ pub(crate) fn of_times(
             n_timed_out: 0,
             n_failed: 0,
             n_nonzero_exits: 0,
+            clean: None,
+            no_clean: None,
+            cpu: None,
+            stalls: None,
             metrics: metrics.collect(),
             sliced: None,
             net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(
@@ -119,6 +125,7 @@ pub(crate) fn of_times(
                     mean: wall.mean.minus(control.mean),
                 },
             ),
+            times: wall.clone(),
             wall,
         }
     });
@@ -137,7 +144,7 @@ pub(crate) fn of_times(
 /// The estimators of these arms; the first is the reference. tim has 60 runs.
 pub(crate) fn estimators(arms: &[ArmSummary], tim: Option<TimShape>) -> Vec<Option<Estimators>> {
     let of_arm = |arm: &ArmSummary| {
-        let wall = arm.wall.as_ref()?;
+        let wall = arm.times.as_ref()?;
         let n_needed = tim.map_or(0, TimShape::n_runs);
         let measured = (n_needed <= 60).then_some(wall.low20);
         let net = arm.net.and_then(|net| Some(net.t0).filter(|_| n_needed <= 60));

@@ -146,7 +146,7 @@ impl Statistics<'_> {
     fn uncertain(&self) -> impl Iterator<Item = UncertainValue> {
         self.arms.iter().flat_map(|arm| {
             let walls =
-                arm.wall.iter().flat_map(|wall| [wall.t0, wall.low20, wall.median, wall.mean]);
+                arm.times.iter().flat_map(|wall| [wall.t0, wall.low20, wall.median, wall.mean]);
             let tim = self.estimators(arm).and_then(|found| found.tim?.measured);
             walls.chain(tim)
         })
@@ -168,7 +168,7 @@ fn add(
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let Statistics { plan, arms, tim, .. } = statistics;
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
-    add(lines, arms, unit.heading("t0"), |arm| text(arm.wall.as_ref()?.t0));
+    add(lines, arms, unit.heading("t0"), |arm| text(arm.times.as_ref()?.t0));
     let estimators: [(&str, Field<Estimators, UncertainValue>); 6] = [
         ("min", |found| found.min),
         ("fan", |found| found.fan),
@@ -201,7 +201,7 @@ fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, u
 
 /// An estimate from all slices of an arm. The estimators are of its processes.
 fn of_all(name: &str, arm: &ArmSummary) -> Option<UncertainValue> {
-    let wall = arm.wall.as_ref().filter(|_| arm.sliced.is_some())?;
+    let wall = arm.times.as_ref().filter(|_| arm.sliced.is_some())?;
     match name {
         "min" => Some(UncertainValue { value: wall.min, err: None }),
         "median" => Some(wall.median),
@@ -259,10 +259,10 @@ fn time_lines(lines: &mut Vec<StatisticLine>, arms: &[ArmSummary], unit: Display
         ("max", |wall| wall.max),
     ];
     for (name, value) in single {
-        add(lines, arms, name, |arm| number(unit, arm, value(arm.wall.as_ref()?)));
+        add(lines, arms, name, |arm| number(unit, arm, value(arm.times.as_ref()?)));
     }
-    add(lines, arms, "sd", |arm| number(unit, arm, arm.wall.as_ref()?.sd?));
-    add(lines, arms, "CV", |arm| arm.wall.as_ref()?.cv.map(percent));
+    add(lines, arms, "sd", |arm| number(unit, arm, arm.times.as_ref()?.sd?));
+    add(lines, arms, "CV", |arm| arm.times.as_ref()?.cv.map(percent));
     add(lines, arms, "runs", |arm| Some(arm.n_runs.to_string()));
     let counts: [(&str, Field<ArmSummary, usize>); 3] = [
         ("timed out", |arm| arm.n_timed_out),
@@ -278,7 +278,7 @@ fn time_lines(lines: &mut Vec<StatisticLine>, arms: &[ArmSummary], unit: Display
 
 /// A time with as many decimals as the arm's t0.
 fn number(unit: DisplayUnit, arm: &ArmSummary, value_ns: f64) -> Option<String> {
-    let t0 = arm.wall.as_ref()?.t0;
+    let t0 = arm.times.as_ref()?.t0;
     Some(unit.number(value_ns, unit.decimals(t0.value, t0.err)))
 }
 

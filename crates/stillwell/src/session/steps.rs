@@ -89,6 +89,7 @@ impl SessionState {
         tail.follow(|line| {
             let RecordLine::Row(mut row) = line else { return Ok(()) };
             row.is_rejected = plan.rejects(row.arm, row.shell_exit());
+            row.clock = plan.policy.clock;
             *next_step = row.step + 1;
             *next_block = row.block.map_or(*next_block, |block| block + 1);
             *ended_ns = row.started_ns + row.get(Metric::WallNs).unwrap_or(0);

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use crate::values::{Estimand, FailOn, NameList, Padding, Percent, Sched, TimeSpan};
+use crate::values::{Clock, Estimand, FailOn, NameList, Padding, Percent, Sched, TimeSpan};
 
 /// When a session stops by itself.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -67,6 +67,10 @@ pub struct JudgementOptions {
     /// runs, local or of all) or mean [default: adaptive]
     #[arg(long, value_name = "WHICH")]
     pub estimand: Option<Estimand>,
+    /// The time that is compared and shown: clean (without the time in which the run was ready and other programs had
+    /// the CPU), wall or cpu [default: clean; wall where the kernel does not tell]
+    #[arg(long, value_name = "CLOCK")]
+    pub clock: Option<Clock>,
     /// Run the reference a second time in every block and report, as a self-check, how it compares with itself
     #[arg(long)]
     pub aa: bool,

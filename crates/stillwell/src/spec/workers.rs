@@ -11,7 +11,7 @@ use crate::spec::groups::{
     JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
 };
 use crate::spec::run::OutputOptions;
-use crate::values::{Cpus, Gc, Headline, TimeSpan};
+use crate::values::{Clock, Cpus, Gc, Headline, TimeSpan};
 
 /// `timeit`.
 #[derive(Debug, clap::Args)]
@@ -238,9 +238,6 @@ pub struct WorkerOptions {
     /// End a process that takes longer to answer, as a failure, for example 30s [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<TimeSpan>,
-    /// What is compared: wall or cpu time [default: wall]
-    #[arg(long, value_name = "CLOCK", value_enum, conflicts_with_all = ["track_memory", "tracemalloc"])]
-    pub clock: Option<Clock>,
     /// Compare the peak memory of the processes instead of times
     #[arg(long, conflicts_with = "tracemalloc")]
     pub track_memory: bool,
@@ -288,21 +285,13 @@ pub struct PyperfOptions {
     pub quiet: bool,
 }
 
-/// A clock of the workers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Clock {
-    Wall,
-    Cpu,
-}
-
 impl WorkerOptions {
     /// The quantity that is compared.
-    pub fn headline(&self) -> Headline {
-        match (self.track_memory, self.tracemalloc, self.clock) {
-            (true, _, _) => Headline::Memory,
-            (_, true, _) => Headline::Tracemalloc,
-            (_, _, Some(Clock::Cpu)) => Headline::Cpu,
-            _ => Headline::Wall,
+    pub fn headline(&self, clock: Option<Clock>) -> Headline {
+        match (self.track_memory, self.tracemalloc) {
+            (true, _) => Headline::Memory,
+            (_, true) => Headline::Tracemalloc,
+            _ => clock.unwrap_or_default().into(),
         }
     }
 }

@@ -32,7 +32,9 @@ pub use name_list::NameList;
 pub use percent::Percent;
 pub use process::{OutputTarget, Padding, Sched, Shell};
 pub use rlimit::Rlimit;
-pub use statistic::{ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Estimand, Estimate, Order};
+pub use statistic::{
+    ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, Order,
+};
 pub use tim::TimShape;
 pub use time_span::TimeSpan;
 pub use worker::{Gc, Headline, ValueUnit};

@@ -14,6 +14,37 @@ pub enum Order {
     Sequential,
 }
 
+/// The time of a run that is compared.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ValueEnum,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// Wall time without the time in which the run was ready and none of it ran; wall time where that is not known.
+    #[default]
+    Clean,
+    /// Wall time.
+    Wall,
+    /// CPU time of all of its tasks.
+    Cpu,
+}
+
+impl Clock {
+    /// The clock of a plan that names none: only wall time was compared before there was a choice.
+    pub fn of_old_plans() -> Self {
+        Self::Wall
+    }
+}
+
 /// Which statistic of the runs is compared.
 #[derive(
     Clone,

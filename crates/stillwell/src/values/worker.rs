@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::values::Clock;
+
 /// Garbage collection of the interpreter.
 #[derive(
     Clone,
@@ -31,6 +33,8 @@ pub enum Gc {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Headline {
+    /// Clean time of a loop.
+    Clean,
     /// Wall time of a loop.
     #[default]
     Wall,
@@ -42,16 +46,36 @@ pub enum Headline {
     Tracemalloc,
 }
 
+impl From<Clock> for Headline {
+    fn from(clock: Clock) -> Self {
+        match clock {
+            Clock::Clean => Self::Clean,
+            Clock::Wall => Self::Wall,
+            Clock::Cpu => Self::Cpu,
+        }
+    }
+}
+
 impl Headline {
     /// Whether the value is a column of its own in each row instead of a metric.
     pub fn is_own(self) -> bool {
         self == Self::Tracemalloc
     }
 
+    /// The clock that is read, if times are compared.
+    pub fn clock(self) -> Option<Clock> {
+        match self {
+            Self::Clean => Some(Clock::Clean),
+            Self::Wall => Some(Clock::Wall),
+            Self::Cpu => Some(Clock::Cpu),
+            Self::Memory | Self::Tracemalloc => None,
+        }
+    }
+
     /// Unit of the values.
     pub fn unit(self) -> ValueUnit {
         match self {
-            Self::Wall | Self::Cpu => ValueUnit::Time,
+            Self::Clean | Self::Wall | Self::Cpu => ValueUnit::Time,
             Self::Memory | Self::Tracemalloc => ValueUnit::Bytes,
         }
     }

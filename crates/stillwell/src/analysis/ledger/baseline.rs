@@ -46,13 +46,18 @@ pub struct ExcessSplit {
 
 impl ArmBaseline {
     pub fn of(samples: &[LedgerSample]) -> Self {
-        let least =
-            |of: fn(&LedgerSample) -> Option<i64>| samples.iter().filter_map(of).min().unwrap_or(0);
+        // The clean time of the least disturbed runs has no waits. Their wall time has some.
+        let with_waits = samples.iter().filter(|sample| !sample.is_clean);
+        let least = |of: fn(&LedgerSample) -> Option<i64>| {
+            with_waits.clone().filter_map(of).min().unwrap_or(0)
+        };
         let mut order: Vec<&LedgerSample> = samples.iter().collect();
         let n_low = ((samples.len() as f64 * LOW).ceil() as usize).max(1);
         if n_low < order.len() {
-            let excess =
-                |sample: &LedgerSample| sample.wall_ns as f64 / sample.floor_ns.max(1) as f64;
+            let excess = |sample: &LedgerSample| {
+                let waited_ns = if sample.is_clean { sample.wall_ns - sample.rest_ns() } else { 0 };
+                (sample.wall_ns - waited_ns) as f64 / sample.floor_ns.max(1) as f64
+            };
             order.select_nth_unstable_by(n_low, |a, b| excess(a).total_cmp(&excess(b)));
             order.truncate(n_low);
         }

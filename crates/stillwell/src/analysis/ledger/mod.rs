@@ -136,7 +136,7 @@ fn of_arm(
     losses: &EntriesByStep<'_>,
     has_switches: bool,
 ) -> Option<ArmLedger> {
-    let t0_ns = summary.wall.as_ref()?.t0.value;
+    let t0_ns = summary.times.as_ref()?.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
     let usual = ArmBaseline::of(samples);
     let mut parts = Vec::new();

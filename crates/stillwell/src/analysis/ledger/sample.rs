@@ -4,8 +4,8 @@ use crate::analysis::launches::slice_rule;
 use crate::analysis::run_times::queued_ns;
 use crate::analysis::summary::ArmSummary;
 use crate::record::{Record, Rows};
-use crate::values::Headline;
 use crate::values::metric::Metric;
+use crate::values::{Clock, Headline};
 
 /// More than a year: longer than any run, so a record with such a time is damaged.
 pub const TIME_NS_MAX: i64 = 1 << 55;
@@ -26,6 +26,8 @@ pub struct LedgerSample {
     pub never_waited: bool,
     /// Whether this is a slice of a worker. The run-queue delay of a slice is an upper bound.
     pub is_slice: bool,
+    /// Whether the time without noise contains no waits at all, as the clean time of a run.
+    pub is_clean: bool,
     pub cycles: Option<f64>,
 }
 
@@ -34,14 +36,17 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSam
     let plan = &record.header.plan;
     let mut by_arm: Vec<Vec<LedgerSample>> = arms.iter().map(|_| Vec::new()).collect();
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
-    let is_wall = plan.workers.as_ref().is_none_or(|workers| workers.headline == Headline::Wall);
+    let is_wall = plan
+        .workers
+        .as_ref()
+        .is_none_or(|workers| matches!(workers.headline, Headline::Clean | Headline::Wall));
     if !is_wall || (record.slices.is_some() && rows.has_own()) {
         return by_arm;
     }
     let rule = slice_rule(plan);
     for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
         let arm = rows.arm(index);
-        let Some(wall) = &arms[arm].wall else { continue };
+        let Some(wall) = &arms[arm].times else { continue };
         let loops = rows.get(index, Metric::Loops).unwrap_or(1).max(1);
         let loops = if record.slices.is_some() {
             loops * rule.inner_loops(arms[arm].arm as u32)
@@ -79,7 +84,9 @@ impl LedgerSample {
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,
             is_slice: false,
-        };
+            is_clean: false,
+        }
+        .stalled(rows, index);
         let times = [
             Some(found.wall_ns),
             Some(floor_ns),
@@ -88,6 +95,18 @@ impl LedgerSample {
             found.cpu_ns,
         ];
         times.iter().flatten().all(|ns| (0..TIME_NS_MAX).contains(ns)).then_some(found)
+    }
+
+    /// Divides the time in which nothing of the run ran into waits after preemptions, and others.
+    fn stalled(self, rows: &Rows, index: usize) -> Self {
+        let stalled_ns = rows.get(index, Metric::StalledNs).and_then(|ns| i64::try_from(ns).ok());
+        let Some(stalled_ns) = stalled_ns.filter(|_| rows.clock() == Clock::Clean) else {
+            return self;
+        };
+        // Of several tasks, one may run while another one is preempted.
+        let preempted_ns = self.preempted_ns.map(|ns| ns.min(stalled_ns));
+        let queued_ns = Some(stalled_ns - preempted_ns.unwrap_or(0));
+        Self { preempted_ns, queued_ns, is_clean: true, ..self }
     }
 
     /// The kernel counts a worker's wait between request and answer, so some of it is before and after the slice. The

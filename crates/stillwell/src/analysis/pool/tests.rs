@@ -3,8 +3,14 @@
 use super::*;
 use stats::Stream;
 
-const POLICY: DecisionRule =
-    DecisionRule { alpha: 0.01, same_within: 0.01, estimand: Estimand::Adaptive };
+use crate::values::Clock;
+
+const POLICY: DecisionRule = DecisionRule {
+    alpha: 0.01,
+    same_within: 0.01,
+    estimand: Estimand::Adaptive,
+    clock: Clock::Clean,
+};
 
 /// Pairs of noisy times: the new arm has this ratio.
 fn piece(benchmark: &str, node: &str, ratio: f64, n: usize, stream: &mut Stream) -> NodePairs {

@@ -46,7 +46,7 @@ pub struct Cumulative {
 }
 
 pub(super) fn shape(plan: &Plan, arm: &ArmSummary, values: &[f64], n_max: usize) -> ArmShape {
-    let wall = arm.wall.as_ref();
+    let wall = arm.times.as_ref();
     ArmShape {
         arm: arm.arm,
         label: arm.label.clone(),

@@ -250,6 +250,7 @@ impl BenchmarkPlanner<'_> {
             precision: workers.stop.precision,
             same: judgement.same,
             estimand: judgement.estimand,
+            clock: judgement.clock,
             timeout: workers.timeout,
             min_time: workers.min_time,
             gc: workers.gc,
@@ -272,6 +273,7 @@ impl BenchmarkPlanner<'_> {
         workers.gc = policy.gc;
         session.judgement.same = policy.same;
         session.judgement.estimand = policy.estimand;
+        session.judgement.clock = policy.clock;
         session.judgement.alpha = session.judgement.alpha.or(self.candidate.alpha);
         if self.candidate.variants.len() < 2 {
             session.judgement.fail_on = None;

@@ -140,7 +140,7 @@ pub(super) fn alone(arm: &ArmSummary, unit: DisplayUnit, place: Option<&str>) ->
         }
         None => format!("“{label}” has no finished run."),
     };
-    let numbers = arm.wall.as_ref().map(|wall| {
+    let numbers = arm.times.as_ref().map(|wall| {
         let [q10, _, _, q90] = wall.quantiles;
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);
         let number = |value: f64| unit.number(value, decimals);

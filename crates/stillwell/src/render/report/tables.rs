@@ -39,7 +39,7 @@ pub(super) fn headings(unit: DisplayUnit, is_net: bool) -> Vec<String> {
 
 /// The times of an arm: t0 is net of the control, the others are as measured.
 pub(super) fn times(arm: &ArmSummary, unit: DisplayUnit) -> Vec<String> {
-    let Some(wall) = &arm.wall else { return vec!["no finished run".into()] };
+    let Some(wall) = &arm.times else { return vec!["no finished run".into()] };
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |value: f64| unit.number(value, decimals);
     let t0 = net_t0(arm).unwrap_or(wall.t0);

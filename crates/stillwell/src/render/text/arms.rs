@@ -9,8 +9,11 @@ use crate::render::styles::paint;
 use crate::render::text::SummaryContext;
 use crate::render::uncertain;
 use crate::render::units::{DisplayUnit, kind_of, percent};
+use crate::values::Clock;
 
 const INDENT: usize = 3;
+/// Smallest share of a run's time that is worth a line if other programs took it.
+const STALLS_SHOWN: f64 = 0.01;
 
 /// The plan's metrics except wall time, each with one unit for all arms.
 pub(super) struct MetricUnits(Vec<(String, DisplayUnit)>);
@@ -43,11 +46,12 @@ pub(super) fn block(
     histogram: Option<&str>,
 ) {
     heading(out, page, arm);
-    match &arm.wall {
+    match &arm.times {
         None => out.push_str("   no finished run\n"),
         Some(wall) => {
             headline(out, page, arm, wall);
             spread(out, page, arm, wall);
+            stalls(out, page, arm);
         }
     }
     let mut items: Vec<String> =
@@ -76,6 +80,9 @@ fn heading(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
 /// Appends t0; with a control, t0 net of the control's.
 fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall: &TimeSummary) {
     let t0 = arm.net.map_or(wall.t0, |net| net.t0);
+    if wall.is_upper_limit {
+        return upper_limit(out, page, arm, t0.value);
+    }
     let text = page.unit.label(&format!("t0 {}", page.unit.uncertain(t0.value, t0.err)));
     write!(out, "   {}", paint(page.styles.headline, &text)).ok();
     if let Some(subtracted) =
@@ -86,9 +93,39 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     out.push('\n');
 }
 
+/// Appends a t0 that nobody knows better: some of it may have gone to other programs.
+fn upper_limit(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, most_ns: f64) {
+    let text = page.unit.label(&format!("t0 at most {}", page.unit.number(most_ns, None)));
+    write!(out, "   {}: every run was interrupted", paint(page.styles.headline, &text)).ok();
+    if let Some(cpu) = &arm.cpu {
+        let cpu = page.unit.label(&page.unit.uncertain(cpu.t0.value, cpu.t0.err));
+        write!(out, "; CPU time {cpu}").ok();
+    }
+    out.push('\n');
+}
+
+/// Appends what other programs took, if it is worth a line.
+fn stalls(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
+    let Some(stalls) = arm.stalls.filter(|_| arm.sliced.is_none() && arm.clean.is_some()) else {
+        return;
+    };
+    let [run_ns, lost_ns] = [stalls.wall_mean_ns, stalls.stalled_mean_ns];
+    if page.plan.policy.clock != Clock::Clean || lost_ns < STALLS_SHOWN * run_ns {
+        return;
+    }
+    let unit = DisplayUnit::choose(kind_of("wall"), None, std::iter::once(run_ns));
+    let time = |ns: f64| unit.label(&unit.number(ns, None));
+    let mut items =
+        vec![format!("out of {} a run, {} went to other programs", time(run_ns), time(lost_ns))];
+    if stalls.unclear_mean_ns >= STALLS_SHOWN * run_ns {
+        items.push(format!("{} more slept or waited", time(stalls.unclear_mean_ns)));
+    }
+    flow(out, INDENT, &items);
+}
+
 fn subtracted(page: &SummaryContext<'_>, columns: usize) -> Option<String> {
     let control = page.plan.control?;
-    let t0 = page.analysis.arms.get(control.arm)?.wall.as_ref()?.t0;
+    let t0 = page.analysis.arms.get(control.arm)?.times.as_ref()?.t0;
     let what = match control.role {
         Role::EmptyShell => "empty shell".into(),
         Role::Subtract | Role::Candidate | Role::Twin => {

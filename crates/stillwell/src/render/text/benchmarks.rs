@@ -83,7 +83,7 @@ fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
 }
 
 fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
-    let Some(wall) = &arm.wall else { return "no run".into() };
+    let Some(wall) = &arm.times else { return "no run".into() };
     let unit = DisplayUnit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
     unit.label(&unit.uncertain(wall.t0.value, wall.t0.err))
 }
@@ -112,7 +112,7 @@ fn compared(
 
 fn alone(page: &SummaryContext<'_>, arm: &ArmSummary) -> Vec<String> {
     let mut row = vec![shorten(name(page, arm.arm), NAME_MAX), t0(page, arm)];
-    if let Some(wall) = &arm.wall {
+    if let Some(wall) = &arm.times {
         let unit =
             DisplayUnit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
         let decimals = unit.decimals(wall.t0.value, wall.t0.err);

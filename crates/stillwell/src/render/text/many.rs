@@ -84,7 +84,7 @@ fn row(
     arm: &ArmSummary,
     found: &[Option<(String, String)>],
 ) -> [String; 5] {
-    let t0 = arm.net.map(|net| net.t0).or(arm.wall.as_ref().map(|wall| wall.t0));
+    let t0 = arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0));
     let t0 = t0.map_or_else(|| "no run".into(), |t0| page.unit.uncertain(t0.value, t0.err));
     let (ratio, verdict) = match found.get(arm.arm).cloned().flatten() {
         Some(found) => found,

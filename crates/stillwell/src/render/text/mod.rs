@@ -114,7 +114,7 @@ fn blocks(
 
 /// The unit of all wall times, that of the control included.
 fn wall_unit(plan: &Plan, analysis: &Analysis) -> DisplayUnit {
-    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.wall.as_ref()?.t0));
+    let t0s = analysis.arms.iter().filter_map(|arm| Some(arm.times.as_ref()?.t0));
     unit_of_walls(plan, t0s)
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::values::{Estimand, Gc, Percent, TimeSpan};
+use crate::values::{Clock, Estimand, Gc, Percent, TimeSpan};
 
 pub use mistakes::parse;
 pub use places::{Flaw, Mistake, Text};
@@ -175,6 +175,8 @@ pub struct Policy {
     pub same: Option<Percent>,
     /// What is compared [default: adaptive].
     pub estimand: Option<Estimand>,
+    /// The time that is compared: clean, wall or cpu [default: clean].
+    pub clock: Option<Clock>,
     /// Fewest blocks.
     pub min_blocks: Option<u32>,
     /// Most blocks.
@@ -202,6 +204,7 @@ impl Policy {
             precision: self.precision.or(other.precision),
             same: self.same.or(other.same),
             estimand: self.estimand.or(other.estimand),
+            clock: self.clock.or(other.clock),
             min_blocks: self.min_blocks.or(other.min_blocks),
             max_blocks: self.max_blocks.or(other.max_blocks),
             warmup: self.warmup.or(other.warmup),
