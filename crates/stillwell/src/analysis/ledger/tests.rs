@@ -158,6 +158,7 @@ fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
         migrations: None,
         never_waited: true,
         is_slice: false,
+        is_clean: false,
         cycles: None,
     };
     let found = slice.of_slice();
