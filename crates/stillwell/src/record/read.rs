@@ -57,6 +57,7 @@ impl Record {
             match line {
                 RecordLine::Row(mut row) => {
                     row.is_rejected = header.plan.rejects(row.arm, row.shell_exit());
+                    row.know_stall();
                     ensure!(row.step >= next_step, "step {} is out of order", row.step);
                     next_step = row.step.saturating_add(1);
                     ensure!((row.arm as usize) < n_arms, "arm {} of {n_arms}", row.arm);

@@ -68,6 +68,23 @@ impl Row {
         self.values[metric as usize] = value;
     }
 
+    /// Works out the stall of a run that an earlier version measured, if the run never slept. Such a run had one task, so
+    /// nothing of it ran while that waited. The wait before the clock started is at most the time of the launch.
+    pub fn know_stall(&mut self) {
+        let is_known = self.get(Metric::StalledNs).is_some() || self.get(Metric::Loops).is_some();
+        let never_slept = self.get(Metric::VoluntarySwitches).is_some_and(|n| n <= 1);
+        if is_known || !never_slept {
+            return;
+        }
+        let Some(waited_ns) = self.get(Metric::RunQueueWaitNs) else { return };
+        let launch_ns = self.get(Metric::SpawnNs).unwrap_or(0);
+        let preempted_ns = self.get(Metric::PreemptedNs).unwrap_or(0);
+        let stalled_ns = waited_ns.saturating_sub(launch_ns).max(preempted_ns);
+        let wall_ns = self.get(Metric::WallNs).unwrap_or(0);
+        self.set(Metric::StalledNs, Some(stalled_ns.min(wall_ns)));
+        self.set(Metric::UnclearNs, Some(0));
+    }
+
     /// Whether the run's time is a time of its command: the run did not fail and the timeout did not cut it short.
     pub fn is_time(&self) -> bool {
         !self.timed_out && !self.is_rejected

@@ -1,5 +1,6 @@
 //! Output of the verb `stats`: every statistic, with the arms side by side.
 
+mod clocks;
 mod launches;
 
 use std::fmt::Write as _;
@@ -78,6 +79,7 @@ fn of_arms(statistics: Statistics<'_>) -> String {
     let kind = arms.first().map_or(UnitKind::Time, |arm| kind_of_unit(plan.arms[arm.arm].unit));
     let unit = unit_of_values(plan, kind, statistics.uncertain());
     estimator_lines(&mut lines, statistics, unit);
+    clocks::lines(&mut lines, statistics, unit);
     ratio_lines(&mut lines, statistics);
     floor_lines(&mut lines, statistics);
     time_lines(&mut lines, arms, unit);
@@ -168,7 +170,7 @@ fn add(
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let Statistics { plan, arms, tim, .. } = statistics;
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
-    add(lines, arms, unit.heading("t0"), |arm| text(arm.times.as_ref()?.t0));
+    add(lines, arms, unit.heading("t0"), |arm| Some(clocks::t0(unit, arm.times.as_ref()?)));
     let estimators: [(&str, Field<Estimators, UncertainValue>); 6] = [
         ("min", |found| found.min),
         ("fan", |found| found.fan),
