@@ -183,7 +183,7 @@ fn default_k(n: usize) -> usize {
 /// With six windows, 4.7 % of session pairs on a machine with changing load were more than two
 /// combined errors apart; with ten windows, 2.6 % (docs/methodology.md, "t0 and its error"). The
 /// reason is that the sd of six values is itself uncertain.
-fn window_count(n: usize) -> usize {
+pub(crate) fn window_count(n: usize) -> usize {
     match n {
         ..16 => 3,
         16..36 => 4,

@@ -8,6 +8,7 @@
 //! is an interim analysis: a test of a comparison that is still being measured.
 //!
 //! - one sample: [`SortedSample`], [`endpoint`]
+//! - one sample with its interruptions: [`interruptions`]
 //! - one series in run order: [`warmup`], [`series`], [`changepoint`], [`two_level`]
 //! - two arms in pairs: [`relabel`], then [`IntervalVerdict`], [`multiplicity`], [`shift`]
 //! - a paired comparison while it grows: [`sequential`], with the alpha of [`spending`]
@@ -22,6 +23,7 @@
 pub mod across_sessions;
 pub mod changepoint;
 pub mod endpoint;
+pub mod interruptions;
 mod interval;
 mod invalid;
 pub mod level_shift;
