@@ -64,6 +64,7 @@ bench: release ## the experiments of docs/experiments.md, side by side with othe
 	experiments/files/run
 	experiments/isolation/run
 	experiments/noise/run
+	experiments/busy/run
 	experiments/history/run
 	experiments/pool/run
 	cargo run --release --locked -p stats --example pools
