@@ -59,6 +59,8 @@ pub enum NoiseSource {
     Steal,
     /// Page faults.
     Faults,
+    /// Cold caches and predictors after other programs ran on the CPU.
+    AfterInterruptions,
     /// Migrations to another CPU, and the cold caches after them.
     Migrations,
     /// The clock of the CPU was slower than in the fastest runs.
@@ -94,9 +96,11 @@ impl NoiseSource {
     /// The remedy, if there is one.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::Task { .. } | Self::Preempted | Self::Queued | Self::Waited => {
-                Some(Remedy::OwnCpu)
-            }
+            Self::Task { .. }
+            | Self::Preempted
+            | Self::Queued
+            | Self::Waited
+            | Self::AfterInterruptions => Some(Remedy::OwnCpu),
             Self::Interrupt { line } if is_tick(line) => Some(Remedy::Boot),
             Self::Interrupt { .. } => Some(Remedy::Tune("irqs")),
             Self::Softirq { vector }

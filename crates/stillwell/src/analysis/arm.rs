@@ -28,7 +28,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
         .enumerate()
         .map(|(arm, planned)| {
             let is_hidden = planned.role != Role::Candidate;
-            let ClockSummaries { times, clean, no_clean, wall, cpu, stalls } =
+            let ClockSummaries { times, clean, no_clean, wall, cpu, stalls, interruptions } =
                 std::mem::take(&mut clocks[arm]);
             let net = times.as_ref().zip(control.as_ref()).filter(|_| !planned.role.is_control());
             ArmSummary {
@@ -46,6 +46,7 @@ pub fn summarise(record: &Record) -> Vec<ArmSummary> {
                 wall,
                 cpu,
                 stalls,
+                interruptions,
                 metrics: std::mem::take(&mut metrics[arm]),
                 sliced: sliced[arm].take(),
             }

@@ -9,6 +9,7 @@ mod comparison;
 pub mod distributions;
 mod end;
 pub mod estimators;
+mod evidence;
 pub mod files;
 #[cfg(test)]
 pub mod fixture;
@@ -54,7 +55,9 @@ pub use steadiness::{
 };
 #[cfg(test)]
 pub use summary::NetTimes;
-pub use summary::{ArmSummary, MetricSummary, SliceSummary, TimeSummary, UncertainValue};
+pub use summary::{
+    ArmSummary, InterruptionSummary, MetricSummary, SliceSummary, TimeSummary, UncertainValue,
+};
 
 /// Analyses a record.
 pub fn analyse(record: &Record) -> Analysis {

@@ -99,6 +99,7 @@ mod tests {
             wall: None,
             cpu: None,
             stalls: None,
+            interruptions: None,
             metrics: Vec::new(),
             sliced: None,
         }

@@ -36,6 +36,8 @@ pub struct ArmSummary {
     pub cpu: Option<TimeSummary>,
     /// The time that other programs took; `None` without evidence.
     pub stalls: Option<StallSummary>,
+    /// What interruptions leave behind in the runs; `None` where they are too few to matter.
+    pub interruptions: Option<InterruptionSummary>,
     /// Every recorded metric as measured, wall time included; also `cpu`, user + system time.
     pub metrics: Vec<MetricSummary>,
     /// Summary of the slices, if the arm was measured in slices.
@@ -64,6 +66,17 @@ pub struct StallSummary {
     pub unclear_mean_ns: f64,
     /// Runs without complete evidence: their clean time is their wall time.
     pub n_without: usize,
+}
+
+/// What being interrupted leaves behind: CPU time for cold caches and predictors.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct InterruptionSummary {
+    /// Median number of interruptions of a run.
+    pub usual: f64,
+    /// Cost of one, ns; `None` where the runs do not show it. Then the error of t0 allows for it.
+    pub each: Option<UncertainValue>,
+    /// What the clean t0 is below the times as measured, ns.
+    pub removed_ns: Option<f64>,
 }
 
 /// The slices of an arm, all its runs together.

@@ -1,12 +1,13 @@
 //! The scheduler's records of a run: one dummy perf event on each CPU, inherited by every task of the run. It writes a
 //! record at every switch, which says whether the task was preempted or went to sleep, and when a task is made and
 //! ends (perf_event_open(2), PERF_RECORD_SWITCH, Linux 4.3). That needs no rights. Where the kernel permits
-//! tracepoints, a second event in the same buffer says when a sleeping task is woken.
+//! tracepoints of whole CPUs, one more event on each says when a sleeping task is woken. An event of the tasks alone
+//! would not: Linux 6.18 writes no sample for a task that sleeps.
 
 use std::io;
 
 use perf_event::events::{Software, Tracepoint};
-use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
 use crate::measure::stalls::{TaskEvent, TaskEventKind, TaskTotals, add_up};
 use crate::measure::wire::WakeTracepoint;
@@ -34,8 +35,8 @@ const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// One ring buffer a CPU: an event that is inherited by children may only be mapped if it is bound to a CPU.
 pub struct SwitchLog {
     rings: Vec<Sampler>,
-    /// They write into the same buffers.
-    _wakes: Vec<Counter>,
+    /// Of all tasks that were made after the launcher. Lost records only leave the waits after a sleep unknown.
+    wakes: Vec<Sampler>,
     wake: Option<WakeTracepoint>,
     events: Vec<TaskEvent>,
 }
@@ -53,17 +54,15 @@ impl SwitchLog {
         let rings: Vec<Sampler> =
             cpus.iter().map(|&cpu| open_ring(cpu)).collect::<io::Result<_>>()?;
         let open = |wake: WakeTracepoint| {
-            let on = |(&cpu, ring): (&usize, &Sampler)| open_wakes(cpu, wake, ring);
-            cpus.iter().zip(&rings).map(on).collect::<io::Result<Vec<Counter>>>()
+            cpus.iter().map(|&cpu| open_wakes(cpu, wake)).collect::<io::Result<Vec<Sampler>>>()
         };
         let wakes = wake.and_then(|wake| open(wake).ok()).unwrap_or_default();
-        let wake = wake.filter(|_| !wakes.is_empty());
-        Ok(Self { rings, _wakes: wakes, wake, events: Vec::new() })
+        Ok(Self { rings, wakes, wake, events: Vec::new() })
     }
 
     /// Discards the log so far.
     pub fn discard(&mut self) {
-        for ring in &mut self.rings {
+        for ring in self.rings.iter_mut().chain(&mut self.wakes) {
             while ring.next_record().is_some() {}
         }
     }
@@ -78,11 +77,16 @@ impl SwitchLog {
                     RECORD_SWITCH => Some(switch(cpu, record.misc(), &body)?),
                     RECORD_FORK => Some(life(cpu, TaskEventKind::Made, &body)?),
                     RECORD_EXIT => Some(life(cpu, TaskEventKind::Ended, &body)?),
-                    RECORD_SAMPLE => self.wake.and_then(|wake| woken(cpu, wake, &body)),
                     RECORD_LOST => return None,
                     _ => None,
                 };
                 self.events.extend(event);
+            }
+        }
+        for ring in &mut self.wakes {
+            while let Some(record) = ring.next_record() {
+                let sample = Some(record.to_contiguous()).filter(|_| record.ty() == RECORD_SAMPLE);
+                self.events.extend(sample.and_then(|body| woken(self.wake?, &body)));
             }
         }
         self.events.sort_unstable();
@@ -102,22 +106,22 @@ fn open_ring(cpu: usize) -> io::Result<Sampler> {
     builder.build()?.sampled(RING_BYTES)
 }
 
-/// An event of a task is also delivered if another task wakes it (`__perf_task` in include/trace/events/sched.h).
-fn open_wakes(cpu: usize, wake: WakeTracepoint, ring: &Sampler) -> io::Result<Counter> {
+/// Wakes of the tasks that are younger than this process. Numbers of tasks start again at some time; then the runs'
+/// wakes are missing.
+fn open_wakes(cpu: usize, wake: WakeTracepoint) -> io::Result<Sampler> {
     let mut builder = Builder::new(Tracepoint::with_id(wake.id));
     builder
-        .observe_self()
+        .any_pid()
         .one_cpu(cpu)
-        .inherit(true)
         .enabled(false)
-        .enable_on_exec(true)
         .include_kernel()
         .sample_period(1)
-        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW)
+        .sample(SampleFlag::TIME | SampleFlag::RAW)
         .clockid(Clock::MONOTONIC);
-    let counter = builder.build()?;
-    sys::share_perf_buffer(&counter, ring)?;
-    Ok(counter)
+    let mut counter = builder.build()?;
+    sys::filter_tracepoint(&counter, &format!("pid > {}", std::process::id()))?;
+    counter.enable()?;
+    counter.sampled(RING_BYTES)
 }
 
 /// Builds an event that counts nothing and writes a record at every switch; [`switch`] reads them. Every user may
@@ -146,10 +150,10 @@ fn life(cpu: usize, kind: TaskEventKind, body: &[u8]) -> Option<TaskEvent> {
     Some(TaskEvent { time_ns: time(body, 16)?, thread: number(body, 8)?, kind, cpu })
 }
 
-/// Parses a sample: process, thread (u32 each), time (u64), size (u32) and that many bytes, in which the woken task is.
-fn woken(cpu: usize, wake: WakeTracepoint, body: &[u8]) -> Option<TaskEvent> {
-    let thread = number(body, 20 + wake.thread_at)?;
-    Some(TaskEvent { time_ns: time(body, 8)?, thread, kind: TaskEventKind::Woken, cpu })
+/// Parses a sample: time (u64), size (u32) and that many bytes, in which the number of the woken task is.
+fn woken(wake: WakeTracepoint, body: &[u8]) -> Option<TaskEvent> {
+    let thread = number(body, 12 + wake.thread_at)?;
+    Some(TaskEvent { time_ns: time(body, 0)?, thread, kind: TaskEventKind::Woken, cpu: usize::MAX })
 }
 
 fn number(body: &[u8], at: usize) -> Option<u32> {
@@ -193,8 +197,10 @@ mod tests {
         let fork = body(&[7, 6, 8, 6, time_a, time_b]);
         assert_eq!(life(3, TaskEventKind::Made, &fork), event(8, TaskEventKind::Made));
         let wake = WakeTracepoint { id: 1, thread_at: 4 };
-        let sample = body(&[7, 7, time_a, time_b, 8, 0, 5]);
-        assert_eq!(woken(3, wake, &sample), event(5, TaskEventKind::Woken));
-        assert_eq!(woken(3, wake, &sample[..20]), None);
+        let sample = body(&[time_a, time_b, 8, 0, 5]);
+        let expected =
+            TaskEvent { time_ns: 9, thread: 5, kind: TaskEventKind::Woken, cpu: usize::MAX };
+        assert_eq!(woken(wake, &sample), Some(expected));
+        assert_eq!(woken(wake, &sample[..12]), None);
     }
 }

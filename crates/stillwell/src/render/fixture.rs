@@ -116,6 +116,7 @@ pub(crate) fn of_times(
             no_clean: None,
             cpu: None,
             stalls: None,
+            interruptions: None,
             metrics: metrics.collect(),
             sliced: None,
             net: wall.as_ref().zip(control.as_ref()).filter(|_| !is_hidden).map(

@@ -35,7 +35,7 @@ pub use spawn::{
 pub use strings::{CStrings, Environment, Envp};
 #[cfg(target_arch = "x86_64")]
 pub use tracing::read_cycle_counter;
-pub use tracing::{mount_tracefs_for_this_thread, share_perf_buffer};
+pub use tracing::{filter_tracepoint, mount_tracefs_for_this_thread, share_perf_buffer};
 
 /// Duplicates a descriptor that the parent process has left open for this one, by its number. The original stays open
 /// until the process ends, because only its number is known and other code might own it. No child inherits it.

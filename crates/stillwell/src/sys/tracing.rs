@@ -27,6 +27,20 @@ pub fn share_perf_buffer(event: &impl AsRawFd, buffer_of: &impl AsRawFd) -> io::
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Lets a tracepoint event record only what passes a filter, for example `pid > 12`.
+///
+/// # Errors
+/// EINVAL for a filter that the kernel cannot read, or an event that is no tracepoint.
+pub fn filter_tracepoint(event: &impl AsRawFd, filter: &str) -> io::Result<()> {
+    /// `_IOW('$', 6, char *)`.
+    const PERF_EVENT_IOC_SET_FILTER: libc::Ioctl = 0x4008_2406_u32 as libc::Ioctl;
+    let filter = std::ffi::CString::new(filter)?;
+    // SAFETY: the filter ends with a NUL and lives until the call returns; the kernel copies it.
+    let result =
+        unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_FILTER, filter.as_ptr()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Mounts tracefs at /sys/kernel/tracing for this thread alone. The thread gets mounts of its own, which end with it.
 ///
 /// # Errors

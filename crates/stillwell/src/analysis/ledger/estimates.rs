@@ -13,8 +13,14 @@ const ESTIMATE_RUNS_MAX: usize = 300;
 /// Reads a count of a run.
 type SampleCount = fn(&LedgerSample) -> Option<u64>;
 
-/// Divides the CPU time above the baseline by counts. `known_ns` of it already has a cause.
-pub fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> Vec<LedgerEntry> {
+/// Divides the CPU time above the baseline by counts. `known_ns` of it already has a cause. `interruption_ns` is what
+/// one interruption leaves behind, if that is known.
+pub fn computing(
+    samples: &[LedgerSample],
+    beyond_ns: &[i64],
+    known_ns: i64,
+    interruption_ns: Option<f64>,
+) -> Vec<LedgerEntry> {
     let mut left_ns = beyond_ns.iter().sum::<i64>() - known_ns;
     let mut parts = Vec::new();
     let mut take = |source: NoiseSource, ns: f64, n: u64| {
@@ -24,6 +30,10 @@ pub fn computing(samples: &[LedgerSample], beyond_ns: &[i64], known_ns: i64) -> 
     };
     if let Some(ns) = slower_clock_ns(samples) {
         take(NoiseSource::Frequency, ns, samples.len() as u64);
+    }
+    if let Some(each_ns) = interruption_ns {
+        let n = samples.iter().filter_map(|sample| sample.interruptions).sum();
+        take(NoiseSource::AfterInterruptions, each_ns * n as f64, n);
     }
     let counts: [(NoiseSource, SampleCount); 2] = [
         (NoiseSource::Migrations, |sample| sample.migrations),

@@ -139,6 +139,7 @@ fn of_arm(
     let t0_ns = summary.times.as_ref()?.t0.value;
     let total_ns = samples.iter().map(|sample| sample.wall_ns - sample.floor_ns).sum();
     let usual = ArmBaseline::of(samples);
+    let interruption_ns = summary.interruptions.and_then(|found| found.each).map(|each| each.value);
     let mut parts = Vec::new();
     // Waiting is an estimate if threads take turns, or if the runs are slices, whose waits have no exact time.
     let mut is_rough =
@@ -182,7 +183,7 @@ fn of_arm(
         let most_ns = beyond_usual_ns(samples, losses).clamp(0, beyond_ns.max(0));
         let all: Vec<&LedgerSample> = samples.iter().collect();
         parts.extend(shared(named(&all, losses).1, most_ns, NoiseSource::Unexplained, false));
-        parts.extend(computing(samples, &cpu_ns, most_ns));
+        parts.extend(computing(samples, &cpu_ns, most_ns, interruption_ns));
     }
     Some(ArmLedger {
         arm: summary.arm,

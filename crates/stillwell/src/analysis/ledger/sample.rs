@@ -22,6 +22,7 @@ pub struct LedgerSample {
     pub cpu_ns: Option<i64>,
     pub faults: Option<u64>,
     pub migrations: Option<u64>,
+    pub interruptions: Option<u64>,
     /// Whether the run never gave up its CPU for a wait.
     pub never_waited: bool,
     /// Whether this is a slice of a worker. The run-queue delay of a slice is an upper bound.
@@ -80,6 +81,7 @@ impl LedgerSample {
             cpu_ns: ns(Metric::CpuNs).or_else(times_ns).or(ns(Metric::TaskClockNs)),
             faults: count(Metric::MinorFaults),
             migrations: count(Metric::Migrations),
+            interruptions: count(Metric::InvoluntarySwitches),
             // The exit is one voluntary switch, or none if Stillwell sees the end before it.
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,

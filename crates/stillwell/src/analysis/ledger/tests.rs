@@ -159,6 +159,7 @@ fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
         never_waited: true,
         is_slice: false,
         is_clean: false,
+        interruptions: None,
         cycles: None,
     };
     let found = slice.of_slice();

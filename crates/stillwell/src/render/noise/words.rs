@@ -19,6 +19,7 @@ pub fn name(source: &NoiseSource) -> String {
         NoiseSource::Crossing => "going into the kernel and back for these".into(),
         NoiseSource::Steal => "the hypervisor ran something else".into(),
         NoiseSource::Faults => "page faults".into(),
+        NoiseSource::AfterInterruptions => "after being interrupted, with cold caches".into(),
         NoiseSource::Migrations => "moves to another CPU".into(),
         NoiseSource::Frequency => "a slower clock of the CPU".into(),
         NoiseSource::Waited => "ready, but had no CPU".into(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::analysis::{ArmSummary, MetricSummary, SliceSummary, TimeSummary};
+use crate::analysis::{ArmSummary, InterruptionSummary, MetricSummary, SliceSummary, TimeSummary};
 use crate::plan::Role;
 use crate::render::columns::{COLUMNS, flow, shorten};
 use crate::render::styles::paint;
@@ -120,7 +120,21 @@ fn stalls(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     if stalls.unclear_mean_ns >= STALLS_SHOWN * run_ns {
         items.push(format!("{} more slept or waited", time(stalls.unclear_mean_ns)));
     }
+    items.extend(arm.interruptions.and_then(|found| interruptions(found, time)));
     flow(out, INDENT, &items);
+}
+
+/// What the interruptions left behind in the times, in words.
+fn interruptions(found: InterruptionSummary, time: impl Fn(f64) -> String) -> Option<String> {
+    let times = if found.usual == 1.0 { "time" } else { "times" };
+    let usual = format!("interrupted {} {times} a run", found.usual);
+    match found.removed_ns {
+        Some(ns) if ns > 0.0 => {
+            Some(format!("{usual}, which left behind {} (taken off t0)", time(ns)))
+        }
+        Some(_) => None,
+        None => Some(format!("{usual}, at a cost that is part of the +- of t0")),
+    }
 }
 
 fn subtracted(page: &SummaryContext<'_>, columns: usize) -> Option<String> {

@@ -1,0 +1,188 @@
+//! What the evidence on each run allows to say about its time without noise.
+
+use stats::SortedSample;
+use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
+
+use crate::analysis::run_times::cpu_ns;
+use crate::analysis::summary::{InterruptionSummary, TimeSummary, UncertainValue};
+use crate::record::Record;
+use crate::values::Clock;
+use crate::values::metric::Metric;
+
+/// What is known of the time that one run may have lost unseen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunEvidence {
+    /// The compared time of the run, ns.
+    time_ns: f64,
+    /// The part of it that may have gone to other programs, ns.
+    hidden_ns: f64,
+    /// CPU time of the run, if it was on at most one CPU at a time, ns.
+    least_ns: Option<f64>,
+    /// Preemptions that were long enough to leave cold caches behind.
+    n_interruptions: u64,
+}
+
+/// A run that was stalled for a larger share of its time was on a busy machine.
+const BUSY_SHARE: f64 = 0.01;
+/// A run that may have lost a larger share of its time unseen was interrupted.
+const HIDDEN_SHARE: f64 = 0.01;
+/// CPU time above wall time by this factor means several CPUs at a time.
+const ONE_CPU: f64 = 1.02;
+/// Share of the runs that t0 rests on.
+const LOW: f64 = 0.2;
+
+impl RunEvidence {
+    /// What is known of an arm's runs, in run order.
+    pub(super) fn of_arm(record: &Record, arm: usize, clock: Clock) -> Vec<Self> {
+        let rows = &record.rows;
+        let of_arm = (0..rows.len()).filter(|&at| rows.arm(at) == arm && rows.is_measurement(at));
+        of_arm.filter_map(|index| Self::of(record, index, clock)).collect()
+    }
+
+    fn of(record: &Record, index: usize, clock: Clock) -> Option<Self> {
+        let rows = &record.rows;
+        let is_clean = clock == Clock::Clean;
+        let wall_ns = rows.time_ns(index, Clock::Wall)?;
+        let cpu_ns = match rows.get(index, Metric::CpuNs) {
+            Some(ns) => Some(ns as f64),
+            None => cpu_ns(rows, index),
+        };
+        let stalled_ns = rows.get(index, Metric::StalledNs).map(|ns| ns as f64);
+        let unclear_ns = rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64;
+        let is_busy = stalled_ns.is_some_and(|ns| ns > BUSY_SHARE * wall_ns);
+        let n_preempted = rows.get(index, Metric::InvoluntarySwitches);
+        let hidden_ns = match stalled_ns {
+            Some(stalled_ns) => {
+                let seen_ns = if is_clean { 0.0 } else { stalled_ns };
+                seen_ns + if is_busy { unclear_ns } else { 0.0 }
+            }
+            // Only a preemption shows that the machine was busy. A run that just sleeps has none.
+            None => {
+                let is_preempted = n_preempted.is_some_and(|n| n > 0);
+                cpu_ns.filter(|_| is_preempted).map_or(0.0, |ns| (wall_ns - ns).max(0.0))
+            }
+        };
+        let time_ns = rows.time_ns(index, clock)?;
+        let least_ns = cpu_ns.filter(|ns| *ns <= ONE_CPU * time_ns);
+        // A process of many loops: the values are per loop.
+        let scale = match (&record.slices, rows.headline(index)) {
+            (Some(_), Some(value)) if time_ns > 0.0 => value / time_ns,
+            _ => 1.0,
+        };
+        let least_ns = least_ns.filter(|_| record.slices.is_none());
+        let n_interruptions = n_preempted.filter(|_| is_busy).unwrap_or(0);
+        let (time_ns, hidden_ns) = (time_ns * scale, hidden_ns * scale);
+        Some(Self { time_ns, hidden_ns, least_ns, n_interruptions })
+    }
+}
+
+/// Puts t0 where the evidence allows it: at the time without interruptions if the runs show what those cost, and not
+/// below the CPU time of a program that does one thing at a time. Its error is at least what the evidence leaves open.
+pub(super) fn settle(times: &mut TimeSummary, runs: &[RunEvidence]) -> Option<InterruptionSummary> {
+    let mut low: Vec<RunEvidence> = runs.to_vec();
+    low.sort_by(|a, b| a.time_ns.total_cmp(&b.time_ns));
+    low.truncate(((LOW * low.len() as f64).ceil() as usize).max(1));
+    let is_hidden = |run: &RunEvidence| run.hidden_ns > HIDDEN_SHARE * run.time_ns;
+    if !low.is_empty() && low.iter().all(is_hidden) {
+        times.is_upper_limit = true;
+        times.t0 = UncertainValue { value: times.min, err: None };
+        return None;
+    }
+    let least_ns = runs.iter().map(|run| run.least_ns.unwrap_or(0.0)).min_by(f64::total_cmp);
+    if let Some(least_ns) = least_ns {
+        times.t0.value = times.t0.value.max(least_ns.min(times.min));
+    }
+    let found = without_interruptions(times, runs);
+    let hidden: Vec<f64> = low.iter().map(|run| run.hidden_ns).collect();
+    let hidden_ns = SortedSample::new(&hidden).map_or(0.0, |hidden| hidden.median());
+    let open_ns = match found {
+        Some(InterruptionSummary { each: None, usual, .. }) => hidden_ns.hypot(COST_NS * usual),
+        _ => hidden_ns,
+    };
+    if times.t0.value > 0.0 {
+        times.t0.err = times.t0.err.map(|err| err.max(open_ns).min(times.t0.value));
+    }
+    found
+}
+
+/// What an interruption cost on the machine of docs/experiments.md, at the median of seven programs: CPU time that cold
+/// caches and predictors took, ns. Some programs lose nothing, others twice as much.
+const COST_NS: f64 = 400e3;
+
+/// Extrapolates t0 to no interruption, where the runs of the session show what one costs.
+fn without_interruptions(
+    times: &mut TimeSummary,
+    runs: &[RunEvidence],
+) -> Option<InterruptionSummary> {
+    let time_ns: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
+    let counts: Vec<u64> = runs.iter().map(|run| run.n_interruptions).collect();
+    match uninterrupted(&time_ns, &counts).ok()? {
+        Interruptions::Negligible => None,
+        Interruptions::UnknownCost { usual } => {
+            Some(InterruptionSummary { usual, each: None, removed_ns: None })
+        }
+        Interruptions::Removed(Uninterrupted { t0, per_interruption, usual, least }) => {
+            times.t0 = UncertainValue { value: t0.value, err: Some(t0.err) };
+            let each =
+                UncertainValue { value: per_interruption.value, err: Some(per_interruption.err) };
+            let removed_ns = Some(each.value * least);
+            Some(InterruptionSummary { usual, each: Some(each), removed_ns })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::times::times;
+
+    fn run(time_ns: f64) -> RunEvidence {
+        RunEvidence { time_ns, hidden_ns: 0.0, least_ns: Some(time_ns), n_interruptions: 0 }
+    }
+
+    fn settled(runs: &[RunEvidence]) -> (TimeSummary, Option<InterruptionSummary>) {
+        let values: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
+        let mut found = times(&values).unwrap();
+        let interruptions = settle(&mut found, runs);
+        (found, interruptions)
+    }
+
+    #[test]
+    fn t0_is_a_limit_if_every_low_run_may_hide_something() {
+        let mut runs: Vec<RunEvidence> = (0..20)
+            .map(|at| RunEvidence { hidden_ns: 2e6, ..run(10e6 + 1e4 * f64::from(at)) })
+            .collect();
+        let (found, _) = settled(&runs);
+        assert!(found.is_upper_limit);
+        assert_eq!(found.t0, UncertainValue { value: 10e6, err: None });
+        runs[1].hidden_ns = 0.0;
+        let (found, _) = settled(&runs);
+        assert!(!found.is_upper_limit && found.t0.err.unwrap() >= 2e6, "{found:?}");
+    }
+
+    #[test]
+    fn t0_is_not_below_the_cpu_time_and_its_error_not_above_t0() {
+        let mut runs: Vec<RunEvidence> =
+            (0..24).map(|at| run(10e6 + 3e5 * f64::from(at * 7 % 24))).collect();
+        assert_eq!(settled(&runs).0.t0.value, 10e6);
+        runs[3].least_ns = None;
+        assert!(settled(&runs).0.t0.value < 10e6);
+        runs.iter_mut().for_each(|run| run.hidden_ns = 0.009 * run.time_ns);
+        runs[0].hidden_ns = 1e9;
+        let (found, _) = settled(&runs);
+        assert!(found.t0.err.unwrap() <= found.t0.value);
+    }
+
+    #[test]
+    fn the_cost_of_interruptions_is_taken_off_or_in_the_error() {
+        let counts = [0, 3, 1, 5, 2, 8, 4, 0, 6, 1, 7, 2, 3, 9, 0, 5];
+        let busy = |n: u64| RunEvidence { n_interruptions: n, ..run(50e6 + 5e5 * n as f64) };
+        let (found, interruptions) = settled(&counts.map(busy));
+        let each_ns = interruptions.unwrap().each.unwrap().value;
+        assert!((found.t0.value - 50e6).abs() < 1e4 && (each_ns - 5e5).abs() < 1e4, "{found:?}");
+        let (found, interruptions) = settled(&[8; 16].map(busy));
+        let expected = InterruptionSummary { usual: 8.0, each: None, removed_ns: None };
+        assert_eq!((interruptions, found.t0.value), (Some(expected), 54e6));
+        assert!(found.t0.err.unwrap() >= 8.0 * COST_NS);
+    }
+}
