@@ -86,10 +86,14 @@ def show_peer(rows, tool):
 
 
 def is_outside(session, idle, clock):
-    """Whether the idle time of this program is more than 3 errors away. Both times have an error."""
+    """Whether the idle time of this program is more than 3 errors away. Both times have an error.
+
+    A time that is given as an upper limit may be any amount above the idle one.
+    """
     busy = session["clocks"][clock]
     error = (busy["err"] ** 2 + statistics.median(value["err"] for value in idle) ** 2) ** 0.5
-    return abs(busy["t0"] - statistics.median(value["t0"] for value in idle)) > 3 * error
+    above = busy["t0"] - statistics.median(value["t0"] for value in idle)
+    return above < -3 * error or (above > 3 * error and not busy["is_upper_limit"])
 
 
 def outside(rows, clock):
@@ -109,8 +113,10 @@ def goals(rows, user):
     print()
     for clock in CLOCKS:
         n_outside, n = outside(rows, clock)
+        n_limits = sum(bool(row["clocks"][clock] and row["clocks"][clock]["is_upper_limit"]) for row in rows)
         if n:
-            print(f"        {user}, {clock}: idle time outside 3 errors in {n_outside} of {n} busy sessions")
+            print(f"        {user}, {clock}: idle time outside 3 errors in {n_outside} of {n} busy sessions; "
+                  f"t0 is an upper limit in {n_limits} of {len(rows)}")
     if not any(row["clocks"]["clean"] for row in rows):
         print(f"        {user}: no clean time, so its goals are not judged")
         return
