@@ -85,7 +85,7 @@ def made(folder: pathlib.Path, is_small: bool) -> dict[str, str]:
         shutil.copy(program, folder)
     shutil.copy(common.HERE / "chase.c", folder / "small.c")
     draw = random.Random(1)
-    (folder / "data.txt").write_text("".join(f"{draw.randrange(10**6)}\n" for _ in range(300_000 // part)))
+    (folder / "data.txt").write_text("".join(f"{draw.randrange(10**6)}\n" for _ in range(100_000 // part)))
     make_repository(folder, 400 // part)
     return {
         "python": f"{python()} -S -c 'sum(range({2_000_000 // part}))'",
