@@ -87,10 +87,10 @@ type Run = (f64, f64);
 /// are more than 2 errors off and 0.5 % more than 3; the bias is at most 0.4 %
 /// (tests/calibration/interruptions.rs).
 ///
-/// It is [`Interruptions::UnknownCost`] below 12 runs; if zero is more than 3 sd of the counts below
-/// those of the least interrupted runs, the sd being that about proportionality to the time (usual
-/// under constant load, where the scheduler preempts after a fixed slice); if the best cost is more
-/// than 2 errors below 0 or at its limit; and if its error is above 10 % of t0.
+/// It is [`Interruptions::UnknownCost`] below 12 runs; if zero is more than 3 sd of the counts
+/// below those of the least interrupted runs, the sd being that about proportionality to the time
+/// (usual under constant load, where the scheduler preempts after a fixed slice); if the best cost
+/// is more than 2 errors below 0 or at its limit; and if its error is above 10 % of t0.
 ///
 /// The result is wrong if the *rate* depends on the program's own time. If the machine is slow and
 /// busy at the same moments, the cost is too large, but within its limit. The cost is too small if
