@@ -2,7 +2,8 @@
 //!
 //! A run is *stalled* while at least one of its tasks is ready and none of them has a CPU. The kernel's pressure
 //! accounting calls that state "full" (Documentation/accounting/psi.rst). Time in which any task runs is progress, so
-//! it is never taken away, however long other tasks wait. Sleeping is the run's own time.
+//! it is never taken away, however long other tasks wait. Sleeping is the run's own time: while a task waits for a timer
+//! or a device, the wait of another task may cost nothing, so it is no stall either.
 //!
 //! The records say when a task was preempted, made, or ended. When a sleeper became ready they say only if the kernel
 //! permits tracepoints. Without them, the wait of the first task is known from its schedstat; for the other tasks,
@@ -24,16 +25,18 @@ pub struct TaskEvent {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskEventKind {
-    /// The task has just been made, and is ready.
-    Made,
+    /// The task has just been made by this one, and is ready.
+    MadeBy(u32),
     /// It continues.
     In,
     /// It waits for an event.
     Out,
     /// It could continue, but the kernel runs another one.
     Preempted,
-    /// The event that it waited for has come.
-    Woken,
+    /// Another task has done what it waited for.
+    WokenBy(u32),
+    /// A timer or a device has.
+    WokenByInterrupt,
     /// It ends: it gives back what it has, and then never runs again.
     Ended,
 }
@@ -68,23 +71,34 @@ enum TaskState {
         since_ns: u64,
         is_preempted: bool,
     },
-    /// The quiet time of the run at the moment when it fell asleep.
+    /// The quiet and the stalled time of the run at the moment when it fell asleep.
     Asleep {
         quiet_ns: u64,
+        stalled_ns: u64,
     },
     /// It gives back its memory. No record says when it is done.
     Ending,
 }
 
 /// The tasks of a run at one moment.
+#[derive(Default)]
 struct RunTasks {
     first: u32,
     states: HashMap<u32, (TaskState, usize)>,
     now_ns: u64,
     /// Time so far in which none ran and none was known to be ready.
     quiet_ns: u64,
-    /// The quiet time up to which it is known whether it is clear.
+    /// Time so far in which some task was known to be ready and none ran.
+    stalled_ns: u64,
+    /// The quiet and the stalled time up to which a task that slept has told something about them.
     seen_quiet_ns: u64,
+    seen_stalled_ns: u64,
+    /// Stalls in which another task waited for something outside, or may have.
+    taken_back_ns: u64,
+    /// Who made each task.
+    makers: HashMap<u32, u32>,
+    /// The maker of the task whose end was the last event.
+    maker_of_ended: Option<u32>,
     totals: TaskTotals,
 }
 
@@ -93,8 +107,9 @@ struct RunTasks {
 pub fn add_up(events: &[TaskEvent], first: u32, started_ns: u64) -> TaskTotals {
     let states = HashMap::from([(first, (TaskState::Running, usize::MAX))]);
     let totals = TaskTotals { n_tasks: 1, ..TaskTotals::default() };
-    let (quiet_ns, seen_quiet_ns) = (0, 0);
-    let mut tasks = RunTasks { first, states, now_ns: started_ns, quiet_ns, seen_quiet_ns, totals };
+    let makers = HashMap::from([(first, 0)]);
+    let now_ns = started_ns;
+    let mut tasks = RunTasks { first, states, now_ns, makers, totals, ..RunTasks::default() };
     for event in events {
         tasks.pass_time(event.time_ns);
         tasks.take(event);
@@ -103,7 +118,8 @@ pub fn add_up(events: &[TaskEvent], first: u32, started_ns: u64) -> TaskTotals {
             break;
         }
     }
-    tasks.totals
+    let stalled_ns = tasks.stalled_ns - tasks.taken_back_ns;
+    TaskTotals { stalled_ns, ..tasks.totals }
 }
 
 impl RunTasks {
@@ -116,7 +132,7 @@ impl RunTasks {
         // Whether an ending task still runs is not known, so time beside one is not a stall.
         let is_stalled = !is_running && is_ready && !any(|state| state == TaskState::Ending);
         if is_stalled {
-            self.totals.stalled_ns += ns;
+            self.stalled_ns += ns;
         } else if !is_running {
             self.quiet_ns += ns;
         }
@@ -134,45 +150,76 @@ impl RunTasks {
         let ready = |is_preempted| TaskState::Ready { since_ns: event.time_ns, is_preempted };
         let before = self.states.get(&event.thread).copied();
         let state = match event.kind {
-            TaskEventKind::Made => {
+            TaskEventKind::MadeBy(maker) => {
                 self.totals.n_tasks += 1;
+                self.makers.insert(event.thread, maker);
                 ready(false)
             }
             TaskEventKind::In => {
                 self.continues(event, before);
                 TaskState::Running
             }
-            TaskEventKind::Out => TaskState::Asleep { quiet_ns: self.quiet_ns },
+            TaskEventKind::Out => {
+                TaskState::Asleep { quiet_ns: self.quiet_ns, stalled_ns: self.stalled_ns }
+            }
             TaskEventKind::Preempted => ready(true),
             // A task of another run, or one that is not asleep yet: it will not fall asleep.
-            TaskEventKind::Woken => match before {
-                Some((TaskState::Asleep { .. }, _)) => ready(false),
+            TaskEventKind::WokenBy(_) | TaskEventKind::WokenByInterrupt => match before {
+                Some((TaskState::Asleep { stalled_ns, .. }, _)) => {
+                    self.woken(event.kind, stalled_ns);
+                    ready(false)
+                }
                 _ => return,
             },
             TaskEventKind::Ended => TaskState::Ending,
         };
+        self.maker_of_ended =
+            (state == TaskState::Ending).then(|| self.makers.get(&event.thread).copied()).flatten();
         let cpu = match event.kind {
             // The record is written on the CPU of the task that wakes or makes it.
-            TaskEventKind::Woken | TaskEventKind::Made => before.map_or(usize::MAX, |(_, cpu)| cpu),
+            TaskEventKind::WokenBy(_)
+            | TaskEventKind::WokenByInterrupt
+            | TaskEventKind::MadeBy(_) => before.map_or(usize::MAX, |(_, cpu)| cpu),
             _ => event.cpu,
         };
         self.states.insert(event.thread, (state, cpu));
     }
 
+    /// A task is woken that slept since the stalled time was `stalled_ns`.
+    fn woken(&mut self, by: TaskEventKind, stalled_ns: u64) {
+        let is_own = matches!(by, TaskEventKind::WokenBy(task) if self.makers.contains_key(&task));
+        if !is_own {
+            self.take_back_since(stalled_ns);
+        }
+    }
+
+    /// Takes back the stalls since the stalled time was this, because a task waited meanwhile for something outside, or
+    /// may have. Returns how long they were, without those that were taken back before.
+    fn take_back_since(&mut self, stalled_ns: u64) -> u64 {
+        let ns = self.stalled_ns - stalled_ns.max(self.seen_stalled_ns);
+        self.seen_stalled_ns = self.stalled_ns;
+        self.taken_back_ns += ns;
+        ns
+    }
+
     fn continues(&mut self, event: &TaskEvent, before: Option<(TaskState, usize)>) {
         let Some((state, cpu)) = before else { return };
-        let totals = &mut self.totals;
-        totals.migrations += u64::from(cpu != event.cpu && cpu != usize::MAX);
+        self.totals.migrations += u64::from(cpu != event.cpu && cpu != usize::MAX);
         match state {
             TaskState::Ready { since_ns, is_preempted } => {
                 let waited_ns = event.time_ns.saturating_sub(since_ns);
+                let totals = &mut self.totals;
                 totals.preempted_ns += if is_preempted { waited_ns } else { 0 };
                 totals.first_waited_ns += if event.thread == self.first { waited_ns } else { 0 };
             }
             // Nobody saw when it was woken.
-            TaskState::Asleep { quiet_ns } => {
-                totals.unclear_ns += self.quiet_ns - quiet_ns.max(self.seen_quiet_ns);
+            TaskState::Asleep { quiet_ns, stalled_ns } => {
+                self.totals.unclear_ns += self.quiet_ns - quiet_ns.max(self.seen_quiet_ns);
                 self.seen_quiet_ns = self.quiet_ns;
+                // A task that continues when one that it made has ended waited for that.
+                if self.maker_of_ended != Some(event.thread) {
+                    self.totals.unclear_ns += self.take_back_since(stalled_ns);
+                }
             }
             TaskState::Running | TaskState::Ending => {}
         }
@@ -205,7 +252,7 @@ impl TaskTotals {
 
 #[cfg(test)]
 mod tests {
-    use super::TaskEventKind::{Ended, In, Made, Out, Preempted, Woken};
+    use super::TaskEventKind::{Ended, In, MadeBy, Out, Preempted, WokenBy, WokenByInterrupt};
     use super::*;
 
     /// Time, task, kind and CPU of each event. Task 1 is the first; it starts at 0.
@@ -252,7 +299,8 @@ mod tests {
         assert_eq!(stall(&events, None), (0, 80));
         // Of 80 off the CPU it slept 50.
         assert_eq!(stall(&events, Some(30)), (30, 0));
-        let seen = [(10, 1, Out, 0), (60, 1, Woken, 1), (90, 1, In, 0), (95, 1, Ended, 0)];
+        let seen =
+            [(10, 1, Out, 0), (60, 1, WokenByInterrupt, 1), (90, 1, In, 0), (95, 1, Ended, 0)];
         assert_eq!(stall(&seen, None), (30, 0));
         assert_eq!(stall(&seen, Some(32)), (32, 0));
         assert_eq!(totals(&seen).first_ended_ns, Some(95));
@@ -261,7 +309,7 @@ mod tests {
     #[test]
     fn a_stall_needs_every_task_to_be_off_the_cpu() {
         // Task 2 waits from 10 to 30, but task 1 runs until 20.
-        let events = [(10, 2, Made, 0), (20, 1, Out, 0), (30, 2, In, 0), (50, 2, Ended, 0)];
+        let events = [(10, 2, MadeBy(1), 0), (20, 1, Out, 0), (30, 2, In, 0), (50, 2, Ended, 0)];
         let rest = [(60, 1, In, 0), (70, 1, Ended, 0)];
         let all = [&events[..], &rest].concat();
         // From 50 to 60, task 2 ends or task 1 waits: nobody knows.
@@ -270,20 +318,48 @@ mod tests {
         assert_eq!(stall(&all, Some(25)), (10, 10));
         assert_eq!(stall(&all, Some(36)), (16, 4));
         // The kernel says when it was woken.
-        let seen = [&events[..], &[(53, 1, Woken, 0)], &rest].concat();
+        let seen = [&events[..], &[(53, 1, WokenBy(2), 0)], &rest].concat();
         assert_eq!(stall(&seen, None), (17, 0));
     }
 
     #[test]
+    fn a_wait_beside_a_timer_is_no_stall() {
+        // Task 2 sleeps from 20 to 90. Task 1 is ready from 30 to 60, and then waits for task 2.
+        let events = [(10, 2, MadeBy(1), 1), (10, 2, In, 1), (20, 2, Out, 1)];
+        let first = [(30, 1, Preempted, 0), (60, 1, In, 0), (61, 1, Out, 0)];
+        let timer = [(90, 2, WokenByInterrupt, 1)];
+        let end = [(95, 2, In, 1), (97, 2, Ended, 1)];
+        let seen_end = [(97, 1, WokenBy(2), 1), (99, 1, In, 0), (100, 1, Ended, 0)];
+        // 90 to 95 and 97 to 99.
+        let seen = [&events[..], &first, &timer, &end, &seen_end].concat();
+        assert_eq!(stall(&seen, None), (7, 0));
+        // Task 1 did what task 2 waited for.
+        let own = [&events[..], &first[..2], &[(60, 2, WokenBy(1), 0)], &end, &seen_end].concat();
+        assert_eq!(stall(&own, None), (30, 0));
+        // Nobody knows what it waited for.
+        let unseen = [&events[..], &first, &end, &seen_end[1..]].concat();
+        assert_eq!(stall(&unseen, None), (0, 30 + 34 + 2));
+    }
+
+    #[test]
+    fn a_child_is_stalled_while_its_parent_waits_for_it() {
+        let events =
+            [(10, 2, MadeBy(1), 1), (11, 1, Out, 0), (20, 2, In, 1), (30, 2, Preempted, 1)];
+        let end = [(50, 2, In, 1), (60, 2, Ended, 1), (65, 1, In, 0), (70, 1, Ended, 0)];
+        assert_eq!(stall(&[&events[..], &end].concat(), None), (9 + 20, 5));
+    }
+
+    #[test]
     fn sleepers_at_the_same_time_are_unclear_once() {
-        let events = [(0, 2, Made, 1), (0, 2, In, 1), (10, 1, Out, 0), (20, 2, Out, 1)];
+        let events = [(0, 2, MadeBy(1), 1), (0, 2, In, 1), (10, 1, Out, 0), (20, 2, Out, 1)];
         let rest = [(50, 1, In, 0), (50, 2, In, 1), (60, 2, Out, 1), (70, 1, Ended, 0)];
         assert_eq!(stall(&[&events[..], &rest].concat(), None), (0, 30));
     }
 
     #[test]
     fn what_happens_after_the_end_does_not_count() {
-        let events = [(5, 2, Made, 0), (6, 2, In, 0), (10, 1, Ended, 0), (20, 2, Preempted, 0)];
+        let events =
+            [(5, 2, MadeBy(1), 0), (6, 2, In, 0), (10, 1, Ended, 0), (20, 2, Preempted, 0)];
         let after = [&events[..], &[(90, 2, In, 0)]].concat();
         assert_eq!(stall(&after, None), (0, 0));
     }

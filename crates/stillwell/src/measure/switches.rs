@@ -75,8 +75,8 @@ impl SwitchLog {
                 let body = record.to_contiguous();
                 let event = match record.ty() {
                     RECORD_SWITCH => Some(switch(cpu, record.misc(), &body)?),
-                    RECORD_FORK => Some(life(cpu, TaskEventKind::Made, &body)?),
-                    RECORD_EXIT => Some(life(cpu, TaskEventKind::Ended, &body)?),
+                    RECORD_FORK => Some(made(cpu, &body)?),
+                    RECORD_EXIT => Some(ended(cpu, &body)?),
                     RECORD_LOST => return None,
                     _ => None,
                 };
@@ -116,7 +116,7 @@ fn open_wakes(cpu: usize, wake: WakeTracepoint) -> io::Result<Sampler> {
         .enabled(false)
         .include_kernel()
         .sample_period(1)
-        .sample(SampleFlag::TIME | SampleFlag::RAW)
+        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW)
         .clockid(Clock::MONOTONIC);
     let mut counter = builder.build()?;
     sys::filter_tracepoint(&counter, &format!("pid > {}", std::process::id()))?;
@@ -145,15 +145,29 @@ pub fn switch(cpu: usize, misc: u16, body: &[u8]) -> Option<TaskEvent> {
     Some(TaskEvent { time_ns, thread, kind: kind(misc), cpu })
 }
 
-/// Parses a fork or exit record: process, its parent, thread, its parent (u32 each), time (u64).
-fn life(cpu: usize, kind: TaskEventKind, body: &[u8]) -> Option<TaskEvent> {
+/// Parses a fork record: process, its parent, thread, its parent (u32 each), time (u64).
+fn made(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
+    let kind = TaskEventKind::MadeBy(number(body, 12)?);
     Some(TaskEvent { time_ns: time(body, 16)?, thread: number(body, 8)?, kind, cpu })
 }
 
-/// Parses a sample: time (u64), size (u32) and that many bytes, in which the number of the woken task is.
+/// Parses an exit record, which has the same fields.
+fn ended(cpu: usize, body: &[u8]) -> Option<TaskEvent> {
+    Some(TaskEvent { kind: TaskEventKind::Ended, ..made(cpu, body)? })
+}
+
+/// Parses a sample: process and thread of what ran there (u32 each), time (u64), size (u32) and that many bytes, in which
+/// the number of the woken task is.
 fn woken(wake: WakeTracepoint, body: &[u8]) -> Option<TaskEvent> {
-    let thread = number(body, 12 + wake.thread_at)?;
-    Some(TaskEvent { time_ns: time(body, 0)?, thread, kind: TaskEventKind::Woken, cpu: usize::MAX })
+    /// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of a record's common_flags.
+    const IN_INTERRUPT: u8 = 0x18;
+    const RAW: usize = 20;
+    let thread = number(body, RAW + wake.thread_at)?;
+    let kind = match body.get(RAW + 2)? & IN_INTERRUPT {
+        0 => TaskEventKind::WokenBy(number(body, 4)?),
+        _ => TaskEventKind::WokenByInterrupt,
+    };
+    Some(TaskEvent { time_ns: time(body, 8)?, thread, kind, cpu: usize::MAX })
 }
 
 fn number(body: &[u8], at: usize) -> Option<u32> {
@@ -194,13 +208,17 @@ mod tests {
         let low = u32::from(cfg!(target_endian = "little")) * 9;
         let (time_a, time_b) = (low, 9 - low);
         assert_eq!(switch(3, 0, &body(&[7, 8, time_a, time_b])), event(8, TaskEventKind::In));
-        let fork = body(&[7, 6, 8, 6, time_a, time_b]);
-        assert_eq!(life(3, TaskEventKind::Made, &fork), event(8, TaskEventKind::Made));
+        let life = body(&[7, 6, 8, 6, time_a, time_b]);
+        assert_eq!(made(3, &life), event(8, TaskEventKind::MadeBy(6)));
+        assert_eq!(ended(3, &life), event(8, TaskEventKind::Ended));
         let wake = WakeTracepoint { id: 1, thread_at: 4 };
-        let sample = body(&[time_a, time_b, 8, 0, 5]);
-        let expected =
-            TaskEvent { time_ns: 9, thread: 5, kind: TaskEventKind::Woken, cpu: usize::MAX };
-        assert_eq!(woken(wake, &sample), Some(expected));
-        assert_eq!(woken(wake, &sample[..12]), None);
+        let sample = |flags: u8| {
+            let raw = u32::from_ne_bytes([0, 0, flags, 0]);
+            body(&[7, 8, time_a, time_b, 8, raw, 5])
+        };
+        let of = |kind| Some(TaskEvent { time_ns: 9, thread: 5, kind, cpu: usize::MAX });
+        assert_eq!(woken(wake, &sample(1)), of(TaskEventKind::WokenBy(8)));
+        assert_eq!(woken(wake, &sample(0x11)), of(TaskEventKind::WokenByInterrupt));
+        assert_eq!(woken(wake, &sample(0)[..20]), None);
     }
 }
