@@ -22,7 +22,7 @@ pub(super) struct RunEvidence {
     n_interruptions: u64,
 }
 
-/// A run that was stalled for a larger share of its time was on a busy machine.
+/// A run that was stalled, or whose tasks were preempted, for a larger share of its time was on a busy machine.
 const BUSY_SHARE: f64 = 0.01;
 /// A run that may have lost a larger share of its time unseen was interrupted.
 const HIDDEN_SHARE: f64 = 0.01;
@@ -49,7 +49,8 @@ impl RunEvidence {
         };
         let stalled_ns = rows.get(index, Metric::StalledNs).map(|ns| ns as f64);
         let unclear_ns = rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64;
-        let is_busy = stalled_ns.is_some_and(|ns| ns > BUSY_SHARE * wall_ns);
+        let preempted_ns = rows.get(index, Metric::PreemptedNs).unwrap_or(0) as f64;
+        let is_busy = stalled_ns.is_some_and(|ns| ns.max(preempted_ns) > BUSY_SHARE * wall_ns);
         let n_preempted = rows.get(index, Metric::InvoluntarySwitches);
         let hidden_ns = match stalled_ns {
             Some(stalled_ns) => {

@@ -120,20 +120,21 @@ fn stalls(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     if stalls.unclear_mean_ns >= STALLS_SHOWN * run_ns {
         items.push(format!("{} more slept or waited", time(stalls.unclear_mean_ns)));
     }
-    items.extend(arm.interruptions.and_then(|found| interruptions(found, time)));
+    let is_shown = |found: &InterruptionSummary| {
+        let clean_ns = run_ns - lost_ns;
+        found.removed_ns.is_none_or(|ns| ns >= STALLS_SHOWN * clean_ns)
+    };
+    items.extend(arm.interruptions.filter(is_shown).map(|found| interruptions(found, time)));
     flow(out, INDENT, &items);
 }
 
 /// What the interruptions left behind in the times, in words.
-fn interruptions(found: InterruptionSummary, time: impl Fn(f64) -> String) -> Option<String> {
+fn interruptions(found: InterruptionSummary, time: impl Fn(f64) -> String) -> String {
     let times = if found.usual == 1.0 { "time" } else { "times" };
     let usual = format!("interrupted {} {times} a run", found.usual);
     match found.removed_ns {
-        Some(ns) if ns > 0.0 => {
-            Some(format!("{usual}, which left behind {} (taken off t0)", time(ns)))
-        }
-        Some(_) => None,
-        None => Some(format!("{usual}, at a cost that is part of the +- of t0")),
+        Some(ns) => format!("{usual}, which left behind {} (taken off t0)", time(ns)),
+        None => format!("{usual}, at a cost that is part of the +- of t0"),
     }
 }
 
