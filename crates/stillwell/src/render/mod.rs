@@ -36,6 +36,7 @@ pub mod site;
 pub mod stats_table;
 mod styles;
 pub mod system;
+mod t0;
 mod table;
 pub mod text;
 pub mod times;

@@ -12,10 +12,10 @@ use crate::analysis::{ArmSummary, Estimators, MetricSummary, Ratios, TimeSummary
 use crate::plan::Plan;
 use crate::render::columns::{COLUMNS, shorten, width};
 use crate::render::text::ratio_text;
-use crate::render::uncertain;
 use crate::render::units::{
     DisplayUnit, UnitKind, kind_of, kind_of_unit, percent, requested_unit, unit_of_values,
 };
+use crate::render::{t0, uncertain};
 use crate::values::TimShape;
 
 /// Widest label of an arm, columns: several arms have to fit side by side.
@@ -170,7 +170,7 @@ fn add(
 fn estimator_lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
     let Statistics { plan, arms, tim, .. } = statistics;
     let text = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
-    add(lines, arms, unit.heading("t0"), |arm| Some(clocks::t0(unit, arm.times.as_ref()?)));
+    add(lines, arms, unit.heading("t0"), |arm| Some(t0::text(unit, arm.times.as_ref()?)));
     let estimators: [(&str, Field<Estimators, UncertainValue>); 6] = [
         ("min", |found| found.min),
         ("fan", |found| found.fan),

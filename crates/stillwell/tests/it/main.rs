@@ -8,6 +8,7 @@ mod bench;
 mod calibrate;
 mod calibration;
 mod check;
+mod clean_time;
 mod compare;
 mod disk;
 mod exit_codes;

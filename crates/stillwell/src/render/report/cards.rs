@@ -5,10 +5,10 @@ use serde::Serialize;
 use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::plan::Plan;
 use crate::render::columns::{one_line, shorten};
-use crate::render::exported::{net_t0, shown_ratio};
+use crate::render::exported::shown_ratio;
 use crate::render::text::{change, margin, no_test, numbers_line, sentences, verdict_word};
-use crate::render::uncertain;
 use crate::render::units::DisplayUnit;
+use crate::render::{t0, uncertain};
 use crate::verdict::{Judgement, Verdict};
 
 /// Columns of a command in a sentence.
@@ -133,10 +133,11 @@ fn sentence(
 /// The card of a command without a comparison.
 pub(super) fn alone(arm: &ArmSummary, unit: DisplayUnit, place: Option<&str>) -> VerdictCard {
     let label = shorten(&arm.label, LABEL_MAX);
-    let said = match net_t0(arm) {
+    let is_upper_limit = arm.times.as_ref().is_some_and(|times| times.is_upper_limit);
+    let said = match t0::of_arm(unit, arm) {
         Some(t0) => {
-            let time = unit.label(&unit.uncertain(t0.value, t0.err));
-            format!("“{label}” takes {time} when nothing gets in its way.")
+            let why = if is_upper_limit { ": every run was interrupted" } else { "" };
+            format!("“{label}” takes {} when nothing gets in its way{why}.", unit.label(&t0))
         }
         None => format!("“{label}” has no finished run."),
     };

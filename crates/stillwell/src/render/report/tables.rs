@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{ArmSummary, MetricSummary};
-use crate::render::exported::net_t0;
+use crate::render::t0;
 use crate::render::units::{DisplayUnit, kind_of, percent};
 
 /// With more arms than this, the arms are rows instead of columns.
@@ -42,10 +42,9 @@ pub(super) fn times(arm: &ArmSummary, unit: DisplayUnit) -> Vec<String> {
     let Some(wall) = &arm.times else { return vec!["no finished run".into()] };
     let decimals = unit.decimals(wall.t0.value, wall.t0.err);
     let number = |value: f64| unit.number(value, decimals);
-    let t0 = net_t0(arm).unwrap_or(wall.t0);
     let n = arm.sliced.as_ref().map_or(arm.n_runs, |sliced| sliced.n_slices);
     vec![
-        unit.uncertain(t0.value, t0.err).replace(" +- ", " ± "),
+        t0::of_arm(unit, arm).unwrap_or_default().replace(" +- ", " ± "),
         number(wall.median.value),
         number(wall.mean.value),
         wall.sd.map(number).unwrap_or_default(),

@@ -1,20 +1,13 @@
 //! The times by the other clocks.
 
 use crate::analysis::{ArmSummary, TimeSummary, UncertainValue};
+use crate::render::t0;
 use crate::render::units::DisplayUnit;
 use crate::values::Clock;
 
 use super::{StatisticLine, Statistics, add};
 
 type TimesOf = for<'a> fn(&'a ArmSummary) -> Option<&'a TimeSummary>;
-
-/// t0 with its error, or as a limit.
-pub(super) fn t0(unit: DisplayUnit, times: &TimeSummary) -> String {
-    if times.is_upper_limit {
-        return format!("at most {}", unit.number(times.t0.value, None));
-    }
-    unit.uncertain(times.t0.value, times.t0.err)
-}
 
 /// Adds t0, median and mean by the clocks that are not compared.
 pub(super) fn lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, unit: DisplayUnit) {
@@ -35,7 +28,7 @@ pub(super) fn lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, 
             continue;
         }
         let value = |value: UncertainValue| Some(unit.uncertain(value.value, value.err));
-        add(lines, arms, format!("{name} t0"), |arm| Some(t0(unit, times(arm)?)));
+        add(lines, arms, format!("{name} t0"), |arm| Some(t0::text(unit, times(arm)?)));
         add(lines, arms, format!("{name} median"), |arm| value(times(arm)?.median));
         add(lines, arms, format!("{name} mean"), |arm| value(times(arm)?.mean));
     }

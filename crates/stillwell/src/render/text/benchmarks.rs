@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use crate::analysis::{ArmSummary, Comparison, Evidence};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
-use crate::render::table;
 use crate::render::text::comparison::{no_test, verdict_word};
 use crate::render::text::ratios::ratio_text;
 use crate::render::text::{SummaryContext, arms};
 use crate::render::units::{DisplayUnit, kind_of_unit};
+use crate::render::{t0, table};
 use crate::verdict::Judgement;
 
 /// Widest name, columns.
@@ -85,7 +85,7 @@ fn name<'a>(page: &'a SummaryContext<'_>, arm: usize) -> &'a str {
 fn t0(page: &SummaryContext<'_>, arm: &ArmSummary) -> String {
     let Some(wall) = &arm.times else { return "no run".into() };
     let unit = DisplayUnit::for_largest(kind_of_unit(page.plan.arms[arm.arm].unit), wall.t0.value);
-    unit.label(&unit.uncertain(wall.t0.value, wall.t0.err))
+    unit.label(&t0::text(unit, wall))
 }
 
 fn compared(

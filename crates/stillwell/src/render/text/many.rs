@@ -3,11 +3,11 @@
 use crate::analysis::{ArmSummary, Evidence, UncertainValue};
 use crate::render::columns::{COLUMNS, shorten, wrap};
 use crate::render::exported::ratio;
-use crate::render::table;
 use crate::render::text::SummaryContext;
 use crate::render::text::comparison::{margin, no_test, verdict_word};
 use crate::render::text::ratios::ratio_text;
 use crate::render::units::percent;
+use crate::render::{t0, table};
 use crate::verdict::Judgement;
 
 /// Least width of a label, columns.
@@ -84,8 +84,7 @@ fn row(
     arm: &ArmSummary,
     found: &[Option<(String, String)>],
 ) -> [String; 5] {
-    let t0 = arm.net.map(|net| net.t0).or(arm.times.as_ref().map(|wall| wall.t0));
-    let t0 = t0.map_or_else(|| "no run".into(), |t0| page.unit.uncertain(t0.value, t0.err));
+    let t0 = t0::of_arm(page.unit, arm).unwrap_or_else(|| "no run".into());
     let (ratio, verdict) = match found.get(arm.arm).cloned().flatten() {
         Some(found) => found,
         None if arm.arm == page.plan.reference => (String::new(), "reference".into()),

@@ -1,0 +1,118 @@
+//! Clean time: what other programs take is no part of it, and what the run itself sleeps is.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::bench::{Bench, Record, Row, Running, skipped, wait_until};
+
+/// Some 50 ms of computing in one process.
+const COMPUTE: &str = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
+
+/// Starts busy processes on CPU 0, and waits until they are.
+fn busy(bench: &Bench, n: &str) -> Running {
+    let mut command = bench.command(crate::bench::STILLWELL);
+    command.args(["load", n, "--cpus", "0"]);
+    let running = bench.spawn(command);
+    wait_until("it is busy", || bench.read("stderr").starts_with("busy"));
+    running
+}
+
+fn ns(row: &Row, column: &str) -> i64 {
+    row.get(column).unwrap_or_else(|| panic!("{column} is missing"))
+}
+
+fn cpu_ns(row: &Row) -> i64 {
+    1000 * (ns(row, "user_us") + ns(row, "sys_us"))
+}
+
+/// Whether the kernel counts how long a task waits for a CPU. If not, says that the test is skipped.
+fn has_schedstat() -> bool {
+    let is_there = std::path::Path::new("/proc/self/schedstat").exists();
+    if !is_there {
+        skipped("the kernel has no /proc/PID/schedstat");
+    }
+    is_there
+}
+
+/// The timed runs of a command on CPU 0 beside two busy processes.
+fn beside_load(commands: &str) -> (Bench, Record) {
+    let bench = Bench::new();
+    let running = busy(&bench, "2");
+    let command = format!("sh -c '{commands}'");
+    bench.run(&["-w", "0", "-r", "6", "--affinity", "0", "-N", &command]).ends_with(0);
+    running.signal(Signal::INT);
+    running.finish().ends_with(0);
+    let record = bench.record();
+    (bench, record)
+}
+
+fn analysis(bench: &Bench) -> Value {
+    let shown = bench.stillwell(&["show", "--json", "r.swell"]).ends_with(0);
+    serde_json::from_str::<Value>(&shown.stdout).unwrap()["analysis"].take()
+}
+
+#[test]
+fn what_other_programs_take_is_not_in_it() {
+    if !has_schedstat() {
+        return;
+    }
+    let (bench, record) = beside_load(COMPUTE);
+    for row in record.timed() {
+        let (wall_ns, stalled_ns) = (ns(row, "wall_ns"), ns(row, "stalled_ns"));
+        // The clocks of CPU time and of waits differ by less than a tick of each.
+        assert!(wall_ns - stalled_ns + 1_000_000 >= cpu_ns(row), "{row:?}");
+        assert_eq!(ns(row, "unclear_ns"), 0, "{row:?}");
+    }
+    let found = analysis(&bench);
+    let arm = &found["arms"][0];
+    // A fair share is a third.
+    let all = |column| record.timed().map(|row| ns(row, column)).sum::<i64>();
+    assert!(all("stalled_ns") > all("wall_ns") / 4, "{arm:#}");
+    let mean = |clock: &str| arm[clock]["mean"]["value"].as_f64().unwrap();
+    assert!(mean("clean") < 0.75 * mean("wall"), "{arm:#}");
+    assert!(mean("cpu") < 0.75 * mean("wall"), "{arm:#}");
+}
+
+/// On any machine: the sleep and the computing at the same time, and one after the other.
+#[test]
+fn what_a_run_sleeps_is_in_it() {
+    if !has_schedstat() {
+        return;
+    }
+    let (_, beside) = beside_load(&format!("sleep 0.05 & {COMPUTE}; wait"));
+    let (_, in_turn) = beside_load(&format!("sleep 0.05; {COMPUTE}"));
+    for row in beside.timed().chain(in_turn.timed()) {
+        assert!(ns(row, "wall_ns") - ns(row, "stalled_ns") >= 50_000_000, "{row:?}");
+    }
+    for row in in_turn.timed() {
+        let clean_ns = ns(row, "wall_ns") - ns(row, "stalled_ns");
+        assert!(clean_ns >= 49_000_000 + cpu_ns(row), "{row:?}");
+    }
+}
+
+#[test]
+fn the_clock_is_chosen_and_every_clock_is_there() {
+    if !has_schedstat() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.run(&["-r", "5", "-N", "--clock", "cpu", "true"]).ends_with(0);
+    let found = analysis(&bench);
+    let arm = &found["arms"][0];
+    for clock in ["clean", "wall", "cpu"] {
+        assert!(arm[clock]["t0"]["value"].as_f64() > Some(0.0), "{clock}: {arm:#}");
+    }
+    assert!(arm["no_clean"].is_null());
+    let stats = bench.stillwell(&["stats", "r.swell"]).ends_with(0).stdout;
+    assert!(stats.contains("\nwall t0") && !stats.contains("\ncpu t0"), "{stats}");
+}
+
+#[test]
+fn without_evidence_there_is_none() {
+    let bench = Bench::new();
+    bench.run(&["-r", "5", "-N", "--metrics", "time", "true"]).ends_with(0);
+    let found = analysis(&bench);
+    let arm = &found["arms"][0];
+    assert!(arm["clean"].is_null() && arm["wall"]["t0"]["value"].is_number(), "{arm:#}");
+    assert_eq!(arm["no_clean"], "no_evidence");
+}
