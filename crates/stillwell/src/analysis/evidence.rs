@@ -3,9 +3,10 @@
 use stats::SortedSample;
 use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
 
+use crate::analysis::launches::SliceRule;
 use crate::analysis::run_times::cpu_ns;
 use crate::analysis::summary::{InterruptionSummary, TimeSummary, UncertainValue};
-use crate::record::Record;
+use crate::record::{Record, Rows};
 use crate::values::Clock;
 use crate::values::metric::Metric;
 
@@ -32,16 +33,23 @@ const ONE_CPU: f64 = 1.02;
 const LOW: f64 = 0.2;
 
 impl RunEvidence {
-    /// What is known of an arm's runs, in run order.
+    /// What is known of an arm's runs, in run order. If runs have slices, of those: the fastest ones make a run's value.
     pub(super) fn of_arm(record: &Record, arm: usize, clock: Clock) -> Vec<Self> {
-        let rows = &record.rows;
+        let plan = &record.header.plan;
+        let rows = record.slices.as_ref().unwrap_or(&record.rows);
+        let rule = record.slices.as_ref().map(|_| SliceRule::of(plan, Some(clock.into())));
         let of_arm = (0..rows.len()).filter(|&at| rows.arm(at) == arm && rows.is_measurement(at));
-        of_arm.filter_map(|index| Self::of(record, index, clock)).collect()
+        let found = of_arm.filter_map(|index| {
+            let run = Self::of(rows, index, clock)?;
+            let Some(rule) = &rule else { return Some(run) };
+            let (_, per_loop) = rule.slice(&rows.row(index))?;
+            Some(run.per_loop(per_loop))
+        });
+        found.collect()
     }
 
-    fn of(record: &Record, index: usize, clock: Clock) -> Option<Self> {
-        let rows = &record.rows;
-        let is_clean = clock == Clock::Clean;
+    fn of(rows: &Rows, index: usize, clock: Clock) -> Option<Self> {
+        let time_ns = rows.time_ns(index, clock)?;
         let wall_ns = rows.time_ns(index, Clock::Wall)?;
         let cpu_ns = match rows.get(index, Metric::CpuNs) {
             Some(ns) => Some(ns as f64),
@@ -54,7 +62,7 @@ impl RunEvidence {
         let n_preempted = rows.get(index, Metric::InvoluntarySwitches);
         let hidden_ns = match stalled_ns {
             Some(stalled_ns) => {
-                let seen_ns = if is_clean { 0.0 } else { stalled_ns };
+                let seen_ns = if clock == Clock::Clean { 0.0 } else { stalled_ns };
                 seen_ns + if is_busy { unclear_ns } else { 0.0 }
             }
             // Only a preemption shows that the machine was busy. A run that just sleeps has none.
@@ -63,17 +71,21 @@ impl RunEvidence {
                 cpu_ns.filter(|_| is_preempted).map_or(0.0, |ns| (wall_ns - ns).max(0.0))
             }
         };
-        let time_ns = rows.time_ns(index, clock)?;
         let least_ns = cpu_ns.filter(|ns| *ns <= ONE_CPU * time_ns);
-        // A process of many loops: the values are per loop.
-        let scale = match (&record.slices, rows.headline(index)) {
-            (Some(_), Some(value)) if time_ns > 0.0 => value / time_ns,
-            _ => 1.0,
-        };
-        let least_ns = least_ns.filter(|_| record.slices.is_none());
         let n_interruptions = n_preempted.filter(|_| is_busy).unwrap_or(0);
-        let (time_ns, hidden_ns) = (time_ns * scale, hidden_ns * scale);
         Some(Self { time_ns, hidden_ns, least_ns, n_interruptions })
+    }
+
+    /// The same for one loop of a slice. Preemptions are too few to be seen in a slice, and its CPU time contains the
+    /// reading of the clocks.
+    fn per_loop(self, per_loop_ns: f64) -> Self {
+        let scale = if self.time_ns > 0.0 { per_loop_ns / self.time_ns } else { 0.0 };
+        Self {
+            time_ns: per_loop_ns,
+            hidden_ns: self.hidden_ns * scale,
+            least_ns: None,
+            n_interruptions: 0,
+        }
     }
 }
 

@@ -56,7 +56,8 @@ struct OpenLaunch {
 }
 
 impl SliceRule {
-    fn of(plan: &Plan, headline: Option<Headline>) -> Self {
+    /// The rule of a plan, or for another quantity than the plan's.
+    pub fn of(plan: &Plan, headline: Option<Headline>) -> Self {
         let workers = plan.workers.as_ref();
         let is = |what: fn(&Workers) -> bool| workers.is_some_and(what);
         Self {
@@ -170,11 +171,6 @@ impl OpenLaunch {
         self.row.value = rule.value(&self.slices);
         self.row
     }
-}
-
-/// The rule for the rows of a plan.
-pub fn slice_rule(plan: &Plan) -> SliceRule {
-    SliceRule::of(plan, None)
 }
 
 /// Replaces the rows of a record in slices by one row for each run, and keeps the slices beside. Other records stay.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use crate::analysis::launches::{SliceRule, slice_rule};
+use crate::analysis::launches::SliceRule;
 use crate::plan::{Arm, Role};
 use crate::record::{Event, Record, Row, Rows};
 use crate::results::{
@@ -19,7 +19,7 @@ use crate::values::{Order, ValueUnit};
 /// Makes results of a record: of one with a row for each run, or of one with slices (`analysis::launches`).
 pub fn results(record: &Record) -> Results {
     let plan = &record.header.plan;
-    let rule = slice_rule(plan);
+    let rule = SliceRule::of(plan, None);
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
     let mut made = benchmarks(record);
     let launches = imported_launches(record);

@@ -1,6 +1,6 @@
 //! Times and counts of each run, read from the rows of a record.
 
-use crate::analysis::launches::slice_rule;
+use crate::analysis::launches::SliceRule;
 use crate::analysis::run_times::queued_ns;
 use crate::analysis::summary::ArmSummary;
 use crate::record::{Record, Rows};
@@ -44,7 +44,7 @@ pub fn samples_by_arm(record: &Record, arms: &[ArmSummary]) -> Vec<Vec<LedgerSam
     if !is_wall || (record.slices.is_some() && rows.has_own()) {
         return by_arm;
     }
-    let rule = slice_rule(plan);
+    let rule = SliceRule::of(plan, None);
     for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
         let arm = rows.arm(index);
         let Some(wall) = &arms[arm].times else { continue };
