@@ -19,8 +19,10 @@ pub(super) struct RunEvidence {
     hidden_ns: f64,
     /// CPU time of the run, if it was on at most one CPU at a time, ns.
     least_ns: Option<f64>,
-    /// Preemptions that were long enough to leave cold caches behind.
+    /// Preemptions on a busy machine.
     n_interruptions: u64,
+    /// What they can have left behind, ns. What ran instead took no longer to fill the caches than it ran.
+    left_ns_max: f64,
 }
 
 /// A run that was stalled, or whose tasks were preempted, for a larger share of its time was on a busy machine.
@@ -73,7 +75,8 @@ impl RunEvidence {
         };
         let least_ns = cpu_ns.filter(|ns| *ns <= ONE_CPU * time_ns);
         let n_interruptions = n_preempted.filter(|_| is_busy).unwrap_or(0);
-        Some(Self { time_ns, hidden_ns, least_ns, n_interruptions })
+        let left_ns_max = stalled_ns.unwrap_or(0.0).min(COST_NS * n_interruptions as f64);
+        Some(Self { time_ns, hidden_ns, least_ns, n_interruptions, left_ns_max })
     }
 
     /// The same for one loop of a slice. Preemptions are too few to be seen in a slice, and its CPU time contains the
@@ -85,6 +88,7 @@ impl RunEvidence {
             hidden_ns: self.hidden_ns * scale,
             least_ns: None,
             n_interruptions: 0,
+            left_ns_max: 0.0,
         }
     }
 }
@@ -106,16 +110,17 @@ pub(super) fn settle(times: &mut TimeSummary, runs: &[RunEvidence]) -> Option<In
         times.t0.value = times.t0.value.max(least_ns.min(times.min));
     }
     let found = without_interruptions(times, runs);
-    let hidden: Vec<f64> = low.iter().map(|run| run.hidden_ns).collect();
-    let hidden_ns = SortedSample::new(&hidden).map_or(0.0, |hidden| hidden.median());
-    let open_ns = match found {
-        Some(InterruptionSummary { each: None, usual, .. }) => hidden_ns.hypot(COST_NS * usual),
-        _ => hidden_ns,
-    };
+    let left_ns_max = found.and_then(|found| found.left_ns_max).unwrap_or(0.0);
+    let open_ns = median_of(&low, |run| run.hidden_ns).hypot(left_ns_max);
     if times.t0.value > 0.0 {
         times.t0.err = times.t0.err.map(|err| err.max(open_ns).min(times.t0.value));
     }
     found
+}
+
+fn median_of(runs: &[RunEvidence], value: fn(&RunEvidence) -> f64) -> f64 {
+    let values: Vec<f64> = runs.iter().map(value).collect();
+    SortedSample::new(&values).map_or(0.0, |sorted| sorted.median())
 }
 
 /// What an interruption cost on the machine of docs/experiments.md, at the median of seven programs: CPU time that cold
@@ -132,14 +137,15 @@ fn without_interruptions(
     match uninterrupted(&time_ns, &counts).ok()? {
         Interruptions::Negligible => None,
         Interruptions::UnknownCost { usual } => {
-            Some(InterruptionSummary { usual, each: None, removed_ns: None })
+            let left_ns_max = Some(median_of(runs, |run| run.left_ns_max));
+            Some(InterruptionSummary { usual, each: None, removed_ns: None, left_ns_max })
         }
         Interruptions::Removed(Uninterrupted { t0, per_interruption, usual, least }) => {
             times.t0 = UncertainValue { value: t0.value, err: Some(t0.err) };
             let each =
                 UncertainValue { value: per_interruption.value, err: Some(per_interruption.err) };
             let removed_ns = Some(each.value * least);
-            Some(InterruptionSummary { usual, each: Some(each), removed_ns })
+            Some(InterruptionSummary { usual, each: Some(each), removed_ns, left_ns_max: None })
         }
     }
 }
@@ -150,7 +156,9 @@ mod tests {
     use crate::analysis::times::times;
 
     fn run(time_ns: f64) -> RunEvidence {
-        RunEvidence { time_ns, hidden_ns: 0.0, least_ns: Some(time_ns), n_interruptions: 0 }
+        let least_ns = Some(time_ns);
+        let n_interruptions = 0;
+        RunEvidence { time_ns, hidden_ns: 0.0, least_ns, n_interruptions, left_ns_max: 0.0 }
     }
 
     fn settled(runs: &[RunEvidence]) -> (TimeSummary, Option<InterruptionSummary>) {
@@ -189,12 +197,17 @@ mod tests {
     #[test]
     fn the_cost_of_interruptions_is_taken_off_or_in_the_error() {
         let counts = [0, 3, 1, 5, 2, 8, 4, 0, 6, 1, 7, 2, 3, 9, 0, 5];
-        let busy = |n: u64| RunEvidence { n_interruptions: n, ..run(50e6 + 5e5 * n as f64) };
+        let busy = |n: u64| {
+            let left_ns_max = COST_NS * n as f64;
+            RunEvidence { n_interruptions: n, left_ns_max, ..run(50e6 + 5e5 * n as f64) }
+        };
         let (found, interruptions) = settled(&counts.map(busy));
         let each_ns = interruptions.unwrap().each.unwrap().value;
         assert!((found.t0.value - 50e6).abs() < 1e4 && (each_ns - 5e5).abs() < 1e4, "{found:?}");
         let (found, interruptions) = settled(&[8; 16].map(busy));
-        let expected = InterruptionSummary { usual: 8.0, each: None, removed_ns: None };
+        let left_ns_max = Some(8.0 * COST_NS);
+        let expected =
+            InterruptionSummary { usual: 8.0, each: None, removed_ns: None, left_ns_max };
         assert_eq!((interruptions, found.t0.value), (Some(expected), 54e6));
         assert!(found.t0.err.unwrap() >= 8.0 * COST_NS);
     }

@@ -77,6 +77,8 @@ pub struct InterruptionSummary {
     pub each: Option<UncertainValue>,
     /// What the clean t0 is below the times as measured, ns.
     pub removed_ns: Option<f64>,
+    /// Where the cost is not known, the part of the error of t0 that allows for it, ns.
+    pub left_ns_max: Option<f64>,
 }
 
 /// The slices of an arm, all its runs together.

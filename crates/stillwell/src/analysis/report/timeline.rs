@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stats::SortedSample;
 
-use crate::analysis::launches::{self, SliceRule};
+use crate::analysis::launches::SliceRule;
 use crate::analysis::run_times::{self, queued_ns};
 use crate::record::{Event, Record, Rows};
 use crate::values::metric::Metric;
@@ -119,7 +119,7 @@ pub fn timeline(record: &Record, arms: &[usize], n_max: usize) -> Timeline {
         Event::IsolationLost { first_step, .. } => Some(*first_step),
         _ => None,
     });
-    let rule = launches::SliceRule::of(&record.header.plan, None);
+    let rule = SliceRule::of(&record.header.plan, None);
     let source = TimelineSource { rows, rule, record, arms, lost, full_clock: full_clock(rows) };
     let mut found: Vec<(usize, usize)> = Vec::new();
     for index in 0..rows.len() {

@@ -118,11 +118,12 @@ fn stalls(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     let mut items =
         vec![format!("out of {} a run, {} went to other programs", time(run_ns), time(lost_ns))];
     if stalls.unclear_mean_ns >= STALLS_SHOWN * run_ns {
-        items.push(format!("{} more slept or waited", time(stalls.unclear_mean_ns)));
+        items.push(format!("{} more asleep, or waiting unseen", time(stalls.unclear_mean_ns)));
     }
     let is_shown = |found: &InterruptionSummary| {
         let clean_ns = run_ns - lost_ns;
-        found.removed_ns.is_none_or(|ns| ns >= STALLS_SHOWN * clean_ns)
+        let ns = found.removed_ns.or(found.left_ns_max);
+        ns.is_some_and(|ns| ns >= STALLS_SHOWN * clean_ns)
     };
     items.extend(arm.interruptions.filter(is_shown).map(|found| interruptions(found, time)));
     flow(out, INDENT, &items);
