@@ -114,8 +114,9 @@ fn a_statement_is_timed_in_the_processes_slices_and_loops_that_were_asked_for() 
 #[test]
 fn a_difference_is_found_and_its_size_is_right() {
     let bench = bench_with_worker();
-    workers(&bench, &["-l", "1000", "-n", "2"], &["./worker 50000 0 no", "./worker 60000 0 no"])
-        .ends_with(0);
+    // The times of this worker are made up, and its waits are real.
+    let options = ["-l", "1000", "-n", "2", "--clock", "wall"];
+    workers(&bench, &options, &["./worker 50000 0 no", "./worker 60000 0 no"]).ends_with(0);
     let analysis = analysis(&bench);
     let paired = &analysis["comparisons"][0]["evidence"];
     assert_eq!(paired["kind"], "paired");
@@ -139,7 +140,7 @@ fn the_difference_of_n_and_2n_loops_has_no_overhead() {
     assert_eq!(analysis(&bench)["arms"][0]["wall"]["t0"]["value"], 120.0);
     std::fs::remove_file(bench.path("r.swell")).unwrap();
     workers(&bench, &["-l", "1000", "-p", "3", "--clock", "cpu"], &programs).ends_with(0);
-    assert_eq!(analysis(&bench)["arms"][0]["wall"]["t0"]["value"], 60.0);
+    assert_eq!(analysis(&bench)["arms"][0]["cpu"]["t0"]["value"], 60.0);
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn the_interrupted_session_keeps_its_slices_and_leaves_no_worker() {
             bench
                 .read("r.swell")
                 .lines()
-                .any(|line| line.starts_with('[') && !line.contains(",null,"))
+                .any(|line| line.starts_with('[') && line.split(',').nth(2) != Some("null"))
         });
         running.signal(signal);
         let ran = running.finish();
