@@ -46,6 +46,8 @@ class _Rule:
             peak_kib = self.cell(row, "maxrss_kib")
             return None if peak_kib is None else peak_kib * 1024.0
         time_ns = self.cell(row, "cpu_ns" if self.headline == "cpu" else "wall_ns")
+        if self.headline == "clean" and time_ns is not None:
+            time_ns = max(0, time_ns - (self.cell(row, "stalled_ns") or 0))
         if time_ns is None:
             return None
         empty_ps = self.cell(row, "empty_loop_ps") if self.is_empty_loop_off else None
@@ -74,7 +76,7 @@ def _inner_loops(arm: Dict[str, Any]) -> int:
 def read_arms(path: str, headline: Optional[str] = None) -> List[Arm]:
     """The arms of a record, in its order. Raises `Error` if the file is not a record, or of a later version.
 
-    `headline` replaces the value that the record compares: `wall`, `cpu` or `memory`.
+    `headline` replaces the value that the record compares: `clean`, `wall`, `cpu` or `memory`.
     """
     with open(path, encoding="utf-8") as lines:
         header = _parse(path, 1, lines.readline())

@@ -262,6 +262,8 @@ class Records(ScriptCase):
 
         columns = ["wall_ns", "loops", "cpu_ns", "maxrss_kib", "value"]
         row = [5000, 100, 400, 7, 8008.0]
+        clean = {"columns": ["wall_ns", "stalled_ns"], "plan": {"arms": [{}], "workers": {"headline": "clean"}}}
+        self.assertEqual([_Rule(clean, None).slice([5000, stalled], 0, 100) for stalled in (None, 1000, 9000)], [50.0, 40.0, 0.0])
         header = {"columns": columns, "plan": {"arms": [{}], "workers": {}}}
         for headline, value in (("wall", 50.0), ("cpu", 4.0), ("memory", 7168.0), ("tracemalloc", None)):
             header["plan"]["workers"]["headline"] = headline
