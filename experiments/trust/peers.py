@@ -58,12 +58,13 @@ def stillwell_compare(first: Command, second: Command, budget_s: float) -> Measu
 
 
 def stillwell_t0(command: Command, budget_s: float | None) -> Measured:
-    """Stillwell with one command. None keeps all defaults."""
+    """Stillwell with one command. None keeps all defaults. The error is None if t0 is only an upper limit."""
     pathlib.Path("ours.swell").unlink(missing_ok=True)
     budget = [] if budget_s is None else ["--budget", f"{budget_s:.3f}s"]
     shown = json.loads(told(common.STILLWELL, "run", "--style", "none", "--json", "-o", "ours.swell", "-N", *budget,
                             " ".join(command)))
-    t0 = shown["analysis"]["arms"][0]["wall"]["t0"]
+    arm = shown["analysis"]["arms"][0]
+    t0 = (arm["clean"] or arm["wall"])["t0"]
     return {"a": wall_of(common.Record("ours.swell"), 0), "t0": t0["value"], "err": t0["err"]}
 
 

@@ -161,12 +161,12 @@ def excess_kurtosis(values: Sequence[float]) -> float:
 
 
 def t0_rows(sessions: Sequence[Session]) -> list[tuple[str, str, list[tuple[float, float]]]]:
-    """Values ± errors as each tool prints them, and by tim's rule from the times of both."""
+    """Values ± errors as each tool prints them, and by tim's rule from the times of both. An upper limit is no value."""
     rows = []
     for condition in CONDITIONS:
         for tool, rule in [("stillwell", "tim's rule, the times of stillwell"), ("tim", "tim's rule, the times of tim")]:
             ones = chosen(sessions, tool, "t0", condition)
-            rows.append((tool, condition, [(one["t0"], one["err"]) for one in ones]))
+            rows.append((tool, condition, [(one["t0"], one["err"]) for one in ones if one["err"] is not None]))
             estimates = [usual_tests.tim_estimate(one["a"]) for one in ones]
             rows.append((rule, condition, [(1e9 * value, 1e9 * error) for value, error in estimates]))
     return rows

@@ -125,39 +125,6 @@ pub fn uninterrupted(times: &[f64], interruptions: &[u64]) -> Result<Interruptio
     Ok(if is_sharp && is_near { Interruptions::Removed(found) } else { unknown })
 }
 
-/// As [`uninterrupted`], with a cost that is known from elsewhere: from other sessions of the same
-/// program, or as a range for this machine.
-///
-/// Fails as [`uninterrupted`], below 6 runs, and if the cost is negative, has a negative error or
-/// is as long as some run divided by its interruptions.
-///
-/// ```
-/// use stats::PointEstimate;
-/// let cost = PointEstimate { value: 0.5, err: 0.1 };
-/// let times = [60.0, 60.5, 60.2, 60.1, 60.4, 60.3];
-/// let found = stats::interruptions::with_cost(&times, &[20; 6], cost).unwrap();
-/// assert!((found.t0.value - 50.0).abs() < 1.0);
-/// assert!(found.t0.err >= 20.0 * 0.1);
-/// ```
-pub fn with_cost(
-    times: &[f64],
-    interruptions: &[u64],
-    cost: PointEstimate,
-) -> Result<Uninterrupted, Invalid> {
-    let runs = checked(times, interruptions)?;
-    if runs.len() < 6 {
-        return Err(Invalid::TooFew { need: 6, got: runs.len() });
-    }
-    let is_possible = cost.value >= 0.0 && runs.iter().all(|run| run.0 > cost.value * run.1);
-    if !is_possible {
-        return Err(Invalid::OutOfRange { name: "cost", value: cost.value });
-    }
-    if !(cost.err >= 0.0 && cost.err.is_finite()) {
-        return Err(Invalid::OutOfRange { name: "error of the cost", value: cost.err });
-    }
-    at_cost(&runs, cost)
-}
-
 /// t0 of at least 6 runs, with a cost below the time of each run by its count.
 fn at_cost(runs: &[Run], cost: PointEstimate) -> Result<Uninterrupted, Invalid> {
     let (value, least) = time_at_none(runs, cost.value)?;
@@ -333,9 +300,6 @@ mod tests {
             panic!("the cost is plain");
         };
         assert_eq!((found.t0.value, found.least), (50.0, 0.0));
-        let cost = PointEstimate { value: 0.5, err: 0.3 };
-        let told = with_cost(&exactly(&counts, 0.5), &counts, cost).unwrap();
-        assert_eq!(told.t0, PointEstimate { value: 50.0, err: 0.0 });
     }
 
     #[test]
@@ -371,9 +335,5 @@ mod tests {
         assert_eq!(uninterrupted(&[1.0, 2.0], &[1]), lengths);
         assert_eq!(uninterrupted(&[1.0, 0.0], &[1, 1]), Err(Invalid::NotPositive { index: 1 }));
         assert_eq!(uninterrupted(&[f64::NAN], &[1]), Err(Invalid::NotFinite { index: 0 }));
-        let cost = PointEstimate { value: 9.0, err: 0.0 };
-        let too_much = Err(Invalid::OutOfRange { name: "cost", value: 9.0 });
-        assert_eq!(with_cost(&[50.0; 6], &[6; 6], cost), too_much);
-        assert_eq!(with_cost(&[50.0; 5], &[1; 5], cost), Err(Invalid::TooFew { need: 6, got: 5 }));
     }
 }

@@ -1,14 +1,15 @@
 //! The times of each arm by every clock, and whether t0 is only an upper limit.
 
+use rayon::prelude::*;
+
 use crate::analysis::arm_values::by_arm;
-use crate::analysis::evidence::{RunEvidence, settle};
+use crate::analysis::evidence::{self, ArmEvidence, settle};
 use crate::analysis::launches::{gathered, values_by_arm};
 use crate::analysis::summary::{InterruptionSummary, NoClean, StallSummary, TimeSummary};
 use crate::analysis::times::{sliced_times, times};
 use crate::record::{Record, Rows};
 use crate::values::metric::Metric;
 use crate::values::{Clock, Headline};
-use rayon::prelude::*;
 
 /// The times of one arm.
 #[derive(Debug, Default)]
@@ -25,56 +26,62 @@ pub(super) struct ClockSummaries {
 /// The times of every arm of the plan.
 pub(super) fn of_arms(record: &Record) -> Vec<ClockSummaries> {
     let plan = &record.header.plan;
-    let n_arms = plan.arms.len();
     let rows = record.slices.as_ref().unwrap_or(&record.rows);
-    let shown = match &plan.workers {
+    let n_arms = plan.arms.len();
+    let compared_clock = match &plan.workers {
         Some(workers) => workers.headline.clock(),
         None => Some(rows.clock()),
     };
-    let shown = shown.filter(|_| !rows.has_own());
-    let compared = summaries(record, None);
-    let of = |clock: Clock, metric: Metric| match shown {
-        Some(shown) if shown == clock => compared.clone(),
-        Some(_) if rows.has(metric) => summaries(record, Some(clock)),
-        _ => vec![None; n_arms],
+    let Some(compared_clock) = compared_clock.filter(|_| !rows.has_own()) else {
+        return summaries(record, None).into_iter().map(of_other_values).collect();
     };
-    let has_stalls = rows.has(Metric::StalledNs);
-    let mut clean = of(Clock::Clean, Metric::StalledNs);
-    let cpu_metric = if record.slices.is_some() { Metric::CpuNs } else { Metric::UserUs };
-    let mut cpu = of(Clock::Cpu, cpu_metric);
-    let mut wall = if shown.is_some() { of(Clock::Wall, Metric::WallNs) } else { compared.clone() };
-    let mut found: Vec<ClockSummaries> = Vec::with_capacity(n_arms);
-    for (arm, mut times) in compared.into_iter().enumerate() {
-        let mut clean = clean[arm].take().filter(|_| has_stalls);
-        let mut wall = wall[arm].take();
-        let mut interruptions = None;
-        if let Some(clean) = &mut clean {
-            interruptions = settle(clean, &RunEvidence::of_arm(record, arm, Clock::Clean));
-        }
-        if let Some(wall) = wall.as_mut().filter(|_| shown.is_some()) {
-            settle(wall, &RunEvidence::of_arm(record, arm, Clock::Wall));
-        }
-        match shown {
-            Some(Clock::Clean) if clean.is_some() => times.clone_from(&clean),
-            Some(Clock::Clean | Clock::Wall) => times.clone_from(&wall),
-            Some(Clock::Cpu) | None => {}
-        }
-        let no_clean = match shown {
-            None => Some(NoClean::OtherValues),
-            Some(_) if !has_stalls => Some(NoClean::NoEvidence),
-            Some(_) => None,
+    let of = |clock: Clock| settled(record, clock);
+    let has_clean = rows.has(Metric::StalledNs);
+    let (mut clean, (mut wall, mut cpu)) = rayon::join(
+        || if has_clean { of(Clock::Clean) } else { vec![Settled::default(); n_arms] },
+        || (of(Clock::Wall), of(Clock::Cpu)),
+    );
+    let mut stalls = stalls_by_arm(&record.rows, n_arms);
+    let of_arm = |arm: usize| {
+        let (clean, interruptions) = std::mem::take(&mut clean[arm]);
+        let (wall, cpu) = (std::mem::take(&mut wall[arm]).0, std::mem::take(&mut cpu[arm]).0);
+        let compared = match compared_clock {
+            Clock::Clean => clean.as_ref().or(wall.as_ref()),
+            Clock::Wall => wall.as_ref(),
+            Clock::Cpu => cpu.as_ref(),
         };
-        found.push(ClockSummaries {
+        ClockSummaries {
+            times: compared.cloned(),
+            no_clean: (!has_clean).then_some(NoClean::NoEvidence),
             clean,
-            no_clean,
             wall,
-            cpu: cpu[arm].take(),
-            stalls: stalls(&record.rows, arm).filter(|_| shown.is_some()),
+            cpu,
+            stalls: stalls[arm].take(),
             interruptions,
-            times,
-        });
+        }
+    };
+    (0..n_arms).map(of_arm).collect()
+}
+
+fn of_other_values(values: Option<TimeSummary>) -> ClockSummaries {
+    let no_clean = Some(NoClean::OtherValues);
+    ClockSummaries { wall: values.clone(), times: values, no_clean, ..Default::default() }
+}
+
+/// The times of an arm by a clock, and what its interruptions cost.
+type Settled = (Option<TimeSummary>, Option<InterruptionSummary>);
+
+fn settled(record: &Record, clock: Clock) -> Vec<Settled> {
+    let found = summaries(record, Some(clock));
+    if clock == Clock::Cpu {
+        return found.into_iter().map(|times| (times, None)).collect();
     }
-    found
+    let evidence = evidence::of_arms(record, clock);
+    let of_arm = |(mut times, evidence): (Option<TimeSummary>, &ArmEvidence)| {
+        let interruptions = times.as_mut().and_then(|times| settle(times, evidence));
+        (times, interruptions)
+    };
+    found.into_iter().zip(&evidence).map(of_arm).collect()
 }
 
 /// The times of each arm by one clock, or the compared values.
@@ -95,27 +102,48 @@ fn summaries(record: &Record, clock: Option<Clock>) -> Vec<Option<TimeSummary>> 
     clock.par_iter().map(|runs| times(runs)).collect()
 }
 
-fn stalls(rows: &Rows, arm: usize) -> Option<StallSummary> {
-    let of_arm =
-        (0..rows.len()).filter(|&index| rows.arm(index) == arm && rows.is_measurement(index));
-    let (mut n, mut n_without) = (0, 0);
-    let [mut wall_ns, mut stalled_ns, mut unclear_ns] = [0.0; 3];
-    for index in of_arm {
-        let Some(wall) = rows.get(index, Metric::WallNs) else { continue };
-        let Some(stalled) = rows.get(index, Metric::StalledNs) else {
-            n_without += 1;
-            continue;
-        };
-        n += 1;
-        wall_ns += wall as f64;
-        stalled_ns += stalled as f64;
-        unclear_ns += rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64;
+/// Sums over the runs of one arm, ns. Runs without evidence are only counted.
+#[derive(Clone, Default)]
+struct StallSums {
+    n: usize,
+    n_without: usize,
+    wall_ns: f64,
+    stalled_ns: f64,
+    unclear_ns: f64,
+}
+
+fn stalls_by_arm(rows: &Rows, n_arms: usize) -> Vec<Option<StallSummary>> {
+    let mut sums = vec![StallSums::default(); n_arms];
+    for index in (0..rows.len()).filter(|&index| rows.is_measurement(index)) {
+        let Some(wall_ns) = rows.get(index, Metric::WallNs) else { continue };
+        sums[rows.arm(index)].add(
+            wall_ns as f64,
+            rows.get(index, Metric::StalledNs).map(|ns| ns as f64),
+            rows.get(index, Metric::UnclearNs).unwrap_or(0) as f64,
+        );
     }
-    let mean = |sum: f64| sum / f64::from(n);
-    (n > 0).then(|| StallSummary {
-        wall_mean_ns: mean(wall_ns),
-        stalled_mean_ns: mean(stalled_ns),
-        unclear_mean_ns: mean(unclear_ns),
-        n_without,
-    })
+    sums.iter().map(StallSums::summary).collect()
+}
+
+impl StallSums {
+    fn add(&mut self, wall_ns: f64, stalled_ns: Option<f64>, unclear_ns: f64) {
+        let Some(stalled_ns) = stalled_ns else {
+            self.n_without += 1;
+            return;
+        };
+        self.n += 1;
+        self.wall_ns += wall_ns;
+        self.stalled_ns += stalled_ns;
+        self.unclear_ns += unclear_ns;
+    }
+
+    fn summary(&self) -> Option<StallSummary> {
+        let mean = |sum: f64| sum / self.n as f64;
+        (self.n > 0).then(|| StallSummary {
+            wall_mean_ns: mean(self.wall_ns),
+            stalled_mean_ns: mean(self.stalled_ns),
+            unclear_mean_ns: mean(self.unclear_ns),
+            n_without: self.n_without,
+        })
+    }
 }

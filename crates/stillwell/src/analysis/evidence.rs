@@ -3,6 +3,7 @@
 use stats::SortedSample;
 use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
 
+use crate::analysis::arm_values::by_arm;
 use crate::analysis::launches::SliceRule;
 use crate::analysis::run_times::cpu_ns;
 use crate::analysis::summary::{InterruptionSummary, TimeSummary, UncertainValue};
@@ -10,15 +11,22 @@ use crate::record::{Record, Rows};
 use crate::values::Clock;
 use crate::values::metric::Metric;
 
+/// What is known of the time that an arm's runs may have lost unseen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ArmEvidence {
+    /// In run order.
+    runs: Vec<RunEvidence>,
+    /// Smallest CPU time of a run, ns. 0 if some run was on several CPUs at a time.
+    least_ns: f64,
+}
+
 /// What is known of the time that one run may have lost unseen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RunEvidence {
+struct RunEvidence {
     /// The compared time of the run, ns.
     time_ns: f64,
     /// The part of it that may have gone to other programs, ns.
     hidden_ns: f64,
-    /// CPU time of the run, if it was on at most one CPU at a time, ns.
-    least_ns: Option<f64>,
     /// Preemptions on a busy machine.
     n_interruptions: u64,
     /// What they can have left behind, ns. What ran instead took no longer to fill the caches than it ran.
@@ -33,24 +41,49 @@ const HIDDEN_SHARE: f64 = 0.01;
 const ONE_CPU: f64 = 1.02;
 /// Share of the runs that t0 rests on.
 const LOW: f64 = 0.2;
+/// What an interruption is taken to cost if the runs do not show it, ns: CPU time after it, because caches and predictors
+/// are cold. Measured costs: 0.3 to 0.9 ms, and nothing for a loop that needs no memory.
+const COST_NS: f64 = 400e3;
 
-impl RunEvidence {
-    /// What is known of an arm's runs, in run order. If runs have slices, of those: the fastest ones make a run's value.
-    pub(super) fn of_arm(record: &Record, arm: usize, clock: Clock) -> Vec<Self> {
-        let plan = &record.header.plan;
-        let rows = record.slices.as_ref().unwrap_or(&record.rows);
-        let rule = record.slices.as_ref().map(|_| SliceRule::of(plan, Some(clock.into())));
-        let of_arm = (0..rows.len()).filter(|&at| rows.arm(at) == arm && rows.is_measurement(at));
-        let found = of_arm.filter_map(|index| {
-            let run = Self::of(rows, index, clock)?;
-            let Some(rule) = &rule else { return Some(run) };
-            let (_, per_loop) = rule.slice(&rows.row(index))?;
-            Some(run.per_loop(per_loop))
-        });
-        found.collect()
+/// What is known of each arm of the plan, by a clock. If runs have slices, of those: the fastest ones make a run's value.
+pub(super) fn of_arms(record: &Record, clock: Clock) -> Vec<ArmEvidence> {
+    let plan = &record.header.plan;
+    let rows = record.slices.as_ref().unwrap_or(&record.rows);
+    let rule = record.slices.as_ref().map(|_| SliceRule::of(plan, Some(clock.into())));
+    let found = by_arm(rows, plan.arms.len(), |rows, index| {
+        let (run, least_ns) = RunEvidence::of(rows, index, clock)?;
+        let Some(rule) = &rule else { return Some((run, least_ns)) };
+        let (_, per_loop) = rule.slice(&rows.row(index))?;
+        // The CPU time of a slice contains the reading of the clocks.
+        Some((run.per_loop(per_loop), 0.0))
+    });
+    found.into_iter().map(ArmEvidence::new).collect()
+}
+
+impl ArmEvidence {
+    fn new(runs: Vec<(RunEvidence, f64)>) -> Self {
+        let least_ns = runs.iter().map(|run| run.1).min_by(f64::total_cmp).unwrap_or(0.0);
+        Self { runs: runs.into_iter().map(|run| run.0).collect(), least_ns }
     }
 
-    fn of(rows: &Rows, index: usize, clock: Clock) -> Option<Self> {
+    /// (time, hidden time) of the share `LOW` of the runs with the lowest times, ns. Empty if no run hides anything.
+    fn low(&self) -> Vec<(f64, f64)> {
+        if self.runs.iter().all(|run| run.hidden_ns == 0.0) {
+            return Vec::new();
+        }
+        let mut runs: Vec<_> = self.runs.iter().map(|run| (run.time_ns, run.hidden_ns)).collect();
+        let n_low = ((LOW * runs.len() as f64).ceil() as usize).max(1);
+        if n_low < runs.len() {
+            runs.select_nth_unstable_by(n_low, |a, b| a.0.total_cmp(&b.0));
+            runs.truncate(n_low);
+        }
+        runs
+    }
+}
+
+impl RunEvidence {
+    /// A run, and its CPU time if it was on at most one CPU at a time, else 0, ns.
+    fn of(rows: &Rows, index: usize, clock: Clock) -> Option<(Self, f64)> {
         let time_ns = rows.time_ns(index, clock)?;
         let wall_ns = rows.time_ns(index, Clock::Wall)?;
         let cpu_ns = match rows.get(index, Metric::CpuNs) {
@@ -73,20 +106,18 @@ impl RunEvidence {
                 cpu_ns.filter(|_| is_preempted).map_or(0.0, |ns| (wall_ns - ns).max(0.0))
             }
         };
-        let least_ns = cpu_ns.filter(|ns| *ns <= ONE_CPU * time_ns);
+        let least_ns = cpu_ns.filter(|ns| *ns <= ONE_CPU * time_ns).unwrap_or(0.0);
         let n_interruptions = n_preempted.filter(|_| is_busy).unwrap_or(0);
         let left_ns_max = stalled_ns.unwrap_or(0.0).min(COST_NS * n_interruptions as f64);
-        Some(Self { time_ns, hidden_ns, least_ns, n_interruptions, left_ns_max })
+        Some((Self { time_ns, hidden_ns, n_interruptions, left_ns_max }, least_ns))
     }
 
-    /// The same for one loop of a slice. Preemptions are too few to be seen in a slice, and its CPU time contains the
-    /// reading of the clocks.
+    /// The same for one loop of a slice. Preemptions are too few to be seen in a slice.
     fn per_loop(self, per_loop_ns: f64) -> Self {
         let scale = if self.time_ns > 0.0 { per_loop_ns / self.time_ns } else { 0.0 };
         Self {
             time_ns: per_loop_ns,
             hidden_ns: self.hidden_ns * scale,
-            least_ns: None,
             n_interruptions: 0,
             left_ns_max: 0.0,
         }
@@ -95,49 +126,46 @@ impl RunEvidence {
 
 /// Puts t0 where the evidence allows it: at the time without interruptions if the runs show what those cost, and not
 /// below the CPU time of a program that does one thing at a time. Its error is at least what the evidence leaves open.
-pub(super) fn settle(times: &mut TimeSummary, runs: &[RunEvidence]) -> Option<InterruptionSummary> {
-    let mut low: Vec<RunEvidence> = runs.to_vec();
-    low.sort_by(|a, b| a.time_ns.total_cmp(&b.time_ns));
-    low.truncate(((LOW * low.len() as f64).ceil() as usize).max(1));
-    let is_hidden = |run: &RunEvidence| run.hidden_ns > HIDDEN_SHARE * run.time_ns;
-    if !low.is_empty() && low.iter().all(is_hidden) {
+pub(super) fn settle(
+    times: &mut TimeSummary,
+    evidence: &ArmEvidence,
+) -> Option<InterruptionSummary> {
+    let low = evidence.low();
+    if !low.is_empty() && low.iter().all(|(time_ns, hidden_ns)| *hidden_ns > HIDDEN_SHARE * time_ns)
+    {
         times.is_upper_limit = true;
         times.t0 = UncertainValue { value: times.min, err: None };
         return None;
     }
-    let least_ns = runs.iter().map(|run| run.least_ns.unwrap_or(0.0)).min_by(f64::total_cmp);
-    if let Some(least_ns) = least_ns {
-        times.t0.value = times.t0.value.max(least_ns.min(times.min));
-    }
-    let found = without_interruptions(times, runs);
+    times.t0.value = times.t0.value.max(evidence.least_ns.min(times.min));
+    let found = without_interruptions(times, &evidence.runs);
     let left_ns_max = found.and_then(|found| found.left_ns_max).unwrap_or(0.0);
-    let open_ns = median_of(&low, |run| run.hidden_ns).hypot(left_ns_max);
+    let open_ns = median_of(low.iter().map(|run| run.1)).hypot(left_ns_max);
     if times.t0.value > 0.0 {
         times.t0.err = times.t0.err.map(|err| err.max(open_ns).min(times.t0.value));
     }
     found
 }
 
-fn median_of(runs: &[RunEvidence], value: fn(&RunEvidence) -> f64) -> f64 {
-    let values: Vec<f64> = runs.iter().map(value).collect();
+fn median_of(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
     SortedSample::new(&values).map_or(0.0, |sorted| sorted.median())
 }
-
-/// What an interruption cost on the machine of docs/experiments.md, at the median of seven programs: CPU time that cold
-/// caches and predictors took, ns. Some programs lose nothing, others twice as much.
-const COST_NS: f64 = 400e3;
 
 /// Extrapolates t0 to no interruption, where the runs of the session show what one costs.
 fn without_interruptions(
     times: &mut TimeSummary,
     runs: &[RunEvidence],
 ) -> Option<InterruptionSummary> {
+    if runs.iter().all(|run| run.n_interruptions == 0) {
+        return None;
+    }
     let time_ns: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
     let counts: Vec<u64> = runs.iter().map(|run| run.n_interruptions).collect();
     match uninterrupted(&time_ns, &counts).ok()? {
         Interruptions::Negligible => None,
         Interruptions::UnknownCost { usual } => {
-            let left_ns_max = Some(median_of(runs, |run| run.left_ns_max));
+            let left_ns_max = Some(median_of(runs.iter().map(|run| run.left_ns_max)));
             Some(InterruptionSummary { usual, each: None, removed_ns: None, left_ns_max })
         }
         Interruptions::Removed(Uninterrupted { t0, per_interruption, usual, least }) => {
@@ -156,15 +184,14 @@ mod tests {
     use crate::analysis::times::times;
 
     fn run(time_ns: f64) -> RunEvidence {
-        let least_ns = Some(time_ns);
-        let n_interruptions = 0;
-        RunEvidence { time_ns, hidden_ns: 0.0, least_ns, n_interruptions, left_ns_max: 0.0 }
+        RunEvidence { time_ns, hidden_ns: 0.0, n_interruptions: 0, left_ns_max: 0.0 }
     }
 
-    fn settled(runs: &[RunEvidence]) -> (TimeSummary, Option<InterruptionSummary>) {
+    fn settled(runs: &[RunEvidence], least_ns: f64) -> (TimeSummary, Option<InterruptionSummary>) {
         let values: Vec<f64> = runs.iter().map(|run| run.time_ns).collect();
         let mut found = times(&values).unwrap();
-        let interruptions = settle(&mut found, runs);
+        let evidence = ArmEvidence { runs: runs.to_vec(), least_ns };
+        let interruptions = settle(&mut found, &evidence);
         (found, interruptions)
     }
 
@@ -173,24 +200,36 @@ mod tests {
         let mut runs: Vec<RunEvidence> = (0..20)
             .map(|at| RunEvidence { hidden_ns: 2e6, ..run(10e6 + 1e4 * f64::from(at)) })
             .collect();
-        let (found, _) = settled(&runs);
+        let (found, _) = settled(&runs, 10e6);
         assert!(found.is_upper_limit);
         assert_eq!(found.t0, UncertainValue { value: 10e6, err: None });
         runs[1].hidden_ns = 0.0;
-        let (found, _) = settled(&runs);
+        let (found, _) = settled(&runs, 10e6);
         assert!(!found.is_upper_limit && found.t0.err.unwrap() >= 2e6, "{found:?}");
+    }
+
+    #[test]
+    fn the_limit_is_of_the_lowest_fifth() {
+        let mut runs: Vec<RunEvidence> =
+            (0..20).map(|at| run(10e6 + 1e4 * f64::from((at * 7) % 20))).collect();
+        let hide = |run: &mut RunEvidence, below: f64| {
+            run.hidden_ns = if run.time_ns < below { 2e6 } else { 0.0 };
+        };
+        runs.iter_mut().for_each(|run| hide(run, 10e6 + 3.5e4));
+        assert!(settled(&runs, 0.0).0.is_upper_limit);
+        runs.iter_mut().for_each(|run| hide(run, 10e6 + 2.5e4));
+        assert!(!settled(&runs, 0.0).0.is_upper_limit);
     }
 
     #[test]
     fn t0_is_not_below_the_cpu_time_and_its_error_not_above_t0() {
         let mut runs: Vec<RunEvidence> =
             (0..24).map(|at| run(10e6 + 3e5 * f64::from(at * 7 % 24))).collect();
-        assert_eq!(settled(&runs).0.t0.value, 10e6);
-        runs[3].least_ns = None;
-        assert!(settled(&runs).0.t0.value < 10e6);
+        assert_eq!(settled(&runs, 10e6).0.t0.value, 10e6);
+        assert!(settled(&runs, 0.0).0.t0.value < 10e6);
         runs.iter_mut().for_each(|run| run.hidden_ns = 0.009 * run.time_ns);
         runs[0].hidden_ns = 1e9;
-        let (found, _) = settled(&runs);
+        let (found, _) = settled(&runs, 0.0);
         assert!(found.t0.err.unwrap() <= found.t0.value);
     }
 
@@ -201,10 +240,10 @@ mod tests {
             let left_ns_max = COST_NS * n as f64;
             RunEvidence { n_interruptions: n, left_ns_max, ..run(50e6 + 5e5 * n as f64) }
         };
-        let (found, interruptions) = settled(&counts.map(busy));
+        let (found, interruptions) = settled(&counts.map(busy), 50e6);
         let each_ns = interruptions.unwrap().each.unwrap().value;
         assert!((found.t0.value - 50e6).abs() < 1e4 && (each_ns - 5e5).abs() < 1e4, "{found:?}");
-        let (found, interruptions) = settled(&[8; 16].map(busy));
+        let (found, interruptions) = settled(&[8; 16].map(busy), 54e6);
         let left_ns_max = Some(8.0 * COST_NS);
         let expected =
             InterruptionSummary { usual: 8.0, each: None, removed_ns: None, left_ns_max };

@@ -100,7 +100,7 @@ test("an arm can be hidden, and a scale be chosen", async (t) => {
 });
 
 test("a suite is sorted and filtered", async (t) => {
-  suite(directory, "suite.swell", { nBenchmarks: 12, nBlocks: 24 });
+  suite(directory, "suite.swell", { nBenchmarks: 12, nBlocks: 100 });
   const page = await open(t, report("suite.html", ["suite.swell"]));
   const rows = page.locator("#index-table tbody tr:visible");
   assert.equal(await rows.count(), 12);
