@@ -10,11 +10,13 @@ use crate::host::Host;
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::WorkerFailure;
 use crate::plan::Arm;
+use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::{decide_bench, names, programs};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
 use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
+use crate::sys::may_raise_priority;
 use crate::values::exit_code;
 
 /// The name of the benchmark that forked functions are variants of.
@@ -55,7 +57,8 @@ fn measure(
     if spec.list {
         return list(&names(&spec.benchmark, &found)?);
     }
-    let plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
+    let mut plan = decide_bench(spec, commands, &found, &survey.facts, drawn_seed()?)?;
+    raise(&mut plan.process, &spec.session.workers.priority, || may_raise_priority(HIGHEST));
     let record = spec.session.output.record.as_deref();
     let mut start = SessionStart::new(&plan, survey, record, guard);
     start.maker = Some(maker);

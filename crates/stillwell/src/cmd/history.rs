@@ -247,7 +247,27 @@ fn entries(search: &HistorySearch, name: Option<&str>) -> Result<Vec<StoredResul
     if let Some(machine) = &search.machine {
         entries.retain(|entry| entry.origin.machine.contains(machine));
     }
+    if estimate(search) == Estimate::T0 {
+        leave_limits_out(&mut entries);
+    }
     Ok(entries)
+}
+
+/// A t0 that is only an upper limit would look like a change of the program.
+fn leave_limits_out(entries: &mut Vec<StoredResult>) {
+    let n_before = entries.len();
+    entries.retain(|entry| !entry.result.t0_is_limit);
+    let n_limits = n_before - entries.len();
+    if n_limits > 0 {
+        let results =
+            if n_limits == 1 { "1 result is" } else { &format!("{n_limits} results are") };
+        writeln!(
+            anstream::stderr(),
+            "stillwell: {results} left out: every run was interrupted, so t0 is only an upper limit; \
+             --by median takes all"
+        )
+        .ok();
+    }
 }
 
 fn estimate(search: &HistorySearch) -> Estimate {

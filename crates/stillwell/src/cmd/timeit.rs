@@ -5,9 +5,11 @@ use anyhow::Result;
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::host::Host;
 use crate::measure::programs::behind_shim;
+use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::decide_timeit;
 use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::TimeitVerb;
+use crate::sys::may_raise_priority;
 
 /// Measures, then shows.
 pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
@@ -15,6 +17,7 @@ pub fn timeit(verb: &TimeitVerb) -> Result<u8> {
     Guard::for_workers(&verb.host_root, &session.workers)?.hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
         let mut plan = decide_timeit(&verb.spec, &survey.facts, drawn_seed()?)?;
+        raise(&mut plan.process, &session.workers.priority, || may_raise_priority(HIGHEST));
         for arm in &mut plan.arms {
             if let Some(executable) = behind_shim(&arm.argv[0], guard.user()) {
                 arm.argv[0] = executable;

@@ -74,6 +74,7 @@ fn result(record: &Record, summary: &ArmSummary, has_programs: bool) -> Option<B
         n_runs: summary.n_runs,
         t0: t0.value,
         t0_err: t0.err,
+        t0_is_limit: times.is_upper_limit,
         median,
         mean,
         revision,
@@ -86,7 +87,11 @@ pub fn origin(record: &Record, file: &str) -> RecordOrigin {
     let header = &record.header;
     let metadata = header.imported.as_ref().map(|imported| &imported.metadata);
     let lookup = |key: &str| text(metadata?.get(key)?);
-    origin_of(file, &header.facts, &header.tool, &header.created, lookup)
+    let mut origin = origin_of(file, &header.facts, &header.tool, &header.created, lookup);
+    if metadata.is_none() {
+        origin.surroundings.push(("clock".into(), record.rows.clock().name()));
+    }
+    origin
 }
 
 /// Origin of a file of another program.
@@ -141,6 +146,7 @@ fn summary_result(label: &str, unit: &str, summary: &SummaryStatistics) -> Optio
         n_runs: summary.count.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
         t0: summary.min.unwrap_or(median),
         t0_err: None,
+        t0_is_limit: false,
         median,
         mean: summary.mean.unwrap_or(median),
         revision: None,

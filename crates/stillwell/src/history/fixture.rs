@@ -11,6 +11,7 @@ pub fn result(benchmark: &str, t0: f64, t0_err: Option<f64>) -> BenchmarkResult 
         n_runs: 10,
         t0,
         t0_err,
+        t0_is_limit: false,
         median: 1.0,
         mean: 1.0,
         revision: None,

@@ -40,6 +40,8 @@ pub struct BenchmarkResult {
     pub t0: f64,
     /// Error of the noise-free time.
     pub t0_err: Option<f64>,
+    /// Whether `t0` is only an upper limit, because every run was interrupted. A series of t0 has no such results.
+    pub t0_is_limit: bool,
     pub median: f64,
     pub mean: f64,
     /// The measured commit.

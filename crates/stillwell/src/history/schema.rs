@@ -61,6 +61,11 @@ const MIGRATIONS: &[Migration] = &[
     ",
         then: Some(find_sessions),
     },
+    // t0 of a record may be only an upper limit.
+    Migration {
+        sql: "ALTER TABLE result ADD COLUMN t0_is_limit INTEGER NOT NULL DEFAULT 0;",
+        then: None,
+    },
 ];
 
 /// Creates the tables, or migrates them to the newest version.

@@ -131,7 +131,7 @@ impl HistoryStore {
     fn try_entries(&self, filter: Option<&str>) -> Result<Vec<StoredResult>> {
         let origins = self.origins()?;
         let mut select = self.connection.prepare(
-            "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s
+            "SELECT record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s, t0_is_limit
              FROM result WHERE ?1 IS NULL OR instr(benchmark, ?1) > 0",
         )?;
         let mut rows = select.query([filter])?;
@@ -151,6 +151,7 @@ impl HistoryStore {
                 mean: row.get(8)?,
                 revision: row.get(9)?,
                 committed_s: row.get(10)?,
+                t0_is_limit: row.get(11)?,
             };
             entries.push(StoredResult { record, origin: Arc::clone(origin), result });
         }
@@ -233,8 +234,8 @@ fn add_results<'a>(
     results: impl Iterator<Item = &'a BenchmarkResult>,
 ) -> Result<()> {
     let mut insert = transaction.prepare(
-        "INSERT INTO result (record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO result (record, benchmark, arm, unit, n_runs, t0, t0_err, median, mean, revision, committed_s, t0_is_limit)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     for result in results {
         insert.execute(params![
@@ -248,7 +249,8 @@ fn add_results<'a>(
             result.median,
             result.mean,
             result.revision,
-            result.committed_s
+            result.committed_s,
+            result.t0_is_limit
         ])?;
     }
     Ok(())
@@ -267,6 +269,7 @@ mod tests {
             n_runs: 12,
             t0: 1.5,
             t0_err: None,
+            t0_is_limit: true,
             median: 1.6,
             mean: 1.7,
             revision: Some("v1".into()),

@@ -10,7 +10,9 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpriority_process, pidfd_open, setpriority_process,
+};
 
 use crate::measure::child_run::ChildRun;
 use crate::measure::clock::monotonic_ns;
@@ -85,6 +87,14 @@ fn serve_requests(front_end: i32) -> Result<()> {
     }
 }
 
+/// Sets the nice level of this process. Returns the level before, or `None` if that is not allowed: the first run then
+/// says so.
+fn raise_own_priority(nice: i32) -> Option<i32> {
+    let before = getpriority_process(None).ok()?;
+    setpriority_process(None, nice).ok()?;
+    Some(before)
+}
+
 /// The state of the launcher from one batch to the next.
 struct LauncherLoop {
     front_end: i32,
@@ -107,6 +117,8 @@ impl LauncherLoop {
             pin_myself(cpus)
                 .with_context(|| format!("cannot move the launcher to CPUs {cpus:?}"))?;
         }
+        // Else the next run begins when other programs let the launcher go on.
+        let own_nice = open.nice.filter(|&nice| nice < 0).and_then(raise_own_priority);
         let cpus = open.affinity.clone().unwrap_or_else(|| allowed.clone());
         let is_with_runs = open.launcher_cpus == open.affinity;
         let (counters, mut gaps) = if open.evidence {
@@ -145,6 +157,7 @@ impl LauncherLoop {
             },
             plain: Attributes {
                 affinity: open.launcher_cpus.map(|_| CpuMask::new(&allowed)),
+                nice: own_nice,
                 run_as: open.run_as,
                 ..Attributes::default()
             },

@@ -212,7 +212,7 @@ impl RunTasks {
                 totals.preempted_ns += if is_preempted { waited_ns } else { 0 };
                 totals.first_waited_ns += if event.thread == self.first { waited_ns } else { 0 };
             }
-            // Nobody saw when it was woken.
+            // Its wake was not seen.
             TaskState::Asleep { quiet_ns, stalled_ns } => {
                 self.totals.unclear_ns += self.quiet_ns - quiet_ns.max(self.seen_quiet_ns);
                 self.seen_quiet_ns = self.quiet_ns;
@@ -312,7 +312,7 @@ mod tests {
         let events = [(10, 2, MadeBy(1), 0), (20, 1, Out, 0), (30, 2, In, 0), (50, 2, Ended, 0)];
         let rest = [(60, 1, In, 0), (70, 1, Ended, 0)];
         let all = [&events[..], &rest].concat();
-        // From 50 to 60, task 2 ends or task 1 waits: nobody knows.
+        // From 50 to 60, task 2 ends or task 1 waits. Without a wake, both are possible.
         assert_eq!(stall(&all, None), (10, 10));
         // Task 1 waited 25 after its sleep; during 30 of that sleep task 2 ran, or waited.
         assert_eq!(stall(&all, Some(25)), (10, 10));
@@ -336,7 +336,7 @@ mod tests {
         // Task 1 did what task 2 waited for.
         let own = [&events[..], &first[..2], &[(60, 2, WokenBy(1), 0)], &end, &seen_end].concat();
         assert_eq!(stall(&own, None), (30, 0));
-        // Nobody knows what it waited for.
+        // What it waited for was not seen.
         let unseen = [&events[..], &first, &end, &seen_end[1..]].concat();
         assert_eq!(stall(&unseen, None), (0, 30 + 34 + 2));
     }

@@ -183,6 +183,7 @@ fn process_plan(process: &ProcessRequest, facts: &Facts) -> Result<ProcessPlan> 
         launcher_cpus: affinity.clone(),
         affinity,
         nice: process.priority.nice,
+        is_raised: false,
         sched: process.priority.sched,
         rlimits: process.rlimits.clone(),
         no_aslr: process.layout.no_aslr,

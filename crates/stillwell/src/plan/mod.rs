@@ -340,6 +340,9 @@ pub struct ProcessPlan {
     pub launcher_cpus: Option<Vec<usize>>,
     /// Nice level.
     pub nice: Option<i32>,
+    /// Whether Stillwell chose the nice level, because the user's rights allow it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_raised: bool,
     /// Scheduling policy.
     pub sched: Option<Sched>,
     /// Soft resource limits.

@@ -6,6 +6,7 @@ use crate::analysis::{Analysis, ArmSummary, end_reason};
 use crate::plan::{Plan, ShellReason, Stopping};
 use crate::record::{EndReason, Event, Record};
 use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::remedies::Audience;
 use crate::render::styles::paint;
 use crate::render::{Styles, notes};
 use crate::values::Order;
@@ -29,6 +30,7 @@ pub(super) fn lines(out: &mut String, record: &Record, analysis: &Analysis, styl
         writeln!(out, "note: {n_more} more with --json").ok();
     }
     not_measured(out, plan, analysis);
+    priority(out, plan);
     shell(out, plan);
     order(out, record);
     end(out, record, analysis, styles);
@@ -55,6 +57,17 @@ fn not_measured(out: &mut String, plan: &Plan, analysis: &Analysis) {
     if !missing.is_empty() {
         wrap(out, "not measured here: ", 6, &format!("{} (why: --json, gaps)", missing.join(", ")));
     }
+}
+
+fn priority(out: &mut String, plan: &Plan) {
+    let Some(nice) = plan.process.nice.filter(|_| plan.process.is_raised) else { return };
+    let option = Audience::of(plan).words("⟦priority⟧");
+    wrap(
+        out,
+        "priority: ",
+        6,
+        &format!("nice {nice}, as the rights allow; {option} off leaves it"),
+    );
 }
 
 fn shell(out: &mut String, plan: &Plan) {

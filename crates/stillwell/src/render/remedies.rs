@@ -123,6 +123,8 @@ impl Audience {
             ("run-tuned", Self::Workers) => "timeit --tune",
             ("run-tuned", Self::Suite) => "bench --tune",
             ("run-tuned", _) => "run --tune",
+            ("priority", Self::Suite) => "bench --priority",
+            ("priority", _) => "--priority",
             ("sched", Self::Suite) => "bench --sched",
             ("sched", _) => "--sched",
             ("setup", Self::Suite) => "`setup`",

@@ -3,7 +3,9 @@
 
 use clap::Args;
 
-use crate::values::{Clock, Estimand, FailOn, NameList, Padding, Percent, Sched, TimeSpan};
+use crate::values::{
+    Clock, Estimand, FailOn, NameList, Padding, Percent, Priority, Sched, TimeSpan,
+};
 
 /// When a session stops by itself.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -21,7 +23,11 @@ pub struct StopOptions {
 /// How the scheduler treats the timed processes.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct PriorityOptions {
-    /// Nice level, -20 (needs root) to 19 [default: as it is now]
+    /// Whether the processes go before others: auto (nice level -20 where that is allowed, as for root) or off; --nice and
+    /// --sched go before this [default: auto]
+    #[arg(long, value_name = "WHEN")]
+    pub priority: Option<Priority>,
+    /// Nice level, -20 (needs root) to 19 [default: as --priority says]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: Option<i32>,
     /// Scheduling policy: other, batch, fifo[:PRIO] or rr[:PRIO], priority 1 to 99 (default 50; needs root)

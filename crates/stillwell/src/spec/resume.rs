@@ -61,7 +61,7 @@ mod tests {
     use crate::spec::{Cli, Verb};
 
     /// Arguments that change the plan or its commands.
-    const REFUSED: [&str; 38] = [
+    const REFUSED: [&str; 39] = [
         "commands",
         "benchmark",
         "filter",
@@ -91,6 +91,7 @@ mod tests {
         "affinity",
         "inherit_environ",
         "nice",
+        "priority",
         "sched",
         "no_aslr",
         "env_padding",

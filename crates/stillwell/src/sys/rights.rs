@@ -1,9 +1,17 @@
 //! File access with the rights of another user, for a root that works on that user's behalf.
 
-use rustix::process::getgroups;
+use rustix::process::{getgroups, setpriority_process};
 use rustix::thread::set_thread_groups;
 
 use crate::sys::User;
+
+/// Whether this process may set this nice level. A thread tries it: in a container, root may lack the capability, and
+/// a user may have a limit that allows it (setpriority(2), RLIMIT_NICE).
+pub fn may_raise_priority(nice: i32) -> bool {
+    // On Linux the level is that of the calling thread.
+    let tries = std::thread::Builder::new().spawn(move || setpriority_process(None, nice).is_ok());
+    tries.is_ok_and(|tries| tries.join().unwrap_or(false))
+}
 
 /// Calls `act` while this thread opens and makes files as another user: new files belong to that user, and access
 /// that the user does not have fails. The other rights of the thread stay (setfsuid(2)). Other threads do not change.

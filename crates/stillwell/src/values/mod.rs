@@ -33,7 +33,7 @@ pub use percent::Percent;
 pub use process::{OutputTarget, Padding, Sched, Shell};
 pub use rlimit::Rlimit;
 pub use statistic::{
-    ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, Order,
+    ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, Order, Priority,
 };
 pub use tim::TimShape;
 pub use time_span::TimeSpan;

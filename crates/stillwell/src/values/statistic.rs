@@ -43,6 +43,24 @@ impl Clock {
     pub fn of_old_plans() -> Self {
         Self::Wall
     }
+
+    /// Its name as an option's value.
+    pub fn name(self) -> String {
+        option_value(&self)
+    }
+}
+
+fn option_value(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Whether runs go before the other programs of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Priority {
+    /// Where the user's rights allow it.
+    #[default]
+    Auto,
+    Off,
 }
 
 /// Which statistic of the runs is compared.
@@ -94,6 +112,13 @@ pub enum Estimate {
     T0,
     Median,
     Mean,
+}
+
+impl Estimate {
+    /// Its name as an option's value.
+    pub fn name(self) -> String {
+        option_value(&self)
+    }
 }
 
 /// Smallest number of runs for a calibration. Fewer have too few different stretches.

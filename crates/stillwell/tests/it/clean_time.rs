@@ -39,7 +39,8 @@ fn beside_load(commands: &str) -> (Bench, Record) {
     let bench = Bench::new();
     let running = busy(&bench, "2");
     let command = format!("sh -c '{commands}'");
-    bench.run(&["-w", "0", "-r", "6", "--affinity", "0", "-N", &command]).ends_with(0);
+    let share = ["--affinity", "0", "--priority", "off"];
+    bench.run(&[&["-w", "0", "-r", "6", "-N", &command], &share[..]].concat()).ends_with(0);
     running.signal(Signal::INT);
     running.finish().ends_with(0);
     let record = bench.record();
@@ -105,6 +106,48 @@ fn the_clock_is_chosen_and_every_clock_is_there() {
     assert!(arm["no_clean"].is_null());
     let stats = bench.stillwell(&["stats", "r.swell"]).ends_with(0).stdout;
     assert!(stats.contains("\nwall t0") && !stats.contains("\ncpu t0"), "{stats}");
+}
+
+/// The record of a session in which some time of every run may have gone to other programs.
+fn interrupted(bench: &Bench, file: &str) {
+    bench.run(&["-w", "0", "-r", "6", "-N", "--script", "times", "true"]).ends_with(0);
+    let mut lines: Vec<Value> = bench.read("r.swell").lines().map(json).collect();
+    let columns = lines[0]["columns"].as_array_mut().unwrap();
+    columns.extend(["stalled_ns", "unclear_ns"].map(Value::from));
+    for row in lines.iter_mut().filter_map(Value::as_array_mut) {
+        row.extend([2_000_000, 1_000_000].map(Value::from));
+    }
+    std::fs::remove_file(bench.path("r.swell")).unwrap();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    bench.write(file, &text);
+}
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap()
+}
+
+#[test]
+fn a_limit_is_no_result_of_a_series() {
+    let bench = Bench::new();
+    bench.write("times", "10ms 11ms\n");
+    interrupted(&bench, "busy.swell");
+    bench.run(&["-w", "0", "-r", "6", "-N", "--script", "times", "true"]).ends_with(0);
+    let ran = bench.stillwell(&["show", "busy.swell"]).ends_with(0);
+    assert!(ran.stdout.contains("t0 at most 8"), "{}", ran.stdout);
+    bench.stillwell(&["history", "add", "--db", "h.db", "busy.swell"]).ends_with(0);
+    let show = ["history", "show", "--db", "h.db", "--json"];
+    bench.stillwell(&show).ends_with(2);
+    bench.stillwell(&["history", "add", "--db", "h.db", "r.swell"]).ends_with(0);
+    let ran = bench.stillwell(&show).ends_with(0);
+    assert!(
+        ran.stderr.starts_with("stillwell: 1 result is left out: every run was interrupted"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(json(&ran.stdout)[0]["values"].as_array().unwrap().len(), 1);
+    let ran = bench.stillwell(&[&show[..], &["--by", "median"]].concat()).ends_with(0);
+    assert_eq!(json(&ran.stdout)[0]["values"], serde_json::json!([8.5e6, 10.5e6]));
+    assert_eq!(ran.stderr, "");
 }
 
 #[test]

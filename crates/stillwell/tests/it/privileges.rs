@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use crate::bench::{Bench, Ran, STILLWELL, is_root, skipped};
 
@@ -39,6 +40,44 @@ fn who_took_the_time_is_not_for_everybody() {
     } else {
         skipped("everybody may use tracepoints here");
     }
+}
+
+/// nice(1) without arguments prints its level.
+#[test]
+fn runs_go_before_others_where_the_rights_allow_it() {
+    let bench = Bench::new();
+    let levels = |options: &[&str]| {
+        let measured = ["-w", "0", "-r", "3", "--prepare", "nice >>hook", "--output", "./run"];
+        std::fs::remove_file(bench.path("r.swell")).ok();
+        bench.run(&[&measured, options, &["nice"]].concat()).ends_with(0)
+    };
+    let own = Command::new("nice").output().unwrap().stdout;
+    let own = String::from_utf8(own).unwrap().trim().to_owned();
+    let ran = levels(&[]);
+    let is_raised = bench.record().header["plan"]["process"]["is_raised"] == true;
+    let raised = if is_raised { "-20" } else { &own };
+    assert_eq!(
+        (bench.read("run").trim(), bench.read("hook").lines().next()),
+        (raised, Some(&*own))
+    );
+    assert_eq!(ran.stdout.contains("priority: nice -20, "), is_raised, "{}", ran.stdout);
+    for (options, expected) in [(["--priority", "off"], &*own), (["--nice", "19"], "19")] {
+        let ran = levels(&options);
+        assert_eq!(bench.read("run").trim(), expected);
+        assert!(!ran.stdout.contains("priority: "), "{}", ran.stdout);
+    }
+    if !is_raised {
+        skipped("nobody here may set a nice level below 0");
+    }
+}
+
+#[test]
+fn without_rights_the_priority_stays() {
+    let bench = Bench::new();
+    let all = ["run", "-o", "r.swell", "-r", "3", "-N", "nice"];
+    let Some(ran) = as_nobody(&bench, &all) else { return };
+    ran.ends_with(0);
+    assert_eq!(bench.record().header["plan"]["process"]["nice"], serde_json::Value::Null);
 }
 
 #[test]

@@ -6,10 +6,11 @@ use anyhow::Result;
 
 use crate::cmd::conclusion::{self, Presentation};
 use crate::host::Host;
-use crate::plan::{decide_run, priority};
+use crate::plan::{Plan, decide_run, priority};
 use crate::record::EndReason;
 use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::RunVerb;
+use crate::sys::may_raise_priority;
 use crate::values::exit_code;
 
 /// Measures, then shows. Returns the record and the exit code.
@@ -19,8 +20,9 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
         let host = Host::new(&verb.host_root);
         let mut survey = guard.survey(&host);
         let is_shielded = guard.isolation().is_some_and(|it| it.how.is_shield());
-        survey.gaps.extend(priority::caveats(&host, &verb.spec.process.priority, is_shielded));
         let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
+        raise(verb, &mut plan);
+        survey.gaps.extend(priority::caveats(&host, &plan.process, is_shielded));
         guard.bind(&mut plan);
         let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
         start.script = verb.script.as_deref();
@@ -29,12 +31,19 @@ pub fn measure_and_show(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     })
 }
 
+/// Made-up times have no priority.
+fn raise(verb: &RunVerb, plan: &mut Plan) {
+    let may_raise = || verb.script.is_none() && may_raise_priority(priority::HIGHEST);
+    priority::raise(&mut plan.process, &verb.spec.process.priority, may_raise);
+}
+
 /// Measures a series of one command to its last run; precision does not end it early. Returns the record and the exit
 /// code. Errors of the session are printed.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
     Guard::default().hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
         let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
+        raise(verb, &mut plan);
         plan.precision = None;
         let mut start = SessionStart::new(&plan, survey, verb.spec.output.record.as_deref(), guard);
         start.script = verb.script.as_deref();

@@ -18,6 +18,7 @@ use crate::cmd::exports;
 use crate::host::{self, Facts, Host, Survey};
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::FailureCause;
+use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::ProgramBenchmark;
 use crate::plan::suite::{
     BenchmarkKind, Candidate, Suite, VariantBuild, candidates, decide_suite, is_selected,
@@ -29,6 +30,7 @@ use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
 use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
+use crate::sys::may_raise_priority;
 use crate::values::exit_code;
 
 use builds::{Builder, VariantError};
@@ -76,6 +78,12 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
         suite = suite.and_then(|_| bail!("interrupted before anything was measured"));
     }
     drop(builder);
+    if let Ok(suite) = &mut suite {
+        let may_raise = may_raise_priority(HIGHEST);
+        let priority = &spec.session.workers.priority;
+        let members = suite.members.iter_mut();
+        members.for_each(|member| raise(&mut member.plan.process, priority, || may_raise));
+    }
     let mut are_needed = false;
     let done = suite.and_then(|suite| {
         measured(verb, (path, read.text), suite, (&copies, &mut are_needed), &survey)

@@ -1,6 +1,5 @@
 //! Texts and tables of a page of the site, for its template.
 
-use clap::ValueEnum as _;
 use serde::Serialize;
 
 use crate::history::series::Series;
@@ -115,7 +114,7 @@ pub(super) fn index(site: HistorySite<'_>) -> SitePage {
     let index = SeriesIndex {
         classes: classes.iter().filter(is_used).copied().collect(),
         has_machines: machines(series) > 1,
-        estimate: estimate_name(site.estimate),
+        estimate: site.estimate.name(),
         rows,
     };
     SitePage {
@@ -203,7 +202,7 @@ pub(super) fn chart_words(series: &Series, estimate: Estimate) -> ChartText {
     let sizes = series.changes.iter().map(|change| signed_percent(change.ratio.ratio));
     ChartText {
         unit: SeriesUnit { name, size: unit.size },
-        estimate: estimate_name(estimate),
+        estimate: estimate.name(),
         sizes: sizes.collect(),
     }
 }
@@ -211,10 +210,6 @@ pub(super) fn chart_words(series: &Series, estimate: Estimate) -> ChartText {
 /// The place of each series on the page of its benchmark.
 fn places(series: &[Series]) -> impl Iterator<Item = usize> {
     series.chunk_by(|a, b| a.benchmark == b.benchmark).flat_map(|series| 0..series.len())
-}
-
-fn estimate_name(estimate: Estimate) -> String {
-    estimate.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 fn machines(series: &[Series]) -> usize {

@@ -93,7 +93,7 @@ fn headline(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, wall:
     out.push('\n');
 }
 
-/// Appends a t0 that nobody knows better: some of it may have gone to other programs.
+/// Appends a t0 that is only an upper limit, because some of it may have gone to other programs.
 fn upper_limit(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary, most_ns: f64) {
     let text = page.unit.label(&format!("t0 at most {}", page.unit.number(most_ns, None)));
     write!(out, "   {}: every run was interrupted", paint(page.styles.headline, &text)).ok();
