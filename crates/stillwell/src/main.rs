@@ -20,6 +20,7 @@ mod schedule;
 mod session;
 mod spec;
 mod sys;
+mod terminal;
 mod values;
 mod verdict;
 
@@ -45,14 +46,23 @@ fn main() -> ExitCode {
     if noise::osnoise::tracing::is_requested() {
         return noise::osnoise::tracing::serve();
     }
-    let cli = spec::Cli::parse();
+    let cli = match spec::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if cmd::is_answer(&error) => error.exit(),
+        Err(error) => {
+            let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+            let text = cmd::mistake(&error, &words.collect::<Vec<_>>());
+            writeln!(terminal::stderr(), "stillwell: {text}").ok();
+            return ExitCode::from(exit_code::ERROR);
+        }
+    };
     let audience = cmd::audience(&cli.verb);
     match cmd::run_verb(cli.verb) {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let text = audience.words(&format!("stillwell: {error:#}"));
-            writeln!(anstream::stderr(), "{text}").ok();
+            let text = audience.words(&format!("stillwell: {}", cmd::in_words(&error)));
+            writeln!(terminal::stderr(), "{text}").ok();
             ExitCode::from(exit_code::ERROR)
         }
     }

@@ -11,6 +11,7 @@ use crate::cmd::print::print;
 use crate::convert::of_record;
 use crate::record::Record;
 use crate::render::{Styles, json, results, text};
+use crate::terminal;
 use crate::values::{FailOn, exit_code};
 use crate::verdict::{self, Judgement, judge};
 
@@ -55,7 +56,7 @@ impl Assessment {
     /// Standard output cannot be written.
     pub fn print(&self, as_json: bool) -> Result<()> {
         if as_json {
-            let mut stdout = std::io::stdout().lock();
+            let mut stdout = terminal::data();
             return Ok(json::write(&mut stdout, &self.record, &self.analysis, &self.judgements)?);
         }
         let histogram = Histogram::of(&self.record, SUMMARY_BINS);

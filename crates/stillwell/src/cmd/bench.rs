@@ -17,6 +17,7 @@ use crate::render::remedies::Audience;
 use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
 use crate::spec::BenchVerb;
 use crate::sys::may_raise_priority;
+use crate::terminal;
 use crate::values::exit_code;
 
 /// The name of the benchmark that forked functions are variants of.
@@ -73,7 +74,7 @@ fn not_listed(program: &Arm, index: usize, failure: &WorkerFailure) -> anyhow::E
 
 /// Prints the names.
 fn list(names: &[String]) -> Result<u8> {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = terminal::data();
     names.iter().try_for_each(|name| writeln!(stdout, "{name}"))?;
     Ok(exit_code::SUCCESS)
 }

@@ -19,6 +19,7 @@ use crate::render::{calibrate as page, json};
 use crate::session;
 use crate::spec::run::Style;
 use crate::spec::{CalibrateVerb, RunSpec, RunVerb};
+use crate::terminal;
 use crate::values::metric::Metric;
 use crate::values::{CALIBRATION_RUNS_MIN, exit_code};
 
@@ -65,7 +66,7 @@ fn say_how_to_go_on(path: &Path) {
         let shown = path.display();
         let text =
             format!("stillwell: `stillwell calibrate --from {shown}` replays the runs so far");
-        writeln!(anstream::stderr(), "{text}").ok();
+        writeln!(terminal::stderr(), "{text}").ok();
     }
 }
 
@@ -130,7 +131,7 @@ fn print_calibration(
     as_json: bool,
 ) -> Result<()> {
     if as_json {
-        let mut stdout = std::io::stdout().lock();
+        let mut stdout = terminal::data();
         return Ok(json::pretty(&mut stdout, found)?);
     }
     print(&page::calibration(found, label, path))

@@ -7,6 +7,7 @@ use crate::cmd::print::print;
 use crate::convert::source::Detail;
 use crate::render::{Styles, check as shown};
 use crate::spec::CheckVerb;
+use crate::terminal;
 use crate::values::exit_code;
 
 /// Checks every arm of every file.
@@ -16,7 +17,7 @@ pub fn check(verb: &CheckVerb) -> Result<u8> {
         let record = opened?.into_record()?;
         let found = check_record(&record);
         if verb.json {
-            shown::json(&mut std::io::stdout().lock(), &record, &found)?;
+            shown::json(&mut terminal::data(), &record, &found)?;
         } else {
             let gap = if codes.is_empty() { "" } else { "\n" };
             let text = shown::text(&record, &found, &Styles::colored());

@@ -16,6 +16,7 @@ use crate::render::files::{BenchmarkFile, ComparisonLayout};
 use crate::render::{Styles, across, files as shown_files, within};
 use crate::results::Results;
 use crate::spec::CompareVerb;
+use crate::terminal;
 use crate::values::exit_code;
 use crate::verdict::{self, judge};
 
@@ -69,7 +70,7 @@ fn across_files(verb: &CompareVerb, opened: Vec<InputFile>) -> Result<u8> {
         bail!("the files have no benchmark in common");
     }
     if verb.json {
-        shown_files::json(&mut std::io::stdout().lock(), &sides, &found)?;
+        shown_files::json(&mut terminal::data(), &sides, &found)?;
     } else {
         let shown = ComparisonLayout {
             table: verb.table.table.map(|style| style.unwrap_or(defaults::TABLE)),
@@ -111,7 +112,7 @@ fn within_record(verb: &CompareVerb, record: Record) -> Result<u8> {
         })
         .collect();
     if verb.json {
-        within::json(&mut std::io::stdout().lock(), record, &pairs)?;
+        within::json(&mut terminal::data(), record, &pairs)?;
     } else {
         print(&within::text(record, analysis, &pairs, &Styles::colored()))?;
     }
@@ -151,7 +152,7 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
     }
     let old: Vec<&Record> = old.iter().map(|session| &session.0).collect();
     if verb.json {
-        across::json(&mut std::io::stdout().lock(), &old, &new.0, &pairs)?;
+        across::json(&mut terminal::data(), &old, &new.0, &pairs)?;
     } else {
         print(&across::text(&old, &new.0, &pairs, &Styles::colored()))?;
     }

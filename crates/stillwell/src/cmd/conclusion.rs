@@ -13,6 +13,7 @@ use crate::session::{Screen, SessionEnd, SessionStart};
 use crate::spec::RunSpec;
 use crate::spec::run::OutputOptions;
 use crate::spec::workers::{PyperfOptions, SessionOptions};
+use crate::terminal;
 use crate::values::{FailOn, exit_code};
 
 /// The options for the output of a session.
@@ -91,7 +92,7 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
         }
     };
     if let Some(message) = message {
-        writeln!(anstream::stderr(), "stillwell: {message}").ok();
+        writeln!(terminal::stderr(), "stillwell: {message}").ok();
     }
     Ok(match end.reason {
         EndReason::Complete | EndReason::Decided | EndReason::Precise if !has_runs => {

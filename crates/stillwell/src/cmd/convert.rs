@@ -20,6 +20,7 @@ use crate::render::{bmf, pyperf, values};
 use crate::results::Results;
 use crate::spec::ConvertVerb;
 use crate::spec::convert::{EditOptions, WriteFormat};
+use crate::terminal;
 use crate::values::exit_code;
 
 /// Rows are written in pieces of this size.
@@ -176,7 +177,7 @@ fn record(verb: &ConvertVerb, opened: InputFile) -> Result<u8> {
     );
     let record = launches::scattered(opened.into_record_with(about(verb, false))?);
     let Some(path) = &verb.output else {
-        let mut stdout = io::BufWriter::new(io::stdout().lock());
+        let mut stdout = io::BufWriter::new(terminal::data());
         lines(&record, |piece| Ok(stdout.write_all(piece)?))?;
         stdout.flush()?;
         return Ok(exit_code::SUCCESS);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::cmd::mistake::in_words;
 use crate::cmd::open::{self, FileBytes, FileContent, InputFile};
 use crate::cmd::output_file::write_new;
 use crate::cmd::print::print;
@@ -24,6 +25,7 @@ use crate::spec::{
     HistoryAction, HistoryAdd, HistoryChanges, HistoryFile, HistoryGet, HistoryReport,
     HistorySearch, HistoryShow, HistoryVerb,
 };
+use crate::terminal;
 use crate::values::{Estimate, FailOn, exit_code};
 use crate::{analysis, record};
 
@@ -66,7 +68,9 @@ fn add(verb: &HistoryAdd) -> Result<u8> {
             Ok(AddOutcome::Known) => n.known += 1,
             Err(error) => {
                 n.failed += 1;
-                writeln!(anstream::stderr(), "stillwell: {}: {error:#}", path.display()).ok();
+                let (file, why) = (path.display().to_string(), in_words(&error));
+                let place = if why.contains(&file) { String::new() } else { format!("{file}: ") };
+                writeln!(terminal::stderr(), "stillwell: {place}{why}").ok();
             }
         }
     }
@@ -262,7 +266,7 @@ fn leave_limits_out(entries: &mut Vec<StoredResult>) {
         let results =
             if n_limits == 1 { "1 result is" } else { &format!("{n_limits} results are") };
         writeln!(
-            anstream::stderr(),
+            terminal::stderr(),
             "stillwell: {results} left out: every run was interrupted, so t0 is only an upper limit; \
              --by median takes all"
         )
@@ -291,7 +295,7 @@ fn policy(search: &HistorySearch, is_relative: bool) -> Result<DetectionSettings
 fn show(verb: &HistoryShow) -> Result<u8> {
     let found = search(&verb.search)?;
     if verb.json {
-        json::pretty(&mut std::io::stdout().lock(), &found)?;
+        json::pretty(&mut terminal::data(), &found)?;
     } else if verb.search.name.is_none() {
         print(&shown::list(&found))?;
     } else {
@@ -319,7 +323,7 @@ fn changes(verb: &HistoryChanges) -> Result<u8> {
     }
     let changes = changed(&found, commits);
     if verb.json {
-        json::pretty(&mut std::io::stdout().lock(), &changes)?;
+        json::pretty(&mut terminal::data(), &changes)?;
     } else {
         print(&shown::changes(&found, &changes, n_left_out, &Styles::colored()))?;
     }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::link::{self, CompilerWrappers};
 use crate::spec::LinkOrderVerb;
+use crate::terminal;
 use crate::values::exit_code;
 
 /// Executes the compiler, or prints the path variable of the new directory.
@@ -17,6 +18,6 @@ pub fn link_order(verb: &LinkOrderVerb) -> Result<u8> {
     let path = CompilerWrappers::create(directory, verb.seed)?.path_variable();
     // Written as bytes: a directory of PATH need not be UTF-8.
     let line = [path.as_bytes(), b"\n"].concat();
-    std::io::stdout().write_all(&line).context("cannot write to standard output")?;
+    terminal::data().write_all(&line).context("cannot write to standard output")?;
     Ok(exit_code::SUCCESS)
 }

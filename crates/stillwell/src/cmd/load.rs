@@ -10,6 +10,7 @@ use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
 use crate::plan::defaults;
 use crate::spec::LoadVerb;
+use crate::terminal;
 use crate::values::exit_code;
 
 /// Starts the load, and ends it after its time, its command or ^C.
@@ -38,7 +39,7 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     let until = if verb.time.is_some() { "" } else { "; ^C ends it" };
     // ^C is caught before the message offers it.
     let interrupt = Interrupt::catch()?;
-    writeln!(anstream::stderr(), "busy: {} x {}{until}", verb.n, kinds.join(",")).ok();
+    writeln!(terminal::stderr(), "busy: {} x {}{until}", verb.n, kinds.join(",")).ok();
     let is_over = load.go_on(verb.time.map(|time| time.ns), &interrupt)?;
     Ok(if is_over || verb.time.is_none() { exit_code::SUCCESS } else { exit_code::INTERRUPTED })
 }

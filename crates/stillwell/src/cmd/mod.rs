@@ -12,6 +12,7 @@ mod exports;
 mod history;
 mod link_order;
 mod load;
+mod mistake;
 mod noise;
 mod open;
 mod output_file;
@@ -27,8 +28,12 @@ mod suites;
 mod system;
 mod timeit;
 mod tuning;
+mod usage;
 
 use anyhow::Result;
+
+pub use mistake::in_words;
+pub use usage::{is_answer, mistake};
 
 use crate::render::remedies::Audience;
 use crate::render::uncertain;

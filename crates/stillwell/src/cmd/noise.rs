@@ -18,6 +18,7 @@ use crate::render::remedies::Audience;
 use crate::render::{Styles, json, noise as shown};
 use crate::spec::NoiseVerb;
 use crate::spec::input::InputOptions;
+use crate::terminal;
 use crate::values::{exit_code, read_cpu_list};
 
 /// Shows the ledgers of records, or watches the machine.
@@ -34,7 +35,7 @@ fn of_records(verb: &NoiseVerb) -> Result<u8> {
             format!("{} has no wall times, or impossible ones", record.path.display())
         })?;
         if verb.json {
-            json::pretty(&mut std::io::stdout().lock(), &found)?;
+            json::pretty(&mut terminal::data(), &found)?;
         } else {
             let gap = if index == 0 { "" } else { "\n" };
             let text = shown::record(&record, &found, &Styles::colored());
@@ -72,7 +73,7 @@ fn watch(verb: &NoiseVerb) -> Result<u8> {
             .with_context(|| format!("--raw {}: cannot write", path.display()))
     });
     if verb.json {
-        json::pretty(&mut std::io::stdout().lock(), &found.report)?;
+        json::pretty(&mut terminal::data(), &found.report)?;
     } else if !is_raw_shown {
         print(&shown::report(&found.report, &Styles::colored()))?;
     }

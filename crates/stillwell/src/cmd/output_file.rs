@@ -9,6 +9,7 @@ use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
 use crate::host::with_their_files;
+use crate::terminal;
 
 /// Refuses a file whose directory does not exist.
 ///
@@ -54,7 +55,7 @@ pub fn write_new(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> 
 
 fn write_plain(path: &Path, export: impl Fn(&mut dyn Write) -> Result<()>) -> Result<()> {
     if path == Path::new("-") {
-        let mut stdout = BufWriter::new(io::stdout().lock());
+        let mut stdout = BufWriter::new(terminal::data());
         export(&mut stdout)?;
         return Ok(stdout.flush()?);
     }

@@ -30,6 +30,7 @@ use crate::render::pool::Collection;
 use crate::render::{Styles, pool as shown};
 use crate::session::drawn_seed;
 use crate::spec::{PoolAction, PoolCollect, PoolRun, PoolStatus, PoolTask, PoolVerb};
+use crate::terminal;
 use crate::values::exit_code;
 use crate::verdict::{self, Judgement, Verdict};
 
@@ -205,7 +206,7 @@ fn status(verb: &PoolStatus) -> Result<u8> {
     let pool = Pool::find(&verb.of.pool)?;
     let found = look(&pool)?;
     if verb.json {
-        shown::status_json(&mut std::io::stdout().lock(), &pool, &found)?;
+        shown::status_json(&mut terminal::data(), &pool, &found)?;
     } else {
         print(&shown::status(&pool, &found))?;
     }
@@ -298,7 +299,7 @@ fn collect_all(verb: &PoolCollect) -> Result<u8> {
         judgements: &judgements,
     };
     if verb.json {
-        shown::collected_json(&mut std::io::stdout().lock(), &found)?;
+        shown::collected_json(&mut terminal::data(), &found)?;
     } else {
         print(&shown::collected(&found, verb.by_node, &Styles::colored()))?;
     }
@@ -336,7 +337,7 @@ fn work(verb: &PoolTask) -> Result<u8> {
         JobEnd::Done => Ok(exit_code::SUCCESS),
         JobEnd::Interrupted => Ok(exit_code::INTERRUPTED),
         JobEnd::Failed(n_failed) => {
-            let mut stderr = anstream::stderr().lock();
+            let mut stderr = terminal::stderr();
             writeln!(stderr, "stillwell: {n_failed} of the tasks of job {} failed", verb.job).ok();
             Ok(if verb.lenient { exit_code::SUCCESS } else { exit_code::ERROR })
         }

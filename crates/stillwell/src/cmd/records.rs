@@ -16,6 +16,7 @@ use crate::convert::source::Detail;
 use crate::plan::defaults;
 use crate::record::Record;
 use crate::render::histogram::HistogramSeries;
+use crate::render::one_line;
 use crate::render::plot::ascii;
 use crate::render::results::BenchmarkDuration;
 use crate::render::stats_table::{self, Statistics};
@@ -25,6 +26,7 @@ use crate::spec::input::InputOptions;
 use crate::spec::{
     DumpFormat, DumpVerb, FilesVerb, HistVerb, MetadataVerb, ShowVerb, SlowestVerb, StatsVerb,
 };
+use crate::terminal;
 use crate::values::exit_code;
 
 impl FilesVerb {
@@ -46,7 +48,7 @@ impl FilesVerb {
 fn heading(opened: &InputFile, are_several: bool, is_first: bool) -> Result<()> {
     if are_several {
         let gap = if is_first { "" } else { "\n" };
-        print(&format!("{gap}== {}\n", opened.path.display()))?;
+        print(&format!("{gap}== {}\n", one_line(&opened.path.to_string_lossy())))?;
     }
     Ok(())
 }
@@ -114,7 +116,7 @@ pub fn stats(verb: &StatsVerb) -> Result<u8> {
         let plan = &record.header.plan;
         let found = Statistics { plan, arms: &arms, estimators: &estimators, tim, series: &series };
         if verb.json {
-            json::stats(&mut std::io::stdout().lock(), &record, found)?;
+            json::stats(&mut terminal::data(), &record, found)?;
         } else {
             print(&stats_table::stats(found))?;
         }
@@ -184,7 +186,7 @@ pub fn dump(verb: &DumpVerb) -> Result<u8> {
         if format == DumpFormat::Text {
             heading(&opened, verb.files.len() > 1, index == 0)?;
         }
-        let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+        let mut stdout = std::io::BufWriter::new(terminal::data());
         if format == DumpFormat::Text {
             of_results::launches(&mut stdout, &opened.into_results(), verb.raw)?;
             stdout.flush()?;
@@ -206,7 +208,7 @@ pub fn metadata(verb: &MetadataVerb) -> Result<u8> {
         let opened = opened?;
         if verb.json {
             let document = of_results::metadata_json(&opened.into_results());
-            json::pretty(&mut std::io::stdout().lock(), &document)?;
+            json::pretty(&mut terminal::data(), &document)?;
             continue;
         }
         heading(&opened, verb.files.are_several(), index == 0)?;

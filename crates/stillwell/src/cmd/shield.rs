@@ -17,6 +17,7 @@ use crate::render::system::tuned;
 use crate::session::Guard;
 use crate::spec::{ShieldAction, ShieldExec, ShieldOptions, ShieldVerb, SystemRoot};
 use crate::sys;
+use crate::terminal;
 use crate::values::{exit_code, name_cpus};
 
 /// Executes an action.
@@ -150,7 +151,7 @@ fn run(verb: &ShieldExec, host: &Host, guard: &Guard) -> Result<u8> {
         let lost = watch.as_ref().and_then(Watch::lost).filter(|_| !is_lost);
         if let Some(why) = lost {
             is_lost = true;
-            writeln!(anstream::stderr(), "stillwell: the shield was lost: {why}").ok();
+            writeln!(terminal::stderr(), "stillwell: the shield was lost: {why}").ok();
         }
         Ok(())
     };

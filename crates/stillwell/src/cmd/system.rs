@@ -12,6 +12,7 @@ use crate::host::{
 };
 use crate::render::{Styles, system as shown};
 use crate::spec::{SystemAction, SystemBoot, SystemRoot, SystemShow, SystemVerb};
+use crate::terminal;
 use crate::values::{Cpus, TimeSpan, exit_code};
 
 /// Executes an action; without one it is `show`.
@@ -34,7 +35,7 @@ fn show(verb: &SystemShow) -> Result<u8> {
     let bench = bench_cpus(&host, cpus).map_err(|why| anyhow!("{why}"))?;
     let report = SystemReport::new(&host, bench, cpus.is_some(), count(&host, verb.count).as_ref());
     if verb.json {
-        shown::json(&mut std::io::stdout().lock(), &report)?;
+        shown::json(&mut terminal::data(), &report)?;
     } else {
         print(&shown::text(&report, verb.verbose, &Styles::colored()))?;
     }
@@ -47,7 +48,7 @@ fn boot(verb: &SystemBoot) -> Result<u8> {
     let advice = BootAdvice::new(&host, &table, named_cpus(verb.cpus.as_ref()), verb.no_smt);
     let advice = advice.map_err(|why| anyhow!("{why}"))?;
     if verb.json {
-        shown::boot_json(&mut std::io::stdout().lock(), &advice)?;
+        shown::boot_json(&mut terminal::data(), &advice)?;
     } else {
         print(&shown::boot_text(&advice, &Styles::colored()))?;
     }

@@ -40,7 +40,7 @@ pub fn to_write(path: &Path) -> Result<Connection> {
         prepare(&mut connection)?;
         Ok(connection)
     };
-    make().with_context(|| cannot_use(path))
+    make().map_err(in_words).with_context(|| cannot_use(path))
 }
 
 /// Opens an existing history.
@@ -71,7 +71,7 @@ pub fn to_read(path: &Path) -> Result<Connection> {
         }
         Ok(connection)
     };
-    open().with_context(|| cannot_use(path))
+    open().map_err(in_words).with_context(|| cannot_use(path))
 }
 
 /// The absolute path. SQLite gives relative names such as `:memory:` or `file:x` another meaning.
@@ -95,6 +95,22 @@ fn prepare(connection: &mut Connection) -> Result<()> {
 
 fn cannot_use(path: &Path) -> String {
     format!("cannot use {} as a history", path.display())
+}
+
+/// SQLite's errors with a remedy.
+fn in_words(error: anyhow::Error) -> anyhow::Error {
+    let failed = error.chain().find_map(|cause| cause.downcast_ref::<rusqlite::Error>());
+    let text = match failed.and_then(rusqlite::Error::sqlite_error_code) {
+        Some(ErrorCode::NotADatabase) => "it is no SQLite database; --db FILE names another file",
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "the database is damaged; restore a copy, or begin a new one with --db FILE"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another program is writing to it; try again when that has ended"
+        }
+        _ => return error,
+    };
+    anyhow::Error::msg(text)
 }
 
 /// Whether write access is missing.

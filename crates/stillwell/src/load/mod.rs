@@ -20,6 +20,7 @@ use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised::{self, LOOK_NS, wait_for};
 use crate::spec::load::LoadKind;
 use crate::sys;
+use crate::terminal;
 use crate::values::{exit_code, format_cpu_list, parse_cpu_list};
 
 /// Whether this process is a busy process.
@@ -42,7 +43,7 @@ pub fn serve() -> ExitCode {
     }
     let failed = busy(&mut arguments);
     // A failed write to standard error cannot be reported anywhere.
-    writeln!(anstream::stderr(), "stillwell: {failed:#}").ok();
+    writeln!(terminal::stderr(), "stillwell: {failed:#}").ok();
     ExitCode::from(exit_code::ERROR)
 }
 

@@ -1,10 +1,16 @@
 //! The messages for children that failed before they executed their program.
 
+use crate::measure::missing_interpreter;
 use crate::plan::Plan;
 use crate::sys::Stage;
 
 /// The message for a child that failed before it executed its program: step, cause and remedy.
 pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i32) -> String {
+    if (stage, errno) == (Stage::Exec, libc::ENOENT)
+        && let Some(why) = missing_interpreter::explain(program)
+    {
+        return format!("cannot execute {program:?}: {why}");
+    }
     let cause = std::io::Error::from_raw_os_error(errno);
     let process = &plan.process;
     let (what, advice) = match (stage, errno) {

@@ -9,6 +9,7 @@ pub mod exec;
 pub mod interrupt;
 mod launch_failure;
 pub mod launcher;
+mod missing_interpreter;
 mod prepared;
 mod proc_counts;
 mod process;

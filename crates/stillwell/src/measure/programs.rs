@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "looks for programs")]
 
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,15 @@ pub fn find(program: &[u8], environment: &[Bytes]) -> Result<Bytes, String> {
     files
         .find(|file| executable(file).is_ok())
         .map(|file| file.into_os_string().into_vec())
-        .ok_or_else(|| format!("cannot execute {shown:?}: there is no such program in PATH"))
+        .ok_or_else(|| {
+            let is_here = executable(Path::new(OsStr::from_bytes(program))).is_ok();
+            let advice = if is_here {
+                format!("; it is in this directory: write ./{shown}")
+            } else {
+                String::new()
+            };
+            format!("cannot execute {shown:?}: there is no such program in PATH{advice}")
+        })
 }
 
 /// Finds the interpreter behind a version manager's shim (pyenv, asdf). A shim is a shell script that takes several
@@ -72,7 +81,10 @@ pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
 /// # Errors
 /// The reason why it cannot.
 pub fn executable(file: &Path) -> Result<(), String> {
-    let meta = std::fs::metadata(file).map_err(|error| error.to_string())?;
+    let meta = std::fs::metadata(file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "there is no such file".into(),
+        _ => error.to_string(),
+    })?;
     if meta.is_dir() {
         return Err("it is a directory".into());
     }

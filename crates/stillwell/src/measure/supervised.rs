@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::host::invoking_user;
 use crate::measure::programs;
 use crate::sys;
+use crate::terminal;
 use crate::values::exit_code;
 
 /// `argv[0]` that makes this program become a command.
@@ -41,7 +42,7 @@ pub fn is_requested() -> bool {
 /// Becomes the command; returns only on failure.
 pub fn serve() -> ExitCode {
     let failed = become_command(std::env::args_os().skip(1));
-    writeln!(anstream::stderr(), "stillwell: {failed:#}").ok();
+    writeln!(terminal::stderr(), "stillwell: {failed:#}").ok();
     ExitCode::from(exit_code::ERROR)
 }
 

@@ -22,6 +22,7 @@ use crate::measure::interrupt::Interrupt;
 use crate::measure::supervised;
 use crate::pool::manifest::{Pool, PoolManifest};
 use crate::record::{EndReason, Record};
+use crate::terminal;
 
 /// Suffix of the file with the output of a task.
 const LOG_SUFFIX: &str = ".txt";
@@ -183,7 +184,7 @@ fn keep_failure(pool: &Pool, name: &str, log: &Path, error: &anyhow::Error) {
     if let Ok(mut file) = file {
         writeln!(file, "stillwell pool: {error:#}").ok();
     }
-    writeln!(anstream::stderr(), "stillwell pool: task {name}: {error:#}").ok();
+    writeln!(terminal::stderr(), "stillwell pool: task {name}: {error:#}").ok();
 }
 
 /// Name of a node for use in a file name.

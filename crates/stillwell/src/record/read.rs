@@ -144,10 +144,25 @@ impl<R: BufRead + Seek> RecordTail<R> {
                 return Ok(n_bytes);
             }
             self.line_number += 1;
+            self.refuse_second_session()?;
             parse_line(&self.line, &self.layout)
                 .and_then(&mut each)
                 .with_context(|| format!("{}, line {}", self.path.display(), self.line_number))?;
         }
+    }
+}
+
+impl<R> RecordTail<R> {
+    /// A header inside the file: two records were written one after the other, for example with `cat`.
+    fn refuse_second_session(&self) -> Result<()> {
+        let (file, number) = (self.path.display(), self.line_number);
+        ensure!(
+            !self.line.starts_with(START.as_bytes()),
+            "{file}, line {number}: a second session begins here; split the file: \
+             head -n {} {file} > 1.swell; tail -n +{number} {file} > 2.swell",
+            number - 1
+        );
+        Ok(())
     }
 }
 

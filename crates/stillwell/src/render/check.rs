@@ -208,7 +208,10 @@ mod tests {
         (0..60).for_each(|i| run(&mut record, 0, Some(i), 1000 + 10 * u64::from(i)));
         let found = check_record(&record);
         let colored = text(&record, &found, &Styles::colored());
-        assert!(colored.contains("\u{1b}[33mnot stable\u{1b}[0m, n 60: "), "{colored:?}");
+        assert!(
+            crate::terminal::escaped(&colored).contains("\u{1b}[33mnot stable\u{1b}[0m, n 60: "),
+            "{colored:?}"
+        );
         let stripped = anstream::adapter::strip_str(&colored).to_string();
         assert_eq!(stripped, text(&record, &found, &Styles::plain()));
     }

@@ -2,6 +2,8 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::terminal::is_hidden;
+
 /// Width of the text output, columns.
 pub(super) const COLUMNS: usize = 80;
 const ELLIPSIS: char = '…';
@@ -15,18 +17,13 @@ pub(super) fn width(text: &str) -> usize {
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for char in text.chars() {
-        if char.is_control() || is_invisible(char) {
+        if is_hidden(char) {
             line.extend(char.escape_default());
         } else {
             line.push(char);
         }
     }
     line
-}
-
-/// Whether a character is invisible: it changes the direction of the text, or breaks the line.
-pub(super) fn is_invisible(char: char) -> bool {
-    matches!(char, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// A text on one line of at most `columns`. An ellipsis replaces the middle of a longer text.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::render::columns::{COLUMNS, shorten, wrap};
+use crate::render::columns::{COLUMNS, one_line, shorten, wrap};
 use crate::render::units::{DisplayUnit, UnitKind, short_time};
 use crate::render::{table, uncertain};
 use crate::results::statistics::summary;
@@ -30,7 +30,7 @@ pub fn value(unit: &ResultUnit, value: f64) -> String {
     let shown = DisplayUnit::for_largest(kind(unit), value);
     let number = shown.label(&shown.number(value, None));
     match unit {
-        ResultUnit::Other(name) => format!("{number} {name}"),
+        ResultUnit::Other(name) => format!("{number} {}", one_line(name)),
         _ => number,
     }
 }
@@ -52,7 +52,7 @@ pub fn launches(to: &mut impl Write, results: &Results, raw: bool) -> io::Result
             writeln!(to)?;
         }
         if labels.len() > 1 {
-            writeln!(to, "{label}")?;
+            writeln!(to, "{}", one_line(label))?;
         }
         if let Some(said) = &benchmark.summary {
             writeln!(to, "no values, only a summary: {}", summary_text(&benchmark.unit, said))?;
@@ -214,10 +214,10 @@ fn section(out: &mut String, heading: &str, said: &BTreeMap<String, String>) {
         return;
     }
     if !heading.is_empty() {
-        writeln!(out, "{heading}").ok();
+        writeln!(out, "{}", one_line(heading)).ok();
     }
     for (key, text) in said {
-        writeln!(out, "  {key}: {text}").ok();
+        writeln!(out, "  {}: {}", one_line(key), one_line(text)).ok();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
+pub(super) use crate::terminal::paint;
 use crate::verdict::Verdict;
 
 /// Styles of the text output. anstream removes the colours when the terminal does not want them.
@@ -47,9 +48,4 @@ impl Styles {
             Verdict::Undecided => self.attention,
         }
     }
-}
-
-/// A text in a style.
-pub(super) fn paint(style: Style, text: &str) -> String {
-    format!("{style}{text}{style:#}")
 }

@@ -17,6 +17,7 @@ use crate::spec::groups::TuneOptions;
 use crate::spec::run::ProcessOptions;
 use crate::spec::workers::WorkerOptions;
 use crate::sys::User;
+use crate::terminal;
 
 /// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
 /// puts everything back when its socket closes. The default guard changes nothing.
@@ -221,6 +222,6 @@ fn unprivileged(host: &Host, placement: &Placement) -> ShieldPlan {
 
 fn say(notes: &[String]) {
     for note in notes {
-        writeln!(anstream::stderr(), "stillwell: {note}").ok();
+        writeln!(terminal::stderr(), "stillwell: {note}").ok();
     }
 }

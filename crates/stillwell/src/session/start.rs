@@ -25,6 +25,7 @@ use crate::session::guard::Guard;
 use crate::session::progress::ProgressLine;
 use crate::session::screen::Screen;
 use crate::session::steps::{Session, SessionEnd};
+use crate::terminal;
 use crate::values::metric::{METRICS, Metric, MetricSource};
 use crate::values::read_cpu_list;
 
@@ -117,7 +118,7 @@ impl<'a> SessionStart<'a> {
             .map_err(|gap| {
                 // The user asked for it, so the gap is also reported at once.
                 let text = format!("stillwell: --attribute: {}; {}", gap.why, gap.fix);
-                writeln!(anstream::stderr(), "{}", Audience::of(self.plan).words(&text)).ok();
+                writeln!(terminal::stderr(), "{}", Audience::of(self.plan).words(&text)).ok();
                 self.survey.gaps.push(gap);
             })
             .ok()

@@ -18,6 +18,7 @@ use crate::plan::{Plan, Stopping};
 use crate::record::{EndReason, Event, RecordLine, RecordTail, Row, Writer};
 use crate::schedule::{Schedule, Step};
 use crate::session::progress::ProgressLine;
+use crate::terminal;
 use crate::values::metric::Metric;
 
 /// Steps are handed to the runner in pieces of about this length, so that the progress line moves and a decision to
@@ -307,7 +308,7 @@ impl<'a> Session<'a> {
             let text = format!(
                 "stillwell: the kernel dropped {n} events of the trace; not all who took time are named"
             );
-            writeln!(anstream::stderr(), "{text}").ok();
+            writeln!(terminal::stderr(), "{text}").ok();
         }
         if let Some(words) = self.runner.last_words() {
             self.writer.append_event(&words)?;

@@ -71,6 +71,30 @@ fn a_signal_is_a_failure_with_a_name() {
 }
 
 #[test]
+fn a_program_whose_interpreter_is_missing_or_that_is_not_in_path() {
+    let bench = Bench::new();
+    bench.script("script", "#!/no/such/interpreter -x\n");
+    bench.script("crlf", "#!/bin/sh\r\ntrue\r\n");
+    bench.script("here", "#!/bin/sh\ntrue\n");
+    let elf = std::fs::read("/bin/true").unwrap();
+    let place = elf.windows(5).position(|bytes| bytes == b"/lib6").unwrap();
+    let loader = [&elf[..place], b"/liX6", &elf[place + 5..]].concat();
+    std::fs::write(bench.path("elf.txt"), loader).unwrap();
+    bench.install(&bench.path("elf.txt"), "elf");
+    let check = |program: &str, message: &str| {
+        let ran = bench.run(&["-N", "-r", "1", program]).ends_with(2);
+        assert!(ran.stderr.contains(message) && !ran.stderr.contains("os error"), "{ran:#?}");
+        assert_eq!(ran.stderr.trim_end().lines().count(), 1, "{ran:#?}");
+    };
+    check("./script", "its interpreter /no/such/interpreter does not exist");
+    check("./crlf", "lines end with CRLF, so the kernel looks for \"/bin/sh\\r\"");
+    check("./crlf", "sed -i 's/\\r$//' ./crlf");
+    check("./elf", "its loader /liX64/");
+    check("here", "no such program in PATH; it is in this directory: write ./here");
+    check("./nowhere", "there is no such file");
+}
+
+#[test]
 fn a_program_that_is_not_there() {
     let bench = Bench::new();
     bench

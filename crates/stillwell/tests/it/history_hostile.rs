@@ -310,3 +310,17 @@ fn what_can_never_find_anything_is_refused() {
     changes(&["--last", "3"]).ends_with(0);
     changes(&["--alpha", "0.0001"]).ends_with(2).says(&["0.001 % is the least"]);
 }
+
+#[test]
+fn errors_are_one_line_and_name_a_file_once() {
+    let bench = Bench::new();
+    bench.write("bad.json", "{\"x\": 1}");
+    bench.write("bad.db", "text and not a database, which is longer than a header of SQLite's own is: 100 bytes, or so");
+    let ran = bench.stillwell(&["history", "add", "--db", "h.db", "bad.json"]).ends_with(2);
+    assert_eq!(ran.stderr.matches("bad.json").count(), 1, "{ran:#?}");
+    let ran = bench.stillwell(&["history", "show", "--db", "bad.db"]).ends_with(2);
+    assert_eq!(
+        ran.stderr,
+        "stillwell: cannot use bad.db as a history: it is no SQLite database; --db FILE names another file\n"
+    );
+}

@@ -11,6 +11,7 @@ mod check;
 mod clean_time;
 mod compare;
 mod disk;
+mod escapes;
 mod exit_codes;
 mod exports;
 mod failures;

@@ -10,11 +10,12 @@ use crate::plan::suite::{Suite, SuiteMember};
 use crate::plan::{Arm, Role};
 use crate::render::one_line;
 use crate::spec::suite::SuiteFile;
+use crate::terminal;
 use crate::values::exit_code;
 
 /// Prints the names of the benchmarks, one on each line, or their names, tags and variants as JSON.
 pub fn benchmarks(suite: &Suite, as_json: bool) -> Result<u8> {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = terminal::data();
     if as_json {
         let benchmarks: Vec<_> = suite.members.iter().map(described).collect();
         let value = serde_json::json!({

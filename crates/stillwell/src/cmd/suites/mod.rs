@@ -31,6 +31,7 @@ use crate::spec::BenchVerb;
 use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
 use crate::sys::may_raise_priority;
+use crate::terminal;
 use crate::values::exit_code;
 
 use builds::{Builder, VariantError};
@@ -94,7 +95,7 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     match done {
         Err(error) if was_interrupted => {
             let text = Audience::Suite.words(&format!("stillwell: {error:#}"));
-            writeln!(anstream::stderr(), "{text}").ok();
+            writeln!(terminal::stderr(), "{text}").ok();
             Ok(exit_code::INTERRUPTED)
         }
         done => done,

@@ -23,6 +23,7 @@ use crate::render::failure::explain as explain_failure;
 use crate::render::one_line;
 use crate::session::{Guard, Screen, SessionStart, SessionState, Visit};
 use crate::spec::workers::BenchSpec;
+use crate::terminal;
 use crate::values::exit_code;
 
 /// Separates the random stream of the visits from those of the benchmarks.
@@ -244,12 +245,12 @@ impl SuiteSession<'_> {
             self.clear(directory);
         }
         for failure in &failures {
-            writeln!(anstream::stderr(), "stillwell: {failure}").ok();
+            writeln!(terminal::stderr(), "stillwell: {failure}").ok();
         }
         if is_there && (is_interrupted || !failures.is_empty()) {
             let shown = directory.display();
             let text = format!("stillwell: go on with `stillwell bench --resume {shown}`");
-            writeln!(anstream::stderr(), "{text}").ok();
+            writeln!(terminal::stderr(), "{text}").ok();
         }
         let mut failed = self.entries.iter().filter(|entry| entry.failure.is_some());
         let mut only_timed_out = || failed.all(|entry| entry.end == Some(EndReason::TimedOut));
@@ -277,6 +278,6 @@ impl SuiteSession<'_> {
     fn clear(&self, directory: &Path) {
         self.entries.iter().for_each(|entry| drop(std::fs::remove_file(&entry.path)));
         self.manifest.remove(directory);
-        writeln!(anstream::stderr(), "stillwell: nothing has been measured").ok();
+        writeln!(terminal::stderr(), "stillwell: nothing has been measured").ok();
     }
 }

@@ -22,7 +22,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::analysis::report::{ReportData, ReportInput};
-use crate::render::columns::is_invisible;
+use crate::terminal::is_invisible;
 use crate::verdict::Judgement;
 
 pub(super) use group::signs;

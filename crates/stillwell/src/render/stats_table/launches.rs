@@ -2,6 +2,7 @@
 
 use crate::analysis::ArmSummary;
 use crate::analysis::series::{ValueRange, ValueSeries};
+use crate::render::columns::one_line;
 use crate::render::results::loops;
 use crate::render::stats_table::{StatisticLine, Statistics, add, number};
 use crate::render::units::{DisplayUnit, short_time};
@@ -40,7 +41,7 @@ pub(super) fn lines(lines: &mut Vec<StatisticLine>, statistics: Statistics<'_>, 
         ("took", |it| it.duration_ns.map(short_time)),
         ("dates", |it| {
             let ValueRange { min, max } = it.dates.as_ref()?;
-            let short = |date: &str| date.get(..19).unwrap_or(date).to_owned();
+            let short = |date: &str| one_line(date.get(..19).unwrap_or(date));
             Some(if min == max { short(min) } else { format!("{} to {}", short(min), short(max)) })
         }),
     ];

@@ -351,7 +351,10 @@ fn colours_mark_the_verdict_and_the_headline() {
     compare(&mut analysis, 1, Evidence::Paired(paired(2.0, 1.9, 2.1)));
     let judgements = judgements(&record, &analysis);
     let colored = summary(&record, &analysis, &judgements, None, &Styles::colored());
-    assert!(colored.contains("\u{1b}[1m\u{1b}[31mSLOWER\u{1b}[0m"), "{colored:?}");
+    assert!(
+        crate::terminal::escaped(&colored).contains("\u{1b}[1m\u{1b}[31mSLOWER\u{1b}[0m"),
+        "{colored:?}"
+    );
     let stripped = anstream::adapter::strip_str(&colored).to_string();
     assert_eq!(stripped, summary(&record, &analysis, &judgements, None, &Styles::plain()));
 }

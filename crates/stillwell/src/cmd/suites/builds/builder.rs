@@ -18,6 +18,7 @@ use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::render::one_line;
 use crate::spec::suite::Variant;
+use crate::terminal;
 
 /// A build that ^C does not end is killed after this.
 const END_NS: u64 = 2_000_000_000;
@@ -100,7 +101,7 @@ impl Builder {
             }
             if !is_told && monotonic_ns() - began_ns >= PATIENCE_NS {
                 let name = one_line(&variant.name);
-                writeln!(anstream::stderr(), "waiting for another session that builds {name}").ok();
+                writeln!(terminal::stderr(), "waiting for another session that builds {name}").ok();
                 is_told = true;
             }
             self.rest(TRY);

@@ -21,6 +21,7 @@ use crate::record;
 use crate::render::failure::LINE_MAX;
 use crate::render::{one_line, shorten};
 use crate::spec::suite::{Build, Variant};
+use crate::terminal;
 
 /// The file in a built directory that holds its recipe.
 const DONE: &str = ".stillwell-built";
@@ -145,7 +146,7 @@ impl BuildTree<'_> {
 
     fn build(&self, build: &Build, path: &Path) -> Result<()> {
         let of = self.number.map_or_else(String::new, |number| format!(", link order {number}"));
-        writeln!(anstream::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
+        writeln!(terminal::stderr(), "building {}{of}", one_line(&self.variant.name)).ok();
         // The kernel kills the shell when this program ends.
         let words = ["sh", "-c", &build.command].map(OsString::from);
         let mut command = supervised::prepared(&words, true);
