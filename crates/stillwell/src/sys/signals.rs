@@ -51,6 +51,10 @@ extern "C" fn on_stop(_signal: libc::c_int) {
 }
 
 extern "C" fn on_alarm(_signal: libc::c_int) {
+    // Between runs it is the rest of a timer that was switched off too late: no run has exceeded anything.
+    if CURRENT_GROUP.load(Ordering::Relaxed) == 0 {
+        return;
+    }
     if !STOP_REQUESTED.load(Ordering::Relaxed) {
         TIMED_OUT.store(true, Ordering::Relaxed);
     }
@@ -102,7 +106,14 @@ pub fn is_ignored(signal: libc::c_int) -> bool {
 
 /// Whether a request to end the session came since the last call.
 pub fn take_stop_request() -> bool {
-    STOP_REQUESTED.swap(false, Ordering::Relaxed)
+    if !STOP_REQUESTED.load(Ordering::Relaxed) {
+        return false;
+    }
+    // The request's timer would go off in the next run, which would look like its timeout. The timer is cleared before
+    // the flag, because a request that comes after the flag was cleared starts the timer again.
+    set_timer(Duration::ZERO, Duration::ZERO);
+    STOP_REQUESTED.store(false, Ordering::Relaxed);
+    true
 }
 
 /// The process group that requests to end go to, and its timeout. Drop undoes both.
@@ -117,12 +128,13 @@ impl Alarm {
         REQUESTS.store(0, Ordering::Relaxed);
         TIMED_OUT.store(false, Ordering::Relaxed);
         CURRENT_GROUP.store(group, Ordering::Relaxed);
+        if let Some(timeout) = timeout {
+            set_timer(timeout.max(Duration::from_micros(1)), REPEAT);
+        }
+        // The request came before this run, or its timer was replaced just now.
         if STOP_REQUESTED.load(Ordering::Relaxed) {
-            // The request came between two runs.
             set_timer(REPEAT, REPEAT);
             end_current_group();
-        } else if let Some(timeout) = timeout {
-            set_timer(timeout.max(Duration::from_micros(1)), REPEAT);
         }
         Self { armed: timeout.is_some() }
     }

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use rustix::process::Signal;
 
 use crate::bench::{Bench, STILLWELL, send, wait_until};
+use crate::processes::Session;
 
 /// Options of an endless session.
 const ENDLESS: [&str; 6] = ["-w", "0", "-r", "100000000", "--style", "none"];
@@ -117,4 +118,29 @@ fn nohup_is_respected() {
     bench.write("go", "");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(bench.record().end(), Some("complete"));
+}
+
+/// The launcher gets SIGTERM when it has no run. The request is void, and so is the timer that would repeat it: the next
+/// run has no timeout that could end it.
+#[test]
+fn a_request_between_two_runs_is_no_timeout_of_the_next() {
+    let bench = Bench::new();
+    let mut session = Session::new(&bench);
+    let first = "echo run >> log; while ! test -e go; do sleep 0.01; done";
+    bench.script("run", &format!("#!/bin/sh\nif test -e go; then exec sleep 0.5; fi; {first}\n"));
+    let environment = session.environment();
+    // Without a shell each batch is one run.
+    let running = bench.start(&["-w", "0", "-r", "2", "--env", &environment, "-N", "./run"]);
+    session.find_launcher(running.pid());
+    wait_until("the first run is under way", || bench.read("log").contains("run"));
+    // A front end that has stopped sends no second run.
+    running.signal(Signal::STOP);
+    bench.write("go", "");
+    wait_until("the first run has its row", || bench.n_rows() == 1);
+    send(session.launcher().pid, Signal::TERM);
+    running.signal(Signal::CONT);
+    running.finish().ends_with(0);
+    let record = bench.record();
+    assert_eq!(record.end(), Some("complete"));
+    assert!(record.rows.iter().all(|row| !row.timed_out && row.exit == 0));
 }
