@@ -202,6 +202,10 @@ impl<'a> ExecRunner<'a> {
         origins: &[JobOrigin<'_>],
         tolerance: InterruptTolerance,
     ) -> Result<(Outcome, Option<Step>)> {
+        if tolerance == InterruptTolerance::None && self.process.take_interrupt() {
+            // None of these jobs has begun, so no step is open.
+            return Ok((Outcome { interrupted: true, failure: None }, None));
+        }
         let arm_of_command: HashMap<u32, usize> = batch
             .jobs
             .iter()

@@ -44,14 +44,16 @@ impl Interrupt {
             .into_iter()
             .filter(|&signal| !sys::is_ignored(signal))
             .collect();
-        Catchers::add(&wanted).context("cannot catch signals")?;
-        let mut interrupt = Self { pipe, actions: Vec::new(), is_counted: true };
-        for signal in wanted {
+        let mut interrupt = Self { pipe, actions: Vec::new(), is_counted: false };
+        for &signal in &wanted {
             let writer = writer.try_clone().context("cannot catch signals")?;
             let action = signal_hook::low_level::pipe::register(signal, writer)
                 .context("cannot catch signals")?;
             interrupt.actions.push(action);
         }
+        // Last, because no signal may find neither a pipe nor its usual effect.
+        Catchers::add(&wanted).context("cannot catch signals")?;
+        interrupt.is_counted = true;
         Ok(interrupt)
     }
 
@@ -116,11 +118,12 @@ impl Catchers {
 
 impl Drop for Interrupt {
     fn drop(&mut self) {
-        for &action in &self.actions {
-            signal_hook::low_level::unregister(action);
-        }
+        // First, as the pipes come first in `catch`.
         if self.is_counted {
             Catchers::remove();
+        }
+        for &action in &self.actions {
+            signal_hook::low_level::unregister(action);
         }
     }
 }

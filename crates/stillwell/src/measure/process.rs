@@ -41,6 +41,8 @@ pub struct LauncherProcess {
     child: Child,
     socket: UnixStream,
     interrupt: Interrupt,
+    /// Whether ^C or SIGTERM came while the launcher got ready: the next runs must not start.
+    was_interrupted: bool,
 }
 
 impl LauncherProcess {
@@ -57,17 +59,20 @@ impl LauncherProcess {
         sys::stop_ignoring_children();
         let (socket, theirs) =
             UnixStream::pair().context("cannot make a socket for the launcher")?;
+        // A signal of the terminal goes to the whole process group, and the launcher is in ours until it has its own.
+        let held = sys::HeldSignals::hold();
         let child = Command::new("/proc/self/exe")
             .arg0(ARGV0)
             .env_clear()
             .stdin(OwnedFd::from(theirs))
             // Keep the launcher out of the terminal's process group: the front end decides how to react to ^C.
             .process_group(0)
-            .spawn()
-            .context("cannot start the launcher (/proc/self/exe)")?;
-        let mut process = Self { child, socket, interrupt };
+            .spawn();
+        drop(held);
+        let child = child.context("cannot start the launcher (/proc/self/exe)")?;
+        let mut process = Self { child, socket, interrupt, was_interrupted: false };
         enter(process.child.id())?;
-        match process.ask(&LauncherRequest::Open(open), InterruptTolerance::None)?.0 {
+        match process.get_ready(&LauncherRequest::Open(open))? {
             LauncherReply::Opened(opened) => Ok((process, opened)),
             LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
             LauncherReply::Done(_) | LauncherReply::Ready => {
@@ -86,7 +91,7 @@ impl LauncherProcess {
     /// # Errors
     /// The launcher cannot open the record.
     pub fn keep(&mut self, keep: RowDestination) -> Result<()> {
-        match self.ask(&LauncherRequest::Keep(keep), InterruptTolerance::None)?.0 {
+        match self.get_ready(&LauncherRequest::Keep(keep))? {
             LauncherReply::Ready => Ok(()),
             LauncherReply::Refused(why) => bail!("the launcher cannot start: {why}"),
             LauncherReply::Done(_) | LauncherReply::Opened(_) => {
@@ -110,6 +115,19 @@ impl LauncherProcess {
         }
     }
 
+    /// Whether ^C or SIGTERM came since the last batch.
+    pub fn take_interrupt(&mut self) -> bool {
+        let came = self.interrupt.take();
+        std::mem::take(&mut self.was_interrupted) || came
+    }
+
+    /// Makes a request that runs nothing. It takes no time, so ^C waits until it is answered.
+    fn get_ready(&mut self, request: &LauncherRequest) -> Result<LauncherReply> {
+        let (reply, interrupted) = self.ask(request, InterruptTolerance::None)?;
+        self.was_interrupted = interrupted;
+        Ok(reply)
+    }
+
     fn ask(
         &mut self,
         request: &LauncherRequest,
@@ -117,7 +135,8 @@ impl LauncherProcess {
     ) -> Result<(LauncherReply, bool)> {
         let sent = wire::send(&self.socket, request);
         sent.map_err(anyhow::Error::from).or_else(|_| self.explain_end())?;
-        let (mut n_interrupts, mut n_requests) = (0, 0);
+        let mut n_interrupts = u32::from(std::mem::take(&mut self.was_interrupted));
+        let (has_runs, mut n_requests) = (matches!(request, LauncherRequest::Batch(_)), 0);
         loop {
             let mut fds = [
                 PollFd::new(&self.socket, PollFlags::IN),
@@ -137,8 +156,13 @@ impl LauncherProcess {
                 return Ok((reply, n_interrupts > 0));
             }
             if n_interrupts > tolerance as u32 {
-                let signal = if n_requests < REQUESTS_MAX { Signal::TERM } else { Signal::KILL };
-                kill_process(Pid::from_child(&self.child), signal).ok();
+                let pid = Pid::from_child(&self.child);
+                // Without a run there is nothing to end, but the launcher may hang.
+                if n_requests >= REQUESTS_MAX {
+                    kill_process(pid, Signal::KILL).ok();
+                } else if has_runs {
+                    kill_process(pid, Signal::TERM).ok();
+                }
                 n_requests += 1;
             }
         }

@@ -25,7 +25,7 @@ use rustix::process::{
 pub use affinity::{CpuMask, bind, bound_cpus};
 pub use rights::{may_raise_priority, with_files_of};
 pub use signals::{
-    Alarm, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
+    Alarm, HeldSignals, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
     stop_ignoring_children, take_stop_request,
 };
 pub use spawn::{

@@ -80,7 +80,53 @@ pub fn stop_ignoring_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Installs the launcher's handlers. They are handlers, not `SIG_IGN`, because exec resets a handler to the default
+/// The signals that end a session.
+const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// The signals that end a session, held back in this thread. Drop lets them arrive. A process that is started
+/// meanwhile holds them back too (execve(2)), until it calls [`install_launcher_signals`].
+#[derive(Debug)]
+pub struct HeldSignals {
+    before: libc::sigset_t,
+}
+
+impl HeldSignals {
+    /// Holds them back.
+    pub fn hold() -> Self {
+        let ending = ending_signals();
+        let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: both pointers are to signal sets, and the call fills the second one: it fails only for an invalid
+        // first argument.
+        let before = unsafe {
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ending, before.as_mut_ptr());
+            before.assume_init()
+        };
+        Self { before }
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        // SAFETY: the set is valid, and the old one may be null.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
+        }
+    }
+}
+
+fn ending_signals() -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigemptyset makes a valid set, and all the numbers are valid.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in ENDING {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
+
+/// Installs the launcher's handlers, then lets the signals arrive that its parent held back. They are handlers, not `SIG_IGN`, because exec resets a handler to the default
 /// and leaves an ignored signal ignored. The program under test must start as it would from a shell.
 pub fn install_launcher_signals() {
     install(libc::SIGTERM, on_stop);
@@ -90,6 +136,13 @@ pub fn install_launcher_signals() {
     install(libc::SIGINT, on_nothing);
     // At the limit of file sizes (ulimit -f) write(2) fails, and the launcher goes on.
     install(libc::SIGXFSZ, on_nothing);
+    // It may have been sent to the front end's process group before the launcher had its own.
+    if !is_ignored(libc::SIGHUP) {
+        install(libc::SIGHUP, on_nothing);
+    }
+    let ending = ending_signals();
+    // SAFETY: the set is valid, and the old one may be null.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const ending, std::ptr::null_mut()) };
 }
 
 /// Whether the parent process has this signal ignored, as nohup does.

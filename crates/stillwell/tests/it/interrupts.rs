@@ -1,14 +1,22 @@
 //! ^C and SIGTERM: the hooks still run, and finished runs are kept.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process_group};
+use stats::Stream;
 
 use crate::bench::{Bench, STILLWELL, send, wait_until};
 use crate::processes::Session;
 
 /// Options of an endless session.
 const ENDLESS: [&str; 6] = ["-w", "0", "-r", "100000000", "--style", "none"];
+
+fn send_to_group(group: i32, signal: Signal) {
+    let group = Pid::from_raw(group).unwrap();
+    // It may have just ended by itself.
+    kill_process_group(group, signal).ok();
+}
 
 #[track_caller]
 fn interrupted_between_short_runs(signal: Signal) {
@@ -143,4 +151,41 @@ fn a_request_between_two_runs_is_no_timeout_of_the_next() {
     let record = bench.record();
     assert_eq!(record.end(), Some("complete"));
     assert!(record.rows.iter().all(|row| !row.timed_out && row.exit == 0));
+}
+
+/// Sends a signal at a random moment around the start of the launcher, to the front end or to its process group as the
+/// terminal does. It ends the session: no run is taken for a timeout, no hook is cut short, no process is left.
+#[test]
+fn a_signal_at_the_start_of_the_launcher_is_not_lost() {
+    let mut stream = Stream::new(18);
+    for attempt in 0..24 {
+        let bench = Bench::new();
+        let mut session = Session::new(&bench);
+        let environment = session.environment();
+        let hooks = ["-s", "echo setup >> log", "-C", "echo conclude >> log"];
+        let cleanup = ["-c", "echo cleanup >> log", "--env", &environment, "-N", "sleep 0.001"];
+        let mut command = bench.run_command(&[ENDLESS.as_slice(), &hooks, &cleanup].concat());
+        command.process_group(0);
+        let running = bench.spawn(command);
+        session.find_launcher(running.pid());
+        for spin in 0..stream.below(4_000_000) {
+            std::hint::black_box(spin);
+        }
+        let signal = [Signal::INT, Signal::TERM, Signal::HUP][attempt % 3];
+        match attempt % 2 {
+            0 => running.signal(signal),
+            _ => send_to_group(running.pid(), signal),
+        }
+        let ran = running.finish();
+        assert_eq!(ran.code, Some(130), "attempt {attempt}, {signal:?}: {ran:#?}");
+        let log = bench.read("log");
+        assert!(log.ends_with("cleanup\n"), "{log}: {ran:#?}");
+        assert_eq!(log.matches("cleanup").count(), 1, "{log}: {ran:#?}");
+        if bench.path("r.swell").exists() {
+            let record = bench.record();
+            assert_eq!(record.end(), Some("interrupted"));
+            assert!(record.rows.iter().all(|row| !row.timed_out && row.exit == 0));
+        }
+        session.is_gone();
+    }
 }
