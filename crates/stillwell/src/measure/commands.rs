@@ -14,6 +14,7 @@ use crate::measure::programs;
 use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use crate::plan::{Arm, Plan};
 use crate::values::OutputTarget;
+use crate::words::bytes_of;
 
 /// Shell for hooks when commands are executed directly.
 const HOOK_SHELL: &str = "sh";
@@ -87,7 +88,7 @@ impl Commands {
         }
         Ok(Command {
             path: self.find(&programs::seen_from(directory, &argv[0]), environment)?,
-            argv: argv.iter().map(|word| word.clone().into_bytes()).collect(),
+            argv: argv.iter().map(|word| bytes_of(word)).collect(),
             environment,
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: self.stdin.clone(),
@@ -123,7 +124,7 @@ impl Commands {
         let words = self.hook_shell.iter().map(String::as_str).chain(["-c", command]);
         Ok(Command {
             path: self.find(self.hook_shell[0].as_bytes(), environment)?,
-            argv: words.map(|word| word.as_bytes().to_vec()).collect(),
+            argv: words.map(bytes_of).collect(),
             environment,
             directory: directory.map(|directory| directory.as_bytes().to_vec()),
             stdin: None,

@@ -69,7 +69,10 @@ impl LauncherProcess {
             .process_group(0)
             .spawn();
         drop(held);
-        let child = child.context("cannot start the launcher (/proc/self/exe)")?;
+        let child = child.context(
+            "cannot start the launcher; it needs /proc (mount -t proc proc /proc) and may make a \
+             process (ulimit -u)",
+        )?;
         let mut process = Self { child, socket, interrupt, was_interrupted: false };
         enter(process.child.id())?;
         match process.get_ready(&LauncherRequest::Open(open))? {

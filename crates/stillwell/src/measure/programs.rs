@@ -11,14 +11,16 @@ use rustix::fs::{Access, access};
 
 use crate::measure::wire::Bytes;
 use crate::sys::User;
+use crate::words::bytes_of;
 
 /// The path of a program for a process that runs in another directory, relative to the current one.
 pub fn seen_from(directory: Option<&str>, program: &str) -> Bytes {
     match directory {
-        Some(directory) if program.contains('/') => {
-            Path::new(directory).join(program).into_os_string().into_vec()
-        }
-        _ => program.into(),
+        Some(directory) if program.contains('/') => Path::new(directory)
+            .join(OsString::from_vec(bytes_of(program)))
+            .into_os_string()
+            .into_vec(),
+        _ => bytes_of(program),
     }
 }
 

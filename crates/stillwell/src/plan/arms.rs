@@ -28,6 +28,7 @@ pub struct Arms {
 pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
     let commands: Vec<&String> = request.arms.reference.iter().chain(request.commands).collect();
     let assignments = assignments(request.arms)?;
+    refuse_unused(request, &commands, assignments.first())?;
     let mut arms = Vec::new();
     let n_arms = commands.len() * assignments.len();
     for (index, template) in commands.iter().enumerate() {
@@ -47,6 +48,24 @@ pub fn arms(request: CommandRequest<'_>) -> Result<Arms> {
             .with_context(|| format!("command {} ({:?})", index + 1, arm.command))?;
     }
     Ok(Arms { arms, control, shell, shell_reason })
+}
+
+/// Refuses a parameter that nothing mentions: each of its values would measure the same.
+fn refuse_unused(
+    request: CommandRequest<'_>,
+    commands: &[&String],
+    assignment: Option<&Assignment>,
+) -> Result<()> {
+    let hooks = [&request.hooks.prepare, &request.hooks.conclude, &request.execution.env];
+    let templates = commands.iter().copied().chain(hooks.into_iter().flatten());
+    for (name, _) in assignment.into_iter().flatten() {
+        let placeholder = format!("{{{name}}}");
+        ensure!(
+            templates.clone().any(|template| template.contains(&placeholder)),
+            "no command mentions the parameter {name:?}; write {placeholder} where its value goes"
+        );
+    }
+    Ok(())
 }
 
 /// The place of an arm, for options that are given once, or once for each command.

@@ -3,6 +3,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::terminal::is_hidden;
+use crate::words::byte_of;
 
 /// Width of the text output, columns.
 pub(super) const COLUMNS: usize = 80;
@@ -17,7 +18,9 @@ pub(super) fn width(text: &str) -> usize {
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for char in text.chars() {
-        if is_hidden(char) {
+        if let Some(byte) = byte_of(char) {
+            line.push_str(&format!("\\x{byte:02x}"));
+        } else if is_hidden(char) {
             line.extend(char.escape_default());
         } else {
             line.push(char);

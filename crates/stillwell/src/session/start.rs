@@ -28,6 +28,7 @@ use crate::session::steps::{Session, SessionEnd};
 use crate::terminal;
 use crate::values::metric::{METRICS, Metric, MetricSource};
 use crate::values::read_cpu_list;
+use crate::words::text_of;
 
 /// Adds to an error of ours in the middle of a session where its runs are. A record without a run is removed.
 fn broken_down(path: &Path, error: anyhow::Error) -> anyhow::Error {
@@ -191,7 +192,7 @@ impl<'a> SessionStart<'a> {
             tool: concat!("stillwell ", env!("CARGO_PKG_VERSION")).into(),
             created: self.created.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
             command_line: std::env::args_os()
-                .map(|word| word.to_string_lossy().into_owned())
+                .map(|word| text_of(word.as_encoded_bytes()))
                 .collect(),
             clock_origin_ns,
             columns: columns.clone(),

@@ -14,7 +14,7 @@ pub struct CalibrateVerb {
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["command", "budget", "runs", "record"])]
     pub from: Option<PathBuf>,
     /// Time to spend on the series, for example 30s or 5min [default: 60s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
     /// Exactly this many runs, at least 120 [default: as many as fit the budget, at least 600]
     #[arg(short = 'r', long, value_name = "NUM", conflicts_with = "budget",

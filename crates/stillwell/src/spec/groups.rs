@@ -12,7 +12,7 @@ use crate::values::{
 pub struct StopOptions {
     /// Most time to spend on timed runs, hooks included, for example 30s or 5min, unless that is too short for
     /// --min-runs; a bare number is in seconds [default: 10s, or 3s for a single command]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = TimeSpan::above_zero)]
     pub budget: Option<TimeSpan>,
     /// Stop when the error falls below this many percent: that of t0 with a single command, of every ratio (half its
     /// interval) with several [default: 0.5 for a single command; none for several]

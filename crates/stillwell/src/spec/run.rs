@@ -11,6 +11,7 @@ use crate::spec::groups::{
 use crate::values::{
     Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan,
 };
+use crate::words::command_parser;
 
 /// `run`.
 #[derive(Debug, clap::Args)]
@@ -37,7 +38,7 @@ pub struct RunVerb {
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunSpec {
     /// Commands to time, each one argument. The first is the reference that the others are compared with
-    #[arg(value_name = "COMMAND", required_unless_present = "reference")]
+    #[arg(value_name = "COMMAND", required_unless_present = "reference", value_parser = command_parser())]
     pub commands: Vec<String>,
     #[command(flatten)]
     pub arms: ArmOptions,
@@ -70,7 +71,7 @@ pub struct DisplayOptions {
 #[command(next_help_heading = "What is compared")]
 pub struct ArmOptions {
     /// Time this command too and compare the others with it; it becomes number 1 [default: the first COMMAND]
-    #[arg(long, visible_alias = "baseline-cmd", value_name = "COMMAND")]
+    #[arg(long, visible_alias = "baseline-cmd", value_name = "COMMAND", value_parser = command_parser())]
     pub reference: Option<String>,
     /// Name to show for the command of --reference [default: the command itself]
     #[arg(long, value_name = "NAME", requires = "reference")]
@@ -96,7 +97,7 @@ pub struct ArmOptions {
           action = clap::ArgAction::Append)]
     pub parameter_lists: Vec<String>,
     /// Subtract the time of this command, measured in the same blocks, from all others
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = command_parser())]
     pub subtract: Option<String>,
     /// How commands are executed: auto (a shell only if some command needs one), none, default (sh), or a shell's
     /// command line [default: auto]
@@ -145,16 +146,16 @@ pub struct LengthOptions {
 #[command(next_help_heading = "Hooks (always executed by a shell, never timed)")]
 pub struct HookOptions {
     /// Execute once before everything else
-    #[arg(short = 's', long, value_name = "COMMAND")]
+    #[arg(short = 's', long, value_name = "COMMAND", value_parser = command_parser())]
     pub setup: Option<String>,
     /// Execute before each run; once for all commands, or once for each command
-    #[arg(short = 'p', long, value_name = "COMMAND")]
+    #[arg(short = 'p', long, value_name = "COMMAND", value_parser = command_parser())]
     pub prepare: Vec<String>,
     /// Execute after each run, also after a failed one; once for all commands, or once for each command
-    #[arg(short = 'C', long, value_name = "COMMAND")]
+    #[arg(short = 'C', long, value_name = "COMMAND", value_parser = command_parser())]
     pub conclude: Vec<String>,
     /// Execute once after everything else, also after a failure or ^C
-    #[arg(short = 'c', long, value_name = "COMMAND")]
+    #[arg(short = 'c', long, value_name = "COMMAND", value_parser = command_parser())]
     pub cleanup: Option<String>,
     /// Execute after each run with the run's standard output as its input; the session ends unless this
     /// exits with 0, also with -i

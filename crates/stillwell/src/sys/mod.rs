@@ -11,6 +11,7 @@ mod rights;
 mod signals;
 mod spawn;
 mod strings;
+mod threads;
 mod tracing;
 
 use std::io;
@@ -33,6 +34,7 @@ pub use spawn::{
     become_user_for_good,
 };
 pub use strings::{CStrings, Environment, Envp};
+pub use threads::{do_without_threads_if_refused, stack_problem};
 #[cfg(target_arch = "x86_64")]
 pub use tracing::read_cycle_counter;
 pub use tracing::{filter_tracepoint, mount_tracefs_for_this_thread, share_perf_buffer};

@@ -30,6 +30,22 @@ impl FromStr for TimeSpan {
     }
 }
 
+impl TimeSpan {
+    /// A time above zero, for a budget.
+    ///
+    /// # Errors
+    /// It is no time, or zero.
+    pub fn above_zero(text: &str) -> Result<Self, String> {
+        let span: Self = text.parse()?;
+        if span.ns == 0 {
+            return Err(format!(
+                "{text:?} is no time to measure in; write for example 500ms or 10s"
+            ));
+        }
+        Ok(span)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,4 +42,5 @@ mod system;
 mod tidy;
 mod times;
 mod tuning;
+mod words;
 mod workers;

@@ -26,6 +26,22 @@ pub fn as_nobody(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
     Some(Ran::from(output))
 }
 
+/// Runs the program as a user who may make neither a thread nor a process; `None` if there is no such user.
+pub fn without_threads(bench: &Bench, arguments: &[&str]) -> Option<Ran> {
+    bench.install(Path::new(STILLWELL), "stillwell-copy");
+    let mut command = bench.command("setpriv");
+    if is_root() {
+        // The limit does not bind root.
+        command.args(["--reuid=65533", "--regid=65533", "--clear-groups"]);
+    }
+    command.args(["prlimit", "--nproc=1", "./stillwell-copy"]);
+    let Ok(output) = command.args(arguments).output() else {
+        skipped("there is no setpriv to limit a user with");
+        return None;
+    };
+    Some(Ran::from(output))
+}
+
 /// Stillwell reports an unavailable option at once and in the record.
 #[test]
 fn who_took_the_time_is_not_for_everybody() {

@@ -1,0 +1,53 @@
+//! Threads for the analysis, where the system allows them.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::Builder;
+
+use rayon::ThreadPoolBuilder;
+use rustix::process::{Resource, getrlimit};
+
+/// Threads and processes that a session makes beside those of the analysis: the launcher, a child, a guardian.
+const OTHERS: usize = 4;
+/// A probe only waits.
+const STACK_BYTES: usize = 64 << 10;
+
+/// Makes the analysis run on this thread alone if the system refuses other threads (`ulimit -u`, `pids.max`). rayon
+/// makes its threads at first use and panics then; a pool that failed cannot be made again, so it is tried before.
+pub fn do_without_threads_if_refused() {
+    let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if !can_make(n_threads + OTHERS) {
+        // It fails only if there is a pool already.
+        ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().ok();
+    }
+}
+
+/// The smallest stack on which the program works.
+const STACK_BYTES_MIN: u64 = 1 << 20;
+
+/// What is wrong with the limit on the stack; a smaller stack would overflow.
+pub fn stack_problem() -> Option<String> {
+    let bytes = getrlimit(Resource::Stack).current.filter(|&bytes| bytes < STACK_BYTES_MIN)?;
+    Some(format!(
+        "the stack is limited to {} KiB, and Stillwell needs {}: ulimit -s 8192; `run --rlimit \
+         stack={bytes}` limits only the commands",
+        bytes >> 10,
+        STACK_BYTES_MIN >> 10
+    ))
+}
+
+/// Whether so many threads can be there at the same time.
+fn can_make(n_threads: usize) -> bool {
+    let (open, closed) = mpsc::channel::<()>();
+    let closed = Arc::new(Mutex::new(closed));
+    let probe = || {
+        let closed = Arc::clone(&closed);
+        // Waits until the sender is gone.
+        let wait = move || drop(closed.lock().map(|closed| closed.recv()));
+        Builder::new().stack_size(STACK_BYTES).spawn(wait).ok()
+    };
+    let made: Vec<_> = (0..n_threads).map_while(|_| probe()).collect();
+    let is_enough = made.len() == n_threads;
+    drop(open);
+    made.into_iter().for_each(|thread| drop(thread.join()));
+    is_enough
+}
