@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -21,6 +22,7 @@ use crate::plan::Plan;
 use crate::record::Event;
 use crate::schedule::Step;
 use crate::sys::User;
+use crate::terminal;
 use crate::values::Sched;
 use crate::values::metric::Metric;
 
@@ -29,6 +31,8 @@ use crate::values::metric::Metric;
 pub struct ExecRunner<'a> {
     plan: &'a Plan,
     process: LauncherProcess,
+    /// User of the hooks, if it is not our own.
+    run_as: Option<User>,
     commands: Commands,
     maxrss_floor_kib: u64,
     evidence_ns: Option<u64>,
@@ -85,7 +89,7 @@ impl<'a> ExecRunner<'a> {
             policy: process.sched.map(policy_numbers),
             no_aslr: process.no_aslr,
             rlimits: process.rlimits.iter().map(|limit| (limit.number, limit.value)).collect(),
-            run_as,
+            run_as: run_as.clone(),
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
         let commands = Commands::new(plan, captured.as_ref().map(NamedTempFile::path));
@@ -97,6 +101,7 @@ impl<'a> ExecRunner<'a> {
             Self {
                 plan,
                 process,
+                run_as,
                 commands,
                 maxrss_floor_kib: 0,
                 evidence_ns: None,
@@ -217,6 +222,11 @@ impl<'a> ExecRunner<'a> {
         for command in &done.loud_commands {
             arm_of_command.get(command).inspect(|&&arm| self.commands.mark_loud(arm));
         }
+        if matches!(done.stop, Some(BatchStop::Interrupted)) && !interrupted {
+            let text = "stillwell: a command or another program sent SIGTERM to the launcher, the \
+                        parent of the commands; the session ends";
+            writeln!(terminal::stderr(), "{text}").ok();
+        }
         let Some(stop) = done.stop else {
             return Ok((Outcome { interrupted, failure: None }, None));
         };
@@ -322,6 +332,9 @@ impl Runner for ExecRunner<'_> {
             commands: vec![command_line],
             jobs: vec![Job { command: 0, row: None, iteration: None, padding_bytes: None }],
         };
+        if hook == Hook::Cleanup {
+            self.process.revive(self.run_as.clone())?;
+        }
         let step = Step { step: 0, arm: 0, block: None, round: 0, padding_bytes: None };
         let origin = JobOrigin { index: 0, purpose: JobPurpose::Hook(hook), hook: command };
         let tolerance =

@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::measure::wire::{
     self, Batch, BatchResult, LauncherReply, LauncherReport, LauncherRequest, LauncherSettings,
     RowDestination,
 };
-use crate::sys;
+use crate::sys::{self, User};
 
 /// The interval between requests to stop, until the launcher answers. The first request may arrive between two runs.
 const REPEAT: Duration = Duration::from_millis(100);
@@ -82,6 +82,21 @@ impl LauncherProcess {
                 bail!("the launcher answered out of turn")
             }
         }
+    }
+
+    /// Starts another launcher if this one has ended. It is for hooks only: it has no settings of runs.
+    ///
+    /// # Errors
+    /// As [`LauncherProcess::start`].
+    pub fn revive(&mut self, run_as: Option<User>) -> Result<()> {
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            return Ok(());
+        }
+        let settings = LauncherSettings { run_as, ..LauncherSettings::default() };
+        let (mut process, _) = Self::start(settings, |_| Ok(()))?;
+        process.was_interrupted |= self.take_interrupt();
+        *self = process;
+        Ok(())
     }
 
     /// The launcher's process id. All its children are runs or hooks.
@@ -173,7 +188,16 @@ impl LauncherProcess {
 
     fn explain_end<T>(&mut self) -> Result<T> {
         let status = self.child.wait().context("cannot wait for the launcher")?;
-        bail!("the launcher ended unexpectedly ({status})")
+        let why = match status.signal() {
+            Some(libc::SIGKILL) => {
+                ": a command or another program killed it, or the machine ran out of memory"
+            }
+            Some(libc::SIGHUP | libc::SIGQUIT | libc::SIGUSR1 | libc::SIGUSR2) => {
+                ": a command or another program sent it this signal"
+            }
+            _ => "",
+        };
+        bail!("the launcher ended unexpectedly ({status}){why}")
     }
 }
 

@@ -69,14 +69,36 @@ fn a_long_run_that_ignores_sigterm_ends_with_the_front_end() {
 #[test]
 fn killing_the_launcher_is_explained() {
     let bench = Bench::new();
-    let (running, session) = start(&bench, &["-N", "true", "/bin/true"]);
+    let cleanup = ["-c", "echo cleanup >> log"];
+    let commands = [cleanup.as_slice(), &["-N", "true", "/bin/true"]].concat();
+    let (running, session) = start(&bench, &commands);
     wait_until("some runs have finished", || bench.n_rows() > 20);
     send(session.launcher().pid, Signal::KILL);
     let ran = running.finish().ends_with(2);
     ran.says(&["the launcher ended unexpectedly", "SIGKILL", "r.swell"]);
     session.is_gone();
+    assert_eq!(bench.read("log"), "cleanup\n");
     assert!(bench.record().rows.len() > 20);
     bench.stillwell(&["show", "r.swell"]).ends_with(0);
+}
+
+/// A command that signals its parent reaches the launcher. The cleanup runs, and the message names the signal.
+#[track_caller]
+fn killed_by_its_command(signal: &str, code: i32, says: &[&str]) {
+    let bench = Bench::new();
+    let cleanup = ["-w", "0", "-r", "3", "-c", "echo cleanup >> log"];
+    let command = format!("sh -c 'kill -{signal} $PPID; exec sleep 1000'");
+    let running = bench.start(&[cleanup.as_slice(), &["-N", &command]].concat());
+    running.finish().ends_with(code).says(says);
+    assert_eq!(bench.read("log"), "cleanup\n");
+}
+
+#[test]
+fn a_command_that_kills_the_launcher_is_explained() {
+    let unexpected = "the launcher ended unexpectedly";
+    killed_by_its_command("KILL", 2, &[unexpected, "SIGKILL", "a command or another program"]);
+    killed_by_its_command("QUIT", 2, &[unexpected, "SIGQUIT", "a command or another program"]);
+    killed_by_its_command("TERM", 130, &["a command or another program sent SIGTERM"]);
 }
 
 #[test]
