@@ -12,6 +12,7 @@ mod exports;
 mod history;
 mod link_order;
 mod load;
+mod memory;
 mod mistake;
 mod noise;
 mod open;

@@ -11,7 +11,8 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::analysis::suite::merge;
 use crate::analysis::{launches, select};
-use crate::convert::read::unpacked;
+use crate::cmd::memory::unpacked_max;
+use crate::convert::read::{limit_unpacked, unpacked};
 use crate::convert::source::{Detail, ReadOptions, SourceFile};
 use crate::convert::to_record::{self, ImportOptions};
 use crate::convert::{criterion, detect, edit, of_record};
@@ -51,6 +52,7 @@ pub enum FileContent {
 /// # Errors
 /// The file cannot be read, its format is unknown, or it has none of the selected benchmarks.
 pub fn open(path: &Path, options: &InputOptions, detail: Detail) -> Result<InputFile> {
+    limit_unpacked(options.kind.max_unpacked.unwrap_or_else(unpacked_max));
     let created = created(path);
     let content = content(path, options, detail)?;
     let mut opened = InputFile { path: path.into(), content, created };

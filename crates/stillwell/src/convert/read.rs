@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Read as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum as _;
@@ -75,21 +76,32 @@ impl FileFormat {
 
 /// The first bytes of a gzip file (RFC 1952, 2.3.1).
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// The most bytes after decompression. A small file can unpack to any size, and no benchmark file is larger than
-/// this.
-const UNPACKED_BYTES_MAX: u64 = 1 << 31;
+/// The most bytes after decompression; a small file can unpack to any size. Set once, before any file is read: it is a
+/// property of the machine, and every reader has to keep to it.
+static UNPACKED_BYTES_MAX: AtomicU64 = AtomicU64::new(1 << 31);
+
+/// Sets the most bytes that a file may unpack to.
+pub fn limit_unpacked(bytes: u64) {
+    UNPACKED_BYTES_MAX.store(bytes, Ordering::Relaxed);
+}
 
 /// The content of a gzip file, or the bytes themselves. The name of the file has no effect.
 ///
 /// # Errors
-/// The file is damaged, or unpacks to more than 2 GiB.
+/// The file is damaged, or unpacks to more than [`limit_unpacked`] allows.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(&GZIP) {
         return Ok(Cow::Borrowed(bytes));
     }
+    let max = UNPACKED_BYTES_MAX.load(Ordering::Relaxed);
     let mut out = Vec::new();
     let gzip = flate2::bufread::MultiGzDecoder::new(bytes);
-    gzip.take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut out).context("cannot unpack gzip")?;
-    ensure!(out.len() as u64 <= UNPACKED_BYTES_MAX, "it unpacks to more than 2 GiB");
+    gzip.take(max.saturating_add(1)).read_to_end(&mut out).context("cannot unpack gzip")?;
+    ensure!(
+        out.len() as u64 <= max,
+        "it unpacks to more than {}, which may need more memory than there is; \
+         --max-unpacked 4G allows 4 GiB",
+        if max >> 20 > 0 { format!("{} MiB", max >> 20) } else { format!("{max} bytes") }
+    );
     Ok(Cow::Owned(out))
 }

@@ -41,6 +41,20 @@ pub struct KindOptions {
     /// Which sample of a criterion directory: new, base or the name of a baseline [default: new]
     #[arg(long, value_name = "NAME")]
     pub side: Option<String>,
+    /// Most bytes that a compressed file may unpack to, for example 500M or 4G [default: a 64th of the free memory]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub max_unpacked: Option<u64>,
+}
+
+/// A number of bytes, with K, M or G.
+fn bytes(text: &str) -> Result<u64, String> {
+    let units = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
+    let (digits, factor) = units
+        .iter()
+        .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, *factor)))
+        .unwrap_or((text, 1));
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    number.ok_or_else(|| format!("{text:?} is no number of bytes; write for example 500M or 4G"))
 }
 
 impl From<&FromOptions> for InputOptions {

@@ -42,5 +42,6 @@ mod system;
 mod tidy;
 mod times;
 mod tuning;
+mod unpacked;
 mod words;
 mod workers;
