@@ -28,7 +28,9 @@ class _Rule:
         self.columns: Dict[str, int] = {name: place for place, name in enumerate(header["columns"])}
         self.arms: List[Dict[str, Any]] = plan["arms"]
         self.headline = headline or workers.get("headline", "wall")
-        self.is_mean = plan.get("policy", {}).get("estimand") == "mean"
+        policy = plan.get("policy", {})
+        estimand = policy.get("estimand")
+        self.is_low = estimand == "floor" or estimand != "mean" and policy.get("process_value", "low") == "low"
         self.is_delta, self.is_empty_loop_off = workers.get("delta", False), workers.get("subtract_empty_loop", False)
 
     def cell(self, row: List[Any], name: str) -> Any:
@@ -65,8 +67,7 @@ class _Rule:
         return (total[many] - total[few]) / (many - few)
 
     def _of(self, values: List[float]) -> float:
-        lowest = sorted(values)[: len(values) if self.is_mean else -(-len(values) // 5)]
-        return statistics.fmean(lowest)
+        return statistics.fmean(sorted(values)[: -(-len(values) // 5)] if self.is_low else values)
 
 
 def _inner_loops(arm: Dict[str, Any]) -> int:
@@ -122,8 +123,8 @@ def _arm(index: int, rule: _Rule, launches: Dict[Tuple[int, int], List[Tuple[int
 class Benchmark:
     """A measured benchmark. It has one value for each launch, because launches are the units that vary independently.
 
-    The value of a launch is the mean of the lowest fifth of its slices, in seconds per loop; with `--estimand mean` it is the mean of all
-    slices. Verdicts rest on these values. With `--track-memory` and `--tracemalloc` the value is in bytes, not divided by the loops.
+    The value of a launch is the mean of its slices, in seconds per loop; with `--estimand floor` it is the mean of the lowest fifth of
+    them. Verdicts rest on these values. With `--track-memory` and `--tracemalloc` the value is in bytes, not divided by the loops.
     """
 
     def __init__(self, name: str, arm: Arm, record: str, text: str = "", metadata: Optional[Dict[str, Any]] = None) -> None:

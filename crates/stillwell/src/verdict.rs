@@ -131,13 +131,14 @@ pub fn exit_code(judgements: &[Judgement], fail_on: FailOn) -> u8 {
 mod tests {
     use super::*;
     use crate::analysis::fixture::paired;
-    use crate::values::Clock;
+    use crate::values::{Clock, ProcessValue};
 
     const POLICY: DecisionRule = DecisionRule {
         alpha: 0.01,
         same_within: 0.01,
         estimand: Estimand::Adaptive,
         clock: Clock::Clean,
+        process_value: ProcessValue::Mean,
     };
 
     fn of(paired: PairedTest) -> Comparison {

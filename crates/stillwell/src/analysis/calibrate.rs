@@ -309,13 +309,14 @@ impl VisibleSlowdown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::{Clock, Estimand};
+    use crate::values::{Clock, Estimand, ProcessValue};
 
     const POLICY: DecisionRule = DecisionRule {
         alpha: 0.05,
         same_within: 0.01,
         estimand: Estimand::Adaptive,
         clock: Clock::Clean,
+        process_value: ProcessValue::Mean,
     };
 
     fn calibrated(series_ns: &[f64], n_replays: usize) -> PowerCalibration {

@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::plan::workers::Workers;
 use crate::record::{Record, Row, Rows, time_ns};
 use crate::values::metric::Metric;
-use crate::values::{Estimand, Headline};
+use crate::values::{Estimand, Headline, ProcessValue};
 
 /// Share of a run's slices that make its value: the lowest ones.
 const LOW: f64 = 0.2;
@@ -39,6 +39,7 @@ pub struct Launches {
 #[derive(Clone, Debug)]
 pub struct SliceRule {
     estimand: Estimand,
+    process_value: ProcessValue,
     headline: Headline,
     delta: bool,
     subtract_empty_loop: bool,
@@ -62,6 +63,7 @@ impl SliceRule {
         let is = |what: fn(&Workers) -> bool| workers.is_some_and(what);
         Self {
             estimand: plan.policy.estimand,
+            process_value: plan.policy.process_value,
             headline: headline.or(workers.map(|workers| workers.headline)).unwrap_or_default(),
             delta: is(|workers| workers.delta),
             subtract_empty_loop: is(|workers| workers.subtract_empty_loop),
@@ -92,14 +94,17 @@ impl SliceRule {
         Some((loops, per_loop / self.inner_loops[row.arm as usize] as f64))
     }
 
-    /// The value of a run: the mean of its lowest fifth of slices, or of all slices if the mean is compared. With
-    /// `delta`, the slope between the two numbers of loops.
+    /// The value of a run: the mean of its slices, or of the lowest fifth of them if the floor is compared. With `delta`,
+    /// the slope between the two numbers of loops.
     fn value(&self, slices: &[(u64, f64)]) -> Option<f64> {
-        let of = |values: &[f64]| match self.estimand {
-            Estimand::Mean => stats::mean(values).ok(),
-            Estimand::Adaptive | Estimand::Typical | Estimand::Floor => {
-                SortedSample::new(values).ok().map(|sorted| sorted.low_mean(LOW))
-            }
+        let is_low = match self.estimand {
+            Estimand::Mean => false,
+            Estimand::Floor => true,
+            Estimand::Adaptive | Estimand::Typical => self.process_value == ProcessValue::Low,
+        };
+        let of = |values: &[f64]| match is_low {
+            false => stats::mean(values).ok(),
+            true => SortedSample::new(values).ok().map(|sorted| sorted.low_mean(LOW)),
         };
         if !self.delta {
             return of(&slices.iter().map(|slice| slice.1).collect::<Vec<_>>());
@@ -240,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_the_lowest_fifth_of_its_slices() {
+    fn a_run_has_the_mean_of_its_slices() {
         let rows = [
             slice(0, 0, None, 10, 9),
             slice(1, 1, Some(0), 10, 300),
@@ -249,10 +254,14 @@ mod tests {
             slice(4, 1, Some(0), 10, 200),
             slice(5, 0, Some(1), 10, 110),
         ];
+        let low = gather(sliced(&rows, |plan| plan.policy.process_value = ProcessValue::Low));
+        let floor = gather(sliced(&rows, |plan| plan.policy.estimand = Estimand::Floor));
         let record = gather(sliced(&rows, |_| ()));
         // In the order of their first slices, which is the order in which the processes started.
-        let expected = [(1, 1, Some(20.0)), (0, 2, Some(10.0)), (0, 5, Some(11.0))];
+        let expected = [(1, 1, Some(25.0)), (0, 2, Some(50.0)), (0, 5, Some(11.0))];
         assert_eq!(values(&record), expected);
+        let expected = [(1, 1, Some(20.0)), (0, 2, Some(10.0)), (0, 5, Some(11.0))];
+        assert_eq!((values(&low), values(&floor)), (expected.to_vec(), expected.to_vec()));
         assert_eq!(record.rows.get(1, Metric::WallNs), Some(1000));
         assert_eq!(record.rows.get(1, Metric::Loops), Some(20));
         assert_eq!(record.slices.as_ref().unwrap().len(), 6);
@@ -279,9 +288,9 @@ mod tests {
             };
             values(&gather(sliced(&rows, set)))[0].2.unwrap()
         };
-        assert_eq!(value(|_| ()), 4.5);
-        assert_eq!(value(|workers| workers.headline = Headline::Cpu), 2.25);
-        assert_eq!(value(|workers| workers.subtract_empty_loop = true), 4.25);
+        assert_eq!(value(|_| ()), 4.75);
+        assert_eq!(value(|workers| workers.headline = Headline::Cpu), 2.375);
+        assert_eq!(value(|workers| workers.subtract_empty_loop = true), 4.5);
         // 80 ns for ten more loops of two; the constant part of 20 ns is gone.
         assert_eq!(value(|workers| workers.delta = true), 4.0);
     }

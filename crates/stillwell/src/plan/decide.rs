@@ -7,7 +7,7 @@ use crate::plan::arms::{Arms, arms};
 use crate::plan::request::{CommandRequest, LengthRequest, ProcessRequest, SessionRequest};
 use crate::plan::{Arm, BlockRule, DecisionRule, Plan, Precision, ProcessPlan, Role, Stopping};
 use crate::spec::RunSpec;
-use crate::values::{ALPHA_PCT_RANGE, CPU, Clock, Estimand, MetricChoice, Order};
+use crate::values::{ALPHA_PCT_RANGE, CPU, Clock, Estimand, MetricChoice, Order, ProcessValue};
 
 pub(super) const BUDGET_ONE_NS: u64 = 3_000_000_000;
 pub(super) const BUDGET_SEVERAL_NS: u64 = 10_000_000_000;
@@ -95,6 +95,7 @@ pub fn decide(
             same_within: judgement.same.map_or(SAME_WITHIN, |percent| percent.0 / 100.0),
             estimand: judgement.estimand.unwrap_or_default(),
             clock: judgement.clock.unwrap_or_default(),
+            process_value: ProcessValue::default(),
         },
         arms,
         workers: None,
@@ -106,8 +107,13 @@ pub fn decide(
 impl Default for DecisionRule {
     /// The rule without options.
     fn default() -> Self {
-        let (estimand, clock) = (Estimand::default(), Clock::default());
-        Self { alpha: ALPHA_PCT / 100.0, same_within: SAME_WITHIN, estimand, clock }
+        Self {
+            alpha: ALPHA_PCT / 100.0,
+            same_within: SAME_WITHIN,
+            estimand: Estimand::default(),
+            clock: Clock::default(),
+            process_value: ProcessValue::default(),
+        }
     }
 }
 

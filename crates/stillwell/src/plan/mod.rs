@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Git;
 use crate::values::{
-    Clock, Estimand, MetricChoice, Order, OutputTarget, Padding, Rlimit, Sched, ValueUnit,
+    Clock, Estimand, MetricChoice, Order, OutputTarget, Padding, ProcessValue, Rlimit, Sched,
+    ValueUnit,
 };
 
 pub use arms::Arms;
@@ -365,4 +366,7 @@ pub struct DecisionRule {
     /// The time of a run of which it is a statistic.
     #[serde(default = "Clock::of_old_plans")]
     pub clock: Clock,
+    /// The value of a process with several slices.
+    #[serde(default = "ProcessValue::of_old_plans")]
+    pub process_value: ProcessValue,
 }

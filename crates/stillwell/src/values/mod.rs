@@ -34,6 +34,7 @@ pub use process::{OutputTarget, Padding, Sched, Shell};
 pub use rlimit::Rlimit;
 pub use statistic::{
     ALPHA_PCT_RANGE, Average, CALIBRATION_RUNS_MIN, Clock, Estimand, Estimate, Order, Priority,
+    ProcessValue,
 };
 pub use tim::TimShape;
 pub use time_span::TimeSpan;

@@ -54,6 +54,25 @@ fn option_value(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
+/// What makes the value of a process from those of its slices. For the floor it is always the lowest ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessValue {
+    /// The mean of all slices: also what the program does now and then, such as a collection of garbage.
+    #[default]
+    Mean,
+    /// The mean of the lowest fifth.
+    Low,
+}
+
+impl ProcessValue {
+    /// The value in plans that name none. They are of versions whose slices were wall times, which other programs made
+    /// longer.
+    pub fn of_old_plans() -> Self {
+        Self::Low
+    }
+}
+
 /// Whether runs go before the other programs of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Priority {

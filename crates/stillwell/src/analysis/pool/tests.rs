@@ -3,13 +3,14 @@
 use super::*;
 use stats::Stream;
 
-use crate::values::Clock;
+use crate::values::{Clock, ProcessValue};
 
 const POLICY: DecisionRule = DecisionRule {
     alpha: 0.01,
     same_within: 0.01,
     estimand: Estimand::Adaptive,
     clock: Clock::Clean,
+    process_value: ProcessValue::Mean,
 };
 
 /// Pairs of noisy times: the new arm has this ratio.
