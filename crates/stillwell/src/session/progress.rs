@@ -2,15 +2,18 @@
 //! ticker.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::termios::tcgetwinsize;
 
 use crate::analysis::live::LiveTimes;
 use crate::analysis::watch::{ComparisonProgress, SessionComparisons};
 use crate::plan::{BlockRule, Plan};
-use crate::render::{uncertain, units};
+use crate::render::{shorten, uncertain, units};
 
 /// Arms whose estimate fits on the line.
 const ARMS_SHOWN_MAX: usize = 3;
 
+/// Columns of the bar, with the space before it and a margin.
+const BAR_COLUMNS: usize = 16;
 /// Parts of the bar.
 const BAR_LENGTH: u64 = 1000;
 
@@ -18,6 +21,7 @@ const BAR_LENGTH: u64 = 1000;
 #[derive(Debug)]
 pub struct ProgressLine {
     bar: ProgressBar,
+    colours: bool,
     shown_arms: Vec<usize>,
     /// The largest number of blocks, where it is known, and the longest time.
     n_blocks_max: Option<u32>,
@@ -31,23 +35,22 @@ impl ProgressLine {
         let target =
             if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(BAR_LENGTH), target);
-        // The line is shorter than the terminal, so the echo of ^C stays on the line that is cleared.
-        let template = if colours { "{msg} {bar:12.cyan}" } else { "{msg} {bar:12}" };
-        bar.set_style(ProgressStyle::with_template(template).expect("the template is constant"));
         let shown_arms = plan.candidates().map(|(arm, _)| arm).take(ARMS_SHOWN_MAX).collect();
-        bar.set_message("warm-up");
         let (n_blocks_max, budget_ns) = match plan.blocks {
             BlockRule::Exactly(n_blocks) => (Some(n_blocks), None),
             BlockRule::Budget { budget_ns, max, .. } => {
                 (Some(max).filter(|&max| max < u32::MAX), Some(budget_ns))
             }
         };
-        Self { bar, shown_arms, n_blocks_max, budget_ns, beginning: String::new() }
+        let beginning = String::new();
+        let line = Self { bar, colours, shown_arms, n_blocks_max, budget_ns, beginning };
+        line.say("warm-up");
+        line
     }
 
     /// Begins the line with this text.
     pub fn begin_with(&mut self, text: String) {
-        self.bar.set_message(format!("{text}warm-up"));
+        self.say(&format!("{text}warm-up"));
         self.beginning = text;
     }
 
@@ -79,9 +82,27 @@ impl ProgressLine {
                 so_far(&standing, wait.as_deref(), &left)
             }
         };
-        self.bar.set_message(format!("{}block {n_done}  {middle}", self.beginning));
+        self.say(&format!("{}block {n_done}  {middle}", self.beginning));
         self.bar.set_position((span_ns / all_ns.max(1.0) * BAR_LENGTH as f64) as u64);
         self.bar.tick();
+    }
+
+    /// Sets the text. On a narrow terminal the bar is left out, and then the middle of the text: a line that is longer
+    /// than the terminal cannot be cleared when that is resized.
+    fn say(&self, text: &str) {
+        let size = tcgetwinsize(std::io::stderr()).ok();
+        let columns = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
+        // The line is shorter than the terminal, so the echo of ^C stays on the line that is cleared.
+        let text = shorten(text, columns.map_or(usize::MAX, |columns| columns.saturating_sub(3)));
+        let has_bar = columns.is_none_or(|columns| text.chars().count() + BAR_COLUMNS < columns);
+        let template = match (has_bar, self.colours) {
+            (true, true) => "{msg} {bar:12.cyan}",
+            (true, false) => "{msg} {bar:12}",
+            (false, _) => "{msg}",
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is constant");
+        self.bar.set_style(style);
+        self.bar.set_message(text);
     }
 
     fn minima(&self, live: &LiveTimes) -> String {

@@ -80,3 +80,20 @@ fn errors_reach_the_terminal_as_text() {
     let failed = on_terminal(&bench, &["bench", "./worker"]).ends_with(2);
     assert!(failed.stdout.contains("no\\u{1b}[2J\\u{1b}]0;t\\u{7}"), "{failed:#?}");
 }
+
+#[test]
+fn the_progress_is_one_line_on_a_narrow_terminal() {
+    let bench = Bench::new();
+    let python = "import pty, sys; pty.spawn(sys.argv[1:])";
+    let mut command = bench.command("python3");
+    command.args(["-c", python, "sh", "-c", "stty cols 20; exec \"$@\"", "sh", STILLWELL, "run"]);
+    command.args(["-o", "r.swell", "-r", "20", "true", "sleep 0.02"]).env("TERM", "xterm");
+    let shown = Ran::from(command.output().unwrap()).ends_with(0).stdout;
+    let progress = shown.split("t0 ").next().unwrap();
+    assert!(progress.contains("block ") && progress.contains("\u{1b}[2K"), "{progress:?}");
+    // Going up means that the line before did not fit.
+    let goes_up = progress
+        .split("\u{1b}[")
+        .any(|part| part.trim_start_matches(|it: char| it.is_ascii_digit()).starts_with('A'));
+    assert!(!goes_up, "{progress:?}");
+}
