@@ -73,7 +73,14 @@ impl ChildRun {
         // A launcher that reads pipes meanwhile has also waited for other reasons.
         let late_ns =
             last_ns.map_or(self.late_ns, |ns| self.late_ns.min(self.ended_ns.saturating_sub(ns)));
-        stall.stalled_ns = (stall.stalled_ns + late_ns).min(self.ended_ns - self.launched.exec_ns);
-        Some(stall)
+        stall.stalled_ns += late_ns;
+        let n_tasks = totals.map_or(1, |totals| totals.n_tasks.max(1));
+        Some(stall.within(self.ended_ns - self.launched.exec_ns, self.least_busy_ns() / n_tasks))
+    }
+
+    /// CPU time of the run since the clock started, at least: its tasks may also have used some before.
+    fn least_busy_ns(&self) -> u64 {
+        let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
+        cpu_ns.saturating_sub(self.launched.exec_ns - self.launched.cloned_ns)
     }
 }

@@ -235,6 +235,15 @@ pub struct Stall {
     pub unclear_ns: u64,
 }
 
+impl Stall {
+    /// The stall of a run that took `wall_ns`, and in which some task had a CPU for at least `busy_ns`. The waits of the
+    /// launcher and of the last task may be the same time. What exceeds the rest of the run is unclear.
+    pub fn within(self, wall_ns: u64, busy_ns: u64) -> Self {
+        let stalled_ns = self.stalled_ns.min(wall_ns.saturating_sub(busy_ns));
+        Self { stalled_ns, unclear_ns: self.unclear_ns + (self.stalled_ns - stalled_ns) }
+    }
+}
+
 impl TaskTotals {
     /// Joins the records with what schedstat says: `waited_ns`, the time that the first task waited in all while the
     /// clock ran.
@@ -283,6 +292,14 @@ mod tests {
         assert_eq!(counts(&two), (3, 1));
         // Preempted and never back: the run was over.
         assert_eq!(counts(&[(5, 2, In, 0), (10, 1, Preempted, 0)]), (0, 0));
+    }
+
+    #[test]
+    fn a_run_is_not_stalled_while_it_has_a_cpu() {
+        let stall = Stall { stalled_ns: 90, unclear_ns: 3 };
+        assert_eq!(stall.within(100, 10), stall);
+        assert_eq!(stall.within(100, 40), Stall { stalled_ns: 60, unclear_ns: 33 });
+        assert_eq!(stall.within(100, 140), Stall { stalled_ns: 0, unclear_ns: 93 });
     }
 
     #[test]

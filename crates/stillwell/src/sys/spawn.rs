@@ -248,10 +248,11 @@ extern "C" fn child_main(job: *mut c_void) -> c_int {
             // the CPU of the parent. The system call cannot fail.
             let none = std::ptr::null_mut::<c_void>();
             libc::syscall(libc::SYS_getcpu, &raw mut (*job.shared).cpu, none, none);
-            if job.reads_schedstat {
-                schedstat::read(&raw mut (*job.shared).schedstat);
-            }
-            (*job.shared).exec_ns = monotonic_ns();
+            (*job.shared).exec_ns = if job.reads_schedstat {
+                schedstat::read_beside_the_clock(&raw mut (*job.shared).schedstat)
+            } else {
+                monotonic_ns()
+            };
             libc::execve(job.path.as_ptr(), job.argv, job.envp);
         }
         Stage::Exec
