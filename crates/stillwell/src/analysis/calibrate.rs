@@ -309,19 +309,14 @@ impl VisibleSlowdown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::{Clock, Estimand, ProcessValue};
 
-    const POLICY: DecisionRule = DecisionRule {
-        alpha: 0.05,
-        same_within: 0.01,
-        estimand: Estimand::Adaptive,
-        clock: Clock::Clean,
-        process_value: ProcessValue::Mean,
-    };
+    fn policy() -> DecisionRule {
+        DecisionRule { alpha: 0.05, ..DecisionRule::default() }
+    }
 
     fn calibrated(series_ns: &[f64], n_replays: usize) -> PowerCalibration {
         let settings = CalibrationSettings {
-            policy: POLICY,
+            policy: policy(),
             n_replays,
             n_pairs_max: 60,
             with_tails: true,
@@ -356,7 +351,7 @@ mod tests {
     #[test]
     fn short_series_are_refused() {
         let settings = CalibrationSettings {
-            policy: POLICY,
+            policy: policy(),
             n_replays: 1,
             n_pairs_max: 60,
             with_tails: false,

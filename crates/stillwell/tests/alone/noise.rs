@@ -8,7 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
 use crate::alone;
-use crate::bench::{Bench, is_root, skipped, wait_until};
+use crate::bench::{Bench, Running, is_root, skipped, wait_until};
 
 /// A program with a name of its own that computes on one CPU. It gets ten times the CPU time of others, and ends with the
 /// test.
@@ -132,6 +132,17 @@ fn pauses_alone_go_to_standard_output() {
     assert!(pauses.lines().all(|line| line.split(',').all(|cell| cell.parse::<u64>().is_ok())));
 }
 
+/// Numbers of threads of `noise`: those of its loops, and others.
+fn n_loops_and_others(running: &Running) -> (usize, usize) {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
+    let names = threads.flatten().map(|it| std::fs::read_to_string(it.path().join("comm")));
+    let is_loop = |name: &std::io::Result<String>| {
+        name.as_ref().is_ok_and(|name| name.starts_with("noise on CPU"))
+    };
+    let (loops, others): (Vec<_>, Vec<_>) = names.partition(is_loop);
+    (loops.len(), others.len())
+}
+
 /// ^C shows the results so far.
 #[test]
 fn it_can_be_ended_early() {
@@ -141,10 +152,7 @@ fn it_can_be_ended_early() {
     command.args(["noise", "--for", "100h", "--json", "--raw", "pauses.csv"]);
     let running = bench.spawn(command);
     // Each loop is a thread of its own, and runs as soon as the thread exists.
-    wait_until("the loops run", || {
-        let threads = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
-        threads.flatten().count() > 1
-    });
+    wait_until("the loops run", || n_loops_and_others(&running).0 > 0);
     running.signal(rustix::process::Signal::INT);
     let ran = running.finish().ends_with(130);
     assert!(bench.read("pauses.csv").starts_with("cpu,start_ns,length_ns\n"));
@@ -159,19 +167,10 @@ fn a_verdict_can_be_ended_early() {
     let mut command = bench.command(crate::bench::STILLWELL);
     command.args(["noise", "--for", "300ms", "--json"]);
     let running = bench.spawn(command);
-    let n_loops_and_others = || {
-        let threads = std::fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
-        let names = threads.flatten().map(|it| std::fs::read_to_string(it.path().join("comm")));
-        let is_loop = |name: &std::io::Result<String>| {
-            name.as_ref().is_ok_and(|name| name.starts_with("noise on CPU"))
-        };
-        let (loops, others): (Vec<_>, Vec<_>) = names.partition(is_loop);
-        (loops.len(), others.len())
-    };
-    wait_until("the loops run", || n_loops_and_others().0 > 0);
+    wait_until("the loops run", || n_loops_and_others(&running).0 > 0);
     // The computation takes at least 1.5 s, in a thread of its own.
     wait_until("the verdict is worked out", || {
-        let (n_loops, n_others) = n_loops_and_others();
+        let (n_loops, n_others) = n_loops_and_others(&running);
         n_loops == 0 && n_others > 1
     });
     running.signal(rustix::process::Signal::INT);
