@@ -35,7 +35,7 @@ const COST_CV: f64 = 0.5;
 /// Share of the runs that t0 comes from: those with the fewest interruptions.
 const LEAST_INTERRUPTED: f64 = 1.0 / 3.0;
 
-/// What the interruptions of a session's runs say about the time without any.
+/// The time of a session's runs without interruptions, as far as the runs show it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interruptions {
     /// Enough runs had none: [`endpoint::floor`] of the times is the answer.

@@ -13,7 +13,7 @@ use crate::words::byte_of;
 /// a valid sequence, so width and colour filters treat it as one.
 static OURS: LazyLock<String> =
     LazyLock::new(|| format!("\u{1b}[{:020};", RandomState::new().hash_one("stillwell")));
-/// What [`OURS`] stands for.
+/// The sequence that [`OURS`] stands for.
 const CSI: &str = "\u{1b}[";
 
 /// A text in a style; the escape sequences of the style reach the terminal.

@@ -26,7 +26,7 @@ pub(super) struct Gain {
     pub(super) gain: f64,
 }
 
-/// What is left of a series, and the best movement of each kind.
+/// The residuals of a series, and the best movement of each kind.
 pub(super) struct Scan {
     /// Sum of squares without another movement.
     pub(super) rss: f64,
@@ -82,7 +82,7 @@ impl<'a> Fit<'a> {
         whitened
     }
 
-    /// What each further movement explains.
+    /// The gain of each further movement.
     pub(super) fn scan(&self, xs: &[f64]) -> Scan {
         let residuals = self.residuals(xs);
         let products = self.whitener.step_products(&residuals);

@@ -12,17 +12,17 @@ use crate::sorted::SortedSample;
 /// Standard deviation, as a logarithm, that every session has. Exact values would otherwise have an
 /// infinite likelihood.
 const SD_MIN: f64 = 1e-7;
-/// What a spell must explain beyond a step. It has one place more, and disturbed sessions close
+/// Least advantage of a spell over a step. It has one place more, and disturbed sessions close
 /// together look like a short one.
 const SPELL_PENALTY: f64 = 8.0;
 /// The family of the drifts. The other one is 0.
 const DRIFTS: usize = 1;
-/// What a drift must explain beyond a step. It has one place more.
+/// Least advantage of a drift over a step. It has one place more.
 const DRIFT_PENALTY: f64 = 4.0;
 /// The noise whose years have the largest statistics: a random walk by a tenth of the session error.
 /// A fit may miss it, so the p-value is computed for it as well.
 const LEAST_FAVOURABLE: NoiseShape = NoiseShape { phi: 1.0, wander: 0.01 };
-/// What the fitted noise may be wrong by, in units of the statistic. Without it, 1.5 to 3 % of still
+/// Allowance for an error of the fitted noise, in units of the statistic. Without it, 1.5 to 3 % of still
 /// random walks had p-values of at most 1 %.
 const ALLOWANCE: f64 = 2.0;
 
@@ -282,7 +282,7 @@ pub(super) struct Orders {
     pub(super) seed: u64,
 }
 
-/// What is put in random orders.
+/// The values that are put in random orders.
 struct Shuffled<'a> {
     innovations: Vec<f64>,
     excess: &'a [f64],

@@ -1,4 +1,4 @@
-//! What may still be different although the typical times are the same.
+//! Differences that equal typical times can hide.
 
 use super::theta_tests::warmup_pairs;
 use super::{SequentialTest, is_uneven};
@@ -55,7 +55,7 @@ impl SequentialTest {
         self.design.estimand == Estimand::Adaptive
     }
 
-    /// What speaks against "the same" at the last look.
+    /// The reason against "the same" at the last look.
     pub(super) fn doubt(&mut self, pairs: &Pairs) -> Result<Option<SameDoubt>, Invalid> {
         let view = self.last_view(pairs)?;
         let shape = view.pairs.shape(&view.orbit)?;

@@ -16,7 +16,7 @@ enum Own {
     TwoSpeeds,
 }
 
-/// Who interrupts.
+/// The kind of interruption.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Load {
     /// Poisson, always at the same rate.

@@ -1,4 +1,4 @@
-//! What the evidence on each run allows to say about its time without noise.
+//! The noise-free time, as far as the evidence on each run tells it.
 
 use stats::SortedSample;
 use stats::interruptions::{Interruptions, Uninterrupted, uninterrupted};
@@ -11,7 +11,7 @@ use crate::record::{Record, Rows};
 use crate::values::Clock;
 use crate::values::metric::Metric;
 
-/// What is known of the time that an arm's runs may have lost unseen.
+/// The evidence on the time that an arm's runs may have lost unseen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArmEvidence {
     /// In run order.
@@ -20,7 +20,7 @@ pub(super) struct ArmEvidence {
     least_ns: f64,
 }
 
-/// What is known of the time that one run may have lost unseen.
+/// The evidence on the time that one run may have lost unseen.
 #[derive(Clone, Copy, Debug)]
 struct RunEvidence {
     /// The compared time of the run, ns.
@@ -29,7 +29,7 @@ struct RunEvidence {
     hidden_ns: f64,
     /// Preemptions on a busy machine.
     n_interruptions: u64,
-    /// What they can have left behind, ns. What ran instead took no longer to fill the caches than it ran.
+    /// Their largest possible cost, ns. The program that ran instead took no longer to fill the caches than it ran.
     left_ns_max: f64,
 }
 
@@ -41,11 +41,11 @@ const HIDDEN_SHARE: f64 = 0.01;
 const ONE_CPU: f64 = 1.02;
 /// Share of the runs that t0 rests on.
 const LOW: f64 = 0.2;
-/// What an interruption is taken to cost if the runs do not show it, ns: CPU time after it, because caches and predictors
+/// Assumed cost of an interruption if the runs do not show it, ns: CPU time after it, because caches and predictors
 /// are cold. Measured costs: 0.3 to 0.9 ms, and nothing for a loop that needs no memory.
 const COST_NS: f64 = 400e3;
 
-/// What is known of each arm of the plan, by a clock. If runs have slices, of those: the fastest ones make a run's value.
+/// The evidence on each arm of the plan, by a clock. If runs have slices, of those: the fastest ones make a run's value.
 pub(super) fn of_arms(record: &Record, clock: Clock) -> Vec<ArmEvidence> {
     let plan = &record.header.plan;
     let rows = record.slices.as_ref().unwrap_or(&record.rows);

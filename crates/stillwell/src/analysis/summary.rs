@@ -36,7 +36,7 @@ pub struct ArmSummary {
     pub cpu: Option<TimeSummary>,
     /// The time that other programs took; `None` without evidence.
     pub stalls: Option<StallSummary>,
-    /// What interruptions leave behind in the runs; `None` where they are too few to matter.
+    /// The cost of interruptions in the runs; `None` where they are too few to matter.
     pub interruptions: Option<InterruptionSummary>,
     /// Every recorded metric as measured, wall time included; also `cpu`, user + system time.
     pub metrics: Vec<MetricSummary>,
@@ -55,7 +55,7 @@ pub enum NoClean {
     NoEvidence,
 }
 
-/// What other programs took from the runs of an arm.
+/// The time that other programs took from the runs of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StallSummary {
     /// Mean wall time of a run, ns.
@@ -68,14 +68,14 @@ pub struct StallSummary {
     pub n_without: usize,
 }
 
-/// What being interrupted leaves behind: CPU time for cold caches and predictors.
+/// The cost of being interrupted: CPU time for cold caches and predictors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct InterruptionSummary {
     /// Median number of interruptions of a run.
     pub usual: f64,
     /// Cost of one, ns; `None` where the runs do not show it. Then the error of t0 allows for it.
     pub each: Option<UncertainValue>,
-    /// What the clean t0 is below the times as measured, ns.
+    /// Difference of the measured times to the clean t0, ns.
     pub removed_ns: Option<f64>,
     /// Where the cost is not known, the part of the error of t0 that allows for it, ns.
     pub left_ns_max: Option<f64>,

@@ -10,7 +10,7 @@ pub fn is_answer(error: &Error) -> bool {
     !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
 }
 
-/// What is wrong, clap's tips, and where the help is. `words` is the command line.
+/// The mistake, clap's tips, and where the help is. `words` is the command line.
 pub fn mistake(error: &Error, words: &[String]) -> String {
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n");

@@ -39,7 +39,7 @@ pub struct Series {
     pub changes: Vec<Change>,
 }
 
-/// What the level does.
+/// The kind of a movement of the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {

@@ -53,7 +53,7 @@ impl ChildRun {
         row
     }
 
-    /// What a run's wall time contains that is not its own; `None` if nothing tells.
+    /// The part of a run's wall time that is not its own; `None` if nothing tells.
     ///
     /// Without a complete log of its tasks, a run whose first task took all of its CPU time is taken for a single task.
     pub fn stall(&self, totals: Option<TaskTotals>) -> Option<Stall> {

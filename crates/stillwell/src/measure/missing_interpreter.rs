@@ -10,7 +10,7 @@ const BEGINNING_BYTES: u64 = 4096;
 /// The type of the program header that names the loader (elf(5)).
 const PT_INTERP: u32 = 3;
 
-/// What is missing, and what to do; `None` if the file does not tell.
+/// The missing program, and what to do; `None` if the file does not tell.
 pub(super) fn explain(program: &str) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(program).ok()?.take(BEGINNING_BYTES).read_to_end(&mut bytes).ok()?;

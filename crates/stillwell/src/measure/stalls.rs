@@ -95,7 +95,7 @@ struct RunTasks {
     seen_stalled_ns: u64,
     /// Stalls in which another task waited for something outside, or may have.
     taken_back_ns: u64,
-    /// Who made each task.
+    /// The maker of each task.
     makers: HashMap<u32, u32>,
     /// The maker of the task whose end was the last event.
     maker_of_ended: Option<u32>,
@@ -226,7 +226,7 @@ impl RunTasks {
     }
 }
 
-/// What a run's wall time contains that is not its own.
+/// The part of a run's wall time that is not its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// Time in which it was ready and none of it ran, as far as it is known.
@@ -248,7 +248,7 @@ impl TaskTotals {
     /// Joins the records with what schedstat says: `waited_ns`, the time that the first task waited in all while the
     /// clock ran.
     ///
-    /// What schedstat has and the records have not are waits after a sleep, before the first record and after the
+    /// Waits that schedstat has and the records have not come after a sleep, before the first record and after the
     /// last. While the first task slept, others may have run: so much of these waits may not have been a stall.
     pub fn stall(&self, waited_ns: Option<u64>) -> Stall {
         let unseen_ns = waited_ns.map(|ns| ns.saturating_sub(self.first_waited_ns));
@@ -353,7 +353,7 @@ mod tests {
         // Task 1 did what task 2 waited for.
         let own = [&events[..], &first[..2], &[(60, 2, WokenBy(1), 0)], &end, &seen_end].concat();
         assert_eq!(stall(&own, None), (30, 0));
-        // What it waited for was not seen.
+        // The wake of its sleep was not seen.
         let unseen = [&events[..], &first, &end, &seen_end[1..]].concat();
         assert_eq!(stall(&unseen, None), (0, 30 + 34 + 2));
     }

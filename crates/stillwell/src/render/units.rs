@@ -182,7 +182,7 @@ pub fn percent(fraction: f64) -> String {
     format!("{} %", uncertain::significant(fraction * 100.0, 2))
 }
 
-/// What a ratio differs from 1 by: `+3.1 %`.
+/// The difference of a ratio from 1: `+3.1 %`.
 pub fn signed_percent(ratio: f64) -> String {
     let sign = if ratio < 1.0 { "-" } else { "+" };
     format!("{sign}{}", percent((ratio - 1.0).abs()))

@@ -1,4 +1,4 @@
-//! Which CPUs a thread may use, for any number of CPUs that Linux supports.
+//! The CPUs that a thread may use, for any number of CPUs that Linux supports.
 //!
 //! `libc::cpu_set_t` and `rustix::thread::CpuSet` have 1024 bits. The system calls take a mask of any length
 //! (sched_setaffinity(2), "Handling systems with large CPU affinity masks").

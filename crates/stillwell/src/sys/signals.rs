@@ -126,8 +126,9 @@ fn ending_signals() -> libc::sigset_t {
     }
 }
 
-/// Installs the launcher's handlers, then lets the signals arrive that its parent held back. They are handlers, not `SIG_IGN`, because exec resets a handler to the default
-/// and leaves an ignored signal ignored. The program under test must start as it would from a shell.
+/// Installs the launcher's handlers, then lets the signals arrive that its parent held back. They are handlers, not
+/// `SIG_IGN`, because exec resets a handler to the default and leaves an ignored signal ignored. The program under test
+/// must start as it would from a shell.
 pub fn install_launcher_signals() {
     install(libc::SIGTERM, on_stop);
     install(libc::SIGALRM, on_alarm);

@@ -90,7 +90,7 @@ pub enum Stage {
 /// A child that could not be started.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchError {
-    /// Which call failed.
+    /// The call that failed.
     pub stage: Stage,
     /// Its errno.
     pub errno: i32,
@@ -107,7 +107,7 @@ pub struct LaunchedChild {
     pub exec_ns: u64,
     /// The CPU on which it read that clock.
     pub cpu: u32,
-    /// What the child's schedstat said just before that: nothing if there is none.
+    /// The child's schedstat just before that; empty if there is none.
     pub schedstat: SchedstatText,
 }
 

@@ -24,7 +24,7 @@ pub fn do_without_threads_if_refused() {
 /// The smallest stack on which the program works.
 const STACK_BYTES_MIN: u64 = 1 << 20;
 
-/// What is wrong with the limit on the stack; a smaller stack would overflow.
+/// The error for a stack that is too small: it would overflow.
 pub fn stack_problem() -> Option<String> {
     let bytes = getrlimit(Resource::Stack).current.filter(|&bytes| bytes < STACK_BYTES_MIN)?;
     Some(format!(

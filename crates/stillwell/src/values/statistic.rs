@@ -54,7 +54,7 @@ fn option_value(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// What makes the value of a process from those of its slices. For the floor it is always the lowest ones.
+/// The rule for the value of a process with several slices. For the floor it is always the lowest ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessValue {
@@ -82,7 +82,7 @@ pub enum Priority {
     Off,
 }
 
-/// Which statistic of the runs is compared.
+/// The statistic of the runs that is compared.
 #[derive(
     Clone,
     Copy,

@@ -83,7 +83,7 @@ impl Worker {
     }
 }
 
-/// What clocks say about a slice.
+/// The clocks' readings of a slice.
 #[derive(Clone, Copy, Debug)]
 struct SliceTimes {
     wall_ns: u64,

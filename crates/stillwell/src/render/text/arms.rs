@@ -129,7 +129,7 @@ fn stalls(out: &mut String, page: &SummaryContext<'_>, arm: &ArmSummary) {
     flow(out, INDENT, &items);
 }
 
-/// What the interruptions left behind in the times, in words.
+/// The cost of interruptions in the times, in words.
 fn interruptions(found: InterruptionSummary, time: impl Fn(f64) -> String) -> String {
     let times = if found.usual == 1.0 { "time" } else { "times" };
     let usual = format!("interrupted {} {times} a run", found.usual);

@@ -1,4 +1,4 @@
-//! What may still be different although the typical times are the same.
+//! Differences that equal typical times can hide, in words.
 
 use crate::analysis::{PairedTest, RatioInterval, SameDoubt, SlowRuns, StatisticName};
 use crate::render::text::ratios::{change, ratio_and_interval};
@@ -6,7 +6,7 @@ use crate::render::uncertain;
 use crate::render::units::percent;
 use crate::verdict::{Judgement, Verdict};
 
-/// What speaks against "the same".
+/// The reason against "the same".
 pub(super) fn doubt_text(doubt: SameDoubt, paired: &PairedTest) -> String {
     match doubt {
         SameDoubt::Uneven => "not by one ratio".into(),
