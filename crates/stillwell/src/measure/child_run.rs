@@ -7,8 +7,11 @@ use crate::record::Row;
 use crate::sys::{LaunchedChild, Usage};
 use crate::values::metric::Metric;
 
-/// A task that took this share of a run's CPU time is its only one. The counts of ticks and of switches differ a little.
-const SINGLE_TASK_SHARE: f64 = 0.99;
+/// Two counts of CPU time agree to this share: those of ticks and of switches differ a little. A task that took so much
+/// of a run's CPU time is its only one.
+const COUNTS_AGREE: f64 = 0.99;
+/// CPU time that a task may use after the launcher saw its end, ns.
+const AFTER_END_NS: u64 = 100_000;
 
 /// Result of one child.
 pub struct ChildRun {
@@ -62,7 +65,7 @@ impl ChildRun {
         let waited_ns =
             waited_ns.map(|(after, before)| after.waited_ns.saturating_sub(before.waited_ns));
         let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
-        let is_single = |times: CpuTimes| times.ran_ns as f64 >= SINGLE_TASK_SHARE * cpu_ns as f64;
+        let is_single = |times: CpuTimes| times.ran_ns as f64 >= COUNTS_AGREE * cpu_ns as f64;
         let (mut stall, last_ns) = match totals {
             Some(totals) => (totals.stall(waited_ns), totals.first_ended_ns),
             None => {
@@ -78,9 +81,10 @@ impl ChildRun {
         Some(stall.within(self.ended_ns - self.launched.exec_ns, self.least_busy_ns() / n_tasks))
     }
 
-    /// CPU time of the run since the clock started, at least: its tasks may also have used some before.
+    /// CPU time of the run between its start and its end, at least: the usage has some from before and after.
     fn least_busy_ns(&self) -> u64 {
         let cpu_ns = 1000 * (self.usage.user_us + self.usage.sys_us);
-        cpu_ns.saturating_sub(self.launched.exec_ns - self.launched.cloned_ns)
+        let outside_ns = self.launched.exec_ns - self.launched.cloned_ns + AFTER_END_NS;
+        ((COUNTS_AGREE * cpu_ns as f64) as u64).saturating_sub(outside_ns)
     }
 }

@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::render::columns::one_line;
 use crate::render::remedies::Audience;
 use crate::render::{noise, uncertain, units};
+use crate::values::Clock;
 
 /// Describes a finding of this plan's session, with its numbers.
 pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
@@ -42,9 +43,13 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
             "the first {n_blocks} blocks were slower than the rest and are left out of the comparison"
         ),
         Finding::WorkersWaited { share } => format!(
-            "the processes waited for a CPU for {} of the time of their slices; mostly other slices than those that \
-             count, which are the lowest fifth",
-            percent(*share)
+            "the processes waited for a CPU for {} of the time of their slices; {}",
+            percent(*share),
+            match plan.policy.clock {
+                Clock::Clean => "clean time leaves this out",
+                Clock::Cpu => "CPU time leaves this out",
+                Clock::Wall => "their wall times contain this",
+            }
         ),
         Finding::HardlyAnything { arm, per_loop_ns } => format!(
             "one loop of {} takes {} ns: perhaps nothing is left in it of what was to be measured",
