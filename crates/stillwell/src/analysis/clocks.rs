@@ -33,7 +33,7 @@ pub(super) fn of_arms(record: &Record) -> Vec<ClockSummaries> {
         None => Some(rows.clock()),
     };
     let Some(compared_clock) = compared_clock.filter(|_| !rows.has_own()) else {
-        return summaries(record, None).into_iter().map(of_other_values).collect();
+        return summaries(record, None, None).into_iter().map(of_other_values).collect();
     };
     let of = |clock: Clock| settled(record, clock);
     let has_clean = rows.has(Metric::StalledNs);
@@ -72,11 +72,13 @@ fn of_other_values(values: Option<TimeSummary>) -> ClockSummaries {
 type Settled = (Option<TimeSummary>, Option<InterruptionSummary>);
 
 fn settled(record: &Record, clock: Clock) -> Vec<Settled> {
-    let found = summaries(record, Some(clock));
+    let slices = record.slices.as_ref();
+    let processes = slices.map(|slices| gathered(&record.header.plan, slices, Some(clock.into())));
+    let found = summaries(record, Some(clock), processes.as_ref());
     if clock == Clock::Cpu {
         return found.into_iter().map(|times| (times, None)).collect();
     }
-    let evidence = evidence::of_arms(record, clock);
+    let evidence = evidence::of_arms(record, clock, processes.as_ref());
     let of_arm = |(mut times, evidence): (Option<TimeSummary>, &ArmEvidence)| {
         let interruptions = times.as_mut().and_then(|times| settle(times, evidence));
         (times, interruptions)
@@ -84,14 +86,18 @@ fn settled(record: &Record, clock: Clock) -> Vec<Settled> {
     found.into_iter().zip(&evidence).map(of_arm).collect()
 }
 
-/// The times of each arm by one clock, or the compared values.
-fn summaries(record: &Record, clock: Option<Clock>) -> Vec<Option<TimeSummary>> {
+/// The times of each arm by one clock, or the compared values. `processes` are the runs by this clock if they have
+/// slices.
+fn summaries(
+    record: &Record,
+    clock: Option<Clock>,
+    processes: Option<&Rows>,
+) -> Vec<Option<TimeSummary>> {
     let plan = &record.header.plan;
     let n_arms = plan.arms.len();
     let headline = clock.map(Headline::from);
     if let Some(slices) = &record.slices {
-        let gathered = headline.map(|headline| gathered(plan, slices, Some(headline)));
-        let runs = by_arm(gathered.as_ref().unwrap_or(&record.rows), n_arms, Rows::headline);
+        let runs = by_arm(processes.unwrap_or(&record.rows), n_arms, Rows::headline);
         let values = values_by_arm(plan, slices, headline);
         return runs.par_iter().zip(&values).map(|(runs, of)| sliced_times(runs, of)).collect();
     }

@@ -45,18 +45,28 @@ const LOW: f64 = 0.2;
 /// are cold. Measured costs: 0.3 to 0.9 ms, and nothing for a loop that needs no memory.
 const COST_NS: f64 = 400e3;
 
-/// The evidence on each arm of the plan, by a clock. If runs have slices, of those: the fastest ones make a run's value.
-pub(super) fn of_arms(record: &Record, clock: Clock) -> Vec<ArmEvidence> {
+/// The evidence on each arm of the plan, by a clock. `processes` are the runs by this clock if they have slices: a run
+/// whose value is the mean of its slices may hide something if any of them does. Else its lowest slices count.
+pub(super) fn of_arms(record: &Record, clock: Clock, processes: Option<&Rows>) -> Vec<ArmEvidence> {
     let plan = &record.header.plan;
-    let rows = record.slices.as_ref().unwrap_or(&record.rows);
-    let rule = record.slices.as_ref().map(|_| SliceRule::of(plan, Some(clock.into())));
-    let found = by_arm(rows, plan.arms.len(), |rows, index| {
-        let (run, least_ns) = RunEvidence::of(rows, index, clock)?;
-        let Some(rule) = &rule else { return Some((run, least_ns)) };
-        let (_, per_loop) = rule.slice(&rows.row(index))?;
-        // The CPU time of a slice contains the reading of the clocks.
-        Some((run.per_loop(per_loop), 0.0))
-    });
+    let n_arms = plan.arms.len();
+    // The CPU time of a slice contains the reading of the clocks.
+    let of_slices = |run: RunEvidence, per_loop_ns| Some((run.per_loop(per_loop_ns), 0.0));
+    let found = match (&record.slices, processes) {
+        (Some(slices), Some(processes)) => {
+            let rule = SliceRule::of(plan, Some(clock.into()));
+            let rows = if rule.is_low() { slices } else { processes };
+            by_arm(rows, n_arms, |rows, index| {
+                let (run, _) = RunEvidence::of(rows, index, clock)?;
+                let per_loop_ns = match rule.is_low() {
+                    true => rule.slice(&rows.row(index))?.1,
+                    false => rows.headline(index)?,
+                };
+                of_slices(run, per_loop_ns)
+            })
+        }
+        _ => by_arm(&record.rows, n_arms, |rows, index| RunEvidence::of(rows, index, clock)),
+    };
     found.into_iter().map(ArmEvidence::new).collect()
 }
 
@@ -112,7 +122,7 @@ impl RunEvidence {
         Some((Self { time_ns, hidden_ns, n_interruptions, left_ns_max }, least_ns))
     }
 
-    /// The same for one loop of a slice. Preemptions are too few to be seen in a slice.
+    /// The same for one loop. Preemptions are too few to be seen in a slice.
     fn per_loop(self, per_loop_ns: f64) -> Self {
         let scale = if self.time_ns > 0.0 { per_loop_ns / self.time_ns } else { 0.0 };
         Self {
@@ -181,7 +191,11 @@ fn without_interruptions(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::launches::{gather, gathered};
     use crate::analysis::times::times;
+    use crate::record::Row;
+    use crate::record::fixture::record;
+    use crate::values::ProcessValue;
 
     fn run(time_ns: f64) -> RunEvidence {
         RunEvidence { time_ns, hidden_ns: 0.0, n_interruptions: 0, left_ns_max: 0.0 }
@@ -206,6 +220,30 @@ mod tests {
         runs[1].hidden_ns = 0.0;
         let (found, _) = settled(&runs, 10e6);
         assert!(!found.is_upper_limit && found.t0.err.unwrap() >= 2e6, "{found:?}");
+    }
+
+    #[test]
+    fn a_process_hides_what_any_of_its_slices_hides() {
+        let limited = |value: ProcessValue| {
+            let mut record = record(&["a"]);
+            record.header.plan.in_slices = true;
+            record.header.plan.policy.process_value = value;
+            for step in 0..30 {
+                let mut row = Row::new(step, 0, Some(step / 5), 10_000 * u64::from(step));
+                let stalled_ns = if step % 5 == 0 { 500 } else { 0 };
+                row.set(Metric::WallNs, Some(1000 + stalled_ns + u64::from(step)));
+                row.set(Metric::StalledNs, Some(stalled_ns));
+                record.rows.push(&row);
+            }
+            let record = gather(record);
+            let slices = record.slices.as_ref().unwrap();
+            let processes = gathered(&record.header.plan, slices, Some(Clock::Wall.into()));
+            let evidence = of_arms(&record, Clock::Wall, Some(&processes));
+            let mut found = times(&[1.0, 2.0, 3.0]).unwrap();
+            settle(&mut found, &evidence[0]);
+            found.is_upper_limit
+        };
+        assert!(limited(ProcessValue::Mean) && !limited(ProcessValue::Low));
     }
 
     #[test]

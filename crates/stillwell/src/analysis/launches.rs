@@ -94,15 +94,19 @@ impl SliceRule {
         Some((loops, per_loop / self.inner_loops[row.arm as usize] as f64))
     }
 
-    /// The value of a run: the mean of its slices, or of the lowest fifth of them if the floor is compared. With `delta`,
-    /// the slope between the two numbers of loops.
-    fn value(&self, slices: &[(u64, f64)]) -> Option<f64> {
-        let is_low = match self.estimand {
+    /// Whether the lowest slices make the value of a run.
+    pub fn is_low(&self) -> bool {
+        match self.estimand {
             Estimand::Mean => false,
             Estimand::Floor => true,
             Estimand::Adaptive | Estimand::Typical => self.process_value == ProcessValue::Low,
-        };
-        let of = |values: &[f64]| match is_low {
+        }
+    }
+
+    /// The value of a run: the mean of its slices, or of the lowest fifth of them if the floor is compared. With `delta`,
+    /// the slope between the two numbers of loops.
+    fn value(&self, slices: &[(u64, f64)]) -> Option<f64> {
+        let of = |values: &[f64]| match self.is_low() {
             false => stats::mean(values).ok(),
             true => SortedSample::new(values).ok().map(|sorted| sorted.low_mean(LOW)),
         };

@@ -83,7 +83,7 @@ fn runs_go_before_others_where_the_rights_allow_it() {
         assert!(!ran.stdout.contains("priority: "), "{}", ran.stdout);
     }
     if !is_raised {
-        skipped("nobody here may set a nice level below 0");
+        skipped("a nice level below 0 is not allowed here");
     }
 }
 
