@@ -83,7 +83,7 @@ def made(folder: pathlib.Path, is_small: bool) -> dict[str, str]:
     shutil.copy(common.STILLWELL, folder / "stillwell")
     for program in ("work", "chase", "threads"):
         shutil.copy(program, folder)
-    shutil.copy(common.HERE / "chase.c", folder / "small.c")
+    shutil.copy(pathlib.Path(__file__).with_name("chase.c"), folder / "small.c")
     draw = random.Random(1)
     (folder / "data.txt").write_text("".join(f"{draw.randrange(10**6)}\n" for _ in range(100_000 // part)))
     make_repository(folder, 400 // part)
