@@ -39,6 +39,7 @@ mod tests;
 mod topology;
 mod tracepoints;
 pub mod tune;
+mod unplug;
 mod virtualisation;
 mod write;
 

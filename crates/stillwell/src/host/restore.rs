@@ -10,6 +10,7 @@ use crate::host::journal::{Item, Store};
 use crate::host::knobs::Undo;
 use crate::host::processes::pid_of;
 use crate::host::shield::{self, ShieldPlan};
+use crate::host::unplug;
 
 /// One round may not be enough, because the kernel adjusts limits to one another.
 const ROUNDS: usize = 3;
@@ -100,8 +101,19 @@ pub(super) fn restore_some(
     }
     let items = store.journal.items.iter().filter(|item| is_wanted(item)).cloned().collect();
     let paths = restore_items(host, store, items, &mut result)?;
+    let is_whole = paths.len() == store.journal.items.len();
+    // Sets of CPUs take only CPUs that are online, and a write to a set changes the masks of its tasks.
+    if let Some(unplugged) = store.journal.unplugged.clone().filter(|_| is_whole) {
+        let left = unplug::put_back(host, &unplugged);
+        let foreign = left.foreign.into_iter().map(|(path, now, old)| Foreign { path, now, old });
+        result.foreign.extend(foreign);
+        if left.failed.is_empty() {
+            store.plugged()?;
+        }
+        result.failed.extend(left.failed);
+    }
     if result.is_complete() {
-        if paths.len() == store.journal.items.len() {
+        if is_whole && store.journal.unplugged.is_none() {
             store.remove()
         } else {
             store.forget(paths)
@@ -123,6 +135,10 @@ fn restore_items(
     let brings_cpus = items.iter().zip(&standings).any(|(item, standing)| {
         matches!(item.file.undo, Undo::Smt | Undo::Cpus) && *standing == FileState::Ours
     });
+    let brings_tunables = items
+        .iter()
+        .zip(&standings)
+        .any(|(item, standing)| item.file.undo == Undo::Governor && *standing == FileState::Ours);
     let mut ours = Vec::new();
     for (item, standing) in items.into_iter().zip(standings) {
         let path = item.kept.path.clone();
@@ -134,6 +150,9 @@ fn restore_items(
             FileState::Ours => ours.push((item, true)),
             // The files of a CPU return with the CPU.
             FileState::Missing if brings_cpus => ours.push((item, true)),
+            FileState::Missing if brings_tunables && item.file.undo == Undo::Tunables => {
+                ours.push((item, true));
+            }
             FileState::Missing | FileState::Replaced => result.gone.push(path),
             FileState::Foreign(now) => {
                 let old = item.kept.old.trim_end().to_owned();

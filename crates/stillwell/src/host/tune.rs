@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::host::journal::{SavedFile, Store};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
 use crate::host::restore::{FileState, explain, is_unmovable, standing};
+use crate::host::unplug;
 
 /// A knob to tune, with its state.
 #[derive(Debug)]
@@ -95,6 +96,10 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Ve
     for KnobPlan { knob, reading } in planned {
         let mut turned =
             KnobResult { knob, state: reading.state, n_set: 0, n_unmovable: 0, failed: Vec::new() };
+        let gone = unplug::goes(host, knob, &reading.settings);
+        if !gone.is_empty() {
+            store.unplug(unplug::look(host, &gone))?;
+        }
         keep_companions(host, store, knob, reading.companions)?;
         let mut written = Vec::new();
         for setting in reading.settings {

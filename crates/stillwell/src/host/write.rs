@@ -14,6 +14,7 @@ use crate::host::Host;
 use crate::host::files::{READ_BYTES_MAX, read_capped};
 use crate::host::journal::Item;
 use crate::host::knobs::{Format, Knob};
+use crate::host::mounts::{self, Mount};
 use crate::host::processes::{self, Process};
 use crate::sys;
 use crate::values::read_cpu_list;
@@ -123,6 +124,23 @@ impl Host {
             at = openat(&at, parent, directory | OFlags::NOFOLLOW, Mode::empty())?;
         }
         Ok(openat(&at, name, flags, Mode::empty())?)
+    }
+
+    /// Writes a set of CPUs of another program, to put back what the kernel took from it.
+    pub(super) fn write_set(&self, path: &str, value: &str) -> io::Result<()> {
+        let names = ["cpuset.cpus", "cpus", "tasks", "cpuset.cpus.partition"];
+        let is_group = |mount: &Mount| {
+            let rest = path.strip_prefix(mount.relative_point());
+            mount.fs_type.starts_with("cgroup") && rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let is_named = path.rsplit('/').next().is_some_and(|name| names.contains(&name));
+        let is_plain = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if !is_named || !is_plain || !mounts::read(self).iter().any(is_group) {
+            let why = format!("{path:?} is no file of a set of CPUs");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        crate::host::kill::kill_point();
+        self.write_value(Format::Word, path, value)
     }
 
     /// Makes a directory with one of these names.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::knobs::{File, Knob, knob};
 use crate::host::shield::ShieldPlan;
+use crate::host::unplug::Unplugged;
 
 /// Version of the journal's format.
 pub(super) const VERSION: u32 = 1;
@@ -27,6 +28,10 @@ pub(super) enum JournalEntry {
     Raise(ShieldPlan),
     /// The shield is gone.
     Lowered,
+    /// CPUs that are about to be unplugged, and what other programs lose with them.
+    Unplug(Unplugged),
+    /// Other programs have it back.
+    Plugged,
     /// Files that were restored and need no more care.
     Forgotten { paths: Vec<String> },
     /// Files that are about to be restored. From now on Stillwell may have written any value in them.
@@ -92,6 +97,8 @@ pub struct Journal {
     pub items: Vec<Item>,
     /// The shield, if there is one.
     pub shield: Option<ShieldPlan>,
+    /// What other programs lost with unplugged CPUs.
+    pub unplugged: Option<Unplugged>,
     /// Whether the last session finished.
     pub is_done: bool,
 }
@@ -146,6 +153,13 @@ impl Journal {
                 self.is_done = false;
             }
             JournalEntry::Lowered => self.shield = None,
+            JournalEntry::Unplug(mut unplugged) => {
+                if let Some(shield) = &self.shield {
+                    unplugged.prefer(&shield.masks);
+                }
+                self.unplugged.get_or_insert_default().merge(unplugged);
+            }
+            JournalEntry::Plugged => self.unplugged = None,
             JournalEntry::Forgotten { paths } => {
                 self.items.retain(|item| !paths.contains(&item.kept.path));
             }

@@ -21,6 +21,7 @@ use crate::host::Host;
 use crate::host::knobs::Knob;
 use crate::host::processes::Process;
 use crate::host::shield::ShieldPlan;
+use crate::host::unplug::Unplugged;
 
 use entries::{JournalEntry, VERSION};
 
@@ -155,6 +156,22 @@ impl Store {
     /// The journal cannot be written.
     pub fn lowered(&mut self) -> Result<()> {
         self.append(JournalEntry::Lowered)
+    }
+
+    /// Notes what other programs lose with the CPUs that are about to be unplugged.
+    ///
+    /// # Errors
+    /// The journal cannot be written. The caller must then not unplug them.
+    pub fn unplug(&mut self, unplugged: Unplugged) -> Result<()> {
+        self.append(JournalEntry::Unplug(unplugged))
+    }
+
+    /// Notes that other programs have back what they lost.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn plugged(&mut self) -> Result<()> {
+        self.append(JournalEntry::Plugged)
     }
 
     /// Notes that these files were restored, while others were not.

@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use crate::host::knobs::knob::distinct;
+use crate::host::knobs::tunables::{tunables, with_tunables};
 use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 
 const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
@@ -29,6 +30,7 @@ pub(super) const POLICY_BOOST_FILE: File =
     file("sys/devices/system/cpu/cpufreq/policy#/boost", Format::Number, Undo::PolicyTurbo);
 /// IA32_MISC_ENABLE, "IDA disable" (Intel SDM volume 4).
 const MSR_TURBO: Format = Format::MsrBit { register: 0x1a0, bit: 38 };
+const TURBO_REGISTER_FILE: File = file("dev/cpu/#/msr", MSR_TURBO, Undo::Turbo);
 
 pub(super) const KNOBS: &[Knob] = &[
     // The governor comes before turbo, because old kernels reset no_turbo when the governor changes.
@@ -36,7 +38,7 @@ pub(super) const KNOBS: &[Knob] = &[
         name: "governor",
         group: Group::Frequency,
         noise: "a governor that follows the load makes the clock ramp up during each run",
-        files: &[GOVERNOR_FILE, EPP_FILE],
+        files: &with_tunables::<2, 9>([GOVERNOR_FILE, EPP_FILE]),
         needs: "root",
         sure: Confidence::Tested,
         by_default: true,
@@ -73,16 +75,27 @@ pub(super) const KNOBS: &[Knob] = &[
         files: &[
             file(NO_TURBO, Format::Number, Undo::Turbo),
             file(BOOST, Format::Number, Undo::Turbo),
-            file("dev/cpu/#/msr", MSR_TURBO, Undo::Turbo),
+            // Only journals of older versions name it here.
+            TURBO_REGISTER_FILE,
             POLICY_BOOST_FILE,
             MIN_PERF_PCT_FILE,
             MIN_FREQ_FILE,
             MAX_FREQ_FILE,
         ],
-        needs: "root; on Intel with acpi-cpufreq and no boost file also the msr module",
-        sure: Confidence::Tested,
+        needs: "root",
+        sure: Confidence::Documented,
         by_default: true,
         look: turbo,
+    },
+    Knob {
+        name: "turbo-register",
+        group: Group::Frequency,
+        noise: "turbo that only a register switches off (Intel with acpi-cpufreq); the write marks the kernel as tainted until the next boot",
+        files: &[TURBO_REGISTER_FILE],
+        needs: "root and the msr module",
+        sure: Confidence::Tested,
+        by_default: false,
+        look: turbo_register,
     },
     Knob {
         name: "hwp-boost",
@@ -166,7 +179,8 @@ fn governor(knob: &Knob, machine: &Machine<'_>) -> Reading {
     // With this governor intel_pstate and amd-pstate set the preference to performance. They refuse any other
     // (EBUSY).
     let energy = existing(host, per_policy(machine, "energy_performance_preference"));
-    knob.compare(host, wanted, &without_cpufreq(machine)).keeping(energy)
+    let reading = knob.compare(host, wanted, &without_cpufreq(machine));
+    reading.keeping(energy).keeping(tunables(machine))
 }
 
 fn epp(knob: &Knob, machine: &Machine<'_>) -> Reading {
@@ -221,7 +235,7 @@ fn turbo(knob: &Knob, machine: &Machine<'_>) -> Reading {
         Some(driver) if driver.starts_with("amd-pstate") => Reading::cannot(
             "amd-pstate has no switch for boost before Linux 6.11; the knob `frequency` keeps the clock at its nominal value",
         ),
-        Some("acpi-cpufreq") if is_intel(host) => turbo_register(knob, machine),
+        Some("acpi-cpufreq") if is_intel(host) => without_switch(machine),
         Some(driver) => Reading::absent(format!("{driver} has no turbo")),
     }
 }
@@ -230,7 +244,28 @@ fn is_intel(host: &Host) -> bool {
     host.read("proc/cpuinfo").is_some_and(|text| text.contains("GenuineIntel"))
 }
 
+/// A write to the register taints the kernel (`msr_write()` in arch/x86/kernel/msr.c). A maximum below the entry of turbo
+/// does the same without that.
+fn without_switch(machine: &Machine<'_>) -> Reading {
+    let is_below = |policy: &String| below_turbo_khz(machine.host, policy).is_some();
+    if !machine.policies.is_empty() && machine.policies.iter().all(is_below) {
+        return Reading::reported(
+            "no switch; the knob `frequency` keeps the clock below turbo",
+            None,
+        );
+    }
+    Reading::cannot(
+        "only a register switches it off; `tune --only turbo-register` writes it, and marks the kernel as tainted",
+    )
+}
+
 fn turbo_register(knob: &Knob, machine: &Machine<'_>) -> Reading {
+    if machine.driver.as_deref() != Some("acpi-cpufreq")
+        || !is_intel(machine.host)
+        || machine.host.exists(BOOST)
+    {
+        return Reading::absent("only Intel's processors with acpi-cpufreq need it");
+    }
     if !machine.host.exists("dev/cpu/0/msr") {
         return Reading::cannot("there is no /dev/cpu/0/msr; run `modprobe msr`");
     }

@@ -73,6 +73,8 @@ pub enum Undo {
     /// The switch of each policy. The global switch sets it too. The kernel refuses it while the global one is off.
     PolicyTurbo,
     Governor,
+    /// The governor's own settings, which come with it.
+    Tunables,
     Energy,
     Limits,
     Irqs,

@@ -62,6 +62,11 @@ impl<'a> Machine<'a> {
         idle
     }
 
+    /// CPUs that nothing but the benchmark should use: its own and, if other CPUs are left, their siblings.
+    pub(super) fn spared(&self) -> Vec<usize> {
+        self.online.iter().copied().filter(|cpu| !self.others.contains(cpu)).collect()
+    }
+
     /// Whether this CPU goes offline when sibling threads are switched off.
     pub(in crate::host) fn is_second_thread(&self, cpu: usize) -> bool {
         siblings(self.host, cpu).first().is_some_and(|first| *first != cpu)

@@ -14,6 +14,7 @@ mod memory;
 mod placement;
 mod power;
 mod reported;
+mod tunables;
 
 pub use format::Format;
 pub use knob::{Confidence, File, Group, Knob, Reading, Setting, State, Undo};

@@ -3,6 +3,7 @@
 use crate::host::knobs::frequency::{
     EPP_FILE, GOVERNOR_FILE, MAX_FREQ_FILE, MIN_FREQ_FILE, POLICY_BOOST_FILE,
 };
+use crate::host::knobs::tunables::{tunables, with_tunables};
 use crate::host::knobs::{Confidence, File, Format, Group, Knob, Machine, Reading, Undo};
 use crate::host::mask::format_cpu_mask;
 use crate::host::processes::movable_kernel_threads;
@@ -54,7 +55,7 @@ pub(super) const FIRST: &[Knob] = &[
         name: "smt",
         group: Group::Topology,
         noise: "what runs on the other thread of a core takes part of it; this takes them from the whole machine",
-        files: &[
+        files: &with_tunables::<9, 16>([
             File { path: SMT, format: Format::Word, undo: Undo::Smt },
             CPU_ONLINE,
             IRQ,
@@ -64,7 +65,7 @@ pub(super) const FIRST: &[Knob] = &[
             POLICY_BOOST_FILE,
             MIN_FREQ_FILE,
             MAX_FREQ_FILE,
-        ],
+        ]),
         needs: "root",
         sure: Confidence::Tested,
         by_default: false,
@@ -73,8 +74,8 @@ pub(super) const FIRST: &[Knob] = &[
     Knob {
         name: "siblings",
         group: Group::Topology,
-        noise: "what runs on the other thread of a benchmark's core takes part of it",
-        files: &[
+        noise: "what runs on the other thread of a benchmark's core takes part of it; a shield keeps it idle and unplugs nothing",
+        files: &with_tunables::<8, 15>([
             CPU_ONLINE,
             IRQ,
             KERNEL_THREAD,
@@ -83,10 +84,10 @@ pub(super) const FIRST: &[Knob] = &[
             POLICY_BOOST_FILE,
             MIN_FREQ_FILE,
             MAX_FREQ_FILE,
-        ],
+        ]),
         needs: "root",
         sure: Confidence::Tested,
-        by_default: true,
+        by_default: false,
         look: siblings,
     },
 ];
@@ -161,6 +162,7 @@ fn hotplug_companions(machine: &Machine<'_>) -> impl Iterator<Item = String> {
     cpus.filter(|path| CPU_ONLINE.matches(path))
         .chain(irqs.filter(|path| IRQ.matches(path)))
         .chain(policies)
+        .chain(tunables(machine))
         .chain(movable_kernel_threads(host).into_iter().flatten())
         .filter(|path| host.exists(path))
 }
@@ -238,7 +240,8 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
         let now = format!("new ones go to {}", name_cpus(&cpus));
         return Reading::reported(now, Some(CHOOSE));
     }
-    let reaches_bench = |cpus: &[usize]| machine.bench.iter().any(|bench| cpus.contains(bench));
+    let spared = machine.spared();
+    let reaches_bench = |cpus: &[usize]| spared.iter().any(|cpu| cpus.contains(cpu));
     let mut wanted = Vec::new();
     let default = host.read(DEFAULT_IRQ).unwrap_or_default();
     let default_cpus = crate::host::mask::parse_cpu_mask(&default).unwrap_or_default();
@@ -263,7 +266,7 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
     let n_irqs = wanted.len();
     let mut reading = knob.compare(host, wanted, "");
     reading.state = super::State::NotTuned {
-        now: format!("{n_irqs} may go to {}", name_cpus(&machine.bench)),
+        now: format!("{n_irqs} may go to {}", name_cpus(&spared)),
         wanted: name_cpus(&machine.others),
     };
     reading
@@ -285,9 +288,10 @@ fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
     if machine.bench.is_empty() {
         return Reading::reported(format!("{} can be moved", threads.len()), Some(CHOOSE));
     }
+    let spared = machine.spared();
     let wanted = threads.into_iter().filter_map(|path| {
         let mut cpus = read_cpu_list(&host.read_knob(Format::Affinity, &path)?)?;
-        machine.bench.iter().find(|bench| cpus.contains(bench))?;
+        spared.iter().find(|cpu| cpus.contains(cpu))?;
         cpus.retain(|cpu| machine.others.contains(cpu));
         let cpus = if cpus.is_empty() { &machine.others } else { &cpus };
         Some((path, format_cpu_list(cpus)))
@@ -296,7 +300,7 @@ fn kernel_threads(knob: &Knob, machine: &Machine<'_>) -> Reading {
     reading.state = match reading.settings.len() {
         0 => super::State::Fine { now: "none on the CPUs of the benchmark".into() },
         n => super::State::NotTuned {
-            now: format!("{n} may run on {}", name_cpus(&machine.bench)),
+            now: format!("{n} may run on {}", name_cpus(&spared)),
             wanted: name_cpus(&machine.others),
         },
     };
@@ -326,8 +330,8 @@ fn without_bench(
     if machine.bench.is_empty() {
         return Reading::reported(now, Some(CHOOSE));
     }
-    let n_before = cpus.len();
-    cpus.retain(|cpu| !machine.bench.contains(cpu));
+    let (n_before, spared) = (cpus.len(), machine.spared());
+    cpus.retain(|cpu| !spared.contains(cpu));
     let wanted = match cpus.len() {
         n if n == n_before => now,
         0 => format(&machine.others),

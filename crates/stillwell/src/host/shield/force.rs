@@ -80,6 +80,7 @@ pub fn strays(host: &Host) -> Vec<ShieldPlan> {
             balanced: false,
             switched_on: false,
             masks: Masks::default(),
+            neighbours: Vec::new(),
             knobs: Vec::new(),
         }
     };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::shield::neighbours::Neighbour;
 use crate::host::shield::tasks::Masks;
 
 /// The mechanism that keeps other programs off the CPUs.
@@ -68,6 +69,9 @@ pub struct ShieldPlan {
     pub switched_on: bool,
     /// CPU masks that users gave to tasks, for kernels that forget such masks.
     pub masks: Masks,
+    /// The valid partitions of other programs, which must stay valid.
+    #[serde(default)]
+    pub neighbours: Vec<Neighbour>,
     /// The knobs that were turned for the shield.
     pub knobs: Vec<String>,
 }

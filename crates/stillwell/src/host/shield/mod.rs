@@ -12,6 +12,7 @@ mod fake;
 mod force;
 mod group;
 mod isolation;
+mod neighbours;
 mod place;
 mod site;
 mod systemd;
@@ -34,7 +35,8 @@ pub use site::{Site, find};
 pub use verify::{expected_partition, verify};
 pub use watch::Watch;
 
-use tasks::Masks;
+pub use tasks::{Mask, Masks};
+pub(super) use tasks::{Task, bind_again, bound, read_task};
 
 /// Names of the groups: the partition or the benchmark's set, the set for everything else, and the groups of our
 /// systemd units.
@@ -64,6 +66,7 @@ pub fn plan(
         balanced: request.balanced,
         switched_on: false,
         masks: Masks::default(),
+        neighbours: Vec::new(),
         knobs: Vec::new(),
     };
     if how == ShieldKind::Cpusets {

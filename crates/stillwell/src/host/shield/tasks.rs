@@ -23,16 +23,21 @@ pub struct Mask {
 
 /// A task in its present state.
 #[derive(Debug)]
-pub(super) struct Task {
-    pub(super) tid: i32,
-    pub(super) process: Process,
-    pub(super) cpus: Vec<usize>,
+pub(in crate::host) struct Task {
+    pub(in crate::host) tid: i32,
+    pub(in crate::host) process: Process,
+    pub(in crate::host) cpus: Vec<usize>,
 }
 
 /// All threads of all readable processes.
 pub(super) fn all(host: &Host) -> Vec<Task> {
     let threads = processes::threads(host);
     threads.filter_map(|thread| read(host, thread.process, thread.thread)).collect()
+}
+
+/// A thread by its own number. Every thread has such a directory, although /proc lists only leaders (proc(5)).
+pub(in crate::host) fn read_task(host: &Host, tid: u32) -> Option<Task> {
+    read(host, tid, tid)
 }
 
 fn read(host: &Host, process: u32, thread: u32) -> Option<Task> {
@@ -43,7 +48,7 @@ fn read(host: &Host, process: u32, thread: u32) -> Option<Task> {
 }
 
 /// Movable tasks that are bound to fewer CPUs than are online.
-pub(super) fn bound(host: &Host, online: &[usize]) -> Masks {
+pub(in crate::host) fn bound(host: &Host, online: &[usize]) -> Masks {
     let is_bound = |task: &Task| task.process.is_movable() && task.cpus != online;
     let masks = all(host).into_iter().filter(is_bound).map(|task| Mask {
         tid: task.tid,
@@ -55,14 +60,12 @@ pub(super) fn bound(host: &Host, online: &[usize]) -> Masks {
 
 /// Restores the CPU masks of tasks, limited to the CPUs `within`. It skips tasks that have ended and tasks with the
 /// right mask.
-pub(super) fn bind_again(host: &Host, masks: &Masks, within: Option<&[usize]>) {
+pub(in crate::host) fn bind_again(host: &Host, masks: &Masks, within: Option<&[usize]>) {
     for mask in &masks.0 {
         let mut wanted = parse_cpu_list(&mask.cpus).unwrap_or_default();
         wanted.retain(|cpu| within.is_none_or(|within| within.contains(cpu)));
-        // Every thread has such a directory, although /proc lists only thread group leaders (proc(5)).
-        let number = mask.tid.cast_unsigned();
         let is_it = |now: &Task| now.process.start_ticks == mask.start_ticks;
-        let Some(now) = read(host, number, number).filter(is_it) else { continue };
+        let Some(now) = read_task(host, mask.tid.cast_unsigned()).filter(is_it) else { continue };
         if wanted.is_empty() || now.cpus == wanted {
             continue;
         }

@@ -96,23 +96,67 @@ fn a_partition_is_made_and_taken_away() {
 #[test]
 fn a_refused_partition_leaves_nothing_and_is_explained() {
     let (_directory, host) = machine(V2);
+    set(&host, "refuses", "partition is nocpu due to overlap");
     let before = files(&host);
-    set(&host, "refuses", "Cpu list in cpuset.cpus not exclusive");
+    let (raised, isolation) = shield(&host);
+    assert_eq!(raised.how, ShieldKind::Affinity);
+    let note = isolation.notes.join("\n");
+    assert!(note.contains("isolated invalid (partition is nocpu due to overlap)"), "{note}");
+    take_down(&host, &mut open(&host)).unwrap();
+    assert_eq!(files(&host), before);
+}
+
+/// A write to a group beside a partition makes that invalid. So nothing is written, and a partition that an attempt
+/// made invalid all the same is made valid again.
+#[test]
+fn a_partition_of_somebody_else_stays_valid() {
+    let (_directory, host) = machine(V2);
+    let theirs = "sys/fs/cgroup/rt/inner";
+    std::fs::create_dir_all(host.root.join(theirs)).unwrap();
+    for (file, value) in [("cpuset.cpus", "3"), ("cpuset.cpus.partition", "isolated")] {
+        set(&host, &format!("{theirs}/{file}"), value);
+        set(&host, &format!("sys/fs/cgroup/rt/{file}"), "");
+    }
+    let before = files(&host);
+    // The first write of a shield switches the controller on, and would need this directory.
+    let control = host.root.join("sys/fs/cgroup/cgroup.subtree_control");
+    std::fs::remove_file(&control).unwrap();
+    let (raised, isolation) = shield(&host);
+    assert_eq!(raised.how, ShieldKind::Affinity);
+    let note = isolation.notes.join("\n");
+    assert!(note.contains("/sys/fs/cgroup/rt/inner also has them"), "{note}");
+    take_down(&host, &mut open(&host)).unwrap();
+    set(&host, "sys/fs/cgroup/cgroup.subtree_control", "cpu");
+    assert_eq!(files(&host), before);
+    set(&host, &format!("{theirs}/cpuset.cpus"), "0");
+    shield(&host);
+    set(
+        &host,
+        &format!("{theirs}/cpuset.cpus.partition"),
+        "isolated invalid (Parent is not a partition root)",
+    );
+    take_down(&host, &mut open(&host)).unwrap();
+    set(&host, &format!("{theirs}/cpuset.cpus"), "3");
+    assert_eq!(files(&host), before);
+}
+
+#[test]
+fn a_set_beside_it_that_has_the_cpus_is_named() {
+    let (_directory, host) = machine(V2);
+    let before = files(&host);
     set(&host, "sys/fs/cgroup/docker/cpuset.cpus", "2");
     set(&host, "sys/fs/cgroup/cgroup.subtree_control", "cpu cpuset");
     let (raised, isolation) = shield(&host);
     assert_eq!(raised.how, ShieldKind::Affinity);
     let note = isolation.notes.join("\n");
     for part in [
-        "isolated invalid (Cpu list in cpuset.cpus not exclusive)",
-        "/sys/fs/cgroup/docker also has them; choose other CPUs",
+        "no partition of CPUs 2-3 was tried: /sys/fs/cgroup/docker also has them; choose other CPUs",
         "CPUs 2-3 are not kept free: commands are bound to CPU 2",
     ] {
         assert!(note.contains(part), "{note}");
     }
     assert!(!host.exists("sys/fs/cgroup/stillwell"));
     take_down(&host, &mut open(&host)).unwrap();
-    std::fs::remove_file(host.root.join("refuses")).unwrap();
     set(&host, "sys/fs/cgroup/docker/cpuset.cpus", "");
     set(&host, "sys/fs/cgroup/cgroup.subtree_control", "cpu");
     assert_eq!(files(&host), before);

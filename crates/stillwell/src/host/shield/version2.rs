@@ -7,7 +7,7 @@
 use crate::host::Host;
 use crate::host::shield::site::Site;
 use crate::host::shield::tasks::{bind_again, bound};
-use crate::host::shield::{ShieldPlan, explain};
+use crate::host::shield::{ShieldPlan, explain, neighbours};
 use crate::values::{format_cpu_list, read_cpu_list};
 
 /// Our group below the root, and the slice and service whose group is used where systemd manages the groups.
@@ -52,6 +52,9 @@ pub(super) fn plan(host: &Host, site: &Site, raised: &mut ShieldPlan) {
 
 /// Does the same when systemd switches the controller.
 pub(super) fn plan_delegated(host: &Host, site: &Site, raised: &mut ShieldPlan) {
+    if let Ok(point) = &site.version_2 {
+        raised.neighbours = neighbours::neighbours(host, point);
+    }
     if !site.keeps_masks() {
         raised.masks = bound(host, &online(host));
     }
@@ -66,6 +69,9 @@ fn has_controller(host: &Host, point: &str) -> bool {
 pub(super) fn raise(host: &Host, site: &Site, raised: &ShieldPlan) -> Result<Vec<String>, String> {
     let point = site.version_2.clone()?;
     let path = format!("{point}/{GROUP}");
+    if let Some(why) = neighbours::overlap(host, &point, &raised.cpus, true) {
+        return Err(why);
+    }
     let failed = |what: &str, error: std::io::Error| explain::cannot(what, &point, &error);
     let mut notes = Vec::new();
     // At its next reload systemd disables controllers that no unit needs, which ends the partition (seen with 252).
@@ -108,6 +114,9 @@ pub(super) fn raise_delegated(
 ) -> Result<Vec<String>, String> {
     let point = site.version_2.clone()?;
     let (slice, path) = (format!("{point}/{SLICE}"), format!("{point}/{SLICE}/{SERVICE}"));
+    if let Some(why) = neighbours::overlap(host, &point, &raised.cpus, false) {
+        return Err(why);
+    }
     let cpus = format_cpu_list(&raised.cpus);
     host.start_shield_service(&cpus)?;
     for group in [&slice, &path] {
@@ -142,6 +151,7 @@ pub(super) fn lower(host: &Host, site: &Site, raised: &ShieldPlan) -> Vec<(Strin
         host.write_group(&format!("{point}/cgroup.subtree_control"), "-cpuset").ok();
     }
     bind_again(host, &raised.masks, None);
+    neighbours::repair(host, &raised.neighbours);
     left
 }
 
@@ -183,5 +193,6 @@ pub(super) fn lower_delegated(
     }
     let stopped = host.stop_shield_service();
     bind_again(host, &raised.masks, None);
+    neighbours::repair(host, &raised.neighbours);
     stopped.err().map(|why| (path, why)).into_iter().collect()
 }

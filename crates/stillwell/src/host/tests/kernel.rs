@@ -85,6 +85,7 @@ pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io
     }
     match name {
         "scaling_governor" => {
+            switch_tunables(host, directory, value);
             let energy = format!("{directory}/energy_performance_preference");
             if host.exists(&energy) {
                 // After performance the kernel sets a default, not the user's earlier value.
@@ -134,6 +135,24 @@ pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io
         _ => {}
     }
     Ok(())
+}
+
+/// The settings of a governor vanish with it, and come back with the kernel's defaults.
+fn switch_tunables(host: &Host, policy: &str, governor: &str) {
+    let old = host.read(format!("{policy}/scaling_governor")).unwrap();
+    if old == governor {
+        return;
+    }
+    let away = |name: &str| format!("fake/{}-{name}", policy.rsplit('/').next().unwrap());
+    let rename = |from: String, to: String| {
+        std::fs::create_dir_all(host.root.join("fake")).unwrap();
+        std::fs::rename(host.root.join(from), host.root.join(to)).ok();
+    };
+    rename(format!("{policy}/{old}"), away(&old));
+    rename(away(governor), format!("{policy}/{governor}"));
+    for file in host.list(format!("{policy}/{governor}")) {
+        put(host, &format!("{policy}/{governor}/{file}"), "1000");
+    }
 }
 
 fn switch_unit(host: &Host, path: &str, value: &str) -> io::Result<()> {

@@ -150,6 +150,11 @@ fn amd_acpi_cpufreq() -> String {
     for cpu in 0..CPUS - 1 {
         let boost = u8::from(cpu != 1);
         text += &format!("sys/devices/system/cpu/cpufreq/policy{cpu}/boost = {boost}\n");
+        // One policy has the governor `performance`, which has no settings.
+        if cpu != 2 {
+            let tunables = format!("sys/devices/system/cpu/cpufreq/policy{cpu}/schedutil");
+            text += &format!("{tunables}/rate_limit_us = {}\n", 500 + cpu);
+        }
     }
     text + "sys/devices/system/cpu/cpufreq/boost = 1\nproc/cpuinfo = vendor_id\\t: AuthenticAMD\n"
 }

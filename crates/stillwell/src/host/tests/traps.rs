@@ -110,6 +110,15 @@ fn the_governor_goes_back_before_the_energy_preference() {
     });
 }
 
+/// The settings of a governor vanish with it, and come back with the kernel's defaults.
+#[test]
+fn the_settings_of_a_governor_are_put_back_after_it() {
+    tuned("amd-boost", &[3], &["governor"], |host, _| {
+        assert!(!host.exists(format!("{CPU}/cpufreq/policy0/schedutil/rate_limit_us")));
+    });
+    tuned("amd-boost", &[1], &["siblings"], |_, _| {});
+}
+
 #[test]
 fn amd_pstate_before_6_11_has_no_boost_and_is_kept_at_its_nominal_frequency() {
     tuned("amd-nominal", &[3], &["turbo", "frequency"], |host, turned| {
@@ -123,7 +132,7 @@ fn amd_pstate_before_6_11_has_no_boost_and_is_kept_at_its_nominal_frequency() {
 
 #[test]
 fn only_one_bit_of_the_turbo_register_changes() {
-    tuned("intel-register", &[3], &["turbo"], |host, _| {
+    tuned("intel-register", &[3], &["turbo-register"], |host, _| {
         let bytes = std::fs::read(host.root.join("dev/cpu/0/msr")).unwrap();
         let register = u64::from_ne_bytes(bytes[0x1a0..0x1a8].try_into().unwrap());
         assert_eq!(register, 0x0040_0085_0089);
@@ -341,8 +350,8 @@ fn what_somebody_else_has_changed_is_left_and_reported() {
 #[test]
 fn a_value_that_the_kernel_writes_differently_is_not_somebody_elses() {
     let (_directory, host) = machine("vm");
-    tune(&host, &[6], &named(&["workqueues"])).unwrap();
-    write(&host, "sys/devices/virtual/workqueue/cpumask", "00000000,000000bf");
+    tune(&host, &[3], &named(&["workqueues"])).unwrap();
+    write(&host, "sys/devices/virtual/workqueue/cpumask", "00000000,000000f7");
     assert_eq!(reset(&host).restored, ["sys/devices/virtual/workqueue/cpumask"]);
 }
 
