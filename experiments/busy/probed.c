@@ -1,5 +1,5 @@
-/* `probed RUNS COMMAND WORD...`: runs the command on its own CPU so many times. Before each run it makes two probes of some 20 us
-   each on the same CPU. A line for each run has ns: CPU time of independent additions, CPU time of a walk, CPU time of the run. */
+/* `probed RUNS COMMAND WORD...`: runs the command on its own CPU so many times. Before each run it makes three probes of some 5 us
+   each on the same CPU. A line for each run has ns of CPU time: a chain of additions, four chains, a walk, the run. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ADDITIONS = 30000, LINES = (1 << 20) / 64, STEPS = 150 };
+enum { WARM_UP = 200, ROUNDS = 1500, LINES = (1 << 20) / 64, STEPS = 150 };
 static uint32_t next_line[LINES][16];
 static volatile uint64_t sink;
 
@@ -20,15 +20,25 @@ static uint64_t cpu_ns(void) {
     return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* Eight sums that do not wait for each other: they need the whole core. */
-static uint64_t additions(void) {
-    uint64_t from = cpu_ns(), s[8] = {0};
-    for (uint64_t i = 0; i < ADDITIONS / 8; i++)
-        for (int j = 0; j < 8; j++) {
-            s[j] += i ^ j;
-            __asm__ volatile("" : "+r"(s[j]));
-        }
-    for (int j = 0; j < 8; j++) sink += s[j];
+#if defined(__x86_64__)
+#define ADD(sum) "add %[c], %[" #sum "]\n"
+#elif defined(__aarch64__)
+#define ADD(sum) "add %[" #sum "], %[" #sum "], %[c]\n"
+#endif
+#define EIGHT(x) x x x x x x x x
+
+/* Additions of which each waits for the one before: one a cycle, whoever else uses the core. */
+static uint64_t chain(int rounds) {
+    uint64_t from = cpu_ns(), a = 1, c = 3;
+    for (int i = 0; i < rounds; i++) __asm__ volatile(EIGHT(ADD(a)) : [a] "+r"(a) : [c] "r"(c));
+    return cpu_ns() - from;
+}
+
+/* Four such chains at a time. They take as long as one, unless another guest uses the core's units. */
+static uint64_t four_chains(int rounds) {
+    uint64_t from = cpu_ns(), a = 1, b = 1, d = 1, e = 1, c = 3;
+    for (int i = 0; i < rounds; i++)
+        __asm__ volatile(EIGHT(ADD(a) ADD(b) ADD(d) ADD(e)) : [a] "+r"(a), [b] "+r"(b), [d] "+r"(d), [e] "+r"(e) : [c] "r"(c));
     return cpu_ns() - from;
 }
 
@@ -72,7 +82,8 @@ int main(int argc, char **argv) {
     sched_setaffinity(0, sizeof here, &here);
     make_ring();
     for (int run = 0, runs = atoi(argv[1]); run < runs; run++) {
-        uint64_t a = additions(), w = walk();
+        chain(WARM_UP);
+        uint64_t one = chain(ROUNDS), four = four_chains(ROUNDS), w = walk();
         pid_t pid = fork();
         if (pid == 0) {
             int null = open("/dev/null", O_RDWR);
@@ -82,7 +93,7 @@ int main(int argc, char **argv) {
         }
         siginfo_t info;
         if (pid < 0 || waitid(P_PID, pid, &info, WEXITED | WNOWAIT) || info.si_status) return 3;
-        printf("%llu %llu %llu\n", (unsigned long long)a, (unsigned long long)w, (unsigned long long)cpu_of(pid));
+        printf("%llu %llu %llu %llu\n", (unsigned long long)one, (unsigned long long)four, (unsigned long long)w, (unsigned long long)cpu_of(pid));
         waitpid(pid, NULL, 0);
     }
 }

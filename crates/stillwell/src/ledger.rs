@@ -61,6 +61,8 @@ pub enum NoiseSource {
     Faults,
     /// Cold caches and predictors after other programs ran on the CPU.
     AfterInterruptions,
+    /// Other guests of the host used the execution units of the core.
+    Neighbours,
     /// Migrations to another CPU, and the cold caches after them.
     Migrations,
     /// The clock of the CPU was slower than in the fastest runs.
@@ -109,7 +111,7 @@ impl NoiseSource {
                 Some(Remedy::Tune("irqs"))
             }
             Self::Softirq { .. } => Some(Remedy::Boot),
-            Self::Steal | Self::Host => Some(Remedy::OtherMachine),
+            Self::Steal | Self::Host | Self::Neighbours => Some(Remedy::OtherMachine),
             Self::Migrations => Some(Remedy::Affinity),
             Self::Frequency => Some(Remedy::Tune("turbo,governor")),
             Self::Crossing | Self::Faults | Self::Asleep | Self::SeenLate | Self::Unexplained => {

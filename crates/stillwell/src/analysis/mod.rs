@@ -17,6 +17,7 @@ pub mod histogram;
 pub mod launches;
 pub mod ledger;
 pub mod live;
+mod neighbours;
 mod notes;
 mod outliers;
 pub mod pool;
@@ -43,6 +44,7 @@ pub use comparison::{
 };
 pub use end::end_reason;
 pub use estimators::{Estimators, Ratios, estimators};
+pub use neighbours::Neighbours;
 pub use notes::Finding;
 #[cfg(test)]
 pub use notes::Note;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::comparison::{Comparison, Evidence};
 use crate::analysis::ledger::RecordLedger;
+use crate::analysis::neighbours::Neighbours;
 use crate::analysis::steadiness::{self, SteadinessFlag};
 use crate::analysis::summary::ArmSummary;
 use crate::ledger::LedgerEntry;
@@ -32,6 +33,8 @@ pub enum Finding {
     MajorFaults { n: f64 },
     /// Moves between CPUs.
     Migrations { per_run: f64 },
+    /// Other guests of the host used the core of the runs.
+    Neighbours(Neighbours),
     /// The machine was busy when the session started.
     Busy { load: f64, n_cpus: u32 },
     /// Runs failed, which ended their session; they do not count.
@@ -97,6 +100,7 @@ pub fn notes(
     arms: &[ArmSummary],
     comparisons: &[Comparison],
     ledger: Option<&RecordLedger>,
+    neighbours: Option<Neighbours>,
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(slices) = &record.slices {
@@ -119,6 +123,7 @@ pub fn notes(
         notes.extend(priority(record, total_ns));
         notes.extend(faults(record, total_ns));
         notes.extend(migrations(arms));
+        notes.extend(neighbours.and_then(on_the_core));
         notes.extend(load(record));
     }
     notes.extend(floors(arms));
@@ -127,6 +132,15 @@ pub fn notes(
     notes.retain(|note| note.weight >= SHARE_MIN);
     notes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     notes
+}
+
+/// Smallest share of runs on a shared core for a note. Probes take 4 µs, so an interrupt may hit some.
+const SHARED_CORE_MIN: f64 = 0.05;
+
+fn on_the_core(found: Neighbours) -> Option<Note> {
+    let cost = found.ratio.map_or(0.1, |ratio| (ratio - 1.0).max(0.0));
+    let is_worth_it = found.share() >= SHARED_CORE_MIN && cost > 0.0;
+    is_worth_it.then(|| Note { finding: Finding::Neighbours(found), weight: found.share() * cost })
 }
 
 /// A faster loop is most likely empty: CPython's own takes some 5 ns, a compiled one 0.3 ns or less.

@@ -6,6 +6,7 @@ use crate::analysis::compare::{FamilyAdjustment, RecordLooks, compare, cpu_compa
 use crate::analysis::comparison::Comparison;
 use crate::analysis::end::end_reason;
 use crate::analysis::ledger::{RecordLedger, has_evidence, of_record};
+use crate::analysis::neighbours::Neighbours;
 use crate::analysis::notes::{Note, notes};
 use crate::analysis::summary::ArmSummary;
 use crate::record::{EndReason, Record};
@@ -24,6 +25,9 @@ pub struct Analysis {
     /// Time above t0 by source; `None` if the record has no evidence on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<RecordLedger>,
+    /// Other guests of the host on the core of the runs; `None` without probes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Neighbours>,
     /// Notes for the reader, the most important first.
     pub notes: Vec<Note>,
     /// Reason for the end of the session; `None` if it was killed.
@@ -42,8 +46,9 @@ pub(super) fn analyse_alone(
         None => compare(record, &arms),
     };
     let ledger = if has_evidence(record) { of_record(record, &arms) } else { None };
-    let notes = notes(record, &arms, &comparisons, ledger.as_ref());
+    let neighbours = Neighbours::of(record);
+    let notes = notes(record, &arms, &comparisons, ledger.as_ref(), neighbours);
     let cpu_comparisons = cpu_comparisons(record, &arms);
     let end = end_reason(record);
-    Analysis { arms, comparisons, cpu_comparisons, self_check, ledger, notes, end }
+    Analysis { arms, comparisons, cpu_comparisons, self_check, ledger, neighbours, notes, end }
 }

@@ -150,11 +150,14 @@ fn across_sessions(verb: &CompareVerb, records: Vec<Record>) -> Result<u8> {
             "the records have no command in common; name them alike with --command-name when measuring"
         );
     }
-    let old: Vec<&Record> = old.iter().map(|session| &session.0).collect();
+    let session =
+        |record| across::SessionRecord { record, neighbours: analysis::Neighbours::of(record) };
+    let (old, new): (Vec<_>, _) =
+        (old.iter().map(|past| session(&past.0)).collect(), session(&new.0));
     if verb.json {
-        across::json(&mut terminal::data(), &old, &new.0, &pairs)?;
+        across::json(&mut terminal::data(), &old, new, &pairs)?;
     } else {
-        print(&across::text(&old, &new.0, &pairs, &Styles::colored()))?;
+        print(&across::text(&old, new, &pairs, &Styles::colored()))?;
     }
     let judgements: Vec<_> = pairs.iter().map(|pair| pair.judgement).collect();
     Ok(verb.fail_on.map_or(exit_code::SUCCESS, |fail_on| verdict::exit_code(&judgements, fail_on)))

@@ -52,6 +52,9 @@ impl ChildRun {
         ] {
             row.set(metric, Some(value));
         }
+        let probe = self.launched.probe;
+        row.set(Metric::OneChainNs, probe.map(|probe| probe.one_chain_ns));
+        row.set(Metric::FourChainsNs, probe.map(|probe| probe.four_chains_ns));
         row.set(Metric::RunQueueWaitNs, self.first_task.map(|times| times.waited_ns));
         row
     }

@@ -21,6 +21,7 @@ use crate::measure::destination::Destination;
 use crate::measure::prepared::{
     PADDING_VARIABLE, PreparedCommand, environment, iteration_variables,
 };
+use crate::measure::probe_schedule::ProbeSchedule;
 use crate::measure::proc_counts::{CpuTimes, OwnCpuTimes, peak_resident_kib};
 use crate::measure::reading_time::ReadingTime;
 use crate::measure::streams::{Pipes, STDERR_KEEP_BYTES_MAX, Streams, pipe};
@@ -108,6 +109,7 @@ struct LauncherLoop {
     counters: Counters,
     streams: Streams,
     launcher: sys::Launcher,
+    probes: ProbeSchedule,
 }
 
 impl LauncherLoop {
@@ -139,6 +141,8 @@ impl LauncherLoop {
         if has_schedstat {
             metrics.extend([Metric::RunQueueWaitNs, Metric::StalledNs, Metric::UnclearNs]);
         }
+        let probes = ProbeSchedule::new(open.evidence);
+        metrics.extend(probes.metrics());
         let session = Self {
             front_end,
             destination: None,
@@ -164,6 +168,7 @@ impl LauncherLoop {
             counters,
             streams: Streams::open().context("cannot open the standard streams of the runs")?,
             launcher: sys::Launcher::new(has_schedstat),
+            probes,
         };
         sys::shrink_resident_set();
         let metrics = metrics.iter().map(|metric| metric.info().column.into()).collect();
@@ -282,6 +287,7 @@ impl LauncherLoop {
         ];
         let attributes = if row.is_some() { &mut self.attributes } else { &mut self.plain };
         attributes.directory.clone_from(&prepared.directory);
+        self.launcher.probes_core = row.is_some() && self.probes.is_due();
         let launched = self
             .launcher
             .launch(&prepared.path, &prepared.argv, envp, stdio, attributes)
@@ -314,7 +320,7 @@ impl LauncherLoop {
             late_ns = own.waited_ns().zip(waited_ns).map_or(0, |(after, before)| after - before);
             self.reading_time.add_since(ended_ns.filter(|_| is_run));
         }
-        let (exit, usage) = loop {
+        let (exit, mut usage) = loop {
             if alarm.went_off() {
                 // End all processes that the run left behind. Until the launcher reaps the child, no other group has
                 // its number.
@@ -330,6 +336,8 @@ impl LauncherLoop {
             }
         };
         let ended_ns = ended_ns.unwrap_or_else(monotonic_ns);
+        // The child probed its core before its clock started.
+        usage.without(launched.probe.map_or(0, |probe| probe.all_ns / 1000));
         let timed_out = alarm.timed_out();
         drop(alarm);
         let (mut stderr, mut stderr_bytes) = pipes.into_stderr();

@@ -11,6 +11,7 @@ mod launch_failure;
 pub mod launcher;
 mod missing_interpreter;
 mod prepared;
+mod probe_schedule;
 mod proc_counts;
 mod process;
 pub mod programs;

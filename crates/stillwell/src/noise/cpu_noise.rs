@@ -5,6 +5,7 @@ use stats::SortedSample;
 
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
 use crate::noise::attribute::{Attribution, attribute, by_counts, by_delay, name_tasks};
+use crate::noise::core_probes::CoreProbes;
 use crate::noise::counts::CpuCounts;
 use crate::noise::registers;
 use crate::noise::sampler::LoopObservation;
@@ -65,6 +66,8 @@ pub struct CpuNoise {
     pub n_faults: Option<u64>,
     /// Events of the evidence that the kernel dropped. With any, all entries are estimates.
     pub n_lost_events: u64,
+    /// Probes of the core just before and after the loop.
+    pub core: CoreProbes,
     /// Clock of the CPU while the loop ran, as a multiple of the nominal one.
     pub clock_ratio: Option<f64>,
     /// System management interrupts while the loop ran: the kernel does not see these pauses.
@@ -122,6 +125,7 @@ pub fn of_cpu(known: &CpuMeasurements<'_>, is_virtual: bool) -> CpuNoise {
         was_moved: watched.was_moved,
         run_delay_ns: watched.run_delay_ns,
         n_faults: watched.n_faults,
+        core: watched.core,
         switched_off_ns: switches.map(|trace| {
             let inside = |segment: &Segment| {
                 let end_ns = segment.end_ns.min(end_ns);

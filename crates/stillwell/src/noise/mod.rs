@@ -4,6 +4,7 @@
 
 mod attribute;
 mod blame;
+pub mod core_probes;
 mod counts;
 mod cpu_noise;
 pub mod osnoise;

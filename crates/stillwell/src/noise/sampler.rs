@@ -16,6 +16,7 @@ use stats::SortedSample;
 use crate::measure::clock::monotonic_ns;
 use crate::measure::interrupt::Interrupt;
 use crate::noise::attribute::Pause;
+use crate::noise::core_probes::CoreProbes;
 use crate::noise::ticks::{Anchor, LoopClock, Scale};
 use crate::sys;
 
@@ -72,6 +73,8 @@ pub struct LoopObservation {
     pub run_delay_ns: Option<u64>,
     /// Page faults of the loop; 0 is expected.
     pub n_faults: Option<u64>,
+    /// Probes of the core just before and after the loop.
+    pub core: CoreProbes,
 }
 
 /// The thread of a loop, before it starts.
@@ -197,11 +200,13 @@ impl Loop {
             sender.send(pinned.map(|()| LoopThread { cpu, thread })).ok();
             all.barrier.wait();
             let n_pinned = all.n_pinned.load(Ordering::Relaxed);
-            let ready = is_pinned.then(|| (room(room_of_each(n_pinned)), turns(clock)));
+            let ready =
+                is_pinned.then(|| (room(room_of_each(n_pinned)), turns(clock), CoreProbes::take()));
             all.barrier.wait();
             all.barrier.wait();
-            let (mut pauses, turns) = ready?;
-            Some(turn_around(cpu, clock, &all.stop, &begin, &turns, &mut pauses))
+            let (mut pauses, turns, core) = ready?;
+            let seen = turn_around(cpu, clock, &all.stop, &begin, &turns, &mut pauses);
+            Some(LoopObservation { core: core.plus(CoreProbes::take()), ..seen })
         };
         let name = format!("noise on CPU {cpu}");
         let handle = Builder::new().name(name).spawn(body).context("cannot make a thread")?;
@@ -330,6 +335,7 @@ fn turn_around(
         was_moved: sched_getcpu() != cpu,
         run_delay_ns: delay_in_loop(before, after, start_ns, end_ns),
         n_faults: faults_before.zip(faults_after).map(|(before, after)| after - before),
+        core: CoreProbes::default(),
     }
 }
 

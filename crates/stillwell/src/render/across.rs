@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::analysis::distributions::Distributions;
-use crate::analysis::{ArmSummary, Comparison, Evidence};
+use crate::analysis::{ArmSummary, Comparison, Evidence, Neighbours};
 use crate::host::Facts;
 use crate::record::Record;
 use crate::render::columns::{COLUMNS, shorten};
@@ -34,18 +34,34 @@ pub struct ArmPair<'a> {
     pub distributions: Option<Distributions>,
 }
 
+/// One session of a comparison across sessions.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionRecord<'a> {
+    /// Its record.
+    pub record: &'a Record,
+    /// Other guests on the core of its runs.
+    pub neighbours: Option<Neighbours>,
+}
+
 /// t0 of both arms and the ratio, for each pair.
-pub fn text(old: &[&Record], new: &Record, pairs: &[ArmPair<'_>], styles: &Styles) -> String {
-    let plan = &new.header.plan;
+pub fn text(
+    old: &[SessionRecord<'_>],
+    new: SessionRecord<'_>,
+    pairs: &[ArmPair<'_>],
+    styles: &Styles,
+) -> String {
+    let plan = &new.record.header.plan;
     let arms = pairs.iter().flat_map(|pair| pair.old.iter().copied().chain([pair.new]));
     let t0s = arms.filter_map(net_t0);
     let unit = unit_of_walls(plan, t0s);
     let mut out = String::new();
-    for (name, record) in old.iter().map(|record| ("old", *record)).chain([("new", new)]) {
+    for (name, session) in old.iter().map(|session| ("old", *session)).chain([("new", new)]) {
+        let record = session.record;
         writeln!(out, "{name}  {}  {}", record.header.created, record.path.display()).ok();
     }
-    for record in old {
-        differences(&mut out, &record.header.facts, &new.header.facts);
+    for session in old {
+        differences(&mut out, &session.record.header.facts, &new.record.header.facts);
+        out.extend(neighbours_differ(session.neighbours, new.neighbours));
     }
     for pair in pairs {
         writeln!(out, "\n{}", shorten(&pair.new.label, COLUMNS)).ok();
@@ -57,8 +73,8 @@ pub fn text(old: &[&Record], new: &Record, pairs: &[ArmPair<'_>], styles: &Style
         let evidence = &pair.comparison.evidence;
         out.push_str(&comparison("new:old", evidence, &pair.judgement, plan, styles));
         let last = old.last().zip(pair.old.last());
-        if let (Some((record, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
-            let old = &record.header.plan.arms[arm.arm];
+        if let (Some((session, arm)), Evidence::Unpaired { because, .. }) = (last, evidence) {
+            let old = &session.record.header.plan.arms[arm.arm];
             interleaved::offer(&mut out, old, &plan.arms[pair.new.arm], *because);
         }
         if let Some(found) = &pair.distributions {
@@ -74,10 +90,10 @@ pub fn text(old: &[&Record], new: &Record, pairs: &[ArmPair<'_>], styles: &Style
 ///
 /// # Errors
 /// `to` cannot be written.
-pub fn json(
+pub fn json<'a>(
     to: &mut impl io::Write,
-    old: &[&Record],
-    new: &Record,
+    old: &[SessionRecord<'a>],
+    new: SessionRecord<'a>,
     pairs: &[ArmPair<'_>],
 ) -> io::Result<()> {
     #[derive(Serialize)]
@@ -86,8 +102,12 @@ pub fn json(
         new: RecordDocument<'a>,
         pairs: &'a [ArmPair<'a>],
     }
-    let old = old.iter().map(|record| RecordDocument::of(record)).collect();
-    pretty(to, &AcrossDocument { old, new: RecordDocument::of(new), pairs })
+    let document = |session: &SessionRecord<'a>| RecordDocument {
+        neighbours: session.neighbours,
+        ..RecordDocument::of(session.record)
+    };
+    let old = old.iter().map(document).collect();
+    pretty(to, &AcrossDocument { old, new: document(&new), pairs })
 }
 
 /// The record of one side of a comparison.
@@ -97,6 +117,8 @@ pub(super) struct RecordDocument<'a> {
     record: &'a Path,
     created: &'a str,
     facts: &'a Facts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    neighbours: Option<Neighbours>,
 }
 
 impl<'a> RecordDocument<'a> {
@@ -107,8 +129,25 @@ impl<'a> RecordDocument<'a> {
             record: &record.path,
             created: &header.created,
             facts: &header.facts,
+            neighbours: None,
         }
     }
+}
+
+/// Difference of the shares of runs on a shared core from which on two sessions are said to differ.
+const SHARES_APART: f64 = 0.1;
+
+/// Says if neighbours on the host used the core in one session more often than in the other.
+fn neighbours_differ(old: Option<Neighbours>, new: Option<Neighbours>) -> Option<String> {
+    let (old, new) = (old?.share(), new?.share());
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    ((old - new).abs() >= SHARES_APART).then(|| {
+        format!(
+            "neighbours on the host used the core in {} of the runs; now in {}\n",
+            percent(old),
+            percent(new)
+        )
+    })
 }
 
 /// Appends the differences between two machines that affect every time.
@@ -159,12 +198,18 @@ mod tests {
             judgement,
             distributions: None,
         }];
-        let text = text(&[&old], &new, &pairs, &Styles::plain());
+        let session = |record, n_shared| SessionRecord {
+            record,
+            neighbours: Some(Neighbours { n_probes: 50, n_shared, ratio: None }),
+        };
+        let (old, new) = (session(&old, 2), session(&new, 20));
+        let text = text(&[old], new, &pairs, &Styles::plain());
         insta::assert_snapshot!(text);
         let mut out = Vec::new();
-        json(&mut out, &[&old], &new, &pairs).unwrap();
+        json(&mut out, &[old], new, &pairs).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(document["pairs"][0]["comparison"]["evidence"]["ratio"]["value"], 1.018);
         assert_eq!(document["old"][0]["record"], "/tmp/old.swell");
+        assert_eq!(document["new"]["neighbours"]["n_shared"], 20);
     }
 }

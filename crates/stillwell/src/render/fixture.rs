@@ -132,6 +132,7 @@ pub(crate) fn of_times(
     });
     let arms = arms.collect();
     Analysis {
+        neighbours: None,
         arms,
         comparisons: Vec::new(),
         cpu_comparisons: Vec::new(),

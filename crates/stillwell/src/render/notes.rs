@@ -1,6 +1,6 @@
 //! Findings in words: the observation and the remedy.
 
-use crate::analysis::{Finding, SteadinessFlag};
+use crate::analysis::{Finding, Neighbours, SteadinessFlag};
 use crate::ledger::LedgerEntry;
 use crate::plan::Plan;
 use crate::render::columns::one_line;
@@ -16,6 +16,7 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
         Finding::Migrations { per_run } => {
             format!("runs moved to another CPU {per_run:.2} times on average")
         }
+        Finding::Neighbours(found) => neighbours(found),
         Finding::Busy { load, n_cpus } => {
             format!("the machine was busy at the start: load {load:.1} on {n_cpus} CPUs")
         }
@@ -81,6 +82,14 @@ pub(super) fn what(finding: &Finding, plan: &Plan) -> String {
     }
 }
 
+fn neighbours(found: &Neighbours) -> String {
+    let share = percent(found.share());
+    let cost = found.ratio.map_or_else(String::new, |ratio| {
+        format!("; they took {} more CPU time than the others", percent(ratio - 1.0))
+    });
+    format!("another guest of the host used the core at the start of {share} of the runs{cost}")
+}
+
 fn shield_lost(n_runs: usize, why: &str) -> String {
     let runs = if n_runs == 1 { "run was" } else { "runs were" };
     format!("the shield was lost: {why}; the last {n_runs} {runs} perhaps not alone")
@@ -116,6 +125,7 @@ pub(super) fn advice(finding: &Finding, plan: &Plan) -> Option<String> {
             "more --warmup, or --cold-cache if that is what is to be measured"
         }
         Finding::Migrations { .. } => "⟦affinity⟧",
+        Finding::Neighbours(_) => "a machine that shares its cores with nobody",
         Finding::NoFloor { .. } if audience == Audience::Suite => {
             "more `policy.min_blocks`, or `policy.estimand = \"typical\"`"
         }

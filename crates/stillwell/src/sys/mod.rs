@@ -7,6 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "this module is the operating system's edge")]
 
 mod affinity;
+mod probe;
 mod rights;
 mod signals;
 mod spawn;
@@ -24,6 +25,7 @@ use rustix::process::{
 };
 
 pub use affinity::{CpuMask, bind, bound_cpus};
+pub use probe::probe_core;
 pub use rights::{may_raise_priority, with_files_of};
 pub use signals::{
     Alarm, HeldSignals, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
@@ -61,6 +63,15 @@ pub fn inherited_descriptor(number: i32) -> io::Result<OwnedFd> {
     }
     // SAFETY: fcntl has just opened it, so no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
+}
+
+impl Usage {
+    /// Takes CPU time off that was not the program's, µs.
+    pub fn without(&mut self, cpu_us: u64) {
+        let of_user_us = self.user_us.min(cpu_us);
+        self.user_us -= of_user_us;
+        self.sys_us = self.sys_us.saturating_sub(cpu_us - of_user_us);
+    }
 }
 
 /// The resource usage of a child that has ended (wait4(2), getrusage(2)).

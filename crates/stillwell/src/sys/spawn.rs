@@ -7,15 +7,19 @@
 //! calls each and maps a stack, which costs 25 to 35 µs.
 
 mod schedstat;
+mod stdio;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use crate::sys::affinity::CpuMask;
+use crate::sys::probe::{CoreProbe, probe_core};
 use crate::sys::strings::{CStrings, Envp};
 
 pub use schedstat::SchedstatText;
+pub use stdio::ChildStdio;
+use stdio::redirect;
 
 /// A scheduling policy for a child.
 #[derive(Clone, Copy, Debug)]
@@ -54,19 +58,6 @@ pub struct Attributes {
     pub run_as: Option<User>,
     /// Its working directory; `None` for that of this process.
     pub directory: Option<CString>,
-}
-
-/// The source or the destination of one of a child's standard streams.
-#[derive(Clone, Copy, Debug)]
-pub enum ChildStdio<'a> {
-    /// The stream of the launcher.
-    Inherit,
-    /// An open descriptor.
-    Fd(BorrowedFd<'a>),
-    /// A file that each child opens for reading, so that each starts at its beginning.
-    Read(&'a CStr),
-    /// A file that each child creates or truncates.
-    Write(&'a CStr),
 }
 
 /// The step at which the start of a child failed.
@@ -109,6 +100,8 @@ pub struct LaunchedChild {
     pub cpu: u32,
     /// The child's schedstat just before that; empty if there is none.
     pub schedstat: SchedstatText,
+    /// The core just before that, if the launch was to probe it.
+    pub probe: Option<CoreProbe>,
 }
 
 /// The results of the child, which the parent reads when the child has exec'ed or ended. Until then both use raw
@@ -117,6 +110,7 @@ struct Shared {
     exec_ns: u64,
     cpu: u32,
     schedstat: SchedstatText,
+    probe: Option<CoreProbe>,
     failure: Option<LaunchError>,
 }
 
@@ -131,6 +125,8 @@ struct ChildJob<'a> {
     attributes: &'a Attributes,
     /// Whether the child reads its schedstat.
     reads_schedstat: bool,
+    /// Whether the child probes its core.
+    probes_core: bool,
     shared: *mut Shared,
 }
 
@@ -139,6 +135,8 @@ struct ChildJob<'a> {
 pub struct Launcher {
     stack: Vec<u8>,
     reads_schedstat: bool,
+    /// Whether the next child probes its core.
+    pub probes_core: bool,
 }
 
 /// The child's few frames, and one frame of a signal handler, which the kernel makes up to 11 KiB long on an x86 CPU
@@ -147,7 +145,7 @@ const STACK_BYTES: usize = 32 << 10;
 
 impl Default for Launcher {
     fn default() -> Self {
-        Self { stack: vec![0; STACK_BYTES], reads_schedstat: false }
+        Self { stack: vec![0; STACK_BYTES], reads_schedstat: false, probes_core: false }
     }
 }
 
@@ -197,8 +195,13 @@ impl Launcher {
         attributes: &Attributes,
         kept: &[BorrowedFd<'_>],
     ) -> Result<LaunchedChild, LaunchError> {
-        let mut shared =
-            Shared { exec_ns: 0, cpu: 0, schedstat: SchedstatText::EMPTY, failure: None };
+        let mut shared = Shared {
+            exec_ns: 0,
+            cpu: 0,
+            schedstat: SchedstatText::EMPTY,
+            probe: None,
+            failure: None,
+        };
         let mut job = ChildJob {
             path,
             argv: argv.as_ptr(),
@@ -207,6 +210,7 @@ impl Launcher {
             kept,
             attributes,
             reads_schedstat: self.reads_schedstat,
+            probes_core: self.probes_core,
             shared: &raw mut shared,
         };
         // Stacks grow down; the top must be 16-byte aligned (System V ABI).
@@ -231,8 +235,8 @@ impl Launcher {
             while super::reap(pid).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
             return Err(failure);
         }
-        let Shared { exec_ns, cpu, schedstat, failure: _ } = shared;
-        Ok(LaunchedChild { pid, cloned_ns, exec_ns, cpu, schedstat })
+        let Shared { exec_ns, cpu, schedstat, probe, failure: _ } = shared;
+        Ok(LaunchedChild { pid, cloned_ns, exec_ns, cpu, schedstat, probe })
     }
 }
 
@@ -244,6 +248,9 @@ extern "C" fn child_main(job: *mut c_void) -> c_int {
         // SAFETY: `shared` outlives the child's use of it, and the parent is suspended. The path ends with a NUL, and
         // `argv` and `envp` are arrays of such strings that end with a null pointer and are borrowed until exec.
         unsafe {
+            if job.probes_core {
+                (*job.shared).probe = probe_core();
+            }
             // The C library's sched_getcpu reads the parent's area of rseq(2), which this child shares, and so tells
             // the CPU of the parent. The system call cannot fail.
             let none = std::ptr::null_mut::<c_void>();
@@ -363,34 +370,6 @@ fn check_call(result: libc::c_long) -> Result<(), Stage> {
 
 fn check(result: c_int, stage: Stage) -> Result<(), Stage> {
     if result < 0 { Err(stage) } else { Ok(()) }
-}
-
-/// Makes a standard descriptor one for another file; `None` where a call failed.
-///
-/// # Safety
-/// It replaces `target`, so the process must be a child that is about to exec.
-unsafe fn redirect(stdio: ChildStdio<'_>, target: c_int) -> Option<()> {
-    let (opened, keep) = match stdio {
-        ChildStdio::Inherit => return Some(()),
-        ChildStdio::Fd(fd) => (fd.as_raw_fd(), true),
-        // SAFETY: the path ends with a NUL.
-        ChildStdio::Read(path) => (unsafe { libc::open(path.as_ptr(), libc::O_RDONLY) }, false),
-        ChildStdio::Write(path) => {
-            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC;
-            // SAFETY: as above.
-            (unsafe { libc::open(path.as_ptr(), flags, 0o666) }, false)
-        }
-    };
-    // SAFETY: the caller lets `target` be replaced, and `opened` is closed only if this function opened it.
-    unsafe {
-        if opened < 0 || (opened != target && libc::dup2(opened, target) < 0) {
-            return None;
-        }
-        if !keep && opened != target {
-            libc::close(opened);
-        }
-    }
-    Some(())
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ pub enum Metric {
     EmptyLoopPs,
     StalledNs,
     UnclearNs,
+    OneChainNs,
+    FourChainsNs,
 }
 
 /// Physical quantity of a metric, and the scale of its stored integers.
@@ -63,6 +65,8 @@ pub enum MetricSource {
     Hardware,
     /// The answer of a worker, or its process.
     Worker,
+    /// A probe of the core before the run, on CPUs whose units are known.
+    Probe,
 }
 
 /// One line of the metric table.
@@ -101,7 +105,7 @@ const fn info(
 }
 
 /// Every metric, in the order of the enum and of the record's columns.
-pub static METRICS: [MetricInfo; 25] = {
+pub static METRICS: [MetricInfo; 27] = {
     use Metric::*;
     use MetricSource::*;
     use Quantity::Count;
@@ -263,6 +267,20 @@ pub static METRICS: [MetricInfo; 25] = {
             NS,
             Schedstat,
             "time in which none of the run ran, asleep or waiting, which nothing here can tell apart",
+        ),
+        info(
+            OneChainNs,
+            ["one_chain_ns", "one-chain", ""],
+            NS,
+            Probe,
+            "CPU time of a chain of additions on the run's CPU just before the run",
+        ),
+        info(
+            FourChainsNs,
+            ["four_chains_ns", "four-chains", ""],
+            NS,
+            Probe,
+            "CPU time of four such chains at a time: longer than one chain if another guest of the host uses the core",
         ),
     ]
 };

@@ -159,3 +159,23 @@ fn without_evidence_there_is_none() {
     assert!(arm["clean"].is_null() && arm["wall"]["t0"]["value"].is_number(), "{arm:#}");
     assert_eq!(arm["no_clean"], "no_evidence");
 }
+
+/// The probe of the core is no part of a run, and is made only where evidence is wanted.
+#[test]
+fn the_first_run_has_a_probe_of_its_core() {
+    if cfg!(not(target_arch = "x86_64")) {
+        skipped("the core of this kind of CPU is not probed");
+        return;
+    }
+    let measured = |options: &[&str]| {
+        let bench = Bench::new();
+        bench.run(&[&["-w", "0", "-r", "3", "-N", "true"], options].concat()).ends_with(0);
+        bench
+    };
+    let record = measured(&[]).record();
+    let row = &record.rows[0];
+    // 12 000 additions, one a cycle; four units at most 8 times as fast.
+    let (one, four) = (ns(row, "one_chain_ns"), ns(row, "four_chains_ns"));
+    assert!(one > 1000 && four > one / 2, "{one} {four}");
+    assert!(!measured(&["--metrics", "wall"]).read("r.swell").contains("one_chain_ns"));
+}

@@ -35,6 +35,9 @@ pub fn computing(
         let n = samples.iter().filter_map(|sample| sample.interruptions).sum();
         take(NoiseSource::AfterInterruptions, each_ns * n as f64, n);
     }
+    if let Some((ns, n)) = neighbours_ns(samples, beyond_ns) {
+        take(NoiseSource::Neighbours, ns, n);
+    }
     let counts: [(NoiseSource, SampleCount); 2] = [
         (NoiseSource::Migrations, |sample| sample.migrations),
         (NoiseSource::Faults, |sample| sample.faults),
@@ -67,6 +70,26 @@ fn cost_ns(counts: &[u64], beyond_ns: &[i64]) -> Option<f64> {
     };
     let (even, odd) = (slope(0)?, slope(1)?);
     (even < 2.0 * odd && odd < 2.0 * even).then_some(even.midpoint(odd))
+}
+
+/// CPU time lost to other guests on the core, ns, and the number of runs that lost it: the difference of the medians
+/// after loud and quiet probes, if both halves of the runs agree within a factor of two. Runs without a probe count
+/// as those with one.
+fn neighbours_ns(samples: &[LedgerSample], beyond_ns: &[i64]) -> Option<(f64, u64)> {
+    let probed: Vec<(bool, f64)> = (samples.iter().zip(beyond_ns))
+        .filter_map(|(sample, &ns)| Some((sample.is_core_shared?, ns as f64)))
+        .collect();
+    let median = |half: usize, is_shared: bool| {
+        let of_half = probed.iter().skip(half).step_by(2).filter(|probe| probe.0 == is_shared);
+        let values: Vec<f64> = of_half.map(|probe| probe.1).collect();
+        let enough = values.len() >= ESTIMATE_RUNS_MIN / 4;
+        stats::SortedSample::new(&values).ok().filter(|_| enough).map(|sorted| sorted.median())
+    };
+    let cost = |half| Some(median(half, true)? - median(half, false)?).filter(|ns| *ns > 0.0);
+    let (even, odd) = (cost(0)?, cost(1)?);
+    let n_shared = probed.iter().filter(|probe| probe.0).count() as f64;
+    let n = n_shared * samples.len() as f64 / probed.len() as f64;
+    (even < 2.0 * odd && odd < 2.0 * even).then_some((even.midpoint(odd) * n, n.round() as u64))
 }
 
 /// Time lost because the clock is slower than in the fastest runs, ns.

@@ -1,6 +1,7 @@
 //! Times and counts of each run, read from the rows of a record.
 
 use crate::analysis::launches::SliceRule;
+use crate::analysis::neighbours::began_on_shared_core;
 use crate::analysis::run_times::queued_ns;
 use crate::analysis::summary::ArmSummary;
 use crate::record::{Record, Rows};
@@ -30,6 +31,8 @@ pub struct LedgerSample {
     /// Whether the time without noise contains no waits at all, as the clean time of a run.
     pub is_clean: bool,
     pub cycles: Option<f64>,
+    /// Whether another guest of the host used the core just before the run.
+    pub is_core_shared: Option<bool>,
 }
 
 /// The samples of each arm.
@@ -85,6 +88,7 @@ impl LedgerSample {
             // The exit is one voluntary switch, or none if Stillwell sees the end before it.
             never_waited: count(Metric::VoluntarySwitches).is_some_and(|n| n <= 1),
             cycles,
+            is_core_shared: began_on_shared_core(rows, index),
             is_slice: false,
             is_clean: false,
         }

@@ -148,6 +148,7 @@ fn threads_that_take_turns_are_not_parallel() {
 #[test]
 fn a_slice_waits_no_longer_than_it_is_off_the_cpu() {
     let slice = LedgerSample {
+        is_core_shared: None,
         step: 0,
         wall_ns: 1_000,
         floor_ns: 900,
@@ -288,4 +289,18 @@ proptest! {
         });
         total(&record);
     }
+}
+
+#[test]
+fn runs_beside_a_neighbour_lose_what_the_others_do_not() {
+    let record = record_of(60, |step, row| {
+        let is_loud = step % 3 == 0;
+        add(row, Metric::TaskClockNs, if is_loud { 2_000_000 } else { 0 });
+        add(row, Metric::WallNs, if is_loud { 2_000_000 } else { 0 });
+        row.set(Metric::OneChainNs, Some(4000));
+        row.set(Metric::FourChainsNs, Some(if is_loud { 6000 } else { 4000 }));
+    });
+    let found = total(&record);
+    let entry = found.entries.iter().find(|it| it.source == NoiseSource::Neighbours).unwrap();
+    assert_eq!((entry.ns, entry.n, entry.is_estimate), (40_000_000, Some(20), true));
 }

@@ -107,6 +107,12 @@ fn troubles(cpu: &CpuNoise) -> Vec<String> {
     if let Some(ratio) = cpu.clock_ratio {
         all.push(format!("its clock: {} x nominal", uncertain::fixed(ratio, 3)));
     }
+    if cpu.core.n_shared > 0 {
+        all.push(format!(
+            "neighbours on the host used its core in {} of {} probes before and after the loop",
+            cpu.core.n_shared, cpu.core.n
+        ));
+    }
     if let Some(n) = cpu.n_firmware.filter(|&n| n > 0) {
         all.push(format!("the firmware took it over {n} times (SMI), unseen by the kernel"));
     }

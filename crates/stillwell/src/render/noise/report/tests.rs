@@ -1,6 +1,7 @@
 use super::*;
 use crate::host::Gap;
 use crate::ledger::{Ledger, LedgerEntry, NoiseSource};
+use crate::noise::core_probes::CoreProbes;
 use crate::noise::osnoise::{Osnoise, OsnoiseComparison, TimeShares};
 use crate::noise::{ClockReport, MachineCounts};
 
@@ -29,6 +30,7 @@ fn found() -> NoiseReport {
         run_delay_ns: None,
         switched_off_ns: None,
         n_faults: Some(0),
+        core: CoreProbes { n: 100, n_shared: 31 },
         n_lost_events: 5,
         clock_ratio: Some(1.234),
         n_firmware: Some(2),
@@ -71,6 +73,7 @@ fn what_went_wrong_is_said() {
 fn what_went_wrong_is_said_of_many_cpus() {
     let mut found = found();
     let quiet = CpuNoise {
+        core: CoreProbes::default(),
         n_overflown: 0,
         was_moved: false,
         n_lost_events: 0,
@@ -85,6 +88,7 @@ fn what_went_wrong_is_said_of_many_cpus() {
         "taken away",
         "1.234 x",
         "2 times (SMI)",
+        "31 of 100 probes",
         "dropped 5 events",
     ] {
         assert!(text.contains(part), "{part}: {text}");
