@@ -13,6 +13,8 @@ use crate::render::system::tuned as shown;
 use crate::spec::{SystemRoot, SystemTune};
 use crate::values::exit_code;
 
+const EARLIER_BOOT: &str = "the journal of an earlier boot, which has undone its changes,";
+
 /// Turns the knobs until they are put back.
 pub fn tune(verb: &SystemTune) -> Result<u8> {
     let host = Host::new(&verb.root.host_root);
@@ -53,6 +55,14 @@ fn restore_stale(host: &Host, store: &mut Store) -> Result<String> {
 /// Puts the original values back.
 pub fn reset(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
+    if journal::is_of_another_boot(&host)? {
+        // Opening sets it aside.
+        Store::open(&host)?;
+        print(&format!(
+            "{EARLIER_BOOT} is set aside as journal.of-another-boot\nnothing is changed\n"
+        ))?;
+        return Ok(exit_code::SUCCESS);
+    }
     if journal::look(&host)?.is_none() {
         print("nothing is changed\n")?;
         return Ok(exit_code::SUCCESS);
@@ -60,13 +70,16 @@ pub fn reset(verb: &SystemRoot) -> Result<u8> {
     let mut store = Store::open(&host)?;
     let restored = restore(&host, &mut store)?;
     print(&shown::restored(&restored))?;
-    Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
+    Ok(if restored.is_over() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 /// Shows the changes.
 pub fn status(verb: &SystemRoot) -> Result<u8> {
     let host = Host::new(&verb.host_root);
     let text = match journal::look(&host)? {
+        None if journal::is_of_another_boot(&host)? => format!(
+            "nothing is changed; {EARLIER_BOOT} is still there, and `stillwell system reset` sets it aside\n"
+        ),
         None => "nothing is changed\n".to_owned(),
         Some(journal) => {
             let begin = journal.begun.first().context("the journal has no beginning")?;

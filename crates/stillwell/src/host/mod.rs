@@ -2,6 +2,7 @@
 //! Reading never writes and never fails: unreadable data becomes `None` or a gap. Tuning writes only the files of the
 //! knob table, and the journal restores them.
 
+mod absent;
 mod boot;
 mod caches;
 mod capture;
@@ -43,6 +44,7 @@ mod unplug;
 mod virtualisation;
 mod write;
 
+pub use absent::is_offline;
 pub use boot::{BootAdvice, BootParameter, BootState};
 pub use caches::drop_caches;
 pub use capture::capture;

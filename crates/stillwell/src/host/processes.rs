@@ -23,6 +23,8 @@ pub struct Process {
     /// Start time in clock ticks since boot. With the process id it identifies a process, because the kernel reuses
     /// ids.
     pub(super) start_ticks: u64,
+    /// True if a signal or a tracer has stopped it.
+    pub(super) is_stopped: bool,
     /// True for a zombie: it has ended, and its parent has not waited for it.
     pub(super) has_ended: bool,
 }
@@ -48,6 +50,7 @@ impl Process {
             flags: field(9)?.parse().ok()?,
             cpu: field(39).and_then(|cpu| cpu.parse().ok()),
             start_ticks: field(22)?.parse().ok()?,
+            is_stopped: rest.starts_with(['T', 't']),
             has_ended: rest.starts_with(['Z', 'X']),
         })
     }

@@ -6,11 +6,13 @@ use std::io;
 use anyhow::Result;
 
 use crate::host::Host;
+use crate::host::absent::{self, Waiting};
 use crate::host::journal::{Item, Store};
 use crate::host::knobs::Undo;
 use crate::host::processes::pid_of;
 use crate::host::shield::{self, ShieldPlan};
 use crate::host::unplug;
+use crate::values::{name_cpus, read_cpu_list};
 
 /// One round may not be enough, because the kernel adjusts limits to one another.
 const ROUNDS: usize = 3;
@@ -26,6 +28,8 @@ pub struct Restoration {
     pub foreign: Vec<Foreign>,
     /// Files that no longer exist, or that now belong to another device.
     pub gone: Vec<String>,
+    /// Files that wait for a CPU that is offline. They stay in the journal.
+    pub waiting: Vec<Waiting>,
     /// Files that could not be restored, and the reasons.
     pub failed: Vec<(String, String)>,
 }
@@ -41,10 +45,46 @@ pub struct Foreign {
     pub old: String,
 }
 
+impl Foreign {
+    /// Says that it was changed after an earlier tuning, and was tuned again.
+    pub fn between_two_tunes(&self) -> String {
+        format!(
+            "/{} was changed to {:?} by somebody else since it was tuned, and is tuned again; `stillwell system reset` puts \
+             back {:?}",
+            self.path, self.now, self.old
+        )
+    }
+}
+
 impl Restoration {
-    /// True if everything is restored, except files that another program has changed.
+    /// True if everything is restored that can be restored now, except files that another program has changed.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
+    }
+
+    /// Sentences about the files that wait, one for each list of CPUs.
+    pub fn waits(&self) -> Vec<String> {
+        let mut lists: Vec<&[usize]> =
+            self.waiting.iter().map(|file| file.cpus.as_slice()).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        let sentence = |cpus: &[usize]| {
+            let n_files = self.waiting.iter().filter(|file| file.cpus == cpus).count();
+            let (are, files) = (
+                if cpus.len() == 1 { "is" } else { "are" },
+                if n_files == 1 { "file waits" } else { "files wait" },
+            );
+            format!(
+                "{} {are} offline: {n_files} {files} for that; `stillwell system reset` puts them back when it is online again",
+                name_cpus(cpus)
+            )
+        };
+        lists.into_iter().map(sentence).collect()
+    }
+
+    /// True if nothing waits either.
+    pub fn is_over(&self) -> bool {
+        self.is_complete() && self.waiting.is_empty()
     }
 }
 
@@ -95,7 +135,7 @@ pub(super) fn restore_some(
     if let Some(raised) = store.journal.shield.clone() {
         result.failed = shield::lower(host, &raised);
         if result.failed.is_empty() {
-            store.lowered()?;
+            store.lowered();
             result.lowered = Some(raised);
         }
     }
@@ -107,17 +147,20 @@ pub(super) fn restore_some(
         let left = unplug::put_back(host, &unplugged);
         let foreign = left.foreign.into_iter().map(|(path, now, old)| Foreign { path, now, old });
         result.foreign.extend(foreign);
-        if left.failed.is_empty() {
-            store.plugged()?;
+        if left.failed.is_empty() && left.waiting.is_empty() {
+            store.plugged();
         }
+        result.waiting.extend(left.waiting);
         result.failed.extend(left.failed);
     }
     if result.is_complete() {
-        if is_whole && store.journal.unplugged.is_none() {
-            store.remove()
+        let waiting: Vec<String> = result.waiting.iter().map(|file| file.path.clone()).collect();
+        if is_whole && result.waiting.is_empty() && store.journal.unplugged.is_none() {
+            store.remove()?;
         } else {
-            store.forget(paths)
-        }?;
+            store.forget(paths.into_iter().filter(|path| !waiting.contains(path)).collect());
+            store.waiting(waiting);
+        }
     }
     Ok(result)
 }
@@ -153,6 +196,9 @@ fn restore_items(
             FileState::Missing if brings_tunables && item.file.undo == Undo::Tunables => {
                 ours.push((item, true));
             }
+            FileState::Missing if let Some(waiting) = absent::of_path(host, &path) => {
+                result.waiting.push(waiting);
+            }
             FileState::Missing | FileState::Replaced => result.gone.push(path),
             FileState::Foreign(now) => {
                 let old = item.kept.old.trim_end().to_owned();
@@ -161,13 +207,20 @@ fn restore_items(
         }
     }
     if ours.iter().any(|(_, is_changed)| *is_changed) {
-        store.restoring(ours.iter().map(|(item, _)| item.kept.path.clone()).collect())?;
+        store.restoring(ours.iter().map(|(item, _)| item.kept.path.clone()).collect());
     }
-    put_back(host, ours, result);
+    let begin = store.journal.begun.first();
+    let online_before = begin.and_then(|begin| read_cpu_list(&begin.online)).unwrap_or_default();
+    put_back(host, ours, &online_before, result);
     Ok(paths)
 }
 
-fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restoration) {
+fn put_back(
+    host: &Host,
+    ours: Vec<(Item, bool)>,
+    online_before: &[usize],
+    result: &mut Restoration,
+) {
     let mut errors: Vec<Option<io::Error>> = ours.iter().map(|_| None).collect();
     for round in 0..ROUNDS {
         let mut is_quiet = true;
@@ -198,7 +251,16 @@ fn put_back(host: &Host, ours: Vec<(Item, bool)>, result: &mut Restoration) {
     });
     for ((item, is_changed), error) in ours.into_iter().zip(errors) {
         let path = item.kept.path.clone();
-        match now(host, &item) {
+        let now = now(host, &item);
+        let left_out = now
+            .as_deref()
+            .and_then(|now| absent::left_out(host, &item, now, online_before))
+            .or_else(|| absent::of_path(host, &path).filter(|_| now.is_none()));
+        if let Some(waiting) = left_out {
+            result.waiting.push(waiting);
+            continue;
+        }
+        match now {
             None => result.gone.push(path),
             Some(now) if holds_old(&item, &now) => {
                 result.restored.extend(is_changed.then_some(path));
@@ -236,6 +298,10 @@ pub(super) fn explain(path: &str, error: &io::Error) -> String {
         Some(libc::EPERM) if path.ends_with("/no_turbo") => {
             format!("{error}: turbo is off in the BIOS, or the processor has none")
         }
+        Some(libc::EROFS) => {
+            let mount = path.split('/').next().unwrap_or(path);
+            format!("/{mount} is mounted read-only; run `mount -o remount,rw /{mount}` first")
+        }
         _ => error.to_string(),
     }
 }
@@ -255,6 +321,7 @@ pub(super) fn standing(host: &Host, item: &Item) -> FileState {
         return FileState::Original;
     }
     let is_ours = item.is_restoring
+        || item.is_waiting
         || item.is_pending
         || item.ours.iter().any(|ours| host.is_still(item.file.format, ours, &now));
     if is_ours { FileState::Ours } else { FileState::Foreign(now) }

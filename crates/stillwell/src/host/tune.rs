@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::host::Host;
 use crate::host::journal::{SavedFile, Store};
 use crate::host::knobs::{Knob, Machine, Reading, Setting, State, knob, knobs};
-use crate::host::restore::{FileState, explain, is_unmovable, standing};
+use crate::host::restore::{FileState, Foreign, explain, is_unmovable, standing};
 use crate::host::unplug;
 
 /// A knob to tune, with its state.
@@ -30,6 +30,9 @@ pub struct KnobResult {
     pub n_set: usize,
     /// Number of files that the kernel refuses to change: interrupts and threads that cannot be moved.
     pub n_unmovable: usize,
+    /// Files that another program has changed since an earlier tuning: the path, its value, and the value that is put
+    /// back.
+    pub foreign: Vec<Foreign>,
     /// Files that could not be set, and the reasons.
     pub failed: Vec<(Setting, String)>,
 }
@@ -94,8 +97,14 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Ve
         .collect();
     let mut all = Vec::new();
     for KnobPlan { knob, reading } in planned {
-        let mut turned =
-            KnobResult { knob, state: reading.state, n_set: 0, n_unmovable: 0, failed: Vec::new() };
+        let mut turned = KnobResult {
+            knob,
+            state: reading.state,
+            n_set: 0,
+            n_unmovable: 0,
+            foreign: Vec::new(),
+            failed: Vec::new(),
+        };
         let gone = unplug::goes(host, knob, &reading.settings);
         if !gone.is_empty() {
             store.unplug(unplug::look(host, &gone))?;
@@ -103,6 +112,7 @@ pub fn turn(host: &Host, store: &mut Store, planned: Vec<KnobPlan>) -> Result<Ve
         keep_companions(host, store, knob, reading.companions)?;
         let mut written = Vec::new();
         for setting in reading.settings {
+            turned.foreign.extend(changed_since(host, store, &setting.path));
             match set(host, store, knob, &setting)? {
                 Set::Written => written.push(setting),
                 Set::Needless => {}
@@ -137,6 +147,17 @@ fn keep_companions(
         .filter_map(|path| kept(host, knob, &path))
         .collect();
     store.keep(knob, kept)
+}
+
+/// A change by another program since an earlier tuning.
+fn changed_since(host: &Host, store: &Store, path: &str) -> Option<Foreign> {
+    let item = store.journal.item(path)?;
+    match standing(host, item) {
+        FileState::Foreign(now) => {
+            Some(Foreign { path: path.to_owned(), now, old: item.kept.old.trim_end().to_owned() })
+        }
+        _ => None,
+    }
 }
 
 /// Records the current content of a file.

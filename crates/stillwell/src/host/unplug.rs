@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::absent::Waiting;
 use crate::host::knobs::{Knob, Setting};
 use crate::host::mounts::{self, Mount};
 use crate::host::processes::Process;
@@ -53,6 +54,8 @@ pub struct Unrestored {
     pub foreign: Vec<(String, String, String)>,
     /// Files that the kernel refused, with the reason.
     pub failed: Vec<(String, String)>,
+    /// Sets with a CPU that is still offline.
+    pub waiting: Vec<Waiting>,
 }
 
 impl Unplugged {
@@ -220,6 +223,16 @@ fn put_back_set(host: &Host, unplugged: &Unplugged, set: &CpuSet, left: &mut Unr
             old.iter().copied().filter(|cpu| !unplugged.cpus.contains(cpu)).collect();
         if now != kept && !now.is_empty() {
             left.foreign.push((set.path.clone(), text, set.cpus.clone()));
+            return;
+        }
+        let online = online(host);
+        let cpus: Vec<usize> = old
+            .iter()
+            .copied()
+            .filter(|cpu| unplugged.cpus.contains(cpu) && !online.contains(cpu))
+            .collect();
+        if !cpus.is_empty() {
+            left.waiting.push(Waiting { path: set.path.clone(), cpus });
             return;
         }
         if let Err(error) = host.write_set(&set.path, &set.cpus) {

@@ -44,6 +44,9 @@ impl Host {
             }
             Format::Unit => Some(if self.is_active(path) { "active" } else { "inactive" }.into()),
             Format::Affinity => processes::allowed_cpus(self, path),
+            Format::RequestedMask if self.exists(format!("{path}_requested")) => {
+                self.read_original(Format::CpuMask, &format!("{path}_requested"))
+            }
             _ => read_capped(&self.below_root(Path::new(path)), READ_BYTES_MAX)
                 .filter(|text| !text.contains(char::REPLACEMENT_CHARACTER)),
         }

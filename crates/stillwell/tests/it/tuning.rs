@@ -183,6 +183,38 @@ fn the_guardian_survives_what_ends_a_session() {
     wait_until("it is put back", || bench.read(INTERVAL) == "1\n");
 }
 
+/// A stopped guardian neither restores nor ends. Whoever waits for it is told its number.
+#[test]
+fn a_stopped_guardian_is_named() {
+    let bench = machine();
+    let running = run_tuned(&bench);
+    let pid = guardian(running.pid());
+    send(pid, Signal::STOP);
+    let text = format!("kill -CONT {pid}");
+    wait_until("it is stopped", || system(&bench, &["status"]).stdout.contains(&text));
+    system(&bench, &["tune", "--only", "ksm"]).ends_with(2).says(&["another stillwell", &text]);
+    running.signal(Signal::INT);
+    wait_until("the front end says so", || bench.read("stderr").contains(&text));
+    send(pid, Signal::CONT);
+    running.finish();
+    wait_until("it is put back", || bench.read(INTERVAL) == "1\n");
+}
+
+/// A boot undoes what a journal lists.
+#[test]
+fn the_journal_of_an_earlier_boot_is_set_aside() {
+    let bench = machine();
+    system(&bench, &["tune", "--only", "ksm"]).ends_with(0);
+    bench.write("host/proc/sys/kernel/random/boot_id", "77aa\n");
+    let status = system(&bench, &["status"]).ends_with(0).stdout;
+    assert!(status.starts_with("nothing is changed; the journal of an earlier boot"), "{status}");
+    let reset = system(&bench, &["reset"]).ends_with(0).stdout;
+    assert!(reset.contains("is set aside as journal.of-another-boot"), "{reset}");
+    assert_eq!(bench.read("host/sys/kernel/mm/ksm/run"), "0");
+    assert!(bench.path("host/run/stillwell/journal.of-another-boot").exists());
+    assert_eq!(system(&bench, &["status"]).stdout, "nothing is changed\n");
+}
+
 #[test]
 fn what_both_have_left_the_next_start_puts_back() {
     let bench = machine();

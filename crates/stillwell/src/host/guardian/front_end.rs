@@ -1,18 +1,23 @@
 //! The front end's side of the guardian: it starts the guardian with root rights, sends requests and ends it.
 #![expect(clippy::disallowed_methods, reason = "this module starts the guardian")]
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::host::Host;
 use crate::host::guardian::{Answer, GuardianOrder, GuardianRequest};
+use crate::host::processes::Process;
 use crate::host::shield::Isolation;
+use crate::terminal;
 
+/// Time after which the front end looks whether the guardian is stopped.
+const PATIENCE: Duration = Duration::from_secs(2);
 const OUT_OF_TURN: &str = "the guardian answered out of turn";
 
 /// The front end's handle of a guardian. The guardian restores the knobs when this is dropped.
@@ -115,12 +120,32 @@ impl Guardian {
     }
 
     fn receive(&mut self) -> Result<Answer> {
-        let mut line = String::new();
-        self.reader.read_line(&mut line).ok();
+        self.socket.set_read_timeout(Some(PATIENCE)).ok();
+        let (mut line, mut is_named) = (String::new(), false);
+        while let Err(error) = self.reader.read_line(&mut line) {
+            if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
+                break;
+            }
+            if let Some(pid) = stopped(self.child.id()).filter(|_| !is_named) {
+                is_named = true;
+                let text = "stillwell: the guardian is stopped, and the machine stays tuned until it goes on";
+                writeln!(terminal::stderr(), "{text}: `kill -CONT {pid}`").ok();
+            }
+        }
         serde_json::from_str(&line).with_context(|| {
             "the guardian ended unexpectedly; `stillwell system reset` puts back what it has changed"
         })
     }
+}
+
+/// The guardian, or a program that gave it rights, if it is stopped.
+fn stopped(pid: u32) -> Option<u32> {
+    let host = Host::new("/");
+    if Process::read(&host, pid).is_some_and(|process| process.is_stopped) {
+        return Some(pid);
+    }
+    let children = host.read(format!("proc/{pid}/task/{pid}/children"))?;
+    children.split_ascii_whitespace().find_map(|child| stopped(child.parse().ok()?))
 }
 
 impl Drop for Guardian {

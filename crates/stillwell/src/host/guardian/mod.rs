@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::Host;
 use crate::host::journal::{Store, asking_user};
 use crate::host::knobs::{Knob, Machine, State, bench_cpus, knobs};
-use crate::host::restore::{Restoration, restore, take_down};
+use crate::host::restore::{Foreign, Restoration, restore, take_down};
 use crate::host::shield::{self, Isolation, ShieldPlan, place};
 use crate::host::tune::{self, KnobPlan, KnobResult};
 use crate::sys;
@@ -118,6 +118,7 @@ pub fn serve(root: &Path) -> Result<u8> {
         .iter()
         .map(|(path, why)| format!("cannot put back /{path}: {why}"))
         .collect();
+    notes.extend(restored.waits());
     notes.extend(restored.foreign.iter().map(|foreign| {
         format!(
             "left alone: /{} holds {:?}, which stillwell did not write",
@@ -125,7 +126,7 @@ pub fn serve(root: &Path) -> Result<u8> {
         )
     }));
     answer_with(&mut socket, &Answer::Restored { notes });
-    Ok(if restored.is_complete() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
+    Ok(if restored.is_over() { exit_code::SUCCESS } else { exit_code::CHECK_FAILED })
 }
 
 /// State of a guardian while it runs.
@@ -181,10 +182,13 @@ fn begin(host: &Host, reader: &mut BufReader<UnixStream>) -> Result<(GuardianSta
                 restored.is_complete(),
                 "what an earlier stillwell has left cannot be put back"
             );
-            notes.push(format!(
-                "an earlier stillwell was killed; {} files were put back first",
-                restored.restored.len()
-            ));
+            if !restored.restored.is_empty() || restored.waiting.is_empty() {
+                notes.push(format!(
+                    "an earlier stillwell was killed; {} files were put back first",
+                    restored.restored.len()
+                ));
+            }
+            notes.extend(restored.waits());
         } else {
             ensure!(
                 request.isolate.is_some() && !request.tunes,
@@ -244,6 +248,7 @@ fn unset(turned: &[KnobResult], tunes: bool) -> Vec<String> {
     let mut notes = Vec::new();
     for knob in turned {
         let name = knob.knob.name;
+        notes.extend(knob.foreign.iter().map(Foreign::between_two_tunes));
         if let (State::CannotSet { why }, true) = (&knob.state, tunes) {
             notes.push(format!("{name} cannot be set: {why}"));
         }

@@ -34,6 +34,8 @@ pub(super) enum JournalEntry {
     Plugged,
     /// Files that were restored and need no more care.
     Forgotten { paths: Vec<String> },
+    /// Files that wait for a CPU that is offline.
+    Waiting { paths: Vec<String> },
     /// Files that are about to be restored. From now on Stillwell may have written any value in them.
     Restoring { paths: Vec<String> },
 }
@@ -67,6 +69,9 @@ pub struct Begin {
     pub user_id: u32,
     /// Start time of the session, in seconds since 1970.
     pub time_s: i64,
+    /// CPUs that were online.
+    #[serde(default)]
+    pub online: String,
 }
 
 /// A file that Stillwell changed, or that the kernel changed with it.
@@ -86,6 +91,8 @@ pub struct Item {
     pub is_pending: bool,
     /// Whether Stillwell has begun to restore it.
     pub is_restoring: bool,
+    /// Whether it could not be restored because its CPU is offline. The kernel chooses its value when the CPU comes.
+    pub is_waiting: bool,
 }
 
 /// All changes to the machine.
@@ -107,7 +114,14 @@ impl Journal {
     /// Whether the owner died before it restored its changes. The caller must hold the lock: a session that tunes
     /// only for a benchmark holds the lock until its end.
     pub fn is_stale(&self) -> bool {
-        !self.is_done || self.begun.last().is_some_and(|begin| begin.scoped)
+        !self.is_done || self.begun.last().is_some_and(|begin| begin.scoped) || self.only_waits()
+    }
+
+    /// Whether all that is left waits for CPUs that are offline.
+    fn only_waits(&self) -> bool {
+        self.shield.is_none()
+            && !self.items.is_empty()
+            && self.items.iter().all(|item| item.is_waiting)
     }
 
     /// Whether a knob that changes other files is being turned.
@@ -163,6 +177,11 @@ impl Journal {
             JournalEntry::Forgotten { paths } => {
                 self.items.retain(|item| !paths.contains(&item.kept.path));
             }
+            JournalEntry::Waiting { paths } => {
+                for item in &mut self.items {
+                    item.is_waiting |= paths.contains(&item.kept.path);
+                }
+            }
             JournalEntry::Restoring { paths } => {
                 for item in &mut self.items {
                     item.is_restoring |= paths.contains(&item.kept.path);
@@ -189,6 +208,7 @@ impl Journal {
                 is_written: false,
                 is_pending: false,
                 is_restoring: false,
+                is_waiting: false,
             });
             self.items.len() - 1
         });

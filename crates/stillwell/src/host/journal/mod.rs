@@ -6,6 +6,7 @@
 //! values.
 
 mod entries;
+mod space;
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -57,9 +58,9 @@ impl Store {
             .with_context(|| format!("cannot open {}/lock", shown.display()))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => bail!(
-                "another stillwell is tuning this machine; `stillwell system status` says which; wait for its end"
-            ),
+            Err(Errno::WOULDBLOCK) => {
+                bail!("another stillwell is tuning this machine{}", holder(&directory, &shown))
+            }
             Err(error) => return Err(error).context("cannot lock the journal"),
         }
         let mut store = Self { directory, shown, journal: Journal::default(), _lock: lock };
@@ -74,10 +75,13 @@ impl Store {
                 .context("cannot set the journal of another boot aside")?;
             return Ok(());
         }
-        // A torn last line must not become the beginning of the next line.
-        let file = self.open_for_appending().context("cannot open the journal")?;
-        rustix::fs::ftruncate(&file, n_bytes).context("cannot repair the journal")?;
         self.journal = journal;
+        let file = self.open_for_appending().context("cannot open the journal")?;
+        if rustix::fs::fstat(&file)?.st_size.cast_unsigned() > n_bytes {
+            // A torn last line must not become the beginning of the next line. This gives reserved space away.
+            rustix::fs::ftruncate(&file, n_bytes).context("cannot repair the journal")?;
+            space::reserve(&file, n_bytes + space::to_put_back(&self.journal)).ok();
+        }
         Ok(())
     }
 
@@ -89,7 +93,9 @@ impl Store {
         let pid = std::process::id();
         let start_ticks = start_ticks(pid).unwrap_or(0);
         let boot_id = boot_id(host);
-        let begin = Begin { version: VERSION, boot_id, pid, start_ticks, scoped, user_id, time_s };
+        let version = VERSION;
+        let online = host.read("sys/devices/system/cpu/online").unwrap_or_default();
+        let begin = Begin { version, boot_id, pid, start_ticks, scoped, user_id, time_s, online };
         self.append(JournalEntry::Begin(begin))
     }
 
@@ -135,11 +141,17 @@ impl Store {
     }
 
     /// Notes the files that are about to be restored.
-    ///
-    /// # Errors
-    /// The journal cannot be written. The caller must then restore nothing.
-    pub fn restoring(&mut self, paths: Vec<String>) -> Result<()> {
-        if paths.is_empty() { Ok(()) } else { self.append(JournalEntry::Restoring { paths }) }
+    pub fn restoring(&mut self, paths: Vec<String>) {
+        if !paths.is_empty() {
+            self.note(JournalEntry::Restoring { paths });
+        }
+    }
+
+    /// Notes files that wait for CPUs that are offline.
+    pub fn waiting(&mut self, paths: Vec<String>) {
+        if !paths.is_empty() {
+            self.note(JournalEntry::Waiting { paths });
+        }
     }
 
     /// Notes the shield that is about to be made.
@@ -151,11 +163,8 @@ impl Store {
     }
 
     /// Notes that the shield is gone.
-    ///
-    /// # Errors
-    /// The journal cannot be written.
-    pub fn lowered(&mut self) -> Result<()> {
-        self.append(JournalEntry::Lowered)
+    pub fn lowered(&mut self) {
+        self.note(JournalEntry::Lowered);
     }
 
     /// Notes what other programs lose with the CPUs that are about to be unplugged.
@@ -167,19 +176,15 @@ impl Store {
     }
 
     /// Notes that other programs have back what they lost.
-    ///
-    /// # Errors
-    /// The journal cannot be written.
-    pub fn plugged(&mut self) -> Result<()> {
-        self.append(JournalEntry::Plugged)
+    pub fn plugged(&mut self) {
+        self.note(JournalEntry::Plugged);
     }
 
     /// Notes that these files were restored, while others were not.
-    ///
-    /// # Errors
-    /// The journal cannot be written.
-    pub fn forget(&mut self, paths: Vec<String>) -> Result<()> {
-        if paths.is_empty() { Ok(()) } else { self.append(JournalEntry::Forgotten { paths }) }
+    pub fn forget(&mut self, paths: Vec<String>) {
+        if !paths.is_empty() {
+            self.note(JournalEntry::Forgotten { paths });
+        }
     }
 
     /// Removes the journal when everything is restored.
@@ -195,6 +200,14 @@ impl Store {
         }
     }
 
+    /// Notes a step of putting back. Without the line a later run only repeats the step or reports it, so a full disk
+    /// does not keep Stillwell from putting back.
+    fn note(&mut self, entry: JournalEntry) {
+        if self.append(entry.clone()).is_err() {
+            self.journal.take(entry).expect("it adds no file");
+        }
+    }
+
     /// Appends a line, which is on disk when this returns.
     fn append(&mut self, entry: JournalEntry) -> Result<()> {
         let mut line = serde_json::to_vec(&entry)?;
@@ -202,12 +215,28 @@ impl Store {
         crate::host::kill::kill_point();
         let written = self.open_for_appending().and_then(|file| {
             let mut file = std::fs::File::from(file);
+            let n_before = file.metadata()?.len();
+            if !entry.is_of_putting_back() {
+                let (line_bytes, needed) = (line.len() as u64, space::to_put_back(&self.journal));
+                space::reserve(
+                    &file,
+                    n_before + line_bytes + needed + space::for_entry(line_bytes),
+                )?;
+            }
             // Only tests kill the process in the middle of a line.
             let (first, second) = line.split_at(if cfg!(test) { line.len() / 2 } else { 0 });
-            file.write_all(first)?;
-            crate::host::kill::kill_point();
-            file.write_all(second)?;
-            file.sync_all()
+            let mut write = || {
+                file.write_all(first)?;
+                crate::host::kill::kill_point();
+                file.write_all(second)?;
+                file.sync_all()
+            };
+            let result = write();
+            if result.is_err() {
+                // The next line must not become the end of this one.
+                rustix::fs::ftruncate(&file, n_before)?;
+            }
+            result
         });
         written.with_context(|| format!("cannot write the journal in {}", self.shown.display()))?;
         crate::host::kill::kill_point();
@@ -241,9 +270,32 @@ pub fn look(host: &Host) -> Result<Option<Journal>> {
     Ok(journal.filter(|journal| journal.begun.iter().all(|begin| begin.boot_id == boot_id)))
 }
 
+/// Whether the journal of an earlier boot is there. The boot has undone what it lists.
+pub fn is_of_another_boot(host: &Host) -> Result<bool> {
+    Ok(look(host)?.is_none() && host.exists(format!("run/stillwell/{NAME}")))
+}
+
 /// Whether the process that began the session still runs. A new process with the same id does not count.
 pub fn is_alive(begin: &Begin) -> bool {
     start_ticks(begin.pid) == Some(begin.start_ticks)
+}
+
+/// Whether that process is stopped, so that it neither goes on nor ends.
+pub fn is_stopped(begin: &Begin) -> bool {
+    is_alive(begin)
+        && Process::read(&Host::new("/"), begin.pid).is_some_and(|process| process.is_stopped)
+}
+
+/// Names the process that holds the lock, if the journal tells it.
+fn holder(directory: &OwnedFd, shown: &Path) -> String {
+    let journal = read(directory, shown).ok().flatten().map(|(journal, _)| journal);
+    match journal.as_ref().and_then(|journal| journal.begun.last()) {
+        Some(begin) if is_stopped(begin) => {
+            format!(": process {0}, which is stopped; `kill -CONT {0}` lets it go on", begin.pid)
+        }
+        Some(begin) if is_alive(begin) => format!(": process {}; wait for its end", begin.pid),
+        _ => "; `stillwell system status` says which; wait for its end".to_owned(),
+    }
 }
 
 /// Reads the journal, and the number of bytes in its complete lines.

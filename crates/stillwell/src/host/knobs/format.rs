@@ -18,6 +18,9 @@ pub enum Format {
     CpuList,
     /// CPUs as a hexadecimal mask.
     CpuMask,
+    /// CPUs as a hexadecimal mask in `workqueue/cpumask`. Since Linux 6.8 that file shows the mask in force, without
+    /// isolated CPUs, and `cpumask_requested` shows what was written.
+    RequestedMask,
     /// CPUs like `0-3,6` that a kernel thread may run on. Stillwell reads them in its `/proc/PID/status` and sets
     /// them with sched_setaffinity(2).
     Affinity,
@@ -42,7 +45,7 @@ impl Format {
         match self {
             Self::Number | Self::Lowered => both(a, b, |text| text.parse::<i64>().ok()),
             Self::CpuList | Self::Affinity => both(a, b, |text| parse_cpu_list(text).ok()),
-            Self::CpuMask => both(a, b, |text| parse_cpu_mask(text).ok()),
+            Self::CpuMask | Self::RequestedMask => both(a, b, |text| parse_cpu_mask(text).ok()),
             Self::Latency => both(a, b, latency_us),
             Self::Word | Self::MsrBit { .. } | Self::Unit => a == b,
         }

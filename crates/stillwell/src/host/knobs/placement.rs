@@ -107,7 +107,7 @@ pub(super) const KNOBS: &[Knob] = &[
         name: "workqueues",
         group: Group::Topology,
         noise: "kernel threads for deferred work run on any CPU",
-        files: &[File { path: WORKQUEUES, format: Format::CpuMask, undo: Undo::Workqueues }],
+        files: &[File { path: WORKQUEUES, format: Format::RequestedMask, undo: Undo::Workqueues }],
         needs: "root",
         sure: Confidence::Tested,
         by_default: true,
@@ -274,8 +274,24 @@ fn irqs(knob: &Knob, machine: &Machine<'_>) -> Reading {
 
 /// Removes the benchmark's CPUs from the mask. The mask must not become empty.
 fn workqueues(knob: &Knob, machine: &Machine<'_>) -> Reading {
-    let now = machine.host.read(WORKQUEUES);
-    let cpus = now.as_deref().and_then(|mask| crate::host::mask::parse_cpu_mask(mask).ok());
+    let parse = |mask: &str| crate::host::mask::parse_cpu_mask(mask).ok();
+    let in_force = machine.host.read(WORKQUEUES);
+    let spared = machine.spared();
+    if let Some(now) = in_force.clone()
+        && !spared.is_empty()
+        && parse(&now).is_some_and(|cpus| !cpus.iter().any(|cpu| spared.contains(cpu)))
+    {
+        return Reading::only(super::State::Fine { now });
+    }
+    let now = machine.host.read_knob(Format::RequestedMask, WORKQUEUES);
+    let cpus = now.as_deref().and_then(parse);
+    // A write sets the mask in force too (`workqueue_set_unbound_cpumask()` in kernel/workqueue.c), so it would give the CPUs
+    // of a partition back to the work queues.
+    if !spared.is_empty() && in_force.as_deref().and_then(parse) != cpus {
+        return Reading::cannot(
+            "a partition keeps CPUs from the work queues, and a write would give them back",
+        );
+    }
     without_bench(knob, machine, WORKQUEUES, now, cpus, format_cpu_mask)
 }
 

@@ -124,6 +124,9 @@ pub(super) fn answer(host: &Host, format: Format, path: &str, value: &str) -> io
         "default_smp_affinity" => check_affinity(host, path, &parse_cpu_mask(value).unwrap())?,
         "control" if directory.ends_with("smt") => switch_threads(host, value)?,
         "online" => switch_cpu(host, directory, value),
+        "cpumask" if host.exists(format!("{path}_requested")) => {
+            put(host, &format!("{path}_requested"), value);
+        }
         _ => {}
     }
     put(host, path, value);

@@ -5,6 +5,7 @@
 )]
 #![expect(clippy::print_stdout, reason = "how many cases were restored is worth reading")]
 
+mod away;
 mod forged;
 mod kernel;
 mod kill_points;

@@ -40,8 +40,34 @@ pub(super) fn groups(out: &mut String, report: &SystemReport, is_verbose: bool, 
             continue;
         }
         heading(out, styles, title, then);
+        if standing == Standing::CannotSet && !is_verbose {
+            refused(out, knobs);
+            out.push('\n');
+            continue;
+        }
         knobs.for_each(|knob| line(out, knob, is_verbose));
         out.push('\n');
+    }
+}
+
+/// One line for each reason: a read-only file system is one fact, however many knobs it keeps.
+fn refused<'a>(out: &mut String, knobs: impl Iterator<Item = &'a KnobReport>) {
+    let mut reasons: Vec<(String, Vec<&KnobReport>)> = Vec::new();
+    for knob in knobs {
+        let why = state(knob.knob, &knob.reading);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, knobs)) => knobs.push(knob),
+            None => reasons.push((why, vec![knob])),
+        }
+    }
+    for (why, knobs) in reasons {
+        if let [knob] = knobs[..] {
+            line(out, knob, false);
+            continue;
+        }
+        let names: Vec<&str> = knobs.iter().map(|knob| knob.knob.name).collect();
+        let indent = " ".repeat(INDENT);
+        wrap(out, &indent, INDENT, &format!("{}: {why}", names.join(", ")));
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::host::Host;
 use crate::host::journal::{self, Journal};
 use crate::host::knobs::{Format, State};
 use crate::host::restore::Restoration;
 use crate::host::tune::{KnobPlan, KnobResult};
+use crate::host::{self, Host};
 use crate::render::units::counted;
 
 /// Width of the name column.
@@ -75,11 +75,26 @@ pub fn turned(turned: &[KnobResult]) -> String {
             State::NotTuned { now, .. } if knob.failed.is_empty() && knob.n_unmovable > 0 => {
                 line(name, &format!("{now}; the kernel lets nobody move them"));
             }
-            State::CannotSet { why } => line(name, &format!("cannot be set: {why}")),
             _ => {}
         }
-        for (setting, why) in &knob.failed {
-            line(name, &format!("cannot write {:?} to /{}: {why}", setting.wanted, setting.path));
+        for foreign in &knob.foreign {
+            line(name, &foreign.between_two_tunes());
+        }
+        for (reason, settings) in by_reason(knob.failed.iter().map(|(it, why)| (it, why.as_str())))
+        {
+            let (first, others) = (settings[0], others(settings.len()));
+            let (wanted, path) = (&first.wanted, &first.path);
+            line(name, &format!("cannot write {wanted:?} to /{path}{others}: {reason}"));
+        }
+    }
+    let refused = turned.iter().filter_map(|knob| match &knob.state {
+        State::CannotSet { why } => Some((knob.knob.name, why.as_str())),
+        _ => None,
+    });
+    for (reason, names) in by_reason(refused) {
+        match names[..] {
+            [name] => line(name, &format!("cannot be set: {reason}")),
+            _ => line(&(names.join(", ") + " "), &format!("cannot be set: {reason}")),
         }
     }
     let end = match n_set {
@@ -108,10 +123,34 @@ pub fn restored(restored: &Restoration) -> String {
     for path in &restored.gone {
         writeln!(text, "gone: /{path}").expect("as above");
     }
-    for (path, why) in &restored.failed {
-        writeln!(text, "cannot put back /{path}: {why}").expect("as above");
+    for (reason, paths) in by_reason(restored.failed.iter().map(|(path, why)| (path, why.as_str())))
+    {
+        writeln!(text, "cannot put back /{}{}: {reason}", paths[0], others(paths.len()))
+            .expect("as above");
+    }
+    for sentence in restored.waits() {
+        writeln!(text, "{sentence}").expect("as above");
     }
     text
+}
+
+/// Groups by reason, in the order of the first of each. One cause is one line, however many files it keeps.
+fn by_reason<'a, T>(all: impl Iterator<Item = (T, &'a str)>) -> Vec<(&'a str, Vec<T>)> {
+    let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
+    for (one, why) in all {
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((why, vec![one])),
+        }
+    }
+    groups
+}
+
+fn others(n_files: usize) -> String {
+    match n_files {
+        0 | 1 => String::new(),
+        n => format!(" and {}", counted(n - 1, "other file")),
+    }
 }
 
 /// Lists the current changes.
@@ -121,6 +160,9 @@ pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
         let how =
             if last.scoped { "while a benchmark runs" } else { "until `stillwell system reset`" };
         let process = match (journal::is_alive(last), journal.is_stale()) {
+            (true, _) if journal::is_stopped(last) => {
+                format!("process {0} is stopped; `kill -CONT {0}` lets it go on", last.pid)
+            }
             (true, _) => format!("process {} is running", last.pid),
             (false, false) => format!("process {} has ended", last.pid),
             (false, true) => format!("process {} was ended before it had put it back", last.pid),
@@ -138,7 +180,10 @@ pub fn status(host: &Host, journal: &Journal, since: &str) -> String {
     }
     for item in &journal.items {
         let now = host.read_item(item);
-        let now = now.as_deref().unwrap_or("gone");
+        let now = now.as_deref().unwrap_or(match host::is_offline(host, &item.kept.path) {
+            true => "its CPU is offline",
+            false => "gone",
+        });
         let old = item.kept.old.trim_end();
         if item.file.format.same(now, old) {
             continue;
