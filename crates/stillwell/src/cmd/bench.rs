@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use crate::cmd::conclusion::{Presentation, measure_and_show};
 use crate::cmd::suites;
-use crate::host::Host;
+use crate::host::{Host, user_of_commands};
 use crate::measure::slices::{WorkerFactory, list_benchmarks};
 use crate::measure::worker::WorkerFailure;
 use crate::plan::Arm;
@@ -14,7 +14,7 @@ use crate::plan::priority::{HIGHEST, raise};
 use crate::plan::programs::{decide_bench, names, programs};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
+use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::BenchVerb;
 use crate::sys::may_raise_priority;
 use crate::terminal;
@@ -31,9 +31,9 @@ pub fn bench(verb: &BenchVerb) -> Result<u8> {
     }
     let commands = programs(spec)?;
     let workers = &spec.session.workers;
-    let maker = WorkerFactory::new(spec.fork_server, user_of_workers(&workers.tuning))?;
+    let maker = WorkerFactory::new(spec.fork_server, user_of_commands(workers.rights.as_root))?;
     if spec.list {
-        return Guard::default().hold(|guard| measure(verb, &commands, maker, guard));
+        return Guard::bare(workers.rights).hold(|guard| measure(verb, &commands, maker, guard));
     }
     Guard::for_workers(&verb.host_root, workers)?
         .hold(|guard| measure(verb, &commands, maker, guard))

@@ -83,6 +83,7 @@ fn series(verb: &CalibrateVerb) -> RunVerb {
     spec.judgement.alpha = verb.alpha;
     spec.arms.shell.clone_from(&verb.shell);
     spec.process.affinity.clone_from(&verb.affinity);
+    spec.process.rights = verb.rights;
     spec.output.record.clone_from(&verb.record);
     spec.output.style = verb.json.then_some(Style::None);
     RunVerb {

@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::assessment::Assessment;
 use crate::cmd::exports;
-use crate::record::EndReason;
+use crate::host::invoking_user;
+use crate::record::{EndReason, Record};
 use crate::render::failure::explain as explain_failure;
 use crate::session::{Screen, SessionEnd, SessionStart};
 use crate::spec::RunSpec;
@@ -55,6 +56,13 @@ pub fn measure_and_show(
     Ok((path, code))
 }
 
+/// A failed command may have needed rights that it did not get.
+fn note_on_rights(record: &Record) -> Option<String> {
+    let user = invoking_user().filter(|user| record.header.facts.user_id == Some(user.uid))?;
+    let uid = user.uid;
+    Some(format!("the commands ran as user {uid}, who called sudo; --as-root runs them as root"))
+}
+
 /// Shows all finished runs, also after a failure. The failure comes last, where the user sees it. Returns the exit
 /// code.
 ///
@@ -91,7 +99,8 @@ pub fn finish(presentation: &Presentation<'_>, path: &Path, end: &SessionEnd) ->
             Some(format!("every run took longer than --timeout; they are in {}", path.display()))
         }
     };
-    if let Some(message) = message {
+    let about_rights = end.failure.as_ref().and_then(|_| note_on_rights(&assessment.record));
+    for message in message.into_iter().chain(about_rights) {
         writeln!(terminal::stderr(), "stillwell: {message}").ok();
     }
     Ok(match end.reason {

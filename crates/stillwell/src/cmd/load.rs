@@ -33,7 +33,8 @@ pub fn load(verb: &LoadVerb) -> Result<u8> {
     }
     let mut load = Load::start(verb.n, &kinds, cpus)?;
     if !verb.command.is_empty() {
-        return Ok(supervised::exit_code(load.around(&verb.command)?));
+        let status = load.around(&verb.command, !verb.rights.as_root)?;
+        return Ok(supervised::exit_code(status));
     }
     let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     let until = if verb.time.is_some() { "" } else { "; ^C ends it" };

@@ -155,6 +155,6 @@ fn run(verb: &ShieldExec, host: &Host, guard: &Guard) -> Result<u8> {
         }
         Ok(())
     };
-    let status = supervised::run(&verb.command, true, look)?;
+    let status = supervised::run(&verb.command, !verb.rights.as_root, look)?;
     Ok(supervised::exit_code(status))
 }

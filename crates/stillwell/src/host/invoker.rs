@@ -4,33 +4,99 @@
     reason = "sudo, doas and pkexec say it in the environment; programs are executed for them"
 )]
 
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
-use crate::sys::{User, with_files_of};
+use crate::sys::{self, Account, User, with_files_of};
 
-/// Returns the user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly
-/// (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The variables only ever remove rights.
-pub fn invoking_user() -> Option<User> {
+/// The invoking user. `account` is `None` if the user database does not have the user.
+struct Invoker {
+    user: User,
+    account: Option<Account>,
+}
+
+/// Finds the invoking user once: a directory service may be slow.
+fn invoker() -> Option<&'static Invoker> {
+    static INVOKER: OnceLock<Option<Invoker>> = OnceLock::new();
+    INVOKER.get_or_init(find_invoker).as_ref()
+}
+
+fn find_invoker() -> Option<Invoker> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
     let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
-    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let uid = number("SUDO_UID").or_else(|| number("PKEXEC_UID")).or_else(|| {
-        let name = std::env::var("DOAS_USER").ok()?;
-        passwd_entry(&passwd, |entry| entry.first() == Some(&name.as_str())).map(|entry| entry.1)
-    })?;
-    let entry =
-        passwd_entry(&passwd, |entry| entry.get(2).and_then(|id| id.parse().ok()) == Some(uid));
-    // Users of a directory service are not in the file. sudo passes their group.
-    let gid = number("SUDO_GID").or_else(|| entry.as_ref().map(|entry| entry.2))?;
-    let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
-    let name =
-        entry.map_or_else(|| std::env::var("SUDO_USER").unwrap_or_default(), |entry| entry.0);
-    (uid != 0).then(|| User { uid, gid, groups: groups_of(&groups, &name, gid) })
+    let named = |name| {
+        let name = CString::new(std::env::var_os(name)?.into_vec()).ok()?;
+        Some((sys::account_named(&name), name))
+    };
+    let (by_name, name) = named("SUDO_USER").or_else(|| named("DOAS_USER")).unzip();
+    let by_name = by_name.flatten();
+    let uid = number("SUDO_UID").or_else(|| number("PKEXEC_UID"));
+    let uid =
+        uid.or_else(|| by_name.as_ref().map(|account| account.uid)).filter(|&uid| uid != 0)?;
+    // Two names may have one number.
+    let account = by_name.filter(|account| account.uid == uid).or_else(|| sys::account_of(uid));
+    let gid = number("SUDO_GID").or_else(|| account.as_ref().map(|account| account.gid))?;
+    let name = account.as_ref().map(|account| account.name.clone()).or(name).unwrap_or_default();
+    let groups = sys::groups_of(&name, gid);
+    Some(Invoker { user: User { uid, gid, groups }, account })
+}
+
+/// Returns the user behind sudo, doas or pkexec. `None` if this process is not root or root called it directly
+/// (sudo(8) and doas(1), "ENVIRONMENT"; pkexec(1)). The variables only ever remove rights.
+pub fn invoking_user() -> Option<User> {
+    invoker().map(|invoker| invoker.user.clone())
+}
+
+/// The user of the commands that the user gave, if it is not the user of this process. This is the rule for all verbs
+/// (docs/security.md).
+pub fn user_of_commands(as_root: bool) -> Option<User> {
+    invoking_user().filter(|_| !as_root)
+}
+
+/// Variables by which sudo, doas and pkexec say who called them.
+const LENDERS_VARIABLES: [&str; 7] =
+    ["DOAS_USER", "PKEXEC_UID", "SUDO_COMMAND", "SUDO_GID", "SUDO_HOME", "SUDO_UID", "SUDO_USER"];
+
+/// The environment of a command that runs as `user`; `None` is the user of this process.
+pub fn environment_for(user: Option<&User>) -> Vec<(OsString, OsString)> {
+    let variables = std::env::vars_os();
+    match (user, invoker()) {
+        (Some(_), Some(invoker)) => {
+            environment_of(variables, sys::account_of(0).as_ref(), invoker.account.as_ref())
+        }
+        _ => variables.collect(),
+    }
+}
+
+/// Makes an environment of root that of a user. A variable with root's value gets the user's. A variable with another
+/// value stays, because the user or the administrator chose it (sudoers(5), `env_keep`).
+fn environment_of(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+    root: Option<&Account>,
+    user: Option<&Account>,
+) -> Vec<(OsString, OsString)> {
+    let value = |account: &Account, name: &[u8]| {
+        Some(match name {
+            b"HOME" => account.home.clone(),
+            b"USER" | b"LOGNAME" => OsStr::from_bytes(account.name.as_bytes()).to_owned(),
+            b"SHELL" => account.shell.clone(),
+            b"MAIL" => OsString::from_vec([b"/var/mail/", account.name.as_bytes()].concat()),
+            _ => return None,
+        })
+    };
+    let kept = variables.filter(|(name, _)| !LENDERS_VARIABLES.iter().any(|it| name == it));
+    let own = |(name, old): (OsString, OsString)| {
+        let is_roots = root.and_then(|root| value(root, name.as_bytes())).as_ref() == Some(&old);
+        let new = user.filter(|_| is_roots).and_then(|user| value(user, name.as_bytes()));
+        (name, new.unwrap_or(old))
+    };
+    kept.map(own).collect()
 }
 
 /// Variables that set the repository of git, whatever the directory (`git rev-parse --local-env-vars`). Git sets them
@@ -59,14 +125,16 @@ pub fn without_place_of_git(command: &mut Command) {
     }
 }
 
-/// Creates a command that runs as the invoking user. Git obeys the configuration of the repository that it reads. It
-/// refuses a repository of another user (git-config(1), `safe.directory`).
+/// Creates a command that Stillwell needs for itself, as the invoking user and without a way back to root. Git obeys
+/// the configuration of the repository that it reads, and refuses a repository of another user (git-config(1),
+/// `safe.directory`).
 pub fn command_of_invoker(program: &str) -> Command {
     let mut command = Command::new(program);
-    without_place_of_git(&mut command);
     if let Some(user) = invoking_user() {
-        command.uid(user.uid).gid(user.gid);
+        command.env_clear().envs(environment_for(Some(&user)));
+        sys::run_as(&mut command, user);
     }
+    without_place_of_git(&mut command);
     command
 }
 
@@ -84,40 +152,8 @@ pub fn with_their_files<T>(mut make: impl FnMut() -> io::Result<T>) -> io::Resul
 
 /// Returns the home directory of the invoking user, if it exists.
 pub fn invoking_home() -> Option<PathBuf> {
-    let user = invoking_user()?;
-    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let home = home_of(&passwd, user.uid)?;
-    home.is_dir().then_some(home)
-}
-
-fn home_of(passwd: &str, uid: u32) -> Option<PathBuf> {
-    let mut entries = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let entry = entries.find(|entry| entry.get(2).and_then(|id| id.parse().ok()) == Some(uid))?;
-    Some(PathBuf::from(entry.get(5)?)).filter(|home| home.is_absolute())
-}
-
-/// Returns name, user id and group id of the first entry that `is_wanted` accepts (passwd(5)).
-fn passwd_entry(text: &str, is_wanted: impl Fn(&[&str]) -> bool) -> Option<(String, u32, u32)> {
-    let mut entries = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let entry = entries.find(|entry| is_wanted(entry))?;
-    Some((entry[0].to_owned(), entry.get(2)?.parse().ok()?, entry.get(3)?.parse().ok()?))
-}
-
-/// Returns the groups like initgroups(3): the primary one and all that list the user as a member (group(5)).
-fn groups_of(text: &str, user: &str, gid: u32) -> Vec<u32> {
-    let mut groups = vec![gid];
-    for line in text.lines() {
-        let fields: Vec<&str> = line.split(':').collect();
-        let [_, _, id, members] = fields[..] else { continue };
-        if let Ok(id) = id.parse()
-            && !user.is_empty()
-            && members.split(',').any(|member| member == user)
-        {
-            groups.push(id);
-        }
-    }
-    groups.dedup();
-    groups
+    let home = PathBuf::from(&invoker()?.account.as_ref()?.home);
+    Some(home).filter(|home| home.is_absolute() && home.is_dir())
 }
 
 #[cfg(test)]
@@ -130,24 +166,31 @@ mod tests {
         let unset = command.get_envs().filter(|(_, value)| value.is_none());
         let removed: Vec<_> = unset.map(|(name, _)| name).collect();
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
-            assert!(removed.contains(&std::ffi::OsStr::new(name)), "{removed:?}");
+            assert!(removed.contains(&OsStr::new(name)), "{removed:?}");
         }
     }
 
-    #[test]
-    fn groups_of_a_user() {
-        let groups = "root:x:0:\nwheel:x:10:ann,bob\nbad\nann:x:1000:\nvideo:x:44:bob\n";
-        assert_eq!(groups_of(groups, "ann", 1000), [1000, 10]);
-        assert_eq!(groups_of(groups, "", 7), [7]);
+    fn account(name: &str, home: &str) -> Account {
+        let name = CString::new(name).unwrap();
+        Account { name, uid: 1, gid: 1, home: home.into(), shell: "/bin/sh".into() }
     }
 
     #[test]
-    fn entries_of_passwd() {
-        let passwd = "root:x:0:0::/root:/bin/sh\nann:x:1000:100::/home/ann:/bin/sh\n";
-        let entry = passwd_entry(passwd, |entry| entry[0] == "ann");
-        assert_eq!(entry, Some(("ann".into(), 1000, 100)));
-        assert_eq!(passwd_entry(passwd, |entry| entry[0] == "bob"), None);
-        assert_eq!(home_of(passwd, 1000), Some(PathBuf::from("/home/ann")));
-        assert_eq!(home_of("x:x:7:7:", 7), None);
+    fn the_environment_names_the_user() {
+        let given = "HOME=/root USER=root LOGNAME=root MAIL=/var/mail/root SUDO_UID=7 SUDO_USER=ann A=/root";
+        let of = |given: &str, user: Option<&Account>| {
+            let entries = given.split(' ').map(|entry| entry.split_once('=').unwrap());
+            let entries = entries.map(|(name, value)| (name.into(), value.into()));
+            let root = account("root", "/root");
+            let made = environment_of(entries, Some(&root), user).into_iter();
+            let made = made.map(|(name, value)| format!("{}={}", name.display(), value.display()));
+            made.collect::<Vec<_>>().join(" ")
+        };
+        let ann = account("ann", "/home/ann");
+        let expected = "HOME=/home/ann USER=ann LOGNAME=ann MAIL=/var/mail/ann A=/root";
+        assert_eq!(of(given, Some(&ann)), expected);
+        // What was kept on purpose stays.
+        assert_eq!(of("HOME=/srv USER=bob", Some(&ann)), "HOME=/srv USER=bob");
+        assert_eq!(of("HOME=/root USER=root SUDO_UID=7", None), "HOME=/root USER=root");
     }
 }

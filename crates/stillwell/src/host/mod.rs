@@ -58,7 +58,8 @@ pub use gap::Gap;
 pub use git::find as find_git;
 pub use interrupts::Interrupts;
 pub use invoker::{
-    command_of_invoker, invoking_home, invoking_user, with_their_files, without_place_of_git,
+    command_of_invoker, environment_for, invoking_home, invoking_user, user_of_commands,
+    with_their_files, without_place_of_git,
 };
 pub use look::{Survey, look};
 pub use mask::parse_cpu_mask;

@@ -143,12 +143,12 @@ impl Load {
         }
     }
 
-    /// Runs a command under the load and returns its exit status.
+    /// Runs a command under the load, as the user who called sudo if `as_caller`, and returns its exit status.
     ///
     /// # Errors
     /// The command cannot be started.
-    pub fn around(&mut self, command: &[OsString]) -> Result<ExitStatus> {
-        supervised::run(command, false, || self.refill())
+    pub fn around(&mut self, command: &[OsString], as_caller: bool) -> Result<ExitStatus> {
+        supervised::run(command, as_caller, || self.refill())
     }
 }
 

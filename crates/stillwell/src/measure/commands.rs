@@ -1,5 +1,5 @@
 //! Plan → commands: finds programs, builds environments, chooses streams.
-#![expect(clippy::disallowed_methods, reason = "looks at files and reads the environment")]
+#![expect(clippy::disallowed_methods, reason = "looks at files")]
 
 use std::ffi::OsString;
 use std::io;
@@ -13,6 +13,7 @@ use crate::host;
 use crate::measure::programs;
 use crate::measure::wire::{Bytes, Command, ExitRule, StderrTarget, StdoutTarget};
 use crate::plan::{Arm, Plan};
+use crate::sys::User;
 use crate::values::OutputTarget;
 use crate::words::bytes_of;
 
@@ -34,8 +35,8 @@ pub struct Commands {
 
 impl Commands {
     /// Builds the environments of all arms. The programs are searched later, because a setup hook may build them.
-    pub fn new(plan: &Plan, captured_stdout: Option<&Path>) -> Self {
-        let inherited: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    pub fn new(plan: &Plan, run_as: Option<&User>, captured_stdout: Option<&Path>) -> Self {
+        let inherited = host::environment_for(run_as);
         let mut distinct: Vec<&[(String, String)]> = Vec::new();
         let environment_of_arm = plan
             .arms
@@ -175,9 +176,10 @@ fn refuse_fifo(option: &str, path: &str) -> Result<(), String> {
     }
 }
 
-/// The variables of this process.
-pub(super) fn inherited_environment() -> Vec<(Bytes, Bytes)> {
-    std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec())).collect()
+/// The variables that a process of this user inherits.
+pub(super) fn inherited_environment(run_as: Option<&User>) -> Vec<(Bytes, Bytes)> {
+    let inherited = host::environment_for(run_as).into_iter();
+    inherited.map(|(name, value)| (name.into_vec(), value.into_vec())).collect()
 }
 
 fn environment(inherited: &[(OsString, OsString)], set: &[(String, String)]) -> Vec<Bytes> {

@@ -21,7 +21,7 @@ use crate::measure::{Hook, MeasurementFailure, Outcome, Runner};
 use crate::plan::Plan;
 use crate::record::Event;
 use crate::schedule::Step;
-use crate::sys::User;
+use crate::sys::{User, with_files_of};
 use crate::terminal;
 use crate::values::Sched;
 use crate::values::metric::Metric;
@@ -75,8 +75,13 @@ impl<'a> ExecRunner<'a> {
         enter: impl FnOnce(u32) -> Result<()>,
     ) -> Result<(Self, MetricSupport)> {
         let captured = plan.validate.as_ref();
-        let captured = captured.map(|_| host::with_their_files(NamedTempFile::new)).transpose();
-        let captured = captured.context("cannot make a temporary file for ⟦validate⟧")?;
+        // The child opens it, so it belongs to the child's user (Documentation/admin-guide/sysctl/fs.rst,
+        // `protected_regular`).
+        let made = captured.map(|_| match &run_as {
+            Some(user) => with_files_of(user, NamedTempFile::new),
+            None => NamedTempFile::new(),
+        });
+        let captured = made.transpose().context("cannot make a temporary file for ⟦validate⟧")?;
         let process = &plan.process;
         let wake = plan.evidence.then(|| host::wake_tracepoint(&Host::new("/"))).flatten();
         let open = LauncherSettings {
@@ -92,7 +97,8 @@ impl<'a> ExecRunner<'a> {
             run_as: run_as.clone(),
         };
         let (process, opened) = LauncherProcess::start(open, enter)?;
-        let commands = Commands::new(plan, captured.as_ref().map(NamedTempFile::path));
+        let commands =
+            Commands::new(plan, run_as.as_ref(), captured.as_ref().map(NamedTempFile::path));
         let evidence = MetricSupport {
             metrics: opened.metrics.iter().filter_map(|name| Metric::from_column(name)).collect(),
             gaps: opened.gaps.into_iter().map(|(what, why, fix)| Gap { what, why, fix }).collect(),

@@ -56,7 +56,7 @@ pub(super) fn explain_launch(plan: &Plan, program: &str, stage: Stage, errno: i3
         ),
         (Stage::User, _) => (
             "become the user who called sudo".into(),
-            "run it as root without sudo, or tune with `stillwell system tune` and run it as that user",
+            "use ⟦as-root⟧, or run stillwell as that user",
         ),
         (Stage::Directory, _) => {
             ("go to the directory it runs in".into(), "check that it is there (`cwd`)")

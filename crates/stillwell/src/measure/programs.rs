@@ -4,13 +4,13 @@
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+use crate::host::environment_for;
 use crate::measure::wire::Bytes;
-use crate::sys::User;
+use crate::sys::{self, User};
 use crate::words::bytes_of;
 
 /// The path of a program for a process that runs in another directory, relative to the current one.
@@ -71,7 +71,8 @@ pub fn behind_shim(python: &str, run_as: Option<&User>) -> Option<String> {
     let mut command = std::process::Command::new(&file);
     command.args(["-c", "import sys; print(sys.executable)"]).stderr(std::process::Stdio::null());
     if let Some(user) = run_as {
-        command.uid(user.uid).gid(user.gid);
+        command.env_clear().envs(environment_for(Some(user)));
+        sys::run_as(&mut command, user.clone());
     }
     let output = command.output().ok()?;
     let executable = String::from_utf8(output.stdout).ok()?.trim_end().to_owned();

@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use crate::host::invoking_user;
+use crate::host::{environment_for, invoking_user};
 use crate::measure::programs;
 use crate::sys;
 use crate::terminal;
@@ -50,6 +50,7 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
     let parent = arguments.next();
     let as_whom = arguments.next();
     let user = invoking_user().filter(|_| as_whom.as_deref() == Some(OsStr::new(AS_CALLER)));
+    let environment = environment_for(user.as_ref());
     let program = arguments.next().unwrap_or_default();
     if let Some(user) = user
         && let Err(error) = sys::become_user_for_good(&user)
@@ -62,8 +63,23 @@ fn become_command(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Erro
     if parent != Some(sys::parent().to_string().into()) {
         return anyhow!("whoever wanted {} executed has ended", program.display());
     }
-    let error = Command::new(&program).args(arguments).exec();
+    let error = Command::new(&program).args(arguments).env_clear().envs(environment).exec();
     anyhow::Error::from(error).context(format!("cannot execute {}", program.display()))
+}
+
+/// Executes this program again as the user who called sudo, for a verb that needs no rights of root. Returns if this
+/// process has that user already.
+///
+/// # Errors
+/// The kernel does not let it.
+pub fn become_caller() -> Result<()> {
+    let Some(user) = invoking_user() else { return Ok(()) };
+    let environment = environment_for(Some(&user));
+    sys::become_user_for_good(&user).context("cannot become the user who called sudo")?;
+    let mut arguments = std::env::args_os();
+    let mut again = Command::new("/proc/self/exe");
+    again.arg0(arguments.next().unwrap_or_default()).args(arguments);
+    Err(again.env_clear().envs(environment).exec()).context("cannot execute this program again")
 }
 
 /// Whether a command can be found.

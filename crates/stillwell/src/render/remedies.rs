@@ -97,6 +97,7 @@ impl Audience {
             ("affinity", Self::Machine) => "--cpus",
             ("affinity", Self::Suite) => "bench --affinity",
             ("affinity", _) => "--affinity",
+            ("as-root", _) => "--as-root",
             ("cleanup", Self::Suite) => "`cleanup`",
             ("cleanup", _) => "--cleanup",
             ("cold-cache", _) => "--cold-cache",

@@ -9,29 +9,34 @@ use jiff::Timestamp;
 use crate::host::guardian::{Guardian, GuardianRequest};
 use crate::host::knobs::bench_cpus;
 use crate::host::shield::{self, Isolation, Placement, ShieldKind, ShieldPlan, Watch};
-use crate::host::{Host, Survey, invoking_user, look};
+use crate::host::{Host, Survey, look, user_of_commands};
 use crate::plan::Plan;
 use crate::plan::programs::affinity;
 use crate::render::shield as shown;
-use crate::spec::groups::TuneOptions;
+use crate::spec::groups::{RightsOptions, TuneOptions};
 use crate::spec::run::ProcessOptions;
 use crate::spec::workers::WorkerOptions;
 use crate::sys::User;
 use crate::terminal;
 
 /// Tuned knobs and a shield. Both hold until [`Guard::hold`] returns, or until the guard is dropped: the guardian
-/// puts everything back when its socket closes. The default guard changes nothing.
+/// puts everything back when its socket closes. The default guard changes nothing but the user of the commands.
 #[derive(Debug, Default)]
 pub struct Guard {
     guardian: Option<Guardian>,
     isolation: Option<Isolation>,
-    /// The user of the commands, if it is not the user of this process: root was asked for the guardian alone.
+    /// The user of the commands, if it is not the user of this process.
     user: Option<User>,
     /// The machine before the shield, which takes CPUs away from this process too.
     before: Option<Survey>,
 }
 
 impl Guard {
+    /// The guard that changes nothing but the user of the commands.
+    pub fn bare(rights: RightsOptions) -> Self {
+        Self { user: user_of_commands(rights.as_root), ..Self::default() }
+    }
+
     /// The guard that the options of commands ask for. Without such an option the CPUs that were isolated at boot are
     /// used.
     ///
@@ -43,7 +48,7 @@ impl Guard {
         let cpus = process.affinity.as_ref().map(|cpus| cpus.0.clone());
         if !process.isolate && process.tuning.tune.is_none() {
             let isolation = if cpus.is_none() { booted(&host) } else { None };
-            return Ok(Self { isolation, ..Self::default() });
+            return Ok(Self { isolation, ..Self::bare(process.rights) });
         }
         let request = shield::ShieldRequest {
             balanced: cpus.as_ref().is_some_and(|cpus| cpus.len() > 1),
@@ -55,10 +60,12 @@ impl Guard {
             let isolation = without_rights(&host, &request)?;
             say(&[shown::sentence(&isolation)]);
             say(&isolation.notes);
-            return Ok(Self { isolation: Some(isolation), before, ..Self::default() });
+            let bare = Self::bare(process.rights);
+            return Ok(Self { isolation: Some(isolation), before, ..bare });
         }
         let shield = process.isolate.then_some(request);
-        Ok(Self { before, ..Self::start(root, cpus, &process.tuning, shield)? })
+        let user = user_of_commands(process.rights.as_root);
+        Ok(Self { before, user, ..Self::start(root, cpus, &process.tuning, shield)? })
     }
 
     /// The guard that the options of workers ask for: it tunes the machine and keeps no CPU free.
@@ -67,9 +74,11 @@ impl Guard {
     /// The guardian cannot start, or the machine is tuned already.
     pub fn for_workers(root: &Path, workers: &WorkerOptions) -> Result<Self> {
         if workers.tuning.tune.is_none() {
-            return Ok(Self::default());
+            return Ok(Self::bare(workers.rights));
         }
-        Self::start(root, cpus_of_workers(workers, root), &workers.tuning, None)
+        let user = user_of_commands(workers.rights.as_root);
+        let cpus = cpus_of_workers(workers, root);
+        Ok(Self { user, ..Self::start(root, cpus, &workers.tuning, None)? })
     }
 
     /// A shield alone.
@@ -106,7 +115,7 @@ impl Guard {
             say(&[shown::sentence(isolation)]);
             say(&isolation.notes);
         }
-        Ok(Self { guardian: Some(guardian), isolation, user: invoking_user(), before: None })
+        Ok(Self { guardian: Some(guardian), isolation, ..Self::default() })
     }
 
     /// Calls `action` under the guard, then puts everything back, also when `action` fails.
@@ -126,7 +135,7 @@ impl Guard {
         self.isolation.as_ref()
     }
 
-    /// The user of the commands, if it is not the user of this process: root was asked for the guardian alone.
+    /// The user of the commands, if it is not the user of this process.
     pub fn user(&self) -> Option<&User> {
         self.user.as_ref()
     }
@@ -171,11 +180,6 @@ impl Guard {
             _ => Ok(()),
         }
     }
-}
-
-/// The user of the workers that are started before their guard: the same as [`Guard::user`] gives under it.
-pub fn user_of_workers(options: &TuneOptions) -> Option<User> {
-    options.tune.as_ref().and_then(|_| invoking_user())
 }
 
 /// The CPUs that the knobs keep free for workers. The only CPU of a machine cannot be kept free, so it is left out

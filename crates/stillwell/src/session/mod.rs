@@ -11,7 +11,7 @@ mod whole;
 
 use anyhow::{Context as _, Result};
 
-pub use guard::{Guard, user_of_workers};
+pub use guard::Guard;
 pub use progress::ProgressLine;
 pub use screen::Screen;
 pub use start::SessionStart;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::spec::groups::RightsOptions;
 use crate::values::{CALIBRATION_RUNS_MIN, Cpus, Percent, Shell, TimeSpan};
 
 /// `calibrate`.
@@ -36,6 +37,8 @@ pub struct CalibrateVerb {
     /// Allow only these CPUs, for example 2 or 0-3,6 [default: those allowed now]
     #[arg(long, value_name = "CPUS")]
     pub affinity: Option<Cpus>,
+    #[command(flatten)]
+    pub rights: RightsOptions,
     /// Where to keep the series; the file must not exist [default: a new file in $XDG_STATE_HOME/stillwell]
     #[arg(short = 'o', long = "record", value_name = "RECORD")]
     pub record: Option<PathBuf>,

@@ -36,6 +36,14 @@ pub struct PriorityOptions {
     pub sched: Option<Sched>,
 }
 
+/// Whose rights the commands have.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct RightsOptions {
+    /// Under sudo, doas or pkexec, run the commands and hooks as root [default: as the user who called it]
+    #[arg(long)]
+    pub as_root: bool,
+}
+
 /// What decides where the timed processes lie in memory.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LayoutOptions {
@@ -52,8 +60,7 @@ pub struct LayoutOptions {
 #[derive(Args, Clone, Debug, Default)]
 pub struct TuneOptions {
     /// Tune the machine while this runs, and put it back whatever happens; with KNOBS only these, for example
-    /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password;
-    /// under sudo the commands still run as the user who called it
+    /// --tune=turbo,governor. The CPUs of --affinity are kept free. As a user it needs sudo or doas without a password
     #[arg(long, value_name = "KNOBS", num_args = 0..=1, require_equals = true)]
     pub tune: Option<Option<NameList>>,
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::ValueEnum;
 
+use crate::spec::groups::RightsOptions;
 use crate::values::{Cpus, TimeSpan};
 
 /// `load`.
@@ -33,6 +34,8 @@ pub struct LoadVerb {
     /// For how long, for example 30s [default: until ^C]
     #[arg(long = "for", value_name = "TIME", conflicts_with = "command")]
     pub time: Option<TimeSpan>,
+    #[command(flatten)]
+    pub rights: RightsOptions,
     /// For as long as this command runs
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

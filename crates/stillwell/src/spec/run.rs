@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::spec::groups::{
-    JudgementOptions, LayoutOptions, PriorityOptions, StopOptions, TuneOptions,
+    JudgementOptions, LayoutOptions, PriorityOptions, RightsOptions, StopOptions, TuneOptions,
 };
 use crate::values::{
     Cpus, ExitStatuses, IgnoreFailure, MetricList, Order, OutputTarget, Rlimit, Shell, TimeSpan,
@@ -177,10 +177,12 @@ pub struct ProcessOptions {
     #[command(flatten)]
     pub tuning: TuneOptions,
     /// Run the commands on CPUs that nothing else may use, and give these back whatever happens: one whole core, or the
-    /// cores of --affinity. As a user it needs sudo or doas without a password; under sudo the commands still run as the
-    /// user who called it. What is in force is in the record (docs/isolation.md)
+    /// cores of --affinity. As a user it needs sudo or doas without a password. What is in force is in the record
+    /// (docs/isolation.md)
     #[arg(long)]
     pub isolate: bool,
+    #[command(flatten)]
+    pub rights: RightsOptions,
     #[command(flatten)]
     pub priority: PriorityOptions,
     /// Soft resource limit: as, core, cpu, data, fsize, memlock, nofile, nproc or stack, in bytes (with K, M, G),

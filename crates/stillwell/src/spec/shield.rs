@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use crate::spec::SystemRoot;
+use crate::spec::groups::RightsOptions;
 use crate::values::Cpus;
 
 /// `shield`.
@@ -54,6 +55,8 @@ pub struct ShieldOptions {
 pub struct ShieldExec {
     #[command(flatten)]
     pub options: ShieldOptions,
+    #[command(flatten)]
+    pub rights: RightsOptions,
     /// The command
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "this is the one place for it")]
 #![expect(clippy::disallowed_methods, reason = "this module is the operating system's edge")]
 
+mod accounts;
 mod affinity;
 mod probe;
 mod rights;
@@ -24,16 +25,16 @@ use rustix::process::{
     waitid,
 };
 
+pub use accounts::{Account, account_named, account_of, groups_of};
 pub use affinity::{CpuMask, bind, bound_cpus};
 pub use probe::probe_core;
-pub use rights::{may_raise_priority, with_files_of};
+pub use rights::{User, become_user_for_good, may_raise_priority, run_as, with_files_of};
 pub use signals::{
     Alarm, HeldSignals, ignore_what_ends_a_session, install_launcher_signals, is_ignored,
     stop_ignoring_children, take_stop_request,
 };
 pub use spawn::{
-    Attributes, ChildStdio, LaunchError, LaunchedChild, Launcher, SchedulingPolicy, Stage, User,
-    become_user_for_good,
+    Attributes, ChildStdio, LaunchError, LaunchedChild, Launcher, SchedulingPolicy, Stage,
 };
 pub use strings::{CStrings, Environment, Envp};
 pub use threads::{do_without_threads_if_refused, stack_problem};

@@ -15,6 +15,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use crate::sys::affinity::CpuMask;
 use crate::sys::probe::{CoreProbe, probe_core};
+use crate::sys::rights::{User, become_user, take_files_of};
 use crate::sys::strings::{CStrings, Envp};
 
 pub use schedstat::SchedstatText;
@@ -28,17 +29,6 @@ pub struct SchedulingPolicy {
     pub policy: c_int,
     /// Real-time priority, 0 where there is none.
     pub priority: c_int,
-}
-
-/// The user and the groups that a process runs as.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct User {
-    /// User id.
-    pub uid: u32,
-    /// Primary group.
-    pub gid: u32,
-    /// All groups.
-    pub groups: Vec<u32>,
 }
 
 /// The attributes that a child sets on itself before exec.
@@ -288,7 +278,7 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
         default.sa_sigaction = libc::SIG_DFL;
         libc::sigaction(libc::SIGPIPE, &raw const default, std::ptr::null_mut());
         if let Some(user) = &attributes.run_as {
-            take_files_of(user)?;
+            take_files_of(user).ok_or(Stage::User)?;
         }
         for (fd, (stdio, stage)) in
             job.stdio.into_iter().zip([Stage::Stdin, Stage::Stdout, Stage::Stderr]).enumerate()
@@ -325,47 +315,10 @@ fn set_up(job: &ChildJob<'_>) -> Result<(), Stage> {
             check(libc::chdir(directory.as_ptr()), Stage::Directory)?;
         }
         if let Some(user) = &attributes.run_as {
-            become_user(user)?;
+            become_user(user).ok_or(Stage::User)?;
         }
     }
     Ok(())
-}
-
-/// Makes the calling thread open files as another user. `become_user` comes last, when nothing needs root any more.
-fn take_files_of(user: &User) -> Result<(), Stage> {
-    // SAFETY: the list of groups is as long as the call says; the other calls take no memory.
-    unsafe {
-        check_call(libc::syscall(libc::SYS_setgroups, user.groups.len(), user.groups.as_ptr()))?;
-        libc::syscall(libc::SYS_setfsgid, user.gid);
-        libc::syscall(libc::SYS_setfsuid, user.uid);
-    }
-    Ok(())
-}
-
-/// Gives up root for good, groups first. Only the calling thread changes, so call it in a process with one thread.
-///
-/// # Errors
-/// The kernel's answer.
-pub fn become_user_for_good(user: &User) -> io::Result<()> {
-    let became = take_files_of(user).and_then(|()| become_user(user));
-    became.map_err(|_| io::Error::last_os_error())
-}
-
-/// Gives up root for good. glibc's functions would change every thread of the process, which between clone and exec
-/// is the parent's (nptl/setxid). The system calls change only the calling thread.
-fn become_user(user: &User) -> Result<(), Stage> {
-    // SAFETY: system calls that take integers only.
-    unsafe {
-        check_call(libc::syscall(libc::SYS_setgid, user.gid))?;
-        check_call(libc::syscall(libc::SYS_setuid, user.uid))?;
-        // The kernel clears the signal of the parent's death when the user changes (commit_creds() in kernel/cred.c).
-        libc::prctl(libc::PR_SET_PDEATHSIG, KILL);
-    }
-    Ok(())
-}
-
-fn check_call(result: libc::c_long) -> Result<(), Stage> {
-    if result < 0 { Err(Stage::User) } else { Ok(()) }
 }
 
 fn check(result: c_int, stage: Stage) -> Result<(), Stage> {

@@ -34,6 +34,7 @@ mod processes;
 mod schedule;
 mod shield;
 mod streams;
+mod sudo;
 mod suite_build_ends;
 mod suite_builds;
 mod suite_mistakes;

@@ -40,7 +40,7 @@ fn raise(verb: &RunVerb, plan: &mut Plan) {
 /// Measures a series of one command to its last run; precision does not end it early. Returns the record and the exit
 /// code. Errors of the session are printed.
 pub fn measure_only(verb: &RunVerb) -> Result<(PathBuf, u8)> {
-    Guard::default().hold(|guard| {
+    Guard::bare(verb.spec.process.rights).hold(|guard| {
         let survey = guard.survey(&Host::new(&verb.host_root));
         let mut plan = decide_run(&verb.spec, &survey.facts, drawn_seed()?)?;
         raise(verb, &mut plan);

@@ -26,7 +26,7 @@ use crate::plan::suite::{
 use crate::record::{self, SuiteManifest};
 use crate::render::failure::worker::explain as explain_worker;
 use crate::render::remedies::Audience;
-use crate::session::{Guard, SessionStart, drawn_seed, user_of_workers};
+use crate::session::{Guard, SessionStart, drawn_seed};
 use crate::spec::BenchVerb;
 use crate::spec::suite::{Flaw, SuiteFile, SuiteItem, Text, Variant, parse};
 use crate::spec::workers::{BenchSpec, NamedPrefix};
@@ -315,7 +315,7 @@ fn listed(
 ) -> Result<Vec<Vec<ProgramBenchmark>>> {
     let BenchmarkKind::Programs { arms, .. } = &candidate.kind else { return Ok(Vec::new()) };
     let workers = &spec.session.workers;
-    let mut maker = WorkerFactory::new(None, user_of_workers(&workers.tuning))?;
+    let mut maker = WorkerFactory::new(None, host::user_of_commands(workers.rights.as_root))?;
     let timeout = workers.timeout.or(candidate.policy.timeout);
     list_benchmarks(&mut maker, arms, timeout, Some(builder.interrupt())).map_err(
         |(index, failure)| {

@@ -96,6 +96,14 @@ impl WorkerFactory {
         }
     }
 
+    /// The user of the workers, if it is not the user of this process. A fork has the rights of its program.
+    fn run_as(&self) -> Option<&User> {
+        match self {
+            Self::Programs(_, run_as) => run_as.as_ref(),
+            Self::Forks(_) => None,
+        }
+    }
+
     fn make(
         &mut self,
         mut launch: WorkerLaunch,
@@ -254,7 +262,7 @@ pub fn list_benchmarks(
     let timeout = timeout.map(|time| Duration::from_nanos(time.ns));
     let request_limits = RequestLimits { timeout, interrupt };
     let mut list = |(index, program): (usize, &Arm)| {
-        let launch = team::launch_to_list(program);
+        let launch = team::launch_to_list(program, maker.run_as());
         let mut worker = maker.make(launch, index, &request_limits)?;
         worker.hello()?;
         let found = worker.list()?;

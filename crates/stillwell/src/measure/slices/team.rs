@@ -14,7 +14,7 @@ use crate::measure::worker::{CodePart, RequestLimits, Slice, Worker, WorkerFailu
 use crate::plan::workers::Workers;
 use crate::plan::{Arm, Plan, ProcessPlan};
 use crate::schedule::Step;
-use crate::sys::{Attributes, CpuMask};
+use crate::sys::{Attributes, CpuMask, User};
 use crate::values::Gc;
 
 /// Separates the stream of hash seeds from those of the schedule.
@@ -56,7 +56,7 @@ impl WorkerTeam {
         let broken = |arm| move |failure| SliceError::Worker(arm, failure);
         let mut start = |step: &Step| {
             let arm = step.arm as usize;
-            let launch = launch(plan, workers, step);
+            let launch = launch(plan, workers, step, maker.run_as());
             Ok((arm, maker.make(launch, arm, request_limits).map_err(broken(arm))?))
         };
         // Start all before waiting for the first: on a busy machine most of a start is waiting.
@@ -128,8 +128,8 @@ fn empty_loop_ps_of(worker: &mut Worker) -> Result<u64, WorkerFailure> {
 }
 
 /// The launch of the worker of a step. All arms of a block have the same environment; each block has another.
-fn launch(plan: &Plan, workers: &Workers, step: &Step) -> WorkerLaunch {
-    let inherited = inherited_environment();
+fn launch(plan: &Plan, workers: &Workers, step: &Step, run_as: Option<&User>) -> WorkerLaunch {
+    let inherited = inherited_environment(run_as);
     let arm = &plan.arms[step.arm as usize];
     let is_inherited = |name: &[u8]| {
         let Some(wanted) = &workers.inherit else { return true };
@@ -176,8 +176,8 @@ fn directory(arm: &Arm, block: Option<u32>) -> Option<CString> {
 }
 
 /// The launch of a program that lists its benchmarks.
-pub(super) fn launch_to_list(program: &Arm) -> WorkerLaunch {
-    let inherited = inherited_environment().into_iter();
+pub(super) fn launch_to_list(program: &Arm, run_as: Option<&User>) -> WorkerLaunch {
+    let inherited = inherited_environment(run_as).into_iter();
     let entry = |(name, value): (Bytes, Bytes)| [name, b"=".to_vec(), value].concat();
     let set = program.environment.iter();
     let is_set = |name: &[u8]| set.clone().any(|(other, _)| other.as_bytes() == name);
@@ -222,7 +222,7 @@ mod tests {
     fn a_program_is_asked_with_each_variable_once() {
         let environment = vec![("PATH".to_owned(), "/x".to_owned())];
         let arm = Arm { environment, argv: vec!["p".into()], ..Arm::bare("p", Role::Candidate) };
-        let launch = launch_to_list(&arm);
+        let launch = launch_to_list(&arm, None);
         let paths = launch.environment.iter().filter(|entry| entry.starts_with(b"PATH="));
         assert_eq!(paths.collect::<Vec<_>>(), [b"PATH=/x"]);
         assert!(launch.environment.len() > 1);
